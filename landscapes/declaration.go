@@ -1,6 +1,8 @@
 package landscapes
 
 import (
+	"reflect"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -57,6 +59,8 @@ type written struct {
 	object *unstructured.Unstructured
 	// sealed is a SOPS-encrypted Secret as it stands in the repository.
 	sealed map[string]any
+	// recipients are the age keys that it is encrypted for.
+	recipients []string
 	// origins are the documents that were merged, bases first.
 	origins []origin
 }
@@ -97,6 +101,14 @@ func (d *Declaration) Sealed() map[string]any {
 	return d.content(toRead).sealed
 }
 
+// Recipients are the age keys that an encrypted Secret is encrypted for, in their public form (age1…).
+func (d *Declaration) Recipients() []string {
+	if d.Secret == "" {
+		return nil // without reading it
+	}
+	return d.content(toRead).recipients
+}
+
 // GroupVersionKind is that of the object.
 func (d *Declaration) GroupVersionKind() schema.GroupVersionKind { return d.kind }
 
@@ -127,7 +139,11 @@ func (d *Declaration) Input() schemas.Input {
 // as by another file, may count as different. Nothing is read of what is known by its digest.
 func (d *Declaration) Same(other *Declaration) bool {
 	one, two := d.Input(), other.Input()
-	return d.Secret == other.Secret && one.Digest() == two.Digest()
+	if d.Secret != other.Secret || one.Digest() != two.Digest() {
+		return false
+	}
+	// Without their values, encrypted Secrets look the same. A digest of the file knows them apart.
+	return d.Secret != SecretEncrypted || d.digest != (kept.Key{}) && d.digest == other.digest || reflect.DeepEqual(d.Sealed(), other.Sealed())
 }
 
 // Before makes the declaration the one before a change.

@@ -60,6 +60,7 @@ func layOver(base, over *Declaration) {
 	}
 	if below.sealed != nil || above.sealed != nil {
 		merged.sealed = merge(below.asWritten(), above.asWritten())
+		merged.recipients = slices.Concat(below.recipients, above.recipients)
 	}
 	base.setContent(merged)
 	base.File, base.Line, base.Column, base.Layer = over.File, over.Line, over.Column, over.Layer

@@ -30,7 +30,9 @@ func (l *loader) parseYAML(name string, data []byte) []Declaration {
 	contents = l.decrypt(name, data, contents)
 	var found []Declaration
 	for _, c := range contents {
-		found = append(found, l.declare(name, c)...)
+		if !c.unreadable {
+			found = append(found, l.declare(name, c)...)
+		}
 	}
 	return found
 }
@@ -65,6 +67,23 @@ type content struct {
 	document     document // that of a YAML file
 	secret       SecretState
 	sealed       map[string]any
+	recipients   []string // of an encrypted file
+	unreadable   bool     // what the object is, is encrypted
+}
+
+// item is the content of one item of a List: what is known of the List holds for it.
+func (c content) item(i int) (content, bool) {
+	items, _ := c.object["items"].([]any)
+	object, ok := items[i].(map[string]any)
+	one := content{object: object, line: c.line, column: c.column, document: c.document, secret: c.secret, recipients: c.recipients,
+		tree: sync.OnceValue(func() *place { return c.tree().child("items").child(i) })}
+	if place := one.tree(); place != nil {
+		one.line, one.column = place.position.Line, place.position.Column
+	}
+	if sealed, _ := c.sealed["items"].([]any); i < len(sealed) {
+		one.sealed, _ = sealed[i].(map[string]any)
+	}
+	return one, ok
 }
 
 // place is where a field is written, by its name.
@@ -105,22 +124,24 @@ func (l *loader) declare(name string, c content) []Declaration {
 			l.report(name, c.line, c.column, "landscape/file", schemas.TypeRequired, "a List must have items")
 		}
 		var found []Declaration
-		for i, item := range items {
-			object, ok := item.(map[string]any)
-			tree := sync.OnceValue(func() *place { return c.tree().child("items").child(i) })
-			if place := tree(); place != nil {
-				c.line, c.column = place.position.Line, place.position.Column
-			}
+		for i := range items {
+			one, ok := c.item(i)
 			if !ok {
-				l.report(name, c.line, c.column, "landscape/file", schemas.TypeInvalid, "must be an object with apiVersion, kind and metadata")
+				l.report(name, one.line, one.column, "landscape/file", schemas.TypeInvalid, "must be an object with apiVersion, kind and metadata")
 				continue
 			}
-			found = append(found, l.declare(name, content{object: object, line: c.line, column: c.column, tree: tree, secret: c.secret})...)
+			if _, has := one.object[sopsField]; has {
+				at := one.place(sopsField)
+				l.report(name, at.Line, at.Column, "landscape/sops", schemas.TypeForbidden,
+					"SOPS metadata (sops:) belong to the file, not to an item of a List, so nobody can decrypt it; put the object into a file of its own")
+				continue
+			}
+			found = append(found, l.declare(name, one)...)
 		}
 		return found
 	}
 	d := Declaration{File: l.relative(name), Line: c.line, Column: c.column, Secret: c.secret}
-	d.setContent(written{object: &unstructured.Unstructured{Object: c.object}, sealed: c.sealed, origins: []origin{{tree: c.tree}}})
+	d.setContent(written{object: &unstructured.Unstructured{Object: c.object}, sealed: c.sealed, recipients: c.recipients, origins: []origin{{tree: c.tree}}})
 	if !l.checkIdentity(&d) {
 		return nil
 	}

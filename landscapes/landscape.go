@@ -33,6 +33,9 @@ type Landscape struct {
 	// Layers are the folders that were merged, bases first, relative to the landscape folder; "." is the landscape.
 	Layers []string
 
+	// Keys are the age keys that encrypted Secrets were tried with, in their public form (age1…).
+	Keys []string
+
 	// kept is where results of validation stay between runs.
 	kept *kept.Store
 }

@@ -127,7 +127,7 @@ func newLoader(ctx context.Context, fsys fs.FS, home string, opts Options) *load
 	return &loader{
 		ctx: ctx, evaluator: evaluator, fs: fsys, home: home, opts: opts, limits: opts.Limits.withDefaults(), keys: keysOf(opts.AgeIdentities),
 		done: map[string]bool{}, open: map[string]bool{}, merged: newDeclarations(),
-		landscape: &Landscape{FS: fsys, Path: home, Config: &landscapev1alpha1.Landscape{}, kept: opts.Kept},
+		landscape: &Landscape{FS: fsys, Path: home, Config: &landscapev1alpha1.Landscape{}, kept: opts.Kept, Keys: publicKeys(opts.AgeIdentities)},
 	}
 }
 

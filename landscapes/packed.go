@@ -122,7 +122,7 @@ func (u *unpacker) value() any {
 
 // pack gives the content in a form that takes little memory: unpacked by whoever asks, and kept only while somebody holds it.
 func (w written) pack() reader {
-	object, origins := pack(w.object.Object), w.origins
+	object, origins, recipients := pack(w.object.Object), w.origins, w.recipients
 	var sealed packed
 	if w.sealed != nil {
 		sealed = pack(w.sealed)
@@ -138,7 +138,7 @@ func (w written) pack() reader {
 		}
 		mutex.Lock()
 		defer mutex.Unlock()
-		w := written{object: last.Value(), origins: origins}
+		w := written{object: last.Value(), origins: origins, recipients: recipients}
 		if w.object == nil {
 			w.object = &unstructured.Unstructured{Object: object.unpack()}
 			last = weak.Make(w.object)

@@ -45,16 +45,10 @@ func (l *loader) decrypt(name string, data []byte, contents []content) []content
 	if !encrypted {
 		return contents
 	}
-	plainValues := false
-	for i := range contents {
-		if contents[i].secret == SecretEncrypted && (l.reportPlainValues(name, contents[i]) || l.reportPlainComments(name, contents[i])) {
-			plainValues = true
-		}
+	if !l.checkSealed(name, contents) {
+		data = nil // what is wrong was said, and more exactly than decryption can
 	}
 	branches, err := decryptFile(data, l.opts.AgeIdentities)
-	if plainValues {
-		err = errNoKey // what is wrong was said, and more exactly than decryption can
-	}
 	if err != nil && !errors.Is(err, errNoKey) {
 		l.report(name, sopsLine(contents), 1, "landscape/sops", schemas.TypeInvalid, "%s", err)
 	}
@@ -67,6 +61,7 @@ func (l *loader) decrypt(name string, data []byte, contents []content) []content
 		if c.secret != SecretEncrypted {
 			continue
 		}
+		c.recipients = recipientsOf(c.object)
 		delete(c.object, sopsField)
 		c.sealed = runtime.DeepCopyJSON(c.object)
 		if err == nil {
@@ -90,15 +85,18 @@ func sopsLine(contents []content) int {
 // errNoKey says that none of the given keys opens the file.
 var errNoKey = errors.New("no key opens the file")
 
-// decryptFile gives the plain documents. Errors never hold a value.
+// decryptFile gives the plain documents; errNoKey without data. Errors never hold a value.
 func decryptFile(data []byte, identities []age.Identity) (sops.TreeBranches, error) {
+	if len(data) == 0 {
+		return nil, errNoKey
+	}
 	store := sopsyaml.NewStore(&config.YAMLStoreConfig{})
 	tree, err := store.LoadEncryptedFile(data)
 	if err != nil {
 		return nil, errors.New("the SOPS metadata cannot be read; encrypt the file again with `sops --encrypt`")
 	}
-	if tree.Metadata.ShamirThreshold > 1 {
-		return nil, errors.New("the file needs keys of several groups (shamir_threshold), which is not supported")
+	if err := checkKeys(tree.Metadata); err != nil {
+		return nil, err
 	}
 	key, err := dataKey(&tree, identities)
 	if err != nil {
@@ -118,17 +116,13 @@ func decryptFile(data []byte, identities []age.Identity) (sops.TreeBranches, err
 
 // dataKey opens the key of the file with one of the identities. The environment is never asked.
 func dataKey(tree *sops.Tree, identities []age.Identity) ([]byte, error) {
-	if len(identities) == 0 {
-		return nil, errNoKey
-	}
-	ageKeys, damaged := 0, false
+	damaged := false
 	for _, group := range tree.Metadata.KeyGroups {
 		for _, master := range group {
 			ageKey, ok := master.(*sopsage.MasterKey)
 			if !ok {
 				continue
 			}
-			ageKeys++
 			sopsage.ParsedIdentities(identities).ApplyToMasterKey(ageKey)
 			if key, err := ageKey.Decrypt(); err == nil {
 				return key, nil
@@ -139,23 +133,26 @@ func dataKey(tree *sops.Tree, identities []age.Identity) ([]byte, error) {
 	if damaged {
 		return nil, errors.New("the file is encrypted for one of the given age keys, but what that key has to open (sops.age[].enc) is damaged, so the file cannot be decrypted; restore it from Git, or encrypt it again with `sops --encrypt`")
 	}
-	if ageKeys == 0 {
-		return nil, fmt.Errorf("the file is not encrypted for any age key, which is the only kind supported")
-	}
 	return nil, errNoKey
 }
 
 // isRecipient tells whether one of the identities belongs to a recipient.
 func isRecipient(identities []age.Identity, recipient string) bool {
-	return slices.ContainsFunc(identities, func(identity age.Identity) bool {
+	return slices.Contains(publicKeys(identities), recipient)
+}
+
+// publicKeys are the recipients of identities; those of another kind are left out.
+func publicKeys(identities []age.Identity) []string {
+	var out []string
+	for _, identity := range identities {
 		switch own := identity.(type) {
 		case *age.X25519Identity:
-			return own.Recipient().String() == recipient
+			out = append(out, own.Recipient().String())
 		case *age.HybridIdentity:
-			return own.Recipient().String() == recipient
+			out = append(out, own.Recipient().String())
 		}
-		return false
-	})
+	}
+	return out
 }
 
 // plainMap turns a decrypted document into the content of an object.

@@ -124,14 +124,16 @@ func TestPlainValuesInEncryptedFiles(t *testing.T) {
 		"encrypted_regex":              {"encrypted_regex: ^(data|stringData)$", []string{"s.yaml:6:10 Forbidden stringData.plain " + message, "s.yaml:7:22 Forbidden stringData.plain_unencrypted " + message}},
 		"encrypted_regex of one key":   {"encrypted_regex: ^good$", nil},
 		"unencrypted_regex":            {"unencrypted_regex: ^(apiVersion|kind|metadata|plain)$", []string{"s.yaml:7:22 Forbidden stringData.plain_unencrypted " + message}},
-		"unencrypted_suffix":           {"unencrypted_suffix: _unencrypted", []string{"s.yaml:6:10 Forbidden stringData.plain " + message}},
+		"unencrypted_suffix":           {"unencrypted_suffix: _unencrypted", []string{"s.yaml:1:1 Forbidden " + wholeFile}},
 		"encrypted_suffix":             {"encrypted_suffix: ood", nil},
-		"no selection":                 {"version: 3.13.3", []string{"s.yaml:6:10 Forbidden stringData.plain " + message, "s.yaml:7:22 Forbidden stringData.plain_unencrypted " + message}},
+		"no selection":                 {"version: 3.13.3", []string{"s.yaml:1:1 Forbidden " + wholeFile}},
 		"comments, which are not read": {"encrypted_comment_regex: secret", nil},
 		"a broken expression":          {"encrypted_regex: (", []string{"s.yaml:1:1 Invalid sops.encrypted_regex is not a regular expression"}},
 	}
+	_, age, _ := strings.Cut(sopsFile(t, "secret.yaml"), "\n  age:\n")
+	age, _, _ = strings.Cut(age, "  encrypted_regex:")
 	text := "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: b}\nstringData:\n  good: " + encrypted + "\n  plain: correct-horse\n  plain_unencrypted: battery\n  empty: \"\"\n" +
-		"sops:\n  lastmodified: \"2026-01-01T00:00:00Z\"\n  mac: " + encrypted + "\n  age: [{recipient: age1lcrwv2agztvtgl862m0g75eajqv40rhdxuvlcm75vwc3jrrd9dlqzl5945, enc: x}]\n  "
+		"sops:\n  lastmodified: \"2026-01-01T00:00:00Z\"\n  mac: " + encrypted + "\n  age:\n" + age + "  "
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, violations := parse(t, "s.yaml", text+test.selection+"\n", Options{})

@@ -14,8 +14,8 @@ import (
 func (l *loader) reportPlainComments(name string, c content) bool {
 	metadata, _ := c.object[sopsField].(map[string]any)
 	wanted, err := selectionOf(metadata)
-	if err != nil {
-		return false // reported with the values
+	if err != nil || wanted == nil || wanted([]string{"apiVersion"}) {
+		return false // reported with the values, or not known
 	}
 	node, p := c.document.parse()
 	if p != nil {

@@ -9,34 +9,6 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// reportPlainValues reports every value of an encrypted file that should be encrypted and is not: somebody added it
-// without `sops`, and everyone can read it. This needs no key.
-func (l *loader) reportPlainValues(name string, c content) bool {
-	metadata, _ := c.object[sopsField].(map[string]any)
-	wanted, err := selectionOf(metadata)
-	if err != nil {
-		l.report(name, c.line, c.column, "landscape/sops", schemas.TypeInvalid, "%s", err)
-		return true
-	}
-	found := false
-	walkTexts(c.object, nil, func(path []string, at func() *place, value any) {
-		if value == "" || value == nil || path[0] == sopsField || !wanted(path) {
-			return
-		}
-		if text, ok := value.(string); ok && isEncrypted(text) {
-			return
-		}
-		found = true
-		line, column := c.line, c.column
-		if place := at(); place != nil {
-			line, column = place.position.Line, place.position.Column
-		}
-		l.report(name, line, column, "landscape/sops", schemas.TypeForbidden,
-			"%s is not encrypted, though the SOPS metadata say it has to be: edit the file with `sops FILE`, and renew the value", strings.Join(path, "."))
-	}, c.tree)
-	return found
-}
-
 // reportCiphertext reports encrypted values in an object without the metadata to decrypt them.
 func (l *loader) reportCiphertext(d *Declaration) {
 	walkTexts(d.Object().Object, nil, func(path []string, at func() *place, value any) {
@@ -76,9 +48,8 @@ func walkTexts(value any, path []string, visit func([]string, func() *place, any
 	}
 }
 
-// selectionOf gives what SOPS encrypts by the metadata of a file, by the names that lead to a value. Where the metadata
-// select by comments, which are not part of an object, or not at all, it is what a Secret has to hide. Rules of SOPS:
-// sops.go, shouldBeEncrypted.
+// selectionOf gives what SOPS encrypts by the metadata of a file, by the names that lead to a value; nil where the metadata select by comments,
+// which are not part of an object. Rules of SOPS: sops.go, shouldBeEncrypted.
 func selectionOf(metadata map[string]any) (func(path []string) bool, error) {
 	text := func(name string) string {
 		text, _ := metadata[name].(string)
@@ -101,7 +72,7 @@ func selectionOf(metadata map[string]any) (func(path []string) bool, error) {
 	}
 	switch {
 	case text("encrypted_comment_regex") != "" || text("unencrypted_comment_regex") != "":
-		return func([]string) bool { return false }, nil
+		return nil, nil
 	case expressions["encrypted_regex"] != nil:
 		return func(path []string) bool { return matches(path, "encrypted_regex") }, nil
 	case expressions["unencrypted_regex"] != nil:
@@ -109,9 +80,9 @@ func selectionOf(metadata map[string]any) (func(path []string) bool, error) {
 	case text("encrypted_suffix") != "":
 		return func(path []string) bool { return ends(path, "encrypted_suffix") }, nil
 	case text("unencrypted_suffix") != "":
-		return func(path []string) bool { return isSecretField(path[0]) && !ends(path, "unencrypted_suffix") }, nil
+		return func(path []string) bool { return !ends(path, "unencrypted_suffix") }, nil
 	}
-	return func(path []string) bool { return isSecretField(path[0]) }, nil
+	return func([]string) bool { return true }, nil
 }
 
 // isSecretField tells whether a field of a Secret holds its values.

@@ -39,7 +39,7 @@ func rulesOfFiles() []Rule {
 		rule("landscape/cue", "landscapes/evaluation/cue.go", "A CUE package can be evaluated, and every field of it is a declaration",
 			"Files of one folder and package are evaluated together, with CUE's standard library and nothing else. A file with @ignore() before its package clause is left out; @if, @tag, @extern and @embed are refused. Helpers are hidden fields, definitions or let. What takes longer than --evaluation-timeout or more than --evaluation-memory is an error at the package."),
 		rule("landscape/sops", "landscapes/sops.go", "An encrypted file is a Secret in YAML, encrypted in all that SOPS was told to encrypt",
-			"A value without encryption that the SOPS metadata select, an encrypted value without metadata, and a comment that should be encrypted are faults with and without the key. Edit the file with sops, and renew a value that was readable."),
+			"Only data and stringData of Secrets are encrypted, for an age key, as text, and with the same SOPS metadata in all documents of the file. A value without encryption that the SOPS metadata select, an encrypted value without metadata or in another field, and a comment that should be encrypted are faults with and without the key. Edit the file with sops, and renew a value that was readable."),
 		warning(rule("landscape/secret-not-encrypted", "landscapes/sops.go", "The values of a Secret are encrypted",
 			"Whoever can read the repository, with all that it ever held, can read them. Encrypt the file with SOPS, and renew the values.", "data", "stringData")),
 		rule("landscape/limits", "landscapes/access.go", "Files and folders stay within what is read",

@@ -117,7 +117,7 @@ func (a *applying) load() (*landscapes.Landscape, error) {
 		return l, err
 	}
 	if err := landscape.CheckKeys(l); err != nil {
-		return nil, finding{err}
+		return nil, err
 	}
 	return l, nil
 }

@@ -40,7 +40,7 @@ func TestErrorsAsJSON(t *testing.T) {
 		"render, no bundle":           {[]string{"render", dir, "--owner", "nobody"}, 2, "no bundle matches: ", 0},
 		"status, no clusters":         {[]string{"status", dir}, 2, "cluster runtime: ", 0},
 		"status, invalid":             {[]string{"status", invalid}, 1, "the landscape is not valid: nothing was done", 1},
-		"apply, no key":               {[]string{"apply", dir}, 1, "nothing was applied, because there is no key for encrypted Secrets: Secret garden/seed-dns-local (secrets.yaml:2), ", 0},
+		"apply, no key":               {[]string{"apply", dir}, 2, "nothing was applied, because there is no key for encrypted Secrets: Secret garden/seed-dns-local (secrets.yaml:2), ", 0},
 		"apply, invalid":              {[]string{"apply", invalid}, 1, "the landscape is not valid: nothing was done", 1},
 		"apply, dry run, no clusters": {[]string{"apply", dir, "--dry-run"}, 2, "cluster runtime: ", 0},
 		"apply, timeout":              {[]string{"apply", dir, "--dry-run", "--timeout", "0s"}, 2, "--timeout 0s: ", 0},

@@ -95,7 +95,7 @@ func (c *Converger) declarationInventory(name string) apply.Inventory {
 
 // applyDeclarations sends what Git declares for one cluster. The engine gets the objects: afterwards they are as they were sent.
 func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *declarations) error {
-	if err := lockedError(d.locked); err != nil {
+	if err := lockedError(d.locked, c.landscape.Keys); err != nil {
 		return err
 	}
 	around, err := c.lookAround(ctx, cluster)

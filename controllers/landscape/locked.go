@@ -16,15 +16,16 @@ const keyHint = "set SOPS_AGE_KEY_FILE to the file of an age key they are encryp
 // shownLocked is how many Secrets without a key an error names.
 const shownLocked = 5
 
-// lockedSecret is a Secret that no key opens, and the file and line it stands in.
+// lockedSecret is a Secret that no key opens, the file and line it stands in, and the age keys that would open it.
 type lockedSecret struct {
-	ref   apply.Ref
-	place string
+	ref        apply.Ref
+	place      string
+	recipients []string
 }
 
 func lockedSecretOf(d *landscapes.Declaration) lockedSecret {
 	ref := apply.Ref{APIVersion: d.GroupVersionKind().GroupVersion().String(), Kind: d.GroupVersionKind().Kind, Namespace: d.Namespace(), Name: d.Name()}
-	return lockedSecret{ref, fmt.Sprintf("%s:%d", d.File, d.Line)}
+	return lockedSecret{ref, fmt.Sprintf("%s:%d", d.File, d.Line), d.Recipients()}
 }
 
 // Locked are the Secrets of a landscape that no key opens.
@@ -40,28 +41,57 @@ func Locked(l *landscapes.Landscape) map[apply.Ref]bool {
 
 // CheckKeys is an error when no key opens some of the Secrets of a landscape. Such a landscape cannot be applied: without
 // them it would lack them, and delete those there are.
-func CheckKeys(l *landscapes.Landscape) error {
+func CheckKeys(l *landscapes.Landscape) error { return lockedError(lockedOf(l), l.Keys) }
+
+// NoKey says why Secrets of a landscape cannot be opened: there is no key at all, or the keys are other ones.
+func NoKey(l *landscapes.Landscape) string { return noKey(lockedOf(l), l.Keys) }
+
+func lockedOf(l *landscapes.Landscape) []lockedSecret {
 	var locked []lockedSecret
 	for i := range l.Declarations {
 		if d := &l.Declarations[i]; d.Secret == landscapes.SecretEncrypted {
 			locked = append(locked, lockedSecretOf(d))
 		}
 	}
-	return lockedError(locked)
+	return locked
 }
 
-func lockedError(locked []lockedSecret) error {
+// lockedError names the Secrets. keys are those that were tried, in their public form.
+func lockedError(locked []lockedSecret, keys []string) error {
 	if len(locked) == 0 {
 		return nil
 	}
 	var names []string
-	for _, s := range locked[:min(len(locked), shownLocked)] {
+	for _, s := range locked {
 		names = append(names, fmt.Sprintf("%s (%s)", s.ref, s.place))
 	}
-	if more := len(locked) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("and %d more", more))
+	return fmt.Errorf("nothing was applied, because %s: %s: %s", noKey(locked, keys), shortList(names), keyHint)
+}
+
+func noKey(locked []lockedSecret, keys []string) string {
+	if len(keys) == 0 {
+		return "there is no key for encrypted Secrets"
 	}
-	return fmt.Errorf("nothing was applied, because there is no key for encrypted Secrets: %s: %s", strings.Join(names, ", "), keyHint)
+	var recipients []string
+	for _, s := range locked {
+		recipients = append(recipients, s.recipients...)
+	}
+	slices.Sort(recipients)
+	have := "the given age key " + keys[0] + " does not open"
+	if len(keys) > 1 {
+		have = "none of the given age keys (" + shortList(keys) + ") opens"
+	}
+	return have + " Secrets that are encrypted for " + shortList(slices.Compact(recipients))
+}
+
+// shortList names some, and how many more there are.
+func shortList(names []string) string {
+	shown := names[:min(len(names), shownLocked)]
+	text := strings.Join(shown, ", ")
+	if more := len(names) - len(shown); more > 0 {
+		text += fmt.Sprintf(", and %d more", more)
+	}
+	return text
 }
 
 // lockedNotes say which Secrets a comparison leaves out.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"filippo.io/age"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -131,10 +132,24 @@ func silentDemo(t *testing.T) *Converger {
 }
 
 func TestManyLockedSecrets(t *testing.T) {
-	require.NoError(t, lockedError(nil))
+	require.NoError(t, lockedError(nil, nil))
 	var all []lockedSecret
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
-		all = append(all, lockedSecret{apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: "garden", Name: name}, name + ".yaml:1"})
+		all = append(all, lockedSecret{apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: "garden", Name: name}, name + ".yaml:1", []string{"age1to", "age1two"}})
 	}
-	require.ErrorContains(t, lockedError(all), "Secret garden/e (e.yaml:1), and 2 more: set SOPS_AGE_KEY_FILE")
+	require.ErrorContains(t, lockedError(all, nil), "Secret garden/e (e.yaml:1), and 2 more: set SOPS_AGE_KEY_FILE")
+	require.ErrorContains(t, lockedError(all, []string{"age1own"}),
+		"nothing was applied, because the given age key age1own does not open Secrets that are encrypted for age1to, age1two: Secret garden/a (a.yaml:1), ")
+	require.ErrorContains(t, lockedError(all, []string{"age1own", "age1old"}), "because none of the given age keys (age1own, age1old) opens Secrets")
+}
+
+// TestWrongKey is told from no key.
+func TestWrongKey(t *testing.T) {
+	other, err := age.GenerateX25519Identity()
+	require.NoError(t, err)
+	l, _, err := landscapes.Load(t.Context(), demoFolder, landscapes.Options{AgeIdentities: []age.Identity{other}})
+	require.NoError(t, err)
+	err = CheckKeys(l)
+	require.ErrorContains(t, err, "the given age key "+other.Recipient().String()+" does not open Secrets that are encrypted for age1")
+	assert.NotContains(t, err.Error(), "there is no key")
 }

@@ -97,7 +97,7 @@ func locked(object *landscapev1alpha1.Landscape, r *revision) error {
 	if d := object.Spec.Decryption; d != nil {
 		hint = fmt.Sprintf("put an age key that they are encrypted for into Secret %s (spec.decryption.secretRef), under a key that ends in %s", d.SecretRef.Name, suffixAgeKey)
 	}
-	return fmt.Errorf("revision %s: there is no key for encrypted Secrets: %s: %s", r.Revision(), listed(names), hint)
+	return fmt.Errorf("revision %s: %s: %s: %s", r.Revision(), landscape.NoKey(r.landscape), listed(names), hint)
 }
 
 // virtual is the access to the virtual garden, and a text that is another one when that is; nil for none. Where the Landscape names no Secret, it is

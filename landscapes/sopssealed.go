@@ -1,0 +1,231 @@
+package landscapes
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"filippo.io/age"
+	"filippo.io/age/armor"
+	"github.com/getsops/sops/v3"
+	sopsage "github.com/getsops/sops/v3/age"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// wholeFile says what to do about a file whose apiVersion or kind is encrypted, too.
+const wholeFile = "the file is encrypted as a whole, but apiVersion, kind and metadata have to be readable without a key; " +
+	"decrypt it with `sops --decrypt`, and encrypt it with `sops --encrypt --encrypted-regex '^(data|stringData)$'`"
+
+// checkSealed reports what no key can decrypt, and what is encrypted where it must not be. This needs no key, so that a file has the same
+// verdict with and without one. It returns whether nothing is wrong.
+func (l *loader) checkSealed(name string, contents []content) bool {
+	if !l.checkMetadata(name, contents) {
+		return false
+	}
+	sound := true
+	ciphertexts := map[string]string{} // and the fields that they stand in
+	for i := range contents {
+		sound = l.checkValues(name, &contents[i], ciphertexts) && sound
+		sound = !l.reportPlainComments(name, contents[i]) && sound
+	}
+	return sound
+}
+
+// checkMetadata reports documents whose metadata are not those of the file. SOPS opens and signs a file as a whole, by the metadata of the
+// first document, and writes the same ones to all.
+func (l *loader) checkMetadata(name string, contents []content) bool {
+	sound := true
+	var first any
+	for _, c := range contents {
+		metadata, has := c.object[sopsField]
+		switch {
+		case !has:
+			l.report(name, c.line, c.column, "landscape/sops", schemas.TypeInvalid,
+				"the file is encrypted, but this document has no SOPS metadata (sops:), so nobody can decrypt the file; put the document into a file of its own, or add it with `sops FILE`")
+			sound = false
+		case first == nil:
+			first = metadata
+		case !reflect.DeepEqual(first, metadata):
+			at := c.place(sopsField)
+			l.report(name, at.Line, at.Column, "landscape/sops", schemas.TypeInvalid,
+				"the documents of the file were encrypted apart: their SOPS metadata (sops:) differ, so nobody can decrypt the file; put each into a file of its own")
+			sound = false
+		}
+	}
+	return sound
+}
+
+// checkValues reports values of a document that are plain and should not be, or encrypted in a way or place that makes them useless.
+func (l *loader) checkValues(name string, c *content, ciphertexts map[string]string) bool {
+	metadata, _ := c.object[sopsField].(map[string]any)
+	wanted, err := selectionOf(metadata)
+	if err != nil {
+		l.report(name, c.line, c.column, "landscape/sops", schemas.TypeInvalid, "%s", err)
+		return false
+	}
+	if identityIsSealed(c.object) || wanted != nil && wanted([]string{"apiVersion"}) && wanted([]string{"kind"}) {
+		c.unreadable = identityIsSealed(c.object)
+		l.report(name, c.line, c.column, "landscape/sops", schemas.TypeForbidden, "%s", wholeFile)
+		return false
+	}
+	sound := true
+	walkTexts(c.object, nil, func(path []string, at func() *place, value any) {
+		if value == "" || value == nil || path[0] == sopsField {
+			return
+		}
+		typ, message := sealedProblem(path, value, wanted)
+		if text, ok := value.(string); ok && message == "" && isEncrypted(text) {
+			field := strings.Join(path, ".")
+			if other := ciphertexts[text]; other != "" && other != field {
+				typ, message = schemas.TypeInvalid, "is the encrypted value of "+other+", which nobody can decrypt in another field: edit the file with `sops FILE`"
+			}
+			ciphertexts[text] = field
+		}
+		if message == "" {
+			return
+		}
+		sound = false
+		line, column := c.line, c.column
+		if place := at(); place != nil {
+			line, column = place.position.Line, place.position.Column
+		}
+		l.report(name, line, column, "landscape/sops", typ, "%s %s", strings.Join(path, "."), message)
+	}, c.tree)
+	return sound
+}
+
+// identityIsSealed reports whether an encrypted value says what the object is, or an object of a List.
+func identityIsSealed(object map[string]any) bool {
+	metadata, _ := object["metadata"].(map[string]any)
+	for _, value := range []any{object["apiVersion"], object["kind"], metadata["name"], metadata["namespace"]} {
+		if text, ok := value.(string); ok && isEncrypted(text) {
+			return true
+		}
+	}
+	items, _ := object["items"].([]any)
+	for _, item := range items {
+		if one, ok := item.(map[string]any); ok && identityIsSealed(one) {
+			return true
+		}
+	}
+	return false
+}
+
+// sealedProblem says what is wrong with a value of an encrypted file; empty for nothing. wanted is nil if nobody knows what SOPS was told to encrypt.
+func sealedProblem(path []string, value any, wanted func([]string) bool) (schemas.Type, string) {
+	text, _ := value.(string)
+	if !isEncrypted(text) {
+		if wanted != nil && wanted(path) {
+			return schemas.TypeForbidden, "is not encrypted, though the SOPS metadata say it has to be: edit the file with `sops FILE`, and renew the value"
+		}
+		return "", ""
+	}
+	kind, ok := ciphertextKind(text)
+	switch {
+	case !ok:
+		return schemas.TypeInvalid, "is damaged: it has not the form ENC[AES256_GCM,data:…,iv:…,tag:…,type:…], so nobody can decrypt it; restore it from Git"
+	case wanted != nil && !wanted(path):
+		return schemas.TypeInvalid, "is encrypted, but the SOPS metadata do not select it, so it would stay as it is: edit the file with `sops FILE`"
+	case !isSecretField(inItem(path)[0]):
+		return schemas.TypeForbidden, "is encrypted, but only data and stringData of a Secret may be: encrypt the file with `sops --encrypt --encrypted-regex '^(data|stringData)$'`"
+	case kind != "str":
+		return schemas.TypeTypeInvalid, "must be text, but is encrypted as " + kindNames[kind] + ": put the value in quotes, with `sops FILE`"
+	}
+	return "", ""
+}
+
+var ciphertext = regexp.MustCompile(`^ENC\[AES256_GCM,data:(.*),iv:(.+),tag:(.+),type:([a-z]+)\]$`)
+
+// kindNames are the kinds of values in the words of SOPS, which says them in the clear, and in ours.
+var kindNames = map[string]string{
+	"str": "text", "int": "a whole number", "float": "a number", "bool": "true or false", "bytes": "bytes", "time": "a date", "comment": "a comment",
+}
+
+// ciphertextKind gives the kind of an encrypted value; false if it cannot be one.
+func ciphertextKind(text string) (string, bool) {
+	parts := ciphertext.FindStringSubmatch(text)
+	if parts == nil || kindNames[parts[4]] == "" {
+		return "", false
+	}
+	for _, part := range parts[1:4] {
+		if _, err := base64.StdEncoding.DecodeString(part); err != nil {
+			return "", false
+		}
+	}
+	return parts[4], true
+}
+
+// inItem is a path seen from the object that it leads to: that of the item in a List.
+func inItem(path []string) []string {
+	for len(path) > 1 && path[0] == "items" {
+		path = path[1:]
+	}
+	return path
+}
+
+// checkKeys is an error for a file that no age key can open.
+func checkKeys(metadata sops.Metadata) error {
+	if metadata.ShamirThreshold > 1 {
+		return errors.New("the file needs keys of several groups (shamir_threshold), which is not supported")
+	}
+	if _, ok := ciphertextKind(metadata.MessageAuthenticationCode); !ok {
+		return errors.New("the signature (sops.mac) is damaged or missing, so nobody can decrypt the file; restore it from Git, or encrypt the file again with `sops --encrypt`")
+	}
+	var others []string
+	damaged, ageKeys := 0, 0
+	for _, group := range metadata.KeyGroups {
+		for _, master := range group {
+			key, ok := master.(*sopsage.MasterKey)
+			if !ok {
+				others = append(others, master.TypeToIdentifier())
+				continue
+			}
+			ageKeys++
+			if !opensForSomebody(key.EncryptedKey) {
+				damaged++
+			}
+		}
+	}
+	switch {
+	case ageKeys == 0:
+		return fmt.Errorf("the file is encrypted for keys of %s only; Pergola opens age keys: add one with `sops --rotate --add-age RECIPIENT FILE`", strings.Join(others, ", "))
+	case damaged == ageKeys:
+		return errors.New("what an age key has to open (sops.age[].enc) is damaged, so nobody can decrypt the file; restore it from Git, or encrypt it again with `sops --encrypt`")
+	}
+	return nil
+}
+
+// opensForSomebody reports whether a text is a whole age file, which the right key opens.
+func opensForSomebody(enc string) bool {
+	var noMatch *age.NoIdentityMatchError
+	_, err := age.Decrypt(armor.NewReader(strings.NewReader(enc)), nobody{})
+	if !errors.As(err, &noMatch) {
+		return false
+	}
+	_, err = io.ReadAll(armor.NewReader(strings.NewReader(enc))) // to its end
+	return err == nil
+}
+
+// nobody is an identity that opens nothing.
+type nobody struct{}
+
+func (nobody) Unwrap([]*age.Stanza) ([]byte, error) { return nil, age.ErrIncorrectIdentity }
+
+// recipientsOf are the age keys that a file is encrypted for, in their public form.
+func recipientsOf(object map[string]any) []string {
+	metadata, _ := object[sopsField].(map[string]any)
+	keys, _ := metadata["age"].([]any)
+	var out []string
+	for _, key := range keys {
+		fields, _ := key.(map[string]any)
+		if recipient, ok := fields["recipient"].(string); ok {
+			out = append(out, recipient)
+		}
+	}
+	return out
+}
