@@ -38,6 +38,8 @@ const (
 	ReasonSubmoduleMissing Reason = "SubmoduleMissing"
 	// ReasonDamaged: what is kept of a repository lost something. What was fetched is fetched again.
 	ReasonDamaged Reason = "Damaged"
+	// ReasonIncomplete: a repository on disk leaves objects elsewhere, as a partial clone does.
+	ReasonIncomplete Reason = "Incomplete"
 	// ReasonInvalid: settings that cannot work.
 	ReasonInvalid Reason = "Invalid"
 )

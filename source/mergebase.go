@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
@@ -14,11 +13,11 @@ func (r *Repository) MergeBase(a, b string) (_ string, err error) {
 	defer r.caught(&err)
 	var commits [2]*object.Commit
 	for i, rev := range []string{a, b} {
-		at, err := r.At(rev)
+		hash, err := r.resolve(rev)
 		if err != nil {
 			return "", err
 		}
-		if commits[i], err = r.repo.CommitObject(plumbing.NewHash(at.Commit)); err != nil {
+		if commits[i], err = r.objects.commit(hash); err != nil {
 			return "", err
 		}
 	}

@@ -23,6 +23,8 @@ type objects struct {
 	storer storer.EncodedObjectStorer
 	// advice says of which store they are and what to do.
 	advice string
+	// incomplete says why an object may be missing although nothing is damaged; empty where there is no such reason.
+	incomplete string
 	// seen are objects that are known to be there, so that two revisions ask for what they share once: each time go-git looks for a file. Nil
 	// where the store is used for long, and may lose some.
 	seen map[plumbing.Hash]bool
@@ -139,6 +141,9 @@ func (o *objects) failed(err error) error {
 		o.onError(err)
 	}
 	lost := &Error{Reason: ReasonDamaged, Message: o.advice, Err: plain(err)}
+	if o.incomplete != "" && errors.Is(err, plumbing.ErrObjectNotFound) {
+		lost = &Error{Reason: ReasonIncomplete, Message: o.incomplete, Err: plain(err)}
+	}
 	o.lostMutex.Lock()
 	defer o.lostMutex.Unlock()
 	if o.lost == nil {
@@ -167,5 +172,5 @@ func (t *TreeFS) Damaged() error {
 
 // damagedRepository is the advice about a repository on disk.
 func damagedRepository(root string) string {
-	return fmt.Sprintf("the Git repository %s is damaged, or a clone without all files: git fsck says what it lacks; fetch it again, or clone it anew", root)
+	return fmt.Sprintf("the Git repository %s is damaged: git fsck says what it lacks; fetch it again, or clone it anew", root)
 }

@@ -8,53 +8,55 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/storer"
 
 	"github.com/pergola-dev/pergola/internal/panics"
 )
 
 // Repository is a local Git repository.
 type Repository struct {
+	*gitStore
 	// Root is the top of the work tree; of a bare repository, its folder.
 	Root    string
-	repo    *git.Repository
 	objects *objects
+	// program answers what go-git cannot; nil where git is not installed.
+	program *gitProgram
 }
 
-// Open finds the repository that contains a folder. The folder may be missing in the work tree: revisions may have it.
+// ErrNoRepository is the error of Open about a folder that is in no Git repository.
+var ErrNoRepository = errors.New("is in no Git repository")
+
+// Open finds the repository that contains a folder. The folder may be missing in the work tree: revisions may have it. The error is an
+// ErrNoRepository where there is none, and says what hinders reading where there is one.
 func Open(dir string) (*Repository, error) {
-	abs, err := resolve(dir)
+	abs, err := absolutePath(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", dir, err)
 	}
 	for root := abs; ; root = filepath.Dir(root) {
-		_, noGit := os.Lstat(filepath.Join(root, git.GitDirName))
-		if noGit == nil || isBare(root) {
-			repo, err := git.PlainOpenWithOptions(root, &git.PlainOpenOptions{EnableDotGitCommonDir: true})
-			if err != nil {
-				return nil, fmt.Errorf("open the Git repository of %s: %w", dir, err)
+		files, found, err := findGitDir(root)
+		if err == nil && !found {
+			if root == filepath.Dir(root) {
+				return nil, fmt.Errorf("%s %w: run git init and commit the landscape first", dir, ErrNoRepository)
 			}
-			return &Repository{Root: root, repo: repo, objects: &objects{storer: repo.Storer, advice: damagedRepository(root), seen: map[plumbing.Hash]bool{}}}, nil
+			continue
 		}
-		if root == filepath.Dir(root) {
-			return nil, fmt.Errorf("%s is in no Git repository: run git init and commit the landscape first", dir)
+		var s *gitStore
+		if err == nil {
+			s, err = openStore(files)
 		}
+		if err != nil {
+			return nil, fmt.Errorf("open the Git repository of %s: %w", dir, err)
+		}
+		return &Repository{Root: root, gitStore: s, program: newGitProgram(root),
+			objects: &objects{storer: s.stores, advice: damagedRepository(root), incomplete: s.incomplete(root), seen: map[plumbing.Hash]bool{}}}, nil
 	}
 }
 
-// isBare tells whether a folder is a repository without a work tree.
-func isBare(dir string) bool {
-	for name, folder := range map[string]bool{"HEAD": false, "objects": true, "refs": true} {
-		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.IsDir() != folder {
-			return false
-		}
-	}
-	return true
-}
-
-// resolve gives the absolute path of a folder without links. What does not exist of it stays as it is written.
-func resolve(dir string) (string, error) {
+// absolutePath gives the absolute path of a folder without links. What does not exist of it stays as it is written.
+func absolutePath(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
@@ -74,7 +76,7 @@ func resolve(dir string) (string, error) {
 
 // Rel gives the slash-separated path of a folder inside the repository. The folder may be missing.
 func (r *Repository) Rel(dir string) (string, error) {
-	abs, err := resolve(dir)
+	abs, err := absolutePath(dir)
 	if err != nil {
 		return "", err
 	}
@@ -91,44 +93,42 @@ type Revision struct {
 	FS     *TreeFS
 }
 
-// At resolves a branch, tag, abbreviated commit, HEAD~2 and the like.
+// At reads the commit that a revision names, for example a branch, a tag, an abbreviated commit, HEAD~2 or main@{1}: the one that `git rev-parse`
+// names. A revision that names several commits, or something else, is an error that says which part of it does.
 func (r *Repository) At(rev string) (_ *Revision, err error) {
 	defer r.caught(&err)
-	if commit, folder, ok := strings.Cut(rev, ":"); ok {
-		return nil, fmt.Errorf("revision %q names %q in a commit, not a commit: give the commit alone (%s); the folder is the argument", rev, folder, commit)
-	}
-	hash, err := r.repo.ResolveRevision(plumbing.Revision(rev))
-	if err != nil && r.refersTo(rev) {
-		return nil, fmt.Errorf("revision %q: %w", rev, r.objects.failed(err))
-	}
+	hash, err := r.resolve(rev)
 	if err != nil {
-		cause := ""
-		if !errors.Is(err, plumbing.ErrReferenceNotFound) && !errors.Is(err, plumbing.ErrObjectNotFound) {
-			cause = " (" + plain(err).Error() + ")"
-		}
-		return nil, fmt.Errorf("revision %q: not found in %s%s: give a branch, a tag or a commit%s", rev, r.Root, cause, r.shallow())
+		return nil, err
 	}
-	commit, err := r.repo.CommitObject(*hash)
-	if errors.Is(err, plumbing.ErrObjectNotFound) {
-		return nil, fmt.Errorf("revision %q is no commit of %s: give a branch, a tag or a commit%s", rev, r.Root, r.shallow())
-	}
+	commit, err := r.objects.commit(hash)
 	if err == nil {
-		_, err = commit.Tree()
+		_, err = r.objects.tree(commit.TreeHash)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("revision %q: %w", rev, r.objects.failed(err))
+		return nil, fmt.Errorf("revision %q: %w", rev, err)
 	}
-	return &Revision{Commit: commit.Hash.String(), FS: newTreeFS(r.objects, commit.TreeHash, commit.Committer.When)}, nil
+	return &Revision{Commit: hash.String(), FS: newTreeFS(r.objects, commit.TreeHash, commit.Committer.When)}, nil
 }
 
-// refersTo tells whether there is a branch or tag of a name, or the name is HEAD of one.
-func (r *Repository) refersTo(name string) bool {
-	for _, rule := range plumbing.RefRevParseRules {
-		if _, err := r.repo.Reference(plumbing.ReferenceName(fmt.Sprintf(rule, name)), true); err == nil {
-			return true
+// Head reads the commit that is checked out; nil when nothing is committed yet.
+func (r *Repository) Head() (_ *object.Commit, err error) {
+	defer r.caught(&err)
+	var hash plumbing.Hash
+	if r.reftable {
+		hash, err = r.program.revision("HEAD")
+		if _, none := errors.AsType[*unknownRevisionError](err); none {
+			return nil, nil
 		}
+	} else if head, failed := storer.ResolveReference(r.references, plumbing.HEAD); errors.Is(failed, plumbing.ErrReferenceNotFound) {
+		return nil, nil
+	} else if err = failed; err == nil {
+		hash = head.Hash()
 	}
-	return false
+	if err != nil {
+		return nil, err
+	}
+	return r.objects.commit(hash)
 }
 
 // caught makes an error of a panic of go-git, which believes much of a damaged repository. It has to be deferred itself.
@@ -140,7 +140,7 @@ func (r *Repository) caught(err *error) {
 
 // shallow is a hint where the repository has only the last commits, as checkouts of pipelines often do.
 func (r *Repository) shallow() string {
-	if commits, err := r.repo.Storer.Shallow(); err != nil || len(commits) == 0 {
+	if commits, err := r.references.Shallow(); err != nil || len(commits) == 0 {
 		return ""
 	}
 	return "; the clone is shallow and has only the last commits: `git fetch --unshallow` gets the others"

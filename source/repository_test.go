@@ -91,7 +91,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	_, err = r.At("nowhere")
 	require.ErrorContains(t, err, `revision "nowhere": not found`)
 	_, err = r.At("HEAD:a")
-	require.EqualError(t, err, `revision "HEAD:a" names "a" in a commit, not a commit: give the commit alone (HEAD); the folder is the argument`)
+	require.EqualError(t, err, `revision "HEAD:a": ":a" names a file or folder of a commit, not a commit: give the commit alone (HEAD); the folder is the argument`)
 	head, err := repo.Head()
 	require.NoError(t, err)
 	last, err := repo.CommitObject(head.Hash())

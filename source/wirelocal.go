@@ -7,13 +7,13 @@ import (
 	"io"
 	"net/url"
 
-	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/go-git/go-git/v5/plumbing/storer"
 
 	"github.com/pergola-dev/pergola/internal/panics"
 )
@@ -23,12 +23,15 @@ type localWire struct{ path string }
 
 func newLocalWire(location *url.URL) *localWire { return &localWire{path: location.Path} }
 
-func (w *localWire) open() (*git.Repository, error) {
-	repo, err := git.PlainOpenWithOptions(w.path, &git.PlainOpenOptions{EnableDotGitCommonDir: true})
-	if errors.Is(err, git.ErrRepositoryNotExists) {
+func (w *localWire) open() (*gitStore, error) {
+	files, found, err := findGitDir(w.path)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
 		return nil, failure(ReasonRepositoryNotFound, "%s is no Git repository", w.path)
 	}
-	return repo, err
+	return openStore(files)
 }
 
 func (w *localWire) references(context.Context) (*packp.AdvRefs, error) {
@@ -42,7 +45,10 @@ func (w *localWire) references(context.Context) (*packp.AdvRefs, error) {
 			return nil, err
 		}
 	}
-	refs, err := repo.References()
+	if repo.reftable {
+		return nil, failure(ReasonInvalid, "%s keeps its references in the format reftable, which is not read: run `git refs migrate --ref-format=files` in it", w.path)
+	}
+	refs, err := repo.references.IterReferences()
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +57,7 @@ func (w *localWire) references(context.Context) (*packp.AdvRefs, error) {
 			return nil
 		}
 		out.References[ref.Name().String()] = ref.Hash()
-		if tag, err := repo.TagObject(ref.Hash()); err == nil {
+		if tag, err := object.GetTag(repo.stores, ref.Hash()); err == nil {
 			if commit, err := tag.Commit(); err == nil {
 				out.Peeled[ref.Name().String()] = commit.Hash
 			}
@@ -69,9 +75,9 @@ func (w *localWire) pack(ctx context.Context, request *packp.UploadPackRequest) 
 	if err != nil {
 		return nil, err
 	}
-	walk := localWalk{ctx: ctx, repo: repo, seen: map[plumbing.Hash]bool{}, out: &pack{}}
+	walk := localWalk{ctx: ctx, objects: repo.stores, seen: map[plumbing.Hash]bool{}, out: &pack{}}
 	for _, have := range request.Haves {
-		if commit, err := repo.CommitObject(have); err == nil {
+		if commit, err := object.GetCommit(repo.stores, have); err == nil {
 			walk.seen[have] = true
 			if err := walk.tree(commit.TreeHash); err != nil {
 				return nil, fmt.Errorf("read what is there already: %w", err)
@@ -94,7 +100,7 @@ func (w *localWire) pack(ctx context.Context, request *packp.UploadPackRequest) 
 	go func() {
 		defer close(done)
 		_ = writer.CloseWithError(panics.Safe(func() error {
-			_, err := packfile.NewEncoder(writer, repo.Storer, false).Encode(walk.found, 0)
+			_, err := packfile.NewEncoder(writer, repo.stores, false).Encode(walk.found, 0)
 			return err
 		})())
 	}()
@@ -111,11 +117,11 @@ func (w *localWire) close() error { return nil }
 
 // localWalk collects the objects of commits that are not known on the other side.
 type localWalk struct {
-	ctx   context.Context
-	repo  *git.Repository
-	seen  map[plumbing.Hash]bool
-	found []plumbing.Hash
-	out   *pack
+	ctx     context.Context
+	objects storer.EncodedObjectStorer
+	seen    map[plumbing.Hash]bool
+	found   []plumbing.Hash
+	out     *pack
 }
 
 func (l *localWalk) add(hash plumbing.Hash) bool {
@@ -129,7 +135,7 @@ func (l *localWalk) add(hash plumbing.Hash) bool {
 
 // want adds a tag or a commit, and as many generations of it as are asked for (0: all).
 func (l *localWalk) want(hash plumbing.Hash, depth int) error {
-	if tag, err := l.repo.TagObject(hash); err == nil {
+	if tag, err := object.GetTag(l.objects, hash); err == nil {
 		l.add(hash)
 		return l.want(tag.Target, depth)
 	}
@@ -143,7 +149,7 @@ func (l *localWalk) want(hash plumbing.Hash, depth int) error {
 			if l.seen[hash] {
 				continue
 			}
-			commit, err := l.repo.CommitObject(hash)
+			commit, err := object.GetCommit(l.objects, hash)
 			if errors.Is(err, plumbing.ErrObjectNotFound) && level > 1 {
 				// The repository itself is shallow here.
 				continue
@@ -171,7 +177,7 @@ func (l *localWalk) tree(hash plumbing.Hash) error {
 	if !l.add(hash) {
 		return nil
 	}
-	tree, err := object.GetTree(l.repo.Storer, hash)
+	tree, err := object.GetTree(l.objects, hash)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
@@ -22,17 +21,12 @@ import (
 func (r *Repository) Uncommitted(folders ...string) (commit string, files []string, err error) {
 	defer r.caught(&err)
 	tree := &object.Tree{}
-	head, err := r.repo.Head()
-	if err == nil {
-		last, err := r.repo.CommitObject(head.Hash())
-		if err != nil {
-			return "", nil, fmt.Errorf("read the last commit of %s: %w", r.Root, err)
-		}
-		if tree, err = last.Tree(); err != nil {
-			return "", nil, fmt.Errorf("read the last commit of %s: %w", r.Root, err)
-		}
-		commit = head.Hash().String()
-	} else if !errors.Is(err, plumbing.ErrReferenceNotFound) {
+	last, err := r.Head()
+	if err == nil && last != nil {
+		commit = last.Hash.String()
+		tree, err = last.Tree()
+	}
+	if err != nil {
 		return "", nil, fmt.Errorf("read the last commit of %s: %w", r.Root, err)
 	}
 	found := map[string]bool{}

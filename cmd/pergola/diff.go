@@ -60,7 +60,7 @@ Exit code 1 says that there are differences, that something was left out, or tha
 	}
 	outputFlag(cmd, &d.output, plan.FormatText, plan.FormatMarkdown, plan.FormatJSON, plan.FormatHTML)
 	cmd.Flags().StringVar(&d.file, "output-file", "", "write the report to this file instead of printing it")
-	cmd.Flags().StringVar(&d.from, "from", "HEAD", "revision to compare from: branch, tag or commit; REV... is where it and --to parted")
+	cmd.Flags().StringVar(&d.from, "from", "HEAD", "revision to compare from, as git rev-parse has it (branch, tag, commit, HEAD~2, main@{1}); REV... is where it and --to parted")
 	cmd.Flags().StringVar(&d.to, "to", "", "revision to compare to (default: the work tree)")
 	cmd.Flags().BoolVar(&d.mergeBase, "merge-base", false, "compare from where --from and --to parted")
 	cmd.Flags().BoolVar(&d.all, "all", false, "all landscapes of the repository, or of the folder given, that change")

@@ -256,7 +256,7 @@ func TestDiffErrors(t *testing.T) {
 		"no repository":      {[]string{outside}, 2, []string{"is in no Git repository"}},
 		"no such folder":     {[]string{filepath.Join(dir, "nope")}, 2, []string{"Error: " + filepath.Join(dir, "nope") + " is no landscape: neither revision HEAD nor the work tree has a file landscape.yaml there"}},
 		"no landscape":       {[]string{filepath.Dir(dir), "--to", "HEAD"}, 2, []string{"is no landscape: neither revision HEAD nor revision HEAD has a file landscape.yaml there"}},
-		"a folder":           {[]string{dir, "--from", "HEAD:landscape"}, 2, []string{`Error: revision "HEAD:landscape" names "landscape" in a commit, not a commit: give the commit alone (HEAD); the folder is the argument`}},
+		"a folder":           {[]string{dir, "--from", "HEAD:landscape"}, 2, []string{`Error: revision "HEAD:landscape": ":landscape" names a file or folder of a commit, not a commit: give the commit alone (HEAD); the folder is the argument`}},
 		"live and revisions": {[]string{dir, "--live", "--from", "HEAD"}, 2, []string{"--live compares with the clusters: it goes without --from and --to"}},
 		"unknown format":     {[]string{dir, "-o", "xml"}, 2, []string{`Error: --output "xml": want one of text, markdown, json`}},
 		"invalid work tree": {[]string{invalid, "--from", "HEAD~1"}, 1, []string{

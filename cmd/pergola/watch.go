@@ -97,8 +97,11 @@ const shownFiles = 3
 // stateOf names a landscape with the commit its files are at, and those that are not committed.
 func stateOf(dir string, l *landscapes.Landscape) string {
 	repository, err := source.Open(dir)
-	if err != nil {
+	if errors.Is(err, source.ErrNoRepository) {
 		return dir + ", which is in no Git repository"
+	}
+	if err != nil {
+		return fmt.Sprintf("%s (%v)", dir, err)
 	}
 	home, err := repository.Rel(dir)
 	if err != nil {

@@ -29,6 +29,7 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
+	"github.com/pergola-dev/pergola/source"
 	"github.com/pergola-dev/pergola/source/blame"
 )
 
@@ -96,21 +97,28 @@ func (a *asking) run(cmd *cobra.Command, dir, question string) error {
 
 // blamer looks lines up in the repositories that hold their files, each opened once. A file that is in none has no history.
 func blamer() func(context.Context, string, int) (blame.Answer, error) {
+	type opened struct {
+		repo *blame.Repository
+		err  error
+	}
 	var mutex sync.Mutex
-	open := map[string]*blame.Repository{}
+	open := map[string]opened{}
 	return func(ctx context.Context, file string, line int) (blame.Answer, error) {
 		mutex.Lock()
 		defer mutex.Unlock()
 		dir := filepath.Dir(file)
-		repo, known := open[dir]
+		of, known := open[dir]
 		if !known {
-			repo, _ = blame.Open(dir, blame.Limits{}) // nil where there is none
-			open[dir] = repo
+			of.repo, of.err = blame.Open(dir, blame.Limits{})
+			open[dir] = of
 		}
-		if repo == nil {
+		switch {
+		case errors.Is(of.err, source.ErrNoRepository):
 			return blame.Answer{Reason: "not in a Git repository"}, nil
+		case of.err != nil:
+			return blame.Answer{}, of.err
 		}
-		return repo.Line(ctx, file, line)
+		return of.repo.Line(ctx, file, line)
 	}
 }
 

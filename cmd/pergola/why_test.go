@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -40,4 +42,19 @@ func TestWhy(t *testing.T) {
 	o = pergola(t, "why", dir, "Seed local.spec.provider.region")
 	assert.Equal(t, 0, o.code)
 	assert.Contains(t, o.stdout, "there is no access to cluster virtual from here")
+}
+
+// TestWhyInARepositoryThatIsNotRead: the cause is said, and not that there is no repository.
+func TestWhyInARepositoryThatIsNotRead(t *testing.T) {
+	dir, _ := repository(t)
+	config := filepath.Join(filepath.Dir(dir), ".git", "config")
+	for extension, want := range map[string]string{"worktreeConfig = true": ", t: ", "objectFormat = sha256": "says that objects have SHA256 names", "newStore = x": "newStore=x"} {
+		require.NoError(t, os.WriteFile(config, []byte("[core]\n\trepositoryformatversion = 1\n[extensions]\n\t"+extension+"\n"), 0o600))
+		o := pergola(t, "why", dir, "Seed local.spec.provider.region", "--offline")
+		require.Equal(t, 0, o.code, o.stderr)
+		assert.Contains(t, o.stdout, want)
+		assert.NotContains(t, o.stdout, "not in a Git repository")
+	}
+	require.NoError(t, os.Rename(filepath.Dir(config), filepath.Join(filepath.Dir(dir), "moved")))
+	assert.Contains(t, pergola(t, "why", dir, "Seed local.spec.provider.region", "--offline").stdout, "not in a Git repository")
 }

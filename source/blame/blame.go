@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
 	gitobject "github.com/go-git/go-git/v5/plumbing/object"
 
@@ -42,20 +41,15 @@ type Limits struct {
 
 // Repository is where lines are looked up.
 type Repository struct {
-	repo   *git.Repository
-	root   string
+	repo   *source.Repository
 	limits Limits
 }
 
 // Open finds the repository that holds a folder.
 func Open(dir string, limits Limits) (*Repository, error) {
-	found, err := source.Open(dir)
+	repo, err := source.Open(dir)
 	if err != nil {
 		return nil, err
-	}
-	repo, err := git.PlainOpenWithOptions(found.Root, &git.PlainOpenOptions{EnableDotGitCommonDir: true})
-	if err != nil {
-		return nil, fmt.Errorf("open the Git repository of %s: %w", dir, err)
 	}
 	if limits.Commits <= 0 {
 		limits.Commits = 20_000
@@ -63,7 +57,7 @@ func Open(dir string, limits Limits) (*Repository, error) {
 	if limits.FileSize <= 0 {
 		limits.FileSize = 4 << 20
 	}
-	return &Repository{repo: repo, root: found.Root, limits: limits}, nil
+	return &Repository{repo: repo, limits: limits}, nil
 }
 
 // Line says which commit wrote a line (from 1) of a file of the work tree. The error is for what hinders the answer, such as a
@@ -85,16 +79,12 @@ func (r *Repository) line(ctx context.Context, file string, line int) (Answer, e
 	if err != nil {
 		return Answer{}, err
 	}
-	head, err := r.repo.Head()
-	if errors.Is(err, plumbing.ErrReferenceNotFound) {
+	commit, err := r.repo.Head()
+	if err != nil {
+		return Answer{}, err
+	}
+	if commit == nil {
 		return Answer{Reason: "not committed yet"}, nil
-	}
-	if err != nil {
-		return Answer{}, err
-	}
-	commit, err := r.repo.CommitObject(head.Hash())
-	if err != nil {
-		return Answer{}, err
 	}
 	at := place{commit: commit, path: name, line: line}
 	committed, err := at.text(r.limits.FileSize)
@@ -125,9 +115,9 @@ func (r *Repository) inside(file string) (string, error) {
 	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
 		abs = filepath.Join(dir, filepath.Base(abs))
 	}
-	rel, err := filepath.Rel(r.root, abs)
+	rel, err := filepath.Rel(r.repo.Root, abs)
 	if err != nil || !filepath.IsLocal(rel) {
-		return "", fmt.Errorf("it is not in the repository %s", r.root)
+		return "", fmt.Errorf("it is not in the repository %s", r.repo.Root)
 	}
 	return filepath.ToSlash(rel), nil
 }
@@ -154,68 +144,76 @@ func (r *Repository) walk(ctx context.Context, at place) (Answer, error) {
 		if err := ctx.Err(); err != nil {
 			return Answer{}, err
 		}
-		former, moved, missing, err := r.before(ctx, at)
+		former, moved, end, err := r.before(ctx, at)
 		if err != nil {
 			return Answer{}, err
 		}
 		if !moved {
-			answer := Answer{Commit: describe(at.commit)}
-			if missing {
-				answer.Reason = "or before it: the clone is shallow, and its history ends here"
-			}
-			return answer, nil
+			return Answer{Commit: describe(at.commit), Reason: end}, nil
 		}
 		at = former
 	}
 	return Answer{Reason: fmt.Sprintf("older than the last %d commits, which were looked at", r.limits.Commits)}, nil
 }
 
-// before is where a line was in a parent of the commit; missing tells that the clone lacks parents.
-func (r *Repository) before(ctx context.Context, at place) (former place, moved, missing bool, err error) {
+// Reasons of an answer that may be too young.
+const (
+	endShallow = "or before it: the clone is shallow, and its history ends here"
+	endPartial = "or before it: the clone is partial, and lacks what the file was before; `git fetch --refetch --no-filter` gets it"
+)
+
+// before is where a line was in a parent of the commit; end tells why the clone does not show all parents, empty where it does.
+func (r *Repository) before(ctx context.Context, at place) (former place, moved bool, end string, err error) {
 	var parents []*gitobject.Commit
 	for i := range at.commit.ParentHashes {
 		parent, err := at.commit.Parent(i)
 		if errors.Is(err, plumbing.ErrObjectNotFound) || errors.Is(err, gitobject.ErrParentNotFound) {
-			missing = true
+			end = endShallow
 			continue
 		}
 		if err != nil {
-			return at, false, missing, err
+			return at, false, end, err
 		}
 		same, err := sameFile(at.commit, parent, at.path)
 		if err != nil {
-			return at, false, missing, err
+			return at, false, end, err
 		}
 		if same {
-			return place{parent, at.path, at.line}, true, false, nil
+			return place{parent, at.path, at.line}, true, "", nil
 		}
 		parents = append(parents, parent)
 	}
 	if len(parents) == 0 {
-		return at, false, missing, nil
+		return at, false, end, nil
 	}
 	now, err := at.text(r.limits.FileSize)
 	if err != nil {
-		return at, false, missing, err
+		return at, false, end, err
 	}
 	for _, parent := range parents {
 		before := place{commit: parent, path: at.path}
 		text, err := before.text(r.limits.FileSize)
 		if errors.Is(err, gitobject.ErrFileNotFound) {
-			if before.path, err = formerName(ctx, at.commit, parent, at.path); err != nil || before.path == "" {
+			if before.path, err = formerName(ctx, at.commit, parent, at.path); errors.Is(err, plumbing.ErrObjectNotFound) {
+				end = endPartial
+			}
+			if err != nil || before.path == "" {
 				continue // a comparison that is not possible finds no other name
 			}
 			text, err = before.text(r.limits.FileSize)
+		}
+		if errors.Is(err, plumbing.ErrObjectNotFound) {
+			end = endPartial
 		}
 		if err != nil {
 			continue // too large to be followed further
 		}
 		if line, same := follow(text, now, at.line); same {
 			before.line = line
-			return before, true, false, nil
+			return before, true, "", nil
 		}
 	}
-	return at, false, missing, nil
+	return at, false, end, nil
 }
 
 func describe(c *gitobject.Commit) *Commit {

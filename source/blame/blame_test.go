@@ -12,6 +12,8 @@ import (
 	gitobject "github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/source/gittest"
 )
 
 type history struct {
@@ -137,6 +139,25 @@ func TestShallowClone(t *testing.T) {
 	answer := h.line(filepath.Join(dir, "a.yaml"), "one", Limits{})
 	assert.Equal(t, "second", answer.Commit.Subject)
 	assert.Contains(t, answer.Reason, "shallow")
+}
+
+// TestPartialClone: what the file was before is at the remote, and so the line may be older than it seems.
+func TestPartialClone(t *testing.T) {
+	repo := gittest.New(t, t.TempDir(), "landscape")
+	repo.Push("a.yaml", "one\n", "first")
+	repo.Push("b.yaml", "x\n", "between")
+	repo.Push("a.yaml", "one\ntwo\n", "second")
+	for _, args := range [][]string{{"config", "uploadpack.allowFilter", "true"}, {"config", "uploadpack.allowAnySHA1InWant", "true"}} {
+		repo.Git(append([]string{"-C", repo.Bare}, args...)...)
+	}
+	for filter, want := range map[string]string{"blob:none": "second", "blob:limit=5": "first"} {
+		clone := filepath.Join(t.TempDir(), "clone")
+		repo.Git("clone", "--quiet", "--filter="+filter, "file://"+repo.Bare, clone)
+		answer := (&history{t: t, dir: clone}).line(filepath.Join(clone, "a.yaml"), "one", Limits{})
+		require.NotNil(t, answer.Commit, "%+v", answer)
+		assert.Equal(t, want, answer.Commit.Subject, filter)
+		assert.Equal(t, want == "second", strings.Contains(answer.Reason, "the clone is partial"), "%s: %s", filter, answer.Reason)
+	}
 }
 
 func TestOutsideOfTheRepository(t *testing.T) {

@@ -18,14 +18,26 @@ type place struct {
 
 // text of the whole file.
 func (p place) text(limit int64) (string, error) {
-	file, err := p.commit.File(p.path)
+	tree, err := p.commit.Tree()
 	if err != nil {
 		return "", err
 	}
-	if file.Size > limit {
+	entry, err := tree.FindEntry(p.path)
+	if err != nil {
+		if ignoreMissing(err) == nil {
+			err = gitobject.ErrFileNotFound
+		}
+		return "", err
+	}
+	// Not by File, which takes a content that a partial clone lacks for a file that the commit lacks.
+	blob, err := tree.TreeEntryFile(entry)
+	if err != nil {
+		return "", err
+	}
+	if blob.Size > limit {
 		return "", fmt.Errorf("the file is larger than %d bytes", limit)
 	}
-	return file.Contents()
+	return blob.Contents()
 }
 
 // sameFile compares a file in two commits. It reads no deeper than where the trees are the same.

@@ -1,0 +1,79 @@
+package source
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/format/config"
+)
+
+// format is what the configuration of a repository says about how its objects and references are kept.
+type format struct {
+	// reftable tells that references are kept in a form that only git reads.
+	reftable bool
+	// promisor is the remote that a partial clone leaves objects at, empty for a clone that has all; filter says in words which it leaves.
+	promisor, filter string
+}
+
+// harmless are the extensions that change nothing for somebody who only reads: https://git-scm.com/docs/repository-version.
+var harmless = map[string]bool{"noop": true, "noop-v1": true, "preciousobjects": true, "worktreeconfig": true, "relativeworktrees": true,
+	"compatobjectformat": true, "partialclone": true}
+
+// readFormat reads the configuration of a repository. A format that cannot be read is an error with a way out.
+func readFormat(name string) (format, error) {
+	data, err := os.ReadFile(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return format{}, err
+	}
+	cfg := config.New()
+	if err := config.NewDecoder(bytes.NewReader(data)).Decode(cfg); err != nil {
+		return format{}, fmt.Errorf("read %s: %w", name, plain(err))
+	}
+	if version := cfg.Section("core").Option("repositoryformatversion"); version != "" && version != "0" && version != "1" {
+		return format{}, failure(ReasonInvalid, "%s has format version %s, and 0 and 1 can be read: clone it with an older git", name, printable(version, 20))
+	}
+	var out format
+	for _, option := range cfg.Section("extensions").Options {
+		key, value := strings.ToLower(option.Key), strings.ToLower(option.Value)
+		switch {
+		case harmless[key], key == "objectformat" && value == "sha1", key == "refstorage" && value == "files":
+		case key == "refstorage" && value == "reftable":
+			out.reftable = true
+		case key == "objectformat":
+			return format{}, failure(ReasonInvalid, "%s says that objects have %s names, and only repositories with SHA-1 names can be read: "+
+				"bring the history into one by `git fast-export --all | git -C NEW fast-import`, NEW made by `git init --object-format=sha1`", name, strings.ToUpper(printable(value, 20)))
+		default:
+			return format{}, failure(ReasonInvalid, "%s has the extension %s, which is not known and may change how objects are kept: clone the repository without it",
+				name, printable(option.Key+"="+option.Value, 80))
+		}
+		if key == "partialclone" {
+			out.promisor = option.Value
+		}
+	}
+	for _, remote := range cfg.Section("remote").Subsections {
+		filter := remote.Option("partialclonefilter")
+		if out.promisor == "" && (filter != "" || isTrue(remote)) {
+			out.promisor = remote.Name
+		}
+		if remote.Name == out.promisor && filter != "" {
+			out.filter = fmt.Sprintf(" (filter %s)", printable(filter, 80))
+		}
+	}
+	out.promisor = printable(out.promisor, 80)
+	return out, nil
+}
+
+// isTrue reports whether a remote promises objects. A key without a value is true in Git.
+func isTrue(remote *config.Subsection) bool {
+	switch strings.ToLower(remote.Option("promisor")) {
+	case "true", "yes", "on", "1":
+		return true
+	case "":
+		return remote.HasOption("promisor")
+	}
+	return false
+}

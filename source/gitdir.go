@@ -1,0 +1,118 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-git/go-billy/v5"
+	"github.com/go-git/go-billy/v5/osfs"
+	"github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
+)
+
+// gitDir is where a repository keeps its files: own holds those of one work tree (HEAD), common those that all work trees share (objects,
+// references, configuration). Both are the same folder unless the work tree is a linked one.
+type gitDir struct{ own, common string }
+
+// findGitDir returns the files of the repository whose top is a folder, and false where the folder is the top of none. It decides as git does:
+// a folder .git that holds no repository does not count, a file .git that leads to none is an error.
+func findGitDir(top string) (gitDir, bool, error) {
+	name := filepath.Join(top, git.GitDirName)
+	info, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && info.IsDir():
+		for _, dir := range []string{name, top} {
+			if found, ok := openGitDir(dir); ok {
+				return found, true, nil
+			}
+		}
+		return gitDir{}, false, nil
+	case err != nil:
+		return gitDir{}, false, err
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return gitDir{}, false, err
+	}
+	target, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), "gitdir: ")
+	if !ok {
+		return gitDir{}, false, fmt.Errorf("the file %s does not name the folder of a repository: it has to begin with `gitdir: `", name)
+	}
+	found, ok := openGitDir(absolute(top, target))
+	if !ok {
+		return gitDir{}, false, fmt.Errorf("the file %s names %s, which is no Git repository: run `git worktree repair` in the repository that the work tree belongs to", name, printable(target, 200))
+	}
+	return found, true, nil
+}
+
+// openGitDir reports whether a folder holds the files of a repository, and finds the common ones.
+func openGitDir(dir string) (gitDir, bool) {
+	found := gitDir{own: dir, common: dir}
+	if data, err := os.ReadFile(filepath.Join(dir, "commondir")); err == nil {
+		found.common = absolute(dir, strings.TrimRight(string(data), "\r\n"))
+	}
+	if info, err := os.Stat(filepath.Join(found.own, "HEAD")); err != nil || info.IsDir() {
+		return gitDir{}, false
+	}
+	for _, folder := range []string{found.objects(), filepath.Join(found.common, "refs")} {
+		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+			return gitDir{}, false
+		}
+	}
+	return found, true
+}
+
+func absolute(base, name string) string {
+	if filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	return filepath.Join(base, filepath.FromSlash(name))
+}
+
+func (d gitDir) objects() string { return filepath.Join(d.common, "objects") }
+
+// gitStore is what is read of a repository on disk.
+type gitStore struct {
+	format
+	// references has the references and the list of shallow commits, nothing else.
+	references *filesystem.Storage
+	stores     *objectStores
+}
+
+// openStore opens the files of a repository. What its format needs and is not known here is an error.
+func openStore(dir gitDir) (*gitStore, error) {
+	format, err := readFormat(filepath.Join(dir.common, "config"))
+	if err != nil {
+		return nil, err
+	}
+	unpacked := cache.NewObjectLRUDefault()
+	stores, err := openObjectStores(dir.objects(), unpacked)
+	if err != nil {
+		return nil, err
+	}
+	var common billy.Filesystem
+	if dir.common != dir.own {
+		common = osfs.New(dir.common)
+	}
+	references := filesystem.NewStorage(dotgit.NewRepositoryFilesystem(osfs.New(dir.own), common), unpacked)
+	stores.EncodedObjectStorer = references
+	return &gitStore{format: format, references: references, stores: stores}, nil
+}
+
+// incomplete says why an object may be missing although nothing is damaged, and how to get it; empty where there is no such reason.
+func (s *gitStore) incomplete(root string) string {
+	switch {
+	case s.promisor != "":
+		return fmt.Sprintf("the Git repository %s is a partial clone%s and lacks an object: `git fetch --refetch --no-filter %s` gets all of them; Pergola fetches none by itself", root, s.filter, s.promisor)
+	case len(s.stores.gone) > 0:
+		return fmt.Sprintf("the Git repository %s lacks an object: it borrows objects from %s (objects/info/alternates), which does not exist; restore that folder, or clone without --reference and --shared",
+			root, strings.Join(s.stores.gone, ", "))
+	}
+	return ""
+}

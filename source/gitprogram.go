@@ -1,0 +1,186 @@
+package source
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// gitProgram asks the git program of the machine about one repository. The repository is untrusted: nothing that its configuration names is
+// started (hooks, fsmonitor, remote helpers, ssh, credential helpers), nothing is fetched, and the configuration of the user and of the machine
+// does not count. The one exception is safe.directory: git refuses a repository of another owner unless it is listed there.
+type gitProgram struct {
+	path, root string
+}
+
+// safeDirectory is the setting by which a user trusts repositories of others.
+const safeDirectory = "safe.directory"
+
+// gitTimeout bounds one question. A search through the messages of a long history takes seconds.
+const gitTimeout = time.Minute
+
+// cannotAskError says why git has no answer about a whole repository.
+type cannotAskError struct {
+	// foreign tells that git refuses it because of its owner.
+	foreign bool
+	cause   string
+}
+
+func (e *cannotAskError) Error() string { return e.cause }
+
+// unknownRevisionError is git's refusal of one revision.
+type unknownRevisionError struct {
+	// said is what git said, if that is more than that it knows no such revision.
+	said string
+}
+
+func (e *unknownRevisionError) Error() string { return e.said }
+
+// newGitProgram finds git; nil where it is not installed. A program of the current folder does not count.
+func newGitProgram(root string) *gitProgram {
+	path, err := exec.LookPath("git")
+	if err != nil {
+		return nil
+	}
+	return &gitProgram{path: path, root: root}
+}
+
+// revision returns the object that a revision names for `git rev-parse`. The error is a *cannotAskError, a *unknownRevisionError or one of
+// running git.
+func (g *gitProgram) revision(rev string) (plumbing.Hash, error) {
+	if g == nil {
+		return plumbing.ZeroHash, &cannotAskError{cause: "the git program is not installed"}
+	}
+	out, said, err := g.run("rev-parse", "--verify", rev)
+	if err == nil {
+		if doubt := doubtOf(said); doubt != "" {
+			return plumbing.ZeroHash, &unknownRevisionError{said: doubt}
+		}
+		if name := strings.TrimSuffix(out, "\n"); isCommit(name) {
+			return plumbing.NewHash(name), nil
+		}
+		return plumbing.ZeroHash, &unknownRevisionError{}
+	}
+	if !isExit(err) {
+		return plumbing.ZeroHash, err
+	}
+	if _, said, err := g.run("rev-parse", "--git-dir"); isExit(err) {
+		if strings.Contains(said, safeDirectory) {
+			return plumbing.ZeroHash, &cannotAskError{foreign: true, cause: fmt.Sprintf("git refuses the repository %s, which belongs to somebody else: "+
+				"if you trust it, run `git config --global --add safe.directory %s`", g.root, g.root)}
+		}
+		return plumbing.ZeroHash, &cannotAskError{cause: "git does not read this repository: " + fatal(said)}
+	}
+	return plumbing.ZeroHash, &unknownRevisionError{said: fatal(said)}
+}
+
+// doubtOf is a warning of git that an answer may be another one than meant.
+func doubtOf(said string) string {
+	for line := range strings.Lines(said) {
+		warning, ok := strings.CutPrefix(line, "warning: ")
+		if ok && (strings.Contains(warning, " is ambiguous") || strings.Contains(warning, " only goes back to ")) {
+			return printable(warning, 200)
+		}
+	}
+	return ""
+}
+
+// fatal is the line in which git says why it ends, empty where it says no more than that there is no such revision.
+func fatal(said string) string {
+	for line := range strings.Lines(said) {
+		if cause, ok := strings.CutPrefix(line, "fatal: "); ok && !strings.HasPrefix(cause, "Needed a single revision") {
+			return printable(cause, 200)
+		}
+	}
+	return ""
+}
+
+func isExit(err error) bool {
+	_, ok := errors.AsType[*exec.ExitError](err)
+	return ok
+}
+
+// run runs git in the repository. An answer other than success is an exec.ExitError.
+func (g *gitProgram) run(args ...string) (out, said string, err error) {
+	out, said, err = g.attempt(os.DevNull, args...)
+	if !isExit(err) || !strings.Contains(said, safeDirectory) {
+		return out, said, err
+	}
+	trusted, failed := g.trusted()
+	if failed != nil || trusted == "" {
+		return out, said, errors.Join(err, failed)
+	}
+	defer os.Remove(trusted)
+	return g.attempt(trusted, args...)
+}
+
+// attempt runs git with a file as the configuration of the user.
+func (g *gitProgram) attempt(user string, args ...string) (out, said string, err error) {
+	args = append([]string{"--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-c", "core.warnAmbiguousRefs=true"}, args...)
+	return g.start(g.root, append(environment(func(name string) bool { return !strings.HasPrefix(name, "GIT_") }),
+		"LC_ALL=C", "PWD="+g.root, "GIT_CEILING_DIRECTORIES="+filepath.Dir(g.root), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+user,
+		"GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0"), args...)
+}
+
+func (g *gitProgram) start(dir string, environment []string, args ...string) (out, said string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), gitTimeout)
+	defer cancel()
+	command := exec.CommandContext(ctx, g.path, args...)
+	command.Dir, command.Env, command.WaitDelay = dir, environment, time.Second
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	err = command.Run()
+	switch {
+	case ctx.Err() != nil:
+		err = fmt.Errorf("git has not answered within %s", gitTimeout)
+	case err != nil && !isExit(err):
+		err = fmt.Errorf("run git: %s", err) // not wrapped: a program or folder that is gone is no missing file of a revision
+	}
+	return stdout.String(), stderr.String(), err
+}
+
+// environment is the one of this process, of which some variables are kept.
+func environment(keep func(name string) bool) []string {
+	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return !keep(name)
+	})
+}
+
+// trusted writes the entries of safe.directory of the user and of the machine to a file; the name is empty where there are none. Git reads
+// them from such files only, and a repository has no say in them.
+func (g *gitProgram) trusted() (string, error) {
+	top := filepath.VolumeName(g.root) + string(filepath.Separator)
+	out, _, err := g.start(top, environment(func(name string) bool {
+		return !strings.HasPrefix(name, "GIT_") || strings.HasPrefix(name, "GIT_CONFIG")
+	}),
+		"config", "--null", "--show-scope", "--get-all", safeDirectory)
+	if err != nil {
+		return "", nil // no entry, or a git that does not tell
+	}
+	var text strings.Builder
+	fields := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
+	for i := 0; i+1 < len(fields); i += 2 {
+		if scope := fields[i]; scope != "local" && scope != "worktree" {
+			fmt.Fprintf(&text, "[safe]\n\tdirectory = \"%s\"\n", strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(fields[i+1]))
+		}
+	}
+	if text.Len() == 0 {
+		return "", nil
+	}
+	file, err := os.CreateTemp("", "pergola-gitconfig-")
+	if err != nil {
+		return "", err
+	}
+	_, err = file.WriteString(text.String())
+	return file.Name(), errors.Join(err, file.Close())
+}

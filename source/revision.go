@@ -1,0 +1,394 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/storer"
+)
+
+// resolve returns the commit that a revision names, as `git rev-parse` has it (gitrevisions(7)). Git itself is asked. Where it is not installed,
+// or does not read the repository, the forms that need the objects alone are followed here, and the others are errors. A revision that git
+// does not know is followed here, too, to find the part that is wrong.
+func (r *Repository) resolve(rev string) (plumbing.Hash, error) {
+	hash, err := r.lookUp(rev)
+	if err != nil {
+		return hash, fmt.Errorf("revision %q: %w", printable(rev, 200), err)
+	}
+	return hash, nil
+}
+
+func (r *Repository) lookUp(rev string) (plumbing.Hash, error) {
+	if rev == "" || strings.HasPrefix(rev, "-") || strings.ContainsAny(rev, "\x00\n") {
+		return plumbing.ZeroHash, fmt.Errorf("no revision is written so: give a branch, a tag or a commit")
+	}
+	hash, asked := r.program.revision(rev)
+	foreign, _ := errors.AsType[*cannotAskError](asked)
+	unknown, _ := errors.AsType[*unknownRevisionError](asked)
+	switch {
+	case asked == nil:
+	case foreign != nil && foreign.foreign, foreign == nil && unknown == nil:
+		return plumbing.ZeroHash, asked
+	default:
+		var err error
+		if hash, err = r.follow(rev); err != nil {
+			return plumbing.ZeroHash, err
+		}
+		if unknown != nil {
+			return plumbing.ZeroHash, fmt.Errorf("git does not understand it: %s", unknown.orElse("give a branch, a tag or a commit"))
+		}
+	}
+	return r.peel(rev, hash)
+}
+
+// orElse is what git said, or something else where it said nothing.
+func (e *unknownRevisionError) orElse(text string) string {
+	if e.said != "" {
+		return e.said
+	}
+	return text
+}
+
+// peel follows a tag to its commit.
+func (r *Repository) peel(rev string, hash plumbing.Hash) (plumbing.Hash, error) {
+	found, err := r.object(hash)
+	if base, _ := split(rev); errors.Is(err, plumbing.ErrObjectNotFound) && isCommit(strings.ToLower(base)) {
+		return hash, fmt.Errorf("not found in %s: give a branch, a tag or a commit%s", r.Root, r.shallow())
+	}
+	if err != nil {
+		return hash, r.objects.failed(err)
+	}
+	switch found := found.(type) {
+	case *object.Commit:
+		return hash, nil
+	case *object.Tag:
+		return r.peel("", found.Target)
+	default:
+		if err := checkShape(rev); err != nil {
+			return hash, err
+		}
+		return hash, fmt.Errorf("it is the name of a %s, not of a commit: give a branch, a tag or a commit", found.Type())
+	}
+}
+
+func (r *Repository) object(hash plumbing.Hash) (found object.Object, err error) {
+	r.objects.mutex.Lock()
+	defer r.objects.mutex.Unlock()
+	return object.GetObject(r.objects.storer, hash)
+}
+
+// split cuts a revision into the name that it begins with and the steps from there: ~2, ^1, ^{commit}, @{1}, :path, ..other.
+func split(rev string) (base string, steps []string) {
+	if strings.HasPrefix(rev, ":/") {
+		return rev, nil
+	}
+	at := 0
+	for at < len(rev) && stepAt(rev[at:]) == 0 {
+		at++
+	}
+	base, rev = rev[:at], rev[at:]
+	for rev != "" {
+		length := stepAt(rev)
+		if length == 0 {
+			length = len(rev)
+		}
+		steps, rev = append(steps, rev[:length]), rev[length:]
+	}
+	return base, steps
+}
+
+var stepPattern = regexp.MustCompile(`^(~[0-9]*|\^[0-9]+|\^@|\^!|\^-[0-9]*|:.*|\.\..*)`)
+
+// stepAt is the length of the step that a text begins with, 0 where it begins with none.
+func stepAt(text string) int {
+	if strings.HasPrefix(text, "@{") || strings.HasPrefix(text, "^{") {
+		depth := 0
+		for i, c := range text {
+			switch c {
+			case '{':
+				depth++
+			case '}':
+				if depth--; depth == 0 {
+					return i + 1
+				}
+			}
+		}
+		return len(text)
+	}
+	if length := len(stepPattern.FindString(text)); length > 0 || !strings.HasPrefix(text, "^") {
+		return length
+	}
+	return 1
+}
+
+// follow goes along the steps of a revision. The error names the first part that leads nowhere.
+func (r *Repository) follow(rev string) (plumbing.Hash, error) {
+	if err := checkShape(rev); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	base, steps := split(rev)
+	var at plumbing.Hash
+	var err error
+	if base != "" {
+		if at, err = r.named(rev, base); err != nil {
+			return at, err
+		}
+	}
+	text := base
+	for _, step := range steps {
+		if at, err = r.step(text, step, at); err != nil {
+			return at, err
+		}
+		text += step
+	}
+	return at, nil
+}
+
+// checkShape refuses what is written in a form that does not name one commit.
+func checkShape(rev string) error {
+	text, steps := split(rev)
+	for i, step := range steps {
+		shown := printable(step, 200)
+		switch {
+		case strings.HasPrefix(step, ".."):
+			return fmt.Errorf("%q makes a range of commits of it: give its two ends as two revisions", shown)
+		case step == "^!" || strings.HasPrefix(step, "^-"):
+			return fmt.Errorf("%q makes a range of commits of it: give one commit", shown)
+		case step == "^@":
+			return fmt.Errorf("%q names all parents of %s, not one commit: %s^1 is the first", shown, text, text)
+		case strings.HasPrefix(step, ":") && text == "":
+			return fmt.Errorf("%q names a file of the index, not a commit: commit it, and give the commit", shown)
+		case strings.HasPrefix(step, ":"):
+			return fmt.Errorf("%q names a file or folder of a commit, not a commit: give the commit alone (%s); the folder is the argument", shown, text)
+		case step == "^" && text == "" && len(steps) > 1:
+			return fmt.Errorf("%q leaves the commits of a revision out and names none: give %s alone", shown, printable(rev[1:], 200))
+		case i == 0 && text == "" && !strings.HasPrefix(step, "@{"):
+			return fmt.Errorf("there is no name before %q: write HEAD%s for the last commit", shown, printable(rev, 200))
+		}
+		text += step
+	}
+	return nil
+}
+
+// named finds the name that a revision begins with.
+func (r *Repository) named(rev, base string) (plumbing.Hash, error) {
+	hash, err := r.program.revision(base)
+	if err == nil {
+		return hash, nil
+	}
+	unknown, _ := errors.AsType[*unknownRevisionError](err)
+	unasked, _ := errors.AsType[*cannotAskError](err)
+	text, isText := strings.CutPrefix(base, ":/")
+	switch {
+	case unknown == nil && unasked == nil:
+		return hash, err
+	case isText && unasked != nil:
+		return hash, fmt.Errorf("only git looks for %q in messages, and %s: give a branch, a tag or a commit", printable(text, 200), unasked.cause)
+	case isText:
+		return hash, fmt.Errorf("no commit has a message that matches %q: %s", printable(text, 200), unknown.orElse("give a branch, a tag or a commit"))
+	}
+	hash, err = r.ownName(base)
+	switch {
+	case err == nil && unknown != nil:
+		return hash, fmt.Errorf("git does not understand %q: %s", base, unknown.orElse("give a branch, a tag or a commit"))
+	case errors.Is(err, plumbing.ErrReferenceNotFound):
+		what := ""
+		if base != rev {
+			what = fmt.Sprintf("%q is ", base)
+		}
+		if branch := r.unborn(); branch != "" {
+			return hash, fmt.Errorf("%snot found in %s: %s has no commit yet; commit the landscape first (git add, git commit)", what, r.Root, branch)
+		}
+		if unasked != nil && r.reftable {
+			return hash, fmt.Errorf("%snot found in %s: only git reads references of the format reftable, and %s", what, r.Root, unasked.cause)
+		}
+		return hash, fmt.Errorf("%snot found in %s: give a branch, a tag or a commit%s", what, r.Root, r.shallow())
+	}
+	return hash, err
+}
+
+var (
+	describedPattern   = regexp.MustCompile(`^.+-g([0-9a-fA-F]{4,40})$`)
+	abbreviatedPattern = regexp.MustCompile(`^[0-9a-fA-F]{4,40}$`)
+	// ownReference are names of references that are no branch, tag or remote, such as HEAD and MERGE_HEAD.
+	ownReference = regexp.MustCompile(`^([A-Z_]+|refs/.*)$`)
+)
+
+// ownName finds what a name stands for without git: a commit by its full name, a reference, or the beginning of a commit's name. The error is
+// plumbing.ErrReferenceNotFound where it is nothing of that.
+func (r *Repository) ownName(name string) (plumbing.Hash, error) {
+	if name == "@" {
+		name = "HEAD"
+	}
+	digits := strings.ToLower(name)
+	if isCommit(digits) {
+		return plumbing.NewHash(digits), nil
+	}
+	references, err := r.referencesOf(name)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	if described := describedPattern.FindStringSubmatch(name); described != nil && len(references) == 0 {
+		digits = strings.ToLower(described[1])
+	}
+	var objects []plumbing.Hash
+	if abbreviatedPattern.MatchString(digits) {
+		if objects, err = r.withPrefix(digits); err != nil {
+			return plumbing.ZeroHash, err
+		}
+	}
+	var meanings []string
+	for _, reference := range references {
+		meanings = append(meanings, reference.Name().String())
+	}
+	for _, hash := range objects {
+		meanings = append(meanings, hash.String())
+	}
+	switch {
+	case len(meanings) > 1:
+		shown := strings.Join(meanings[:min(len(meanings), maxMeanings)], ", ")
+		if len(meanings) > maxMeanings {
+			shown += ", …"
+		}
+		return plumbing.ZeroHash, fmt.Errorf("%q is ambiguous: write out one of %s", name, shown)
+	case len(references) > 0:
+		return references[0].Hash(), nil
+	case len(objects) > 0:
+		return objects[0], nil
+	}
+	return plumbing.ZeroHash, plumbing.ErrReferenceNotFound
+}
+
+// maxMeanings is how many meanings of an ambiguous name an error has.
+const maxMeanings = 6
+
+func (r *Repository) withPrefix(digits string) (found []plumbing.Hash, err error) {
+	err = r.objects.read(func() (err error) {
+		found, err = r.stores.withPrefix(digits)
+		return err
+	})
+	return found, err
+}
+
+// referencesOf are the references that a name may stand for, the one that counts for git first.
+func (r *Repository) referencesOf(name string) ([]*plumbing.Reference, error) {
+	var out []*plumbing.Reference
+	for _, rule := range plumbing.RefRevParseRules {
+		full := fmt.Sprintf(rule, name)
+		if !ownReference.MatchString(full) {
+			continue
+		}
+		found, err := storer.ResolveReference(r.references, plumbing.ReferenceName(full))
+		if err == nil && !found.Hash().IsZero() {
+			out = append(out, plumbing.NewHashReference(plumbing.ReferenceName(full), found.Hash()))
+		}
+	}
+	return out, nil
+}
+
+// unborn names the branch that is checked out where it has no commit; empty where it has one.
+func (r *Repository) unborn() string {
+	if commit, err := r.Head(); err != nil || commit != nil {
+		return ""
+	}
+	if head, err := r.references.Reference(plumbing.HEAD); err == nil && head.Type() == plumbing.SymbolicReference && !r.reftable {
+		return "the branch " + head.Target().Short()
+	}
+	return "the branch that is checked out"
+}
+
+// step goes one step on from what a text names.
+func (r *Repository) step(text, step string, at plumbing.Hash) (plumbing.Hash, error) {
+	kind, number := step[:1], step[1:]
+	switch {
+	case strings.HasPrefix(step, "@{"), strings.HasPrefix(step, "^{/"):
+		return r.askedStep(text, step)
+	case strings.HasPrefix(step, "^{") && strings.HasSuffix(step, "}"):
+		return r.typed(text, step, at)
+	case kind != "~" && kind != "^":
+		return at, fmt.Errorf("%q after %s is not understood", printable(step, 200), text)
+	}
+	count := 1
+	if number != "" {
+		var err error
+		if count, err = strconv.Atoi(number); err != nil {
+			return at, fmt.Errorf("%q after %s is not understood", printable(step, 200), text)
+		}
+	}
+	at, err := r.peel(text, at)
+	if err != nil || count == 0 {
+		return at, err
+	}
+	if kind == "^" {
+		parents, hint, err := r.parents(at)
+		if err == nil && count > len(parents) {
+			err = fmt.Errorf("not found in %s: %s has %d parents, %q is none of them%s", r.Root, text, len(parents), step, hint)
+		}
+		if err != nil {
+			return at, err
+		}
+		return parents[count-1], nil
+	}
+	for i := range count {
+		parents, hint, err := r.parents(at)
+		if err == nil && len(parents) == 0 {
+			err = fmt.Errorf("not found in %s: the history of %s ends %d commits before it, %q leads further%s", r.Root, text, i, step, hint)
+		}
+		if err != nil {
+			return at, err
+		}
+		at = parents[0]
+	}
+	return at, nil
+}
+
+// parents of a commit; at the end of a shallow clone there are none, and the hint says so.
+func (r *Repository) parents(hash plumbing.Hash) ([]plumbing.Hash, string, error) {
+	if ends, err := r.references.Shallow(); err == nil && slices.Contains(ends, hash) {
+		return nil, r.shallow(), nil
+	}
+	commit, err := r.objects.commit(hash)
+	if err != nil {
+		return nil, "", err
+	}
+	return commit.ParentHashes, "", nil
+}
+
+// askedStep goes a step that only git can go.
+func (r *Repository) askedStep(text, step string) (plumbing.Hash, error) {
+	hash, err := r.program.revision(text + step)
+	if unasked, ok := errors.AsType[*cannotAskError](err); ok {
+		return hash, fmt.Errorf("only git understands %q, and %s: give a branch, a tag or a commit", step, unasked.cause)
+	}
+	if unknown, ok := errors.AsType[*unknownRevisionError](err); ok {
+		if pattern, is := strings.CutPrefix(step, "^{/"); is {
+			return hash, fmt.Errorf("no commit of the history of %s has a message that matches %q: %s", text, strings.TrimSuffix(pattern, "}"), unknown.orElse("give a branch, a tag or a commit"))
+		}
+		return hash, fmt.Errorf("%q leads to no commit: %s", step, unknown.orElse("there is no such entry in the log, or it is not understood"))
+	}
+	return hash, err
+}
+
+// typed goes a step such as ^{commit}, which asks for an object of a type.
+func (r *Repository) typed(text, step string, at plumbing.Hash) (plumbing.Hash, error) {
+	switch want := strings.TrimSuffix(strings.TrimPrefix(step, "^{"), "}"); want {
+	case "object":
+		return at, nil
+	case "", "commit":
+		return r.peel(text, at)
+	case "tag":
+		if found, err := r.object(at); err == nil && found.Type() == plumbing.TagObject {
+			return at, nil
+		}
+		return at, fmt.Errorf("%s is no annotated tag, which %q asks for", text, step)
+	case "tree", "blob":
+		return at, fmt.Errorf("%q names a %s, not a commit: give %s alone", step, want, text)
+	}
+	return at, fmt.Errorf("%q after %s is not understood: ^{commit}, ^{tag}, ^{/TEXT} and ^{} are known", printable(step, 200), text)
+}
