@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
@@ -28,7 +29,10 @@ type configMapInventory struct {
 	cluster *Cluster
 	ref     Ref
 	labels  map[string]string
-	version string // resourceVersion read last: a second writer is noticed
+	// version is the resourceVersion read last: a second writer is noticed. It guards a ConfigMap that is there, and would make a deleted one anew: uid
+	// guards against that.
+	version string
+	uid     types.UID
 }
 
 // NewConfigMapInventory keeps an inventory in a ConfigMap, and creates its namespace when it is missing. The
@@ -43,12 +47,12 @@ func (i *configMapInventory) Load(ctx context.Context) ([]Entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading inventory %s: %w", i.ref, err)
 	}
-	i.version = ""
+	i.version, i.uid = "", ""
 	o := w.get(nsName{i.ref.Namespace, i.ref.Name})
 	if o == nil {
 		return nil, nil
 	}
-	i.version = o.GetResourceVersion()
+	i.version, i.uid = o.GetResourceVersion(), o.GetUID()
 	entries, err := decodeEntries(o)
 	if err != nil {
 		return nil, &ObjectError{Cluster: i.cluster.name, Object: i.ref, Op: "read the inventory", Reason: Invalid, Message: err.Error(), Err: err,
@@ -62,7 +66,7 @@ func (i *configMapInventory) Save(ctx context.Context, entries []Entry) error {
 	if err != nil {
 		return fmt.Errorf("writing inventory %s: %w", i.ref, err)
 	}
-	answer, _, err := i.cluster.patchApply(ctx, o, patchOptions{manager: inventoryManager, force: true})
+	answer, _, err := i.cluster.patchApply(ctx, o, patchOptions{manager: inventoryManager, force: true, uid: i.uid})
 	if isNamespaceMissing(err) {
 		ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace",
 			"metadata": map[string]any{"name": i.ref.Namespace}}}
@@ -71,12 +75,12 @@ func (i *configMapInventory) Save(ctx context.Context, entries []Entry) error {
 		}
 	}
 	if apierrors.IsConflict(err) {
-		return fmt.Errorf("writing inventory %s: it was changed by someone else meanwhile, run again: %w", i.ref, err)
+		return fmt.Errorf("writing inventory %s: someone else has changed or deleted it meanwhile, run again: %w", i.ref, err)
 	}
 	if err != nil {
 		return fmt.Errorf("writing inventory %s: %w", i.ref, err)
 	}
-	i.version = answer.GetResourceVersion()
+	i.version, i.uid = answer.GetResourceVersion(), answer.GetUID()
 	return nil
 }
 
@@ -91,7 +95,7 @@ func (i *configMapInventory) Remove(ctx context.Context) error {
 	if _, err := i.cluster.delete(ctx, o, "", false); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("removing inventory %s: %w", i.ref, err)
 	}
-	i.version = ""
+	i.version, i.uid = "", ""
 	return nil
 }
 

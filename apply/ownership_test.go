@@ -211,3 +211,24 @@ func TestADamagedInventoryNamesTheRemedy(t *testing.T) {
 		assert.ErrorContains(t, err, part)
 	}
 }
+
+// TestInventoryDeletedMeanwhile: an inventory that somebody deletes between reading and writing is not made anew from what was read.
+func TestInventoryDeletedMeanwhile(t *testing.T) {
+	f := newFixture(t)
+	f.mustApply(f.set(f.configMap("c", "x")))
+	entries, err := f.inv.Load(f.ctx)
+	require.NoError(t, err)
+	inventory := f.object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: inventory, namespace: NS}}`)
+	require.NoError(t, f.resource(inventory).Delete(f.ctx, "inventory", metav1.DeleteOptions{}))
+	require.ErrorContains(t, f.inv.Save(f.ctx, entries), "someone else has changed or deleted it meanwhile, run again")
+	assert.False(t, f.exists(inventory))
+
+	f.eventually("the cache sees that it is gone", func() bool {
+		left, err := f.inv.Load(f.ctx)
+		return err == nil && len(left) == 0
+	})
+	require.NoError(t, f.inv.Save(f.ctx, entries))
+	assert.True(t, f.exists(inventory))
+	f.patch(inventory, "somebody", `{"metadata":{"labels":{"a":"b"}}}`)
+	require.ErrorContains(t, f.inv.Save(f.ctx, entries), "someone else has changed or deleted it meanwhile", "a second writer")
+}
