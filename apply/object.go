@@ -70,7 +70,8 @@ func (r *run) one(ctx context.Context, d *desired) outcome {
 				r.e.tracked.secrets.note(r.c, live, r.set.FieldManager)
 			}
 			r.noteHeld(d.ref, "")
-			return outcome{ref: d.ref, action: Unchanged, kept: want.kept, handed: want.handed}
+			out := outcome{ref: d.ref, action: Unchanged, kept: want.kept, handed: want.handed}
+			return r.noteDropped(out, r.dropped(want, live), live)
 		}
 	}
 	if err := r.complete(&want, d, live); err != nil {
@@ -366,11 +367,12 @@ func (r *run) sent(ctx context.Context, w wanted, live, answer *unstructured.Uns
 	if out.action == Adopted {
 		out.message = adoption
 	}
+	dropped := droppedFields(w.send, answer, r.set.FieldManager)
 	if r.dry {
 		if r.opts.Foreseen != nil {
 			r.opts.Foreseen(w.ref, answer)
 		}
-		return r.compared(ctx, out, live, answer)
+		return r.noteDropped(r.compared(ctx, out, live, answer), dropped, answer)
 	}
 	if live != nil && live.GetResourceVersion() == answer.GetResourceVersion() {
 		out.action = Unchanged
@@ -384,7 +386,7 @@ func (r *run) sent(ctx context.Context, w wanted, live, answer *unstructured.Uns
 	r.mu.Unlock()
 	r.e.tracked.secrets.note(r.c, answer, r.set.FieldManager)
 	r.e.tracked.set(r.c, r.set.Name, r.set.FieldManager, entry)
-	return out
+	return r.noteDropped(out, dropped, answer)
 }
 
 // compared finishes the outcome of a dry run with the fields that would differ.

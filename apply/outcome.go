@@ -15,6 +15,7 @@ type outcome struct {
 	message string
 	err     *ObjectError
 	kept    []string // declared otherwise, but cannot change on a live object
+	dropped []string // declared and owned, and not in the live object
 	handed  []plan.HandedOver
 
 	takenBack []string // with their managers
@@ -27,7 +28,7 @@ type outcome struct {
 }
 
 func (o outcome) result() ObjectResult {
-	return ObjectResult{Ref: o.ref, Action: o.action, Message: o.message, Kept: o.kept, HandedOver: o.handed, TakenBack: o.takenBack, Err: o.err, Waits: o.waits, Told: o.told}
+	return ObjectResult{Ref: o.ref, Action: o.action, Message: o.message, Kept: o.kept, Dropped: o.dropped, HandedOver: o.handed, TakenBack: o.takenBack, Err: o.err, Waits: o.waits, Told: o.told}
 }
 
 // abort fails every object of the set for one reason.

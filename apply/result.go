@@ -35,6 +35,8 @@ type ObjectResult struct {
 	Message string `json:"message,omitempty"`
 	// Kept are fields that are declared otherwise and stay as they are, because they cannot change on a live object.
 	Kept []string `json:"kept,omitempty"`
+	// Dropped are declared fields that the API server accepted and that the live object does not have, such as those of a closed feature gate.
+	Dropped []string `json:"dropped,omitempty"`
 	// HandedOver are declared fields that are left as others set them, see Set.Yields.
 	HandedOver []plan.HandedOver `json:"handedOver,omitempty"`
 	// TakenBack are fields that others had changed and that are ours again, each with the manager, see Set.TakeBackFrom.

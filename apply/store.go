@@ -30,6 +30,7 @@ type store struct {
 	mu      sync.RWMutex
 	objects map[nsName]*unstructured.Unstructured
 	digests map[nsName]knownDigest
+	dropped map[nsName]knownDropped
 	fields  texts
 	removed map[nsName]string // version at which an object went: the answer to a write may arrive after that
 }
@@ -80,6 +81,33 @@ func (s *store) digest(o *unstructured.Unstructured, manager string, createOnly 
 		s.digests[nameOf(o)] = d
 	}
 	return d.digest
+}
+
+// knownDropped are droppedFields and what they were found in.
+type knownDropped struct {
+	version, manager, applied string
+	fields                    []droppedField
+}
+
+// droppedFields is what find gives for an object, computed once per version of it and of what was applied.
+func (s *store) droppedFields(o *unstructured.Unstructured, manager, applied string, find func() []droppedField) []droppedField {
+	s.mu.RLock()
+	have := s.dropped[nameOf(o)]
+	s.mu.RUnlock()
+	version := o.GetResourceVersion()
+	if version != "" && have.version == version && have.manager == manager && have.applied == applied {
+		return have.fields
+	}
+	fields := find()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dropped == nil {
+		s.dropped = map[nsName]knownDropped{}
+	}
+	if have := s.objects[nameOf(o)]; have != nil && have.GetUID() == o.GetUID() && have.GetResourceVersion() == version {
+		s.dropped[nameOf(o)] = knownDropped{version, manager, applied, fields}
+	}
+	return fields
 }
 
 // observe takes over the answer to a write.
@@ -151,6 +179,7 @@ func (s *store) remove(o *unstructured.Unstructured, when func(have *unstructure
 	}
 	delete(s.objects, nameOf(o))
 	delete(s.digests, nameOf(o))
+	delete(s.dropped, nameOf(o))
 	s.mu.Unlock()
 	s.emit(ChangeEvent{Ref: RefOf(o), Old: old})
 }
@@ -185,6 +214,7 @@ func (s *store) Replace(list []any, version string) error {
 			continue
 		}
 		delete(s.digests, n)
+		delete(s.dropped, n)
 		events = append(events, ChangeEvent{Ref: RefOf(old), Old: old})
 	}
 	s.objects = next

@@ -146,7 +146,9 @@ func (p *progress) isHealthy(key string, e owner.Event) bool {
 func (p *progress) object(owner, bundle string, r apply.ObjectResult) {
 	switch r.Action {
 	case apply.Unchanged:
-		return
+		if len(r.Dropped) == 0 {
+			return
+		}
 	case apply.Kept:
 		// Most of these are of no interest, such as what the garbage collector takes. A definition stays with all objects of its kind.
 		if r.Ref.Kind != "CustomResourceDefinition" {

@@ -232,10 +232,16 @@ func (r *Reconciler) unchanged(ctx context.Context, mr *resourcesv1alpha1.Manage
 	applied := condition.Get(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
 	if version == "" || mr.Status.SecretsVersion != version || mr.Status.ObservedGeneration != mr.Generation || len(mr.Status.Resources) == 0 ||
 		applied == nil || applied.Reason != resourcesv1alpha1.ConditionApplySucceeded ||
-		applied.Message != messageApplied && !strings.HasPrefix(applied.Message, messageApplied+messageKept) {
+		!isApplied(applied.Message) {
 		return false, nil
 	}
 	return r.Engine.Unchanged(ctx, r.Target, r.Set(mr, nil), inventory)
+}
+
+// isApplied tells whether a message of appliedMessage says that nothing is left to do: fields that stay otherwise than declared will do so.
+func isApplied(message string) bool {
+	said, is := strings.CutPrefix(message, messageApplied)
+	return is && (said == "" || strings.HasPrefix(said, messageKept) || strings.HasPrefix(said, messageDropped))
 }
 
 // appliedReason of a pass without errors: objects that left the set may still be on their way out.
@@ -251,15 +257,19 @@ func appliedReason(result *apply.Result) string {
 // appliedMessage names what is not as it should be although nothing failed.
 func appliedMessage(result *apply.Result) string {
 	message := messageApplied
-	var kept []string
-	for _, o := range result.Objects {
-		if len(o.Kept) > 0 {
-			kept = append(kept, fmt.Sprintf("%s (%s)", o.Ref, strings.Join(o.Kept, ", ")))
+	note := func(head string, fields func(apply.ObjectResult) []string) {
+		var of []string
+		for _, o := range result.Objects {
+			if found := fields(o); len(found) > 0 {
+				of = append(of, fmt.Sprintf("%s (%s)", o.Ref, strings.Join(found, ", ")))
+			}
+		}
+		if len(of) > 0 {
+			message += head + strings.Join(of, "; ") + "."
 		}
 	}
-	if len(kept) > 0 {
-		message += messageKept + strings.Join(kept, "; ") + "."
-	}
+	note(messageKept, func(o apply.ObjectResult) []string { return o.Kept })
+	note(messageDropped, func(o apply.ObjectResult) []string { return o.Dropped })
 	if err := pendingError(result); err != nil {
 		message += " Still there: " + strings.ReplaceAll(err.Error(), "\n", "; ")
 	}

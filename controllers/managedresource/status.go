@@ -21,6 +21,7 @@ import (
 const (
 	messageApplied   = "All resources are applied."
 	messageKept      = " Kept as they are, since they cannot change on a live object: "
+	messageDropped   = " The API server accepts these fields and drops them, as behind a closed feature gate: "
 	messageApplying  = "The resources are currently being applied."
 	messageEmpty     = "Nothing is left in its Secrets, which is taken for a mistake: set spec.secretRefs to [] to delete all. Still there: "
 	messageDeleting  = "The resources are currently being deleted."

@@ -171,3 +171,39 @@ func TestEveryScenarioIsPlayed(t *testing.T) {
 		assert.True(t, strings.Contains(string(engine), `"`+name+`"`) || slices.Contains(here, name) || playedElsewhere[name] != "", "scenario %s is not played", name)
 	}
 }
+
+// TestDroppedFieldsInTheCondition: what the API server accepts and drops is in the condition, with its path, and stays there while nothing changes.
+func TestDroppedFieldsInTheCondition(t *testing.T) {
+	s := newSite(t)
+	s.data(map[string]any{"a.yaml": `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: d, namespace: NS}
+spec: {replicas: 0, selector: {matchLabels: {a: d}}, template: {metadata: {labels: {a: d}}, spec: {schedulingGroup: {podGroupName: g}, containers: [{name: c, image: i}]}}}
+`})
+	s.create(`{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: dropping, namespace: NS}, spec: {secretRefs: [{name: data}]}}`)
+	_, stop := s.start("")
+	defer stop()
+	message := func() string {
+		o, err := s.get("ManagedResource", "dropping")
+		require.NoError(t, err)
+		conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+		for _, c := range conditions {
+			if m, _ := c.(map[string]any); m["type"] == "ResourcesApplied" {
+				text, _ := m["message"].(string)
+				return text
+			}
+		}
+		return ""
+	}
+	want := "Deployment " + s.ns + "/d (spec.template.spec.schedulingGroup)."
+	s.eventually("the condition names the field", func() bool { return strings.HasSuffix(message(), want) })
+	s.becomes("dropping", "ResourcesApplied=True/ApplySucceeded")
+	s.patch("ManagedResource", "dropping", "spec: {keepObjects: true}")
+	s.eventually("the change is observed", func() bool {
+		o, err := s.get("ManagedResource", "dropping")
+		require.NoError(t, err)
+		seen, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
+		return seen == o.GetGeneration() && strings.HasSuffix(message(), want)
+	})
+}

@@ -1,0 +1,185 @@
+package apply
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// The API server notes who owns a field before it drops the field, as it does behind a closed feature gate, and says nothing of it. So
+// the answer to an apply is held against what was sent: what we own and what is not there was dropped.
+
+// droppedField is a field that we own and the live object does not have.
+type droppedField struct {
+	path fieldpath.Path
+	sent any
+}
+
+func (d droppedField) String() string { return pathText(d.path) }
+
+// droppedFields are those of what was sent, each by the outermost field that is missing.
+func droppedFields(sent, live *unstructured.Unstructured, manager string) []droppedField {
+	s := search{sent: sent, live: live}
+	ownedFields(live, manager).Leaves().Iterate(func(p fieldpath.Path) {
+		if wanted, has := sentAt(sent.Object, p); has {
+			s.compare(p.Copy(), wanted)
+		}
+	})
+	slices.SortFunc(s.found, func(a, b droppedField) int { return strings.Compare(a.String(), b.String()) })
+	return slices.CompactFunc(s.found, func(a, b droppedField) bool { return a.String() == b.String() })
+}
+
+type search struct {
+	sent, live *unstructured.Unstructured
+	typed      map[string]any // what was sent, as its Go type writes it
+	found      []droppedField
+}
+
+// compare notes what is missing at a path in the live object.
+func (s *search) compare(p fieldpath.Path, wanted any) {
+	for n := 1; n <= len(p); n++ {
+		have, there := lookup(s.live.Object, p[:n])
+		if there && n < len(p) {
+			continue
+		}
+		switch {
+		case there:
+			s.inside(p, wanted, have)
+		case s.says(p, wanted):
+			outer, _ := sentAt(s.sent.Object, p[:n])
+			s.found = append(s.found, droppedField{p[:n], outer})
+		}
+		return
+	}
+}
+
+// inside compares what is owned as a whole: its fields, and its items where none was added or taken away.
+func (s *search) inside(p fieldpath.Path, wanted, have any) {
+	switch w := wanted.(type) {
+	case map[string]any:
+		h, _ := have.(map[string]any)
+		for name, inner := range w {
+			at := append(p.Copy(), fieldpath.PathElement{FieldName: &name})
+			if now, there := h[name]; there {
+				s.inside(at, inner, now)
+			} else if s.says(at, inner) {
+				s.found = append(s.found, droppedField{at, inner})
+			}
+		}
+	case []any:
+		h, _ := have.([]any)
+		for i := range w {
+			if len(w) == len(h) {
+				s.inside(append(p.Copy(), fieldpath.PathElement{Index: &i}), w[i], h[i])
+			}
+		}
+	}
+}
+
+// says tells whether a value that was sent says anything: a zero means the same as none, unless the Go type of the field tells the two apart.
+func (s *search) says(p fieldpath.Path, v any) bool {
+	if !isZero(v) {
+		return true
+	}
+	if m, isMap := v.(map[string]any); isMap && len(m) > 0 || !scheme.Scheme.Recognizes(s.sent.GroupVersionKind()) {
+		return false
+	}
+	if s.typed == nil {
+		s.typed = map[string]any{}
+		if object, err := scheme.Scheme.New(s.sent.GroupVersionKind()); err == nil && runtime.DefaultUnstructuredConverter.FromUnstructured(s.sent.Object, object) == nil {
+			if typed, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object); err == nil {
+				s.typed = typed
+			}
+		}
+	}
+	written, has := sentAt(s.typed, p)
+	return has && written != nil
+}
+
+// isZero tells whether nothing in a value is set.
+func isZero(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		for _, inner := range v {
+			if !isZero(inner) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		return len(v) == 0
+	}
+	return reflect.ValueOf(v).IsZero()
+}
+
+// sentAt is lookup in an object as it was sent: keys of lists may lack what the server fills in.
+func sentAt(v any, path fieldpath.Path) (any, bool) {
+	for _, e := range path {
+		if e.Key == nil {
+			var ok bool
+			if v, ok = child(v, e); !ok {
+				return nil, false
+			}
+			continue
+		}
+		list, _ := v.([]any)
+		i := slices.IndexFunc(list, func(item any) bool {
+			m, isMap := item.(map[string]any)
+			return isMap && !slices.ContainsFunc(*e.Key, func(k value.Field) bool {
+				has, there := m[k.Name]
+				return there && !value.Equals(value.NewValueInterface(has), k.Value)
+			})
+		})
+		if i < 0 {
+			return nil, false
+		}
+		v = list[i]
+	}
+	return v, true
+}
+
+// dropped are the fields of an unchanged object that were dropped when it was applied.
+func (r *run) dropped(w wanted, live *unstructured.Unstructured) []droppedField {
+	find := func() []droppedField { return droppedFields(w.send, live, r.set.FieldManager) }
+	r.mu.Lock()
+	of := r.stores[live.GroupVersionKind()]
+	r.mu.Unlock()
+	if of == nil {
+		return find()
+	}
+	return of.droppedFields(live, r.set.FieldManager, w.applied, find)
+}
+
+// noteDropped puts what was dropped into an outcome; a plan shows it as a change that does not happen.
+func (r *run) noteDropped(out outcome, dropped []droppedField, live *unstructured.Unstructured) outcome {
+	if len(dropped) == 0 {
+		return out
+	}
+	for _, d := range dropped {
+		out.dropped = append(out.dropped, d.String())
+		if r.dry && out.action != Created {
+			out.fields = append(out.fields, plan.Conceal(live.Object, names(d.path), plan.Field{Path: d.String(), New: d.sent}))
+		}
+	}
+	if out.message = joinNotes(out.message, droppedNote(out.dropped)); r.dry && (out.action == Unchanged || out.action == Kept) {
+		out.action, out.old, out.new = Configured, live, live
+	}
+	return out
+}
+
+// droppedNote says what of a declaration does not get into the cluster, and what to do.
+func droppedNote(fields []string) string {
+	return fmt.Sprintf("the API server accepts %s and drops it: enable its feature gate, look for a webhook that removes it, or remove it from the declaration",
+		strings.Join(fields, ", "))
+}
