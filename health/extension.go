@@ -18,6 +18,16 @@ func CheckExtensionObject(obj *unstructured.Unstructured) error {
 	return asError(checkExtensionObject(obj))
 }
 
+// Answered reports whether the controller of an extension object, or of an Etcd, has done what it was asked for by the annotations of the
+// object: for its latest generation, without an error, and not before the request.
+func Answered(obj *unstructured.Unstructured) bool {
+	if isExtensionKind(obj.GroupVersionKind().Group, obj.GetKind()) {
+		return checkExtensionObject(obj) == nil
+	}
+	_, asked := obj.GetAnnotations()[annotationOperation]
+	return !asked && number(obj, "status", "observedGeneration") == generation(obj)
+}
+
 func isExtensionKind(group, kind string) bool {
 	switch group {
 	case "extensions.gardener.cloud":

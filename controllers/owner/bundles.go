@@ -208,7 +208,7 @@ func (r *run) sendBundle(ctx context.Context, b render.Bundle) (waiter, error) {
 	}
 	w := waiter{bundle: b, cluster: cluster, refs: refs(objects)}
 	w.written.Add(result.Objects...)
-	w.stamped, err = r.announce(ctx, cluster, result)
+	w.stamped, err = r.request(ctx, cluster, objects, result)
 	return w, err
 }
 

@@ -186,7 +186,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, o *Owner) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := &run{Reconciler: r, owner: o, status: status, report: &Report{Owner: o.String(), TakenUp: status.takenUp}, patient: true}
+	run := &run{Reconciler: r, owner: o, status: status, report: &Report{Owner: o.String(), TakenUp: status.takenUp}, patient: true, begun: r.Clock.Now()}
 	stopCare := r.careWhile(ctx, o)
 	err = errors.Join(panics.Safe(func() error { return run.reconcile(ctx) })(), refused)
 	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
@@ -294,6 +294,8 @@ type run struct {
 	// repairing is for a run that brings back what was applied, and left what it could not; pending says that it is rendered otherwise since.
 	repairing, pending bool
 	left               []apply.Ref
+	// begun is when the reconciliation was; zero for a repair.
+	begun time.Time
 }
 
 // reconcile runs the flow, and again as long as a rotation needs it: its steps are reached by one way only.

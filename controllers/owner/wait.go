@@ -27,12 +27,6 @@ const detailInterval = 3 * time.Second
 // remindInterval is how often a step says again what it waits for when that stays the same.
 const remindInterval = 25 * time.Second
 
-// Annotations of the protocol between gardenlet and extensions (gardener: docs/extensions/reconcile-trigger.md).
-const (
-	annotationOperation = "gardener.cloud/operation"
-	annotationTimestamp = "gardener.cloud/timestamp"
-)
-
 // waiter knows what has to be healthy after a bundle was applied.
 type waiter struct {
 	bundle  render.Bundle
@@ -50,33 +44,6 @@ type waiter struct {
 	problem string
 }
 
-// announced kinds act on the operation annotation, not on a new generation alone.
-func announced(ref apply.Ref) bool {
-	return ref.GVK().Group == "extensions.gardener.cloud" && ref.Kind != "Cluster" ||
-		ref.GVK().Group == "druid.gardener.cloud" && ref.Kind == "Etcd"
-}
-
-// announce asks the controllers of extension objects and of etcd-druid to act on what was just
-// changed. It is a patch of its own, because the controller takes the annotation away again: it is
-// nothing that the bundle owns.
-func (r *run) announce(ctx context.Context, c *apply.Cluster, result *apply.Result) (map[apply.Ref]string, error) {
-	stamped := map[apply.Ref]string{}
-	for _, o := range result.Objects {
-		if !announced(o.Ref) || o.Err != nil || !slices.Contains([]apply.Action{apply.Created, apply.Configured, apply.Adopted, apply.Recreated}, o.Action) {
-			continue
-		}
-		stamp := r.Clock.Now().UTC().Format(time.RFC3339Nano)
-		patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{
-			annotationOperation: "reconcile", annotationTimestamp: stamp,
-		}}}
-		if _, err := c.MergePatch(ctx, o.Ref, patch, kinds[r.owner.Input.Owner.Kind].role, ""); err != nil {
-			return nil, c.Explain(o.Ref, "ask its controller to reconcile", err)
-		}
-		stamped[o.Ref] = stamp
-	}
-	return stamped, nil
-}
-
 // waitAll waits for all bundles of a node, first for health, then for the roll-out.
 func (r *run) waitAll(ctx context.Context, waits []waiter, rolledOut bool, report func(flow.State, string)) error {
 	tick := r.Clock.NewTicker(pollInterval)
@@ -87,6 +54,9 @@ func (r *run) waitAll(ctx context.Context, waits []waiter, rolledOut bool, repor
 		if details {
 			detailed = r.Clock.Now()
 			r.restore(ctx, waits)
+			if err := r.repeatRequests(ctx, waits); err != nil && ctx.Err() == nil {
+				return err
+			}
 		}
 		open, err := r.lookAll(ctx, waits, rolledOut, details)
 		if err != nil {
