@@ -38,7 +38,15 @@ type finding struct{ error }
 
 func (f finding) Unwrap() error { return f.error }
 
-func main() { os.Exit(program(newRoot(), os.Args[1:])) }
+func main() {
+	root := newRoot()
+	args, err := withRole(root, os.Args[0], os.Args[1:])
+	if err != nil {
+		printFailure(root, os.Args[1:], "Error: "+err.Error(), err)
+		os.Exit(exitUsage)
+	}
+	os.Exit(program(root, args))
+}
 
 // program runs a command line under the signals of a terminal or a supervisor.
 func program(root *cobra.Command, args []string) int {

@@ -24,6 +24,9 @@ func newRoot() *cobra.Command {
 		Long: `Pergola validates the Garden, Seed and Shoot declarations of a landscape folder, renders them into
 bundles per component, shows what a change does to every cluster, and converges the clusters.
 
+Without a command, pergola takes its role from the name that it is called by (gardener-resource-manager), or from the kind of the
+configuration file in --config=FILE. So it starts where a Deployment names its image in the place of upstream's.
+
 Exit codes: 0 success (valid, no difference, healthy), 1 a finding (invalid, differs, unhealthy),
 2 usage or I/O error, 130 interrupted (Ctrl-C or SIGTERM; another one after a second or more ends the command at once).
 

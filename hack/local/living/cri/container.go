@@ -87,7 +87,7 @@ func (r *Runtime) spec(s *sandbox, c *container) (box.Spec, error) {
 	security := c.config.GetLinux().GetSecurityContext()
 	out := box.Spec{
 		Root: root, ReadOnlyRoot: security.GetReadonlyRootfs(), Dir: c.config.GetWorkingDir(), Hostname: s.hostname,
-		Env: r.environment(s.hostname, c.config.GetEnvs()), Args: arguments(append([]string{native.Path}, native.Arguments...), c.config, versioned), Capabilities: capabilities(security),
+		Env: r.environment(s.hostname, c.config.GetEnvs()), Args: arguments([]string{native.Path}, c.config, versioned), Capabilities: capabilities(security),
 	}
 	r.mutex.Lock()
 	if s.namespace != nil {

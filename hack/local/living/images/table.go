@@ -20,8 +20,6 @@ type Native struct {
 	Executable string
 	// Path is where images of the repository have it.
 	Path string
-	// Arguments follow it in the image's entrypoint.
-	Arguments []string
 	// Minors are the minor versions (of major version 1) that the executable can be, the newest first: it is of that one, and behaves as each other one when it
 	// is started with --emulated-version. Empty for one whose version does not matter.
 	Minors []int
@@ -44,9 +42,9 @@ func known() Table {
 		{Repository: "etcd-development/etcd", Executable: "etcd", Path: "/usr/local/bin/etcd"},
 		{Repository: "coreos/etcd", Executable: "etcd", Path: "/usr/local/bin/etcd"},
 		{Repository: "pergola", Executable: "pergola", Path: "/usr/bin/pergola"},
-		// Pergola does their work, and reads their configuration.
-		{Repository: "gardener/resource-manager", Executable: "pergola", Path: "/usr/bin/pergola", Arguments: []string{"resource-manager"}},
-		{Repository: "gardener/admission-controller", Executable: "pergola", Path: "/usr/bin/pergola", Arguments: []string{"admission-controller"}},
+		// Pergola does their work. It finds its role by the configuration file, as it does where its own image is named.
+		{Repository: "gardener/resource-manager", Executable: "pergola", Path: "/usr/bin/pergola"},
+		{Repository: "gardener/admission-controller", Executable: "pergola", Path: "/usr/bin/pergola"},
 	}
 }
 

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+)
+
+// programs of upstream are roles of this one: an image that takes the place of upstream's is started with the arguments that upstream's image gets.
+var programs = map[string]struct{ role, kind string }{
+	"gardener-operator":             {"operator", "OperatorConfiguration"},
+	"gardenlet":                     {"gardenlet", "GardenletConfiguration"},
+	"gardener-resource-manager":     {"resource-manager", "ResourceManagerConfiguration"},
+	"gardener-admission-controller": {"admission-controller", "AdmissionControllerConfiguration"},
+	"gardener-controller-manager":   {"controller-manager", "ControllerManagerConfiguration"},
+	"gardener-scheduler":            {"scheduler", "SchedulerConfiguration"},
+}
+
+// withRole gives a command line its subcommand where it has none: that of the name that the program is called by, or that of the
+// kind of the configuration file, which is all that a Deployment of upstream says (args: --config=FILE).
+func withRole(root *cobra.Command, name string, args []string) ([]string, error) {
+	if cmd, _, err := root.Find(args); err != nil || cmd != root {
+		return args, nil // it has one, or a word that is none
+	}
+	if program, is := programs[path.Base(name)]; is {
+		return roleOf(root, path.Base(name), program.role, args)
+	}
+	file := configArgument(args)
+	if file == "" {
+		return args, nil
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("find the role by the configuration file: %w", err)
+	}
+	var configuration struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+	}
+	if err := yaml.Unmarshal(raw, &configuration); err != nil {
+		return nil, fmt.Errorf("find the role by the configuration file %s: %w", file, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(programs)) {
+		if program := programs[name]; program.kind == configuration.Kind && strings.HasSuffix(group(configuration.APIVersion), ".config.gardener.cloud") {
+			return roleOf(root, name, program.role, args)
+		}
+	}
+	var known []string
+	for _, program := range programs {
+		known = append(known, program.kind)
+	}
+	slices.Sort(known)
+	return nil, fmt.Errorf("the configuration file %s has the kind %q of %q, which no role reads: name the role (pergola ROLE --config=FILE), or give one of %s", file,
+		configuration.Kind, configuration.APIVersion, strings.Join(known, ", "))
+}
+
+// roleOf puts the role in front of the arguments.
+func roleOf(root *cobra.Command, program, role string, args []string) ([]string, error) {
+	cmd, _, err := root.Find([]string{role})
+	switch {
+	case err != nil || cmd == root:
+		return nil, fmt.Errorf("this version of Pergola has no role %s: leave the image of %s as it is", role, program)
+	case configArgument(args) != "" && cmd.Flags().Lookup("config") == nil:
+		return nil, fmt.Errorf("the role %s has flags in the place of the configuration file of %s: see pergola %s --help", role, program, role)
+	}
+	return append([]string{role}, args...), nil
+}
+
+// configArgument is the value of --config, empty where there is none.
+func configArgument(args []string) string {
+	for i, arg := range args {
+		if value, has := strings.CutPrefix(arg, "--config="); has {
+			return value
+		}
+		if arg == "--config" && i+1 < len(args) {
+			return args[i+1]
+		}
+	}
+	return ""
+}
+
+func group(apiVersion string) string {
+	group, _, _ := strings.Cut(apiVersion, "/")
+	return group
+}
