@@ -13,7 +13,7 @@ import (
 const summaryLength = 160
 
 // Summary tells in one line what is wrong with a ManagedResource and why, by its conditions: what was not applied comes before what
-// is not healthy, and that before what is on its way.
+// is not healthy, that before what is on its way, and that before fields that the API server drops.
 func Summary(mr *resourcesv1alpha1.ManagedResource) string {
 	get := func(kind gardencorev1beta1.ConditionType) gardencorev1beta1.Condition {
 		if c := condition.Get(mr.Status.Conditions, kind); c != nil {
@@ -33,6 +33,9 @@ func Summary(mr *resourcesv1alpha1.ManagedResource) string {
 		return oneLine("being deleted", strings.TrimPrefix(applied.Message, messageApplied+" "))
 	case progressing.Status == gardencorev1beta1.ConditionTrue:
 		return oneLine(progressing.Reason, progressing.Message)
+	case applied.Status == gardencorev1beta1.ConditionTrue && strings.Contains(applied.Message, messageDropped):
+		_, fields, _ := strings.Cut(applied.Message, messageDropped)
+		return oneLine("fields dropped by the API server", fields)
 	case applied.Status == gardencorev1beta1.ConditionTrue && healthy.Status == gardencorev1beta1.ConditionTrue:
 		if n := len(mr.Status.Resources); n != 1 {
 			return fmt.Sprintf("%d objects are well", n)

@@ -15,6 +15,8 @@ func TestSummary(t *testing.T) {
 	for name, c := range map[string]struct{ applied, healthy, progressing, want string }{
 		"nothing yet":    {"", "", "", "not judged yet"},
 		"well":           {"True/ApplySucceeded/fine", "True/ResourcesHealthy/fine", "False/ResourcesRolledOut/fine", "2 objects are well"},
+		"dropped":        {"True/ApplySucceeded/" + messageApplied + messageDropped + "Pod x (spec.a).", "True/ResourcesHealthy/fine", "False/ResourcesRolledOut/fine", "fields dropped by the API server: Pod x (spec.a)."},
+		"dropped, ill":   {"True/ApplySucceeded/" + messageApplied + messageDropped + "Pod x (spec.a).", "False/PodUnhealthy/ill", "False/ResourcesRolledOut/fine", "PodUnhealthy: ill"},
 		"not applied":    {"False/ApplyFailed/a: wrong\nb: wrong\nc: wrong", "Unknown/ChecksPending/later", "Unknown/ChecksPending/later", "not applied: a: wrong (and 2 more)"},
 		"long":           {"False/ApplyFailed/" + long + "\nb", "", "", "not applied: " + strings.Repeat("x", 133) + "… (and 1 more)"},
 		"unhealthy":      {"True/ApplySucceeded/fine", "False/DeploymentUnhealthy/no pod", "True/DeploymentProgressing/0 of 1", "DeploymentUnhealthy: no pod"},

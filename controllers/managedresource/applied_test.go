@@ -1,0 +1,32 @@
+package managedresource
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/pergola-dev/pergola/apply"
+)
+
+// TestAppliedMessage: fields that stay otherwise than declared are named, and leave nothing to do; what is on its way out does.
+func TestAppliedMessage(t *testing.T) {
+	pod := apply.Ref{APIVersion: "v1", Kind: "Pod", Namespace: "n", Name: "p"}
+	for name, c := range map[string]struct {
+		objects []apply.ObjectResult
+		want    string
+		done    bool
+	}{
+		"all":     {[]apply.ObjectResult{{Ref: pod, Action: apply.Created}}, messageApplied, true},
+		"kept":    {[]apply.ObjectResult{{Ref: pod, Kept: []string{"spec.a", "spec.b"}}}, messageApplied + messageKept + "Pod n/p (spec.a, spec.b).", true},
+		"dropped": {[]apply.ObjectResult{{Ref: pod, Action: apply.Unchanged, Dropped: []string{"spec.a"}}}, messageApplied + messageDropped + "Pod n/p (spec.a).", true},
+		"both":    {[]apply.ObjectResult{{Ref: pod, Kept: []string{"spec.a"}, Dropped: []string{"spec.b"}}}, messageApplied + messageKept + "Pod n/p (spec.a)." + messageDropped + "Pod n/p (spec.b).", true},
+		"leaving": {[]apply.ObjectResult{{Ref: pod, Action: apply.Deleting, Message: "waits"}}, messageApplied + " Still there: Pod n/p: waits", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			message := appliedMessage(&apply.Result{Objects: c.objects})
+			assert.Equal(t, c.want, message)
+			assert.Equal(t, c.done, isApplied(message))
+		})
+	}
+	assert.False(t, isApplied(messageApplying))
+}
