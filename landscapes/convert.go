@@ -139,6 +139,10 @@ func places(file string, node *yaml.Node, depth int) *place {
 		return tree
 	}
 	switch node.Kind {
+	case yaml.ScalarNode:
+		if node.Style&yaml.LiteralStyle != 0 {
+			tree.literal = node.Value
+		}
 	case yaml.SequenceNode:
 		tree.items = make([]*place, len(node.Content))
 		for i, item := range node.Content {

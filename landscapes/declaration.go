@@ -3,6 +3,7 @@ package landscapes
 import (
 	"reflect"
 
+	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -228,6 +229,8 @@ type place struct {
 	isMap    bool
 	fields   map[string]*place
 	items    []*place
+	// literal is the text of a block scalar, whose lines are lines of the file: it may hold an object, as that of a ConfigMap does.
+	literal string
 }
 
 // child follows one step; nil if nothing is written there.
@@ -241,5 +244,35 @@ func (p *place) child(step any) *place {
 		}
 		return nil
 	}
+	if p.literal != "" {
+		return p.inLiteral().child(step)
+	}
 	return p.fields[fieldpath.Name(step)]
+}
+
+// inLiteral gives the places inside of a block scalar that holds YAML; nil for any other text. The columns are those of a text that is
+// indented by two, as most are.
+func (p *place) inLiteral() *place {
+	var document yaml.Node
+	if yaml.Unmarshal([]byte(p.literal), &document) != nil || len(document.Content) == 0 {
+		return nil
+	}
+	tree := places(p.position.File, document.Content[0], 0)
+	tree.shift(p.position.Line, p.key.Column+1)
+	return tree
+}
+
+func (p *place) shift(lines, columns int) {
+	for _, position := range []*schemas.Position{&p.position, &p.key} {
+		if position.Line > 0 {
+			position.Line, position.Column = position.Line+lines, position.Column+columns
+		}
+	}
+	p.literal = "" // one inside of the other is looked at as a text
+	for _, item := range p.items {
+		item.shift(lines, columns)
+	}
+	for _, field := range p.fields {
+		field.shift(lines, columns)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -241,4 +242,40 @@ func parse(t *testing.T, name, text string, opts Options) ([]Declaration, []sche
 	found, violations, err := Parse(t.Context(), name, []byte(text), opts)
 	require.NoError(t, err)
 	return found, violations
+}
+
+// TestPlacesInTexts: what is wrong in the text of a block scalar is shown in its line.
+func TestPlacesInTexts(t *testing.T) {
+	const text = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: a, namespace: garden}
+data:
+  # The text begins two lines below.
+  policy: |
+    apiVersion: audit.k8s.io/v1
+
+    kind: Policy
+    rules:
+    - level: None
+      users: [a]
+  quoted: "a: b\nc: d"
+  broken: |
+    a: [
+`
+	files := memory(t, "local")
+	files["a.yaml"] = &fstest.MapFile{Data: []byte(text)}
+	l, violations, err := LoadFS(t.Context(), files, ".", Options{})
+	require.NoError(t, err)
+	require.Empty(t, violations)
+	i := slices.IndexFunc(l.Declarations, func(d Declaration) bool { return d.File == "a.yaml" })
+	require.GreaterOrEqual(t, i, 0)
+	d := &l.Declarations[i]
+	for path, want := range map[string][2]int{
+		"data[policy]": {6, 11}, "data[policy].rules": {11, 5}, "data[policy].rules[0].level": {11, 14}, "data[policy].rules[0].users[0]": {12, 15},
+		"data[policy].rules[0].other": {11, 7}, "data[policy].other": {6, 11}, "data[quoted].c": {13, 11}, "data[broken].a": {14, 11},
+	} {
+		p := d.Position(path)
+		assert.Equal(t, want, [2]int{p.Line, p.Column}, path)
+	}
+	assert.Equal(t, 12, d.KeyPosition("data[policy].rules[0].users").Line)
 }

@@ -115,7 +115,7 @@ func TestManagedSeedsOfChangedFilesStay(t *testing.T) {
 	for spec, want := range map[string]string{
 		internalDNS: "",
 		internalDNS + "\nnetworks: {nodes: 10.20.0.0/16, pods: 10.128.0.0/11, services: 10.160.0.0/13}": "",
-		internalDNS + "\nnetworks: {shootDefaults: {pods: 10.130.0.0/16}, ipFamilies: [IPv6]}":           "ipFamilies",
+		internalDNS + "\nnetworks: {shootDefaults: {pods: 10.130.0.0/16}, ipFamilies: [IPv6]}":          "ipFamilies",
 	} {
 		found, err := managedSeedOf(t, true, spec).ValidateAt(t.Context(), outlineNow, before, schemas.Options{})
 		require.NoError(t, err)

@@ -76,23 +76,31 @@ func (s *surroundings) gardenerGateOn(name string) bool {
 
 func gardenGardenerFeatureGates(in ruleInput) []finding {
 	r := &report{}
+	for _, component := range []string{"gardenerAPIServer", "gardenerControllerManager", "gardenerScheduler"} {
+		r.gardenerFeatureGates(gardenComponent(in.object, component).at("featureGates"))
+	}
+	return r.findings
+}
+
+// gardenerFeatureGates: a component of Gardener does not start with a gate that it does not know, or that is locked to another value.
+func (r *report) gardenerFeatureGates(gates tree) {
 	names := make([]string, len(gardenerGates))
 	for i, gate := range gardenerGates {
 		names[i] = gate.name
 	}
-	for _, component := range []string{"gardenerAPIServer", "gardenerControllerManager", "gardenerScheduler"} {
-		gates := gardenComponent(in.object, component).at("featureGates")
-		for _, name := range gates.keys() {
-			field := gates.at(name)
-			gate, known := findGardenerGate(name)
-			if !known {
-				r.add(field, TypeForbidden, "Gardener has no feature gate %q%s", name, meant(name, names))
-			} else if gate.locked && field.is() != gate.on {
-				r.add(field, TypeForbidden, "must not be %t: the feature is locked to %t; remove the line", field.is(), gate.on)
+	for _, name := range gates.keys() {
+		field := gates.at(name)
+		gate, known := findGardenerGate(name)
+		if !known {
+			hint := meant(name, names)
+			if hint == "" {
+				hint = "; remove the line: the component does not start with it"
 			}
+			r.add(field, TypeForbidden, "Gardener has no feature gate %q%s", name, hint)
+		} else if gate.locked && field.is() != gate.on {
+			r.add(field, TypeForbidden, "must not be %t: the feature is locked to %t; remove the line", field.is(), gate.on)
 		}
 	}
-	return r.findings
 }
 
 // gardenerAdmissionPlugins are those of gardener-apiserver. Source: plugin/pkg/plugins.go.

@@ -88,7 +88,7 @@ func anyGoRules() []goRule {
 func checksOutsideTheList() []Rule {
 	return []Rule{
 		{ID: RuleStructure, Kind: "*", Title: "Fields, types, formats and required fields hold the schema of the kind",
-			Doc:    "An unknown field is Forbidden, with a hint at the field that was meant; a wrong type is TypeInvalid.",
+			Doc:    "An unknown field is Forbidden, with a hint at the field that was meant, or at the place to which it belongs; a wrong type is TypeInvalid. Objects in fields without a schema (GardenletConfiguration) and in ConfigMaps (audit policies, structured authentication and authorization) are walked by the schema of their type; a field that their process drops is a warning.",
 			Source: "api/crds", Fields: []string{""}, In: "base", Severity: SeverityError, Scope: scopeObject},
 		{ID: ruleEmptyValue, Kind: "*", Title: "A field has a value",
 			Doc:    "A field without a value is null, which the API server drops. Write {} for an object without fields. In Go, because rules do not see such fields.",

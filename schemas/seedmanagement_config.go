@@ -6,6 +6,8 @@ import (
 	"time"
 
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+
+	gardenletconfigv1alpha1 "github.com/pergola-dev/pergola/api/gardenletconfig/v1alpha1"
 )
 
 const (
@@ -14,9 +16,6 @@ const (
 	leastValidity    = 10 * time.Minute
 	leastEntryTTL    = 30
 	greatestEntryTTL = 600
-
-	gardenletConfigVersion = "gardenlet.config.gardener.cloud/v1alpha1"
-	gardenletConfigKind    = "GardenletConfiguration"
 )
 
 // shootPurposes are those that Gardener knows.
@@ -65,9 +64,9 @@ func (r *report) gardenletConfig(config tree) {
 	if !config.set() {
 		return
 	}
-	for field, want := range map[string]string{"apiVersion": gardenletConfigVersion, "kind": gardenletConfigKind} { // findings are sorted
+	for field, want := range map[string]string{"apiVersion": gardenletconfigv1alpha1.APIVersion, "kind": gardenletconfigv1alpha1.Kind} { // findings are sorted
 		if written := config.at(field); written.text() != "" && written.text() != want {
-			r.add(written.as(config.path), TypeInvalid, "%s is %q, but a gardenlet reads a %s of %s", field, written.text(), gardenletConfigKind, gardenletConfigVersion)
+			r.add(written.as(config.path), TypeInvalid, "%s is %q, but a gardenlet reads a %s of %s", field, written.text(), gardenletconfigv1alpha1.Kind, gardenletconfigv1alpha1.APIVersion)
 		}
 	}
 	for _, name := range []string{"gardenClientConnection", "seedClientConnection", "shootClientConnection"} {
@@ -75,6 +74,7 @@ func (r *report) gardenletConfig(config tree) {
 			r.add(config.at(name, "burst"), TypeInvalid, "%v is negative; it must be 0 or more", burst)
 		}
 	}
+	r.gardenerFeatureGates(config.at("featureGates"))
 	r.kubeconfigValidity(config.at("gardenClientConnection", "kubeconfigValidity"))
 	r.gardenletLeader(config.at("leaderElection").as("leaderElection"))
 	r.gardenletControllers(config.at("controllers"))

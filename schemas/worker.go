@@ -112,6 +112,11 @@ func (w *worker) check(kind *structure.Kind, object, old map[string]any) ([]find
 	if err != nil {
 		return nil, err
 	}
+	configured, err := w.checkConfigurations(input)
+	if err != nil {
+		return nil, err
+	}
+	inside = append(inside, configured...)
 	findings = append(findings, withoutSaidBetter(kind, broken, ruled)...)
 	findings = append(append(findings, withoutFollowUps(inside, broken)...), ruled...)
 	return dedupe(renames.places(findings)), nil

@@ -22,12 +22,13 @@ type Finding struct {
 // Check compares an object with its schema and lists all findings, in the order of the fields.
 // The object must hold the types of unstructured content: map[string]any, []any, string, bool, int64, float64, nil.
 func (k *Kind) Check(object map[string]any) []Finding {
-	c := &checker{leaves: k.Aggregated()}
+	c := &checker{root: k.Root, leaves: k.Aggregated()}
 	c.check(nil, k.Root, object)
 	return c.findings
 }
 
 type checker struct {
+	root     *Node
 	findings []Finding
 	// leaves: a missing object is reported by its required fields, because the aggregated API server decodes into
 	// structs, where the object exists and its fields are empty.
@@ -121,6 +122,8 @@ func (c *checker) unknown(path fieldpath.Path, name string, n *Node, object map[
 		if object[better] == nil {
 			meant = slices.Clone(path[:len(path)-1].Append(better))
 		}
+	} else if there := c.root.elsewhere(path); there != nil {
+		hint = fmt.Sprintf("; did you mean %s?", there)
 	} else if len(n.Properties) > 0 && len(n.Properties) <= 12 {
 		hint = "; known here: " + strings.Join(n.Names(), ", ")
 	}

@@ -1,0 +1,194 @@
+package schemas
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
+	apiserverv1alpha1 "k8s.io/apiserver/pkg/apis/apiserver/v1alpha1"
+	apiserverv1beta1 "k8s.io/apiserver/pkg/apis/apiserver/v1beta1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"sigs.k8s.io/yaml"
+
+	gardenletconfigv1alpha1 "github.com/pergola-dev/pergola/api/gardenletconfig/v1alpha1"
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// A declaration carries objects of other types: in fields whose schema is open (runtime.RawExtension), and as text in ConfigMaps. Each of
+// them says by apiVersion and kind which type it has. Where that is known, the object is walked by the schema of its type.
+
+// configuration is a type of embedded object that is not a kind of its own.
+type configuration struct {
+	gvk schema.GroupVersionKind
+	// goType is the type that its process decodes it into.
+	goType reflect.Type
+	// strict: the process does not start with a field that it does not know; otherwise it drops the field.
+	strict bool
+	// reader is the process, for messages.
+	reader string
+	// templates are the paths that hold templates, which are judged by the rules of their kinds.
+	templates []string
+}
+
+func configurations() []configuration {
+	of := func(apiVersion, kind string, object any) configuration {
+		return configuration{gvk: schema.FromAPIVersionAndKind(apiVersion, kind), goType: reflect.TypeOf(object), reader: "kube-apiserver"}
+	}
+	strictly := func(c configuration) configuration {
+		c.strict = true
+		return c
+	}
+	gardenlet := of(gardenletconfigv1alpha1.APIVersion, gardenletconfigv1alpha1.Kind, gardenletconfigv1alpha1.GardenletConfiguration{})
+	gardenlet.reader, gardenlet.templates = "a gardenlet", []string{"seedConfig.spec"}
+	return []configuration{
+		gardenlet,
+		of("audit.k8s.io/v1", "Policy", auditv1.Policy{}),
+		strictly(of("apiserver.config.k8s.io/v1", "AuthenticationConfiguration", apiserverv1.AuthenticationConfiguration{})),
+		strictly(of("apiserver.config.k8s.io/v1beta1", "AuthenticationConfiguration", apiserverv1beta1.AuthenticationConfiguration{})),
+		strictly(of("apiserver.config.k8s.io/v1alpha1", "AuthenticationConfiguration", apiserverv1alpha1.AuthenticationConfiguration{})),
+		strictly(of("apiserver.config.k8s.io/v1", "AuthorizationConfiguration", apiserverv1.AuthorizationConfiguration{})),
+		strictly(of("apiserver.config.k8s.io/v1beta1", "AuthorizationConfiguration", apiserverv1beta1.AuthorizationConfiguration{})),
+		strictly(of("apiserver.config.k8s.io/v1alpha1", "AuthorizationConfiguration", apiserverv1alpha1.AuthorizationConfiguration{})),
+	}
+}
+
+// knownConfiguration is a configuration with its schema.
+type knownConfiguration struct {
+	configuration
+	kind *structure.Kind
+}
+
+// knownConfigurations are the configurations with their schemas, which are read once.
+var knownConfigurations = sync.OnceValues(func() (map[schema.GroupVersionKind]knownConfiguration, error) {
+	known := map[schema.GroupVersionKind]knownConfiguration{}
+	for _, c := range configurations() {
+		kind, err := structure.FromGo(c.gvk, c.goType)
+		if err != nil {
+			return nil, err
+		}
+		known[c.gvk] = knownConfiguration{c, kind}
+	}
+	return known, nil
+})
+
+// embeddedObject is an object inside of another one.
+type embeddedObject struct {
+	path   fieldpath.Path
+	fields map[string]any
+}
+
+func (e embeddedObject) gvk() schema.GroupVersionKind {
+	apiVersion, _ := e.fields["apiVersion"].(string)
+	kind, _ := e.fields["kind"].(string)
+	return schema.FromAPIVersionAndKind(apiVersion, kind)
+}
+
+// checkConfigurations gives the findings about the fields of the objects inside of an object. A field that its process drops is a warning; one
+// that keeps the process from starting, or a value that it cannot read, is an error.
+func (w *worker) checkConfigurations(in ruleInput) ([]finding, error) {
+	var found []embeddedObject
+	if in.kind.GVK.Group == "" && in.kind.GVK.Kind == "ConfigMap" {
+		found = objectsInTexts(in.object)
+	} else {
+		found = openObjects(nil, in.kind.Root, in.object, nil)
+	}
+	var findings []finding
+	for _, object := range found {
+		inside, err := w.checkConfiguration(in, object)
+		if err != nil {
+			return nil, err
+		}
+		findings = append(findings, inside...)
+	}
+	return findings, nil
+}
+
+func (w *worker) checkConfiguration(in ruleInput, object embeddedObject) ([]finding, error) {
+	configurations, err := knownConfigurations()
+	if err != nil {
+		return nil, err
+	}
+	gvk := object.gvk()
+	if slices.ContainsFunc(gardenletKinds(), func(k gardenletKind) bool { return k.name == in.kindName() }) && gvk.Kind == "" {
+		gvk = schema.FromAPIVersionAndKind(gardenletconfigv1alpha1.APIVersion, gardenletconfigv1alpha1.Kind) // nothing else is there
+	}
+	known, ok := configurations[gvk]
+	if !ok {
+		return nil, nil
+	}
+	clean, _ := known.kind.Normalise(object.fields)
+	broken := structural(known.kind, clean)
+	clean, misspelt, names := renamed(known.kind, clean, broken)
+	if len(names) > 0 {
+		clean, _ = known.kind.Normalise(clean)
+		broken = append(misspelt, structural(known.kind, clean)...)
+	}
+	broken = slices.DeleteFunc(names.places(broken), func(f finding) bool {
+		return slices.ContainsFunc(known.templates, func(template string) bool { return within(template, f.path) })
+	})
+	for i := range broken {
+		f := &broken[i]
+		f.path, f.meant = join(object.path.String(), f.path), ""
+		if f.at != "" {
+			f.at = join(object.path.String(), f.at)
+		}
+		if f.typ != TypeForbidden {
+			continue
+		}
+		if !known.strict {
+			f.severity = SeverityWarning
+			f.message += fmt.Sprintf("; %s drops it", known.reader)
+		} else {
+			f.message += fmt.Sprintf("; %s does not start with it", known.reader)
+		}
+	}
+	return broken, nil
+}
+
+// openObjects finds the objects in fields whose schema says nothing about what is inside.
+func openObjects(path fieldpath.Path, n *structure.Node, value any, found []embeddedObject) []embeddedObject {
+	if n == nil || n.Sensitive {
+		return found
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		if n.Open && len(n.Properties) == 0 {
+			return append(found, embeddedObject{path, v})
+		}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if child, ok := n.Properties[name]; ok {
+				found = openObjects(path.Append(name), child, v[name], found)
+			} else if n.Additional != nil {
+				found = openObjects(path.Append(fieldpath.Key(name)), n.Additional, v[name], found)
+			}
+		}
+	case []any:
+		for i, item := range v {
+			found = openObjects(path.Append(i), n.Items, item, found)
+		}
+	}
+	return found
+}
+
+// objectsInTexts finds the objects that a ConfigMap holds as YAML.
+func objectsInTexts(configMap map[string]any) []embeddedObject {
+	data, _ := configMap["data"].(map[string]any)
+	var found []embeddedObject
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		text, _ := data[key].(string)
+		if !strings.Contains(text, "apiVersion") {
+			continue
+		}
+		var fields map[string]any
+		if yaml.Unmarshal([]byte(text), &fields) == nil {
+			found = append(found, embeddedObject{fieldpath.Path{"data", fieldpath.Key(key)}, fields})
+		}
+	}
+	return found
+}

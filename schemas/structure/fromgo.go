@@ -1,0 +1,112 @@
+package structure
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// FromGo reads the schema of a configuration from the Go type that its process decodes it into. Such a type says which fields there
+// are, and of which form; whether one is required it does not say. open are paths whose content stays open, as others check it.
+func FromGo(gvk schema.GroupVersionKind, t reflect.Type, open ...string) (*Kind, error) {
+	root, err := nodeOf(t, nil)
+	if err != nil {
+		return nil, fmt.Errorf("reading the schema of %s: %w", gvk, err)
+	}
+	for _, path := range open {
+		n := root
+		for name := range strings.SplitSeq(path, ".") {
+			if n = n.Properties[name]; n == nil {
+				return nil, fmt.Errorf("reading the schema of %s: there is no field %s", gvk, path)
+			}
+		}
+		n.Open = true
+	}
+	return &Kind{GVK: gvk, Root: root}, nil
+}
+
+// wireTypes are the types that have another form than their Go fields.
+var wireTypes = map[reflect.Type]Node{
+	durationType:                          {Type: "string", Format: formatDuration},
+	reflect.TypeFor[metav1.Time]():        {Type: "string", Format: formatDateTime},
+	reflect.TypeFor[resource.Quantity]():  {IntOrString: true, Fraction: true},
+	reflect.TypeFor[intstr.IntOrString](): {IntOrString: true},
+}
+
+func nodeOf(t reflect.Type, within []reflect.Type) (*Node, error) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if n, ok := wireTypes[t]; ok {
+		return &n, nil
+	}
+	for _, outer := range within {
+		if outer == t {
+			return &Node{Open: true}, nil // a type inside of itself is looked at once
+		}
+	}
+	within = append(within, t)
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+		return &Node{Open: true}, nil // its form is its own, as that of a RawExtension
+	}
+	var err error
+	n := &Node{}
+	switch t.Kind() {
+	case reflect.Struct:
+		n.Type, n.Properties = "object", map[string]*Node{}
+		return n, fieldsOf(n, t, within)
+	case reflect.Map:
+		n.Type = "object"
+		n.Additional, err = nodeOf(t.Elem(), within)
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			n.Type, n.Format = "string", formatByte
+			return n, nil
+		}
+		n.Type = "array"
+		n.Items, err = nodeOf(t.Elem(), within)
+	case reflect.String:
+		n.Type = "string"
+	case reflect.Bool:
+		n.Type = "boolean"
+	case reflect.Float32, reflect.Float64:
+		n.Type = "number"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		n.Type = "integer"
+	case reflect.Interface:
+		n.Open = true
+	default:
+		err = fmt.Errorf("%s has no form in JSON", t)
+	}
+	return n, err
+}
+
+func fieldsOf(n *Node, t reflect.Type, within []reflect.Type) error {
+	for i := range t.NumField() {
+		field := t.Field(i)
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch {
+		case name == "-" || !field.IsExported():
+		case name == "" && (field.Anonymous || strings.Contains(options, "inline")):
+			if err := fieldsOf(n, field.Type, within); err != nil {
+				return err
+			}
+		default:
+			if name == "" {
+				name = field.Name
+			}
+			child, err := nodeOf(field.Type, within)
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			n.Properties[name] = child
+		}
+	}
+	return nil
+}
