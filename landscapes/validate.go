@@ -22,7 +22,8 @@ func (l *Landscape) ValidateChange(ctx context.Context, before *Landscape, opts 
 	return l.ValidateAt(ctx, time.Now(), before, opts)
 }
 
-// ValidateAt is ValidateChange at another time: versions of cloud profiles expire. Without a landscape before, all is new.
+// ValidateAt is ValidateChange at another time: versions of cloud profiles expire. A landscape before without declarations says that all is new. With
+// nil nobody knows, so that what would only be refused of a new object is a warning: whoever has it keeps it.
 func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Landscape, opts schemas.Options) ([]schemas.Violation, error) {
 	inputs := make([]schemas.Input, 0, len(l.Declarations)+1)
 	around := &schemas.Surroundings{}
@@ -95,8 +96,21 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 		acrossAll = slices.DeleteFunc(acrossAll, across.IsMissing)
 	}
 	found = across.WithoutForetold(slices.Concat(WithForms(found), acrossAll))
+	if before == nil {
+		warnOfNew(found)
+	}
 	schemas.Sort(found)
 	return found, nil
+}
+
+// warnOfNew makes warnings of errors that only new objects have, where nobody knows which are new.
+func warnOfNew(found []schemas.Violation) {
+	for i := range found {
+		if v := &found[i]; v.NewOnly && v.Severity == schemas.SeverityError {
+			v.Severity = schemas.SeverityWarning
+			v.Message += "; what has it already keeps it, what is new is refused (validate --from REV tells them apart)"
+		}
+	}
 }
 
 // withoutLeftToProfile drops that a Shoot leaves open what a cloud profile fills in, where that profile is said to be missing.

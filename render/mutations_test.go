@@ -58,14 +58,17 @@ func TestOwnersAreFilledIn(t *testing.T) {
 	assert.ErrorContains(t, err, "spec.kubernetes.version", "without a time no version is chosen")
 }
 
-// TestNothingToFillIn: what the API would refuse is a finding at the field.
+// TestNothingToFillIn: a version that cannot be chosen now stops no render. The Shoot may have had it before; the rules say what a new one may not have.
 func TestNothingToFillIn(t *testing.T) {
 	l := loadLandscape(t, map[string]string{
 		"landscape.yaml": landscapeFile("{}"), "p.yaml": projectYAML, "s.yaml": seedYAML, "profile.yaml": versionsYAML,
 		"a.yaml": "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata: {name: a, namespace: garden-dev}\nspec:\n  kubernetes: {version: '1.35'}\n  seedName: eu\n  cloudProfile: {name: local}\n  provider: {type: local}\n",
 	})
-	violations := CheckLandscape(smallCatalogue(t, nil), l, At(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
-	require.Len(t, violations, 1)
-	assert.Equal(t, []any{"a.yaml", 5, "spec.kubernetes.version", "shoot/versions-offered"}, []any{violations[0].File, violations[0].Line, violations[0].Field, violations[0].Rule})
-	assert.Contains(t, violations[0].Message, "has no supported version like 1.35")
+	at := At(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	assert.Empty(t, CheckLandscape(smallCatalogue(t, nil), l, at))
+	inputs, err := Owners(l, at)
+	require.NoError(t, err)
+	shoot := inputs[len(inputs)-1]
+	assert.Equal(t, []any{"a", "1.35.0"}, []any{shoot.Owner.Name, shoot.TargetVersion})
+	assert.Contains(t, shoot.FilledIn[0].Reason+shoot.FilledIn[len(shoot.FilledIn)-1].Reason, "none of them can be chosen now")
 }

@@ -204,11 +204,14 @@ func (b *ownerBuilder) with(kind string, object map[string]any) map[string]map[s
 func (b *ownerBuilder) shoot(declared landscapes.Typed[gardencorev1beta1.Shoot], before *gardencorev1beta1.Shoot) (Input, bool, error) {
 	s := declared.Object
 	profile, profileErr := b.profile(declared)
-	filled := b.shootMutations.ShootSince(s, before)
+	filled := b.shootMutations.RenderedShoot(s, before)
 	problems := []error{profileErr}
 	const versionField = "spec.kubernetes.version"
 	versionRefused := false
 	for _, p := range filled.Problems {
+		if p.NewOnly { // the rules judge it
+			continue
+		}
 		versionRefused = versionRefused || p.Field == versionField
 		problems = append(problems, declaredFinding(declared.Declaration, p.Field, p.Rule, p.Message))
 	}

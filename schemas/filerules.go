@@ -1,10 +1,16 @@
 package schemas
 
+import "cmp"
+
 // FileRules describes the findings that packages landscapes and render make: about files, and about what a landscape asks of
 // the catalogue. Their Kind is "" where they are about files. No object is held against them here; they are listed so that every
 // id that a finding names can be looked up, and a test reads the ids from the sources of those packages.
 func FileRules() []Rule {
-	return append(rulesOfFiles(), rulesOfTheLandscape()...)
+	rules := append(rulesOfFiles(), rulesOfTheLandscape()...)
+	for i := range rules {
+		rules[i].Class = cmp.Or(rules[i].Class, ClassStatic)
+	}
+	return rules
 }
 
 const (
@@ -12,6 +18,12 @@ const (
 	sourceCatalogue = "Pergola: components and render/doc.go"
 	kindLandscape   = "Landscape"
 )
+
+// changing marks a rule that compares with the state before.
+func changing(r Rule) Rule {
+	r.Class = ClassChange
+	return r
+}
 
 // rulesOfFiles are about files, whatever is declared in them: they have no kind.
 func rulesOfFiles() []Rule {
@@ -23,6 +35,10 @@ func rulesOfFiles() []Rule {
 	}
 	warning := func(r Rule) Rule {
 		r.Severity = SeverityWarning
+		return r
+	}
+	timed := func(r Rule) Rule {
+		r.Class = ClassTime
 		return r
 	}
 	inLandscape := func(r Rule) Rule {
@@ -57,12 +73,12 @@ func rulesOfFiles() []Rule {
 		inLandscape(rule("landscape/operation", "landscapes/operations.go", "A file in the folder operations is one operation that there is on its object",
 			"Each file operations/ID.yaml holds one object of kind Operation (landscape.pergola.dev/v1alpha1) with spec.object, such as Shoot garden-local/local, spec.operation and, if it must not be executed late, spec.notAfter. It is executed exactly once: for another operation take another id.",
 			"apiVersion", "kind", "metadata.name", "spec.object", "spec.operation", "spec.notAfter")),
-		inLandscape(warning(rule("landscape/operation-late", "cmd/pergola/lateoperations.go", "An operation that comes or changes can still be executed",
+		timed(inLandscape(warning(rule("landscape/operation-late", "cmd/pergola/lateoperations.go", "An operation that comes or changes can still be executed",
 			"pergola validate --from and pergola diff tell when the time of an operation (spec.notAfter) is over before its file is in force: it is never executed. Set a later time, or remove the file. Files that were there before are not told: what was executed may stay.",
-			"spec.notAfter"))),
-		inLandscape(rule("landscape/cluster-stays", "landscapes/clusters.go", "What the Garden does not refer to any more leaves the runtime cluster by a decision",
+			"spec.notAfter")))),
+		changing(inLandscape(rule("landscape/cluster-stays", "landscapes/clusters.go", "What the Garden does not refer to any more leaves the runtime cluster by a decision",
 			"Secrets and ConfigMaps of namespace garden are put into the runtime cluster while the Garden or an Extension refers to them, others into the virtual garden. Remove the file with the reference, or say by the annotation landscape.pergola.dev/cluster (runtime or virtual) where it belongs.",
-			"metadata.annotations")),
+			"metadata.annotations"))),
 		inLandscape(rule("landscape/overlay", "landscapes/special.go", "An overlay belongs to a component, can be built, and matches something",
 			"Overlays are folders components/OWNER/COMPONENT with a kustomization.yaml. Each patch, replacement and image has to match something for at least one owner, and paths stay in the folder.")),
 	}
@@ -89,9 +105,9 @@ func rulesOfTheLandscape() []Rule {
 		rule("landscape/health", kindLandscape, "landscapes/confighealth.go", sourceFiles, "A rule of health is for a kind that there is, and its expressions can be evaluated",
 			"Expressions are CEL over the object, which is self. healthy and progressing yield true or false, message yields text. Besides operators there are has, all, exists, exists_one, filter, map, and the functions of Kubernetes: for text (contains, startsWith, matches, find, split, lowerAscii …), lists (size, sum, min, max, indexOf …), optional values (self.?status.?phase.orValue(\"\")), quantity, duration, timestamp, semver, ip, cidr, url, format. A finding about a function that there is not lists all of them.",
 			"spec.health"),
-		warning(rule("landscape/protection", kindLandscape, "cmd/pergola/settings.go", sourceFiles, "A change of landscape.yaml protects no less than before",
+		changing(warning(rule("landscape/protection", kindLandscape, "cmd/pergola/settings.go", sourceFiles, "A change of landscape.yaml protects no less than before",
 			"pergola validate --from and pergola diff tell when a commit takes the review away, raises the limits of the deletion gate, or lets go of what is verified. It is no error: who reviews the commit decides. Where an operator syncs, the Landscape in the cluster bounds most of it.",
-			"spec.review", "spec.deletionGate", "spec.forceConflicts", "spec.source.verify", "spec.catalogue")),
+			"spec.review", "spec.deletionGate", "spec.forceConflicts", "spec.source.verify", "spec.catalogue"))),
 		rule("landscape/layer", kindLandscape, "landscapes/loader.go", sourceFiles, "Layers are other folders of the repository, each listed once, and not in a circle",
 			"Paths are relative to landscape.yaml and stay within the repository: the closest folder above that holds .git.", "spec.layers"),
 		rule("landscape/facts", kindLandscape, "render/recorded.go", sourceFiles, "Recorded facts are a file that can be read, by owners that there are",

@@ -36,6 +36,12 @@ const (
 	sourceGardenNetworks = "pkg/api/operator/v1alpha1/validation/garden.go"
 )
 
+// change marks a rule that reads the object before the change.
+func (r goRule) change() goRule {
+	r.Class = ClassChange
+	return r
+}
+
 // about adds the fields that the rule is about.
 func (r goRule) about(fields ...string) goRule {
 	r.Fields = fields
@@ -74,10 +80,10 @@ func anyGoRules() []goRule {
 			Source: "k8s.io/kubernetes/pkg/apis/core/validation, ValidateSecret", Fields: []string{"data", "stringData"}, In: "go", Severity: SeverityError, Scope: scopeObject}, check: secretData},
 		{Rule: Rule{ID: "secret/stays", Kind: "Secret", Title: "The type of a Secret never changes, nor the values of one that is immutable",
 			Doc:    "Make another Secret. In Go, because no value may get into a message.",
-			Source: "k8s.io/kubernetes/pkg/apis/core/validation, ValidateSecretUpdate", Fields: []string{"data", "immutable", "type"}, In: "go", Severity: SeverityError, Scope: scopeObject}, check: secretStays},
+			Source: "k8s.io/kubernetes/pkg/apis/core/validation, ValidateSecretUpdate", Fields: []string{"data", "immutable", "type"}, In: "go", Severity: SeverityError, Scope: scopeObject, Class: ClassChange}, check: secretStays},
 		{Rule: Rule{ID: "configmap/stays", Kind: "ConfigMap", Title: "The values of an immutable ConfigMap never change",
 			Doc:    "Make another ConfigMap. In Go, because CUE does not compare objects.",
-			Source: "k8s.io/kubernetes/pkg/apis/core/validation, ValidateConfigMapUpdate", Fields: []string{"binaryData", "data", "immutable"}, In: "go", Severity: SeverityError, Scope: scopeObject}, check: configMapStays},
+			Source: "k8s.io/kubernetes/pkg/apis/core/validation, ValidateConfigMapUpdate", Fields: []string{"binaryData", "data", "immutable"}, In: "go", Severity: SeverityError, Scope: scopeObject, Class: ClassChange}, check: configMapStays},
 		{Rule: Rule{ID: "configmap/data", Kind: "ConfigMap", Title: "The keys of a ConfigMap can be file names, are given once, and the values fit into 1 MiB",
 			Doc:    "Keys have letters, digits, '-', '_' and '.'; no key is in data and in binaryData. In Go, because CUE cannot count bytes of base64.",
 			Source: "k8s.io/kubernetes/pkg/apis/core/validation, ValidateConfigMap", Fields: []string{"binaryData", "data"}, In: "go", Severity: SeverityError, Scope: scopeObject}, check: configMapData},
@@ -95,10 +101,10 @@ func checksOutsideTheList() []Rule {
 			Source: "structural schemas of Kubernetes", Fields: []string{""}, In: "go", File: "schemas/gorules.go", Severity: SeverityWarning, Scope: scopeObject},
 		{ID: RuleDeletionConfirm, Kind: "*", Title: "A Garden, Seed, Shoot, Project, ShootState, Etcd or extension object is removed after its deletion was confirmed",
 			Doc:    "Set the annotation " + annotationConfirm + `: "true" in one commit, and remove the object in the next. A landscape holds the removal of a Garden, Seed, Shoot or Project, confirmed or not, and applies the rest: pergola validate --from warns of it. In Go, because the object does not exist any more.`,
-			Source: sourceDeletion, Fields: []string{"metadata.annotations[confirmation.gardener.cloud/deletion]"}, In: "go", File: "schemas/gorules.go", Severity: SeverityError, Scope: scopeObject},
+			Source: sourceDeletion, Fields: []string{"metadata.annotations[confirmation.gardener.cloud/deletion]"}, In: "go", File: "schemas/gorules.go", Severity: SeverityError, Scope: scopeObject, Class: ClassChange},
 		{ID: ruleGardenNamespace, Kind: "Namespace", Title: "Namespace garden stays as long as there is a Garden",
 			Doc:    "All of the garden is in it. Remove the Garden first. In Go, because the object does not exist any more.",
-			Source: "pkg/operator/webhook/validation/namespacedeletion", Fields: []string{"metadata.name"}, In: "go", File: "schemas/gorules.go", Severity: SeverityError, Scope: scopeLandscape},
+			Source: "pkg/operator/webhook/validation/namespacedeletion", Fields: []string{"metadata.name"}, In: "go", File: "schemas/gorules.go", Severity: SeverityError, Scope: scopeLandscape, Class: ClassChange},
 	}
 }
 

@@ -18,7 +18,7 @@ func coreGoRules() []goRule {
 	return []goRule{
 		{Rule: Rule{ID: "any/frozen-while-deleted", Kind: "*", Title: "Nothing changes in the spec of an extension or its parts while they are being deleted",
 			Doc:    "These are ControllerRegistrations, ControllerInstallations and the kinds of extensions.gardener.cloud. In Go, because CUE does not compare objects.",
-			Source: validation + "controllerregistration.go, controllerinstallation.go, pkg/api/extensions/validation", Fields: []string{"spec"}, In: "go", Severity: SeverityError, Scope: scopeObject}, check: frozenWhileDeleted},
+			Source: validation + "controllerregistration.go, controllerinstallation.go, pkg/api/extensions/validation", Fields: []string{"spec"}, In: "go", Severity: SeverityError, Scope: scopeObject, Class: ClassChange}, check: frozenWhileDeleted},
 		rule("ControllerDeployment", "values", "Templates in the values of a chart are references to its resources",
 			"A template is {{ .resources.NAME.data.KEY }}, with a name of the list of resources. In Go, because values have any form and depth.", validation+"utils.go", deploymentValues).about("helm.values", "providerConfig"),
 		rule("Extension", "values", "Templates in the values of a chart are references to its resources",
@@ -34,17 +34,17 @@ func coreGoRules() []goRule {
 		rule("ExposureClass", "stays", "Handler and scheduling of an ExposureClass never change",
 			"Shoots were placed by them. Make another ExposureClass. In Go, because CUE does not compare objects.", validation+"exposureclass.go", func(in ruleInput) []finding {
 				return unchanged(in, "handler", "scheduling")
-			}).about("handler", "scheduling"),
+			}).about("handler", "scheduling").change(),
 		rule("SecretBinding", "stays", "What a SecretBinding binds never changes",
-			"Shoots use these credentials. Make another binding. A provider can be set later where there was none. In Go, because CUE does not compare objects.", validation+"secretbinding.go", secretBindingStays).about("provider", "quotas", "secretRef"),
+			"Shoots use these credentials. Make another binding. A provider can be set later where there was none. In Go, because CUE does not compare objects.", validation+"secretbinding.go", secretBindingStays).about("provider", "quotas", "secretRef").change(),
 		rule("CredentialsBinding", "stays", "What a CredentialsBinding binds never changes",
 			"Shoots use these credentials. Make another binding. In Go, because CUE does not compare objects.", "pkg/api/security/validation/credentialsbinding.go", func(in ruleInput) []finding {
 				return unchanged(inNamespace(in), "credentialsRef", "quotas", "provider")
-			}).about("credentialsRef", "provider", "quotas"),
+			}).about("credentialsRef", "provider", "quotas").change(),
 		rule("InternalSecret", "data", "The keys of an InternalSecret can be file names, fit its type, and the values fit into 1 MiB",
 			"Keys have letters, digits, '-', '_' and '.'. In Go, because CUE cannot count bytes of base64, and because no value may get into a message.", validation+"internalsecret.go", secretData).about("data"),
 		rule("InternalSecret", "values-stay", "The values of an immutable InternalSecret never change",
-			"Make another InternalSecret. In Go, because no value may get into a message.", validation+"internalsecret.go", immutableData).about("data"),
+			"Make another InternalSecret. In Go, because no value may get into a message.", validation+"internalsecret.go", immutableData).about("data").change(),
 		rule("Quota", "amounts", "Limits of a Quota are not negative",
 			"In Go, because CUE has no arithmetic on quantities.", validation+"quota.go", quotaAmounts).about("spec.metrics"),
 		rule("Bastion", "addresses", "The key of a Bastion is a public key, and it is reached from ranges of addresses",

@@ -56,7 +56,7 @@ func gardenGoRules() []goRule {
 			"pkg/api/core/validation/shoot.go", gardenDashboardIssuer).about("spec.virtualCluster.gardener.gardenerDashboard.oidcConfig.issuerURL"),
 		rule("kube-apiserver", "The configuration of kube-apiserver holds the rules that Shoots have, too",
 			"Feature gates, admission plugins, APIs, issuers, encryption and limits fit the version of Kubernetes. In Go, because it is shared with Shoots.",
-			"pkg/api/core/validation/shoot.go, ValidateKubeAPIServer", gardenAPIServer).about("spec.virtualCluster.kubernetes.kubeAPIServer"),
+			"pkg/api/core/validation/shoot.go, ValidateKubeAPIServer", gardenAPIServer).about("spec.virtualCluster.kubernetes.kubeAPIServer").change(),
 		rule("controller-manager-gates", "Feature gates of kube-controller-manager exist in its version",
 			"A gate that does not exist keeps the component from starting. In Go, because the table is shared with Shoots.",
 			"pkg/utils/validation/features/featuregates.go", gardenControllerManagerGates).about("spec.virtualCluster.kubernetes.kubeControllerManager.featureGates"),
@@ -65,9 +65,9 @@ func gardenGoRules() []goRule {
 			sourceGardenNetworks, gardenOperations).about("metadata.annotations[gardener.cloud/operation]"),
 		rule("encryption-update", "The encryption is changed in one way at a time, not during a rotation, and its provider not before the Garden was created",
 			"Objects are written again with every change; a second change meanwhile would make some of them unreadable. In Go, because sets of resources are compared.",
-			sourceGardenNetworks, gardenEncryptionUpdate).about("spec.virtualCluster.gardener.gardenerAPIServer.encryptionConfig", "spec.virtualCluster.kubernetes.kubeAPIServer.encryptionConfig"),
+			sourceGardenNetworks, gardenEncryptionUpdate).about("spec.virtualCluster.gardener.gardenerAPIServer.encryptionConfig", "spec.virtualCluster.kubernetes.kubeAPIServer.encryptionConfig").change(),
 		rule("kubernetes-version-update", "The version of the virtual garden never goes back and skips no minor version",
 			"Stored objects are converted from one minor version to the next. In Go, because versions are compared by their parts.",
-			"pkg/api/core/validation/shoot.go", gardenVersionUpdate).about("spec.virtualCluster.kubernetes.version"),
+			"pkg/api/core/validation/shoot.go", gardenVersionUpdate).about("spec.virtualCluster.kubernetes.version").change(),
 	}
 }

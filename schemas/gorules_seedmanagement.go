@@ -48,7 +48,7 @@ func seedManagementGoRules() []goRule {
 	return append(rules, goRule{
 		Rule: Rule{ID: "managedseedset/selector", Kind: "ManagedSeedSet", Title: "The selector of a ManagedSeedSet selects what its templates make, and never changes",
 			Doc:    "All of template, its seedConfig and shootTemplate have labels that it matches. In Go, because the API server's own functions decide.",
-			Source: "pkg/api/seedmanagement/validation/managedseedset.go", Fields: []string{"spec.selector", "spec.shootTemplate.metadata.labels", "spec.template.metadata.labels", "spec.template.spec.gardenlet.config"}, In: "go", Severity: SeverityError, Scope: scopeObject},
+			Source: "pkg/api/seedmanagement/validation/managedseedset.go", Fields: []string{"spec.selector", "spec.shootTemplate.metadata.labels", "spec.template.metadata.labels", "spec.template.spec.gardenlet.config"}, In: "go", Severity: SeverityError, Scope: scopeObject, Class: ClassChange},
 		check: managedSeedSetSelector,
 	})
 }

@@ -11,7 +11,9 @@ import (
 type part struct {
 	// whole: all of it. shape: how many items there are, or which fields. there: whether there is one.
 	whole, shape, there bool
-	fields              map[string]*part
+	// asked: whether there is an object before is asked, which is known without reading it.
+	asked  bool
+	fields map[string]*part
 	// items are what is read of each item of a list, or of each field of a map.
 	items *part
 }
@@ -37,13 +39,18 @@ func (p *part) at(path []string) *part {
 	return p
 }
 
+// any reports whether something of the value is read.
+func (p *part) any() bool {
+	return p != nil && (p.asked || p.whole || p.shape || p.there || len(p.fields) > 0 || p.items != nil)
+}
+
 // merge makes single fields of a map hold what is read of all of them, too, and drops what lies in a whole.
 func (p *part) merge() {
 	if p == nil {
 		return
 	}
 	if p.whole {
-		*p = part{whole: true}
+		*p = part{whole: true, asked: p.asked}
 		return
 	}
 	for _, field := range p.fields {

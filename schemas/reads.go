@@ -155,6 +155,7 @@ func (r *reader) meaning(expr ast.Expr, s *scope) meaning {
 	case *ast.BinaryExpr:
 		switch {
 		case asksForChange(x):
+			r.reads.old.asked = true
 		case (x.Op == token.EQL || x.Op == token.NEQ) && isBottom(x.Y):
 			r.there(r.meaning(x.X, s))
 		case x.Op == token.OR:

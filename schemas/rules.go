@@ -34,7 +34,21 @@ type Rule struct {
 	Severity Severity `json:"severity"`
 	// Scope is "landscape" for rules that count only inside a landscape, otherwise "object".
 	Scope string `json:"scope"`
+	// Class says what a verdict depends on besides the declarations.
+	Class Class `json:"class"`
 }
+
+// Class of a rule: what its verdict depends on besides the declarations.
+type Class string
+
+const (
+	// ClassStatic is a rule whose verdict depends on the declarations alone.
+	ClassStatic Class = "static"
+	// ClassChange is a rule that reads the object before the change, or whether there was one.
+	ClassChange Class = "change"
+	// ClassTime is a rule that reads the clock. The same declarations hold it on one day and break it on another.
+	ClassTime Class = "time"
+)
 
 const (
 	scopeObject    = "object"
@@ -59,6 +73,10 @@ func (s *sources) list() ([]Rule, error) {
 	for _, rule := range listedGoRules() {
 		byID[rule.ID] = rule.Rule
 	}
+	for id, rule := range byID {
+		rule.Class = cmp.Or(rule.Class, ClassStatic)
+		byID[id] = rule
+	}
 	inCUE, err := s.meta()
 	if err != nil {
 		return nil, err
@@ -76,6 +94,11 @@ func (s *sources) readMeta() (map[string]Rule, error) {
 		if err != nil {
 			return nil, err
 		}
+		units, err := s.unitsOf(gvk)
+		if err != nil {
+			return nil, err
+		}
+		classes := units.classes()
 		fields, err := value.LookupPath(cue.ParsePath("rules")).Fields()
 		if err != nil {
 			return nil, fmt.Errorf("listing the rules of %s: %w", gvk.Kind, s.explained(err))
@@ -85,6 +108,7 @@ func (s *sources) readMeta() (map[string]Rule, error) {
 			if err != nil {
 				return nil, err
 			}
+			rule.Class = classes[rule.ID]
 			byID[rule.ID] = rule
 		}
 	}

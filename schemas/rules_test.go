@@ -154,6 +154,10 @@ func TestRules(t *testing.T) {
 	for _, rule := range rules {
 		fields[rule.ID] = rule.Fields
 	}
+	classes, changes := map[string]Class{}, map[string]bool{}
+	for _, rule := range rules {
+		classes[rule.ID] = rule.Class
+	}
 	broken := map[string]bool{}
 	for i, test := range ruleTests(t) {
 		broken[test.Rule] = broken[test.Rule] || len(test.Want) > 0
@@ -180,12 +184,28 @@ func TestRules(t *testing.T) {
 			}
 			slices.Sort(found)
 			assert.Equal(t, append([]string{}, test.Want...), found, "%v", lines(violations))
+			if in.Old == nil {
+				return
+			}
+			// Without the object before, a static rule finds the same; a rule of changes finds something else in one entry at least.
+			in.Old = nil
+			created, err := Validate(t.Context(), []Input{in}, Options{Landscape: surroundings})
+			require.NoError(t, err)
+			ofRule := func(all []Violation) []string {
+				return lines(slices.DeleteFunc(slices.Clone(all), func(v Violation) bool { return v.Rule != test.Rule }))
+			}
+			differs := !slices.Equal(ofRule(violations), ofRule(created))
+			changes[test.Rule] = changes[test.Rule] || differs
+			if classes[test.Rule] == ClassStatic {
+				assert.False(t, differs, "%s is of class static, and finds something else in a new object", test.Rule)
+			}
 		})
 	}
 	ids := map[string]bool{}
 	for _, rule := range rules {
 		ids[rule.ID] = true
 		if !slices.Contains([]string{RuleStructure, ruleEmptyValue, RuleDeletionConfirm, ruleGardenNamespace}, rule.ID) {
+			assert.True(t, changes[rule.ID] || rule.Class != ClassChange, "the rule %s is of class change, and no entry shows that it reads the object before", rule.ID)
 			assert.True(t, broken[rule.ID], "the rule %s has no entry that breaks it in rules/%s/tests.yaml", rule.ID, strings.Split(rule.ID, "/")[0])
 		}
 		assert.NotEmpty(t, rule.Title+rule.Doc+rule.Source)

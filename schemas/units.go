@@ -36,6 +36,17 @@ type ruleUnits struct {
 	order map[string]int
 }
 
+// classes are those of the rules, by id.
+func (u *ruleUnits) classes() map[string]Class {
+	out := map[string]Class{}
+	for _, unit := range u.units {
+		for _, rule := range unit.rules {
+			out[rule.ID] = rule.Class
+		}
+	}
+	return out
+}
+
 // unitsOf gives the units of a kind.
 func (s *sources) unitsOf(gvk schema.GroupVersionKind) (*ruleUnits, error) {
 	s.unitsLock.Lock()
@@ -80,6 +91,10 @@ func (s *sources) makeUnits(gvk schema.GroupVersionKind) (*ruleUnits, error) {
 		result.order[id] = i
 		reads, names := all.reach(id)
 		head := all.heads[id]
+		head.Class = ClassStatic // CUE has no clock
+		if reads.old.any() {
+			head.Class = ClassChange
+		}
 		signature := fmt.Sprintf("%s %s", head.Scope, reads)
 		u := bySignature[signature]
 		if u == nil {

@@ -62,6 +62,8 @@ type Violation struct {
 	// Rule is the id of the rule, listed by Rules, or "structure" for findings of the schema.
 	Rule    string `json:"rule"`
 	Message string `json:"message"`
+	// NewOnly says that an object which has been so before does not have the finding: only what is new is refused.
+	NewOnly bool `json:"-"`
 }
 
 // RuleStructure is the rule id of findings of the structural base.

@@ -42,8 +42,9 @@ where no secret can be in it. Warnings are accepted, unless --strict makes error
 the field and the rule of a finding; -o json and sarif have a link to what there is to read about the kind.
 
 --from and --old add what cannot change so. As for the API, what did not change since may have expired meanwhile: a version
-of Kubernetes or of a machine image that is too old for a new Shoot is no finding of one that has it already. --from also warns of
-settings of landscape.yaml by which less is protected than before, and of operations that are new and whose time is over.
+of Kubernetes or of a machine image that is too old for a new Shoot is no finding of one that has it already. Without --from
+nothing tells which Shoots are new, so that it is a warning, also with --strict. --from also warns of settings of landscape.yaml
+by which less is protected than before, and of operations that are new and whose time is over.
 
 PATH is a landscape folder (it has a landscape.yaml), a manifest in YAML, JSON or CUE, or - for standard input.`,
 		Example: `  pergola validate landscapes/local
@@ -90,7 +91,9 @@ func (v *validation) findings(paths []string) ([]schemas.Violation, error) {
 	})
 	if v.strict {
 		for i := range all {
-			all[i].Severity = schemas.SeverityError
+			if !all[i].NewOnly { // nothing tells whether it is new: the same files would be valid on one day and not on the next
+				all[i].Severity = schemas.SeverityError
+			}
 		}
 	}
 	schemas.Sort(all)
@@ -158,35 +161,25 @@ func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 	if err != nil {
 		return nil, err
 	}
-	former, err := v.former(path)
-	if err != nil {
-		return nil, err
-	}
-	found, err := findingsSince(v.cmd, l, former, violations)
-	if err != nil || v.from == "" {
-		return found, err
-	}
-	if former != nil {
-		found = append(found, weakened(former, l)...)
-	}
-	late, err := v.lateOperations(path, former, l, time.Now())
-	return append(found, late...), err
-}
-
-// former is the landscape in the revision that it is compared with; nil when there is none, or the landscape not in it.
-func (v *validation) former(path string) (*landscapes.Landscape, error) {
 	if v.from == "" {
-		return nil, nil
+		return findingsSince(v.cmd, l, nil, violations)
 	}
 	repo, err := source.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	l, _, _, err := loadAt(v.cmd, repo, path, v.from)
-	if isMissing(err) {
-		return nil, nil
+	former, err := comparison{cmd: v.cmd, repo: repo, dir: path, from: v.from}.base()
+	if err != nil {
+		return nil, err
 	}
-	return l, err
+	found, err := findingsSince(v.cmd, l, former.landscape, violations)
+	if err != nil {
+		return nil, err
+	}
+	if !former.missing {
+		found = append(found, weakened(former.landscape, l)...)
+	}
+	return append(found, lateOperations(former.landscape, l, time.Now())...), nil
 }
 
 // configFindings are what landscape.yaml, overlays and recorded facts ask of the catalogue and cannot have.

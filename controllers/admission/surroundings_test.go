@@ -75,6 +75,14 @@ func TestSurroundings(t *testing.T) {
 		`spec.dns.domain FieldValueInvalid "sparse.local.external.local.gardener.cloud" is below the default domain "external.local.gardener.cloud" of the Seed, where the name has to be "other.local.external.local.gardener.cloud"; leave it out to get that, or use a domain of your own with a provider`,
 	}, create(shoot("metadata: {name: other}\nspec: {dns: {domain: sparse.local.external.local.gardener.cloud}}")))
 
+	t.Run("a version that has expired", func(t *testing.T) {
+		expired := laidOver(t, example(t, "gardenconfig/cloudprofile.yaml", "CloudProfile"),
+			"metadata: {name: dated}\nspec: {kubernetes: {versions: [{version: 1.34.1}, {version: 1.33.5, expirationDate: \"2020-01-01T00:00:00Z\"}]}}")
+		require.Empty(t, create(expired))
+		causes := create(shoot("metadata: {name: dated}\nspec: {cloudProfile: {name: dated}, kubernetes: {version: 1.33.5}}"))
+		require.Len(t, causes, 1)
+		assert.Contains(t, causes[0], "has expired at 2020-01-01")
+	})
 	t.Run("an update", func(t *testing.T) {
 		changed := live.DeepCopy()
 		changed.SetLabels(map[string]string{"a": "b"})

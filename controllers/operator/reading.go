@@ -19,6 +19,7 @@ import (
 	"github.com/pergola-dev/pergola/landscapes/evaluation"
 	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/across"
 	"github.com/pergola-dev/pergola/schemas/kept"
 	"github.com/pergola-dev/pergola/source"
 )
@@ -115,6 +116,12 @@ func (r *reading) read(ctx context.Context, snapshot *source.Snapshot) (*revisio
 	found = slices.DeleteFunc(found, func(v schemas.Violation) bool {
 		return v.Rule == schemas.RuleDeletionConfirm && landscape.HoldsRemoval(v.Kind)
 	})
+	// A revision does not become invalid while it waits: what the clock decides is left to the API, which refuses the one object.
+	for i := range found {
+		if across.IsTimed(found[i]) {
+			found[i].Severity = schemas.SeverityWarning
+		}
+	}
 	var rendering []schemas.Violation
 	if l.ConfigDeclaration != nil {
 		rendering = render.CheckLandscape(r.catalogue, l, render.At(r.now), render.Ruled())
@@ -138,7 +145,22 @@ func (r *reading) read(ctx context.Context, snapshot *source.Snapshot) (*revisio
 	if note != "" {
 		next.notes = append(next.notes, note)
 	}
+	next.notes = append(next.notes, doubtful(found)...)
 	return next, nil
+}
+
+// doubtful says which objects the API may refuse: those that are new, or that the clock has overtaken.
+func doubtful(found []schemas.Violation) []string {
+	var notes []string
+	for _, v := range found {
+		if v.NewOnly || across.IsTimed(v) {
+			notes = append(notes, v.String())
+		}
+	}
+	if more := len(notes) - shownFindings; more > 0 {
+		notes = append(notes[:shownFindings], fmt.Sprintf("and %d more such warnings", more))
+	}
+	return notes
 }
 
 // load reads the landscape in a folder, without judging it.

@@ -205,6 +205,17 @@ func (r rule) about(fields ...string) rule {
 	return r
 }
 
+// change marks a rule that reads the object before the change, timed one that reads the clock.
+func (r rule) change() rule {
+	r.Class = schemas.ClassChange
+	return r
+}
+
+func (r rule) timed() rule {
+	r.Class = schemas.ClassTime
+	return r
+}
+
 // check is a run over a landscape, at one rule and object.
 type check struct {
 	Options
@@ -230,6 +241,12 @@ func (c *check) object() map[string]any { return c.in.Content().Object }
 func (c *check) name() string      { return identityOf(c.in).name }
 func (c *check) namespace() string { return identityOf(c.in).namespace }
 func (c *check) kind() string      { return identityOf(c.in).kind.Kind }
+
+// reportNew is report for a finding that an object which has not changed does not have.
+func (c *check) reportNew(field string, typ schemas.Type, format string, args ...any) {
+	c.report(field, typ, format, args...)
+	c.found[len(c.found)-1].NewOnly = true
+}
 
 // report a finding about a field of the object that is looked at.
 func (c *check) report(field string, typ schemas.Type, format string, args ...any) {

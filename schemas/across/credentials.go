@@ -56,7 +56,7 @@ func (c *check) bindingProvider() {
 			continue // the references say so
 		}
 		if types := text(in.Content().Object, "provider", "type"); types != "" && written != "" && !slices.Contains(strings.Split(types, ","), written) {
-			c.report("spec.provider.type", schemas.TypeInvalid, "%q is not the provider of the credentials: %s is for %q", written, place(in), types)
+			c.reportNew("spec.provider.type", schemas.TypeInvalid, "%q is not the provider of the credentials: %s is for %q", written, place(in), types)
 		}
 	}
 }
@@ -133,13 +133,13 @@ func (c *check) exposureScheduling() {
 	wanted := table(scheduling, "seedSelector", "matchLabels")
 	for key, value := range table(c.object(), "spec", "seedSelector", "matchLabels") {
 		if other, both := wanted[key]; both && other != value {
-			c.report("spec.seedSelector.matchLabels["+key+"]", schemas.TypeForbidden, "%v is not %v, which %s asks for; leave the label out, or take another class", value, other, place(class))
+			c.reportNew("spec.seedSelector.matchLabels["+key+"]", schemas.TypeForbidden, "%v is not %v, which %s asks for; leave the label out, or take another class", value, other, place(class))
 		}
 	}
 	each(scheduling, "tolerations[].key", func(_ string, key any) {
 		each(c.object(), "spec.tolerations[].key", func(field string, own any) {
 			if own == key {
-				c.report(field, schemas.TypeForbidden, "%s adds the toleration %v; leave it out", place(class), key)
+				c.reportNew(field, schemas.TypeForbidden, "%s adds the toleration %v; leave it out", place(class), key)
 			}
 		})
 	})

@@ -69,28 +69,25 @@ var ruledFields = regexp.MustCompile(`^spec\.(networking\.(pods|services)|kubern
 var stayingFields = regexp.MustCompile(`^spec\.networking\.(pods|services)$`)
 
 // rulesForFilled holds a Shoot against its rules as it is when the API has filled it in, and as it was, and reports what is found only then.
+// A Kubernetes version that is left open altogether is chosen by the clock: a Shoot that has not changed keeps its own, which nobody knows here.
 func (c *check) rulesForFilled() {
 	if c.Rules == nil {
 		return
 	}
 	changes := only(c.filled(), ruledFields)
+	if _, same := c.in.AsNew(); same {
+		changes = c.lasting(changes)
+	}
 	former, before := c.formerly()
 	if len(changes.Changes)+len(before) == 0 {
 		return
 	}
 	plain := *c.in
 	plain.Object, plain.Later, plain.Positions = c.in.Content(), nil, nil
-	full := plain
-	full.Object = plain.Object.DeepCopy()
-	if changes.ApplyTo(full.Object) != nil {
-		return // its form is broken, which the structure says
-	}
-	if former != nil {
-		full.Old, full.OldLater = former, nil
-	}
-	known := map[fieldOfRule]bool{}
-	for _, v := range c.Rules(plain) {
-		known[fieldOfRule{v.Field, v.Rule}] = true
+	known := rulesAt(c.Rules(plain))
+	found, ok := c.rulesWith(plain, changes, former)
+	if !ok {
+		return
 	}
 	var reasons []string
 	for _, change := range changes.Changes {
@@ -99,10 +96,16 @@ func (c *check) rulesForFilled() {
 	for _, change := range before {
 		reasons = append(reasons, fmt.Sprintf("%s was left open before, and is %v: %s", change.Field, change.Value, change.Reason))
 	}
-	for _, v := range c.Rules(full) {
+	var lasting map[fieldOfRule]bool // what is found whichever version is chosen
+	for _, v := range found {
 		if known[fieldOfRule{v.Field, v.Rule}] {
 			continue
 		}
+		if lasting == nil {
+			without, _ := c.rulesWith(plain, c.lasting(changes), former)
+			lasting = rulesAt(without)
+		}
+		v.NewOnly = !lasting[fieldOfRule{v.Field, v.Rule}]
 		v.Message += "; the API fills in what is left open (" + strings.Join(reasons, "; ") + ")"
 		if c.in.Positions != nil {
 			p := c.in.Positions.Position(v.Field)
@@ -110,6 +113,35 @@ func (c *check) rulesForFilled() {
 		}
 		c.found = append(c.found, v)
 	}
+}
+
+// rulesWith gives the findings about a Shoot that is filled in, and as it was before; false where its form is broken, which the structure says.
+func (c *check) rulesWith(in schemas.Input, changes mutation.Result, former *unstructured.Unstructured) ([]schemas.Violation, bool) {
+	in.Object = in.Object.DeepCopy()
+	if changes.ApplyTo(in.Object) != nil {
+		return nil, false
+	}
+	if former != nil {
+		in.Old, in.OldLater = former, nil
+	}
+	return c.Rules(in), true
+}
+
+func rulesAt(found []schemas.Violation) map[fieldOfRule]bool {
+	out := map[fieldOfRule]bool{}
+	for _, v := range found {
+		out[fieldOfRule{v.Field, v.Rule}] = true
+	}
+	return out
+}
+
+// lasting gives the changes without a Kubernetes version whose minor version depends on the time.
+func (c *check) lasting(result mutation.Result) mutation.Result {
+	const field = "spec.kubernetes.version"
+	if text(c.object(), strings.Split(field, ".")...) != "" {
+		return result
+	}
+	return mutation.Result{Changes: slices.DeleteFunc(slices.Clone(result.Changes), func(change mutation.Change) bool { return change.Field == field })}
 }
 
 // only gives the changes of some fields.
@@ -160,12 +192,15 @@ func (c *check) formerly() (*unstructured.Unstructured, []mutation.Change) {
 // fieldOfRule tells findings apart.
 type fieldOfRule struct{ field, rule string }
 
-// reportRefusals reports those that belong to the rule.
+// reportRefusals reports those that belong to the rule. A Shoot that has not changed keeps the version that was chosen for it.
 func (c *check) reportRefusals() {
+	_, same := c.in.AsNew()
 	for _, problem := range c.filled().Problems {
-		if problem.Rule == c.rule.ID {
-			c.report(problem.Field, problem.Type, "%s", problem.Message)
+		if problem.Rule != c.rule.ID || problem.NewOnly && same {
+			continue
 		}
+		c.report(problem.Field, problem.Type, "%s", problem.Message)
+		c.found[len(c.found)-1].NewOnly = problem.NewOnly
 	}
 }
 

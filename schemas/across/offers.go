@@ -128,14 +128,26 @@ func (c *check) machineType(p *profile, worker map[string]any, path string) *gar
 		c.unoffered(field, "machine type", name, keys(p.types), p)
 		return nil
 	}
-	if machine.Usable != nil && !*machine.Usable && text(c.old(worker), "machine", "type") != name {
-		c.report(field, schemas.TypeNotSupported, "the machine type %q must not be used for new pools: %s says usable: false", name, p.place)
-	}
 	if arch := text(worker, "machine", "architecture"); arch != "" && arch != typeArchitecture(machine) {
 		c.report(path+".machine.architecture", schemas.TypeNotSupported, "machines of type %q are %s, not %s", name, typeArchitecture(machine), arch)
 	}
 	c.lacking(p, worker, field, "machine type", name, func(z gardencorev1beta1.AvailabilityZone) []string { return z.UnavailableMachineTypes })
 	return machine
+}
+
+// usableMachines: new pools have no machine type that the profile only keeps for those that have it.
+func (c *check) usableMachines() {
+	p := c.profileOf()
+	if p == nil {
+		return
+	}
+	for i, w := range list(c.object(), "spec", "provider", "workers") {
+		worker, _ := w.(map[string]any)
+		name := text(worker, "machine", "type")
+		if machine := p.types[name]; machine != nil && machine.Usable != nil && !*machine.Usable && text(c.old(worker), "machine", "type") != name {
+			c.reportNew(fmt.Sprintf("spec.provider.workers[%d].machine.type", i), schemas.TypeNotSupported, "the machine type %q must not be used for new pools: %s says usable: false", name, p.place)
+		}
+	}
 }
 
 // reserved: what is kept back for Kubernetes must leave something of the machine. Settings of a pool count before those of all. systemReserved
@@ -192,7 +204,8 @@ func (c *check) volume(p *profile, worker, volume map[string]any, path string, m
 	}
 }
 
-// versions checks the Kubernetes versions of the control plane and of pools.
+// versions checks the Kubernetes versions of the control plane and of pools. Two rules share it: one says what the profile does not list, the
+// other what it lists and cannot be used now.
 func (c *check) versions() {
 	p := c.profileOf()
 	if p == nil {
@@ -237,12 +250,14 @@ func (c *check) version(p *profile, field, what, written, before string, offered
 			}
 		}
 	}
+	if good || known != (c.rule.Class == schemas.ClassTime) {
+		return
+	}
 	switch {
-	case good:
 	case !expired.IsZero():
-		c.report(field, schemas.TypeNotSupported, "the %s %q has expired at %s (%s); use one of %s", what, written, expired.UTC().Format(time.RFC3339), p.place, enumerate(newestFirst(usable)))
+		c.reportNew(field, schemas.TypeNotSupported, "the %s %q has expired at %s (%s); use one of %s", what, written, expired.UTC().Format(time.RFC3339), p.place, enumerate(newestFirst(usable)))
 	case known:
-		c.report(field, schemas.TypeNotSupported, "the %s %q cannot be used now (%s); use one of %s", what, written, p.place, enumerate(newestFirst(usable)))
+		c.reportNew(field, schemas.TypeNotSupported, "the %s %q cannot be used now (%s); use one of %s", what, written, p.place, enumerate(newestFirst(usable)))
 	default:
 		// A guess at a version like it would be a bad one.
 		c.report(field, schemas.TypeNotSupported, "the %s %q is not offered by %s; it has %s", what, written, p.place, enumerate(newestFirst(usable)))
@@ -294,6 +309,9 @@ func (c *check) image(p *profile, worker map[string]any, path string) {
 		return // the API takes the first that fits
 	}
 	image := p.images[name]
+	if image == nil && c.rule.Class == schemas.ClassTime {
+		return // the other rule says so
+	}
 	if image == nil {
 		c.unoffered(path+".machine.image.name", "machine image", name, keys(p.images), p)
 		return
@@ -312,7 +330,7 @@ func (c *check) image(p *profile, worker map[string]any, path string) {
 		before = text(old, "machine", "image", "version")
 	}
 	c.version(p, path+".machine.image.version", "version of image "+name, written, before, offered)
-	if chosen != nil {
+	if chosen != nil && c.rule.Class != schemas.ClassTime {
 		c.imageSupports(p, worker, path, name, chosen)
 	}
 }

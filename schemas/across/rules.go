@@ -2,14 +2,30 @@ package across
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/mutation"
 )
+
+// timed are the ids of the rules that read the clock.
+var timed = sync.OnceValue(func() map[string]bool {
+	ids := map[string]bool{}
+	for _, r := range rules() {
+		if r.Class == schemas.ClassTime {
+			ids[r.ID] = true
+		}
+	}
+	return ids
+})
+
+// IsTimed reports whether a finding is of a rule that reads the clock: the same declarations may have it on one day and not on another.
+func IsTimed(v schemas.Violation) bool { return timed()[v.Rule] }
 
 // rules are all of them, in the order in which they are checked.
 func rules() []rule {
 	def := func(kind, id, title, doc, source string, do func(*check)) rule {
-		return rule{schemas.Rule{ID: id, Kind: kind, Title: title, Doc: doc, Source: source, In: "go", File: "schemas/across/rules.go", Scope: "landscape", Severity: schemas.SeverityError}, do}
+		return rule{schemas.Rule{ID: id, Kind: kind, Title: title, Doc: doc, Source: source, In: "go", File: "schemas/across/rules.go", Scope: "landscape", Severity: schemas.SeverityError, Class: schemas.ClassStatic}, do}
 	}
 	warning := func(r rule) rule {
 		r.Severity = schemas.SeverityWarning
@@ -28,13 +44,16 @@ func rules() []rule {
 		def("Shoot", "shoot/name-length", "The names of project and Shoot have at most 21 characters together", "Names of machines and of resources of the infrastructure are made of both, and are limited there. Take a shorter name.", validator, (*check).nameLength).about("metadata.name"),
 		def("Shoot", "shoot/provider-offered", "A Shoot has the provider of its profile", "Take a profile of the provider.", validator, (*check).provider).about("spec.provider.type"),
 		def("Shoot", "shoot/region-offered", "The profile offers the region, its zones and access restrictions", "Use what the profile lists under spec.regions.", validator, (*check).region).about("spec.accessRestrictions", "spec.provider.workers.zones", "spec.region"),
-		def("Shoot", "shoot/versions-offered", "The profile offers the Kubernetes versions, and they have not expired", "Use a version of the profile. A version that stood there before may have expired: maintenance raises it.", validator, (*check).versions).about("spec.kubernetes.version", "spec.provider.workers.kubernetes.version"),
+		def("Shoot", "shoot/versions-offered", "The profile offers the Kubernetes versions", "Use a version of the profile.", validator, (*check).versions).about("spec.kubernetes.version", "spec.provider.workers.kubernetes.version").change(),
+		def("Shoot", mutation.RuleVersionsUsable, "The Kubernetes versions of a Shoot can be used now", "Use a version of the profile that has not expired. A version that stood there before stays when it expires: maintenance raises it.", validator, (*check).versions).about("spec.kubernetes.version", "spec.provider.workers.kubernetes.version").timed(),
 		def("Shoot", "shoot/version-open", "A Shoot without a known cloud profile names its Kubernetes version in full", "A shortened version, such as 1.34, becomes the newest supported one of the profile. Declare the profile, or write the version in full."+external, "plugin/pkg/shoot/mutator", (*check).openVersion).about("spec.kubernetes.version"),
 		def("Shoot", "shoot/machines-offered", "The profile offers the machine and volume types", "Use types of the profile that the zones of the pool have.", validator, (*check).machines).about("spec.kubernetes.kubelet", "spec.provider.workers"),
-		def("Shoot", "shoot/images-offered", "The profile offers the machine images, and they fit the pool", "Use an image version that has not expired, for the architecture, container runtime and kubelet of the pool.", validator, (*check).machineImages).about("spec.provider.workers"),
+		def("Shoot", "shoot/machines-usable", "Machine types of new pools can be used for new pools", "Take a type of the profile that does not say usable: false. A pool that has the type keeps it.", validator, (*check).usableMachines).about("spec.provider.workers").change(),
+		def("Shoot", "shoot/images-offered", "The profile offers the machine images, and they fit the pool", "Use an image version for the architecture, container runtime and kubelet of the pool.", validator, (*check).machineImages).about("spec.provider.workers").change(),
+		def("Shoot", mutation.RuleImagesUsable, "The versions of machine images of a Shoot can be used now", "Use a version of the image that has not expired. A version that stood there before stays when it expires: maintenance raises it.", validator, (*check).machineImages).about("spec.provider.workers").timed(),
 		def("Shoot", "shoot/nodes-limit", "Pools stay within the limit of the profile", "Lower minimum and maximum of the pools.", validator, (*check).nodes).about("spec.provider.workers"),
 		def("Shoot", "shoot/seed-taints", "A Shoot tolerates the taints of its Seed", "Add the toleration, or take another Seed.", validator, (*check).taints).about("spec.seedName"),
-		def("Shoot", "shoot/seed-selected", "The cloud profile of a Shoot allows its Seed", "Take a Seed with the labels and the provider of spec.seedSelector of the cloud profile.", validator, (*check).seedSelector).about("spec.seedName"),
+		def("Shoot", "shoot/seed-selected", "The cloud profile of a Shoot allows its Seed", "Take a Seed with the labels and the provider of spec.seedSelector of the cloud profile.", validator, (*check).seedSelector).about("spec.seedName").change(),
 		def("Shoot", "shoot/seed-zones", "The Seed has the zones that the control plane needs", "Take a Seed with the zones.", validator, (*check).zonesOfSeed).about("spec.controlPlane"),
 		def("Shoot", "shoot/seed-access-restrictions", "The Seed keeps the access restrictions of its Shoots", "Take a Seed with the restriction.", validator, (*check).restrictionsOfSeed).about("spec.accessRestrictions"),
 		def("Shoot", "shoot/seed-default-domain", "A name below a default domain is made of Shoot and project", "Leave spec.dns.domain out, or use a domain of your own.", "plugin/pkg/shoot/dns", (*check).defaultDomain).about("spec.dns.domain"),
@@ -89,16 +108,16 @@ func inUseRules(def define) []rule {
 	const domainsTitle, domainsDoc = "A seed keeps its domains while Shoots use them", "Move the Shoots first, or keep the domain: control planes are reached under the internal one, and Shoots have names below the default ones."
 	return []rule{
 		def("CloudProfile", "cloudprofile/versions-in-use", "A cloud profile keeps the Kubernetes versions in use", "First raise the Shoots, and take the version out of the NamespacedCloudProfiles; until then the version may expire. Where maintenance has raised a Shoot already, write its version into Git.", manager, (*check).keptVersions).
-			about("spec.kubernetes.versions"),
+			about("spec.kubernetes.versions").change(),
 		def("CloudProfile", "cloudprofile/images-in-use", "A cloud profile keeps the machine images in use", "First raise the pools, and take the version out of the NamespacedCloudProfiles; until then the version may expire. Where maintenance has raised a pool already, write its version into Git.", manager, (*check).keptImages).
-			about("spec.machineImages"),
-		def("CloudProfile", "cloudprofile/capabilities-in-use", "A cloud profile keeps the capabilities that others name", "First take the values out of the types and images of NamespacedCloudProfiles.", manager, (*check).keptCapabilities).about("spec.machineCapabilities"),
+			about("spec.machineImages").change(),
+		def("CloudProfile", "cloudprofile/capabilities-in-use", "A cloud profile keeps the capabilities that others name", "First take the values out of the types and images of NamespacedCloudProfiles.", manager, (*check).keptCapabilities).about("spec.machineCapabilities").change(),
 		def("NamespacedCloudProfile", "namespacedcloudprofile/versions-in-use", "A namespaced cloud profile keeps the versions in use that its parent does not offer", "First raise the Shoots and pools.", manager, (*check).keptOverrides).
-			about("spec.kubernetes", "spec.machineImages"),
-		def("Seed", "seed/zones-in-use", zonesTitle, zonesDoc, "plugin/pkg/seed/validator", keptZones(specOfSeed)).about("spec.provider.zones"),
-		def("ManagedSeed", "managedseed/zones-in-use", zonesTitle, zonesDoc, "plugin/pkg/managedseed/validator", keptZones(specOfManagedSeed)).about("spec.gardenlet.config"),
-		def("Seed", "seed/domains-in-use", domainsTitle, domainsDoc, "plugin/pkg/seed/validator", keptDomains(specOfSeed)).about("spec.dns"),
-		def("ManagedSeed", "managedseed/domains-in-use", domainsTitle, domainsDoc, "plugin/pkg/managedseed/validator", keptDomains(specOfManagedSeed)).about("spec.gardenlet.config"),
+			about("spec.kubernetes", "spec.machineImages").timed(),
+		def("Seed", "seed/zones-in-use", zonesTitle, zonesDoc, "plugin/pkg/seed/validator", keptZones(specOfSeed)).about("spec.provider.zones").change(),
+		def("ManagedSeed", "managedseed/zones-in-use", zonesTitle, zonesDoc, "plugin/pkg/managedseed/validator", keptZones(specOfManagedSeed)).about("spec.gardenlet.config").change(),
+		def("Seed", "seed/domains-in-use", domainsTitle, domainsDoc, "plugin/pkg/seed/validator", keptDomains(specOfSeed)).about("spec.dns").change(),
+		def("ManagedSeed", "managedseed/domains-in-use", domainsTitle, domainsDoc, "plugin/pkg/managedseed/validator", keptDomains(specOfManagedSeed)).about("spec.gardenlet.config").change(),
 	}
 }
 
@@ -113,11 +132,11 @@ func credentialRules(def define) []rule {
 		def("BackupBucket", "backupbucket/workload-identity", identityTitle, identityDoc, "plugin/pkg/global/backupbucketvalidator", workloadIdentity("spec.credentialsRef", "spec.provider.type")).about("spec.provider.type"),
 		def("CredentialsBinding", "credentialsbinding/quota-scopes", quotaTitle, quotaDoc, manager, (*check).quotaScopes).about("quotas"),
 		def("SecretBinding", "secretbinding/quota-scopes", quotaTitle, quotaDoc, manager, (*check).quotaScopes).about("quotas"),
-		def("Shoot", "shoot/credentials-provider", "The credentials of a Shoot are for its provider", "Name a binding whose provider.type is that of the Shoot.", "plugin/pkg/shoot/validator", (*check).bindingProvider).about("spec.provider.type"),
+		def("Shoot", "shoot/credentials-provider", "The credentials of a Shoot are for its provider", "Name a binding whose provider.type is that of the Shoot.", "plugin/pkg/shoot/validator", (*check).bindingProvider).about("spec.provider.type").change(),
 		def("Shoot", "shoot/plugin-kubeconfigs", "The kubeconfig of an admission plugin is in a Secret of spec.resources", "List the Secret in spec.resources, and put the kubeconfig under its key kubeconfig.", "plugin/pkg/shoot/validator", (*check).pluginKubeconfigs).
 			about("spec.kubernetes.kubeAPIServer.admissionPlugins"),
 		def("Shoot", "shoot/exposure-class-scheduling", "A Shoot leaves the scheduling of its exposure class to the class", "The API adds labels and tolerations of the class to the Shoot, and refuses a new Shoot that has others of the same key.", "plugin/pkg/shoot/exposureclass", (*check).exposureScheduling).
-			about("spec.seedSelector.matchLabels", "spec.tolerations"),
+			about("spec.seedSelector.matchLabels", "spec.tolerations").change(),
 	}
 }
 

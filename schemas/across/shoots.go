@@ -125,11 +125,11 @@ func (c *check) seedSelector() {
 		own[key], _ = value.(string)
 	}
 	if !selector.Matches(own) {
-		c.report(field, schemas.TypeForbidden, "the Seed %q does not have the labels that %s asks for: %s", name, p.place, selector)
+		c.reportNew(field, schemas.TypeForbidden, "the Seed %q does not have the labels that %s asks for: %s", name, p.place, selector)
 	}
 	provider, allowed := text(seed, "spec", "provider", "type"), p.spec.SeedSelector.ProviderTypes
 	if len(allowed) > 0 && !slices.Contains(allowed, provider) && !slices.Contains(allowed, "*") {
-		c.report(field, schemas.TypeForbidden, "the Seed %q is of provider %q, and %s allows %s", name, provider, p.place, enumerate(allowed))
+		c.reportNew(field, schemas.TypeForbidden, "the Seed %q is of provider %q, and %s allows %s", name, provider, p.place, enumerate(allowed))
 	}
 }
 

@@ -60,6 +60,12 @@ func (r *recorder) refused(rule, field string, message string, args ...any) {
 	})
 }
 
+// refusedNow notes that nothing fits at the time. What was so before stays.
+func (r *recorder) refusedNow(rule, field string, message string, args ...any) {
+	r.refused(rule, field, message, args...)
+	r.Problems[len(r.Problems)-1].NewOnly = true
+}
+
 // ApplyTo makes the changes in an object, in place. The error says that a value cannot be written as JSON, or that the object
 // has another form than the one that the changes are for.
 func (r Result) ApplyTo(object *unstructured.Unstructured) error {

@@ -100,14 +100,25 @@ func (m *shootMutator) chooseImage(worker *gardencorev1beta1.Worker, field strin
 	if !shortened(written) || m.now.IsZero() {
 		return
 	}
-	chosen := m.newestImage(worker, offered, written)
+	chosen := m.newestImage(worker, offered, written, m.classAt)
 	if chosen == "" {
-		// A shortened version that is not offered, or has expired, is the matter of the rule about what a profile offers.
-		if written == "" || m.anyUsable(offered, written) {
-			m.refused("shoot/images-offered", field, "%s has no version%s of the image %s that fits the pool: versions in preview are not chosen by themselves, and others are not for %s machines of type %s",
+		any := m.newestImage(worker, offered, written, func(gardencorev1beta1.ExpirableVersion) gardencorev1beta1.VersionClassification {
+			return gardencorev1beta1.ClassificationSupported
+		})
+		// A shortened version that is not offered, or has expired, is the matter of the rules about what a profile offers.
+		switch {
+		case written != "" && !m.anyUsable(offered, written):
+		case any != "":
+			m.refusedNow(RuleImagesUsable, field, "%s has no version%s of the image %s that can be chosen now: those in preview, and those that have expired, are not chosen by themselves",
+				m.profile.place, likeness(written), offered.Name)
+		default:
+			m.refused("shoot/images-offered", field, "%s has no version%s of the image %s that fits the pool: they are not for %s machines of type %s",
 				m.profile.place, likeness(written), offered.Name, *worker.Machine.Architecture, worker.Machine.Type)
 		}
-		return
+		if !m.anyVersion || any == "" {
+			return
+		}
+		chosen = any
 	}
 	if worker.Machine.Image == nil {
 		worker.Machine.Image = &gardencorev1beta1.ShootMachineImage{}
@@ -141,9 +152,9 @@ func (m *shootMutator) imageFor(worker *gardencorev1beta1.Worker, name string) *
 	return nil
 }
 
-// newestImage gives the newest version that fits a pool, deprecated ones last.
+// newestImage gives the newest version that fits a pool, deprecated ones last, by the class that each version is said to have.
 // Source: pkg/api/core/helper (DetermineLatestMachineImageVersion).
-func (m *shootMutator) newestImage(worker *gardencorev1beta1.Worker, image *gardencorev1beta1.MachineImage, written string) string {
+func (m *shootMutator) newestImage(worker *gardencorev1beta1.Worker, image *gardencorev1beta1.MachineImage, written string, classOf func(gardencorev1beta1.ExpirableVersion) gardencorev1beta1.VersionClassification) string {
 	machine := m.profile.machineType(worker.Machine.Type)
 	inPlace := gardencorev1beta1.IsUpdateStrategyInPlace(worker.UpdateStrategy)
 	var fitting []gardencorev1beta1.ExpirableVersion
@@ -158,7 +169,7 @@ func (m *shootMutator) newestImage(worker *gardencorev1beta1.Worker, image *gard
 		}
 	}
 	for _, class := range []gardencorev1beta1.VersionClassification{gardencorev1beta1.ClassificationSupported, gardencorev1beta1.ClassificationDeprecated} {
-		if found := newest(fitting, func(v gardencorev1beta1.ExpirableVersion) bool { return m.classAt(v) == class }); found != "" {
+		if found := newest(fitting, func(v gardencorev1beta1.ExpirableVersion) bool { return classOf(v) == class }); found != "" {
 			return found
 		}
 	}

@@ -26,28 +26,36 @@ type shootMutator struct {
 	profile    *profile
 	// created turns on what only new Shoots get.
 	created bool
+	// anyVersion takes a version that cannot be chosen at the time before none.
+	anyVersion bool
 }
 
 // Shoot gives a Shoot the defaults of the API and what mutations fill in; only the latter is in the result. old is the Shoot
 // before the change, nil for a new one. A Shoot that is being deleted gets the defaults only.
 func (s *Surroundings) Shoot(shoot, old *gardencorev1beta1.Shoot) Result {
-	return s.fillShoot(shoot, old, old == nil)
+	return s.fillShoot(shoot, old, old == nil, false)
 }
 
 // ShootSince is Shoot for a declaration that stands for the whole Shoot, at a later time than before: what only new Shoots get it gets
 // again, since nothing else says that it has it, and what it leaves open stays as it was before. Nil before is the same as Shoot.
 func (s *Surroundings) ShootSince(shoot, before *gardencorev1beta1.Shoot) Result {
-	return s.fillShoot(shoot, before, true)
+	return s.fillShoot(shoot, before, true, false)
 }
 
-func (s *Surroundings) fillShoot(shoot, old *gardencorev1beta1.Shoot, created bool) Result {
+// RenderedShoot is ShootSince for rendering, where nobody knows whether the Shoot is new. A version that is left open, and of which none can be
+// chosen at the time, is the newest one that the profile lists: the Shoot may have had it before it expired. The problem says so all the same.
+func (s *Surroundings) RenderedShoot(shoot, before *gardencorev1beta1.Shoot) Result {
+	return s.fillShoot(shoot, before, true, true)
+}
+
+func (s *Surroundings) fillShoot(shoot, old *gardencorev1beta1.Shoot, created, anyVersion bool) Result {
 	if shoot.DeletionTimestamp != nil {
 		gardencorev1beta1.SetDefaults_Shoot(shoot)
 		return Result{}
 	}
 	m := &shootMutator{
 		Surroundings: s, recorder: &recorder{kind: kindShoot.Kind, namespace: shoot.Namespace, name: shoot.Name},
-		shoot: shoot, old: old, profile: s.profileOf(shoot), created: created,
+		shoot: shoot, old: old, profile: s.profileOf(shoot), created: created, anyVersion: anyVersion,
 	}
 	m.architectures() // the default of the API is for types that do not say it
 	gardencorev1beta1.SetDefaults_Shoot(shoot)

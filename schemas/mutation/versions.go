@@ -12,6 +12,12 @@ import (
 // fullParts is how many parts a version has that stays as it is.
 const fullParts = 3
 
+// RuleVersionsUsable and RuleImagesUsable are the rules about versions that a cloud profile lists and that cannot be used at the time.
+const (
+	RuleVersionsUsable = "shoot/versions-usable"
+	RuleImagesUsable   = "shoot/images-usable"
+)
+
 // shortened says whether a version leaves something open, as 1.34 and an empty one do. A text that is no version leaves
 // nothing open: validation speaks of it.
 func shortened(version string) bool {
@@ -109,8 +115,12 @@ func (m *shootMutator) kubernetesVersion(field string, version *string, before s
 	// Versions that are not offered, or not any more, are the matter of the rule about what a profile offers.
 	usable := newest(m.profile.spec.Kubernetes.Versions, func(v gardencorev1beta1.ExpirableVersion) bool { return matches(v) && m.alive(v) })
 	if written == "" || usable != "" {
-		m.refused("shoot/versions-offered", field, "%s has no supported version%s: versions in preview and deprecated ones are not chosen by themselves%s",
+		m.refusedNow(RuleVersionsUsable, field, "%s has no supported version%s: versions in preview and deprecated ones are not chosen by themselves%s",
 			m.profile.place, likeness(written), example(usable))
+	}
+	if listed := newest(m.profile.spec.Kubernetes.Versions, matches); m.anyVersion && listed != "" {
+		*version = listed
+		m.filled(field, listed, "the newest version%s of %s; none of them can be chosen now", likeness(written), m.profile.place)
 	}
 }
 

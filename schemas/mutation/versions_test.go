@@ -108,7 +108,7 @@ func TestMachineImages(t *testing.T) {
 		"the architecture of the pool wins":         {machine: "{type: intel, architecture: arm64}", want: map[string]any{image + ".name": "arm-only", image + ".version": "9.0.0"}},
 		"shortened":                                 {machine: "{type: intel, image: {name: both, version: '2.1'}}", want: map[string]any{image + ".version": "2.1.0"}},
 		"deprecated if there is no other":           {machine: "{type: intel, image: {name: both, version: '1'}}", want: map[string]any{image + ".version": "1.9.0"}},
-		"preview is not chosen":                     {machine: "{type: intel, image: {name: both, version: '2.3'}}", problem: "has no version like 2.3 of the image both that fits the pool"},
+		"preview is not chosen":                     {machine: "{type: intel, image: {name: both, version: '2.3'}}", problem: "has no version like 2.3 of the image both that can be chosen now"},
 		"nothing for the architecture":              {machine: "{type: intel, image: {name: arm-only}}", problem: "has no version of the image arm-only that fits the pool"},
 		"in-place updates":                          {machine: "{type: intel, image: {name: both}}", more: ", updateStrategy: AutoInPlaceUpdate", want: map[string]any{image + ".version": "1.9.0"}},
 		"in full stays":                             {machine: "{type: intel, image: {name: both, version: 2.3.0}}"},

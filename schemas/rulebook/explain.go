@@ -3,7 +3,6 @@ package rulebook
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -53,8 +52,8 @@ type Mention struct {
 	Scope    string           `json:"scope"`
 	Title    string           `json:"title"`
 	Fields   []string         `json:"fields"`
-	// Change tells that the rule is about a change of the object and not about the object.
-	Change bool `json:"change"`
+	// Class says what the verdict depends on besides the declarations.
+	Class schemas.Class `json:"class"`
 }
 
 // Explain answers a question such as Shoot.spec.provider.workers. Indices may be left out. The error tells what is not
@@ -82,7 +81,7 @@ func Explain(question string) (*Explanation, error) {
 	}
 	for _, rule := range rules {
 		concerns, wider := rule.Concerns(e.Field)
-		m := Mention{ID: rule.ID, Severity: rule.Severity, Scope: rule.Scope, Title: rule.Title, Fields: rule.Fields, Change: isChange(rule)}
+		m := Mention{ID: rule.ID, Severity: rule.Severity, Scope: rule.Scope, Title: rule.Title, Fields: rule.Fields, Class: rule.Class}
 		switch {
 		case wider && rule.Kind == "*":
 			// What holds for everything is said of the kind.
@@ -193,8 +192,3 @@ func plural(what string) string {
 	}
 	return what + "s"
 }
-
-// changing are the words in the names of rules that look at the object before the change.
-var changing = regexp.MustCompile(`(immutable|append-only|stays?|changed?|updates?|update-pending|removed-with-etcd|frozen-while-deleted|only-adds|deletion-confirmed|force-deletion)$`)
-
-func isChange(rule schemas.Rule) bool { return changing.MatchString(rule.ID) }

@@ -19,6 +19,9 @@ field, ` + "`pergola explain ID`" + ` says why a rule is there and what to do.
 
 - Severity: an *error* is refused, a *warning* is accepted (` + "`--strict`" + ` makes errors of warnings).
 - Scope: *object* rules need nothing but the object (and, on a change, the one before); *landscape* rules count in a landscape folder.
+- Class: the verdict of a *static* rule depends on the declarations alone. A *change* rule compares with the object before, a *time* rule reads the clock.
+  Where nobody knows what was before, what overtakes an object that stays as it is (its version expires, its machine type is kept for those who have it)
+  is a warning, and so is every finding of a time rule in the operator: a landscape that nobody changed renders and syncs on every day. ` + "`pergola validate --from REV`" + ` knows what was before, and refuses what is new.
 - Source: where upstream has the rule (paths are those of github.com/gardener/gardener), or why it is ours.
 `
 
@@ -39,9 +42,9 @@ func Markdown(kinds int, rules []schemas.Rule, statements []Statement) []byte {
 	fmt.Fprintf(&b, intro, len(ids), kinds)
 	b.WriteString("\n## Rules by kind\n")
 	for _, kind := range order {
-		fmt.Fprintf(&b, "\n### %s\n\n| rule | what holds | severity | scope | written in | source |\n|---|---|---|---|---|---|\n", heading(kind))
+		fmt.Fprintf(&b, "\n### %s\n\n| rule | what holds | severity | scope | class | written in | source |\n|---|---|---|---|---|---|---|\n", heading(kind))
 		for _, rule := range byKind[kind] {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", rule.ID, cell(rule.Title), rule.Severity, rule.Scope, cell(written(rule)), cell(rule.Source))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", rule.ID, cell(rule.Title), rule.Severity, rule.Scope, rule.Class, cell(written(rule)), cell(rule.Source))
 		}
 	}
 	writeCoverage(&b, statements)

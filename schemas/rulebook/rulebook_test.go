@@ -124,7 +124,7 @@ func TestExplain(t *testing.T) {
 	require.NoError(t, err)
 	at := slices.IndexFunc(e.Rules, func(m Mention) bool { return m.ID == "shoot/immutable" })
 	require.GreaterOrEqual(t, at, 0)
-	assert.True(t, e.Rules[at].Change)
+	assert.Equal(t, schemas.ClassChange, e.Rules[at].Class)
 
 	e, err = Explain("Shoot.spec.purpose")
 	require.NoError(t, err)

@@ -77,7 +77,7 @@ func writeMentions(b *strings.Builder, heading string, mentions []Mention) error
 	b.WriteString("\n" + heading + "\n")
 	t := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
 	for _, m := range mentions {
-		fmt.Fprintf(t, "  %s\t%s%s\n", m.ID, m.Title, remarks(m.Severity, m.Scope, m.Change))
+		fmt.Fprintf(t, "  %s\t%s%s\n", m.ID, m.Title, remarks(m.Severity, m.Scope, m.Class))
 	}
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("writing the rules: %w", err)
@@ -86,7 +86,7 @@ func writeMentions(b *strings.Builder, heading string, mentions []Mention) error
 }
 
 // remarks say what is not as with most rules.
-func remarks(severity schemas.Severity, scope string, change bool) string {
+func remarks(severity schemas.Severity, scope string, class schemas.Class) string {
 	var words []string
 	if severity == schemas.SeverityWarning {
 		words = append(words, "warning")
@@ -94,8 +94,11 @@ func remarks(severity schemas.Severity, scope string, change bool) string {
 	if scope != "object" {
 		words = append(words, "in a landscape")
 	}
-	if change {
+	switch class {
+	case schemas.ClassChange:
 		words = append(words, "on change")
+	case schemas.ClassTime:
+		words = append(words, "by the clock")
 	}
 	if len(words) == 0 {
 		return ""
@@ -107,7 +110,7 @@ func remarks(severity schemas.Severity, scope string, change bool) string {
 func WriteRule(w io.Writer, rules []schemas.Rule) error {
 	var b strings.Builder
 	rule := rules[0]
-	fmt.Fprintf(&b, "RULE:      %s%s\nSEVERITY:  %s\n", rule.ID, remarks(schemas.SeverityError, rule.Scope, isChange(rule)), rule.Severity)
+	fmt.Fprintf(&b, "RULE:      %s%s\nSEVERITY:  %s\n", rule.ID, remarks(schemas.SeverityError, rule.Scope, rule.Class), rule.Severity)
 	for _, r := range rules {
 		fmt.Fprintf(&b, "ABOUT:     %s: %s\n", KindWords(r.Kind), strings.Join(fieldWords(r.Fields), ", "))
 	}
@@ -120,7 +123,7 @@ func WriteRule(w io.Writer, rules []schemas.Rule) error {
 func WriteRules(w io.Writer, rules []schemas.Rule) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	for _, r := range rules {
-		fmt.Fprintf(t, "%s\t%s\t%s%s\n", r.ID, KindWords(r.Kind), r.Title, remarks(r.Severity, r.Scope, isChange(r)))
+		fmt.Fprintf(t, "%s\t%s\t%s%s\n", r.ID, KindWords(r.Kind), r.Title, remarks(r.Severity, r.Scope, r.Class))
 	}
 	return t.Flush()
 }
