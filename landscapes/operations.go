@@ -27,6 +27,8 @@ type Operation struct {
 	// File is relative to the landscape folder; Line is where the operation is named.
 	File string
 	Line int
+	// ObjectAt and OperationAt are where object and operation are named.
+	ObjectAt, OperationAt schemas.Position
 	// Kind, Namespace and Name of the object: a Garden, Seed, Shoot, ManagedSeed, Gardenlet or Project.
 	Kind, Namespace, Name string
 	// Operation as in the annotation gardener.cloud/operation, or confirm-deletion.
@@ -42,9 +44,14 @@ type Operation struct {
 // Late tells whether the time of an operation is over: if it was not executed by now it never is.
 func (o Operation) Late(now time.Time) bool { return !o.NotAfter.IsZero() && now.After(o.NotAfter) }
 
-// LateOperations are those that came or changed since another state of the landscape (nil: all did), and whose time is over. What was there
-// before may have been executed in time, and may stay.
+// LateOperations are those of newOperations whose time is over.
 func (l *Landscape) LateOperations(since *Landscape, now time.Time) []Operation {
+	return slices.DeleteFunc(l.newOperations(since), func(o Operation) bool { return !o.Late(now) })
+}
+
+// newOperations are those that came or changed since another state of the landscape (nil: all did). What was there before may have been executed,
+// and may stay.
+func (l *Landscape) newOperations(since *Landscape) []Operation {
 	before := map[string]string{}
 	if since != nil {
 		for _, o := range since.Operations {
@@ -53,7 +60,7 @@ func (l *Landscape) LateOperations(since *Landscape, now time.Time) []Operation 
 	}
 	var out []Operation
 	for _, o := range l.Operations {
-		if o.Late(now) && before[o.ID] != o.Digest {
+		if before[o.ID] != o.Digest {
 			out = append(out, o)
 		}
 	}
@@ -145,7 +152,8 @@ func (l *layer) parseOperation(name string, data []byte) *Operation {
 		p.report("spec.object", schemas.TypeInvalid, "%s", problem)
 	}
 	o.Operation, _ = spec["operation"].(string)
-	o.Line = p.at("spec.operation").Line
+	o.ObjectAt, o.OperationAt = p.at("spec.object"), p.at("spec.operation")
+	o.Line = o.OperationAt.Line
 	if o.Operation == "" {
 		p.report("spec.operation", schemas.TypeRequired, "must be set, for example to reconcile")
 	} else if problem := schemas.OperationProblem(o.Kind, o.Operation); problem != "" && o.Kind != "" {

@@ -95,7 +95,11 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 	if l.Incomplete {
 		acrossAll = slices.DeleteFunc(acrossAll, across.IsMissing)
 	}
-	found = across.WithoutForetold(slices.Concat(WithForms(found), acrossAll))
+	operations, err := l.checkOperations(now, before)
+	if err != nil {
+		return nil, err
+	}
+	found = across.WithoutForetold(slices.Concat(WithForms(found), acrossAll, operations))
 	if before == nil {
 		warnOfNew(found)
 	}

@@ -90,6 +90,99 @@ func OperationWaiting(live *unstructured.Unstructured) string {
 		waiting, name, at, annotationOperation)
 }
 
+// OperationJudge holds operations against declared objects. It is not safe for concurrent use.
+type OperationJudge struct{ checker *Checker }
+
+// NewOperationJudge makes a judge. The error is not nil if the schemas are broken.
+func NewOperationJudge() (*OperationJudge, error) {
+	checker, err := NewChecker(Options{})
+	if err != nil {
+		return nil, err
+	}
+	return &OperationJudge{checker}, nil
+}
+
+// Findings are those that the annotation gardener.cloud/operation has on the object in every state that its status can show. A declaration has no
+// status: what only the state forbids is judged when the operation is executed.
+func (j *OperationJudge) Findings(declared *unstructured.Unstructured, operation string) ([]Violation, error) {
+	if operation == OperationConfirmDeletion {
+		return nil, nil
+	}
+	plain := declared.DeepCopy()
+	annotations := plain.GetAnnotations()
+	delete(annotations, annotationOperation)
+	plain.SetAnnotations(annotations)
+	known, err := j.checker.Check(Input{Object: plain})
+	if err != nil {
+		return nil, err
+	}
+	asked := annotated(plain, operation)
+	var always []Violation
+	for i, status := range operableStates(plain) {
+		asked.Object["status"] = status
+		found, err := j.checker.Check(Input{Object: asked})
+		if err != nil {
+			return nil, err
+		}
+		found = slices.DeleteFunc(found, func(v Violation) bool {
+			return v.Severity != SeverityError || !strings.HasPrefix(v.Field, "metadata.annotations") || slices.Contains(known, v) || i > 0 && !slices.Contains(always, v)
+		})
+		if always = found; len(always) == 0 {
+			return nil, nil
+		}
+	}
+	return always, nil
+}
+
+// operableStates are the states of an object between which operations go: nothing is rotated, a rotation waits for pools, and a rotation waits to be
+// completed. In each of them the object was created, and its encryption is rolled out.
+func operableStates(object *unstructured.Unstructured) []map[string]any {
+	var encrypted []any
+	switch object.GetKind() {
+	case "Garden":
+		for resource := range encryptedInSpec(object.Object) {
+			encrypted = append(encrypted, resource.String())
+		}
+	case "Shoot":
+		for _, resource := range readShoot(ruleInput{object: object.Object}).encrypted() {
+			encrypted = append(encrypted, resource)
+		}
+	default:
+		return []map[string]any{{}}
+	}
+	var states []map[string]any
+	for _, phase := range []string{"Completed", "WaitingForWorkersRollout", "Prepared"} {
+		rotation := map[string]any{}
+		for _, credentials := range []string{rotatedCA, rotatedSA, rotatedETCD} {
+			rotation[credentials] = map[string]any{"phase": phase}
+		}
+		if object.GetKind() == "Garden" {
+			for _, r := range gardenRotations() {
+				for _, credentials := range r.of {
+					rotation[credentials] = map[string]any{"phase": phase}
+				}
+			}
+		}
+		states = append(states, map[string]any{
+			"lastOperation": map[string]any{"type": "Reconcile", "state": "Succeeded", "description": "", "progress": int64(100), "lastUpdateTime": "2026-01-01T00:00:00Z"},
+			"credentials":   map[string]any{"rotation": rotation, "encryptionAtRest": map[string]any{"resources": encrypted}},
+		})
+	}
+	return states
+}
+
+// annotated is a copy of an object with the annotation that asks for an operation.
+func annotated(object *unstructured.Unstructured, operation string) *unstructured.Unstructured {
+	asked := object.DeepCopy()
+	annotations := asked.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[annotationOperation] = operation
+	asked.SetAnnotations(annotations)
+	return asked
+}
+
 // OperationPossible says what stands against an operation on an object in its present state; nothing if it can be asked for.
 func OperationPossible(ctx context.Context, live *unstructured.Unstructured, operation string) ([]string, error) {
 	if problem := OperationProblem(live.GetKind(), operation); problem != "" {
@@ -101,13 +194,7 @@ func OperationPossible(ctx context.Context, live *unstructured.Unstructured, ope
 	if waiting := OperationWaiting(live); waiting != "" {
 		return []string{waiting}, nil
 	}
-	asked := live.DeepCopy()
-	annotations := asked.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[annotationOperation] = operation
-	asked.SetAnnotations(annotations)
+	asked := annotated(live, operation)
 	before, err := Validate(ctx, []Input{{Object: live}}, Options{})
 	if err != nil {
 		return nil, err

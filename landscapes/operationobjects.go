@@ -1,0 +1,103 @@
+package landscapes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/across"
+)
+
+const ruleOperationObject = "landscape/operation-object"
+
+// checkOperations holds the operations that came or changed since before against the objects that the landscape declares, by the rules that the
+// annotation has. With nil nobody knows which are new. One whose time is over is never executed.
+func (l *Landscape) checkOperations(now time.Time, before *Landscape) ([]schemas.Violation, error) {
+	var out []schemas.Violation
+	var judge *schemas.OperationJudge
+	for _, o := range l.newOperations(before) {
+		if o.Late(now) {
+			continue
+		}
+		add := func(at schemas.Position, field string, typ schemas.Type, rule, message string) {
+			out = append(out, schemas.Violation{
+				Severity: schemas.SeverityError, File: o.File, Line: at.Line, Column: at.Column, Kind: KindOperation, Name: o.ID,
+				Field: field, Type: typ, Rule: rule, Message: message, NewOnly: true,
+			})
+		}
+		declared := l.operated(o)
+		if declared == nil {
+			if !l.Incomplete && !l.madeElsewhere(o) && (before == nil || before.operated(o) == nil) {
+				add(o.ObjectAt, "spec.object", schemas.TypeInvalid, ruleOperationObject, l.notDeclared(o))
+			}
+			continue
+		}
+		if judge == nil {
+			var err error
+			if judge, err = schemas.NewOperationJudge(); err != nil {
+				return nil, err
+			}
+		}
+		found, err := judge.Findings(declared.Object(), o.Operation)
+		if err != nil {
+			return nil, fmt.Errorf("checking the operation %s: %w", o.ID, err)
+		}
+		for _, v := range found {
+			add(o.OperationAt, "spec.operation", v.Type, v.Rule, v.Message+fmt.Sprintf(" (%s is declared in %s:%d)", o.Object(), declared.File, declared.Line))
+		}
+	}
+	return out, nil
+}
+
+// operated is the declaration that an operation is for; nil where there is none.
+func (l *Landscape) operated(o Operation) *Declaration {
+	for i := range l.Declarations {
+		if d := &l.Declarations[i]; d.kind.Kind == o.Kind && d.namespace == o.Namespace && d.name == o.Name {
+			return d
+		}
+	}
+	return nil
+}
+
+// madeElsewhere reports whether something else than a declaration makes the object: another tool, a gardenlet that registers its Seed, or a
+// ManagedSeedSet.
+func (l *Landscape) madeElsewhere(o Operation) bool {
+	if slices.ContainsFunc(l.Config.Spec.External, func(e landscapev1alpha1.ExternalObject) bool {
+		return across.External(e).Matches(o.Kind, o.Namespace, o.Name)
+	}) {
+		return true
+	}
+	return slices.ContainsFunc(l.Declarations, func(d Declaration) bool {
+		switch d.kind.Kind {
+		case "Gardenlet", "ManagedSeed":
+			return o.Kind == "Seed" && d.name == o.Name
+		case "ManagedSeedSet":
+			return slices.Contains([]string{"ManagedSeed", "Seed", "Shoot"}, o.Kind) && strings.HasPrefix(o.Name, d.name+"-")
+		}
+		return false
+	})
+}
+
+// notDeclared says that there is no such object, and which one may be meant.
+func (l *Landscape) notDeclared(o Operation) string {
+	var names []string
+	for i := range l.Declarations {
+		if d := &l.Declarations[i]; d.kind.Kind == o.Kind {
+			names = append(names, Operation{Kind: o.Kind, Namespace: d.namespace, Name: d.name}.Object())
+		}
+	}
+	slices.Sort(names)
+	const most = 8
+	hint := fmt.Sprintf("the landscape declares no %s", o.Kind)
+	if guess := schemas.Suggest(o.Object(), names); guess != "" {
+		hint = fmt.Sprintf("did you mean %q?", guess)
+	} else if len(names) > most {
+		hint = fmt.Sprintf("the landscape declares %s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	} else if len(names) > 0 {
+		hint = "the landscape declares " + strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s is not declared in this landscape; %s. List an object that is made elsewhere in landscape.yaml under spec.external", o.Object(), hint)
+}

@@ -1,0 +1,123 @@
+package landscapes
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// TestOperationsAndTheirObjects: a file of operations/ has the verdict of the annotation on the object that the same commit declares.
+func TestOperationsAndTheirObjects(t *testing.T) {
+	const shoot, hibernated, below = "projects/local/shoot.yaml", "\nspec:\n  hibernation: {enabled: true}\n", "version: 1.33.5"
+	now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+	for name, test := range map[string]struct {
+		object, operation string
+		replace           []string // in the Shoot
+		config            string
+		want              string // "": it is possible
+	}{
+		"a reconciliation":                   {object: "Shoot garden-local/local", operation: "reconcile"},
+		"a pool":                             {object: "Shoot garden-local/local", operation: "rollout-workers=local"},
+		"no such pool":                       {object: "Shoot garden-local/local", operation: "rollout-workers=no-such-pool", want: `spec.operation shoot/operations there is no pool "no-such-pool"`},
+		"two pools, of which one is missing": {object: "Shoot garden-local/local", operation: "rollout-workers=local,other", want: `there is no pool "other"`},
+		"a pool after a rotation":            {object: "Shoot garden-local/local", operation: "rotate-rollout-workers=local"},
+		"no such pool after a rotation":      {object: "Shoot garden-local/local", operation: "rotate-rollout-workers=other", want: `there is no pool "other"`},
+		"gone in this version":               {object: "Shoot garden-local/local", operation: "rotate-etcd-encryption-key-start", want: "not possible since Kubernetes 1.34"},
+		"still there in that version":        {object: "Shoot garden-local/local", operation: "rotate-etcd-encryption-key-start", replace: []string{"version: 1.34.1", below}},
+		"a completion":                       {object: "Shoot garden-local/local", operation: "rotate-credentials-complete"},
+		"a start":                            {object: "Shoot garden-local/local", operation: "rotate-credentials-start"},
+		"contradictions":                     {object: "Shoot garden-local/local", operation: "rotate-ca-start;rotate-ca-start-without-workers-rollout", want: "contradict each other"},
+		"together with one that goes alone":  {object: "Shoot garden-local/local", operation: "reconcile;maintain", want: `"maintain" cannot be given together`},
+		"hibernated":                         {object: "Shoot garden-local/local", operation: "rotate-etcd-encryption-key", replace: []string{"\nspec:\n", hibernated}, want: "not possible while the cluster is hibernated"},
+		"a hibernated cluster is reconciled": {object: "Shoot garden-local/local", operation: "reconcile", replace: []string{"\nspec:\n", hibernated}},
+		"no such Shoot":                      {object: "Shoot garden-local/lokal", operation: "reconcile", want: `spec.object landscape/operation-object Shoot garden-local/lokal is not declared in this landscape; did you mean "Shoot garden-local/local"?`},
+		"a Shoot in another namespace":       {object: "Shoot garden-dev/local", operation: "reconcile", want: "is not declared in this landscape"},
+		"a Shoot elsewhere":                  {object: "Shoot garden-dev/theirs", operation: "reconcile", config: "  external:\n  - {kind: Shoot, namespace: garden-dev, name: \"*\"}\n"},
+		"no such Garden":                     {object: "Garden lokal", operation: "rotate-credentials-start", want: `did you mean "Garden local"?`},
+		"the Garden":                         {object: "Garden local", operation: "rotate-credentials-start"},
+		"the Garden completes":               {object: "Garden local", operation: "rotate-credentials-complete"},
+		"gone in the version of the Garden":  {object: "Garden local", operation: "rotate-etcd-encryption-key-start", want: "garden/operations"},
+		"no such Seed":                       {object: "Seed lokal", operation: "reconcile", want: `did you mean "Seed local"?`},
+		"the Seed":                           {object: "Seed local", operation: "renew-kubeconfig"},
+		"no ManagedSeed at all":              {object: "ManagedSeed garden/x", operation: "reconcile", want: "the landscape declares no ManagedSeed"},
+		"no such Project":                    {object: "Project other", operation: "confirm-deletion", want: "the landscape declares Project local"},
+		"a confirmation":                     {object: "Project local", operation: "confirm-deletion"},
+		"late, so that it is never executed": {object: "Shoot garden-local/lokal", operation: "reconcile\n  notAfter: \"2026-10-01T00:00:00Z\""},
+		"not yet late":                       {object: "Shoot garden-local/lokal", operation: "reconcile\n  notAfter: \"2026-12-01T00:00:00Z\"", want: "is not declared"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := memory(t, "local")
+			text := string(files[shoot].Data)
+			for i := 0; i < len(test.replace); i += 2 {
+				require.Contains(t, text, test.replace[i])
+				text = strings.Replace(text, test.replace[i], test.replace[i+1], 1)
+			}
+			files[shoot] = &fstest.MapFile{Data: []byte(text)}
+			files["landscape.yaml"] = &fstest.MapFile{Data: append(files["landscape.yaml"].Data, test.config...)}
+			read := func() *Landscape {
+				l, violations, err := LoadFS(t.Context(), files, ".", Options{})
+				require.NoError(t, err)
+				require.Empty(t, violations)
+				return l
+			}
+			before := read()
+			files["operations/op.yaml"] = &fstest.MapFile{Data: fmt.Appendf(nil, "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec:\n  object: %s\n  operation: %s\n", test.object, test.operation)}
+			l := read()
+			found, err := l.checkOperations(now, before)
+			require.NoError(t, err)
+			if test.want == "" {
+				assert.Empty(t, found)
+				return
+			}
+			require.Len(t, found, 1)
+			v := found[0]
+			assert.Contains(t, v.Field+" "+v.Rule+" "+v.Message, test.want)
+			line := 5
+			if v.Field == "spec.object" {
+				line = 4
+			}
+			assert.Equal(t, []any{"operations/op.yaml", line, KindOperation, "op"}, []any{v.File, v.Line, v.Kind, v.Name})
+
+			same, err := l.checkOperations(now, l)
+			require.NoError(t, err)
+			assert.Empty(t, same, "it may have been executed")
+		})
+	}
+}
+
+// TestOperationsOfUnknownAge: where nobody knows which operations are new, none of them stops anything.
+func TestOperationsOfUnknownAge(t *testing.T) {
+	files := memory(t, "local")
+	files["operations/op.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec:\n  object: Shoot garden-local/lokal\n  operation: reconcile\n")}
+	l, violations, err := LoadFS(t.Context(), files, ".", Options{})
+	require.NoError(t, err)
+	require.Empty(t, violations)
+	for before, severity := range map[*Landscape]schemas.Severity{nil: schemas.SeverityWarning, {Config: l.Config}: schemas.SeverityError} {
+		found, err := l.ValidateAt(t.Context(), outlineNow, before, schemas.Options{})
+		require.NoError(t, err)
+		require.Len(t, found, 1)
+		assert.Equal(t, []any{severity, "landscape/operation-object"}, []any{found[0].Severity, found[0].Rule})
+	}
+}
+
+// TestOperationOfARemovedObject: the confirmation of a removal may come with the removal.
+func TestOperationOfARemovedObject(t *testing.T) {
+	files := memory(t, "local")
+	before, _, err := LoadFS(t.Context(), files, ".", Options{})
+	require.NoError(t, err)
+	delete(files, "projects/local/shoot.yaml")
+	files["operations/op.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec:\n  object: Shoot garden-local/local\n  operation: confirm-deletion\n")}
+	l, violations, err := LoadFS(t.Context(), files, ".", Options{})
+	require.NoError(t, err)
+	require.Empty(t, violations)
+	found, err := l.checkOperations(outlineNow, before)
+	require.NoError(t, err)
+	assert.Empty(t, found)
+}
