@@ -10,9 +10,12 @@ import (
 // wanted is a field of an object that needs an extension: of a fixed kind, or one for each item of a list.
 type wanted struct{ path, kind string }
 
-// wants are the extensions that an object needs. Source: plugin/pkg/global/extensionvalidation.
+// wants are the extensions that an object needs. Source: plugin/pkg/global/extensionvalidation, and for Gardens
+// pkg/operator/controller/extension/required/runtime.
 func wants(kind string) []wanted {
 	switch kind {
+	case "Garden":
+		return []wanted{{"spec.dns.providers[].type", "DNSRecord"}, {"spec.virtualCluster.etcd.main.backup.provider", "BackupBucket"}}
 	case "Seed":
 		return []wanted{
 			{"spec.backup.provider", "BackupBucket"}, {"spec.provider.type", "ControlPlane"},
@@ -31,9 +34,12 @@ func wants(kind string) []wanted {
 }
 
 // extensions: somebody has to be registered for what an object asks for. A landscape that declares no registration at all has
-// them elsewhere.
+// them elsewhere. A Garden is served by Extensions alone: ControllerRegistrations are for seeds.
 func (c *check) extensions() {
-	offers := c.registered()
+	offers, registrations := c.registered(), "ControllerRegistration or Extension"
+	if c.kind() == kindGarden.Kind {
+		offers, registrations = offersOf(c.all(kindOperatorExtension)), "Extension"
+	}
 	if len(offers) == 0 {
 		return
 	}
@@ -49,7 +55,7 @@ func (c *check) extensions() {
 				return
 			}
 			said[path] = true
-			c.report(path, schemas.TypeNotSupported, "no ControllerRegistration or Extension of this landscape is for %s of type %q; for this kind there are %s", w.kind, typ, enumerate(typesOf(offers, w.kind)))
+			c.report(path, schemas.TypeNotSupported, "no %s of this landscape is for %s of type %q; for this kind there are %s", registrations, w.kind, typ, enumerate(typesOf(offers, w.kind)))
 		})
 	}
 }
@@ -71,13 +77,18 @@ func (c *check) registered() map[offer]bool {
 	if c.offers != nil {
 		return c.offers
 	}
-	c.offers = map[offer]bool{}
+	c.offers = offersOf(registrations)
+	return c.offers
+}
+
+func offersOf(registrations []*schemas.Input) map[offer]bool {
+	offers := map[offer]bool{}
 	for _, in := range registrations {
 		for _, item := range list(in.Content().Object, "spec", "resources") {
 			if r, ok := item.(map[string]any); ok {
-				c.offers[offer{fmt.Sprint(r["kind"]), fmt.Sprint(r["type"])}] = true
+				offers[offer{fmt.Sprint(r["kind"]), fmt.Sprint(r["type"])}] = true
 			}
 		}
 	}
-	return c.offers
+	return offers
 }
