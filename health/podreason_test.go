@@ -103,7 +103,7 @@ func TestDeploymentWithPods(t *testing.T) {
 		progressing bool
 		message     string
 	}{
-		"one pod":                     {[]corev1.Pod{podNamed(t, "a", readyPod), foreign, elsewhere}, false, "fully rolled out"},
+		"one pod":                     {[]corev1.Pod{podNamed(t, "a", readyPod), foreign, elsewhere}, false, "Replicas: 0/1"},
 		"an old pod is still there":   {[]corev1.Pod{podNamed(t, "a", readyPod), podNamed(t, "b", readyPod)}, true, "2 pods are there, expected 1"},
 		"a new pod fails":             {[]corev1.Pod{podNamed(t, "a", readyPod), podNamed(t, "b", imagePull)}, true, "ImagePullBackOff"},
 		"ended pods do not count":     {[]corev1.Pod{podNamed(t, "a", readyPod), podNamed(t, "b", succeededPod), podNamed(t, "c", bySignal)}, false, ""},

@@ -36,7 +36,7 @@ func TestJudgeAllKinds(t *testing.T) {
 		"namespace":             {manifest("v1", "Namespace", `status: {phase: Active}`), true, false, "Current", "", "exists"},
 		"namespace going":       {`{apiVersion: v1, kind: Namespace, metadata: {name: x, deletionTimestamp: "2026-01-01T00:00:00Z"}, status: {phase: Terminating, conditions: [{type: NamespaceContentRemaining, status: "True", reason: SomeResourcesRemain, message: "Some resources are remaining: foos.x.io has 1 resource instances"}]}}`, true, true, "Terminating", "NamespaceProgressing", "foos.x.io has 1 resource instances"},
 		"going":                 {`{apiVersion: x.io/v1, kind: Foo, metadata: {name: x, deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [a/b, c]}}`, true, true, "Terminating", "FooProgressing", `waits for "a/b", "c"`},
-		"Gardener's kinds stay": {manifest("batch/v1", "Job", `spec: {}`), true, false, "InProgress", "", "Job is healthy"},
+		"Gardener's kinds stay": {manifest("batch/v1", "Job", `spec: {}`), true, false, "InProgress", "", "Job not started"},
 		"skipped":               {`{apiVersion: x.io/v1, kind: Foo, metadata: {name: x, annotations: {resources.gardener.cloud/skip-health-check: "true"}}, status: {conditions: [{type: Stalled, status: "True"}]}}`, true, false, "Failed", "", "Stalled"},
 	} {
 		t.Run(name, func(t *testing.T) {
