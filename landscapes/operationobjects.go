@@ -93,11 +93,11 @@ func (l *Landscape) notDeclared(o Operation) string {
 	const most = 8
 	hint := fmt.Sprintf("the landscape declares no %s", o.Kind)
 	if guess := schemas.Suggest(o.Object(), names); guess != "" {
-		hint = fmt.Sprintf("did you mean %q?", guess)
+		hint = fmt.Sprintf("did you mean %q", guess)
 	} else if len(names) > most {
 		hint = fmt.Sprintf("the landscape declares %s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 	} else if len(names) > 0 {
 		hint = "the landscape declares " + strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("%s is not declared in this landscape; %s. List an object that is made elsewhere in landscape.yaml under spec.external", o.Object(), hint)
+	return fmt.Sprintf("%s is not declared in this landscape; %s; list an object that is made elsewhere in landscape.yaml under spec.external", o.Object(), hint)
 }

@@ -26,6 +26,8 @@ metadata: {name: watcher}
 spec:
   resources:
   - {kind: Extension, type: watcher}
+  - {kind: DNSRecord, type: local}
+  - {kind: BackupBucket, type: local}
   deployment:
     extension:
       helm: {ociRepository: {ref: "%[1]s/charts/watcher:v1"}}
