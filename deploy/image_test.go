@@ -24,7 +24,7 @@ func buildOfImage(t *testing.T) []string {
 	t.Helper()
 	data, err := os.ReadFile("Dockerfile")
 	require.NoError(t, err)
-	found := regexp.MustCompile(`go build (.+) -ldflags '([^']+)' -o \S+ (\S+)`).FindStringSubmatch(string(data))
+	found := regexp.MustCompile(`go build (.+) -ldflags "([^"]+)" -o \S+ (\S+)`).FindStringSubmatch(string(data))
 	require.NotNil(t, found)
 	return append(append([]string{"build"}, strings.Fields(found[1])...), "-ldflags", found[2], "-o", "OUT", found[3])
 }
@@ -57,7 +57,7 @@ func TestSameBuildEverywhere(t *testing.T) {
 	args[slices.Index(args, "OUT")+1] = `"$2"`
 	args[slices.Index(args, "OUT")] = `"$1"`
 	ldflags := slices.Index(args, "-ldflags") + 1
-	args[ldflags] = "'" + args[ldflags] + "'"
+	args[ldflags] = `"` + args[ldflags] + `"`
 	data, err := os.ReadFile("../hack/build.sh")
 	require.NoError(t, err)
 	assert.Contains(t, string(data), "\ngo "+strings.Join(args, " ")+"\n")

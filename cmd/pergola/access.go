@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,13 +43,29 @@ func (a accessFlags) reach() string {
 	return out
 }
 
-func (a accessFlags) access() landscape.Access {
+// access reads the flags for a landscape. A name that is none of its clusters and a file that does not exist are errors: otherwise the command
+// would work on another cluster than the one that was meant.
+func (a accessFlags) access(l *landscapes.Landscape) (landscape.Access, error) {
+	if a.timeout <= 0 {
+		return landscape.Access{}, fmt.Errorf("--timeout %s: want a time above zero, such as 15m", a.timeout)
+	}
 	out := landscape.Access{ByName: map[string]string{}}
 	for _, k := range a.kubeconfigs {
-		if name, path, ok := strings.Cut(k, "="); ok {
+		name, path := kubeconfigOf(k)
+		_, repeated := out.ByName[name]
+		switch {
+		case repeated:
+			return out, fmt.Errorf("--kubeconfig %s: cluster %q has two kubeconfigs: give one", k, name)
+		case name != "":
+			if err := knownCluster(l, name); err != nil {
+				return out, fmt.Errorf("--kubeconfig %s: %w", k, err)
+			}
 			out.ByName[name] = path
-		} else {
-			out.Default = append(out.Default, k)
+		default:
+			out.Default = append(out.Default, path)
+		}
+		if err := isFile(path); err != nil {
+			return out, fmt.Errorf("--kubeconfig %s: %w; give PATH, or NAME=PATH", k, err)
 		}
 	}
 	out.Named = len(out.Default) > 0
@@ -58,20 +76,75 @@ func (a accessFlags) access() landscape.Access {
 	if len(out.Default) == 0 {
 		out.Default = []string{clientcmd.RecommendedHomeFile}
 	}
-	return out
+	return out, nil
 }
+
+// kubeconfigOf takes NAME=PATH apart. Names of clusters have no slash, in contrast to paths that hold an equals sign.
+func kubeconfigOf(flag string) (name, path string) {
+	if name, path, ok := strings.Cut(flag, "="); ok && !strings.ContainsAny(name, `/\`) {
+		return cmp.Or(name, `""`), path
+	}
+	return "", flag
+}
+
+func isFile(path string) error {
+	if path == "" {
+		return errors.New("the path is empty")
+	}
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		return fmt.Errorf("%s is a folder", path)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("file %s does not exist", path)
+	}
+	return err
+}
+
+// knownCluster is an error for a name that is no cluster of the landscape. Where a file of the landscape cannot be read, the name may be that of the
+// Seed in it.
+func knownCluster(l *landscapes.Landscape, name string) error {
+	known, err := landscape.ClusterNames(l)
+	if err != nil {
+		return err
+	}
+	known = append(known, landscape.Access{}.ReachableClusters(l)...)
+	slices.Sort(known)
+	if known = slices.Compact(known); l.Incomplete || slices.Contains(known, name) {
+		return nil
+	}
+	return unknownName("cluster of the landscape", name, known)
+}
+
+// unknownName says that there is no such thing, which name is close to it, and all names unless there are many.
+func unknownName(what, name string, known []string) error {
+	hint := ""
+	if better := schemas.Suggest(name, known); better != "" {
+		hint = fmt.Sprintf("; did you mean %q?", better)
+	}
+	if rest := len(known) - shownNames; hint != "" && rest > 0 {
+		return fmt.Errorf("there is no %s %q%s", what, name, hint)
+	} else if rest > 0 {
+		known = append(slices.Clone(known[:shownNames]), fmt.Sprintf("%d more", rest))
+	}
+	return fmt.Errorf("there is no %s %q%s; want one of %s", what, name, hint, strings.Join(known, ", "))
+}
+
+// shownNames is how many names an error lists.
+const shownNames = 12
 
 // newConverger connects to the clusters of a landscape. Without any access it fails; a single cluster that
 // cannot be configured is reported by the converger where it is needed.
 func newConverger(cmd *cobra.Command, l *landscapes.Landscape, flags accessFlags, progress *progress, approved []string, forced ...string) (*landscape.Converger, error) {
-	if err := flags.check(); err != nil {
-		return nil, err
-	}
 	names, err := landscape.ClusterNames(l)
 	if err != nil {
 		return nil, err
 	}
-	options, err := convergerOptions(cmd, l, flags, names)
+	access, err := flags.access(l)
+	if err != nil {
+		return nil, err
+	}
+	options, err := convergerOptions(cmd, l, access, names)
 	if err != nil {
 		return nil, err
 	}
@@ -89,18 +162,10 @@ func newConverger(cmd *cobra.Command, l *landscapes.Landscape, flags accessFlags
 	return landscape.New(l, options)
 }
 
-func (a accessFlags) check() error {
-	if a.timeout <= 0 {
-		return fmt.Errorf("--timeout %s: want a time above zero, such as 15m", a.timeout)
-	}
-	return nil
-}
-
 // convergerOptions are those that every converger has: who it is, and its access to the named clusters.
-func convergerOptions(cmd *cobra.Command, l *landscapes.Landscape, flags accessFlags, names []string) (landscape.Options, error) {
+func convergerOptions(cmd *cobra.Command, l *landscapes.Landscape, access landscape.Access, names []string) (landscape.Options, error) {
 	configs, reach := map[string]*rest.Config{}, map[string]string{}
 	var problems []error
-	access := flags.access()
 	for _, name := range names {
 		if configs[landscape.Runtime] == nil && access.Derives(l, name) {
 			continue // it is found in the runtime cluster, about which there is a problem already
@@ -159,13 +224,14 @@ func statusOf(cmd *cobra.Command, dir string, flags accessFlags) (c *landscape.C
 		return c, "", err
 	}
 	refused := accept(cmd, l, all, "")
-	if l.Config.Name == "" || l.Config.Spec.Clusters == nil && len(flags.access().ByName) == 0 {
-		return nil, "", refused // which landscape, or which clusters, cannot be read
-	}
-	if err := flags.check(); err != nil {
+	access, err := flags.access(l)
+	if err != nil {
 		return nil, "", err
 	}
-	options, err := convergerOptions(cmd, l, flags, flags.access().ReachableClusters(l))
+	if l.Config.Name == "" || l.Config.Spec.Clusters == nil && len(access.ByName) == 0 {
+		return nil, "", refused // which landscape, or which clusters, cannot be read
+	}
+	options, err := convergerOptions(cmd, l, access, access.ReachableClusters(l))
 	if err != nil {
 		return nil, "", err
 	}

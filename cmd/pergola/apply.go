@@ -140,7 +140,7 @@ func (a *applying) dryRun(c *landscape.Converger) error {
 	}
 	switch {
 	case err != nil && a.output == plan.FormatText:
-		return finding{errors.New("the comparison is incomplete, see its beginning")}
+		return incompleteError{err}
 	case err != nil:
 		return finding{err}
 	case !p.Empty() || len(p.Notes) > 0:
@@ -169,6 +169,12 @@ func printDryRun(w io.Writer, p plan.Plan, err error, output string, colored boo
 	}
 	return plan.Print(w, p, output, colored)
 }
+
+// incompleteError says that a comparison lacks what its beginning names; what it wraps was printed there.
+type incompleteError struct{ error }
+
+func (incompleteError) Error() string   { return "the comparison is incomplete, see its beginning" }
+func (e incompleteError) Unwrap() error { return finding{e.error} }
 
 // converge applies the landscape once and says how that went. It gives up when the timeout is over, or ctx.
 func (a *applying) converge(ctx context.Context, c *landscape.Converger) error {
@@ -204,7 +210,7 @@ func (a *applying) converge(ctx context.Context, c *landscape.Converger) error {
 		if !a.locked && !a.watching { // who holds a lease says what to do
 			fmt.Fprintln(a.cmd.ErrOrStderr(), "Next: repair that and run apply again; it completes what is missing.")
 		}
-		return errFinding
+		return exitOf(err)
 	}
 	if a.output == "text" {
 		fmt.Fprintln(a.cmd.OutOrStdout(), summary(report, time.Since(started)))

@@ -61,9 +61,6 @@ a whole or not at all. A seed that cannot be reached is an error: --cluster says
 }
 
 func (b *backingUp) run(cmd *cobra.Command, dir string) error {
-	if err := b.access.check(); err != nil {
-		return err
-	}
 	// A landscape that is not valid has Secrets that can be lost like others.
 	l, _, err := load(cmd, dir)
 	if err != nil {
@@ -139,10 +136,14 @@ func (b *backingUp) connect(cmd *cobra.Command, l *landscapes.Landscape) (map[st
 	}
 	for _, name := range b.clusters {
 		if !slices.Contains(names, name) || name == landscape.Virtual {
-			return nil, fmt.Errorf("--cluster %s: the landscape has %s", name, strings.Join(slices.DeleteFunc(names, func(n string) bool { return n == landscape.Virtual }), ", "))
+			known := slices.DeleteFunc(names, func(n string) bool { return n == landscape.Virtual })
+			return nil, fmt.Errorf("--cluster %s: %w", name, unknownName("cluster of the landscape with a backup", name, known))
 		}
 	}
-	access := b.access.access()
+	access, err := b.access.access(l)
+	if err != nil {
+		return nil, err
+	}
 	clusters := map[string]*apply.Cluster{}
 	for _, name := range names {
 		if name == landscape.Virtual || len(b.clusters) > 0 && name != landscape.Runtime && !slices.Contains(b.clusters, name) {

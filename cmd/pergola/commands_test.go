@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/health"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -72,7 +71,7 @@ func TestHealth(t *testing.T) {
 		"no object":      {"a: b\n", nil, "<stdin>:1:1: not an object: apiVersion and kind are required"},
 		"no YAML":        {"a: [\n", nil, "<stdin>:1:1: this is not YAML: "},
 		"unknown format": {"", []string{"-o", "xml"}, `--output "xml": want one of json, text`},
-		"an argument":    {"", []string{"file"}, "unknown command"},
+		"an argument":    {"", []string{"file"}, "open file: no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := pergolaWith(t, test.stdin, append([]string{"health"}, test.args...)...)
@@ -141,12 +140,12 @@ func TestEveryCommand(t *testing.T) {
 }
 
 func TestRoot(t *testing.T) {
-	assert.Equal(t, outcome{0, "pergola version " + components.Version + "\n", ""}, pergola(t, "--version"))
+	assert.Equal(t, pergola(t, "version"), pergola(t, "--version"))
 	o := pergola(t, "explode")
 	assert.Equal(t, 2, o.code)
-	assert.Contains(t, o.stderr, `unknown command "explode"`)
+	assert.Contains(t, o.stderr, `there is no command "explode"`)
 	for _, meant := range []string{"apply", "diff"} {
-		assert.Contains(t, pergola(t, "plan").stderr, "\n\t"+meant+"\n", "the words of other tools")
+		assert.Contains(t, pergola(t, "plan").stderr, meant, "the words of other tools")
 	}
 	assert.Equal(t, 0, pergola(t).code, "without a command it helps")
 }

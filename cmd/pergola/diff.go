@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/source"
@@ -82,6 +83,9 @@ type diffing struct {
 func (d *diffing) run(args []string) error {
 	if d.live && (d.all || d.mergeBase || d.cmd.Flags().Changed("from") || d.cmd.Flags().Changed("to")) {
 		return errors.New("--live compares with the clusters: it goes without --from and --to, --merge-base and --all")
+	}
+	if !d.live && d.cmd.Flags().Changed("kubeconfig") {
+		return errors.New("--kubeconfig is for --live: without it two revisions are compared, and no cluster is read")
 	}
 	dirs, err := d.folders(args)
 	if err != nil {
@@ -218,7 +222,13 @@ func liveDiff(cmd *cobra.Command, dir string, access accessFlags) (plan.Plan, er
 	defer cancel()
 	p, err := c.Plan(ctx)
 	if err != nil {
-		return p, finding{err}
+		return p, finding{problemsError{err}}
 	}
 	return p, nil
 }
+
+// problemsError tells each problem of a joined error once.
+type problemsError struct{ error }
+
+func (e problemsError) Error() string { return strings.Join(owner.Problems(e.error), "\n") }
+func (e problemsError) Unwrap() error { return e.error }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/internal/addresses"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -61,6 +63,35 @@ func printFailure(cmd *cobra.Command, args []string, sentence string, err error)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	_ = enc.Encode(out) // nobody reads it: that was said, or does not matter
+}
+
+// isUnavailable reports whether a cluster, or another server, did not answer, or does not know who asks: exit code 2 in every command, also where the
+// rest is a finding.
+func isUnavailable(err error) bool {
+	if addresses.IsUnsent(err) {
+		return true
+	}
+	switch e := err.(type) {
+	case nil:
+		return false
+	case *apply.ObjectError:
+		if slices.Contains([]apply.Reason{apply.Unreachable, apply.CertificateExpired, apply.Unauthorized}, e.Reason) {
+			return true
+		}
+	case *apply.UnreachableError:
+		return true
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(e.Unwrap(), isUnavailable)
+	}
+	return isUnavailable(errors.Unwrap(err))
+}
+
+// exitOf ends a command whose problems were printed.
+func exitOf(err error) error {
+	if isUnavailable(err) {
+		return exitError{exitUsage}
+	}
+	return errFinding
 }
 
 // asksForJSON also sees the flag where another one before it was wrong, and it was not read therefore.

@@ -16,7 +16,7 @@ import (
 func newHealth() *cobra.Command {
 	var file, output, landscape, rules string
 	cmd := &cobra.Command{
-		Use:   "health",
+		Use:   "health [FILE]",
 		Short: "Judge the health of objects by Gardener's rules",
 		Long: `Reads objects as a cluster serves them (YAML or JSON, several documents) and prints their verdicts: healthy and
 progressing by Gardener's rules, status in kstatus terms, and in JSON argo, what Argo CD would say (empty for kinds that it has no
@@ -29,10 +29,17 @@ verdict of kstatus counts, unless otherKinds is Existence.
 
 Exit code 1 says that one is not healthy, 2 that there was no object to judge, or that the landscape or the rules are not valid.`,
 		Example: `  kubectl get deployment -n garden -o yaml | pergola health
+  pergola health object.yaml -o text
   pergola health -f object.yaml --landscape landscapes/local
   pergola health -f object.yaml --health-rules rules.yaml -o text`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				if file != "" {
+					return fmt.Errorf("two files: %s as argument and %s by --filename: give one", args[0], file)
+				}
+				file = args[0]
+			}
 			name, in := "<stdin>", cmd.InOrStdin()
 			if file != "" && file != "-" {
 				f, err := os.Open(file)

@@ -105,7 +105,7 @@ func (i *installing) run(cmd *cobra.Command) error {
 	}
 	in, err := deploy.Render(deploy.Options{Role: role, Namespace: i.namespace, Values: values})
 	if err != nil {
-		return finding{err}
+		return err
 	}
 	if i.output == "yaml" {
 		return printObjects(cmd.OutOrStdout(), in)

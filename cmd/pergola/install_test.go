@@ -40,8 +40,8 @@ func TestInstallRefuses(t *testing.T) {
 		want string
 	}{
 		"role":      {[]string{"--role", "scheduler"}, 2, `--role: role "scheduler" does not exist: want one of operator, gardenlet, gardenlet-access`},
-		"required":  {nil, 1, "image.repository: is required"},
-		"misspelt":  {append(image, "--set", "replica=2", "-o", "yaml"), 1, "there is no value 'replica'"},
+		"required":  {nil, 2, "image.repository: is required"},
+		"misspelt":  {append(image, "--set", "replica=2", "-o", "yaml"), 2, "there is no value 'replica'"},
 		"duplicate": {[]string{"--values", file}, 2, "--values " + file + ": "},
 		"missing":   {[]string{"--values", filepath.Join(dir, "none.yaml")}, 2, "none.yaml"},
 		"timeout":   {append(image, "--timeout", "0s"), 2, "--timeout 0s: want a time above zero"},

@@ -2,8 +2,11 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
+	"net/http"
+	"os"
 	"os/user"
 	"regexp"
 	"slices"
@@ -14,8 +17,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
+	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/operator"
+	"github.com/pergola-dev/pergola/internal/addresses"
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
@@ -31,6 +36,30 @@ func (o *objectFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the runtime cluster (default: KUBECONFIG)")
 	cmd.Flags().StringVar(&o.context, "context", "", "context of the kubeconfig (default: its current one)")
 	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", defaultNamespace, "namespace of the Landscape, where its name does not say it")
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return unreachable(run(cmd, args)) }
+}
+
+// unreachable is an error of a command that asks one cluster: a cluster that does not answer explains everything, whatever was asked.
+func unreachable(err error) error {
+	if down, is := errors.AsType[*apply.UnreachableError](err); is {
+		return fmt.Errorf("%w (check that the API server runs and that its address and the network to it are right)", down)
+	}
+	return err
+}
+
+// answered turns the errors of requests that no server has seen into apply.UnreachableError.
+type answered struct {
+	http.RoundTripper
+	cluster, host string
+}
+
+func (a answered) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := a.RoundTripper.RoundTrip(r)
+	if err != nil && r.Context().Err() == nil && addresses.IsUnsent(err) {
+		err = &apply.UnreachableError{Cluster: a.cluster, Host: a.host, Cause: err}
+	}
+	return response, err
 }
 
 // key is the Landscape that an argument names, NAME or NAMESPACE/NAME.
@@ -45,13 +74,24 @@ func (o *objectFlags) key(name string) receiver.Key {
 func (o *objectFlags) handle(name string) (*operator.Handle, error) {
 	key := o.key(name)
 	if key.Name == "" || key.Namespace == "" || strings.ContainsAny(key.Name, "/.") {
-		return nil, fmt.Errorf("%q is no Landscape in a cluster: give NAME or NAMESPACE/NAME, not a folder", name)
+		return nil, fmt.Errorf("%q is no Landscape in a cluster: give NAME or NAMESPACE/NAME, not a folder%s", name, namedBy(name))
+	}
+	if hint := namedBy(name); hint != "" {
+		return nil, fmt.Errorf("%s is the folder of a landscape, and a Landscape in a cluster is wanted%s; one that is called like the folder takes -n %s %s", name, hint, key.Namespace, key.Name)
 	}
 	config, err := o.config()
 	if err != nil {
 		return nil, err
 	}
 	return operator.NewHandle(config, key, clock.RealClock{}, person())
+}
+
+// namedBy says how the Landscape of a folder is called, which people give for it; empty for what is no such folder.
+func namedBy(folder string) string {
+	if name := nameInFile(os.DirFS(folder), landscapeFile); name != "" {
+		return ": its landscape is called " + name
+	}
+	return ""
 }
 
 // kubectl is the command that reaches the same cluster, whatever the current context of a shell is.
@@ -93,7 +133,9 @@ func (o *objectFlags) config() (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.UserAgent = "pergola"
+	config.UserAgent, config.QPS = "pergola", -1 // the server limits its clients itself, by priority and fairness
+	cluster := cmp.Or(o.context, "of the current context")
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return answered{next, cluster, config.Host} })
 	return config, nil
 }
 

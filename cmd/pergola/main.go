@@ -90,7 +90,7 @@ func run(ctx context.Context, root *cobra.Command, args []string) int {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		printFailure(cmd, args, "Interrupted.", errors.New("interrupted"))
 		return exitInterrupted
-	case errors.As(err, &found):
+	case errors.As(err, &found) && !isUnavailable(err):
 		printFailure(cmd, args, "Error: "+err.Error(), err)
 		return exitFinding
 	}

@@ -43,6 +43,9 @@ seen within --timeout.`,
   pergola operate landscapes/local "Seed local" reconcile`,
 		Args: cobra.ExactArgs(3),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := landscape.CheckOperation(args[1], args[2]); err != nil {
+				return err
+			}
 			c, err := convergerOf(cmd, args[0], access)
 			if err != nil {
 				return err

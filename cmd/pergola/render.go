@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,6 +61,9 @@ func runRender(cmd *cobra.Command, dir string, o renderOptions) error {
 	if err != nil {
 		return finding{err}
 	}
+	if err := o.known(bundles, clusterOf); err != nil {
+		return err
+	}
 	var kept []render.Bundle
 	for _, b := range bundles {
 		if o.keeps(b, clusterOf(b)) {
@@ -67,8 +71,7 @@ func runRender(cmd *cobra.Command, dir string, o renderOptions) error {
 		}
 	}
 	if len(kept) == 0 && len(bundles) > 0 {
-		return fmt.Errorf("no bundle matches: --cluster is one of %s; --owner one of %s; --component one of %s",
-			names(bundles, clusterOf), names(bundles, ownerName), names(bundles, func(b render.Bundle) string { return b.Component }))
+		return fmt.Errorf("no bundle has %s at once: leave one of them out", strings.Join(o.filters(), " and "))
 	}
 	switch {
 	case o.dir != "":
@@ -86,6 +89,36 @@ func runRender(cmd *cobra.Command, dir string, o renderOptions) error {
 		fmt.Fprintf(cmd.OutOrStdout(), "# cluster %s, %s, component %s, bundle %s\n%s", clusterOf(b), b.Owner, b.Component, b.Name, manifest)
 	}
 	return nil
+}
+
+// known is an error for the first filter that no bundle passes.
+func (o renderOptions) known(bundles []render.Bundle, clusterOf func(render.Bundle) string) error {
+	component := func(b render.Bundle) string { return b.Component }
+	for _, filter := range []struct {
+		flag, what, value string
+		alone             renderOptions
+		names             func(render.Bundle) string
+	}{
+		{"--cluster", "cluster with bundles", o.cluster, renderOptions{cluster: o.cluster}, clusterOf},
+		{"--owner", "owner", o.owner, renderOptions{owner: o.owner}, ownerName},
+		{"--component", "component with bundles", o.component, renderOptions{component: o.component}, component},
+	} {
+		if len(bundles) > 0 && !slices.ContainsFunc(bundles, func(b render.Bundle) bool { return filter.alone.keeps(b, clusterOf(b)) }) {
+			return fmt.Errorf("%s: %w", filter.flag, unknownName(filter.what, filter.value, names(bundles, filter.names)))
+		}
+	}
+	return nil
+}
+
+// filters are those that were given.
+func (o renderOptions) filters() []string {
+	var out []string
+	for _, filter := range [][2]string{{"--cluster", o.cluster}, {"--owner", o.owner}, {"--component", o.component}} {
+		if filter[1] != "" {
+			out = append(out, filter[0]+" "+filter[1])
+		}
+	}
+	return out
 }
 
 func (o renderOptions) keeps(b render.Bundle, cluster string) bool {
@@ -152,15 +185,10 @@ func resolved(dir string) (string, error) {
 	}
 }
 
-func names(bundles []render.Bundle, of func(render.Bundle) string) string {
+func names(bundles []render.Bundle, of func(render.Bundle) string) []string {
 	set := map[string]bool{}
 	for _, b := range bundles {
 		set[of(b)] = true
 	}
-	var list []string
-	for n := range set {
-		list = append(list, n)
-	}
-	sort.Strings(list)
-	return strings.Join(list, ", ")
+	return slices.Sorted(maps.Keys(set))
 }

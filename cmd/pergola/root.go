@@ -14,9 +14,6 @@ import (
 	"github.com/pergola-dev/pergola/components"
 )
 
-// version is the version of the program, which is that of the catalogue in it.
-const version = components.Version
-
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "pergola",
@@ -32,12 +29,25 @@ Exit codes: 0 success (valid, no difference, healthy), 1 a finding (invalid, dif
 
 With -o json an error that prevents the result is, besides the sentence on standard error, one object on standard
 output: {"error": {"message": "…"}}. Where the landscape is not valid, error.findings lists what validate -o json lists.`,
-		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		// Cobra calls that of the nearest command only: no other one may have one.
 		PersistentPreRun: withoutLog,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asked, _ := cmd.Flags().GetBool("version"); asked {
+				return printVersion(cmd, "text")
+			}
+			return cmd.Help()
+		},
 	}
+	root.Flags().Bool("version", false, "print what pergola version prints")
+	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().Bool("no-color", false, "never colour the output (NO_COLOR does the same)")
 	root.PersistentFlags().String("catalogue", "", "folder of components to use instead of those in the program, e.g. components in a work tree")
 	evaluationFlags(root)
@@ -46,16 +56,21 @@ output: {"error": {"message": "…"}}. Where the landscape is not valid, error.f
 		newValidate(), newRender(), newDiff(), newGolden(), newExplain(), newWhy(), newFlow(),
 		newApply(), newAdopt(), newOperate(), newStatus(), newHealth(), newBackup(), newRestore(),
 		newSync(), newSuspend(), newResume(), newHistory(), newRollback(), newApprove(), newTree(),
-		newOperator(), newGardenlet(), newAdmissionController(), newResourceManager(), newInstall(), newComment(), newHook(), newEvaluate(),
+		newOperator(), newGardenlet(), newAdmissionController(), newResourceManager(), newInstall(), newComment(), newHook(), newVersion(), newEvaluate(),
 	)
-	sayUsage(root)
+	for _, cmd := range root.Commands() {
+		sayUsage(cmd)
+	}
 	return root
 }
 
-// sayUsage has errors about the number of arguments say which ones a command has.
+// sayUsage has errors about the number of arguments say which ones a command has, and those about a folder where a landscape is.
 func sayUsage(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		sayUsage(sub)
+	}
+	if run := cmd.RunE; run != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error { return landscapeFirst(cmd, args, run(cmd, args)) }
 	}
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {

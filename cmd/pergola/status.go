@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,7 +31,7 @@ who suspended or pinned it, a sync that failed, deletions that wait for an appro
 Where the files are not valid, the tree shows what was applied before; nothing is judged or compared then, also with --live.
 
 Exit code 1 says that something is not ready; a Landscape that is suspended, or whose sync failed, is not, nor is one whose files are
-not valid.`,
+not valid. Exit code 2 says that a cluster does not answer.`,
 		Example: `  pergola status landscapes/local
   pergola status landscapes/local --live
   pergola status landscapes/local --components   # every bundle: applied, healthy, rolling out
@@ -58,18 +57,15 @@ not valid.`,
 			if err := printStatus(cmd, s, output); err != nil {
 				return err
 			}
-			if !s.Ready {
+			switch {
+			case s.Unreachable():
+				return exitError{exitUsage}
+			case !s.Ready:
 				return errFinding
 			}
 			return nil
 		},
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		if strings.HasSuffix(err.Error(), ": --context") {
-			err = fmt.Errorf("%w; the contexts of a landscape are in spec.clusters of its landscape.yaml, and --kubeconfig NAME=PATH names other kubeconfigs: pergola history takes --context, with the name of a Landscape in a cluster", err)
-		}
-		return err
-	})
 	outputFlag(cmd, &output, "text", "json")
 	cmd.Flags().BoolVar(&what.Live, "live", false, "judge the conditions now instead of showing those that were written last")
 	cmd.Flags().BoolVar(&what.Components, "components", false, "show the state of every bundle, too; it is judged now")

@@ -55,6 +55,6 @@ func TestStatusTakesAFolder(t *testing.T) {
 	assert.Contains(t, got.stderr, "shows pergola history production\n")
 	got = pergola(t, "status", "production", "--context", "runtime")
 	assert.Equal(t, 2, got.code)
-	assert.Contains(t, got.stderr, "pergola history takes --context")
+	assert.Contains(t, got.stderr, "commands about a Landscape in a cluster take --context, such as pergola history")
 	assert.NotContains(t, pergola(t, "status", "production", "--nonsense").stderr, "history")
 }

@@ -56,7 +56,7 @@ as it is. Clusters are only read. Values of Secrets are never shown.
 Exit code 1 says that there is no such object or field; the nearest names are told.`,
 		Example: `  pergola why landscapes/local "Deployment garden/virtual-garden-kube-apiserver.spec.replicas"
   pergola why landscapes/local Shoot garden-local/local.spec.kubernetes.version --offline
-  pergola why landscapes/local ConfigMap kube-system/shoot-info --owner shoot/local -o json`,
+  pergola why landscapes/local Deployment shoot--local--local/kube-apiserver --owner shoot/local -o json`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args[0], strings.Join(args[1:], " ")) },
 	}
@@ -77,8 +77,12 @@ func (a *asking) run(cmd *cobra.Command, dir, question string) error {
 	defer cancel()
 	opts := why.Options{Catalogue: catalogue(cmd), Cluster: a.cluster, Owner: a.owner, Now: time.Now(), Blame: blamer()}
 	opts.CatalogueDir, _ = cmd.Flags().GetString("catalogue")
+	access, err := a.access.access(l)
+	if err != nil {
+		return err
+	}
 	if !a.offline {
-		if opts.Clusters, opts.Live, err = a.live(l); err != nil {
+		if opts.Clusters, opts.Live, err = a.live(l, access); err != nil {
 			return err
 		}
 	}
@@ -123,12 +127,11 @@ func blamer() func(context.Context, string, int) (blame.Answer, error) {
 }
 
 // live reads the clusters that there is access to; one is connected to when it is asked.
-func (a *asking) live(l *landscapes.Landscape) ([]string, func(context.Context, string, plan.Ref) (*unstructured.Unstructured, error), error) {
+func (a *asking) live(l *landscapes.Landscape, access landscape.Access) ([]string, func(context.Context, string, plan.Ref) (*unstructured.Unstructured, error), error) {
 	names, err := landscape.ClusterNames(l)
 	if err != nil {
 		return nil, nil, err
 	}
-	access := a.access.access()
 	configs := map[string]*rest.Config{}
 	var reachable []string
 	for _, name := range names {

@@ -2,7 +2,6 @@ package landscape
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -52,7 +51,7 @@ func (c *Converger) findApplied(ctx context.Context) {
 		entries, err := c.declarationInventory(name).Load(ctx)
 		if err != nil {
 			ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: owner.InventoryNamespace, Name: inventoryName(c.landscape.Config.Name, name)}
-			c.unbound = append(c.unbound, errors.New(inWords(c.clusters[Runtime].Explain(ref, "read what was applied", err))))
+			c.unbound = append(c.unbound, wordsError{c.clusters[Runtime].Explain(ref, "read what was applied", err)})
 			continue
 		}
 		for _, e := range entries {

@@ -135,16 +135,25 @@ type Operation struct {
 	OnProgress func(string)
 }
 
+// CheckOperation is an error for an object that has no operations, and for an operation that its kind does not have. It asks no cluster.
+func CheckOperation(object, operation string) error {
+	kind, _, _, problem := landscapes.ParseOperated(object)
+	if problem == "" {
+		problem = schemas.OperationProblem(kind, operation)
+	}
+	if problem != "" {
+		return errors.New(problem)
+	}
+	return nil
+}
+
 // Operate asks for an operation on an object, once, if the object can do it now. With Wait it ends when the operation has; an
 // operation that failed is an error.
 func (c *Converger) Operate(ctx context.Context, o Operation) error {
-	kind, namespace, name, problem := landscapes.ParseOperated(o.Object)
-	if problem != "" {
-		return fmt.Errorf("%s", problem)
+	if err := CheckOperation(o.Object, o.Operation); err != nil {
+		return err
 	}
-	if problem := schemas.OperationProblem(kind, o.Operation); problem != "" {
-		return &NotPossibleError{Operation: o.Operation, Object: o.Object, Reasons: []string{problem}}
-	}
+	kind, namespace, name, _ := landscapes.ParseOperated(o.Object)
 	cluster, ref := c.clusters[operatedCluster(kind)], operatedRef(kind, namespace, name)
 	if cluster == nil {
 		return fmt.Errorf("no access to cluster %s: set spec.clusters in landscape.yaml, or give --kubeconfig %[1]s=PATH", operatedCluster(kind))

@@ -162,10 +162,27 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 	}
 	for _, err := range c.unbound {
 		out.Ready = false
-		out.Owners = append(out.Owners, OwnerStatus{Kind: "-", Name: "-", Error: err.Error()})
+		s := OwnerStatus{Kind: "-", Name: "-", Error: err.Error()}
+		if isUnreachable(err) {
+			s.Unreachable = Runtime
+		}
+		out.Owners = append(out.Owners, s)
 	}
 	return out
 }
+
+// Unreachable reports whether a cluster did not answer, so that something is not known.
+func (s Status) Unreachable() bool { return slices.ContainsFunc(s.Owners, OwnerStatus.isUnreachable) }
+
+func (s OwnerStatus) isUnreachable() bool {
+	return s.Unreachable != "" || slices.ContainsFunc(s.Shoots, OwnerStatus.isUnreachable)
+}
+
+// wordsError is an error whose text is inWords.
+type wordsError struct{ error }
+
+func (e wordsError) Error() string { return inWords(e.error) }
+func (e wordsError) Unwrap() error { return e.error }
 
 func emptyStatus(o *owner.Owner) OwnerStatus {
 	return OwnerStatus{Kind: o.Ref.Kind, Namespace: o.Ref.Namespace, Name: o.Ref.Name, Cluster: o.Local.Name()}

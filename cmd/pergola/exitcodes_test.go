@@ -1,0 +1,211 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// unreachableConfig is a kubeconfig of a cluster at which nobody listens.
+const unreachableConfig = `{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}],
+  users: [{name: a, user: {}}], clusters: [{name: a, cluster: {server: "https://127.0.0.1:1"}}]}`
+
+// leaves are all commands that run, by their paths without the name of the program; those that cobra adds are not ours.
+func leaves(cmd *cobra.Command) map[string]*cobra.Command {
+	out := map[string]*cobra.Command{}
+	for _, sub := range cmd.Commands() {
+		if sub.Name() == "completion" || sub.Name() == "help" {
+			continue
+		}
+		if sub.Runnable() {
+			out[strings.TrimPrefix(sub.CommandPath(), "pergola ")] = sub
+		}
+		for path, below := range leaves(sub) {
+			out[path] = below
+		}
+	}
+	return out
+}
+
+// TestExitCodes has a row for every command: what a cluster that does not answer, and what a file that is not there, makes of it.
+func TestExitCodes(t *testing.T) {
+	dir, _ := repository(t)
+	root := t.TempDir()
+	write(t, root, "config", unreachableConfig)
+	write(t, root, "identity", "AGE-SECRET-KEY-1QYQSZQGPQYQSZQGPQYQSZQGPQYQSZQGPQYQSZQGPQYQSZQGPQYQSXKXK5A\n")
+	config, nope := filepath.Join(root, "config"), filepath.Join(root, "nope")
+	clusters := []string{dir, "--timeout", "20s"}
+	for _, name := range []string{"runtime", "virtual", "local"} {
+		clusters = append(clusters, "--kubeconfig", name+"="+config)
+	}
+	with := func(args ...string) []string { return append(args[:len(args):len(args)], clusters[1:]...) }
+	one := func(args ...string) []string { return append(args[:len(args):len(args)], "--kubeconfig", config) }
+	rows := map[string]struct {
+		// down asks a cluster that does not answer, usage has an argument that is wrong, io needs a file that is not there.
+		down, usage, io []string
+	}{
+		"validate":             {usage: []string{}, io: []string{nope}},
+		"render":               {usage: []string{dir, "--component", "garden/nope"}, io: []string{nope}},
+		"golden":               {usage: []string{}, io: []string{nope}},
+		"explain":              {usage: []string{"Shot"}},
+		"flow":                 {usage: []string{"moon"}, io: []string{"garden", "--catalogue", nope}},
+		"diff":                 {down: with(dir, "--live"), usage: []string{dir, "--kubeconfig", config}, io: []string{nope}},
+		"why":                  {down: with(dir, "Seed local"), usage: []string{dir}, io: []string{nope, "Seed local"}},
+		"apply":                {down: with(dir, "--dry-run"), usage: []string{dir, "--timeout", "0s"}, io: []string{nope}},
+		"adopt":                {down: with(dir), usage: []string{dir, "--approve", "1"}, io: []string{nope}},
+		"operate":              {down: with(dir, "Seed local", "reconcile"), usage: []string{dir, "Seed local", "reconcil"}, io: []string{nope, "Seed local", "reconcile"}},
+		"status":               {down: with(dir), usage: []string{dir, "--context", "a"}, io: []string{nope}},
+		"health":               {usage: []string{"a", "b"}, io: []string{nope}},
+		"backup":               {usage: []string{dir, "--to", nope}, io: []string{nope, "--to", nope, "--recipients-file", nope}},
+		"restore":              {usage: []string{dir}, io: []string{dir, "--from", nope}},
+		"sync":                 {down: one("one"), usage: []string{"a/b/c"}, io: []string{"one", "--kubeconfig", nope}},
+		"suspend":              {down: one("one", "--reason", "x"), usage: []string{"one"}, io: []string{"one", "--reason", "x", "--kubeconfig", nope}},
+		"resume":               {down: one("one"), usage: []string{}, io: []string{"one", "--kubeconfig", nope}},
+		"history":              {down: one("one"), usage: []string{}, io: []string{"one", "--kubeconfig", nope}},
+		"rollback":             {down: one("one", "previous"), usage: []string{"one"}, io: []string{"one", "previous", "--kubeconfig", nope}},
+		"approve":              {down: one("one", "1"), usage: []string{"one"}, io: []string{"one", "1", "--kubeconfig", nope}},
+		"tree":                 {down: one(), usage: []string{"a", "b"}, io: []string{"--kubeconfig", nope}},
+		"install":              {down: one("--set", "image.repository=a/b", "--wait=false"), usage: []string{"--set", "image.repositry=a"}, io: []string{"--values", nope}},
+		"operator":             {usage: []string{"a"}, io: []string{"--kubeconfig", nope}},
+		"gardenlet":            {usage: []string{}, io: []string{"--seed", "a", "--garden-kubeconfig", nope}},
+		"admission-controller": {usage: []string{"a"}, io: []string{"--kubeconfig", nope}},
+		"resource-manager":     {usage: []string{"a"}, io: []string{"--kubeconfig", nope}},
+		"version":              {usage: []string{"-o", "xml"}, io: []string{"--catalogue", nope}},
+		"comment":              {usage: []string{"a"}, io: []string{"--provider", "github", "--token-file", nope}},
+		"evaluate":             {usage: []string{"a"}},
+	}
+	for path, cmd := range leaves(newRoot()) {
+		row, known := rows[path]
+		if strings.HasPrefix(path, "hook") {
+			continue // TestHook: Git decides what it is called with, and how it ends
+		}
+		require.True(t, known, "pergola %s has no row: what does it exit with?", path)
+		if cmd.Flags().Lookup("kubeconfig") != nil && cmd.Flags().Lookup("log-level") == nil && path != "backup" && path != "restore" {
+			require.NotNil(t, row.down, "pergola %s asks a cluster", path)
+		}
+		for what, args := range map[string][]string{"down": row.down, "usage": row.usage, "io": row.io} {
+			if args == nil {
+				continue
+			}
+			t.Run(path+" "+what, func(t *testing.T) {
+				o := pergola(t, append(strings.Fields(path), args...)...)
+				if path == "why" && what == "down" {
+					assert.Contains(t, o.stdout, "does not answer", "the answer of Git is whole: %+v", o)
+					return
+				}
+				assert.Equal(t, exitUsage, o.code, "%+v", o)
+				assert.NotEmpty(t, o.stdout+o.stderr)
+				if what == "down" {
+					assert.Contains(t, o.stdout+o.stderr, "does not answer")
+					assert.NotContains(t, o.stdout+o.stderr, "failed to get server groups")
+				}
+			})
+		}
+	}
+}
+
+// TestNamesOfClusters: a kubeconfig for a cluster that the landscape does not have would leave the command with another one.
+func TestNamesOfClusters(t *testing.T) {
+	dir, _ := repository(t)
+	root := t.TempDir()
+	write(t, root, "a=b", unreachableConfig)
+	config := filepath.Join(root, "a=b")
+	change(t, dir, "landscape.yaml", "spec:\n", "spec:\n  clusters:\n    runtime: {context: a}\n")
+	t.Setenv("KUBECONFIG", config)
+	commands := map[string][]string{"apply": {dir}, "status": {dir}, "adopt": {dir}, "operate": {dir, "Seed local", "reconcile"}, "why": {dir, "Seed local", "--offline"}, "diff": {dir, "--live"}}
+	for path, cmd := range leaves(newRoot()) {
+		if flag := cmd.Flags().Lookup("kubeconfig"); flag != nil && flag.Value.Type() == "stringArray" && path != "backup" && path != "restore" {
+			require.NotNil(t, commands[path], "pergola %s takes NAME=PATH", path)
+		}
+	}
+	for command, args := range commands {
+		for flag, want := range map[string]string{
+			"runtim=" + config:         `there is no cluster of the landscape "runtim"; did you mean "runtime"?; want one of local, runtime, virtual`,
+			"Local=" + config:          `there is no cluster of the landscape "Local"; did you mean "local"?`,
+			"moon=" + config:           `there is no cluster of the landscape "moon"; want one of local, runtime, virtual`,
+			"=" + config:               `there is no cluster of the landscape "\"\""`,
+			"local=" + root:            root + " is a folder",
+			"local=":                   "the path is empty",
+			"":                         "the path is empty",
+			"runtime=" + dir + "x":     "file " + dir + "x does not exist; give PATH, or NAME=PATH",
+			filepath.Join(root, "x=y"): "file " + filepath.Join(root, "x=y") + " does not exist",
+		} {
+			o := pergola(t, append(append([]string{command}, args...), "--kubeconfig", flag)...)
+			assert.Equal(t, exitUsage, o.code, "%s %s: %+v", command, flag, o)
+			assert.Contains(t, o.stderr, "Error: --kubeconfig "+flag+": "+want, command)
+		}
+	}
+	o := pergola(t, "status", dir, "--kubeconfig", "local="+config, "--kubeconfig", "local="+config)
+	assert.Contains(t, o.stderr, `cluster "local" has two kubeconfigs`)
+	o = pergola(t, "status", dir, "--kubeconfig", config)
+	assert.Contains(t, o.stdout, "does not answer", "a path may hold an equals sign")
+}
+
+// TestWhatWasMeant: every message says what to do instead.
+func TestWhatWasMeant(t *testing.T) {
+	dir, _ := repository(t)
+	t.Chdir(filepath.Dir(dir))
+	for line, want := range map[string]string{
+		"diff --form main":               "unknown flag: --form; did you mean --from? pergola diff --help lists the flags",
+		"render landscape --componnet a": "did you mean --component?",
+		"apply landscape --dryrun":       "did you mean --dry-run?",
+		"status landscape --jsonpath a":  "unknown flag: --jsonpath; pergola status --help lists the flags",
+		"tree -x":                        "unknown shorthand flag: 'x' in -x; pergola tree --help lists the flags",
+		"sync one --namespac a":          "did you mean --namespace?",
+		"status landscape --context a":   "the contexts of a landscape are in spec.clusters",
+		"plan":                           `there is no command "plan"; did you mean `,
+		"vesion":                         `did you mean version?`,
+		"valdiate landscape":             `did you mean validate?`,
+		"logs -n garden":                 `there is no command "logs": kubectl logs`,
+		"events":                         "pergola history",
+		"init":                           "docs/begin.md",
+		"delete --all":                   `there is no command "delete": remove the declaration`,
+		"explode":                        "pergola --help lists the commands",
+		"render landscape --component seed/etcd-drud": `--component: there is no component with bundles "seed/etcd-drud"; did you mean`,
+		"render landscape --cluster loca":             `did you mean "local"?`,
+		"render landscape --owner sed":                "--owner: there is no owner",
+		"why Seed landscape local":                    "landscape is one, and stands first",
+		"operate Seed landscape reconcile":            `names no object that has operations`,
+		"validate landscape/seed":                     "",
+		"render landscap":                             "did you mean landscape?",
+		"render landscape/":                           "",
+		"sync landscape":                              "landscape is the folder of a landscape, and a Landscape in a cluster is wanted: its landscape is called small; one that is called like the folder takes -n garden landscape",
+		"sync ./landscape":                            "",
+	} {
+		if want == "" {
+			continue
+		}
+		o := pergola(t, strings.Fields(line)...)
+		assert.Equal(t, exitUsage, o.code, "%s: %+v", line, o)
+		assert.Contains(t, o.stderr, want, line)
+		assert.Less(t, len(o.stderr), 700, line)
+	}
+	write(t, dir, "garden/a.txt", "")
+	assert.Contains(t, pergola(t, "render", filepath.Join("landscape", "garden")).stderr, "the folder above is one: landscape\n")
+	assert.Contains(t, pergola(t, "render", ".").stderr, "landscapes near it: landscape\n")
+}
+
+// TestVersion: what a report of a fault needs.
+func TestVersion(t *testing.T) {
+	for _, want := range []string{"", "0123456789012345678901234567890123456789", "0123456789012345678901234567890123456789-dirty"} {
+		commit = want
+		t.Cleanup(func() { commit = "" })
+		o := pergola(t, "version", "-o", "json")
+		v := decode[versions](t, o)
+		assert.Equal(t, version, v.Version)
+		assert.Equal(t, version, v.Catalogue)
+		assert.Regexp(t, `^v1\.\d+\.\d+$`, v.Gardener)
+		assert.Regexp(t, `^go1\.`, v.Go)
+		if want != "" {
+			assert.Equal(t, want, v.Commit)
+		}
+		text := pergola(t, "version").stdout
+		for _, line := range []string{v.Version, v.Commit, v.Go, v.Gardener} {
+			assert.Contains(t, text, line)
+		}
+	}
+}

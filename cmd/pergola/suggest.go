@@ -1,0 +1,131 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// instead says what to do for commands that other tools have.
+var instead = map[string]string{
+	"init":   "a landscape is a folder with landscape.yaml; docs/begin.md has the first files",
+	"create": "write a declaration into the landscape and run pergola apply",
+	"delete": "remove the declaration from the landscape, see docs/ownership.md; pergola apply --dry-run shows what that deletes",
+	"logs":   "kubectl logs shows them; pergola status shows conditions and errors",
+	"events": "kubectl get events shows them; pergola history shows the syncs of a Landscape",
+	"edit":   "edit the files of the landscape, and see the effect with pergola diff",
+}
+
+// unknownCommand says which command was meant, or what does the same.
+func unknownCommand(root *cobra.Command, name string) error {
+	text := fmt.Sprintf("there is no command %q", name)
+	var names []string
+	for _, sub := range root.Commands() {
+		if !sub.Hidden {
+			names = append(names, sub.Name())
+		}
+	}
+	meant := root.SuggestionsFor(name)
+	if better := schemas.Suggest(name, names); len(meant) == 0 && better != "" {
+		meant = []string{better}
+	}
+	if hint := instead[name]; hint != "" {
+		return fmt.Errorf("%s: %s", text, hint)
+	}
+	if len(meant) > 0 {
+		return fmt.Errorf("%s; did you mean %s?", text, strings.Join(meant, " or "))
+	}
+	return fmt.Errorf("%s; pergola --help lists the commands", text)
+}
+
+// flagError says which flag was meant and where the flags are explained. A command that does not exist explains all flags after it.
+func flagError(cmd *cobra.Command, err error) error {
+	if !cmd.HasParent() && cmd.Flags().NArg() > 0 {
+		return unknownCommand(cmd, cmd.Flags().Arg(0))
+	}
+	help := "; " + cmd.CommandPath() + " --help lists the flags"
+	var missing *pflag.NotExistError
+	if !errors.As(err, &missing) {
+		return fmt.Errorf("%w%s", err, help)
+	}
+	name, known := missing.GetSpecifiedName(), []string{}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			known = append(known, f.Name)
+		}
+	})
+	if kubeconfig := cmd.Flags().Lookup("kubeconfig"); name == "context" && kubeconfig != nil {
+		return fmt.Errorf("%w; the contexts of a landscape are in spec.clusters of its landscape.yaml, and --kubeconfig NAME=PATH names other kubeconfigs: "+
+			"commands about a Landscape in a cluster take --context, such as pergola history", err)
+	}
+	if better := schemas.Suggest(name, known); len(name) > 1 && better != "" {
+		return fmt.Errorf("%w; did you mean --%s?%s", err, better, strings.TrimPrefix(help, ";"))
+	}
+	return fmt.Errorf("%w%s", err, help)
+}
+
+// landscapeFirst says where a landscape is, when an argument is none: in another argument, above the folder, or below it.
+func landscapeFirst(cmd *cobra.Command, args []string, err error) error {
+	missing, is := errors.AsType[*landscapes.NoLandscapeError](err)
+	if !is {
+		return err
+	}
+	if n := slices.IndexFunc(args, isLandscape); n > 0 {
+		return fmt.Errorf("%w; %s is one, and stands first: %s", err, args[n], cmd.UseLine())
+	}
+	dir, absErr := filepath.Abs(missing.Dir)
+	if absErr != nil {
+		return err
+	}
+	for parent := filepath.Dir(dir); parent != filepath.Dir(parent); parent = filepath.Dir(parent) {
+		if isLandscape(parent) {
+			return fmt.Errorf("%w; the folder above is one: %s", err, shownPath(parent))
+		}
+	}
+	var near []string
+	for _, pattern := range []string{filepath.Join(dir, "*"), filepath.Join(filepath.Dir(dir), "*"), "*", filepath.Join("landscapes", "*")} {
+		found, _ := filepath.Glob(filepath.Join(pattern, landscapeFile))
+		for _, file := range found {
+			if folder := shownPath(filepath.Dir(file)); !slices.Contains(near, folder) && len(near) < shownNames {
+				near = append(near, folder)
+			}
+		}
+	}
+	if len(near) == 0 {
+		return err
+	}
+	if better := schemas.Suggest(shownPath(dir), near); better != "" {
+		return fmt.Errorf("%w; did you mean %s?", err, better)
+	}
+	return fmt.Errorf("%w; landscapes near it: %s", err, strings.Join(near, ", "))
+}
+
+func isLandscape(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, landscapeFile))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// shownPath is a path as a person would write it here.
+func shownPath(dir string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return dir
+	}
+	absolute, err := filepath.Abs(dir)
+	if err != nil {
+		return dir
+	}
+	if rel, err := filepath.Rel(here, absolute); err == nil && len(rel) < len(absolute) {
+		return rel
+	}
+	return dir
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// version is the version of the program, which is that of the catalogue in it.
+const version = components.Version
+
+// commit is what the program is built from; the linker sets it (hack/build.sh, deploy/Dockerfile).
+var commit string
+
+// gardenerImage is the image of the catalogue whose tag is the version of Gardener that it renders.
+const gardenerImage = "gardener-apiserver"
+
+// versions are what a program was made from.
+type versions struct {
+	Version   string `json:"version"`
+	Commit    string `json:"commit"`
+	Go        string `json:"go"`
+	Platform  string `json:"platform"`
+	Catalogue string `json:"catalogue"`
+	Gardener  string `json:"gardener"`
+}
+
+func newVersion() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of the program, its commit, Go, the catalogue and Gardener",
+		Long: `Prints what the program is made from. A landscape names the version of the catalogue in spec.catalogue.version; the version of
+Gardener is the one whose images the catalogue names, unless the landscape names others in spec.images. The commit ends in -dirty where
+the files differed from it, and is unknown where the program was built outside of a repository.`,
+		Example: `  pergola version
+  pergola version -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return printVersion(cmd, output) },
+	}
+	outputFlag(cmd, &output, "text", formatJSON)
+	return cmd
+}
+
+func printVersion(cmd *cobra.Command, output string) error {
+	gardener, err := gardenerVersion(catalogue(cmd))
+	if err != nil {
+		return err
+	}
+	v := versions{version, builtFrom(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, components.Version, gardener}
+	if output == formatJSON {
+		return printJSON(cmd, v)
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "pergola version %s\n  commit     %s\n  go         %s %s\n  catalogue  %s\n  gardener   %s\n",
+		v.Version, v.Commit, v.Go, v.Platform, v.Catalogue, v.Gardener)
+	return err
+}
+
+// builtFrom is the commit that the linker was told, or that Go has recorded.
+func builtFrom() string {
+	if commit != "" {
+		return commit
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	revision := cmp.Or(settings["vcs.revision"], "unknown")
+	if settings["vcs.modified"] == "true" {
+		revision += "-dirty"
+	}
+	return revision
+}
+
+// gardenerVersion is that of the images of a catalogue.
+func gardenerVersion(catalogue fs.FS) (string, error) {
+	images, err := render.ReadImageVector(catalogue)
+	if err != nil {
+		return "", err
+	}
+	for _, image := range images {
+		if image.Name == gardenerImage {
+			return image.Tag, nil
+		}
+	}
+	return "unknown", nil
+}
