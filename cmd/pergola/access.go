@@ -51,7 +51,7 @@ func (a accessFlags) access(l *landscapes.Landscape) (landscape.Access, error) {
 	}
 	out := landscape.Access{ByName: map[string]string{}}
 	for _, k := range a.kubeconfigs {
-		name, path := kubeconfigOf(k)
+		name, path := kubeconfigFlag(k)
 		_, repeated := out.ByName[name]
 		switch {
 		case repeated:
@@ -80,7 +80,7 @@ func (a accessFlags) access(l *landscapes.Landscape) (landscape.Access, error) {
 }
 
 // kubeconfigOf takes NAME=PATH apart. Names of clusters have no slash, in contrast to paths that hold an equals sign.
-func kubeconfigOf(flag string) (name, path string) {
+func kubeconfigFlag(flag string) (name, path string) {
 	if name, path, ok := strings.Cut(flag, "="); ok && !strings.ContainsAny(name, `/\`) {
 		return cmp.Or(name, `""`), path
 	}
