@@ -79,7 +79,7 @@ func (a accessFlags) access(l *landscapes.Landscape) (landscape.Access, error) {
 	return out, nil
 }
 
-// kubeconfigOf takes NAME=PATH apart. Names of clusters have no slash, in contrast to paths that hold an equals sign.
+// kubeconfigFlag takes NAME=PATH apart. Names of clusters have no slash, in contrast to paths that hold an equals sign.
 func kubeconfigFlag(flag string) (name, path string) {
 	if name, path, ok := strings.Cut(flag, "="); ok && !strings.ContainsAny(name, `/\`) {
 		return cmp.Or(name, `""`), path

@@ -38,7 +38,7 @@ func TestTakeoversAreWorthALine(t *testing.T) {
 
 func TestATimeoutIsAboveZero(t *testing.T) {
 	for _, timeout := range []time.Duration{0, -5 * time.Second} {
-		_, err := newConverger(nil, nil, accessFlags{timeout: timeout}, nil, nil)
+		_, err := accessFlags{timeout: timeout}.access(nil)
 		assert.ErrorContains(t, err, "--timeout "+timeout.String())
 	}
 }

@@ -113,7 +113,10 @@ garden, or status.resources of a ManagedResource), except:
 // load reads the landscape. It is only applied when a key opens all of its Secrets, which a comparison does without.
 func (a *applying) load() (*landscapes.Landscape, error) {
 	l, err := loadValid(a.cmd, a.dir)
-	if err != nil || a.dry {
+	if err != nil {
+		return nil, err
+	}
+	if _, err := a.access.access(l); err != nil || a.dry {
 		return l, err
 	}
 	if err := landscape.CheckKeys(l); err != nil {

@@ -37,7 +37,7 @@ func TestErrorsAsJSON(t *testing.T) {
 		"diff, live, invalid":         {[]string{"diff", invalid, "--live"}, 1, "the landscape is not valid: nothing was done", 1},
 		"render, no landscape":        {[]string{"render", nope}, 2, "nope is no landscape: there is no such folder", 0},
 		"render, invalid":             {[]string{"render", invalid}, 1, "the landscape is not valid: nothing was done", 1},
-		"render, no bundle":           {[]string{"render", dir, "--owner", "nobody"}, 2, "no bundle matches: ", 0},
+		"render, no bundle":           {[]string{"render", dir, "--owner", "nobody"}, 2, `there is no owner "nobody"`, 0},
 		"status, no clusters":         {[]string{"status", dir}, 2, "cluster runtime: ", 0},
 		"status, invalid":             {[]string{"status", invalid}, 1, "the landscape is not valid: nothing was done", 1},
 		"apply, no key":               {[]string{"apply", dir}, 2, "nothing was applied, because there is no key for encrypted Secrets: Secret garden/seed-dns-local (secrets.yaml:2), ", 0},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,45 +39,50 @@ func TestExitCodes(t *testing.T) {
 	write(t, root, "config", unreachableConfig)
 	write(t, root, "identity", "AGE-SECRET-KEY-1QYQSZQGPQYQSZQGPQYQSZQGPQYQSZQGPQYQSZQGPQYQSZQGPQYQSXKXK5A\n")
 	config, nope := filepath.Join(root, "config"), filepath.Join(root, "nope")
-	clusters := []string{dir, "--timeout", "20s"}
+	withGarden := t.TempDir()
+	smallLandscape(t, withGarden)
+	write(t, withGarden, "garden.yaml", local(t, "garden/garden.yaml"))
+	var clusters []string
 	for _, name := range []string{"runtime", "virtual", "local"} {
 		clusters = append(clusters, "--kubeconfig", name+"="+config)
 	}
-	with := func(args ...string) []string { return append(args[:len(args):len(args)], clusters[1:]...) }
+	with := func(args ...string) []string { return slices.Concat(args, []string{"--timeout", "20s"}, clusters) }
 	one := func(args ...string) []string { return append(args[:len(args):len(args)], "--kubeconfig", config) }
 	rows := map[string]struct {
 		// down asks a cluster that does not answer, usage has an argument that is wrong, io needs a file that is not there.
 		down, usage, io []string
 	}{
-		"validate":             {usage: []string{}, io: []string{nope}},
-		"render":               {usage: []string{dir, "--component", "garden/nope"}, io: []string{nope}},
-		"golden":               {usage: []string{}, io: []string{nope}},
-		"explain":              {usage: []string{"Shot"}},
-		"flow":                 {usage: []string{"moon"}, io: []string{"garden", "--catalogue", nope}},
-		"diff":                 {down: with(dir, "--live"), usage: []string{dir, "--kubeconfig", config}, io: []string{nope}},
-		"why":                  {down: with(dir, "Seed local"), usage: []string{dir}, io: []string{nope, "Seed local"}},
-		"apply":                {down: with(dir, "--dry-run"), usage: []string{dir, "--timeout", "0s"}, io: []string{nope}},
-		"adopt":                {down: with(dir), usage: []string{dir, "--approve", "1"}, io: []string{nope}},
-		"operate":              {down: with(dir, "Seed local", "reconcile"), usage: []string{dir, "Seed local", "reconcil"}, io: []string{nope, "Seed local", "reconcile"}},
-		"status":               {down: with(dir), usage: []string{dir, "--context", "a"}, io: []string{nope}},
-		"health":               {usage: []string{"a", "b"}, io: []string{nope}},
-		"backup":               {usage: []string{dir, "--to", nope}, io: []string{nope, "--to", nope, "--recipients-file", nope}},
-		"restore":              {usage: []string{dir}, io: []string{dir, "--from", nope}},
-		"sync":                 {down: one("one"), usage: []string{"a/b/c"}, io: []string{"one", "--kubeconfig", nope}},
-		"suspend":              {down: one("one", "--reason", "x"), usage: []string{"one"}, io: []string{"one", "--reason", "x", "--kubeconfig", nope}},
-		"resume":               {down: one("one"), usage: []string{}, io: []string{"one", "--kubeconfig", nope}},
-		"history":              {down: one("one"), usage: []string{}, io: []string{"one", "--kubeconfig", nope}},
-		"rollback":             {down: one("one", "previous"), usage: []string{"one"}, io: []string{"one", "previous", "--kubeconfig", nope}},
-		"approve":              {down: one("one", "1"), usage: []string{"one"}, io: []string{"one", "1", "--kubeconfig", nope}},
-		"tree":                 {down: one(), usage: []string{"a", "b"}, io: []string{"--kubeconfig", nope}},
-		"install":              {down: one("--set", "image.repository=a/b", "--wait=false"), usage: []string{"--set", "image.repositry=a"}, io: []string{"--values", nope}},
-		"operator":             {usage: []string{"a"}, io: []string{"--kubeconfig", nope}},
-		"gardenlet":            {usage: []string{}, io: []string{"--seed", "a", "--garden-kubeconfig", nope}},
-		"admission-controller": {usage: []string{"a"}, io: []string{"--kubeconfig", nope}},
-		"resource-manager":     {usage: []string{"a"}, io: []string{"--kubeconfig", nope}},
-		"version":              {usage: []string{"-o", "xml"}, io: []string{"--catalogue", nope}},
-		"comment":              {usage: []string{"a"}, io: []string{"--provider", "github", "--token-file", nope}},
-		"evaluate":             {usage: []string{"a"}},
+		"validate":                           {usage: []string{}, io: []string{nope}},
+		"render":                             {usage: []string{dir, "--component", "garden/nope"}, io: []string{nope}},
+		"golden":                             {usage: []string{}, io: []string{nope}},
+		"explain":                            {usage: []string{"Shot"}},
+		"flow":                               {usage: []string{"moon"}, io: []string{"garden", "--catalogue", nope}},
+		"diff":                               {down: with(dir, "--live"), usage: []string{dir, "--kubeconfig", config}, io: []string{nope}},
+		"why":                                {down: with(dir, "Seed local"), usage: []string{dir}, io: []string{nope, "Seed local"}},
+		"apply":                              {down: with(dir, "--dry-run"), usage: []string{dir, "--timeout", "0s"}, io: []string{nope}},
+		"adopt":                              {down: with(withGarden), usage: []string{dir, "--approve", "1"}, io: []string{nope}},
+		"operate":                            {down: with(dir, "Seed local", "reconcile"), usage: []string{dir, "Seed local", "reconcil"}, io: []string{nope, "Seed local", "reconcile"}},
+		"status":                             {down: with(dir), usage: []string{dir, "--context", "a"}, io: []string{nope}},
+		"health":                             {usage: []string{"a", "b"}, io: []string{nope}},
+		"backup":                             {usage: []string{dir, "--to", nope}, io: []string{nope, "--to", nope, "--recipients-file", nope}},
+		"backup show":                        {usage: []string{}, io: []string{nope}},
+		"restore":                            {usage: []string{dir}, io: []string{dir, "--from", nope}},
+		"sync":                               {down: one("one"), usage: []string{"a/b/c"}, io: []string{"one", "--kubeconfig", nope}},
+		"suspend":                            {down: one("one", "--reason", "x"), usage: []string{"one"}, io: []string{"one", "--reason", "x", "--kubeconfig", nope}},
+		"resume":                             {down: one("one"), usage: []string{}, io: []string{"one", "--kubeconfig", nope}},
+		"history":                            {down: one("one"), usage: []string{}, io: []string{"one", "--kubeconfig", nope}},
+		"rollback":                           {down: one("one", "previous"), usage: []string{"one"}, io: []string{"one", "previous", "--kubeconfig", nope}},
+		"approve":                            {down: one("one", "1"), usage: []string{"one"}, io: []string{"one", "1", "--kubeconfig", nope}},
+		"tree":                               {down: one(), usage: []string{"a", "b"}, io: []string{"--kubeconfig", nope}},
+		"install":                            {down: one("--set", "image.repository=a/b", "--wait=false"), usage: []string{"--set", "image.repositry=a"}, io: []string{"--values", nope}},
+		"operator":                           {usage: []string{"a"}, io: []string{"--kubeconfig", nope}},
+		"gardenlet":                          {usage: []string{}, io: []string{"--seed", "a", "--garden-kubeconfig", nope}},
+		"admission-controller":               {usage: []string{"a"}, io: []string{"--kubeconfig", nope}},
+		"admission-controller configuration": {usage: []string{"a"}},
+		"resource-manager":                   {usage: []string{"a"}, io: []string{"--kubeconfig", nope}},
+		"version":                            {usage: []string{"-o", "xml"}, io: []string{"--catalogue", nope}},
+		"comment":                            {usage: []string{"a"}, io: []string{"--provider", "github", "--token-file", nope}},
+		"evaluate":                           {usage: []string{"a"}},
 	}
 	for path, cmd := range leaves(newRoot()) {
 		row, known := rows[path]
@@ -93,10 +99,6 @@ func TestExitCodes(t *testing.T) {
 			}
 			t.Run(path+" "+what, func(t *testing.T) {
 				o := pergola(t, append(strings.Fields(path), args...)...)
-				if path == "why" && what == "down" {
-					assert.Contains(t, o.stdout, "does not answer", "the answer of Git is whole: %+v", o)
-					return
-				}
 				assert.Equal(t, exitUsage, o.code, "%+v", o)
 				assert.NotEmpty(t, o.stdout+o.stderr)
 				if what == "down" {
@@ -142,7 +144,7 @@ func TestNamesOfClusters(t *testing.T) {
 	o := pergola(t, "status", dir, "--kubeconfig", "local="+config, "--kubeconfig", "local="+config)
 	assert.Contains(t, o.stderr, `cluster "local" has two kubeconfigs`)
 	o = pergola(t, "status", dir, "--kubeconfig", config)
-	assert.Contains(t, o.stdout, "does not answer", "a path may hold an equals sign")
+	assert.Contains(t, o.stdout, "no access to cluster local", "a path may hold an equals sign")
 }
 
 // TestWhatWasMeant: every message says what to do instead.
@@ -170,15 +172,9 @@ func TestWhatWasMeant(t *testing.T) {
 		"render landscape --owner sed":                "--owner: there is no owner",
 		"why Seed landscape local":                    "landscape is one, and stands first",
 		"operate Seed landscape reconcile":            `names no object that has operations`,
-		"validate landscape/seed":                     "",
 		"render landscap":                             "did you mean landscape?",
-		"render landscape/":                           "",
 		"sync landscape":                              "landscape is the folder of a landscape, and a Landscape in a cluster is wanted: its landscape is called small; one that is called like the folder takes -n garden landscape",
-		"sync ./landscape":                            "",
 	} {
-		if want == "" {
-			continue
-		}
 		o := pergola(t, strings.Fields(line)...)
 		assert.Equal(t, exitUsage, o.code, "%s: %+v", line, o)
 		assert.Contains(t, o.stderr, want, line)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -43,8 +44,8 @@ func TestRender(t *testing.T) {
 			o := pergola(t, append([]string{"render", dir, "-o", "json"}, test.args...)...)
 			if test.keep == nil {
 				assert.Equal(t, 2, o.code)
-				assert.Contains(t, decode[failure](t, o).Error.Message, "no bundle matches: ")
-				assert.Contains(t, o.stderr, "no bundle matches: --cluster is one of local; --owner one of seed/local; --component one of seed/crds, ")
+				assert.Contains(t, decode[failure](t, o).Error.Message, test.args[0]+": there is no ")
+				assert.Contains(t, o.stderr, fmt.Sprintf("%q", test.args[1]))
 				return
 			}
 			require.Equal(t, 0, o.code, "%+v", o)

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -53,7 +55,8 @@ Items of lists are named as containers[app] or containers[name=app], or by their
 a value follows from is found by rendering the component with one field of its declarations changed: it holds for the landscape
 as it is. Clusters are only read. Values of Secrets are never shown.
 
-Exit code 1 says that there is no such object or field; the nearest names are told.`,
+Exit code 1 says that there is no such object or field, and names the nearest. Exit code 2 says that a cluster does not answer; the answer
+of Git is whole then.`,
 		Example: `  pergola why landscapes/local "Deployment garden/virtual-garden-kube-apiserver.spec.replicas"
   pergola why landscapes/local Shoot garden-local/local.spec.kubernetes.version --offline
   pergola why landscapes/local Deployment shoot--local--local/kube-apiserver --owner shoot/local -o json`,
@@ -81,9 +84,19 @@ func (a *asking) run(cmd *cobra.Command, dir, question string) error {
 	if err != nil {
 		return err
 	}
+	var unavailable error
 	if !a.offline {
-		if opts.Clusters, opts.Live, err = a.live(l, access); err != nil {
+		clusters, read, err := a.live(l, access)
+		if err != nil {
 			return err
+		}
+		opts.Clusters, opts.Live = clusters, func(ctx context.Context, cluster string, ref plan.Ref) (*unstructured.Unstructured, error) {
+			object, err := read(ctx, cluster, ref)
+			if isUnavailable(err) {
+				unavailable = exitError{exitUsage}
+				err = unreachable(err)
+			}
+			return object, err
 		}
 	}
 	answers, err := why.Explain(ctx, l, question, opts)
@@ -94,9 +107,11 @@ func (a *asking) run(cmd *cobra.Command, dir, question string) error {
 		return err
 	}
 	if a.output == formatJSON {
-		return printJSON(cmd, answers)
+		err = printJSON(cmd, answers)
+	} else {
+		err = why.Print(cmd.OutOrStdout(), answers, func(file string) string { return filepath.Join(l.Dir, filepath.FromSlash(file)) })
 	}
-	return why.Print(cmd.OutOrStdout(), answers, func(file string) string { return filepath.Join(l.Dir, filepath.FromSlash(file)) })
+	return cmp.Or(err, unavailable)
 }
 
 // blamer looks lines up in the repositories that hold their files, each opened once. A file that is in none has no history.
@@ -162,7 +177,7 @@ func (a *asking) live(l *landscapes.Landscape, access landscape.Access) ([]strin
 			}
 			config = target
 		}
-		object, err := get(ctx, config, ref)
+		object, err := get(ctx, cluster, config, ref)
 		if err != nil {
 			return nil, fmt.Errorf("read %s on cluster %s: %w", ref, cluster, err)
 		}
@@ -189,9 +204,10 @@ func shootConfig(ctx context.Context, l *landscapes.Landscape, shoot render.Owne
 }
 
 // get reads one object; nil if the cluster does not have it, or not even its kind.
-func get(ctx context.Context, config *rest.Config, ref plan.Ref) (*unstructured.Unstructured, error) {
+func get(ctx context.Context, cluster string, config *rest.Config, ref plan.Ref) (*unstructured.Unstructured, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = 20 * time.Second
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return answered{next, cluster, config.Host} })
 	found, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, err
