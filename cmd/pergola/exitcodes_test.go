@@ -42,6 +42,7 @@ func TestExitCodes(t *testing.T) {
 	withGarden := t.TempDir()
 	smallLandscape(t, withGarden)
 	write(t, withGarden, "garden.yaml", local(t, "garden/garden.yaml"))
+	change(t, withGarden, "landscape.yaml", "spec:\n", "spec:\n  external:\n  - {kind: Secret, namespace: garden, name: garden-dns-local}\n  - {kind: Secret, namespace: garden, name: virtual-garden-etcd-main-backup-local}\n")
 	var clusters []string
 	for _, name := range []string{"runtime", "virtual", "local"} {
 		clusters = append(clusters, "--kubeconfig", name+"="+config)
