@@ -57,8 +57,9 @@ bench: build $(LOCAL) ## speed and memory, each beside a peer or a floor in the 
 	@hack/bench.sh
 
 .PHONY: generate
-generate: ## regenerate deep copies, CRDs and the CUE base
+generate: ## regenerate deep copies, CRDs, the table of Kubernetes' fields and the CUE base
 	@hack/generate/generate.sh
+	@go run ./render/strict/generate render/strict/kubernetes.tsv
 	@go run ./schemas/generate schemas/base
 
 .PHONY: golden

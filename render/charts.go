@@ -125,7 +125,7 @@ func renderPulled(in Input, spec bundleSpec, src helmSource, ref ChartReference,
 	release := chartutil.ReleaseOptions{Name: src.Release, Namespace: src.Namespace, Revision: 1, IsInstall: true}
 	resources := resourceValues{resources: src.Resources, checksums: in.ResourceChecksums}
 	return resources.objects(src.Values, func(values map[string]any) ([]Object, error) {
-		objects, err := pulled.objects(ref, release, helmKubeVersion(in, spec), mergedValues(values, src.Overrides))
+		objects, err := pulled.objects(ref, release, helmKubeVersion(in, spec.Cluster), mergedValues(values, src.Overrides))
 		if err != nil {
 			return nil, err
 		}

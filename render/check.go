@@ -187,7 +187,7 @@ func (c *landscapeCheck) readOverlays() {
 	opts := landscapeOptions(c.catalogue, c.landscape)
 	opts.probes = map[string]*overlayProbe{}
 	for _, overlay := range opts.Overlays {
-		_, _, err := overlay.read()
+		_, err := overlay.read()
 		c.add(findingsIn(err)...)
 		if err == nil {
 			c.sound = append(c.sound, overlay)
@@ -195,6 +195,7 @@ func (c *landscapeCheck) readOverlays() {
 		}
 	}
 	opts.Overlays = c.sound
+	opts.kinds = newKinds(opts)
 	c.rendering = &opts
 }
 
@@ -266,7 +267,9 @@ func (c *landscapeCheck) try(in Input) {
 func (c *landscapeCheck) unmatched() {
 	for _, overlay := range c.sound {
 		for _, f := range c.rendering.probes[overlay.Name].findings() {
-			f.rule = ruleOverlay
+			if f.rule == "" {
+				f.rule = ruleOverlay
+			}
 			c.add(f)
 		}
 	}

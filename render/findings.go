@@ -31,15 +31,18 @@ func invalid(violations []schemas.Violation) error {
 
 // Rules of the findings about what a landscape asks of the catalogue.
 const (
-	ruleCatalogue = "landscape/catalogue"
-	ruleImage     = "landscape/image"
-	ruleOverlay   = "landscape/overlay"
-	ruleFacts     = "landscape/facts"
-	ruleBinding   = "landscape/binding"
-	ruleVersion   = "landscape/kubernetes-version"
-	ruleCluster   = "landscape/cluster-name"
-	ruleNeeded    = "landscape/component-needed"
-	ruleAwaited   = "landscape/component-awaited"
+	ruleCatalogue   = "landscape/catalogue"
+	ruleImage       = "landscape/image"
+	ruleOverlay     = "landscape/overlay"
+	ruleObject      = "landscape/object"
+	ruleOverlayPath = "landscape/overlay-path"
+	ruleOverlayItem = "landscape/overlay-item"
+	ruleFacts       = "landscape/facts"
+	ruleBinding     = "landscape/binding"
+	ruleVersion     = "landscape/kubernetes-version"
+	ruleCluster     = "landscape/cluster-name"
+	ruleNeeded      = "landscape/component-needed"
+	ruleAwaited     = "landscape/component-awaited"
 )
 
 // finding is something wrong at a place of a file.
@@ -100,14 +103,16 @@ func (list findings) err() error {
 	return errors.Join(errs...)
 }
 
-// ruled gives all findings in an error a rule; another error stays as it is.
+// ruled gives all findings in an error that have no rule one; another error stays as it is.
 func ruled(err error, rule string) error {
 	found := findingsIn(err)
 	if len(found) == 0 {
 		return err
 	}
 	for i := range found {
-		found[i].rule = rule
+		if found[i].rule == "" {
+			found[i].rule = rule
+		}
 	}
 	return found.err()
 }

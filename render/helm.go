@@ -65,7 +65,7 @@ func helmObjects(catalogue fs.FS, dir string, in Input, spec bundleSpec, v cue.V
 		return nil, at(named, "helm: %s", err)
 	}
 	options := chartutil.ReleaseOptions{Name: src.Release, Namespace: spec.Namespace, Revision: 1, IsInstall: true}
-	values, err := chartutil.ToRenderValues(chart, given, options, capabilitiesOf(helmKubeVersion(in, spec)))
+	values, err := chartutil.ToRenderValues(chart, given, options, capabilitiesOf(helmKubeVersion(in, spec.Cluster)))
 	if err != nil {
 		return nil, fmt.Errorf("helm: values of chart %s: %w", cataloguePath(chartDir), err)
 	}
@@ -118,8 +118,9 @@ func helmOutput(catalogue fs.FS, chartDir, chartName string, rendered map[string
 	return out, nil
 }
 
-func helmKubeVersion(in Input, spec bundleSpec) string {
-	if spec.Cluster == ClusterVirtual || spec.Cluster == ClusterShoot {
+// helmKubeVersion is the version of Kubernetes of a cluster.
+func helmKubeVersion(in Input, cluster string) string {
+	if cluster == ClusterVirtual || cluster == ClusterShoot {
 		if in.TargetVersion != "" {
 			return in.TargetVersion
 		}

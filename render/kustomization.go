@@ -42,6 +42,8 @@ type kustomizationCheck struct {
 
 	out  findings
 	seen map[string]bool
+	// resources are the files of objects that were found.
+	resources []string
 }
 
 // folder checks the kustomization of a folder and those it builds on.
@@ -229,6 +231,7 @@ func locate(files filesys.FileSystem, root, dir, name string) (target, problem s
 
 // objects checks that a file holds objects.
 func (c *kustomizationCheck) objects(file string) {
+	c.resources = append(c.resources, file)
 	data, err := c.files.ReadFile(file)
 	if err == nil {
 		_, err = DecodeYAML(c.place(file), data)

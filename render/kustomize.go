@@ -87,34 +87,17 @@ func krustyOrCulprit(memory filesys.FileSystem, k kustomization, place func(stri
 func culprit(memory filesys.FileSystem, k kustomization, said string) finding {
 	text := withoutContent(said)
 	at := func(field string) finding { return k.finding(field, schemas.TypeInvalid, "%s", text) }
-	fails := func(part types.Kustomization) bool {
+	found := k.firstPart(func(part types.Kustomization) bool {
 		_, err := krustyBuild(memory, k.path, part)
 		return err != nil
+	})
+	switch {
+	case found.patch >= 0 && len(k.aimed) == len(k.Patches):
+		return finding{Position: k.aimed[found.patch].start, field: k.aimed[found.patch].entry, kind: schemas.TypeInvalid, message: text}
+	case found.replacement >= 0:
+		return failedReplacement(k, found.replacement, said)
 	}
-	part := k.Kustomization
-	part.Patches, part.Replacements, part.Images, part.Replicas = nil, nil, nil, nil
-	if fails(part) {
-		return at("resources")
-	}
-	for i := range k.Patches {
-		if part.Patches = k.Patches[:i+1]; fails(part) {
-			if len(k.aimed) == len(k.Patches) {
-				return finding{Position: k.aimed[i].at, field: k.aimed[i].field, kind: schemas.TypeInvalid, message: text}
-			}
-			return at(fmt.Sprintf("patches[%d]", i))
-		}
-	}
-	for i := range k.Replacements {
-		if part.Replacements = k.Replacements[:i+1]; fails(part) {
-			return failedReplacement(k, i, said)
-		}
-	}
-	for i := range k.Replicas {
-		if part.Replicas = k.Replicas[:i+1]; fails(part) {
-			return at(fmt.Sprintf("replicas[%d]", i))
-		}
-	}
-	return at("")
+	return at(found.field)
 }
 
 // krustyBuild builds a folder with another kustomization than the one that is written there.

@@ -55,7 +55,7 @@ func TestObjectsWithoutNamespace(t *testing.T) {
 	}
 	for name, tt := range map[string]struct{ owner, bundle, object, want, err string }{
 		"of a Shoot, in its seed":        {"shoot", "seed", "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}", "shoot--dev--a", ""},
-		"of our API":                     {"shoot", "seed", "{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Extension, metadata: {name: x}}", "shoot--dev--a", ""},
+		"of our API":                     {"shoot", "seed", "{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Extension, metadata: {name: x}, spec: {type: x}}", "shoot--dev--a", ""},
 		"of an API of the catalogue":     {"shoot", "seed", "{apiVersion: autoscaling.k8s.io/v1, kind: VerticalPodAutoscaler, metadata: {name: x}}", "shoot--dev--a", ""},
 		"its own namespace, by name":     {"shoot", "seed", "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: shoot--dev--a}}", "shoot--dev--a", ""},
 		"its own by its name":            {"shoot", "seed", "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: shoot--dev--a-x}}", "", ""},

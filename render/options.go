@@ -26,6 +26,8 @@ type Options struct {
 	enabledAt map[string]schemas.Position
 	// probes learn what overlays do, by name of the overlay.
 	probes map[string]*overlayProbe
+	// kinds are the schemas that rendered objects are checked against.
+	kinds *kinds
 	// Only renders the named components, which are sorted; empty means all.
 	Only []string
 }

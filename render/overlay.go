@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,12 +37,12 @@ type Overlay struct {
 
 // applyOverlay builds the landscape's kustomization of a component on top of all its bundles. A patch that matches nothing
 // is left out, since the objects of another owner may be those it is for: the probe, where there is one, learns what it was.
-func applyOverlay(overlay Overlay, bundles []Bundle, probe *overlayProbe) error {
-	return ruled(buildOverlay(overlay, bundles, probe), ruleOverlay)
+func applyOverlay(overlay Overlay, bundles []Bundle, check objectCheck, probe *overlayProbe) error {
+	return ruled(buildOverlay(overlay, bundles, check, probe), ruleOverlay)
 }
 
-func buildOverlay(overlay Overlay, bundles []Bundle, probe *overlayProbe) error {
-	memory, place, err := overlay.read()
+func buildOverlay(overlay Overlay, bundles []Bundle, objects objectCheck, probe *overlayProbe) error {
+	files, err := overlay.read()
 	if err != nil {
 		return err
 	}
@@ -51,74 +52,103 @@ func buildOverlay(overlay Overlay, bundles []Bundle, probe *overlayProbe) error 
 		return fmt.Errorf("overlay %s: %w", dir, err)
 	}
 	if err := errors.Join(
-		memory.WriteFile("/overlay/"+componentFolder+"/objects.yaml", manifest),
-		memory.WriteFile("/overlay/"+componentFolder+"/kustomization.yaml", []byte("resources: [objects.yaml]\n")),
+		files.memory.WriteFile("/overlay/"+componentFolder+"/objects.yaml", manifest),
+		files.memory.WriteFile("/overlay/"+componentFolder+"/kustomization.yaml", []byte("resources: [objects.yaml]\n")),
 	); err != nil {
 		return err
 	}
-	k, selections, err := aimedKustomization(memory, place)
+	k, aimed, err := files.aimed()
 	if err != nil {
 		return err
 	}
-	resources, err := krustyOrCulprit(memory, k, place)
+	check := overlayCheck{objectCheck: objects, overlayFiles: files, k: k, objects: slices.Clone(index)}
+	if probe != nil {
+		check.warn = probe.warn
+	}
+	if err := check.sources(aimed.patches); err != nil {
+		return err
+	}
+	resources, err := krustyOrCulprit(files.memory, k, files.place)
 	if err != nil {
 		return err
 	}
-	objects, err := decodeResources(memory, k, resources, place)
+	made, err := decodeResources(files.memory, k, resources, files.place)
 	if err != nil {
 		return fmt.Errorf("overlay %s: %w", dir, err)
 	}
-	changed, err := distribute(dir, objects, index, bundles)
+	if found := check.built(k, made, bundles); len(found) > 0 {
+		return found.err()
+	}
+	changed, err := distribute(dir, made, index, bundles)
 	if err != nil || probe == nil {
 		return err
 	}
-	return probe.learn(memory, k, selections, resources, changed)
+	return probe.learn(files.memory, k, aimed.selections, resources, changed)
 }
 
 // componentFolder holds the objects of the component while an overlay is built.
 const componentFolder = "zz-component"
 
-// read takes the files of an overlay into memory and checks what can be checked without the component.
-func (o Overlay) read() (memory filesys.FileSystem, place func(string) string, err error) {
-	memory = filesys.MakeFsInMemory()
-	if err := copyInto(memory, o.FS, o.Dir, "/overlay"); err != nil {
-		return nil, nil, fmt.Errorf("overlay %s: %w", o.Name, err)
-	}
-	place = func(p string) string { return path.Join(o.Name, strings.TrimPrefix(p, "/overlay")) }
-	check := kustomizationCheck{files: memory, root: "/overlay", place: place, isOverlay: true}
-	check.folder("/overlay")
-	return memory, place, ruled(check.out.err(), ruleOverlay)
+// overlayFiles are the files of an overlay while it is built.
+type overlayFiles struct {
+	memory filesys.FileSystem
+	// place is a path for people.
+	place func(string) string
+	// resources are the files of objects.
+	resources []string
 }
 
-// aimedKustomization reads the kustomization of an overlay, with the objects of the component among its resources and each
+// read takes the files of an overlay into memory and checks what can be checked without the component.
+func (o Overlay) read() (overlayFiles, error) {
+	f := overlayFiles{memory: filesys.MakeFsInMemory()}
+	if err := copyInto(f.memory, o.FS, o.Dir, "/overlay"); err != nil {
+		return f, fmt.Errorf("overlay %s: %w", o.Name, err)
+	}
+	f.place = func(p string) string { return path.Join(o.Name, strings.TrimPrefix(p, "/overlay")) }
+	check := kustomizationCheck{files: f.memory, root: "/overlay", place: f.place, isOverlay: true}
+	check.folder("/overlay")
+	f.resources = check.resources
+	return f, ruled(check.out.err(), ruleOverlay)
+}
+
+// aims are what an overlay picks objects by, in the order in which krusty applies it.
+type aims struct {
+	selections []selection
+	patches    []patch
+}
+
+// aimed reads the kustomization of an overlay, with the objects of the component among its resources and each
 // patch aimed at what it names. Nested components of Kustomize patch the same objects: theirs are aimed in their files.
-func aimedKustomization(memory filesys.FileSystem, place func(string) string) (kustomization, []selection, error) {
+func (f overlayFiles) aimed() (kustomization, aims, error) {
+	memory, place := f.memory, f.place
 	k, found := readKustomization(memory, "/overlay/kustomization.yaml", place)
 	if len(found) > 0 {
-		return k, nil, found.err()
+		return k, aims{}, found.err()
 	}
-	selections := imageSelections(k)
+	all := aims{selections: imageSelections(k)}
 	nested := append([]string(nil), k.Components...)
-	err := aim(memory, &k, &selections, place)
+	err := aim(memory, &k, &all.selections, place)
 	for i := 0; i < len(nested) && err == nil && i < maxDepth; i++ {
 		var component kustomization
 		file := kustomizationIn(memory, path.Join(k.dir(), nested[i]))
 		if component, found = readKustomization(memory, file, place); len(found) > 0 {
-			return k, nil, found.err()
+			return k, all, found.err()
 		}
 		for _, inner := range component.Components {
 			nested = append(nested, path.Join(nested[i], inner))
 		}
-		if err = aim(memory, &component, &selections, place); err == nil {
+		if err = aim(memory, &component, &all.selections, place); err == nil {
+			all.patches = append(all.patches, component.aimed...)
 			var text []byte
 			if text, err = yaml.Marshal(component.Kustomization); err == nil {
 				err = memory.WriteFile(file, text)
 			}
 		}
 	}
+	all.patches = append(all.patches, k.aimed...)
 	k.Resources = append([]string{componentFolder}, k.Resources...)
 	k.Kustomization = modern(memory, k.dir(), k.Kustomization)
-	return k, selections, err
+	return k, all, err
 }
 
 // aim gives every patch of a kustomization its target, and notes what is selected.

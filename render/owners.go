@@ -325,7 +325,7 @@ func All(l *landscapes.Landscape, catalogue fs.FS, only func(Owner) bool, settin
 func Partial(l *landscapes.Landscape, catalogue fs.FS, settings ...Setting) []Bundle {
 	options := landscapeOptions(catalogue, l)
 	options.Overlays = slices.DeleteFunc(options.Overlays, func(o Overlay) bool {
-		_, _, err := o.read()
+		_, err := o.read()
 		return err != nil
 	})
 	inputs, _ := owners(l, settingsOf(settings))

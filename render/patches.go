@@ -23,6 +23,11 @@ type patch struct {
 	// Patch is the entry with the text inline. A strategic merge patch has the object that it names for its target.
 	types.Patch
 	selection
+	// entry is the field of the kustomization that holds it, start where its text begins, and node what it says; position is the place of a part of it.
+	entry    string
+	start    schemas.Position
+	node     *yamlv3.Node
+	position func(*yamlv3.Node) schemas.Position
 }
 
 // selection is a part of a kustomization that picks objects.
@@ -116,12 +121,29 @@ func (r *patchReader) file(entry, field string, p types.Patch) {
 func (r *patchReader) text(entry, field string, p types.Patch) {
 	start := r.k.position(field)
 	node := resolved(r.k.node(field))
+	if node == nil || node.Style&(yamlv3.LiteralStyle|yamlv3.FoldedStyle) == 0 {
+		r.documents(entry, p, func(int, int) schemas.Position { return start })
+		return
+	}
+	indented := r.indentation(node)
 	r.documents(entry, p, func(line, column int) schemas.Position {
-		if node == nil || node.Style&(yamlv3.LiteralStyle|yamlv3.FoldedStyle) == 0 {
-			return start
-		}
-		return schemas.Position{File: start.File, Line: node.Line + line, Column: 1}
+		return schemas.Position{File: start.File, Line: node.Line + line, Column: indented + column}
 	})
+}
+
+// indentation is how far a block of text is indented, by the first line of it that says something.
+func (r *patchReader) indentation(block *yamlv3.Node) int {
+	data, err := r.files.ReadFile(r.k.path)
+	if err != nil {
+		return 0
+	}
+	lines := strings.Split(string(data), "\n")
+	for i, inner := range strings.Split(block.Value, "\n") {
+		if strings.TrimSpace(inner) != "" && block.Line+i < len(lines) {
+			return max(0, indentation(lines[block.Line+i])-indentation(inner))
+		}
+	}
+	return 0
 }
 
 // documents takes an entry apart into patches.
@@ -142,10 +164,15 @@ func (r *patchReader) documents(entry string, p types.Patch, at func(line, colum
 		top := node.Content[0]
 		part := patch{Patch: p}
 		part.Patch.Patch = string(doc.text)
-		part.at, part.field = at(doc.line-1+top.Line, top.Column), entry
+		part.start, part.entry, part.node = at(doc.line-1+top.Line, top.Column), entry, top
+		part.position = func(n *yamlv3.Node) schemas.Position { return at(doc.line-1+n.Line, n.Column) }
+		part.at, part.field = part.start, entry
+		if p.Target != nil {
+			part.at, part.field = r.k.position(entry+".target"), entry+".target"
+		}
 		if problem := part.aim(top, doc.text); problem != "" {
 			// Nothing of it is quoted: it may be secret.
-			r.report(finding{Position: part.at, field: entry, kind: schemas.TypeInvalid, message: problem})
+			r.report(finding{Position: part.start, field: entry, kind: schemas.TypeInvalid, message: problem})
 			return
 		}
 		r.out = append(r.out, part)

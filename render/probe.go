@@ -20,6 +20,15 @@ type overlayProbe struct {
 	matched    []bool
 	// names of the objects there are, by kind.
 	names map[string][]string
+	// warnings are about what may be meant.
+	warnings findings
+}
+
+// warn takes a warning, once for all owners.
+func (p *overlayProbe) warn(f finding) {
+	if !slices.Contains(p.warnings, f) {
+		p.warnings = append(p.warnings, f)
+	}
 }
 
 // learn looks at what the overlay was applied to, and at what came out.
@@ -53,7 +62,7 @@ func (p *overlayProbe) complete() bool {
 
 // findings are the parts that had no effect for any owner.
 func (p *overlayProbe) findings() findings {
-	var out findings
+	out := slices.Clone(p.warnings)
 	for i, s := range p.selections {
 		if !p.matched[i] {
 			out = append(out, finding{Position: s.at, field: s.field, kind: schemas.TypeInvalid, message: "matches nothing: the component has no " + s.what + p.hint(s)})

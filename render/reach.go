@@ -109,7 +109,7 @@ func newSide(catalogue fs.FS, state State, settings settings) (*Side, error) {
 	s.Options = landscapeOptions(catalogue, l)
 	if s.Partial {
 		s.Options.Overlays = slices.DeleteFunc(s.Options.Overlays, func(o Overlay) bool {
-			_, _, err := o.read()
+			_, err := o.read()
 			return err != nil
 		})
 	}

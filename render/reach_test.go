@@ -382,8 +382,8 @@ func TestDigestSeesEveryField(t *testing.T) {
 	for i := range reflect.TypeFor[Options]().NumField() {
 		fields = append(fields, reflect.TypeFor[Options]().Field(i).Name)
 	}
-	assert.Equal(t, []string{"Catalogue", "Overlays", "ImageOverrides", "Enabled", "enabledAt", "probes", "Only"}, fields,
-		"a new option has to count in Options.digest; the catalogue is the same by contract, and places and probes are for findings")
+	assert.Equal(t, []string{"Catalogue", "Overlays", "ImageOverrides", "Enabled", "enabledAt", "probes", "kinds", "Only"}, fields,
+		"a new option has to count in Options.digest; the catalogue is the same by contract, places and probes are for findings, and kinds follow from the others")
 }
 
 // eachLeaf changes one field of text after the other.

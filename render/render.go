@@ -72,6 +72,9 @@ type pending struct {
 
 func newPending(inputs []Input, opts Options) *pending {
 	p := &pending{inputs: inputs, errs: make([]error, len(inputs))}
+	if opts.kinds == nil {
+		opts.kinds = newKinds(opts)
+	}
 	for i := range inputs {
 		var found []*task
 		found, p.errs[i] = tasksOf(&inputs[i], &opts)
@@ -164,6 +167,9 @@ func (c Component) render(in Input, opts Options) ([]Bundle, error) {
 	var without []Bundle // objects
 	for _, spec := range c.bundles {
 		objects, err := source(opts.Catalogue, c.Path, in, spec)
+		if err == nil && spec.source.LookupPath(chartInRegistry).Exists() {
+			err = opts.check(&in).chart(objects, spec.Cluster)
+		}
 		if problem, ok := errors.AsType[*problemError](err); ok {
 			b := newBundle(c, in, spec, nil)
 			if !problem.unasked {
@@ -186,12 +192,15 @@ func (c Component) render(in Input, opts Options) ([]Bundle, error) {
 	declared := replicasIn(bundles)
 	for _, overlay := range opts.Overlays {
 		if overlay.Component == c.Path {
-			if err := applyOverlay(overlay, bundles, opts.probes[overlay.Name]); err != nil {
+			if err := applyOverlay(overlay, bundles, opts.check(&in), opts.probes[overlay.Name]); err != nil {
 				return nil, err
 			}
 		}
 	}
 	if err := c.finish(bundles, declared); err != nil {
+		return nil, err
+	}
+	if err := opts.check(&in).bundles(bundles); err != nil {
 		return nil, err
 	}
 	for i := range bundles {

@@ -84,6 +84,12 @@ func rulesOfFiles() []Rule {
 			"metadata.annotations"))),
 		inLandscape(rule("landscape/overlay", "landscapes/special.go", "An overlay belongs to a component, can be built, and matches something",
 			"Overlays are folders components/OWNER/COMPONENT with a kustomization.yaml. Each patch, replacement and image has to match something for at least one owner, and paths stay in the folder.")),
+		inLandscape(rule("landscape/object", "render/objects.go", "A rendered object holds the schema of its kind, in the release of its cluster",
+			"Kinds of Kubernetes are held against k8s.io/api, all others against their definitions in the catalogue, the API of Pergola or an overlay: fields that do not exist, values of another type or form, items of one key, fields and kinds that the Kubernetes version of the cluster does not have. Values that Kustomize changes on the way are findings, too: dates without quotes, and nothing in the place of a value inside of braces. An object of a kind that nothing defines is not checked.")),
+		inLandscape(rule("landscape/overlay-path", "render/overlayoperations.go", "An operation of a JSON patch finds its path",
+			"replace, remove, test, and from of move and copy need what is at the path, add needs what is above it (RFC 6902). Kustomize adds what replace does not find, so that a misspelt field would become a field. Use add for a field that is not set.")),
+		inLandscape(warning(rule("landscape/overlay-item", "render/overlayitems.go", "A strategic merge changes items of lists that the component has",
+			"Items of such lists are told apart by a key, such as the name of a container. A key that the component does not have adds an item, which a misspelt one was not meant to do. To add an item that is meant, use an operation add with a path that ends in /-."))),
 	}
 }
 

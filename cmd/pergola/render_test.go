@@ -113,7 +113,7 @@ func TestRenderFindings(t *testing.T) {
 		}, 1, "landscape.yaml:8:15: error: Landscape small: spec.components.seed.systen: no component seed/systen in the catalogue"},
 		"overlay that fits nothing": {func(dir string) {
 			write(t, dir, "components/seed/system/kustomization.yaml", "patches: [{patch: '[{\"op\": \"add\", \"path\": \"/x\", \"value\": 1}]', target: {kind: Nothing}}]\n")
-		}, 1, "components/seed/system/kustomization.yaml:1:12: error: patches[0]: matches nothing: the component has no Nothing; its kinds are PriorityClass"},
+		}, 1, "components/seed/system/kustomization.yaml:1:64: error: patches[0].target: matches nothing: the component has no Nothing; its kinds are PriorityClass"},
 		"no landscape": {func(dir string) { require.NoError(t, os.Remove(filepath.Join(dir, "landscape.yaml"))) }, 2, "is no landscape"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -59,7 +59,7 @@ func FromCRDs(crds []*apiextensionsv1.CustomResourceDefinition, scheme *runtime.
 			if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
 				return nil, fmt.Errorf("the definition of %s has no schema", gvk)
 			}
-			root, err := fromProps(version.Schema.OpenAPIV3Schema, gvk.Kind)
+			root, err := fromProps(version.Schema.OpenAPIV3Schema, gvk.Kind, refused)
 			if err != nil {
 				return nil, fmt.Errorf("reading the schema of %s: %w", gvk, err)
 			}

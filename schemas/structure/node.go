@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Node is the structural schema of one value.
@@ -51,6 +52,8 @@ type Node struct {
 	// ListType and ListKeys say how the items of a list are told apart: atomic, set or map.
 	ListType string
 	ListKeys []string
+	// Since are the minor releases of Kubernetes that introduced fields of an object of its own, where that is known.
+	Since map[string]int
 }
 
 // IsQuantity tells whether the node is a quantity.
@@ -80,8 +83,22 @@ func (n *Node) Names() []string { return slices.Sorted(maps.Keys(n.Properties)) 
 // IsMap tells whether the node is a map with free keys.
 func (n *Node) IsMap() bool { return n.Additional != nil }
 
-// fromProps converts a schema of a CRD. It fails for constructs that neither CUE base nor messages know.
-func fromProps(props *apiextensionsv1.JSONSchemaProps, path string) (*Node, error) {
+// FromForeign converts the schema of a definition that others wrote, and reports whether the node says all that the schema does.
+func FromForeign(gvk schema.GroupVersionKind, namespaced bool, props *apiextensionsv1.JSONSchemaProps) (kind *Kind, whole bool) {
+	whole = true
+	root, err := fromProps(props, "", func(error) error { whole = false; return nil })
+	if err != nil { // the function above lets nothing fail
+		root, whole = &Node{Type: "object", Open: true}, false
+	}
+	completeRoot(root, gvk, namespaced)
+	return &Kind{GVK: gvk, Namespaced: namespaced, Root: root}, whole
+}
+
+// refused fails for every construct that is not known.
+func refused(err error) error { return err }
+
+// fromProps converts a schema of a CRD. It gives constructs that neither CUE base nor messages know to a function, which makes them errors or not.
+func fromProps(props *apiextensionsv1.JSONSchemaProps, path string, unknown func(error) error) (*Node, error) {
 	n := &Node{
 		Type: props.Type, Description: props.Description, Nullable: props.Nullable,
 		Open:        props.XPreserveUnknownFields != nil && *props.XPreserveUnknownFields,
@@ -93,21 +110,22 @@ func fromProps(props *apiextensionsv1.JSONSchemaProps, path string) (*Node, erro
 	if props.XListType != nil {
 		n.ListType = *props.XListType
 	}
-	if !props.XIntOrString && (len(props.AnyOf) > 0 || len(props.OneOf) > 0 || props.Not != nil) {
-		return nil, fmt.Errorf("%s: anyOf, oneOf and not are known for integers or strings only", path)
+	if err := errors.Join(refuseUnknown(props), n.readValues(props)); err != nil {
+		if err := unknown(fmt.Errorf("%s: %w", path, err)); err != nil {
+			return nil, err
+		}
 	}
-	if err := refuseUnknown(props); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if !slices.Contains(formats[n.Type], n.Format) {
+		n.Format = ""
 	}
-	if err := n.readValues(props); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return n, n.readChildren(props, path)
+	return n, n.readChildren(props, path, unknown)
 }
 
 // refuseUnknown fails for constraints that would otherwise be ignored without a word.
 func refuseUnknown(props *apiextensionsv1.JSONSchemaProps) error {
 	switch {
+	case !props.XIntOrString && (len(props.AnyOf) > 0 || len(props.OneOf) > 0 || props.Not != nil):
+		return errors.New("anyOf, oneOf and not are known for integers or strings only")
 	case !slices.Contains(formats[props.Type], props.Format):
 		return fmt.Errorf("the format %q of type %q is not known", props.Format, props.Type)
 	case props.MultipleOf != nil || props.UniqueItems || len(props.PatternProperties) > 0 || len(props.Dependencies) > 0:
@@ -149,23 +167,26 @@ func (n *Node) readValues(props *apiextensionsv1.JSONSchemaProps) error {
 	return nil
 }
 
-func (n *Node) readChildren(props *apiextensionsv1.JSONSchemaProps, path string) error {
+func (n *Node) readChildren(props *apiextensionsv1.JSONSchemaProps, path string, unknown func(error) error) error {
 	var err error
 	if len(props.Properties) > 0 {
 		n.Properties = make(map[string]*Node, len(props.Properties))
 		for name, child := range props.Properties {
-			if n.Properties[name], err = fromProps(&child, path+"."+name); err != nil {
+			if n.Properties[name], err = fromProps(&child, path+"."+name, unknown); err != nil {
 				return err
 			}
 		}
 	}
 	if extra := props.AdditionalProperties; extra != nil && extra.Schema != nil {
-		if n.Additional, err = fromProps(extra.Schema, path+"[*]"); err != nil {
+		if n.Additional, err = fromProps(extra.Schema, path+"[*]", unknown); err != nil {
 			return err
 		}
 	}
+	if extra := props.AdditionalProperties; extra != nil && extra.Schema == nil && extra.Allows {
+		n.Open = true
+	}
 	if props.Items != nil && props.Items.Schema != nil {
-		if n.Items, err = fromProps(props.Items.Schema, path+"[*]"); err != nil {
+		if n.Items, err = fromProps(props.Items.Schema, path+"[*]", unknown); err != nil {
 			return err
 		}
 	}

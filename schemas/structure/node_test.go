@@ -22,7 +22,7 @@ func TestUnknownConstraintsAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"a": props}}
-			_, err := fromProps(&root, "Kind")
+			_, err := fromProps(&root, "Kind", refused)
 			require.Error(t, err)
 			assert.Contains(t, err.Error(), "Kind.a: ")
 		})

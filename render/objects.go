@@ -1,0 +1,84 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/Masterminds/semver/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pergola-dev/pergola/render/strict"
+	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// objectCheck holds the objects of a component against the schemas of their kinds.
+type objectCheck struct {
+	kinds *kinds
+	in    *Input
+}
+
+func (o Options) check(in *Input) objectCheck { return objectCheck{kinds: o.kinds, in: in} }
+
+func (c objectCheck) kindOf(gvk schema.GroupVersionKind) *strict.Kind { return c.kinds.of(gvk) }
+
+// minorOf is the minor release of Kubernetes of a cluster.
+func (c objectCheck) minorOf(cluster string) int {
+	version, err := semver.NewVersion(helmKubeVersion(*c.in, cluster))
+	if err != nil {
+		version = semver.MustParse(DefaultKubernetesVersion)
+	}
+	return int(version.Minor())
+}
+
+// check lists what is wrong with an object.
+func (c objectCheck) check(o *unstructured.Unstructured, minor int) []structure.Finding {
+	kind := c.kindOf(o.GroupVersionKind())
+	if kind == nil {
+		return nil
+	}
+	return kind.Check(o.Object, minor)
+}
+
+// checkUnfinished is check for an object that does not have its namespace yet.
+func (c objectCheck) checkUnfinished(o *unstructured.Unstructured, minor int) []structure.Finding {
+	return slices.DeleteFunc(c.check(o, minor), func(f structure.Finding) bool {
+		return f.Type == string(schemas.TypeRequired) && len(f.Path) > 0 && f.Path[0] == "metadata"
+	})
+}
+
+// bundles finds what API servers would refuse or drop of rendered objects: an error at the place that each comes from.
+func (c objectCheck) bundles(bundles []Bundle) error {
+	var problems []error
+	for _, b := range bundles {
+		minor := c.minorOf(b.Cluster)
+		for _, o := range b.Objects {
+			for _, found := range c.check(o.Unstructured, minor) {
+				f := objectFinding(schemas.Position{File: o.Origin.File, Line: o.Origin.Line}, o.Unstructured, found)
+				problems = append(problems, fmt.Errorf("bundle %s: %w", b.Name, f))
+			}
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// chart finds the same of the objects of a chart from a registry, which the landscape does not hold: the bundle has a problem.
+func (c objectCheck) chart(objects []Object, cluster string) error {
+	minor := c.minorOf(cluster)
+	for _, o := range objects {
+		for _, found := range c.checkUnfinished(o.Unstructured, minor) {
+			return &problemError{text: "the chart renders what no API server takes: " + objectFinding(schemas.Position{File: o.Origin.File}, o.Unstructured, found).Error()}
+		}
+	}
+	return nil
+}
+
+// objectFinding is what is wrong with a field of a rendered object.
+func objectFinding(at schemas.Position, o *unstructured.Unstructured, found structure.Finding) finding {
+	return finding{
+		Position: at, field: found.Path.String(), kind: schemas.Type(found.Type), message: found.Message,
+		object: identity{o.GetKind(), o.GetNamespace(), o.GetName()},
+	}
+}

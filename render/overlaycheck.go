@@ -1,0 +1,310 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/kustomize/api/provider"
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/types"
+
+	"github.com/pergola-dev/pergola/render/strict"
+	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// overlayCheck holds what the files of an overlay say against the schemas of the objects that they are for, before krusty merges
+// both: here each value has a place.
+type overlayCheck struct {
+	objectCheck
+	overlayFiles
+	k kustomization
+	// nested is how many of the patches are those of nested components, which krusty applies first.
+	nested int
+	// objects are those that the overlay is put on, then those that it adds; all are the same as krusty selects from them.
+	objects []Object
+	all     resmap.ResMap
+	// warn takes what may be meant like that; nil where nobody asks.
+	warn func(finding)
+	out  findings
+	seen map[string]bool
+}
+
+// sources checks the files of objects that the overlay adds, and its patches.
+func (c *overlayCheck) sources(patches []patch) error {
+	c.seen = map[string]bool{}
+	for _, file := range c.resources {
+		c.resource(file)
+	}
+	if err := c.index(); err != nil {
+		return nil // krusty says what is wrong with it, and where
+	}
+	c.nested = len(patches) - len(c.k.aimed)
+	for i := range patches {
+		p := &patches[i]
+		targets := c.targets(*p.Target)
+		c.patch(p, targets)
+		if p.node.Kind == yamlv3.SequenceNode || c.warn != nil {
+			targets = c.patched(targets, patches, i)
+		}
+		switch {
+		case p.node.Kind == yamlv3.SequenceNode:
+			c.operations(p, targets)
+		case c.warn != nil:
+			c.newItems(p, targets)
+		}
+	}
+	return c.out.err()
+}
+
+// patched are objects as they are once the patches before one were applied. Objects of which that is not known are left out.
+func (c *overlayCheck) patched(objects []Object, patches []patch, until int) []Object {
+	was := map[*unstructured.Unstructured]bool{}
+	for _, p := range patches[:until] {
+		for _, o := range c.targets(*p.Target) {
+			was[o.Unstructured] = true
+		}
+	}
+	if !slices.ContainsFunc(objects, func(o Object) bool { return was[o.Unstructured] }) {
+		return objects
+	}
+	built := c.k.Kustomization
+	built.Patches, built.Replacements, built.Images, built.Replicas = c.k.Patches[:max(0, until-c.nested)], nil, nil, nil
+	err := modernise(c.memory, buildRoot(c.k.path), c.k.path)
+	var resources resmap.ResMap
+	if err == nil {
+		resources, err = krustyBuild(c.memory, c.k.path, built)
+	}
+	if err != nil || until < c.nested {
+		return slices.DeleteFunc(slices.Clone(objects), func(o Object) bool { return was[o.Unstructured] })
+	}
+	after, err := decodeResources(c.memory, c.k, resources, c.place)
+	if err != nil {
+		return nil
+	}
+	var out []Object
+	for _, o := range objects {
+		i := slices.IndexFunc(after, func(a Object) bool {
+			return a.GroupVersionKind() == o.GroupVersionKind() && a.GetName() == o.GetName() && a.GetNamespace() == o.GetNamespace()
+		})
+		if was[o.Unstructured] && i >= 0 {
+			o = after[i]
+		}
+		if !was[o.Unstructured] || i >= 0 {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// report adds a finding, once for each place and message: a patch may be for several objects.
+func (c *overlayCheck) report(f finding) {
+	if key := f.Error(); !c.seen[key] {
+		c.seen[key] = true
+		c.out = append(c.out, f)
+	}
+}
+
+// index makes what krusty selects from.
+func (c *overlayCheck) index() error {
+	marked := make([]Object, 0, len(c.objects))
+	for i, o := range c.objects {
+		m := o.DeepCopy()
+		m.SetAnnotations(merged(m.GetAnnotations(), map[string]string{indexAnnotation: strconv.Itoa(i)}))
+		marked = append(marked, Object{Unstructured: m})
+	}
+	manifest, err := ManifestYAML(marked)
+	if err != nil {
+		return err
+	}
+	krustyRuns.Lock()
+	defer krustyRuns.Unlock()
+	c.all, err = resmap.NewFactory(provider.NewDefaultDepProvider().GetResourceFactory()).NewResMapFromBytes(manifest)
+	return err
+}
+
+// targets are the objects that a selector picks.
+func (c *overlayCheck) targets(s types.Selector) []Object {
+	found, err := c.all.Select(s)
+	if err != nil {
+		return nil
+	}
+	var out []Object
+	for _, r := range found {
+		if i, err := strconv.Atoi(r.GetAnnotations(indexAnnotation)[indexAnnotation]); err == nil && i < len(c.objects) {
+			out = append(out, c.objects[i])
+		}
+	}
+	return out
+}
+
+// resource checks a file of objects.
+func (c *overlayCheck) resource(file string) {
+	data, err := c.memory.ReadFile(file)
+	if err != nil {
+		return // which was found
+	}
+	objects, err := DecodeYAML(c.place(file), data)
+	if err != nil {
+		return
+	}
+	c.objects = append(c.objects, objects...)
+	for _, doc := range splitYAML(data) {
+		var node yamlv3.Node
+		content, err := decodeObject(doc.text)
+		if err != nil || len(content) == 0 || yamlv3.Unmarshal(doc.text, &node) != nil {
+			continue
+		}
+		at := func(n *yamlv3.Node) schemas.Position {
+			return schemas.Position{File: c.place(file), Line: doc.line - 1 + n.Line, Column: n.Column}
+		}
+		gvk := schema.FromAPIVersionAndKind(textIn(content, "apiVersion"), textIn(content, "kind"))
+		kind := c.kindOf(gvk)
+		if kind == nil {
+			if words := c.kinds.unknown(gvk); words != "" {
+				_, value := child(node.Content[0], "kind")
+				c.report(finding{Position: at(value), field: "kind", kind: schemas.TypeNotSupported, rule: ruleObject, message: words})
+			}
+			kind = openKind(gvk)
+		}
+		c.part(kind, "", node.Content[0], content, at)
+	}
+}
+
+func textIn(content map[string]any, field string) string {
+	text, _ := content[field].(string)
+	return text
+}
+
+// openKind stands for a kind that nothing defines.
+func openKind(gvk schema.GroupVersionKind) *strict.Kind {
+	return &strict.Kind{Kind: structure.Foreign(gvk)}
+}
+
+// part checks a part of an object: its values, and how they are written.
+func (c *overlayCheck) part(kind *strict.Kind, entry string, node *yamlv3.Node, content map[string]any, at func(*yamlv3.Node) schemas.Position) {
+	bad := map[string]bool{}
+	for _, found := range kind.CheckPart(content) {
+		bad[found.Path.String()] = true
+		c.report(c.finding(entry, kind, at(nodeAt(node, found.Path)), found))
+	}
+	s := scalars{report: func(n *yamlv3.Node, path fieldpath.Path, typ schemas.Type, message string) {
+		if !bad[path.String()] {
+			c.report(c.finding(entry, kind, at(n), structure.Finding{Path: path, Type: string(typ), Message: message}))
+		}
+	}}
+	s.walk(node, nil)
+}
+
+func (c *overlayCheck) finding(entry string, kind *strict.Kind, at schemas.Position, found structure.Finding) finding {
+	field := found.Path.String()
+	if entry != "" {
+		field = entry + ": " + field
+	}
+	return finding{Position: at, field: field, kind: schemas.Type(found.Type), rule: ruleObject, message: found.Message}
+}
+
+// nodeAt is the place of a field, or of the closest parent that is written: the name of a field, the first of an item.
+func nodeAt(node *yamlv3.Node, path fieldpath.Path) *yamlv3.Node {
+	at := node
+	for _, step := range path {
+		key, value := child(node, step)
+		if value == nil {
+			break
+		}
+		at, node = key, value
+	}
+	return at
+}
+
+// patch checks what a strategic merge says of objects.
+func (c *overlayCheck) patch(p *patch, targets []Object) {
+	if p.node.Kind == yamlv3.SequenceNode {
+		return
+	}
+	content, err := decodeObject([]byte(p.Patch.Patch))
+	if err != nil || content["$patch"] == "delete" {
+		return
+	}
+	content, _ = withoutDirectives(content).(map[string]any)
+	var checked []schema.GroupVersionKind
+	for _, o := range targets {
+		if gvk := o.GroupVersionKind(); !slices.Contains(checked, gvk) {
+			checked = append(checked, gvk)
+			kind := c.kindOf(gvk)
+			if kind == nil {
+				kind = openKind(gvk)
+			}
+			c.part(kind, p.entry, p.node, content, p.position)
+		}
+	}
+}
+
+// withoutDirectives leaves out what tells a strategic merge how to merge.
+func withoutDirectives(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, inner := range v {
+			if name == "" || name[0] != '$' {
+				out[name] = withoutDirectives(inner)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, inner := range v {
+			out[i] = withoutDirectives(inner)
+		}
+		return out
+	}
+	return value
+}
+
+// scalars finds values that krusty turns into others than the API would.
+type scalars struct {
+	report func(*yamlv3.Node, fieldpath.Path, schemas.Type, string)
+	depth  int
+}
+
+func (s scalars) walk(node *yamlv3.Node, path fieldpath.Path) {
+	node = resolved(node)
+	if s.depth++; node == nil || s.depth > maxDepth {
+		return
+	}
+	switch node.Kind {
+	case yamlv3.MappingNode:
+		seen := map[string]int{}
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			key, value := node.Content[i], node.Content[i+1]
+			inner := path.Append(key.Value)
+			if first, double := seen[key.Value]; double && key.ShortTag() != "!!merge" {
+				s.report(key, inner, schemas.TypeDuplicate, fmt.Sprintf("the field %q is written twice: first in line %d of the patch or document", key.Value, first))
+			}
+			seen[key.Value] = key.Line
+			if node.Style&yamlv3.FlowStyle != 0 && isEmpty(value) {
+				s.report(key, inner, schemas.TypeInvalid, `has no value, which Kustomize reads as an empty text inside of braces: write {}, [], "" or null`)
+				continue
+			}
+			s.walk(value, inner)
+		}
+	case yamlv3.SequenceNode:
+		for i, item := range node.Content {
+			s.walk(item, path.Append(i))
+		}
+	case yamlv3.ScalarNode:
+		if node.Style == 0 && node.ShortTag() == "!!timestamp" && len(node.Value) == len("2006-01-02") {
+			s.report(node, path, schemas.TypeInvalid, fmt.Sprintf("is a date without quotes, which Kustomize turns into %sT00:00:00Z: put it in quotes", node.Value))
+		}
+	}
+}
+
+// isEmpty reports whether nothing is written in the place of a value.
+func isEmpty(value *yamlv3.Node) bool {
+	return value.Kind == yamlv3.ScalarNode && value.Style == 0 && value.Value == "" && value.ShortTag() == "!!null"
+}

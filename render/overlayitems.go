@@ -1,0 +1,122 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+
+	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// newItems warns of items that a strategic merge adds to lists of the component: a misspelt name of a container makes a second one. An item that one of the
+// objects has is no new one, nor is one of a list that the component does not have.
+func (c *overlayCheck) newItems(p *patch, targets []Object) {
+	var added map[*yamlv3.Node]finding
+	for i, o := range targets {
+		kind := c.kindOf(o.GroupVersionKind())
+		if kind == nil {
+			return
+		}
+		w := itemWalk{patch: p, object: o, added: map[*yamlv3.Node]finding{}}
+		w.walk(p.node, kind.Root, o.Object, nil)
+		if i == 0 {
+			added = w.added
+		}
+		for node := range added {
+			if _, here := w.added[node]; !here {
+				delete(added, node)
+			}
+		}
+	}
+	for _, f := range added {
+		c.warn(f)
+	}
+}
+
+// itemWalk goes through a patch and an object side by side.
+type itemWalk struct {
+	patch  *patch
+	object Object
+	added  map[*yamlv3.Node]finding
+}
+
+func (w *itemWalk) walk(node *yamlv3.Node, n *structure.Node, value any, path fieldpath.Path) {
+	node = resolved(node)
+	if n == nil || node == nil || value == nil || len(path) > maxDepth {
+		return
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		if node.Kind != yamlv3.MappingNode {
+			return
+		}
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			name := node.Content[i].Value
+			inner, step := n.Properties[name], any(name)
+			if inner == nil {
+				inner, step = n.Additional, fieldpath.Key(name)
+			}
+			w.walk(node.Content[i+1], inner, v[name], path.Append(step))
+		}
+	case []any:
+		if node.Kind == yamlv3.SequenceNode && n.ListType == "map" && len(v) > 0 {
+			w.list(node, n, v, path)
+		}
+	}
+}
+
+// list compares the items of a list that are told apart by their keys; a strategic merge knows the first of them.
+func (w *itemWalk) list(node *yamlv3.Node, n *structure.Node, items []any, path fieldpath.Path) {
+	key := n.ListKeys[0]
+	byKey := map[string]any{}
+	for _, item := range items {
+		if object, ok := item.(map[string]any); ok {
+			byKey[fmt.Sprint(object[key])] = item
+		}
+	}
+	for i, item := range node.Content {
+		_, name := child(item, key)
+		if name == nil {
+			continue
+		}
+		if known, ok := byKey[name.Value]; ok {
+			w.walk(item, n.Items, known, path.Append(i))
+			continue
+		}
+		_, directive := child(item, "$patch")
+		w.added[name] = w.finding(name, path.Append(i, key), sortedKeys(byKey), directive != nil && directive.Value == "delete")
+	}
+}
+
+func (w *itemWalk) finding(name *yamlv3.Node, path fieldpath.Path, known []string, deletes bool) finding {
+	hint := "it has " + strings.Join(shortened(known), ", ")
+	if guess := structure.Suggest(name.Value, known); guess != "" {
+		hint += fmt.Sprintf("; did you mean %q?", guess)
+	}
+	list := path[:len(path)-2].String()
+	message := fmt.Sprintf("adds an item to %s: %s has no %q there; %s To add one that is meant, use an operation add with the path /%s/-",
+		list, nameOfObject(w.object), name.Value, sentence(hint), strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(list, "[", "/"), "]", ""), ".", "/"))
+	if deletes {
+		message = fmt.Sprintf("deletes nothing: %s has no %q in %s; %s", nameOfObject(w.object), name.Value, list, hint)
+	}
+	return finding{Position: w.patch.position(name), field: w.patch.entry + ": " + path.String(), kind: schemas.TypeInvalid, rule: ruleOverlayItem, warning: true, message: message}
+}
+
+func sentence(text string) string {
+	if strings.HasSuffix(text, "?") {
+		return text
+	}
+	return text + "."
+}
+
+// shortened are the first of many names.
+func shortened(names []string) []string {
+	if len(names) > 8 {
+		return append(slices.Clone(names[:8]), "…")
+	}
+	return names
+}

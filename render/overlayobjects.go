@@ -1,0 +1,146 @@
+package render
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/api/types"
+
+	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// built checks the objects that an overlay changed or added, as krusty made them, and finds the part of the overlay that made them wrong. What
+// is wrong without the overlay is not its fault, and found later.
+func (c *overlayCheck) built(k kustomization, objects []Object, bundles []Bundle) findings {
+	minors := map[string]int{}
+	for _, b := range bundles {
+		minors[b.Name] = c.minorOf(b.Cluster)
+	}
+	for _, o := range objects {
+		minor, known := minors[o.GetAnnotations()[bundleAnnotation]]
+		if !known && len(bundles) > 0 { // where that is not the only one, it is found that the bundle is missing
+			minor = c.minorOf(bundles[0].Cluster)
+		}
+		for _, found := range c.checkUnfinished(o.Unstructured, minor) {
+			if at, ok := c.culprit(k, o, minor, found); ok {
+				f := objectFinding(at, o.Unstructured, found)
+				f.rule = ruleObject
+				c.report(f)
+			}
+		}
+	}
+	return c.out
+}
+
+// culprit is the place of the part of an overlay with which a field is wrong.
+func (c *overlayCheck) culprit(k kustomization, o Object, minor int, wrong structure.Finding) (at schemas.Position, ok bool) {
+	isWrong := func(part types.Kustomization) bool {
+		resources, err := krustyBuild(c.memory, k.path, part)
+		if err != nil {
+			return false
+		}
+		objects, err := decodeResources(c.memory, k, resources, c.place)
+		if err != nil {
+			return false
+		}
+		for _, other := range objects {
+			index := other.GetAnnotations()[indexAnnotation]
+			if index != o.GetAnnotations()[indexAnnotation] || index == "" && (other.GetKind() != o.GetKind() || other.GetName() != o.GetName()) {
+				continue
+			}
+			return slices.ContainsFunc(c.checkUnfinished(other.Unstructured, minor), func(f structure.Finding) bool {
+				return f.Path.String() == wrong.Path.String() && f.Message == wrong.Message
+			})
+		}
+		return false
+	}
+	part := k.firstPart(isWrong)
+	switch {
+	case part.patch >= 0 && len(k.aimed) == len(k.Patches):
+		p := k.aimed[part.patch]
+		return p.position(nodeAt(p.node, wrong.Path)), true
+	case part.field != partResources:
+		return k.position(part.field), true
+	case o.GetAnnotations()[indexAnnotation] == "":
+		return c.inFile(o, wrong), true
+	case len(k.Components) > 0 || len(k.Resources) > 1:
+		return k.position(""), !c.wasWrong(o, minor, wrong)
+	}
+	return schemas.Position{}, false
+}
+
+// wasWrong reports whether an object of the component is wrong without the overlay.
+func (c *overlayCheck) wasWrong(o Object, minor int, wrong structure.Finding) bool {
+	i, err := strconv.Atoi(o.GetAnnotations()[indexAnnotation])
+	if err != nil || i >= len(c.objects) {
+		return false
+	}
+	return slices.ContainsFunc(c.checkUnfinished(c.objects[i].Unstructured, minor), func(f structure.Finding) bool { return f.Path.String() == wrong.Path.String() })
+}
+
+// inFile is the place of a field of an object that the overlay adds.
+func (c *overlayCheck) inFile(o Object, wrong structure.Finding) schemas.Position {
+	at := schemas.Position{File: o.Origin.File, Line: max(o.Origin.Line, 1), Column: 1}
+	_ = c.memory.Walk("/overlay", func(file string, info fs.FileInfo, err error) error {
+		if err != nil || info.IsDir() || c.place(file) != o.Origin.File {
+			return err
+		}
+		data, err := c.memory.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		for _, doc := range splitYAML(data) {
+			var node yamlv3.Node
+			if doc.line == o.Origin.Line && yamlv3.Unmarshal(doc.text, &node) == nil && len(node.Content) > 0 {
+				found := nodeAt(node.Content[0], wrong.Path)
+				at.Line, at.Column = doc.line-1+found.Line, found.Column
+			}
+		}
+		return nil
+	})
+	return at
+}
+
+// part is a part of a kustomization.
+type part struct {
+	field string
+	// patch and replacement are their indices, -1 where the part is another one.
+	patch, replacement int
+}
+
+// partResources is what a kustomization starts from.
+const partResources = "resources"
+
+// firstPart finds the first part of a kustomization with which something is wrong: they are added one after the other.
+func (k kustomization) firstPart(isWrong func(types.Kustomization) bool) part {
+	built := k.Kustomization
+	built.Patches, built.Replacements, built.Images, built.Replicas = nil, nil, nil, nil
+	if isWrong(built) {
+		return part{partResources, -1, -1}
+	}
+	for i := range k.Patches {
+		if built.Patches = k.Patches[:i+1]; isWrong(built) {
+			return part{fmt.Sprintf("patches[%d]", i), i, -1}
+		}
+	}
+	for i := range k.Replacements {
+		if built.Replacements = k.Replacements[:i+1]; isWrong(built) {
+			return part{fmt.Sprintf("replacements[%d]", i), -1, i}
+		}
+	}
+	for i := range k.Images {
+		if built.Images = k.Images[:i+1]; isWrong(built) {
+			return part{fmt.Sprintf("images[%d]", i), -1, -1}
+		}
+	}
+	for i := range k.Replicas {
+		if built.Replicas = k.Replicas[:i+1]; isWrong(built) {
+			return part{fmt.Sprintf("replicas[%d]", i), -1, -1}
+		}
+	}
+	return part{"", -1, -1}
+}

@@ -1,0 +1,229 @@
+package render
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// operations does the operations of a JSON patch (RFC 6902) one after the other on each object that it is for. Kustomize adds what replace does not
+// find, so the path of a misspelt field would become a field.
+func (c *overlayCheck) operations(p *patch, targets []Object) {
+	operations, err := jsonpatch.DecodePatch([]byte(p.Patch.Patch))
+	if err != nil {
+		return // krusty says it
+	}
+	for _, o := range targets {
+		text, err := json.Marshal(o.Object)
+		if err != nil {
+			continue
+		}
+		for i, operation := range operations {
+			done, err := jsonpatch.Patch{operation}.Apply(text)
+			if err != nil {
+				c.failed(p, i, o, text, err)
+				break
+			}
+			text = done
+			c.value(p, i, operation, o)
+		}
+	}
+}
+
+// failed reports an operation that cannot be done.
+func (c *overlayCheck) failed(p *patch, i int, o Object, text []byte, err error) {
+	item := resolved(p.node).Content[i]
+	_, op := child(item, "op")
+	field, at := "path", item
+	if _, from := child(item, "from"); from != nil && !has(text, from.Value) {
+		field = "from"
+	}
+	_, value := child(item, field)
+	if value == nil {
+		return
+	}
+	at = value
+	message := ""
+	switch {
+	case errors.Is(err, jsonpatch.ErrTestFailed) && has(text, value.Value):
+		message = fmt.Sprintf("the value at %s of %s is another one", value.Value, nameOfObject(o))
+	case errors.Is(err, jsonpatch.ErrMissing), errors.Is(err, jsonpatch.ErrInvalidIndex), errors.Is(err, jsonpatch.ErrTestFailed), errors.Is(err, jsonpatch.ErrInvalid):
+		message = missingPath(text, value.Value, op.Value, o)
+	default:
+		return
+	}
+	c.report(finding{Position: p.position(at), field: p.entry, kind: schemas.TypeInvalid, rule: ruleOverlayPath,
+		message: fmt.Sprintf("operation %d (%s): %s", i, op.Value, message)})
+}
+
+// missingPath says which part of a path does not exist, and what may be meant.
+func missingPath(text []byte, pointer, op string, o Object) string {
+	var value any
+	if json.Unmarshal(text, &value) != nil {
+		return pointer + " does not exist"
+	}
+	steps := pointerSteps(pointer)
+	for i, step := range steps {
+		parent := "/" + strings.Join(strings.Split(strings.TrimPrefix(pointer, "/"), "/")[:i], "/")
+		switch v := value.(type) {
+		case map[string]any:
+			inner, ok := v[step]
+			if ok {
+				value = inner
+				continue
+			}
+			hint := ""
+			if guess := structure.Suggest(step, sortedKeys(v)); guess != "" {
+				hint = fmt.Sprintf("; did you mean %q?", guess)
+			} else if len(v) > 0 && len(v) <= 12 {
+				hint = "; it has " + strings.Join(sortedKeys(v), ", ")
+			}
+			if op == "add" || op == "replace" && i == len(steps)-1 {
+				if i < len(steps)-1 {
+					hint += "; add what is above it first"
+				} else {
+					hint += "; use add for a field that is not set"
+				}
+			}
+			return fmt.Sprintf("%s has no %q at %s%s", nameOfObject(o), step, parent, hint)
+		case []any:
+			n, err := strconv.Atoi(step)
+			if err == nil && n >= 0 && n < len(v) {
+				value = v[n]
+				continue
+			}
+			return fmt.Sprintf("%s has %d items at %s, and no item %q", nameOfObject(o), len(v), parent, step)
+		default:
+			return fmt.Sprintf("%s has a single value at %s, and no %q in it", nameOfObject(o), parent, step)
+		}
+	}
+	return fmt.Sprintf("%s cannot be done on %s", pointer, nameOfObject(o))
+}
+
+func nameOfObject(o Object) string { return o.GetKind() + " " + o.GetName() }
+
+// has reports whether there is a value at a JSON pointer.
+func has(text []byte, pointer string) bool {
+	var value any
+	if json.Unmarshal(text, &value) != nil {
+		return false
+	}
+	for _, step := range pointerSteps(pointer) {
+		switch v := value.(type) {
+		case map[string]any:
+			inner, ok := v[step]
+			if !ok {
+				return false
+			}
+			value = inner
+		case []any:
+			n, err := strconv.Atoi(step)
+			if err != nil || n < 0 || n >= len(v) {
+				return false
+			}
+			value = v[n]
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// pointerSteps are the parts of a JSON pointer (RFC 6901).
+func pointerSteps(pointer string) []string {
+	if pointer == "" {
+		return nil
+	}
+	steps := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	for i := range steps {
+		steps[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(steps[i])
+	}
+	return steps
+}
+
+// value checks what an operation writes, and the path that it writes to.
+func (c *overlayCheck) value(p *patch, i int, operation jsonpatch.Operation, o Object) {
+	kind := c.kindOf(o.GroupVersionKind())
+	item := resolved(p.node).Content[i]
+	_, op := child(item, "op")
+	_, pointer := child(item, "path")
+	_, written := child(item, "value")
+	if kind == nil || op == nil || pointer == nil || written == nil || op.Value == "test" {
+		return
+	}
+	var encoded any
+	if raw := operation["value"]; raw == nil || utiljson.Unmarshal(*raw, &encoded) != nil {
+		return
+	}
+	steps := pointerSteps(pointer.Value)
+	content, path, ok := wrapped(kind.Root, steps, encoded)
+	if !ok {
+		return
+	}
+	for _, found := range kind.CheckPart(content) {
+		at := pointer
+		if len(found.Path) >= len(path) {
+			if at = nodeAt(written, found.Path[len(path):]); len(found.Path) == len(path) {
+				at = written
+				if found.Type == string(schemas.TypeForbidden) { // the path names what does not exist
+					at = pointer
+				}
+			}
+		}
+		c.report(c.finding(p.entry, kind, p.position(at), withIndices(found, steps)))
+	}
+}
+
+// wrapped is an object with nothing but a value at a path, whose lists have that one item. It is not made of a path into what the schema leaves
+// open.
+func wrapped(n *structure.Node, steps []string, value any) (content map[string]any, path fieldpath.Path, ok bool) {
+	for _, step := range steps {
+		switch {
+		case n == nil:
+			return nil, nil, false
+		case n.Items != nil || n.Type == "array":
+			path, n = append(path, 0), n.Items
+		case n.Properties[step] != nil:
+			path, n = append(path, step), n.Properties[step]
+		case n.Additional != nil:
+			path, n = append(path, fieldpath.Key(step)), n.Additional
+		default:
+			path, n = append(path, step), nil
+		}
+	}
+	for i := len(path) - 1; i >= 0; i-- {
+		if _, isItem := path[i].(int); isItem {
+			value = []any{value}
+		} else {
+			value = map[string]any{fieldpath.Name(path[i]): value}
+		}
+	}
+	content, ok = value.(map[string]any)
+	return content, path, ok
+}
+
+// withIndices puts the indices of a JSON pointer into a path.
+func withIndices(found structure.Finding, steps []string) structure.Finding {
+	path := slices.Clone(found.Path)
+	for i := range min(len(path), len(steps)) {
+		if _, isItem := path[i].(int); isItem {
+			if n, err := strconv.Atoi(steps[i]); err == nil {
+				path[i] = n
+			} else {
+				path[i] = fieldpath.Key(steps[i])
+			}
+		}
+	}
+	found.Path = path
+	return found
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// fieldsOf are the kinds and fields of the objects of a release, "type<TAB>field" each. The field of a kind is empty.
+func fieldsOf(folder string) (map[string]bool, error) {
+	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s holds no objects", folder)
+	}
+	seen := map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		var object map[string]any
+		if err := json.Unmarshal(text, &object); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		version, _ := object["apiVersion"].(string)
+		kind, _ := object["kind"].(string)
+		gv, err := schema.ParseGroupVersion(version)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		typed, err := scheme.Scheme.New(gv.WithKind(kind))
+		if err != nil {
+			continue // the newest release has it no more
+		}
+		t := reflect.TypeOf(typed).Elem()
+		seen[typeName(t)+"\t"] = true
+		collect(t, object, seen)
+	}
+	return seen, nil
+}
+
+func typeName(t reflect.Type) string { return t.PkgPath() + "." + t.Name() }
+
+// collect notes the fields that a value has of its type, and of those within.
+func collect(t reflect.Type, value any, seen map[string]bool) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		if t.Kind() == reflect.Map {
+			for _, inner := range v {
+				collect(t.Elem(), inner, seen)
+			}
+		}
+		if t.Kind() != reflect.Struct {
+			return
+		}
+		for i := range t.NumField() {
+			f := t.Field(i)
+			name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if name == "" && (f.Anonymous || strings.Contains(options, "inline")) {
+				collect(f.Type, v, seen)
+			} else if inner, ok := v[name]; ok {
+				if ofKubernetes(t) {
+					seen[typeName(t)+"\t"+name] = true
+				}
+				collect(f.Type, inner, seen)
+			}
+		}
+	case []any:
+		if t.Kind() == reflect.Slice {
+			for _, item := range v {
+				collect(t.Elem(), item, seen)
+			}
+		}
+	}
+}
+
+// ofKubernetes leaves out types with a form of their own, such as quantities.
+func ofKubernetes(t reflect.Type) bool { return strings.HasPrefix(t.PkgPath(), "k8s.io/") }

@@ -1,0 +1,129 @@
+package strict
+
+import (
+	"encoding/json"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// quantityForm is what resource.Quantity reads, as definitions have it.
+var quantityForm = regexp.MustCompile(`^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`)
+
+// goTypes makes schemas of Go types, each once: a type may hold itself.
+type goTypes struct {
+	nodes map[reflect.Type]*structure.Node
+}
+
+func newGoTypes() *goTypes {
+	quantity := &structure.Node{IntOrString: true, Fraction: true, Pattern: quantityForm}
+	time := &structure.Node{Type: "string", Format: "date-time", Nullable: true}
+	anything := &structure.Node{}
+	g := &goTypes{nodes: map[reflect.Type]*structure.Node{
+		reflect.TypeFor[resource.Quantity]():                     quantity,
+		reflect.TypeFor[intstr.IntOrString]():                    {IntOrString: true},
+		reflect.TypeFor[metav1.Time]():                           time,
+		reflect.TypeFor[metav1.MicroTime]():                      time,
+		reflect.TypeFor[metav1.Duration]():                       {Type: "string", Format: "duration"},
+		reflect.TypeFor[[]byte]():                                {Type: "string", Format: "byte"},
+		reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrBool](): anything,
+	}}
+	g.nodes[reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrArray]()] = g.node(reflect.TypeFor[apiextensionsv1.JSONSchemaProps]())
+	g.node(reflect.TypeFor[corev1.Protocol]()).Default = string(corev1.ProtocolTCP) // ports are told apart by it
+	g.hideSecrets()
+	return g
+}
+
+// hideSecrets marks what no message may show.
+func (g *goTypes) hideSecrets() {
+	secret := g.node(reflect.TypeFor[corev1.Secret]())
+	secret.SecretNames = true
+	for _, field := range []string{"data", "stringData"} {
+		values := *secret.Properties[field].Additional
+		values.Sensitive = true
+		secret.Properties[field] = &structure.Node{Type: "object", Sensitive: true, Additional: &values}
+	}
+}
+
+var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+
+// node is the schema of a type. What a type with a decoder of its own takes is not known.
+func (g *goTypes) node(t reflect.Type) *structure.Node {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if n := g.nodes[t]; n != nil {
+		return n
+	}
+	n := &structure.Node{}
+	g.nodes[t] = n
+	if reflect.PointerTo(t).Implements(unmarshaler) {
+		return n
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		n.Type, n.Properties = "object", map[string]*structure.Node{}
+		g.fields(n, t)
+	case reflect.Map:
+		n.Type, n.Additional = "object", g.node(t.Elem())
+	case reflect.Slice:
+		n.Type, n.Items = "array", g.node(t.Elem())
+	case reflect.String:
+		n.Type, n.Enum = "string", known().enums[nameOf(t)]
+	case reflect.Bool:
+		n.Type = "boolean"
+	case reflect.Int32:
+		n.Type, n.Format = "integer", "int32"
+	case reflect.Int, reflect.Int64, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		n.Type, n.Format = "integer", "int64"
+	case reflect.Float32, reflect.Float64:
+		n.Type = "number"
+	}
+	return n
+}
+
+func nameOf(t reflect.Type) string { return t.PkgPath() + "." + t.Name() }
+
+// fields adds those of a struct, and of the structs that are written in line.
+func (g *goTypes) fields(n *structure.Node, t reflect.Type) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case !f.IsExported() || name == "-":
+		case name == "" && (f.Anonymous || strings.Contains(options, "inline")):
+			g.fields(n, f.Type)
+		case name != "":
+			child, place := g.node(f.Type), nameOf(t)+"\t"+name
+			if keys, ok := known().keys[place]; ok {
+				child = withKeys(child, keys)
+			}
+			n.Properties[name] = child
+			if since := known().since[place]; since > 0 {
+				if n.Since == nil {
+					n.Since = map[string]int{}
+				}
+				n.Since[name] = since
+			}
+		}
+	}
+}
+
+// withKeys is a list whose items are told apart by keys, or which is a set where there are none.
+func withKeys(list *structure.Node, keys []string) *structure.Node {
+	apart := *list
+	apart.ListType, apart.ListKeys = "set", nil
+	if len(keys) > 0 {
+		apart.ListType, apart.ListKeys = "map", slices.Clone(keys)
+	}
+	return &apart
+}

@@ -1,0 +1,51 @@
+package strict
+
+import (
+	_ "embed"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+//go:embed kubernetes.tsv
+var tableText string
+
+// table holds what Go types do not say, by "type<TAB>field"; an enumeration has no field.
+type table struct {
+	// keys tell the items of a list apart; an empty list of keys says that items are a set.
+	keys  map[string][]string
+	enums map[string][]string
+	// since are the minor releases of Kubernetes that introduced a field, or a kind, which has no field. Those of the oldest known release have
+	// none.
+	since map[string]int
+}
+
+// known is the table that was generated; tests read it, too.
+var known = sync.OnceValue(func() table { return parseTable(tableText) })
+
+func parseTable(text string) table {
+	t := table{keys: map[string][]string{}, enums: map[string][]string{}, since: map[string]int{}}
+	for line := range strings.Lines(text) {
+		cells := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(cells) != 4 {
+			continue // the comment at the top
+		}
+		place := cells[0] + "\t" + cells[1]
+		switch cells[2] {
+		case "keys":
+			t.keys[place] = strings.Split(cells[3], ",")
+		case "set":
+			t.keys[place] = []string{}
+		case "enum":
+			t.enums[cells[0]] = strings.Split(cells[3], ",")
+		case "since":
+			minor, err := strconv.Atoi(cells[3])
+			if err != nil {
+				panic(fmt.Sprintf("kubernetes.tsv: %s: %v", line, err)) // the generator wrote it
+			}
+			t.since[place] = minor
+		}
+	}
+	return t
+}
