@@ -1,6 +1,7 @@
 package render
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -66,7 +67,11 @@ func kustomizeBuild(memory filesys.FileSystem, dir string, place func(string) st
 	if err != nil {
 		return nil, err
 	}
-	return decodeResources(memory, k, resources, place)
+	objects, err := decodeResources(memory, k, resources, place)
+	if err != nil {
+		return nil, unwritable(memory, k, place, err)
+	}
+	return objects, nil
 }
 
 // krustyOrCulprit runs krusty with a kustomization in the place of the one that is there, and finds out which part of it is wrong when
@@ -86,18 +91,48 @@ func krustyOrCulprit(memory filesys.FileSystem, k kustomization, place func(stri
 // culprit is the part of a kustomization at which krusty fails: parts are added one after the other.
 func culprit(memory filesys.FileSystem, k kustomization, said string) finding {
 	text := withoutContent(said)
-	at := func(field string) finding { return k.finding(field, schemas.TypeInvalid, "%s", text) }
 	found := k.firstPart(func(part types.Kustomization) bool {
 		_, err := krustyBuild(memory, k.path, part)
 		return err != nil
 	})
-	switch {
-	case found.patch >= 0 && len(k.aimed) == len(k.Patches):
-		return finding{Position: k.aimed[found.patch].start, field: k.aimed[found.patch].entry, kind: schemas.TypeInvalid, message: text}
-	case found.replacement >= 0:
+	if found.replacement >= 0 {
 		return failedReplacement(k, found.replacement, said)
 	}
-	return at(found.field)
+	return k.partFinding(found, text)
+}
+
+// partFinding is about a part of a kustomization.
+func (k kustomization) partFinding(p part, message string) finding {
+	if p.patch >= 0 && len(k.aimed) == len(k.Patches) {
+		return finding{Position: k.aimed[p.patch].start, field: k.aimed[p.patch].entry, kind: schemas.TypeInvalid, message: message}
+	}
+	return k.finding(p.field, schemas.TypeInvalid, "%s", message)
+}
+
+// unwritable finds the part of a kustomization that makes an object which cannot be written: krusty gives a value a type that its text does not have.
+func unwritable(memory filesys.FileSystem, k kustomization, place func(string) string, err error) error {
+	found := k.firstPart(func(part types.Kustomization) bool {
+		resources, err := krustyBuild(memory, k.path, part)
+		if err == nil {
+			_, err = decodeResources(memory, k, resources, place)
+		}
+		return err != nil
+	})
+	name := "an object"
+	if of, ok := errors.AsType[*unwritableError](err); ok {
+		name = of.kind + " " + of.name
+	}
+	return k.partFinding(found, "gives a field of "+name+" a value of another type than it had (the value is not shown)")
+}
+
+// unwritableError is about an object that krusty made, and which is no YAML.
+type unwritableError struct {
+	kind, name string
+	err        error
+}
+
+func (e *unwritableError) Error() string {
+	return fmt.Sprintf("kustomize: %s %s: %s", e.kind, e.name, e.err)
 }
 
 // krustyBuild builds a folder with another kustomization than the one that is written there.
@@ -133,11 +168,11 @@ func decodeResources(memory filesys.FileSystem, k kustomization, resources resma
 	for _, res := range resources.Resources() {
 		doc, err := res.AsYAML()
 		if err != nil {
-			return nil, fmt.Errorf("kustomize: %s: %w", res.CurId(), err)
+			return nil, &unwritableError{res.GetKind(), res.GetName(), err}
 		}
 		content, err := decodeObject(doc)
 		if err != nil {
-			return nil, fmt.Errorf("kustomize: %s: %w", res.CurId(), err)
+			return nil, &unwritableError{res.GetKind(), res.GetName(), err}
 		}
 		obj := Object{Unstructured: &unstructured.Unstructured{Object: content}, Origin: Origin{File: k.name}}
 		if file := takeOrigin(&obj); file != "" {

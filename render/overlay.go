@@ -74,7 +74,7 @@ func buildOverlay(overlay Overlay, bundles []Bundle, objects objectCheck, probe 
 	}
 	made, err := decodeResources(files.memory, k, resources, files.place)
 	if err != nil {
-		return fmt.Errorf("overlay %s: %w", dir, err)
+		return unwritable(files.memory, k, files.place, err)
 	}
 	if found := check.built(k, made, bundles); len(found) > 0 {
 		return found.err()

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"slices"
 	"strconv"
+	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/types"
@@ -26,18 +27,23 @@ func (c *overlayCheck) built(k kustomization, objects []Object, bundles []Bundle
 			minor = c.minorOf(bundles[0].Cluster)
 		}
 		for _, found := range c.checkUnfinished(o.Unstructured, minor) {
-			if at, ok := c.culprit(k, o, minor, found); ok {
-				f := objectFinding(at, o.Unstructured, found)
-				f.rule = ruleObject
-				c.report(f)
+			at, by, ok := c.culprit(k, o, minor, found)
+			if !ok {
+				continue
 			}
+			if by.replacement >= 0 && found.Type == string(schemas.TypeTypeInvalid) {
+				found.Message = strings.TrimSuffix(found.Message, "; put it in quotes") + "; Kustomize copies values without their quotes into fields that it creates: write this one by a patch"
+			}
+			f := objectFinding(at, o.Unstructured, found)
+			f.rule = ruleObject
+			c.report(f)
 		}
 	}
 	return c.out
 }
 
 // culprit is the place of the part of an overlay with which a field is wrong.
-func (c *overlayCheck) culprit(k kustomization, o Object, minor int, wrong structure.Finding) (at schemas.Position, ok bool) {
+func (c *overlayCheck) culprit(k kustomization, o Object, minor int, wrong structure.Finding) (at schemas.Position, by part, ok bool) {
 	isWrong := func(part types.Kustomization) bool {
 		resources, err := krustyBuild(c.memory, k.path, part)
 		if err != nil {
@@ -58,19 +64,18 @@ func (c *overlayCheck) culprit(k kustomization, o Object, minor int, wrong struc
 		}
 		return false
 	}
-	part := k.firstPart(isWrong)
+	by = k.firstPart(isWrong)
 	switch {
-	case part.patch >= 0 && len(k.aimed) == len(k.Patches):
-		p := k.aimed[part.patch]
-		return p.position(nodeAt(p.node, wrong.Path)), true
-	case part.field != partResources:
-		return k.position(part.field), true
+	case by.patch >= 0 && len(k.aimed) == len(k.Patches):
+		p := k.aimed[by.patch]
+		return p.position(nodeAt(p.node, wrong.Path)), by, true
+	case by.field != partResources:
+		return k.position(by.field), by, true
 	case o.GetAnnotations()[indexAnnotation] == "":
-		return c.inFile(o, wrong), true
-	case len(k.Components) > 0 || len(k.Resources) > 1:
-		return k.position(""), !c.wasWrong(o, minor, wrong)
+		return c.inFile(o, wrong), by, true
 	}
-	return schemas.Position{}, false
+	// Nested components and folders belong to what it starts from, too.
+	return k.position(""), by, !c.wasWrong(o, minor, wrong)
 }
 
 // wasWrong reports whether an object of the component is wrong without the overlay.

@@ -237,6 +237,7 @@ func extended(t *testing.T, files map[string]string) *landscapes.Landscape {
 	require.NoError(t, os.CopyFS(dir, os.DirFS("../landscapes/local")))
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "golden")))
 	for name, text := range files {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	return landscapeIn(t, dir)

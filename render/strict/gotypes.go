@@ -37,7 +37,10 @@ func newGoTypes() *goTypes {
 		reflect.TypeFor[[]byte]():                                {Type: "string", Format: "byte"},
 		reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrBool](): anything,
 	}}
-	g.nodes[reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrArray]()] = g.node(reflect.TypeFor[apiextensionsv1.JSONSchemaProps]())
+	// A list of schemas is not allowed in a definition: items have one.
+	items := &structure.Node{}
+	g.nodes[reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrArray]()] = items
+	*items = *g.node(reflect.TypeFor[apiextensionsv1.JSONSchemaProps]())
 	g.node(reflect.TypeFor[corev1.Protocol]()).Default = string(corev1.ProtocolTCP) // ports are told apart by it
 	g.hideSecrets()
 	return g

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -102,7 +103,8 @@ func (k *Kind) Check(object map[string]any, minor int) []structure.Finding {
 	}
 	if len(found) == 0 && k.rest != nil {
 		for _, err := range k.rest(object) {
-			found = append(found, structure.Finding{Path: fieldpath.Parse(err.Field), Type: typeOf(err.Type), Message: wordsOf(err)})
+			path, words := placeOf(err)
+			found = append(found, structure.Finding{Path: fieldpath.Parse(path), Type: typeOf(err.Type), Message: words})
 		}
 	}
 	slices.SortStableFunc(found, func(a, b structure.Finding) int { return cmp.Compare(a.Path.String(), b.Path.String()) })
@@ -130,13 +132,19 @@ func typeOf(t field.ErrorType) string {
 	return "Invalid"
 }
 
-// wordsOf leaves out the value, which may be secret.
-func wordsOf(err *field.Error) string {
-	if err.Detail == "" {
-		return strings.ToLower(err.Type.String())
+// placeOf gives the field and the words of an error without its value, which may be secret. Of some constraints only the words name the field.
+func placeOf(err *field.Error) (path, words string) {
+	path, words = err.Field, err.Detail
+	if m := quotedField.FindStringSubmatch(words); m != nil && (path == "" || path == "<nil>") {
+		path, words = m[1], m[2]
 	}
-	return err.Detail
+	if words == "" {
+		words = strings.ToLower(err.Type.String())
+	}
+	return path, words
 }
+
+var quotedField = regexp.MustCompile(`^"([^"]+)" (.*)$`)
 
 // labels checks the form of labels and annotations of an object and of the pods that it makes.
 func labels(object map[string]any) []structure.Finding {

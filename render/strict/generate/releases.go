@@ -42,6 +42,9 @@ func fieldsOf(folder string) (map[string]bool, error) {
 			continue // the newest release has it no more
 		}
 		t := reflect.TypeOf(typed).Elem()
+		if _, declared := t.FieldByName("ObjectMeta"); !declared {
+			continue // options of requests, reviews and lists are not rendered
+		}
 		seen[typeName(t)+"\t"] = true
 		collect(t, object, seen)
 	}
