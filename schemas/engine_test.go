@@ -280,7 +280,7 @@ func TestRulesAreListed(t *testing.T) {
 	for _, rule := range rules {
 		byID[rule.ID] = rule
 	}
-	assert.Equal(t, Rule{ID: "toy/part-names-unique", Kind: "Toy", Title: "Names of parts are unique", Doc: "Parts are found by name.", Source: "test", Fields: []string{"spec.parts.name"}, In: "cue", File: "schemas/rules/toy/parts.cue", Severity: SeverityError, Scope: "object"}, byID["toy/part-names-unique"])
+	assert.Equal(t, Rule{ID: "toy/part-names-unique", Kind: "Toy", Title: "Names of parts are unique", Doc: "Parts are found by name.", Source: "test", Fields: []string{"spec.parts.name"}, In: "cue", File: "schemas/rules/toy/parts.cue", Severity: SeverityError, Scope: "object", Class: ClassStatic}, byID["toy/part-names-unique"])
 	assert.Equal(t, "*", byID["any/one-shot-operation"].Kind)
 	assert.Equal(t, "go", byID["garden/networks-disjoint"].In)
 }
