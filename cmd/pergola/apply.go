@@ -177,7 +177,7 @@ func printDryRun(w io.Writer, p plan.Plan, err error, output string, colored boo
 type incompleteError struct{ error }
 
 func (incompleteError) Error() string   { return "the comparison is incomplete, see its beginning" }
-func (e incompleteError) Unwrap() error { return finding{e.error} }
+func (e incompleteError) Unwrap() error { return finding(e) }
 
 // converge applies the landscape once and says how that went. It gives up when the timeout is over, or ctx.
 func (a *applying) converge(ctx context.Context, c *landscape.Converger) error {
