@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -174,15 +175,7 @@ func (r *run) formOf(ctx context.Context, gvk schema.GroupVersionKind) (forms, *
 		root, err := formIn(crd, gvk.Version)
 		return nil, root, err
 	}
-	all, err := r.c.forms(ctx, gvk.GroupVersion())
-	for _, f := range all {
-		for _, kind := range f.Kinds {
-			if kind.Group == gvk.Group && kind.Version == gvk.Version && kind.Kind == gvk.Kind {
-				return all, f, err
-			}
-		}
-	}
-	return all, nil, err
+	return r.c.formOf(ctx, gvk)
 }
 
 // formIn is the schema of a version in a CustomResourceDefinition; nil where it has none.
@@ -216,27 +209,59 @@ type knownForms struct {
 	of map[schema.GroupVersion]formsRead
 }
 
+// formsRead is what a server publishes of a group version, and by kind what its definitions say. A kind without a schema is nil.
 type formsRead struct {
 	forms  forms
+	kinds  map[string]*form
 	readAt time.Time
 }
 
-// forms reads the schemas of a group version; none where the server has none.
-func (c *Cluster) forms(ctx context.Context, gv schema.GroupVersion) (forms, error) {
+// formOf is the schema of a kind on the server; nil where it has none. A server publishes the schema of a new CustomResourceDefinition
+// some time after it serves the kind: until then the definition is read.
+func (c *Cluster) formOf(ctx context.Context, gvk schema.GroupVersionKind) (forms, *form, error) {
 	c.schemas.mu.Lock()
 	defer c.schemas.mu.Unlock()
-	if known, has := c.schemas.of[gv]; has && c.clock.Since(known.readAt) < formsAge {
-		return known.forms, nil
+	known, has := c.schemas.of[gvk.GroupVersion()]
+	if !has || c.clock.Since(known.readAt) >= formsAge {
+		published, err := c.publishedForms(ctx, gvk.GroupVersion())
+		if err != nil {
+			return nil, nil, err
+		}
+		known = formsRead{published, map[string]*form{}, c.clock.Now()}
+		for _, f := range published {
+			for _, kind := range f.Kinds {
+				if kind.Group == gvk.Group && kind.Version == gvk.Version {
+					known.kinds[kind.Kind] = f
+				}
+			}
+		}
+		if c.schemas.of == nil {
+			c.schemas.of = map[schema.GroupVersion]formsRead{}
+		}
+		c.schemas.of[gvk.GroupVersion()] = known
 	}
+	root, has := known.kinds[gvk.Kind]
+	if !has {
+		var err error
+		if root, err = c.definedForm(ctx, gvk); err != nil {
+			return nil, nil, err
+		}
+		known.kinds[gvk.Kind] = root
+	}
+	return known.forms, root, nil
+}
+
+// publishedForms reads the OpenAPI schemas of a group version; none where the server has none.
+func (c *Cluster) publishedForms(ctx context.Context, gv schema.GroupVersion) (forms, error) {
 	path := []string{"openapi", "v3", "apis", gv.Group, gv.Version}
 	if gv.Group == "" {
 		path = []string{"openapi", "v3", "api", gv.Version}
 	}
 	raw, err := bodyOf(c.rest.Get().AbsPath(path...).SetHeader("Accept", "application/json").Do(quiet(ctx)))
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
 	if err != nil {
+		if apierrors.IsNotFound(err) {
+			err = nil
+		}
 		return nil, err
 	}
 	var document struct {
@@ -247,11 +272,26 @@ func (c *Cluster) forms(ctx context.Context, gv schema.GroupVersion) (forms, err
 	if err := json.Unmarshal(raw, &document); err != nil {
 		return nil, err
 	}
-	if c.schemas.of == nil {
-		c.schemas.of = map[schema.GroupVersion]formsRead{}
-	}
-	c.schemas.of[gv] = formsRead{document.Components.Schemas, c.clock.Now()}
 	return document.Components.Schemas, nil
+}
+
+// definedForm reads the schema of a kind in its CustomResourceDefinition; nil where there is none, or none that this user may read.
+func (c *Cluster) definedForm(ctx context.Context, gvk schema.GroupVersionKind) (*form, error) {
+	mapping, err := c.Mapping(ctx, gvk)
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	crd, err := c.GetLive(quiet(ctx), Ref{APIVersion: "apiextensions.k8s.io/v1", Kind: crdKind.Kind, Name: mapping.Resource.GroupResource().String()})
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return formIn(crd, gvk.Version)
 }
 
 func (k *knownForms) forget() {
