@@ -116,6 +116,9 @@ func decryptFile(data []byte, identities []age.Identity) (sops.TreeBranches, err
 
 // dataKey opens the key of the file with one of the identities. The environment is never asked.
 func dataKey(tree *sops.Tree, identities []age.Identity) ([]byte, error) {
+	if len(identities) == 0 {
+		return nil, errNoKey // SOPS itself would look for keys in the environment and the home directory
+	}
 	damaged := false
 	for _, group := range tree.Metadata.KeyGroups {
 		for _, master := range group {

@@ -50,6 +50,15 @@ func TestEncryptedSecretWithoutFittingKey(t *testing.T) {
 	}
 }
 
+// TestKeyOfTheEnvironment: who loads a landscape says with which keys. SOPS itself looks for some where none are given.
+func TestKeyOfTheEnvironment(t *testing.T) {
+	t.Setenv("SOPS_AGE_KEY", sopsFile(t, "age.key"))
+	found, violations := parse(t, "secret.yaml", sopsFile(t, "secret.yaml"), Options{})
+	assert.Empty(t, violations)
+	require.Len(t, found, 1)
+	assert.Equal(t, SecretEncrypted, found[0].Secret)
+}
+
 // TestEncryptedFormIsKept: whether a value changed can be told without a key.
 func TestEncryptedFormIsKept(t *testing.T) {
 	for name, opts := range map[string]Options{"no key": {}, "key": testKey(t)} {
