@@ -69,7 +69,7 @@ func TestBackupArguments(t *testing.T) {
 		"no such file":      {[]string{dir, "--to", to, "--recipients-file", to}, "--recipients-file: open "},
 		"no landscape":      {[]string{filepath.Join(dir, "nope"), "--to", to}, "nope is no landscape: there is no such folder"},
 		"no access":         {[]string{dir, "--to", to, "--recipient", id.Recipient().String()}, "cluster runtime: no access"},
-		"no such cluster":   {[]string{dir, "--to", to, "--recipient", id.Recipient().String(), "--cluster", "x"}, "--cluster x: the landscape has runtime, local"},
+		"no such cluster":   {[]string{dir, "--to", to, "--recipient", id.Recipient().String(), "--cluster", "x"}, "--cluster x: there is no cluster of the landscape with a backup \"x\"; want one of runtime, local"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := pergola(t, append([]string{"backup"}, test.args...)...)

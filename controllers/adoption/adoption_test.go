@@ -309,7 +309,7 @@ func testThereAndBack(s *stage) {
 var formers = []string{"gardener-operator", "gardener-resource-manager", "gardenlet", "pergola-adopt"}
 
 // requested is what an extension was asked by, which has that manager by design (docs/architecture.md).
-const requested = `{"f:metadata":{"f:annotations":{"f:gardener.cloud/timestamp":{}}}}`
+const requested = `{"f:metadata":{"f:annotations":{"f:extensions.pergola.dev/requested":{},"f:gardener.cloud/timestamp":{}}}}`
 
 // written are the fields that Pergola writes under the names of upstream's managers: requests, and what the Garden says of its generic kubeconfig.
 var written = []string{requested, `{"f:metadata":{"f:annotations":{"f:generic-token-kubeconfig.secret.gardener.cloud/name":{}}}}`}

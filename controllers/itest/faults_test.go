@@ -48,7 +48,7 @@ func testUnreachableSeed(t *testing.T, s *stage) {
 	c.Close()
 
 	run := s.cli("apply", s.dir)
-	assert.Equal(t, 1, run.run(t))
+	assert.Equal(t, 2, run.run(t))
 	for _, text := range []string{"cluster local", "Unreachable", "apply again"} {
 		assert.Contains(t, run.stderr.String(), text)
 	}

@@ -83,7 +83,8 @@ func TestSecretHygiene(t *testing.T) {
 	w.ready(s.name, "True Applied")
 	decryption("stranger")
 	l := w.ready(s.name, "False ApplyFailed: revision main@sha1:")
-	assert.Contains(t, readiness(l), "there is no key for encrypted Secrets: Secret garden/one: put an age key that they are encrypted for into Secret stranger")
+	assert.Contains(t, readiness(l), "the given age key "+stranger.Recipient().String()+" does not open Secrets that are encrypted for ")
+	assert.Contains(t, readiness(l), "Secret garden/one: put an age key that they are encrypted for into Secret stranger")
 	w.repaired(s, "1")
 	decryption("no-key")
 	w.ready(s.name, "False ApplyFailed: spec.decryption.secretRef: Secret no-key, key x.agekey")
@@ -113,7 +114,7 @@ func TestSecretHygiene(t *testing.T) {
 			assert.NotContains(t, text, base64.StdEncoding.EncodeToString([]byte(secret)), where)
 		}
 	}
-	for _, failure := range []string{"access to the virtual garden", "Unauthorized", "spec.decryption.secretRef", "there is no key for encrypted Secrets", "DriftRepaired", "DriftNotRepaired"} {
+	for _, failure := range []string{"access to the virtual garden", "Unauthorized", "spec.decryption.secretRef", "does not open Secrets that are encrypted for", "DriftRepaired", "DriftNotRepaired"} {
 		assert.Contains(t, said["log"], failure, "what goes wrong is logged")
 	}
 }
