@@ -156,11 +156,8 @@ func (c *overlayCheck) resource(file string) {
 	c.objects = append(c.objects, objects...)
 	for _, doc := range splitYAML(data) {
 		var node yamlv3.Node
-		if yamlv3.Unmarshal(doc.text, &node) != nil {
-			continue
-		}
-		content, err := decodeForKrusty(&node)
-		if err != nil || len(content) == 0 {
+		content, err := decodeObject(doc.text)
+		if err != nil || len(content) == 0 || yamlv3.Unmarshal(doc.text, &node) != nil {
 			continue
 		}
 		at := func(n *yamlv3.Node) schemas.Position {
@@ -177,33 +174,6 @@ func (c *overlayCheck) resource(file string) {
 		}
 		c.part(kind, "", node.Content[0], content, at)
 	}
-}
-
-// decodeForKrusty reads an object as krusty does, for which y, on and yes are text; for the API machinery they are true.
-func decodeForKrusty(node *yamlv3.Node) (map[string]any, error) {
-	doc, err := yamlv3.Marshal(withQuotes(node))
-	if err != nil {
-		return nil, err
-	}
-	return decodeObject(doc)
-}
-
-// withQuotes is a copy of a node in which all text has quotes, and what has no value is null.
-func withQuotes(node *yamlv3.Node) *yamlv3.Node {
-	out := *node
-	if out.Kind == yamlv3.ScalarNode && out.Style == 0 {
-		switch out.ShortTag() {
-		case "!!str":
-			out.Style = yamlv3.DoubleQuotedStyle
-		case "!!null":
-			out.Value = "null"
-		}
-	}
-	out.Content = make([]*yamlv3.Node, len(node.Content))
-	for i, inner := range node.Content {
-		out.Content[i] = withQuotes(inner)
-	}
-	return &out
 }
 
 func textIn(content map[string]any, field string) string {
@@ -257,7 +227,7 @@ func (c *overlayCheck) patch(p *patch, targets []Object) {
 	if p.node.Kind == yamlv3.SequenceNode {
 		return
 	}
-	content, err := decodeForKrusty(p.node)
+	content, err := decodeObject([]byte(p.Patch.Patch))
 	if err != nil || content["$patch"] == "delete" {
 		return
 	}
