@@ -70,7 +70,7 @@ func TestOperatorAndGardenlet(t *testing.T) {
 		}
 		return cm.Data["value"]
 	}
-	s := w.shoots("together", overlay("1", "x", "y"))
+	s := w.shoots("together", overlay("1", "x", "z"))
 	w.secret("hook", map[string]string{"token": "hook-token"})
 	w.start(func(r *Role) { r.Catalogue = smallCatalogue(t) })
 	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL), w.hooked, func(spec *landscapev1alpha1.LandscapeSpec) {
@@ -81,7 +81,7 @@ func TestOperatorAndGardenlet(t *testing.T) {
 	w.acts("gardener-scheduler", func(spec map[string]any) { spec["seedName"] = "local" })
 	stop := w.gardenlet(config)
 	defer func() { stop() }()
-	w.eventually("the Shoot is on the seed", func() bool { return there("x") == "1" && there("y") == "1" })
+	w.eventually("the Shoot is on the seed", func() bool { return there("x") == "1" && there("z") == "1" })
 	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
 		return condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeGardenletsWorking) == nil
 	})
@@ -98,12 +98,12 @@ func TestOperatorAndGardenlet(t *testing.T) {
 		require.NoError(t, err)
 		return end, strings.Join(told, "\n"), there(object)
 	}
-	end, lines, value := pushed(s.push("another value", overlay("2", "x", "y")), "x")
+	end, lines, value := pushed(s.push("another value", overlay("2", "x", "z")), "x")
 	assert.Equal(t, receiver.PhaseApplied, end.Phase, end)
 	assert.Equal(t, "2", value, "it is over when it is on the seed")
 	assert.Contains(t, lines, "waiting for the gardenlets: Seed local")
 
-	end, _, value = pushed(s.push("one less", overlay("2", "x")), "y")
+	end, _, value = pushed(s.push("one less", overlay("2", "x")), "z")
 	assert.Equal(t, receiver.PhaseHeld, end.Phase, end)
 	assert.Equal(t, "2", value, "it is held")
 	assert.Contains(t, end.Message, "1 deletion or recreation on seed local waits for an approval")
@@ -126,7 +126,7 @@ func TestOperatorAndGardenlet(t *testing.T) {
 	assert.Contains(t, end.Message, h.Approval)
 
 	require.NoError(t, handle.Approve(ctx, []string{h.Approval}, false))
-	w.eventually("it passes", func() bool { return there("y") == "" })
+	w.eventually("it passes", func() bool { return there("z") == "" })
 	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 0 && !isHeld(l) })
 	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
 		return condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeGardenletsWorking) == nil
@@ -134,10 +134,10 @@ func TestOperatorAndGardenlet(t *testing.T) {
 	assert.Equal(t, "2", there("x"))
 
 	// What comes back and goes again needs another approval.
-	end, _, value = pushed(s.push("there again", overlay("3", "x", "y")), "y")
+	end, _, value = pushed(s.push("there again", overlay("3", "x", "z")), "z")
 	assert.Equal(t, receiver.PhaseApplied, end.Phase, end)
 	assert.Equal(t, "3", value)
-	end, _, value = pushed(s.push("one less again", overlay("3", "x")), "y")
+	end, _, value = pushed(s.push("one less again", overlay("3", "x")), "z")
 	assert.Equal(t, receiver.PhaseHeld, end.Phase, end)
 	assert.Equal(t, "3", value)
 	l = w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 1 })
