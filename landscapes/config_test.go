@@ -180,13 +180,21 @@ func TestSpecialFolders(t *testing.T) {
 	dir := onDisk(t, map[string]string{
 		"landscape.yaml": bareConfig, "operations/rotate.yaml": "kind: Operation\n", "operations/README.md": "", "shared/vpa/kustomization.yaml.txt": "",
 		"components/README.md": "", "components/vpa.yaml": "{}", "components/seed/x.yaml": "{}", "components/seed/vpa/other.yaml": "{}", "components/sead/vpa/kustomization.yaml": "{}",
+		"components/seed/a/kustomization.yml": "{}", "components/seed/b/kustomisation.yaml": "{}", "components/seed/c/Kustomization.yaml": "{}",
+		"components/seed/d/README.md": "", "components/seed/e/deep/kustomization.yaml": "{}", "components/Garden/vpa/kustomization.yaml": "{}",
 	})
 	require.NoError(t, os.Symlink("../../shared/vpa", filepath.Join(dir, "components", "seed", "linked")))
 	_, violations, err := Load(t.Context(), dir, Options{})
 	require.NoError(t, err)
 	const overlay = "is no overlay: overlays are folders components/OWNER/COMPONENT with a kustomization.yaml"
 	assert.Equal(t, []string{
-		`components/sead:0:0 NotSupported "sead" owns no components; overlays are in components/garden, components/seed or components/shoot`,
+		`components/Garden:0:0 NotSupported "Garden" owns no components; did you mean garden?; overlays are in components/garden, components/seed or components/shoot`,
+		`components/sead:0:0 NotSupported "sead" owns no components; did you mean seed?; overlays are in components/garden, components/seed or components/shoot`,
+		"components/seed/a:0:0 Required the overlay has no file kustomization.yaml: rename kustomization.yml",
+		"components/seed/b:0:0 Required the overlay has no file kustomization.yaml: rename kustomisation.yaml",
+		"components/seed/c:0:0 Required the overlay has no file kustomization.yaml: rename Kustomization.yaml",
+		"components/seed/d:0:0 Required the overlay has no file kustomization.yaml",
+		"components/seed/e:0:0 Required the overlay has no file kustomization.yaml",
 		"components/seed/linked:0:0 Forbidden is a symbolic link: overlays must be folders of the landscape itself",
 		"components/seed/vpa:0:0 Required the overlay has no file kustomization.yaml",
 		"components/seed/x.yaml:0:0 Invalid " + overlay,

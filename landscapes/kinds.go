@@ -25,25 +25,38 @@ func checkKind(gvk schema.GroupVersionKind) (field string, typ schemas.Type, mes
 	if slices.Contains(known[gvk.GroupVersion()], gvk.Kind) {
 		return "", "", ""
 	}
-	var elsewhere, kinds []string
+	var elsewhere []string
 	for gv, names := range known {
 		if slices.Contains(names, gvk.Kind) {
 			elsewhere = append(elsewhere, gv.String())
 		}
-		kinds = append(kinds, names...)
 	}
 	if len(elsewhere) > 0 {
 		slices.Sort(elsewhere)
 		return "apiVersion", schemas.TypeNotSupported, fmt.Sprintf("%q has no kind %s; it is served by %s",
 			gvk.GroupVersion().String(), gvk.Kind, strings.Join(elsewhere, " and "))
 	}
-	slices.Sort(kinds)
-	kinds = slices.Compact(kinds)
-	hint := ""
-	if better := schemas.Suggest(gvk.Kind, kinds); better != "" {
-		hint = fmt.Sprintf("; did you mean %s?", better)
-	} else if gvk.Kind == "Kustomization" {
-		hint = "; overlays belong to components/OWNER/COMPONENT/kustomization.yaml"
+	return "kind", schemas.TypeNotSupported, unknownKind(gvk, known)
+}
+
+// unknownKind says what the author most likely means by a kind that no API of a landscape has: another kind of the same
+// API, one whose name is nearly the same, or an object that a component should have.
+func unknownKind(gvk schema.GroupVersionKind, known map[schema.GroupVersion][]string) string {
+	own := known[gvk.GroupVersion()]
+	var all []string
+	for _, names := range known {
+		all = append(all, names...)
 	}
-	return "kind", schemas.TypeNotSupported, fmt.Sprintf("unknown kind %q%s; a landscape may declare %s", gvk.Kind, hint, strings.Join(kinds, ", "))
+	for _, names := range [][]string{own, all} {
+		if better := schemas.Suggest(gvk.Kind, names); better != "" {
+			return fmt.Sprintf("unknown kind %q; did you mean %s?", gvk.Kind, better)
+		}
+	}
+	switch {
+	case gvk.Group == "kustomize.config.k8s.io":
+		return "an overlay belongs to components/OWNER/COMPONENT/kustomization.yaml"
+	case own != nil && gvk.Group != "":
+		return fmt.Sprintf("unknown kind %q; %s has %s", gvk.Kind, gvk.GroupVersion(), strings.Join(slices.Sorted(slices.Values(own)), ", "))
+	}
+	return fmt.Sprintf("a landscape declares no %s: add it to a component, by an overlay components/OWNER/COMPONENT/kustomization.yaml that lists its file under resources", gvk.Kind)
 }

@@ -122,14 +122,33 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
+// TestUnknownKind: the message names what is meant, or where an object of the kind belongs, and no kinds of other APIs.
 func TestUnknownKind(t *testing.T) {
-	_, violations, err := LoadFS(t.Context(), tree(map[string]string{"landscape.yaml": bareConfig, "x.yaml": "kind: Shot\napiVersion: core.gardener.cloud/v1beta1\nmetadata: {name: a}\n"}), ".", Options{})
-	require.NoError(t, err)
-	require.Len(t, violations, 1)
-	assert.Equal(t, 1, violations[0].Line)
-	assert.Equal(t, 7, violations[0].Column)
-	assert.Equal(t, "kind", violations[0].Field)
-	assert.Contains(t, violations[0].Message, `unknown kind "Shot"; did you mean Shoot?; a landscape may declare BackupBucket, `)
+	const toOverlay = ": add it to a component, by an overlay components/OWNER/COMPONENT/kustomization.yaml that lists its file under resources"
+	for _, test := range []struct{ apiVersion, kind, want string }{
+		{"core.gardener.cloud/v1beta1", "Shot", `unknown kind "Shot"; did you mean Shoot?`},
+		{"core.gardener.cloud/v1beta1", "Sede", `unknown kind "Sede"; did you mean Seed?`},
+		{"core.gardner.cloud/v1beta1", "CloudProfil", `unknown kind "CloudProfil"; did you mean CloudProfile?`},
+		{"v1", "Secrets", `unknown kind "Secrets"; did you mean Secret?`},
+		{"core.gardener.cloud/v1beta1", "Grden", `unknown kind "Grden"; did you mean Garden?`},
+		{"operator.gardener.cloud/v1alpha1", "Deployment", `unknown kind "Deployment"; operator.gardener.cloud/v1alpha1 has Extension, Garden`},
+		{"security.gardener.cloud/v1alpha1", "Role", `unknown kind "Role"; security.gardener.cloud/v1alpha1 has CredentialsBinding, WorkloadIdentity`},
+		{"apps/v1", "Deployment", "a landscape declares no Deployment" + toOverlay},
+		{"v1", "Service", "a landscape declares no Service" + toOverlay},
+		{"v1", "Pod", "a landscape declares no Pod" + toOverlay},
+		{"batch/v1", "Job", "a landscape declares no Job" + toOverlay},
+		{"rbac.authorization.k8s.io/v1", "ClusterRole", "a landscape declares no ClusterRole" + toOverlay},
+		{"cert-manager.io/v1", "Issuer", "a landscape declares no Issuer" + toOverlay},
+		{"kustomize.toolkit.fluxcd.io/v1", "Kustomization", "a landscape declares no Kustomization" + toOverlay},
+		{"kustomize.config.k8s.io/v1beta1", "Kustomization", "an overlay belongs to components/OWNER/COMPONENT/kustomization.yaml"},
+		{"kustomize.config.k8s.io/v1alpha1", "Component", "an overlay belongs to components/OWNER/COMPONENT/kustomization.yaml"},
+	} {
+		t.Run(test.apiVersion+" "+test.kind, func(t *testing.T) {
+			_, violations := load(t, tree(map[string]string{"landscape.yaml": bareConfig,
+				"x.yaml": "kind: " + test.kind + "\napiVersion: " + test.apiVersion + "\nmetadata: {name: a}\n"}), ".", Options{})
+			assert.Equal(t, []string{"x.yaml:1:7 NotSupported " + test.want}, violations)
+		})
+	}
 }
 
 func TestDuplicatesNameBothPlaces(t *testing.T) {

@@ -16,6 +16,9 @@ const (
 	goldenFolder    = "golden"     // the recorded render
 )
 
+// overlayFile makes a folder an overlay.
+const overlayFile = "kustomization.yaml"
+
 // specialFolders are those folders of a landscape, by their path in the repository.
 func (l *loader) specialFolders(folder string, isLandscape bool) []string {
 	if !isLandscape {
@@ -48,23 +51,39 @@ func (l *layer) readSpecialFolders() {
 func isAside(name string) bool { return strings.HasPrefix(name, ".") || path.Ext(name) == ".md" }
 
 func (l *layer) readOverlays(components string) {
+	owners := []string{"garden", "seed", "shoot"}
 	for _, owner := range l.subfolders(components) {
-		if !slices.Contains([]string{"garden", "seed", "shoot"}, owner) {
-			l.report(path.Join(components, owner), 0, 0, "landscape/overlay", schemas.TypeNotSupported, "%q owns no components; overlays are in components/garden, components/seed or components/shoot", owner)
+		if !slices.Contains(owners, owner) {
+			l.report(path.Join(components, owner), 0, 0, "landscape/overlay", schemas.TypeNotSupported,
+				"%q owns no components%s; overlays are in components/garden, components/seed or components/shoot", owner, didYouMean(owner, owners))
 			continue
 		}
 		for _, component := range l.subfolders(path.Join(components, owner)) {
 			folder := path.Join(components, owner, component)
 			l.checkTree(folder, 0)
-			info, err := fs.Lstat(l.fs, path.Join(folder, "kustomization.yaml"))
+			info, err := fs.Lstat(l.fs, path.Join(folder, overlayFile))
 			if err != nil {
-				l.report(folder, 0, 0, "landscape/overlay", schemas.TypeRequired, "the overlay has no file kustomization.yaml")
+				l.report(folder, 0, 0, "landscape/overlay", schemas.TypeRequired, "the overlay has no file %s%s", overlayFile, l.misnamed(folder))
 			}
 			if err == nil && info.Mode().IsRegular() {
 				l.landscape.Overlays = append(l.landscape.Overlays, Overlay{Owner: owner, Component: component, Path: folder, Layer: l.layerName(l.folder)})
 			}
 		}
 	}
+}
+
+// misnamed is a hint at the file of a folder that most likely should be its kustomization.yaml, or empty.
+func (l *layer) misnamed(folder string) string {
+	var names []string
+	for _, entry := range l.entries(folder) {
+		if !entry.IsDir() && !isAside(entry.Name()) {
+			names = append(names, entry.Name())
+		}
+	}
+	if name := schemas.Suggest(overlayFile, names); name != "" {
+		return ": rename " + name
+	}
+	return ""
 }
 
 // subfolders gives the folders in a folder that holds nothing else.

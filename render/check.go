@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
-	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
@@ -90,12 +89,17 @@ func (c *landscapeCheck) version() bool {
 // components finds settings and overlays of components that do not exist: most likely misspelt.
 func (c *landscapeCheck) components() {
 	for _, owner := range slices.Sorted(maps.Keys(c.landscape.Config.Spec.Components)) {
-		if !slices.Contains([]landscapev1alpha1.Owner{landscapev1alpha1.OwnerGarden, landscapev1alpha1.OwnerSeed, landscapev1alpha1.OwnerShoot}, owner) {
+		if !slices.Contains(ownerKinds, string(owner)) {
 			continue // the schema says so
 		}
 		for _, name := range sortedKeys(c.landscape.Config.Spec.Components[owner]) {
-			if component := path.Join(string(owner), name); !isComponent(c.catalogue, component) {
-				c.config(fmt.Sprintf("spec.components.%s.%s", owner, name), ruleCatalogue, schemas.TypeNotSupported, "%s", c.noComponent(component))
+			if !isComponent(c.catalogue, path.Join(string(owner), name)) {
+				field := fmt.Sprintf("spec.components.%s.%s", owner, name)
+				f := c.ofConfig(field, ruleCatalogue, schemas.TypeNotSupported, "%s", c.noComponent(string(owner), name))
+				if declared := c.landscape.ConfigDeclaration; declared != nil {
+					f.Position = declared.KeyPosition(field)
+				}
+				c.add(f)
 			}
 		}
 	}
@@ -103,24 +107,41 @@ func (c *landscapeCheck) components() {
 		component := path.Join(overlay.Owner, overlay.Component)
 		if !isComponent(c.catalogue, component) {
 			file := path.Join(overlay.Layer, "components", component, "kustomization.yaml")
-			c.add(finding{Position: schemas.Position{File: file, Line: 1, Column: 1}, kind: schemas.TypeNotSupported, rule: ruleOverlay, message: c.noComponent(component)})
+			c.add(finding{Position: schemas.Position{File: file, Line: 1, Column: 1}, kind: schemas.TypeNotSupported, rule: ruleOverlay, message: c.noComponent(overlay.Owner, overlay.Component)})
 		}
 	}
 }
 
-func (c *landscapeCheck) noComponent(component string) string {
-	dirs, err := componentDirs(c.catalogue, path.Dir(component))
-	if err != nil || len(dirs) == 0 {
+// noComponent says that an owner has no component of a name, and which one is most likely meant: one of the owner, or one
+// of another owner.
+func (c *landscapeCheck) noComponent(owner, name string) string {
+	component := path.Join(owner, name)
+	own := c.componentNames(owner)
+	if len(own) == 0 {
 		return fmt.Sprintf("no component %s in the catalogue", component)
+	}
+	if guess := schemas.Suggest(path.Base(name), own); guess != "" {
+		return fmt.Sprintf("no component %s in the catalogue; did you mean %s/%s?", component, owner, guess)
+	}
+	for _, other := range ownerKinds {
+		if slices.Contains(c.componentNames(other), name) {
+			return fmt.Sprintf("no component %s in the catalogue; did you mean %s/%s?", component, other, name)
+		}
+	}
+	return fmt.Sprintf("no component %s in the catalogue; components of a %s are %s", component, owner, strings.Join(own, ", "))
+}
+
+// componentNames are the names of the components that an owner has.
+func (c *landscapeCheck) componentNames(owner string) []string {
+	dirs, err := componentDirs(c.catalogue, owner)
+	if err != nil {
+		return nil
 	}
 	names := make([]string, 0, len(dirs))
 	for _, dir := range dirs {
 		names = append(names, path.Base(dir))
 	}
-	if guess := schemas.Suggest(path.Base(component), names); guess != "" {
-		return fmt.Sprintf("no component %s in the catalogue; did you mean %s/%s?", component, path.Dir(component), guess)
-	}
-	return fmt.Sprintf("no component %s in the catalogue, which has %s", component, strings.Join(dirs, ", "))
+	return names
 }
 
 // The grammar of image references (distribution: reference/regexp.go).

@@ -217,6 +217,9 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
+// ownerKinds are the kinds of owners, each with a folder of the catalogue.
+var ownerKinds = []string{"garden", "seed", "shoot"}
+
 // componentDirs lists the component folders of an owner kind.
 func componentDirs(catalogue fs.FS, kind string) ([]string, error) {
 	entries, err := fs.ReadDir(catalogue, kind)

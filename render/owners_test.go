@@ -1,6 +1,7 @@
 package render
 
 import (
+	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
@@ -189,17 +190,34 @@ func TestLandscapeOptions(t *testing.T) {
 
 // TestUnknownComponents: names that fit nothing are most likely misspelt, so nothing is rendered.
 func TestUnknownComponents(t *testing.T) {
-	l := loadLandscape(t, map[string]string{
-		"landscape.yaml": landscapeFile("\n  components:\n    garden:\n      ap: {enabled: false}\n    seed:\n      app: {enabled: true}"),
-		"components/garden/apps/kustomization.yaml": "patches: []\n",
+	catalogue := smallCatalogue(t, map[string]string{
+		"garden/app/component.cue": "", "garden/etcd-druid/component.cue": "", "seed/system/component.cue": "", "seed/etcd-druid/component.cue": "", "shoot/worker/component.cue": "",
 	})
-	catalogue := smallCatalogue(t, map[string]string{"garden/app/component.cue": "", "garden/other/component.cue": "", "seed/system/component.cue": ""})
-	_, err := LandscapeOptions(catalogue, l)
-	require.EqualError(t, err, "components/garden/apps/kustomization.yaml:1:1: error: no component garden/apps in the catalogue; did you mean garden/app? [landscape/overlay]\n"+
-		"landscape.yaml:8:11: error: Landscape test: spec.components.garden.ap: no component garden/ap in the catalogue; did you mean garden/app? [landscape/catalogue]\n"+
-		"landscape.yaml:10:12: error: Landscape test: spec.components.seed.app: no component seed/app in the catalogue, which has seed/system [landscape/catalogue]")
-	_, err = All(l, catalogue, nil)
-	require.Error(t, err)
+	for _, test := range []struct{ owner, name, want string }{
+		{"garden", "ap", "; did you mean garden/app?"},
+		{"garden", "App", "; did you mean garden/app?"},
+		{"garden", "etcd-druids", "; did you mean garden/etcd-druid?"},
+		{"garden", "etcd_druid", "; did you mean garden/etcd-druid?"},
+		{"seed", "sytem", "; did you mean seed/system?"},
+		{"seed", "app", "; did you mean garden/app?"},
+		{"shoot", "etcd-druid", "; did you mean garden/etcd-druid?"},
+		{"garden", "worker", "; did you mean shoot/worker?"},
+		{"shoot", "prometheus", "; components of a shoot are worker"},
+		{"garden", "prometheus", "; components of a garden are app, etcd-druid"},
+	} {
+		t.Run(test.owner+"/"+test.name, func(t *testing.T) {
+			l := loadLandscape(t, map[string]string{
+				"landscape.yaml": landscapeFile(fmt.Sprintf("\n  components:\n    %s:\n      %s: {enabled: false}", test.owner, test.name)),
+				fmt.Sprintf("components/%s/%s/kustomization.yaml", test.owner, test.name): "patches: []\n",
+			})
+			wrong := fmt.Sprintf("no component %s/%s in the catalogue%s ", test.owner, test.name, test.want)
+			_, err := LandscapeOptions(catalogue, l)
+			require.EqualError(t, err, fmt.Sprintf("components/%s/%s/kustomization.yaml:1:1: error: ", test.owner, test.name)+wrong+"[landscape/overlay]\n"+
+				fmt.Sprintf("landscape.yaml:8:7: error: Landscape test: spec.components.%s.%s: ", test.owner, test.name)+wrong+"[landscape/catalogue]")
+			_, err = All(l, catalogue, nil)
+			require.Error(t, err)
+		})
+	}
 }
 
 // appFlow mentions the one bundle of a small catalogue in both operations.

@@ -71,7 +71,7 @@ func Reached(catalogue fs.FS, before, after State, settings ...Setting) (Reach, 
 		return Reach{}, new.named(newErr)
 	}
 	c := reaching{old: old, new: new, options: map[string][2]InputDigest{}, sample: sample{most: settingsOf(settings).sample}, sparing: settingsOf(settings).sparing}
-	for _, kind := range []string{"garden", "seed", "shoot"} {
+	for _, kind := range ownerKinds {
 		of, err := old.Options.digest(kind)
 		if err != nil {
 			return Reach{}, old.named(err)

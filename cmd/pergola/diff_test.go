@@ -177,7 +177,7 @@ func TestDiffFromAnInvalidRevision(t *testing.T) {
 	assert.Equal(t, 1, o.code)
 	for _, want := range []string{
 		"HEAD: " + filepath.Join(dir, "components/seed/system/kustomization.yaml") + ":1:1: error: patchs: the field",
-		"HEAD: " + filepath.Join(dir, "landscape.yaml") + ":8:13: error: Landscape small: spec.components.garden.vpaa: no component garden/vpaa",
+		"HEAD: " + filepath.Join(dir, "landscape.yaml") + ":8:7: error: Landscape small: spec.components.garden.vpaa: no component garden/vpaa",
 		"HEAD: " + filepath.Join(dir, "seed.yaml") + ":9:5: error: Seed local: spec.provider.regoin: ",
 	} {
 		assert.Contains(t, o.stderr, want)

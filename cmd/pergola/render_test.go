@@ -110,7 +110,7 @@ func TestRenderFindings(t *testing.T) {
 		"another catalogue":   {func(dir string) { change(t, dir, "landscape.yaml", "version: ", "version: 9") }, 1, "landscape.yaml:7:14: error: Landscape small: spec.catalogue.version: the landscape is written for catalogue 9"},
 		"unknown component": {func(dir string) {
 			change(t, dir, "landscape.yaml", "spec:\n", "spec:\n  components:\n    seed:\n      systen: {enabled: false}\n")
-		}, 1, "landscape.yaml:8:15: error: Landscape small: spec.components.seed.systen: no component seed/systen in the catalogue"},
+		}, 1, "landscape.yaml:8:7: error: Landscape small: spec.components.seed.systen: no component seed/systen in the catalogue"},
 		"overlay that fits nothing": {func(dir string) {
 			write(t, dir, "components/seed/system/kustomization.yaml", "patches: [{patch: '[{\"op\": \"add\", \"path\": \"/x\", \"value\": 1}]', target: {kind: Nothing}}]\n")
 		}, 1, "components/seed/system/kustomization.yaml:1:64: error: patches[0].target: matches nothing: the component has no Nothing; its kinds are PriorityClass"},

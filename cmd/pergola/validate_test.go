@@ -92,7 +92,7 @@ func TestValidateLandscape(t *testing.T) {
 	want := []string{
 		in("components/seed/etcd-druid/kustomization.yaml") + `:3:3: error: patches[1]: matches nothing: the component has no Deployment "etcd-driud" of apps/v1; did you mean "etcd-druid"? [landscape/overlay]`,
 		in("facts.txt") + `:1:1: error: [seed loca]: there is no seed loca in this landscape; did you mean "seed local"? [landscape/facts]`,
-		in("landscape.yaml") + ":8:14: error: Landscape small: spec.components.seed.systm: no component seed/systm in the catalogue; did you mean seed/system? [landscape/catalogue]",
+		in("landscape.yaml") + ":8:7: error: Landscape small: spec.components.seed.systm: no component seed/systm in the catalogue; did you mean seed/system? [landscape/catalogue]",
 		in("landscape.yaml") + `:10:11: error: Landscape small: spec.images[0].name: no image "etcd-driud" in components/imagevector.yaml; did you mean "etcd-druid"? [landscape/image]`,
 		in("other.yaml") + ":5:9: error: Seed runtime: metadata.name: a Seed cannot be named runtime: ",
 		in("seed.yaml") + ":9:5: error: Seed local: spec.provider.regoin: ",
