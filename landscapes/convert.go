@@ -2,6 +2,7 @@ package landscapes
 
 import (
 	"fmt"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -16,6 +17,7 @@ type converter struct {
 	quotable func(line int) bool
 	problems []problem
 	stopped  bool
+	anchors  map[string]*yaml.Node
 }
 
 func (c *converter) add(node *yaml.Node, format string, args ...any) {
@@ -44,6 +46,9 @@ func (c *converter) value(node *yaml.Node, depth int) any {
 	if depth > c.limits.Depth {
 		return c.stop(node, "values are nested more than %d deep, or an anchor holds itself", c.limits.Depth)
 	}
+	if node.Anchor != "" {
+		c.anchor(node)
+	}
 	switch node.Kind {
 	case yaml.AliasNode:
 		return c.value(node.Alias, depth+1)
@@ -57,6 +62,12 @@ func (c *converter) value(node *yaml.Node, depth int) any {
 		return c.mapping(node, depth)
 	}
 	value, words := scalar(node)
+	if r, _ := utf8.DecodeRuneInString(node.Value); node.Style == 0 && invisible[r] != "" {
+		words = "begins with " + invisible[r] + ", which nobody can see; remove it, or put the value in quotes"
+	}
+	if r, _ := utf8.DecodeLastRuneInString(node.Value); words == "" && node.Style == 0 && invisible[r] != "" {
+		words = "ends with " + invisible[r] + ", which nobody can see; remove it, or put the value in quotes"
+	}
 	if words == unknownTag && c.quotes(node) {
 		words = "has the tag " + node.Tag + unknownTagHint
 	}
@@ -80,6 +91,10 @@ func (c *converter) mapping(node *yaml.Node, depth int) map[string]any {
 			c.add(key, "the name of a field must be text")
 			continue
 		}
+		if name := invisibleIn(name); name != "" {
+			c.add(key, "the name of the field holds %s, which looks like nothing or like a space; type the name anew", name)
+			continue
+		}
 		if line := lines[name]; line > 0 {
 			what := "a field"
 			if c.quotes(key) {
@@ -92,6 +107,30 @@ func (c *converter) mapping(node *yaml.Node, depth int) map[string]any {
 		result[name] = c.value(value, depth+1)
 	}
 	return result
+}
+
+// invisibleIn names a character of the name of a field that nobody can see, as a text from a web page has it; empty if there is none.
+func invisibleIn(name string) string {
+	for _, r := range name {
+		if what := invisible[r]; what != "" && r != '\t' {
+			return what
+		}
+	}
+	return ""
+}
+
+// anchor reports an anchor that is defined a second time: aliases before it and behind it would mean different values.
+func (c *converter) anchor(node *yaml.Node) {
+	if c.anchors == nil {
+		c.anchors = map[string]*yaml.Node{}
+	}
+	first := c.anchors[node.Anchor]
+	if first == nil {
+		c.anchors[node.Anchor] = node
+	} else if first != node {
+		c.add(node, "the anchor is defined twice: first in line %d; give each a name of its own", first.Line)
+		c.anchors[node.Anchor] = node
+	}
 }
 
 // mergeInto adds the fields of the maps behind a merge key that are not set otherwise.

@@ -109,6 +109,8 @@ func TestLongLinesAreReadInTime(t *testing.T) {
 	for name, text := range map[string]string{
 		"flow": strings.Repeat("[", 200_000) + strings.Repeat("]", 200_000), "maps": strings.Repeat("{a: ", 100_000),
 		"dashes": strings.Repeat("- ", 500_000), "keys": strings.Repeat("? ", 500_000), "colons": strings.Repeat("a: ", 300_000), "text": strings.Repeat("a b ", 250_000),
+		"closing": strings.Repeat("[", 200_000) + strings.Repeat("]", 200_000) + strings.Repeat(" ", 200_000), "quotes": "a: [" + strings.Repeat(`"b", `, 200_000),
+		"lines below dashes": strings.Repeat("- ", 200_000) + "[\n" + strings.Repeat("a,\n", 200_000), "JSON in one line": strings.Repeat("{}", 100_000),
 	} {
 		started := time.Now()
 		_, violations := parse(t, "a.yaml", text, Options{})

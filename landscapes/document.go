@@ -29,6 +29,9 @@ type document struct {
 	data []byte
 	// offset is the number of lines before the document.
 	offset int
+	// json reports whether it is a JSON value, which begins behind so many characters of its line.
+	json   bool
+	behind int
 }
 
 // checkText finds what makes a file unreadable as text: at most one problem.
@@ -55,16 +58,22 @@ func checkText(data []byte) *problem {
 	return nil
 }
 
-// split cuts a YAML file at the lines that begin with "---" or "...".
+// split cuts a YAML file at the lines that begin with "---" or "...", and JSON behind each value: nothing of a file is left over.
 func split(data []byte) []document {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	var documents []document
 	var current []byte
 	offset, line, start := 0, 0, 0
 	flush := func() {
-		if hasContent(current) {
-			documents = append(documents, document{data: current, offset: offset})
+		if !hasContent(current) {
+			return
 		}
+		d := document{data: current, offset: offset}
+		if values := d.stream(); values != nil {
+			documents = append(documents, values...)
+			return
+		}
+		documents = append(documents, d)
 	}
 	for at := 0; at < len(data); line++ {
 		end := at + bytes.IndexByte(data[at:], '\n') + 1
@@ -87,7 +96,7 @@ func split(data []byte) []document {
 		}
 		flush()
 		current, offset, start = nil, line+1, 0
-		if after := bytes.TrimSpace(text[3:]); marker && len(after) > 0 && after[0] != '#' {
+		if after := bytes.TrimSpace(text[3:]); len(after) > 0 && after[0] != '#' {
 			// Content on the line of the marker stays in its column.
 			current, offset, start = append([]byte("   "), text[3:]...), line, -1
 		}
@@ -131,11 +140,26 @@ func (d document) quotable() func(line int) bool {
 
 // parse reads the nodes of a document; their lines are those of the file.
 func (d document) parse() (*yaml.Node, *problem) {
-	var node yaml.Node
-	err := yaml.Unmarshal(d.data, &node)
+	if d.json {
+		if node, err := d.parseJSON(); err == nil {
+			return node, nil
+		}
+	}
+	var node, more yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(d.data))
+	err := decoder.Decode(&node)
+	if errors.Is(err, io.EOF) || err == nil && len(node.Content) == 0 {
+		return nil, &problem{d.offset + 1, 1, "the document is empty"}
+	}
 	if err == nil {
-		if len(node.Content) == 0 {
-			return nil, &problem{d.offset + 1, 1, "the document is empty"}
+		if rest := decoder.Decode(&more); !errors.Is(rest, io.EOF) {
+			line := d.offset + max(1, more.Line)
+			if match := yamlErrorLine.FindStringSubmatch(fmt.Sprint(rest)); match != nil {
+				if n, err := strconv.Atoi(match[1]); err == nil {
+					line = d.offset + n + 1 // the parser names the line before
+				}
+			}
+			return nil, &problem{line, 1, "text follows the object, and would be lost; if it is another object, put a line with --- before it"}
 		}
 		shift(node.Content[0], d.offset, map[*yaml.Node]bool{})
 		return node.Content[0], nil
@@ -153,17 +177,13 @@ func (d document) parse() (*yaml.Node, *problem) {
 	if p := d.afterQuotes(words); p != nil {
 		return nil, p
 	}
-	lines := strings.Split(string(d.data), "\n")
-	for _, near := range []int{line, line + 1, line - 1} {
-		if near < 1 || near > len(lines) {
-			continue
+	if p := d.cause(); p != nil {
+		if p.message != tabIndents {
+			p.message = "this is not YAML: " + p.message
 		}
-		text := lines[near-1]
-		indent := text[:len(text)-len(strings.TrimLeft(text, " \t"))]
-		if i := strings.IndexByte(indent, '\t'); i >= 0 {
-			return nil, &problem{d.offset + near, i + 1, "a tab indents the line; YAML allows spaces only"}
-		}
+		return nil, p
 	}
+	lines := strings.Split(string(d.data), "\n")
 	column := 1
 	if line >= 1 && line <= len(lines) {
 		column = len(lines[line-1]) - len(strings.TrimLeft(lines[line-1], " ")) + 1

@@ -87,6 +87,7 @@ func firstObject(data []byte) (line int, holds bool) {
 	if !namesVersion.Match(data) || !namesKind.Match(data) {
 		return 0, false
 	}
+	kubeconfig := false
 	for _, d := range split(data) {
 		var node yaml.Node
 		if err := yaml.Unmarshal(d.data, &node); err != nil {
@@ -97,11 +98,27 @@ func firstObject(data []byte) (line int, holds bool) {
 			continue
 		}
 		if len(node.Content) > 0 && hasFields(node.Content[0], "apiVersion", "kind") {
+			if isKubeconfig(&node) {
+				kubeconfig = true
+				continue
+			}
 			return d.offset + node.Content[0].Line, true
 		}
 	}
+	if kubeconfig {
+		return 0, false // JSON is CUE too
+	}
 	line, err := evaluation.Declares(evaluation.File{Data: data})
 	return line, err == nil && line > 0
+}
+
+// isKubeconfig reports whether an object says how kubectl reaches clusters: it has the form of an object, but no API has it.
+func isKubeconfig(node *yaml.Node) bool {
+	var object struct {
+		APIVersion string `yaml:"apiVersion"`
+		Kind       string `yaml:"kind"`
+	}
+	return node.Decode(&object) == nil && object.APIVersion == "v1" && object.Kind == "Config"
 }
 
 // firstLine gives the first line that is neither blank nor a comment, and how many lines stand before it.

@@ -42,6 +42,10 @@ func TestFilesThatAreNotRead(t *testing.T) {
 		"a script":                 {"make.sh", "#!/bin/sh\nkubectl apply -f - <<EOF\n" + namespace("x") + "EOF\n", ""},
 		"binary":                   {"x.png", "\x89PNG\x00apiVersion: kind:", ""},
 		"other YAML":               {"values.tpl", "a: 1\n", ""},
+		"a kubeconfig":             {"kubeconfig", "apiVersion: v1\nkind: Config\nclusters: []\n", ""},
+		"a kubeconfig in JSON":     {"admin.kubeconfig", `{"kind": "Config", "apiVersion": "v1", "clusters": []}`, ""},
+		"an object after it":       {"x.txt", "apiVersion: v1\nkind: Config\n---\n" + namespace("x"), "x.txt:4:1 " + notRead},
+		"another Config":           {"x.txt", "apiVersion: example.org/v1\nkind: Config\n", "x.txt:1:1 " + notRead},
 		"large":                    {"x.log", strings.Repeat("apiVersion: kind:\n", 100_000), ""},
 	}
 	for name, test := range tests {

@@ -1,0 +1,315 @@
+package landscapes
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// cause looks for the fault by which a text is no YAML: the parser names the place where it gave up, often lines away. It follows quotes, brackets
+// and indentation from the start, and gives the first fault; nil if it finds none.
+func (d document) cause() *problem {
+	var s causeScan
+	number := d.offset
+	for line := range strings.Lines(string(d.data)) {
+		number++
+		if p := s.line(number, strings.TrimRight(line, "\r\n")); p != nil {
+			return p
+		}
+	}
+	return s.end()
+}
+
+// conflict is what a merge leaves in a file for somebody to decide.
+var conflict = regexp.MustCompile(`^(<<<<<<<|>>>>>>>|\|\|\|\|\|\|\|)( |$)|^=======$`)
+
+// Forms of lines.
+var (
+	fieldStart  = regexp.MustCompile(`^(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s\-?:,\[\]{}#&*!|>'"%@` + "`" + `](?:[^:#]|:\S|\S#)*|-[^\s:][^:#]*)\s*:(?:\s|$)`)
+	blockScalar = regexp.MustCompile(`(?:^|[\s:-])[|>][-+0-9]*\s*(?:#.*)?$`)
+	noDashSpace = regexp.MustCompile(`^-["'\w{\[][^\s]*:?(?:\s|$)`)
+	noSpace     = regexp.MustCompile(`^[\w./-]+:[^\s:/]`)
+	properties  = regexp.MustCompile(`^(?:[&!]\S*\s+)+`)
+)
+
+// at is a place in a file: a byte of a line, as its column costs a walk over the line.
+type at struct {
+	line int
+	text string
+	byte int
+}
+
+func (a at) problem(message string) *problem {
+	return &problem{a.line, column(a.text, a.byte), message}
+}
+
+// causeScan is what is open at the end of a line.
+type causeScan struct {
+	quote    byte // 0 for none
+	quoted   at   // where it opens
+	swallows at   // the first line in quotes that looks like a field
+	brackets []byte
+	opened   []at
+	// levels are the columns, from 0 and ascending, in which the fields and items of the lists and objects begin that are open.
+	levels []int
+	// holds reports whether the field or item of the last line has a value on its line, so that nothing can be below it.
+	holds bool
+	// text is the column of the field or item that a block of text belongs to, -1 for none.
+	text int
+	// begun reports whether there was a line with content.
+	begun bool
+}
+
+// isOpen reports whether fields or items of something that is open begin in a column.
+func (s *causeScan) isOpen(column int) bool {
+	_, found := slices.BinarySearch(s.levels, column)
+	return found
+}
+
+func column(text string, i int) int { return utf8.RuneCountInString(text[:i]) + 1 }
+
+func (s *causeScan) line(number int, text string) *problem {
+	if conflict.MatchString(text) {
+		return &problem{number, 1, "a merge conflict was left here: keep what is right, and remove the lines that begin with <<<<<<<, ======= and >>>>>>>"}
+	}
+	if !s.begun {
+		s.text = -1
+	}
+	indent := len(text) - len(strings.TrimLeft(text, " "))
+	rest := text[indent:]
+	if s.quote != 0 || len(s.brackets) > 0 {
+		if s.quote != 0 && s.swallows.line == 0 && fieldStart.MatchString(strings.TrimPrefix(rest, "- ")) {
+			s.swallows = at{number, text, indent}
+		}
+		if len(s.brackets) > 0 && s.quote == 0 && s.isOpen(indent) && fieldStart.MatchString(rest) && !strings.ContainsAny(rest[:1], `"'`) {
+			return s.unclosed() // a field where the object goes on that the brackets are in
+		}
+		return s.flow(number, text, 0)
+	}
+	switch {
+	case strings.TrimSpace(rest) == "" || s.text >= 0 && indent > s.text:
+		return nil
+	case rest[0] == '#' || rest[0] == '%' && !s.begun:
+		return nil
+	}
+	s.text, s.begun = -1, true
+	if p := strange(number, text, indent); p != nil {
+		return p
+	}
+	return s.block(number, text, indent)
+}
+
+// tabIndents says by itself that the text is no YAML.
+const tabIndents = "a tab indents the line; YAML allows spaces only"
+
+// strange finds what looks like a space and is none, and quotes of texts for people, where YAML has its own.
+func strange(number int, text string, indent int) *problem {
+	for i, r := range text {
+		name, typographic := invisible[r], strings.ContainsRune("“”„‘’«»", r)
+		if name == "" && !typographic {
+			continue
+		}
+		before := strings.TrimRight(text[:i], " ")
+		atStart := before == "" || strings.HasSuffix(before, ":") || strings.HasSuffix(before, "-")
+		switch {
+		case r == '\t' && i <= indent:
+			return &problem{number, column(text, i), tabIndents}
+		case r == '\t' || !atStart:
+		case typographic:
+			return &problem{number, column(text, i), `these quotes are no quotes of YAML; write " or '`}
+		default:
+			return &problem{number, column(text, i), name + " stands where YAML needs a space; replace it"}
+		}
+	}
+	return nil
+}
+
+// invisible are characters that look like a space, or like nothing.
+var invisible = map[rune]string{
+	'\t': "a tab", '\u00a0': "a no-break space (U+00A0)", '\u2007': "a figure space (U+2007)", '\u202f': "a narrow no-break space (U+202F)", '\u3000': "an ideographic space (U+3000)",
+	'\u2002': "an en space (U+2002)", '\u2003': "an em space (U+2003)", '\u2009': "a thin space (U+2009)", '\u200a': "a hair space (U+200A)",
+	'\u200b': "a zero-width space (U+200B)", '\u200c': "a zero-width non-joiner (U+200C)", '\u200d': "a zero-width joiner (U+200D)",
+	'\u2060': "a word joiner (U+2060)", '\ufeff': "a byte order mark (U+FEFF)", '\u00ad': "a soft hyphen (U+00AD)",
+	'\u2028': "a line separator (U+2028)", '\u2029': "a paragraph separator (U+2029)", '\u0085': "a next-line character (U+0085)",
+}
+
+// block reads a line outside of quotes and brackets.
+func (s *causeScan) block(number int, text string, indent int) *problem {
+	begin, dashes := indent, 0
+	for strings.HasPrefix(text[begin:], "- ") || text[begin:] == "-" {
+		if dashes == 0 {
+			if p := s.indentation(number, begin, true); p != nil {
+				return p
+			}
+		} else {
+			s.levels = append(s.levels, begin)
+		}
+		dashes++
+		after := strings.TrimLeft(text[begin+1:], " ")
+		begin = len(text) - len(after)
+		s.holds = false
+	}
+	rest := text[begin:]
+	key := fieldStart.FindString(rest)
+	switch {
+	case rest == "" || rest[0] == '#':
+		return nil
+	case key == "" && noDashSpace.MatchString(rest) && !strings.HasPrefix(rest, "---") && (strings.Contains(rest, ":") || !s.holds) && !number1(rest):
+		return &problem{number, column(text, begin), `a space is missing after the dash: an item of a list has the form "- VALUE"`}
+	case key == "" && noSpace.MatchString(rest) && dashes == 0:
+		return &problem{number, column(text, begin+strings.IndexByte(rest, ':')), `a space is missing after the colon: a field has the form "NAME: VALUE"`}
+	case key == "" && dashes == 0 && s.isOpen(begin) && !strings.ContainsAny(rest[:1], "?{[\"'&*!|>"):
+		return &problem{number, column(text, begin), `a colon is missing: a field has the form "NAME: VALUE", and an item of a list "- VALUE"`}
+	case key == "":
+		return s.value(number, text, begin, indent)
+	}
+	if strings.HasPrefix(key, "-") && dashes == 0 && len(key) > 1 {
+		return &problem{number, column(text, begin), `a space is missing after the dash: an item of a list has the form "- VALUE"`}
+	}
+	if dashes > 0 {
+		s.levels = append(s.levels, begin)
+	} else if p := s.indentation(number, begin, false); p != nil {
+		return p
+	}
+	return s.value(number, text, begin+len(strings.TrimRight(key, " \t")), begin)
+}
+
+// number1 reports whether a text that begins with a dash is a negative number.
+func number1(text string) bool { return len(text) > 1 && text[1] >= '0' && text[1] <= '9' }
+
+// indentation compares the column of a field or item with those that are open.
+func (s *causeScan) indentation(number, begin int, dash bool) *problem {
+	deepest := -1
+	if len(s.levels) > 0 {
+		deepest = s.levels[len(s.levels)-1]
+	}
+	switch {
+	case begin > deepest && s.holds && deepest >= 0:
+		return &problem{number, begin + 1, fmt.Sprintf("the line is indented by %s, but the field before it has a value already; fields of one object begin in the same column, here after %s", spaces(begin), spaces(deepest))}
+	case begin > deepest:
+		s.levels = append(s.levels, begin)
+		return nil
+	}
+	open := slices.Clone(s.levels)
+	for len(s.levels) > 0 && s.levels[len(s.levels)-1] > begin {
+		s.levels = s.levels[:len(s.levels)-1]
+	}
+	if len(s.levels) > 0 && s.levels[len(s.levels)-1] == begin {
+		return nil
+	}
+	var columns []string
+	for _, level := range open[max(0, len(open)-4):] {
+		columns = append(columns, fmt.Sprint(level))
+	}
+	return &problem{number, begin + 1, fmt.Sprintf("the line is indented by %s, where no field or list is open; those before it are indented by %s", spaces(begin), strings.Join(slices.Compact(columns), ", "))}
+}
+
+func spaces(n int) string {
+	if n == 1 {
+		return "1 space"
+	}
+	return fmt.Sprintf("%d spaces", n)
+}
+
+// value reads what stands behind the name of a field or the dash of an item that begins in a column.
+func (s *causeScan) value(number int, text string, from, begin int) *problem {
+	rest := strings.TrimLeft(text[from:], " \t")
+	rest = rest[len(properties.FindString(rest)):]
+	from = len(text) - len(rest)
+	s.holds = rest != "" && rest[0] != '#' && rest[0] != '&' && rest[0] != '!'
+	switch {
+	case !s.holds:
+		return nil
+	case blockScalar.MatchString(rest) && (rest[0] == '|' || rest[0] == '>'):
+		s.text = begin
+		return nil
+	case strings.ContainsRune(`"'[{`, rune(rest[0])):
+		return s.flow(number, text, from)
+	case strings.ContainsRune("@`%", rune(rest[0])):
+		return &problem{number, column(text, from), fmt.Sprintf("text that begins with %c needs quotes", rest[0])}
+	}
+	plain, _, _ := strings.Cut(rest, " #")
+	if i := strings.Index(plain, ": "); i >= 0 {
+		return &problem{number, column(text, from+i), `the value holds a colon and a space, which would begin another field; put the value in quotes, or begin a new line`}
+	}
+	return nil
+}
+
+// flow reads quotes and brackets from a place on.
+func (s *causeScan) flow(number int, text string, from int) *problem {
+	start := from
+	for i := from; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case s.quote == '"' && c == '\\':
+			i++
+		case s.quote != 0 && c == s.quote:
+			if c == '\'' && i+1 < len(text) && text[i+1] == '\'' {
+				i++
+				continue
+			}
+			s.quote, start = 0, i+1
+			if p := s.after(number, text, i+1); p != nil {
+				return p
+			}
+			s.swallows = at{}
+		case s.quote != 0:
+		case c == '#' && (i == 0 || text[i-1] == ' '):
+			return nil
+		case (c == '"' || c == '\'') && strings.TrimLeft(text[start:i], " ,:[{") == "":
+			s.quote, s.quoted, s.swallows = c, at{number, text, i}, at{}
+		case c == '[' || c == '{':
+			s.brackets, s.opened, start = append(s.brackets, c), append(s.opened, at{number, text, i}), i+1
+		case c == ']' || c == '}':
+			if len(s.brackets) == 0 {
+				continue
+			}
+			last := len(s.brackets) - 1
+			if open := s.brackets[last]; (open == '[') != (c == ']') {
+				return &problem{number, column(text, i), fmt.Sprintf("%c does not close %c of line %d", c, open, s.opened[last].line)}
+			}
+			s.brackets, s.opened, start = s.brackets[:last], s.opened[:last], i+1
+			if p := s.after(number, text, i+1); p != nil {
+				return p
+			}
+		case c == ',':
+			start = i + 1
+		case c == ':' && i+1 < len(text) && text[i+1] == ' ':
+			start = i + 1
+		}
+	}
+	return nil
+}
+
+// after reports text behind a value in quotes or brackets.
+func (s *causeScan) after(number int, text string, from int) *problem {
+	rest := strings.TrimLeft(text[from:], " \t")
+	if rest == "" || rest[0] == '#' || strings.ContainsRune(",:", rune(rest[0])) && len(s.brackets) > 0 || strings.ContainsRune("]}", rune(rest[0])) && len(s.brackets) > 0 {
+		return nil
+	}
+	if s.swallows.line > 0 {
+		return s.unclosed()
+	}
+	at := len(text) - len(rest)
+	if len(s.brackets) > 0 {
+		return &problem{number, column(text, at), "a comma is missing between two values"}
+	}
+	return &problem{number, column(text, at), "text follows the end of the value; put all of it in quotes, or remove it"}
+}
+
+// unclosed reports quotes, or brackets, at the place where they open.
+func (s *causeScan) unclosed() *problem {
+	if s.quoted.line > 0 && (s.quote != 0 || s.swallows.line > 0) {
+		return s.quoted.problem("the quote that opens here is not closed")
+	}
+	return s.opened[0].problem(fmt.Sprintf("the bracket %c that opens here is not closed", s.brackets[0]))
+}
+
+func (s *causeScan) end() *problem {
+	if s.quote != 0 || len(s.brackets) > 0 {
+		return s.unclosed()
+	}
+	return nil
+}
