@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/build"
@@ -65,7 +66,7 @@ func (e *evaluator) build(dir, pkg string) (cue.Value, error) {
 }
 
 func (e *evaluator) load(pkg, dir string) {
-	dirs := e.dirs
+	dirs := slices.DeleteFunc(slices.Clone(e.dirs), func(d string) bool { return e.instances[path.Clean(d)] != nil })
 	if len(dirs) == 0 {
 		dirs = []string{dir}
 	}

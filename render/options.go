@@ -28,8 +28,25 @@ type Options struct {
 	probes map[string]*overlayProbe
 	// kinds are the schemas that rendered objects are checked against.
 	kinds *kinds
+	// unchecked leaves out the check of what was rendered.
+	unchecked bool
+	// evaluators keep what components are made of from one render to the next; nil to keep nothing.
+	evaluators *evaluators
 	// Only renders the named components, which are sorted; empty means all.
 	Only []string
+}
+
+// Again gives options for who renders the same components many times, each time a little different: what does not change is built once.
+// It is kept as long as the options are, which takes some hundred MB for all components of an owner.
+func (o Options) Again() Options {
+	o.kinds, o.evaluators = newKinds(o), &evaluators{}
+	return o
+}
+
+// Unchecked gives options for who only looks at what values come to: objects are not held against the schemas of their kinds.
+func (o Options) Unchecked() Options {
+	o.unchecked = true
+	return o
 }
 
 // LandscapeOptions takes from a landscape what shapes every rendering. What CheckLandscape finds is an *InvalidError.

@@ -267,7 +267,7 @@ func (s *Side) take(in *Input) {
 // way, has another symbolic name after it.
 func (r Reach) Render() (before, after []Bundle, wrongBefore, err error) {
 	old, new := newPending(r.Old.Inputs, r.Old.Options), newPending(r.New.Inputs, r.New.Options)
-	runTasksOn(r.cores, r.New.Options.Catalogue, slices.Concat(old.tasks, new.tasks))
+	runTasksOn(r.cores, r.New.Options.Catalogue, slices.Concat(old.tasks, new.tasks), nil)
 	was, oldProblems := old.collect()
 	is, newProblems := new.collect()
 	r.renew(was, is)

@@ -59,7 +59,7 @@ func Each(inputs []Input, opts Options) ([]Result, []error) { return renderOwner
 // the same order as if they were rendered one after the other.
 func renderOwners(inputs []Input, opts Options) ([]Result, []error) {
 	p := newPending(inputs, opts)
-	runTasks(opts.Catalogue, p.tasks)
+	runTasks(opts, p.tasks)
 	return p.collect()
 }
 
@@ -200,8 +200,10 @@ func (c Component) render(in Input, opts Options) ([]Bundle, error) {
 	if err := c.finish(bundles, declared); err != nil {
 		return nil, err
 	}
-	if err := opts.check(&in).bundles(bundles); err != nil {
-		return nil, err
+	if !opts.unchecked {
+		if err := opts.check(&in).bundles(bundles); err != nil {
+			return nil, err
+		}
 	}
 	for i := range bundles {
 		if len(bundles[i].Objects) == 0 {

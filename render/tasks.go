@@ -92,10 +92,44 @@ func sizeOf(catalogue fs.FS, dir string) int64 {
 	return size
 }
 
-// runTasks renders on all cores, each with an evaluator of its own. The tasks are of one catalogue.
-func runTasks(catalogue fs.FS, tasks []*task) { runTasksOn(runtime.GOMAXPROCS(0), catalogue, tasks) }
+// evaluators are those that nobody uses at the moment. With none of its own a render makes new ones.
+type evaluators struct {
+	mutex sync.Mutex
+	free  []*evaluator
+}
 
-func runTasksOn(cores int, catalogue fs.FS, tasks []*task) {
+func (e *evaluators) take(catalogue fs.FS, dirs []string) *evaluator {
+	if e == nil {
+		return newEvaluator(catalogue, dirs...)
+	}
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	if len(e.free) == 0 {
+		return newEvaluator(catalogue, dirs...)
+	}
+	last := len(e.free) - 1
+	out := e.free[last]
+	e.free = e.free[:last]
+	out.dirs = dirs
+	return out
+}
+
+func (e *evaluators) give(back *evaluator) {
+	if e == nil {
+		return
+	}
+	clear(back.inputs)
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	e.free = append(e.free, back)
+}
+
+// runTasks renders on all cores, each with an evaluator of its own. The tasks are of one catalogue.
+func runTasks(opts Options, tasks []*task) {
+	runTasksOn(runtime.GOMAXPROCS(0), opts.Catalogue, tasks, opts.evaluators)
+}
+
+func runTasksOn(cores int, catalogue fs.FS, tasks []*task, from *evaluators) {
 	var dirs []string
 	for _, t := range tasks {
 		dirs = append(dirs, t.dir)
@@ -113,7 +147,7 @@ func runTasksOn(cores int, catalogue fs.FS, tasks []*task) {
 				panicked.CompareAndSwap(nil, &p)
 			}
 		}()
-		eval := newEvaluator(catalogue, dirs...)
+		eval := from.take(catalogue, dirs)
 		for i := next.Add(1) - 1; int(i) < len(work); i = next.Add(1) - 1 {
 			for _, t := range work[i] {
 				if eval.used++; eval.used > recycleAfter {
@@ -123,6 +157,7 @@ func runTasksOn(cores int, catalogue fs.FS, tasks []*task) {
 				t.component.release()
 			}
 		}
+		from.give(eval)
 	}
 	for range min(cores, (len(tasks)+tasksPerWorker-1)/tasksPerWorker) {
 		group.Go(worker)

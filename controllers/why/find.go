@@ -3,6 +3,7 @@ package why
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -94,6 +95,7 @@ func (e *explainer) searchRendered(s *search) error {
 	if e.render, err = render.LandscapeOptions(e.opts.Catalogue, e.landscape, render.At(e.opts.Now)); err != nil {
 		return err
 	}
+	e.render = e.render.Again()
 	if e.inputs, err = render.Owners(e.landscape, render.At(e.opts.Now)); err != nil {
 		return err
 	}
@@ -115,20 +117,56 @@ func (e *explainer) searchRendered(s *search) error {
 	if len(first)+len(others) == 0 && (e.opts.Owner != "" || s.cluster != "") {
 		return e.noOwner()
 	}
-	problem := e.renderInto(s, first, clusterOf)
+	if only := e.likely(); len(only) > 0 {
+		options := e.render
+		options.Only = only
+		quick := search{question: s.question, cluster: s.cluster}
+		if err := e.renderInto(&quick, options, first, clusterOf); err == nil && quick.best == fitsWhole {
+			*s = quick
+			return nil
+		}
+	}
+	problem := e.renderInto(s, e.render, first, clusterOf)
 	if s.best == fitsNot && len(others) > 0 {
 		if len(others) > maxShoots {
 			return errors.Join(problem, fmt.Errorf("neither the Garden nor a Seed has it, and there are %d Shoots: name the Shoot by --owner \"shoot NAMESPACE/NAME\"", len(others)))
 		}
-		problem = errors.Join(problem, e.renderInto(s, others, clusterOf))
+		problem = errors.Join(problem, e.renderInto(s, e.render, others, clusterOf))
 	}
 	return problem
 }
 
-func (e *explainer) renderInto(s *search, inputs []int, clusterOf func(render.Bundle) string) error {
+// likely are the components that are asked first for an object of a namespace: those whose name is in its name, or the other way around,
+// and those whose overlay can add one. An object with such a name comes from no other component: a test asks for all there are.
+func (e *explainer) likely() []string {
+	_, name, ok := strings.Cut(e.question.rest, "/")
+	if !ok {
+		return nil
+	}
+	start, _, _ := strings.Cut(name, ".")
+	var out []string
+	for _, kind := range []string{"garden", "seed", "shoot"} {
+		entries, _ := fs.ReadDir(e.opts.Catalogue, kind) // whoever renders says what is wrong with it
+		for _, entry := range entries {
+			if strings.Contains(name, entry.Name()) || strings.Contains(entry.Name(), start) {
+				out = append(out, kind+"/"+entry.Name())
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	for _, overlay := range e.render.Overlays {
+		out = append(out, overlay.Component)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (e *explainer) renderInto(s *search, options render.Options, inputs []int, clusterOf func(render.Bundle) string) error {
 	var problems []error
 	for _, i := range inputs {
-		result, err := render.Render(e.inputs[i], e.render)
+		result, err := render.Render(e.inputs[i], options)
 		if err != nil {
 			problems = append(problems, err)
 		}

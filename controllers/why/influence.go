@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -94,7 +95,9 @@ func (e *explainer) influences(ctx context.Context, a *Answer, p *probe) error {
 		}
 		level = next
 	}
-	e.clusterVersion(a, p, base)
+	if err := e.clusterVersion(ctx, a, p, base); err != nil {
+		return err
+	}
 	if len(p.list) > 0 && len(a.From) == 0 {
 		a.Notes = append(a.Notes, "no field that the declarations have makes a difference to it")
 	}
@@ -133,33 +136,44 @@ func roots(in *render.Input) []part {
 // try changes each of some parts by itself.
 func (p *probe) try(ctx context.Context, base outcome, level []part) ([]effect, error) {
 	effects := make([]effect, len(level))
+	failed, tried := make([]atomic.Int64, len(level)), make([]int, len(level))
+	differs := make([]atomic.Bool, len(level))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, one := range level {
-		group.Go(func() error {
-			effects[i] = refused
-			tried, whole := others(one.value), len(one.children()) > 0
-			failed := 0
-			for _, value := range tried {
-				if err := ctx.Err(); err != nil {
-					return err
+		values := others(one.value)
+		tried[i] = len(values)
+		for _, value := range values {
+			group.Go(func() error {
+				if ctx.Err() != nil || differs[i].Load() {
+					return ctx.Err()
 				}
 				switch found := p.with(changed(*p.input, one.object, one.at, value)); {
 				case found.failed:
-					failed++
+					failed[i].Add(1)
 				case found.key != base.key:
-					effects[i] = some
-					return nil
+					differs[i].Store(true)
 				}
-			}
-			// A subtree is only left out if nothing was refused: what is in it can still make a difference by itself.
-			if failed == 0 || !whole && failed < len(tried) {
-				effects[i] = none
-			}
-			return nil
-		})
+				return nil
+			})
+		}
 	}
-	return effects, group.Wait()
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	for i, one := range level {
+		// A subtree is only left out if nothing was refused: what is in it can still make a difference by itself.
+		whole, refusals := len(one.children()) > 0, int(failed[i].Load())
+		switch {
+		case differs[i].Load():
+			effects[i] = some
+		case refusals == 0, !whole && refusals < tried[i]:
+			effects[i] = none
+		default:
+			effects[i] = refused
+		}
+	}
+	return effects, nil
 }
 
 // source is a part that makes a difference, with its place in Git.
@@ -189,7 +203,7 @@ func (e *explainer) source(in *render.Input, one part) Source {
 }
 
 // clusterVersion tells where the version of the cluster that the components run in makes a difference.
-func (e *explainer) clusterVersion(a *Answer, p *probe, base outcome) {
+func (e *explainer) clusterVersion(ctx context.Context, a *Answer, p *probe, base outcome) error {
 	role := render.ClusterSeed
 	if p.input.Owner.Kind == "garden" {
 		role = render.ClusterRuntime
@@ -198,22 +212,31 @@ func (e *explainer) clusterVersion(a *Answer, p *probe, base outcome) {
 	if fact.KubernetesVersion == "" {
 		fact.KubernetesVersion = render.DefaultKubernetesVersion
 	}
+	var differs atomic.Bool
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, other := range []string{"1.31.0", "1.33.0", "1.35.0", "1.36.1"} {
-		if other == fact.KubernetesVersion {
-			continue
-		}
-		in := *p.input
-		in.Facts.Clusters = map[string]render.ClusterFact{role: {KubernetesVersion: other, Identity: fact.Identity}}
-		if found := p.with(in); found.failed || found.key == base.key {
-			continue
-		}
-		source := Source{Object: "facts of " + in.Owner.String(), Field: "clusters." + role + ".kubernetesVersion", Value: &Value{Value: fact.KubernetesVersion}}
-		if !recorded {
-			source.Default = "assumed, since the landscape records no other (spec.facts)"
-		} else if e.landscape.Config.Spec.Facts != "" {
-			source.Place = &Place{What: whatFacts, File: e.landscape.Config.Spec.Facts}
-		}
-		a.From = append(a.From, source)
-		return
+		group.Go(func() error {
+			if ctx.Err() != nil || differs.Load() || other == fact.KubernetesVersion {
+				return ctx.Err()
+			}
+			in := *p.input
+			in.Facts.Clusters = map[string]render.ClusterFact{role: {KubernetesVersion: other, Identity: fact.Identity}}
+			if found := p.with(in); !found.failed && found.key != base.key {
+				differs.Store(true)
+			}
+			return nil
+		})
 	}
+	if err := group.Wait(); err != nil || !differs.Load() {
+		return err
+	}
+	source := Source{Object: "facts of " + p.input.Owner.String(), Field: "clusters." + role + ".kubernetesVersion", Value: &Value{Value: fact.KubernetesVersion}}
+	if !recorded {
+		source.Default = "assumed, since the landscape records no other (spec.facts)"
+	} else if e.landscape.Config.Spec.Facts != "" {
+		source.Place = &Place{What: whatFacts, File: e.landscape.Config.Spec.Facts}
+	}
+	a.From = append(a.From, source)
+	return nil
 }
