@@ -19,4 +19,17 @@ go -C hack/tools build -trimpath -o "$PWD/bin/cue" cuelang.org/go/cmd/cue
 go -C hack/tools build -trimpath -o "$PWD/bin/kubeconform" github.com/yannh/kubeconform/cmd/kubeconform
 bin/pergola-local build >&2
 
-exec bin/pergola-bench -sync bin/pergola-bench-sync -cue bin/cue -kubeconform bin/kubeconform -kubectl "$(command -v kubectl || true)" "$@"
+# An earlier build of our own shows what a change costs: that of the commit in BEFORE, where the clone has it.
+before="${BEFORE:-cfb824e0}"
+earlier=""
+if commit="$(git rev-parse --quiet --verify "$before^{commit}")"; then
+  earlier="bin/pergola-$commit"
+  if [ ! -x "$earlier" ]; then
+    source="$(mktemp -d)"
+    trap 'rm -rf "$source"' EXIT
+    git archive "$commit" | tar -x -C "$source"
+    COMMIT="$commit" "$source/hack/build.sh" "$PWD/$earlier" ./cmd/pergola
+  fi
+fi
+
+bin/pergola-bench -before "$earlier" -sync bin/pergola-bench-sync -cue bin/cue -kubeconform bin/kubeconform -kubectl "$(command -v kubectl || true)" "$@"

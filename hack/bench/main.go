@@ -25,15 +25,16 @@ const (
 
 // settings are where the programs are, and what is asked for.
 type settings struct {
-	output, only                                     string
-	repository, work, write                          string
-	pergola, cases, local, cue, kubeconform, kubectl string
-	engine, flux, fluxDefinitions, profile           string
-	shoots, objects, runs, bundles, changes, drift   int
-	diffed, synced, pushes                           int
-	syncer                                           string
-	fluxWait                                         bool
-	log                                              io.Writer
+	output, only                                   string
+	repository, work, write                        string
+	pergola, before, cases, local, cue             string
+	kubeconform, kubectl                           string
+	engine, flux, fluxDefinitions, profile         string
+	shoots, objects, runs, bundles, changes, drift int
+	diffed, synced, pushes                         int
+	syncer                                         string
+	fluxWait                                       bool
+	log                                            io.Writer
 }
 
 func main() {
@@ -49,9 +50,10 @@ func main() {
 func run(ctx context.Context) (int, error) {
 	s := settings{log: os.Stderr}
 	flag.StringVar(&s.output, "o", "text", "output format: text, json")
-	flag.StringVar(&s.only, "only", "", "only these groups, by comma: validate, render, diff, apply, sync, garden, engine; without it all but engine")
+	flag.StringVar(&s.only, "only", "", "only these groups, by comma: validate, render, why, diff, apply, sync, garden, engine; without it all but engine")
 	flag.StringVar(&s.repository, "repository", ".", "the root of the repository")
 	flag.StringVar(&s.pergola, "pergola", "bin/pergola", "the program that is measured")
+	flag.StringVar(&s.before, "before", "", "an earlier build of it, peer of render and why; empty leaves it out")
 	flag.StringVar(&s.cases, "cases", "bin/pergola-bench-cases", "the program of hack/bench/cases")
 	flag.StringVar(&s.local, "local", "bin/pergola-local", "the program of hack/local")
 	flag.StringVar(&s.cue, "cue", "", "the cue command, peer of validate; empty leaves it out")
@@ -101,7 +103,7 @@ func run(ctx context.Context) (int, error) {
 	for _, group := range []struct {
 		name string
 		run  func(context.Context, settings, *Report) error
-	}{{"validate", validate}, {"render", render}, {"diff", diff}, {"apply", apply}, {"sync", sync}, {"garden", garden}, {"engine", engine}} {
+	}{{"validate", validate}, {"render", render}, {"why", why}, {"diff", diff}, {"apply", apply}, {"sync", sync}, {"garden", garden}, {"engine", engine}} {
 		if s.only == "" && group.name == "engine" || s.only != "" && !strings.Contains(","+s.only+",", ","+group.name+",") {
 			continue
 		}
@@ -120,7 +122,7 @@ func run(ctx context.Context) (int, error) {
 
 // absolute makes the paths of programs independent of the folder they are started in.
 func (s *settings) absolute() error {
-	for _, path := range []*string{&s.repository, &s.pergola, &s.cases, &s.local, &s.cue, &s.kubeconform, &s.kubectl, &s.syncer, &s.engine, &s.flux} {
+	for _, path := range []*string{&s.repository, &s.pergola, &s.before, &s.cases, &s.local, &s.cue, &s.kubeconform, &s.kubectl, &s.syncer, &s.engine, &s.flux} {
 		if *path == "" {
 			continue
 		}

@@ -31,10 +31,10 @@ func render(ctx context.Context, s settings, report *Report) error {
 	}
 	report.Rows = append(report.Rows, row)
 
-	row, err = measure(ctx, s, "render landscapes/local, as a command", s.runs, []*Case{
+	row, err = measure(ctx, s, "render landscapes/local, as a command", s.runs, append([]*Case{
 		{Name: "pergola render: validates, renders, prints", Subject: true, Command: []string{s.pergola, "render", landscape}},
 		{Name: "floor: CUE, Helm and krusty alone, one core", Command: []string{s.cases, "render-floor", "-dir", landscape}},
-	})
+	}, s.earlier("render", landscape)...))
 	if err != nil {
 		return err
 	}

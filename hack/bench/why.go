@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+)
+
+// why measures questions about computed fields: of a large component of the Garden, and of a Shoot.
+func why(ctx context.Context, s settings, report *Report) error {
+	if s.before == "" {
+		report.LeftOut = append(report.LeftOut, "the peer of why and render, there is no earlier build")
+	}
+	landscape := filepath.Join(s.repository, "landscapes", "local")
+	for _, question := range []string{
+		"Deployment garden/virtual-garden-kube-apiserver.spec.replicas",
+		"Deployment shoot--local--local/kube-apiserver.spec.replicas",
+	} {
+		args := []string{"why", landscape, question, "--offline"}
+		row, err := measure(ctx, s, "why "+question, s.runs, append([]*Case{
+			{Name: "pergola why", Subject: true, Command: append([]string{s.pergola}, args...)},
+		}, s.earlier(args...)...))
+		if err != nil {
+			return err
+		}
+		report.Rows = append(report.Rows, row)
+	}
+	return nil
+}
+
+// earlier is the same command of an earlier build, if there is one.
+func (s settings) earlier(args ...string) []*Case {
+	if s.before == "" {
+		return nil
+	}
+	return []*Case{{Name: "peer: an earlier build", Command: append([]string{s.before}, args...)}}
+}
