@@ -28,6 +28,8 @@ type Input struct {
 	References map[string]ReferenceFact
 	// Referred gives these objects as Git declares them, where that is known. It is for who plans what becomes of them, and nothing is rendered from it.
 	Referred map[string]func() *unstructured.Unstructured
+	// DeclaredCredentials gives bindings and Secrets by kind, namespace and name as Git declares them, nil where that is not known. Only a Shoot with Credentials has it.
+	DeclaredCredentials func(kind, namespace, name string) *unstructured.Unstructured
 	// Extensions are those of the operator, by name: what Git declares, and what there is besides. Only a Garden has them.
 	Extensions map[string]Extension
 	// Charts are those of Extensions that somebody was asked for, by their references. A bundle whose chart nobody was asked for is not resolved; one whose chart

@@ -23,7 +23,7 @@ type InputDigest [sha256.Size]byte
 
 // notDigested are the fields of an Input that are for errors and for people, or say what is asked for, and not rendered.
 func notDigested() []string {
-	return []string{"ChartsMatter", "Declared", "FilledIn", "Only", "Referred"}
+	return []string{"ChartsMatter", "Declared", "DeclaredCredentials", "FilledIn", "Only", "Referred"}
 }
 
 // DigestInput takes the digest of an input with the options that it is rendered with. The error is that of an overlay that

@@ -12,9 +12,12 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	securityv1alpha1 "github.com/pergola-dev/pergola/api/security/v1alpha1"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas/across"
 )
@@ -211,6 +214,14 @@ func unresolvedReferences(text string, unknown map[string]string) []string {
 	return out
 }
 
+// Credentials is the binding by which a Shoot uses the account of an infrastructure, in ReferenceNamespace; false where the owner has none.
+func (in Input) Credentials() (across.Reference, bool) {
+	if in.Owner.Kind != "shoot" {
+		return across.Reference{}, false
+	}
+	return across.Credentials(in.Objects["shoot"])
+}
+
 // referred finds what owners refer to among what Git declares.
 type referred map[declaredName]*landscapes.Declaration
 
@@ -220,8 +231,10 @@ func referredIn(l *landscapes.Landscape) referred {
 	out := referred{}
 	for i := range l.Declarations {
 		d := &l.Declarations[i]
-		if gvk := d.GroupVersionKind(); gvk.Group == "" && (gvk.Kind == "ConfigMap" || gvk.Kind == "Secret") {
-			out[declaredName{gvk.Kind, d.Namespace(), d.Name()}] = d
+		switch d.GroupVersionKind().GroupKind() {
+		case schema.GroupKind{Kind: "ConfigMap"}, schema.GroupKind{Kind: "Secret"},
+			schema.GroupKind{Group: securityv1alpha1.SchemeGroupVersion.Group, Kind: "CredentialsBinding"}, schema.GroupKind{Group: gardencorev1beta1.SchemeGroupVersion.Group, Kind: "SecretBinding"}:
+			out[declaredName{d.GroupVersionKind().Kind, d.Namespace(), d.Name()}] = d
 		}
 	}
 	return out
@@ -246,6 +259,15 @@ func (all referred) give(in *Input) {
 		}
 		if d.Secret != landscapes.SecretEncrypted {
 			in.Referred[key] = d.Copy
+		}
+	}
+	if _, has := in.Credentials(); has {
+		in.DeclaredCredentials = func(kind, namespace, name string) *unstructured.Unstructured {
+			d := all[declaredName{kind, namespace, name}]
+			if d == nil || d.Secret == landscapes.SecretEncrypted {
+				return nil
+			}
+			return d.Copy()
 		}
 	}
 }

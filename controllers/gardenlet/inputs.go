@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
@@ -44,6 +45,9 @@ func (g *Gardenlet) sourcesOf(kind string, object *unstructured.Unstructured, s 
 	out := sources{kind: kind, object: object, files: map[string][]byte{
 		fileConfig: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata:\n  name: garden\n"),
 	}}
+	if s.gardenAPI == landscapev1alpha1.GardenAPIAggregated {
+		out.files[fileConfig] = fmt.Appendf(out.files[fileConfig], "spec:\n  gardenAPI: %s\n", s.gardenAPI)
+	}
 	if len(s.domains) > 0 {
 		out.files["default-domains.yaml"] = s.domains
 	}

@@ -32,6 +32,8 @@ type settings struct {
 	forced  bool
 	// reviewed says that what is lost has to be foreseeable in reviews.
 	reviewed bool
+	// gardenAPI says who serves the Gardener API.
+	gardenAPI landscapev1alpha1.GardenAPI
 	// landscape is its name, approved what its Landscape approves.
 	landscape string
 	approved  []string
@@ -140,7 +142,7 @@ func (g *Gardenlet) prepare(ctx context.Context, p *seedpublication.Publication)
 	if err != nil {
 		return nil, &seedpublication.InvalidError{Reason: err.Error()}
 	}
-	s := &settings{publication: p, forced: l.Config.Spec.ForceConflicts, domains: p.Domains(), digests: map[string]string{},
+	s := &settings{publication: p, forced: l.Config.Spec.ForceConflicts, domains: p.Domains(), digests: map[string]string{}, gardenAPI: l.Config.Spec.GardenAPI,
 		landscape: l.Config.Name, approved: l.Config.Spec.Approved, reviewed: l.Config.Spec.Review == landscapev1alpha1.ReviewRequired}
 	for _, kind := range []string{owner.Seed, owner.Shoot} {
 		if s.digests[kind], err = digestOf(l, p, kind); err != nil {

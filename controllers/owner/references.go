@@ -16,7 +16,7 @@ func (r *Reconciler) readReferences(ctx context.Context, o *Owner) error {
 	var found []references.Found
 	var err error
 	switch {
-	case len(o.Input.RefersTo()) == 0: // nobody has to be asked
+	case !references.Any(o.Input): // nobody has to be asked
 	case access.IsThere(ctx, o.Home.RESTConfig()):
 		found, err = references.Read(ctx, o.Home, o.Input)
 	default:

@@ -3,7 +3,9 @@ package owner
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -11,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	securityv1alpha1 "github.com/pergola-dev/pergola/api/security/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/references"
 	"github.com/pergola-dev/pergola/plan"
@@ -131,6 +134,56 @@ func TestReferencesAreCopied(t *testing.T) {
 	_, has := s.copies()
 	assert.False(t, has)
 	assert.Empty(t, s.work.report.Held)
+}
+
+// The Secret behind the binding of a Shoot gets to its control plane under the name that extensions know, follows its original, asks them again, and is
+// brought back; nothing shows its content.
+func TestCredentialsAreCopied(t *testing.T) {
+	s := referringSite(t, "")
+	o := s.work.owner
+	o.Input.Objects = map[string]map[string]any{Shoot: s.object("{apiVersion: v1, kind: Shoot, spec: {credentialsBindingName: b, provider: {workers: [{name: a}]}}}").Object}
+	first, second := base64.StdEncoding.EncodeToString([]byte("first account")), base64.StdEncoding.EncodeToString([]byte("second account"))
+	b, _ := s.copies()
+	require.ErrorContains(t, s.work.referencesThere(false), "object not found: CredentialsBinding "+s.ns+"-project/b in cluster local (spec.credentialsBindingName)")
+	_, err := s.apply(b)
+	require.ErrorContains(t, err, "not known yet: CredentialsBinding "+s.ns+"-project/b")
+
+	binding := s.object("{apiVersion: security.gardener.cloud/v1alpha1, kind: CredentialsBinding, metadata: {name: b, namespace: NS-project}, provider: {type: local}, credentialsRef: {apiVersion: v1, kind: Secret, name: account, namespace: NS-project}}")
+	_, err = s.api.Resource(securityv1alpha1.SchemeGroupVersion.WithResource("credentialsbindings")).Namespace(s.ns+"-project").Create(s.ctx, binding, metav1.CreateOptions{})
+	require.NoError(t, err)
+	b, _ = s.copies()
+	require.ErrorContains(t, s.work.referencesThere(false), "object not found: Secret "+s.ns+"-project/account in cluster local (credentialsRef of CredentialsBinding "+s.ns+"-project/b)")
+
+	s.put("account", "Secret", "{key: "+first+"}")
+	b, _ = s.copies()
+	require.NoError(t, s.work.referencesThere(false))
+	assert.Equal(t, map[string]apply.Action{"cloudprovider": apply.Created}, s.mustApply(b))
+	assert.Equal(t, first, s.value("secrets", "cloudprovider", "key"))
+	infrastructure := s.object("{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Infrastructure, metadata: {name: s, namespace: NS}, spec: {type: local, region: local, secretRef: {name: cloudprovider, namespace: NS}}}")
+	before, err := s.work.requestDigest(s.ctx, o.Local, infrastructure)
+	require.NoError(t, err)
+
+	s.put("account", "Secret", "{key: "+second+"}")
+	b, _ = s.copies()
+	items, _, err := s.work.planBundle(s.ctx, o, b, &serving{})
+	require.NoError(t, err)
+	require.Len(t, items, 1)
+	shown, err := json.Marshal(items)
+	require.NoError(t, err)
+	for _, content := range []string{first, second, "first account", "second account"} {
+		assert.NotContains(t, string(shown), content)
+	}
+	s.mustApply(b)
+	assert.Equal(t, second, s.value("secrets", "cloudprovider", "key"))
+	after, err := s.work.requestDigest(s.ctx, o.Local, infrastructure)
+	require.NoError(t, err)
+	assert.NotEqual(t, before, after, "extensions are asked again")
+
+	require.NoError(t, s.resource("secrets", s.ns).Delete(s.ctx, "cloudprovider", metav1.DeleteOptions{}))
+	require.Eventually(t, func() bool {
+		return o.Local.Cached(apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: s.ns, Name: "cloudprovider"}) == nil
+	}, 10*time.Second, 10*time.Millisecond)
+	assert.Equal(t, map[string]apply.Action{"cloudprovider": apply.Created}, s.mustApply(b))
 }
 
 // A copy that somebody changes or deletes is brought back.

@@ -39,7 +39,7 @@ var server struct {
 }
 
 func TestMain(m *testing.M) {
-	code := apiserver.Main(m, func(config *rest.Config) { server.config = config }, slices.Concat(crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group), crds.ByGroup("extensions.gardener.cloud"))...)
+	code := apiserver.Main(m, func(config *rest.Config) { server.config = config }, slices.Concat(crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group), crds.ByGroup("extensions.gardener.cloud"), crds.ByGroup("security.gardener.cloud"))...)
 	if shootServer.env != nil {
 		if err := shootServer.env.Stop(); err != nil {
 			fmt.Fprintln(os.Stderr, "stopping the API server of the Shoots:", err)

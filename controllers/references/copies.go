@@ -1,6 +1,7 @@
 package references
 
 import (
+	"cmp"
 	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -10,7 +11,7 @@ import (
 )
 
 const (
-	// Prefix begins the names of copies (upstream's).
+	// Prefix begins the names of copies (upstream's), except that of credentials.
 	Prefix = "ref-"
 	// LabelCopy is on each of them.
 	LabelCopy = "references.pergola.dev/copy"
@@ -28,13 +29,17 @@ func Copies(of render.Owner, found []Found) (render.Bundle, bool, error) {
 	}
 	var unresolved []string
 	for _, f := range found {
+		original := f.Kind + " " + cmp.Or(f.Namespace, of.Namespace) + "/" + f.Name
 		if f.Object == nil {
-			unresolved = append(unresolved, f.Kind+" "+of.Namespace+"/"+f.Name)
+			unresolved = append(unresolved, original)
 			continue
 		}
+		made := copyOf
+		if f.Credentials {
+			made = copyOfCredentials
+		}
 		b.Objects = append(b.Objects, render.Object{
-			Unstructured: copyOf(f.Object, of.ControlPlaneNamespace),
-			Origin:       render.Origin{File: f.Kind + " " + of.Namespace + "/" + f.Name + " of the garden"},
+			Unstructured: made(f.Object, of.ControlPlaneNamespace), Origin: render.Origin{File: original + " of the garden"},
 		})
 	}
 	return b, len(found) > 0, b.Seal(unresolved...)

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -15,7 +16,7 @@ import (
 func Facts(found []Found) (map[string]render.ReferenceFact, error) {
 	var out map[string]render.ReferenceFact
 	for _, f := range found {
-		if f.Object == nil {
+		if f.Object == nil || f.Credentials { // no component reads an account
 			continue
 		}
 		fact, err := render.ReferenceFactOf(f.Reference, f.Object)
@@ -34,11 +35,32 @@ func Facts(found []Found) (map[string]render.ReferenceFact, error) {
 func Declared(found []Found, in render.Input) []Found {
 	out := slices.Clone(found)
 	for i := range out {
+		if out[i].Credentials {
+			if declared, has := declaredCredentials(in); has {
+				out[i] = declared
+			}
+			continue
+		}
 		if declared := in.Referred[render.ReferenceKey(out[i].Kind, out[i].Name)]; declared != nil {
 			out[i].Object, out[i].Problem = asStored(declared()), nil
 		}
 	}
 	return out
+}
+
+// declaredCredentials are those of which Git declares binding and Secret.
+func declaredCredentials(in render.Input) (Found, bool) {
+	if in.DeclaredCredentials == nil {
+		return Found{}, false
+	}
+	found, has, err := credentials(in, "", func(ref apply.Ref) (*unstructured.Unstructured, error) {
+		return in.DeclaredCredentials(ref.Kind, ref.Namespace, ref.Name), nil
+	})
+	if !has || err != nil || found.Object == nil {
+		return Found{}, false
+	}
+	found.Object = asStored(found.Object)
+	return found, true
 }
 
 // asStored writes the content as an API server stores it.

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,6 +17,10 @@ import (
 // Found is one reference and the object that it leads to.
 type Found struct {
 	across.Reference
+	// Namespace of the object; empty means that of what the owner refers to.
+	Namespace string
+	// Credentials says that it is the Secret behind the binding of a Shoot. Fields are those that name the binding.
+	Credentials bool
 	// Object is nil where Problem says why it cannot be used.
 	Object  *unstructured.Unstructured
 	Problem error
@@ -36,7 +39,7 @@ func Read(ctx context.Context, in *apply.Cluster, of render.Input) ([]Found, err
 		live, err := in.GetLive(ctx, ref)
 		switch {
 		case apierrors.IsNotFound(err):
-			found.Problem = missing(r, namespace, in)
+			found.Problem = notFound(ref, in.Name(), r.Fields)
 		case err != nil:
 			return nil, fmt.Errorf("read what %s refers to: %w", r.Fields[0], in.Explain(ref, "read", err))
 		default:
@@ -52,20 +55,30 @@ func Read(ctx context.Context, in *apply.Cluster, of render.Input) ([]Found, err
 		}
 		out = append(out, found)
 	}
-	return out, nil
+	found, has, err := credentials(of, in.Name(), ofCluster(in, func(ref apply.Ref) (*unstructured.Unstructured, error) { return in.GetLive(ctx, ref) }))
+	if has {
+		out = append(out, found)
+	}
+	return out, err
+}
+
+// Any reports whether an owner refers to anything.
+func Any(of render.Input) bool {
+	_, has := of.Credentials()
+	return has || len(of.RefersTo()) > 0
 }
 
 // Missing are the references that lead to nothing, as if their cluster had been asked: for one that is not there yet.
 func Missing(in *apply.Cluster, of render.Input) []Found {
 	var out []Found
 	for _, r := range of.RefersTo() {
-		out = append(out, Found{Reference: r, Problem: missing(r, of.ReferenceNamespace(), in)})
+		ref := apply.Ref{APIVersion: "v1", Kind: r.Kind, Namespace: of.ReferenceNamespace(), Name: r.Name}
+		out = append(out, Found{Reference: r, Problem: notFound(ref, in.Name(), r.Fields)})
+	}
+	if found, has, _ := credentials(of, in.Name(), func(apply.Ref) (*unstructured.Unstructured, error) { return nil, nil }); has {
+		out = append(out, found)
 	}
 	return out
-}
-
-func missing(r across.Reference, namespace string, in *apply.Cluster) error {
-	return fmt.Errorf("object not found: %s %s/%s in cluster %s (%s)", r.Kind, namespace, r.Name, in.Name(), strings.Join(r.Fields, ", "))
 }
 
 // Problems of all references together.

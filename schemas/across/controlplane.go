@@ -29,6 +29,33 @@ func References(kind string, object map[string]any) []Reference {
 	return referencesOf(kind, object, func(reference) bool { return true })
 }
 
+// Credentials is the binding by which a Shoot uses the account of an infrastructure, false where it names none. Without workers a Shoot needs no infrastructure.
+func Credentials(shoot map[string]any) (Reference, bool) {
+	spec := table(shoot, "spec")
+	if len(list(table(spec, "provider"), "workers")) == 0 {
+		return Reference{}, false
+	}
+	for field, kind := range map[string]string{"credentialsBindingName": kindCredentialsBinding.Kind, "secretBindingName": "SecretBinding"} { // one at most
+		if name := text(spec, field); name != "" {
+			return Reference{Kind: kind, Name: name, Fields: []string{"spec." + field}}, true
+		}
+	}
+	return Reference{}, false
+}
+
+// CredentialsOf gives the field of a SecretBinding or CredentialsBinding that names credentials, their kind, namespace and name.
+func CredentialsOf(binding map[string]any) (field string, kind schema.GroupKind, namespace, name string) {
+	field, kind = "secretRef", kindSecret
+	if text(binding, "kind") == kindCredentialsBinding.Kind {
+		field = "credentialsRef"
+	}
+	ref := table(binding, field)
+	if of := text(ref, "kind"); of != "" && field == "credentialsRef" {
+		kind = schema.FromAPIVersionAndKind(text(ref, "apiVersion"), of).GroupKind()
+	}
+	return field, kind, cmp.Or(text(ref, "namespace"), text(binding, "metadata", "namespace")), text(ref, "name")
+}
+
 func referencesOf(kind string, object map[string]any, counts func(reference) bool) []Reference {
 	var out []Reference
 	for _, r := range references() {

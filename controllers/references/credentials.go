@@ -1,0 +1,101 @@
+package references
+
+import (
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	securityv1alpha1 "github.com/pergola-dev/pergola/api/security/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/render"
+	"github.com/pergola-dev/pergola/schemas/across"
+)
+
+const (
+	// nameCredentials is the Secret that extensions work with (upstream's name, and the value of its label).
+	nameCredentials = "cloudprovider"
+	labelPurpose    = "gardener.cloud/purpose"
+)
+
+// bindings are the kinds that lead to credentials, with their versions.
+var bindings = map[string]string{
+	"CredentialsBinding": securityv1alpha1.SchemeGroupVersion.String(), "SecretBinding": gardencorev1beta1.SchemeGroupVersion.String(),
+}
+
+// reader gives an object, and nil where there is none.
+type reader func(apply.Ref) (*unstructured.Unstructured, error)
+
+// ofCluster reads from a cluster. An API that is not served has no objects.
+func ofCluster(in *apply.Cluster, get reader) reader {
+	return func(ref apply.Ref) (*unstructured.Unstructured, error) {
+		live, err := get(ref)
+		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, in.Explain(ref, "read", err)
+		}
+		return live, nil
+	}
+}
+
+// credentials follow the binding of a Shoot to the Secret behind it. It says false for an owner without binding; cluster is where they are, for what is said of
+// one that is missing.
+func credentials(of render.Input, cluster string, read reader) (Found, bool, error) {
+	r, has := of.Credentials()
+	if !has {
+		return Found{}, false, nil
+	}
+	found := Found{Reference: r, Namespace: of.ReferenceNamespace(), Credentials: true}
+	at := apply.Ref{APIVersion: bindings[r.Kind], Kind: r.Kind, Namespace: found.Namespace, Name: r.Name}
+	binding, err := read(at)
+	if err != nil {
+		return Found{}, false, fmt.Errorf("read the credentials that %s leads to: %w", r.Fields[0], err)
+	}
+	if binding == nil {
+		found.Problem = notFound(at, cluster, r.Fields)
+		return found, true, nil
+	}
+	field, kind, namespace, name := across.CredentialsOf(binding.Object)
+	found.Reference, found.Namespace = across.Reference{Kind: kind.Kind, Name: name, Fields: r.Fields}, namespace
+	said := fmt.Sprintf("%s %s/%s in cluster %s refers to %s %s/%s (%s)", r.Kind, at.Namespace, r.Name, cluster, kind.Kind, namespace, name, field)
+	switch {
+	case kind.Group != "" || kind.Kind != "Secret":
+		found.Problem = fmt.Errorf("%s; Pergola hands only Secrets to extensions: refer to a Secret", said)
+		return found, true, nil
+	case namespace != at.Namespace && of.GardenAPI != landscapev1alpha1.GardenAPIAggregated:
+		found.Problem = fmt.Errorf("%s, in another namespace; only gardener-apiserver (spec.gardenAPI: %s) checks that the author of a binding may read it: refer to a Secret in namespace %s",
+			said, landscapev1alpha1.GardenAPIAggregated, at.Namespace)
+		return found, true, nil
+	}
+	ref := apply.Ref{APIVersion: "v1", Kind: kind.Kind, Namespace: namespace, Name: name}
+	if found.Object, err = read(ref); err != nil {
+		return Found{}, false, fmt.Errorf("read the credentials that %s leads to: %w", r.Fields[0], err)
+	}
+	if found.Object == nil {
+		found.Problem = notFound(ref, cluster, []string{field + " of " + r.Kind + " " + at.Namespace + "/" + r.Name})
+	}
+	return found, true, nil
+}
+
+func notFound(ref apply.Ref, cluster string, fields []string) error {
+	return fmt.Errorf("object not found: %s %s/%s in cluster %s (%s)", ref.Kind, ref.Namespace, ref.Name, cluster, strings.Join(fields, ", "))
+}
+
+// copyOfCredentials has upstream's name and label, by which webhooks of extensions find it.
+func copyOfCredentials(original *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "type": "Opaque"}}
+	if data, has := original.Object["data"]; has {
+		out.Object["data"] = data
+	}
+	out = out.DeepCopy()
+	out.SetName(nameCredentials)
+	out.SetNamespace(namespace)
+	out.SetLabels(map[string]string{labelPurpose: nameCredentials, LabelCopy: "true"})
+	return out
+}
