@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +25,7 @@ func (c *overlayCheck) operations(p *patch, targets []Object) {
 		return // krusty says it
 	}
 	for _, o := range targets {
-		text, err := json.Marshal(o.Object)
+		text, err := json.Marshal(withAnnotations(o))
 		if err != nil {
 			continue
 		}
@@ -38,6 +39,19 @@ func (c *overlayCheck) operations(p *patch, targets []Object) {
 			c.value(p, i, operation, o)
 		}
 	}
+}
+
+// withAnnotations is the object as krusty has it: what carries the bundle through the build makes that there always are annotations, which an
+// operation can add one to.
+func withAnnotations(o Object) map[string]any {
+	metadata, ok := o.Object["metadata"].(map[string]any)
+	if !ok || metadata["annotations"] != nil {
+		return o.Object
+	}
+	out, metadata := maps.Clone(o.Object), maps.Clone(metadata)
+	metadata["annotations"] = map[string]any{}
+	out["metadata"] = metadata
+	return out
 }
 
 // failed reports an operation that cannot be done.
