@@ -52,10 +52,16 @@ output: {"error": {"message": "…"}}. Where the landscape is not valid, error.f
 	root.PersistentFlags().String("catalogue", "", "folder of components to use instead of those in the program, e.g. components in a work tree")
 	evaluationFlags(root)
 	cacheFlags(root)
+	asking := []*cobra.Command{
+		newValidate(), newRender(), newDiff(), newGolden(), newExplain(), newWhy(), newFlow(), newHealth(), newBackup(), newHistory(), newTree(),
+	}
+	for _, cmd := range asking {
+		showLifeSign(cmd)
+	}
+	root.AddCommand(asking...)
 	root.AddCommand(
-		newValidate(), newRender(), newDiff(), newGolden(), newExplain(), newWhy(), newFlow(),
-		newApply(), newAdopt(), newOperate(), newStatus(), newHealth(), newBackup(), newRestore(),
-		newSync(), newSuspend(), newResume(), newHistory(), newRollback(), newApprove(), newTree(),
+		newApply(), newAdopt(), newOperate(), newStatus(), newRestore(),
+		newSync(), newSuspend(), newResume(), newRollback(), newApprove(),
 		newOperator(), newGardenlet(), newAdmissionController(), newResourceManager(), newInstall(), newComment(), newHook(), newVersion(), newEvaluate(),
 	)
 	for _, cmd := range root.Commands() {
@@ -98,6 +104,9 @@ func terminal(cmd *cobra.Command) bool { return isTerminal(cmd.OutOrStdout()) }
 
 // widthOf is how many characters a line of a terminal has; 0 for what is no terminal, or does not say it.
 func widthOf(w io.Writer) int {
+	if o, ok := w.(lifeSignOutput); ok {
+		w = o.Writer
+	}
 	if f, ok := w.(*os.File); ok && isTerminal(f) {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
 			return width
@@ -107,6 +116,9 @@ func widthOf(w io.Writer) int {
 }
 
 func isTerminal(w io.Writer) bool {
+	if o, ok := w.(lifeSignOutput); ok {
+		w = o.Writer
+	}
 	f, ok := w.(*os.File)
 	return ok && isatty.IsTerminal(f.Fd())
 }
