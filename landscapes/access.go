@@ -3,9 +3,12 @@ package landscapes
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"path"
+	"strconv"
 	"strings"
 
 	"github.com/pergola-dev/pergola/schemas"
@@ -92,7 +95,15 @@ func (l *loader) readBytes(name string) ([]byte, bool) {
 
 // reportTooLong reports a file that is larger than the limit.
 func (l *loader) reportTooLong(name string, size int64) {
-	l.report(name, 0, 0, "landscape/limits", schemas.TypeTooLong, "is larger than %d bytes: it has %d; make several files of it", l.limits.FileSize, size)
+	l.report(name, 0, 0, "landscape/limits", schemas.TypeTooLong, "is larger than %s: it has %s; make several files of it", inBytes(l.limits.FileSize), inBytes(size))
+}
+
+// inBytes writes a size for people, rounded up, so that what is larger than a limit reads as larger.
+func inBytes(size int64) string {
+	if size < 1<<20 {
+		return fmt.Sprintf("%d bytes", size)
+	}
+	return strconv.FormatFloat(math.Ceil(float64(size)/(1<<20)*10)/10, 'f', -1, 64) + " MiB"
 }
 
 func (l *loader) isText(name string, data []byte) bool {

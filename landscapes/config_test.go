@@ -95,7 +95,7 @@ func TestFactsFile(t *testing.T) {
 		"good":         {"facts.yaml", "garden local: {}\n", nil},
 		"empty":        {"facts.yaml", "", nil},
 		"missing":      {"nope.yaml", "", nil}, // package render says so
-		"too large":    {"facts.yaml", "a: {}\n#" + strings.Repeat("x", 1<<20), []string{"facts.yaml:0:0 TooLong is larger than 1048576 bytes: it has 1048583; make several files of it"}},
+		"too large":    {"facts.yaml", "a: {}\n#" + strings.Repeat("x", 1<<20), []string{"facts.yaml:0:0 TooLong is larger than 1 MiB: it has 1.1 MiB; make several files of it"}},
 		"binary":       {"facts.yaml", "a: \x00", []string{"facts.yaml:1:4 Invalid the file is binary: it holds a zero byte"}},
 		"outside":      {"../../x.yaml", "", []string{`landscape.yaml:5:10 Invalid the file "../../x.yaml" lies outside of the repository`}},
 		"absolute":     {"/etc/passwd", "", []string{`landscape.yaml:5:10 Invalid the file "/etc/passwd" must be given by a relative path with slashes`}},

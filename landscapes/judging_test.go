@@ -108,7 +108,7 @@ func TestParseJudging(t *testing.T) {
 	_, found, err := ParseJudging(t.Context(), "rules.yaml", []byte("#"+strings.Repeat("x", MaxFileSize)))
 	require.NoError(t, err)
 	require.Len(t, found, 1)
-	assert.Equal(t, "rules.yaml: error: is larger than 1048576 bytes: it has 1048577; make several files of it [landscape/limits]", found[0].String())
+	assert.Equal(t, "rules.yaml: error: is larger than 1 MiB: it has 1.1 MiB; make several files of it [landscape/limits]", found[0].String())
 }
 
 // TestExampleOfHealth: the example in the README is valid, and does what the text says.

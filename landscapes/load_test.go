@@ -155,7 +155,7 @@ func TestDuplicatesNameBothPlaces(t *testing.T) {
 	landscape, violations := load(t, tree(map[string]string{
 		"landscape.yaml": bareConfig, "a.yaml": namespace("x"), "b/c.yaml": namespace("w") + "---\n" + namespace("x"),
 	}), ".", Options{})
-	assert.Equal(t, []string{"b/c.yaml:9:3 Duplicate the object is declared already in a.yaml:1:1"}, violations)
+	assert.Equal(t, []string{"b/c.yaml:9:3 Duplicate the object is declared already in a.yaml:1:1; remove one of them, or choose another name"}, violations)
 	assert.Equal(t, []string{"Namespace x", "Namespace w"}, names(landscape))
 }
 
@@ -169,7 +169,7 @@ func TestAllFindingsInOneRun(t *testing.T) {
 func TestLimits(t *testing.T) {
 	files := map[string]string{"landscape.yaml": bareConfig, "a.yaml": namespace("a"), "b.yaml": namespace("b"), "c.yaml": namespace("c"), "big.yaml": "# " + strings.Repeat("x", 500)}
 	landscape, violations := load(t, tree(files), ".", Options{Limits: Limits{FileSize: 200}})
-	assert.Equal(t, []string{"big.yaml:0:0 TooLong is larger than 200 bytes: it has 502; make several files of it"}, violations)
+	assert.Equal(t, []string{"big.yaml:0:0 TooLong is larger than 200 bytes: it has 502 bytes; make several files of it"}, violations)
 	assert.Len(t, landscape.Declarations, 3)
 	_, violations = load(t, tree(files), ".", Options{Limits: Limits{Files: 3}})
 	assert.Equal(t, []string{"big.yaml:0:0 TooMany the landscape has more than 3 files; this one and those after it are not read"}, violations[:1])

@@ -106,7 +106,7 @@ func TestFlow(t *testing.T) {
 		"unknown owner":     {[]string{"cluster"}, `owner "cluster": want garden, seed or shoot`},
 		"unknown operation": {[]string{"seed", "--operation", "explode"}, `components/seed/flow.cue has no operation "explode"`},
 		"unknown format":    {[]string{"seed", "-o", "svg"}, `--output "svg": want one of text, dot, json`},
-		"no owner":          {nil, "accepts 1 arg(s), received 0: pergola flow garden|seed|shoot [flags]; pergola flow --help has examples"},
+		"no owner":          {nil, "garden|seed|shoot is missing: pergola flow garden|seed|shoot [flags]; pergola flow --help has examples"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := pergola(t, append([]string{"flow"}, test.args...)...)

@@ -28,8 +28,9 @@ func TestErrorsAsJSON(t *testing.T) {
 		findings int
 	}{
 		"validate, nothing there":     {[]string{"validate", nope}, 2, "no such file or directory: ", 0},
-		"validate, no argument":       {[]string{"validate"}, 2, "requires at least 1 arg", 0},
-		"operate, no operation":       {[]string{"operate", ".", "Garden local"}, 2, "accepts 3 arg(s), received 2: pergola operate LANDSCAPE OBJECT OPERATION [flags]; pergola operate --help has examples", 0},
+		"validate, no argument":       {[]string{"validate"}, 2, "PATH is missing: pergola validate PATH… [flags]; pergola validate --help has examples", 0},
+		"render, two landscapes":      {[]string{"render", "a", "b"}, 2, `"b" is one argument too many: pergola render LANDSCAPE [flags]; pergola render --help has examples`, 0},
+		"operate, no operation":       {[]string{"operate", ".", "Garden local"}, 2, "OPERATION is missing: pergola operate LANDSCAPE OBJECT OPERATION [flags]; pergola operate --help has examples", 0},
 		"validate, unknown flag":      {[]string{"validate", "--nonsense"}, 2, "unknown flag: --nonsense", 0},
 		"validate, old":               {[]string{"validate", filepath.Join(dir, "seed.yaml"), "--old", filepath.Join(invalid, "nope")}, 2, "--old: ", 0},
 		"diff, no repository":         {[]string{"diff", dir}, 2, "is in no Git repository", 0},

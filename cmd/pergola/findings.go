@@ -44,12 +44,25 @@ func findingsSince(cmd *cobra.Command, l, before *landscapes.Landscape, violatio
 		found = asRemovalsHeld(found, l, before)
 	}
 	keep(cmd, l.Dir)
-	all := slices.Concat(violations, found, withoutRepeats(config, found))
+	all := slices.Concat(violations, found, withoutRepeats(config, found), unpinned(l))
 	for i := range all {
 		all[i].File = filepath.Join(l.Dir, all[i].File)
 	}
 	schemas.Sort(all)
 	return all, nil
+}
+
+// unpinned warns of a landscape that leaves the version of the catalogue to the program.
+func unpinned(l *landscapes.Landscape) []schemas.Violation {
+	if l.Config.Spec.Catalogue != nil || l.ConfigDeclaration == nil {
+		return nil
+	}
+	place := l.ConfigDeclaration.Position("spec.catalogue")
+	return []schemas.Violation{{
+		Severity: schemas.SeverityWarning, File: place.File, Line: place.Line, Column: place.Column,
+		Kind: "Landscape", Name: l.Config.Name, Field: "spec.catalogue", Type: schemas.TypeRequired, Rule: "landscape/catalogue",
+		Message: fmt.Sprintf("names no version of the catalogue, so that the next version of this program changes the clusters without a commit; write catalogue: {version: %s}", components.Version),
+	}}
 }
 
 // valid refuses a landscape with errors and reports all of them; warnings are reported and pass. The revision, where there
@@ -69,9 +82,6 @@ func accept(cmd *cobra.Command, l *landscapes.Landscape, all []schemas.Violation
 	}
 	if schemas.HasErrors(all) {
 		return finding{&notValidError{"the landscape is not valid: nothing was done", all}}
-	}
-	if l.Config.Spec.Catalogue == nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "Warning: landscape.yaml names no spec.catalogue.version: taking catalogue %s\n", components.Version)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -135,5 +136,9 @@ func TestNoCatalogueIsAWarning(t *testing.T) {
 	write(t, dir, "landscape.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata:\n  name: small\n")
 	o := pergola(t, "render", dir, "--component", "seed/namespace")
 	assert.Equal(t, 0, o.code)
-	assert.Contains(t, o.stderr, "Warning: landscape.yaml names no spec.catalogue.version: taking catalogue ")
+	assert.Contains(t, o.stderr, "landscape.yaml:1:1: warning: Landscape small: spec.catalogue: names no version of the catalogue, so that")
+	o = pergola(t, "validate", dir)
+	assert.Equal(t, 0, o.code)
+	assert.Contains(t, o.stdout, "write catalogue: {version: "+components.Version+"} [landscape/catalogue]")
+	assert.Equal(t, 1, pergola(t, "validate", dir, "--strict").code)
 }

@@ -81,11 +81,28 @@ func sayUsage(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			if err := check(cmd, args); err != nil {
-				return fmt.Errorf("%w: %s; pergola %s --help has examples", err, cmd.UseLine(), strings.TrimPrefix(cmd.CommandPath(), "pergola "))
+				return fmt.Errorf("%w: %s; pergola %s --help has examples", argumentError(cmd, args, check, err), cmd.UseLine(), strings.TrimPrefix(cmd.CommandPath(), "pergola "))
 			}
 			return nil
 		}
 	}
+}
+
+// argumentError says which argument is missing or too many, for an error about their number. That of a command which has
+// others in it names the one that is meant.
+func argumentError(cmd *cobra.Command, args []string, check cobra.PositionalArgs, err error) error {
+	if cmd.HasSubCommands() {
+		return err
+	}
+	for n := len(args) - 1; n >= 0; n-- {
+		if check(cmd, args[:n]) == nil {
+			return fmt.Errorf("%q is one argument too many", args[n])
+		}
+	}
+	if names := strings.Fields(cmd.Use)[1:]; len(args) < len(names) {
+		return fmt.Errorf("%s is missing", strings.TrimRight(names[len(args)], "…."))
+	}
+	return err
 }
 
 // colored says whether a command writes to a terminal that wants colours.

@@ -54,7 +54,7 @@ func TestValidate(t *testing.T) {
 		"nothing at all":         {stdin: "", args: []string{"-"}, code: 1, stdout: []string{"<stdin>: error: holds no declaration"}},
 		"missing path":           {args: []string{filepath.Join(dir, "nope")}, code: 2, stderr: []string{"Error: no such file or directory: ", "nope; give a landscape folder, a manifest, or - for standard input"}},
 		"no landscape":           {args: []string{filepath.Join(dir, "no-landscape")}, code: 2, stderr: []string{"is no landscape: it has no file landscape.yaml"}},
-		"no path":                {args: nil, code: 2, stderr: []string{"Error: requires at least 1 arg"}},
+		"no path":                {args: nil, code: 2, stderr: []string{"Error: PATH is missing"}},
 		"unknown format":         {args: []string{dir, "-o", "xml"}, code: 2, stderr: []string{`Error: --output "xml": want one of text, json, sarif, github`}},
 		"--old with a folder":    {args: []string{dir, "--old", filepath.Join(dir, "seed.yaml")}, code: 2, stderr: []string{"--old goes with a single manifest"}},
 		"--old missing":          {args: []string{filepath.Join(dir, "seed.yaml"), "--old", "nope"}, code: 2, stderr: []string{"--old: "}},
