@@ -57,7 +57,7 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 		clear(former) // whether something is gone, or is in a file that cannot be read, nobody knows
 	}
 	for _, old := range former {
-		in := schemas.Input{Positions: old}
+		in := schemas.Input{Positions: gone{old}}
 		old.Before(&in)
 		inputs = append(inputs, in)
 	}
@@ -106,6 +106,17 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 	schemas.Sort(found)
 	return found, nil
 }
+
+// gone gives places of a declaration that is removed: the file that had it, whose lines are others now.
+type gone struct{ *Declaration }
+
+// Position implements schemas.Positioner.
+func (g gone) Position(path string) schemas.Position {
+	return schemas.Position{File: g.Declaration.Position(path).File}
+}
+
+// KeyPosition is Position: no name of a field is left.
+func (g gone) KeyPosition(path string) schemas.Position { return g.Position(path) }
 
 // warnOfNew makes warnings of errors that only new objects have, where nobody knows which are new.
 func warnOfNew(found []schemas.Violation) {

@@ -43,7 +43,7 @@ func (e edit) outcome(old, new *unstructured.Unstructured) (Action, string) {
 	case frozen && old.GetKind() != "InternalSecret", isTrue(old, annotationRecreate), isTrue(new, annotationRecreate):
 		return Recreate, hit + " cannot be changed"
 	}
-	return Fail, fmt.Sprintf("%s cannot be changed and the object may not be recreated: the API server will refuse it (annotation %s=true allows it)", hit, annotationRecreate)
+	return Fail, fmt.Sprintf("%s cannot be changed: the API server will refuse it; annotation %s=true has the object deleted and created anew", hit, annotationRecreate)
 }
 
 // staysAsItIs says what of a declaration has no effect.

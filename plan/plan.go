@@ -15,7 +15,7 @@ const (
 	Recreate Action = "recreate"
 	Delete   Action = "delete"
 	Adopt    Action = "adopt"
-	// Keep is an object that is given up and stays in the cluster.
+	// Keep is an object that is no longer managed, and stays in the cluster.
 	Keep Action = "keep"
 	// Hold is a deletion or recreation that the gate keeps back.
 	Hold Action = "hold"

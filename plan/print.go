@@ -121,7 +121,7 @@ func (p Plan) Line() string {
 		word string
 	}{
 		{p.Summary.Create, "to create"}, {p.Summary.Change, "to change"}, {p.Summary.Recreate, "to recreate"},
-		{p.Summary.Delete, "to delete"}, {p.Summary.Adopt, "to adopt"}, {p.Summary.Keep, "to give up and keep"},
+		{p.Summary.Delete, "to delete"}, {p.Summary.Adopt, "to adopt"}, {p.Summary.Keep, "no longer managed"},
 		{p.Summary.Hold, "held"}, {p.Summary.Fail, "that would fail"},
 	} {
 		if c.n > 0 {
@@ -224,7 +224,7 @@ func (s Summary) words() string {
 	for _, c := range []struct {
 		n    int
 		word string
-	}{{s.Create, "added"}, {s.Change, "changed"}, {s.Recreate, "recreated"}, {s.Delete, "deleted"}, {s.Adopt, "adopted"}, {s.Keep, "given up"},
+	}{{s.Create, "added"}, {s.Change, "changed"}, {s.Recreate, "recreated"}, {s.Delete, "deleted"}, {s.Adopt, "adopted"}, {s.Keep, "no longer managed"},
 		{s.Hold, "held"}, {s.Fail, "failing"}} {
 		if c.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.word))

@@ -185,9 +185,8 @@ func whyRemovalHeld(l *landscapes.Landscape, d *landscapes.Declaration) string {
 func asRemovalsHeld(found []schemas.Violation, l, before *landscapes.Landscape) []schemas.Violation {
 	found = slices.DeleteFunc(found, removalHeld)
 	for _, d := range removedOwners(before, l) {
-		place := d.Position(fieldDeletionConfirmed)
 		found = append(found, schemas.Violation{
-			Severity: schemas.SeverityWarning, File: place.File, Line: place.Line, Column: place.Column, Kind: d.GroupVersionKind().Kind, Namespace: d.Namespace(), Name: d.Name(),
+			Severity: schemas.SeverityWarning, File: d.Position(fieldDeletionConfirmed).File, Kind: d.GroupVersionKind().Kind, Namespace: d.Namespace(), Name: d.Name(),
 			Field: fieldDeletionConfirmed, Type: schemas.TypeForbidden, Rule: schemas.RuleDeletionConfirm, Message: whyRemovalHeld(l, d),
 		})
 	}
