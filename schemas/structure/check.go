@@ -22,12 +22,13 @@ type Finding struct {
 // Check compares an object with its schema and lists all findings, in the order of the fields.
 // The object must hold the types of unstructured content: map[string]any, []any, string, bool, int64, float64, nil.
 func (k *Kind) Check(object map[string]any) []Finding {
-	c := &checker{root: k.Root, leaves: k.Aggregated()}
+	c := &checker{kind: k.GVK.Kind, root: k.Root, leaves: k.Aggregated()}
 	c.check(nil, k.Root, object)
 	return c.findings
 }
 
 type checker struct {
+	kind     string
 	root     *Node
 	findings []Finding
 	// leaves: a missing object is reported by its required fields, because the aggregated API server decodes into
@@ -113,6 +114,10 @@ func (c *checker) unknown(path fieldpath.Path, name string, n *Node, object map[
 		if len(c.findings) == 0 || c.findings[len(c.findings)-1].Message != secretNameWords(n) {
 			c.add(path[:len(path)-1], "Forbidden", "%s", secretNameWords(n))
 		}
+		return
+	}
+	if instead := removed(c.kind, path); instead != "" {
+		c.add(path, "Forbidden", "the field %q does not exist any more; %s", name, instead)
 		return
 	}
 	hint := ""

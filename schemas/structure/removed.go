@@ -1,0 +1,55 @@
+package structure
+
+import (
+	"strings"
+
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+)
+
+// removedField is a field that upstream's API had once.
+type removedField struct {
+	// kind is the only kind that the field is of, "" for any: parts of one kind are parts of others, too.
+	kind string
+	// path is the end of the path of the field, without indices.
+	path string
+	// instead is what to do, in the words of the release notes that announced the removal.
+	instead string
+}
+
+// removedFields are those whose release notes name a successor, or that there is none. Fields that the API still has for old versions of Kubernetes
+// are a matter of rules, such as shoot/fields-removed.
+var removedFields = [...]removedField{
+	{"", "kubeAPIServer.oidcConfig", "use structuredAuthentication, which names a ConfigMap with an AuthenticationConfiguration"},
+	{"", "kubernetes.allowPrivilegedContainers", "use the admission plugin PodSecurity, in kubeAPIServer.admissionPlugins or by labels of namespaces"},
+	{"", "kubernetes.enableStaticTokenKubeconfig", "remove it, and request a kubeconfig from the subresource shoots/adminkubeconfig"},
+	{"", "kubelet.systemReserved", "use kubeReserved"},
+	{"", "backup.secretRef", "use credentialsRef"},
+	{"", "dns.provider.secretRef", "use credentialsRef"},
+	{"", "dns.provider.domains", "remove it; it has no successor"},
+	{"", "dns.provider.zones", "remove it; it has no successor"},
+	{"", "dns.ingressDomain", "use spec.ingress.domain and spec.dns.provider"},
+	{"", "dependencyWatchdog.endpoint", "use weeder"},
+	{"", "dependencyWatchdog.probe", "use prober"},
+	{"", "runtimeCluster.ingress.domain", "use domains, a list"},
+	{"BackupBucket", "spec.secretRef", "use credentialsRef"},
+	{"ManagedSeed", "spec.seedTemplate", "use spec.gardenlet.config"},
+	{"ManagedSeedSet", "template.spec.seedTemplate", "use gardenlet.config"},
+	{"Seed", "spec.secretRef", "remove it; the gardenlet runs in the cluster of the Seed and uses its ServiceAccount"},
+}
+
+// removed gives what replaces a field that does not exist any more, "" if the API never had the field.
+func removed(kind string, path fieldpath.Path) string {
+	var names []string
+	for _, step := range path {
+		if name, ok := step.(string); ok {
+			names = append(names, name)
+		}
+	}
+	whole := "." + strings.Join(names, ".")
+	for _, field := range removedFields {
+		if (field.kind == "" || field.kind == kind) && strings.HasSuffix(whole, "."+field.path) {
+			return field.instead
+		}
+	}
+	return ""
+}
