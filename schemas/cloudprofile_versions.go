@@ -21,22 +21,22 @@ func profileKubernetesVersions(in ruleInput) []finding {
 	for _, version := range versions.items() {
 		text := version.at("version").text()
 		if !kubernetesVersionForm.MatchString(text) {
-			r.add(version, TypeInvalid, "the version %q has not the form 1.34.1", text)
+			r.add(version.at("version").as(version.path), TypeInvalid, "the version %q has not the form 1.34.1", text)
 		}
 		r.expirable(version, lifecycles)
 		parsed, err := semver.NewVersion(text)
 		if err != nil {
-			r.add(versions, TypeInvalid, "the newest version cannot be told, because %q is no version", text)
+			r.add(version.at("version").as(versions.path), TypeInvalid, "the newest version cannot be told, because %q is no version", text)
 		} else if newest == nil || parsed.GreaterThan(newest) {
 			newest, latest = parsed, version
 		}
 	}
 	r.supportedOnce(versions.items())
-	if latest.at("expirationDate").set() {
-		r.add(tree{path: versions.path + "[].expirationDate"}, TypeInvalid, "the newest version %s must not expire", newest)
+	if date := latest.at("expirationDate"); date.set() {
+		r.add(date.as(versions.path+"[].expirationDate"), TypeInvalid, "the newest version %s must not expire", newest)
 	}
 	if stages := latest.at("lifecycle").items(); len(stages) > 0 && stages[len(stages)-1].at("classification").text() == "expired" {
-		r.add(tree{path: versions.path + "[].lifecycle"}, TypeInvalid, "the newest version %s must not expire", newest)
+		r.add(stages[len(stages)-1].at("classification").as(versions.path+"[].lifecycle"), TypeInvalid, "the newest version %s must not expire", newest)
 	}
 	return r.findings
 }
@@ -64,7 +64,7 @@ func (r *report) newestImages(images tree) {
 		for _, version := range image.at("versions").items() {
 			text := version.at("version").text()
 			if _, err := semver.NewVersion(text); err != nil {
-				r.add(images, TypeInvalid, "the newest version of the image %q cannot be told, because %q is no version", image.at("name").text(), text)
+				r.add(version.at("version").as(images.path), TypeInvalid, "the newest version of the image %q cannot be told, because %q is no version", image.at("name").text(), text)
 				return
 			}
 		}
@@ -82,7 +82,7 @@ func (r *report) imageVersion(version tree) {
 	}
 	if least := version.at("inPlaceUpdates", "minVersionForUpdate"); least.set() {
 		if _, err := semver.NewVersion(least.text()); err != nil {
-			r.add(version.at("minVersionForInPlaceUpdate"), TypeInvalid, "inPlaceUpdates.minVersionForUpdate %q is no semantic version such as 1.2.3", least.text())
+			r.add(least.as(version.at("minVersionForInPlaceUpdate").path), TypeInvalid, "inPlaceUpdates.minVersionForUpdate %q is no semantic version such as 1.2.3", least.text())
 		}
 	}
 	if constraint := version.at("kubeletVersionConstraint"); constraint.set() {
@@ -105,8 +105,11 @@ func (r *report) expirable(version tree, lifecycles bool) {
 	if !lifecycle.set() && classification.text() == "expired" {
 		r.add(classification, TypeForbidden, "must not be \"expired\"; set expirationDate instead")
 	}
-	if len(lifecycle.items()) > 0 && (classification.set() || version.at("expirationDate").set()) {
-		r.add(version, TypeForbidden, "must not set classification or expirationDate together with lifecycle")
+	for _, field := range []tree{classification, version.at("expirationDate")} {
+		if len(lifecycle.items()) > 0 && field.set() {
+			r.add(field.as(version.path), TypeForbidden, "must not set classification or expirationDate together with lifecycle")
+			break // upstream reports the version once
+		}
 	}
 	seen, last, started := map[string]bool{}, -1, time.Time{}
 	for i, stage := range lifecycle.items() {
@@ -125,7 +128,7 @@ func (r *report) expirable(version tree, lifecycles bool) {
 		case !stage.at("startTime").set() && i > 0:
 			r.add(stage, TypeRequired, "must set startTime: only the first stage may begin without one")
 		case err == nil && start.Before(started):
-			r.add(stage, TypeInvalid, "begins at %s, before the stage that stands before it", stage.at("startTime").text())
+			r.add(stage.at("startTime").as(stage.path), TypeInvalid, "begins at %s, before the stage that stands before it", stage.at("startTime").text())
 		}
 		if err == nil {
 			started = start
@@ -147,7 +150,7 @@ func (r *report) supportedOnce(versions []tree) {
 		for j, other := range versions {
 			against, err := semver.NewVersion(other.at("version").text())
 			if i != j && err == nil && supported(other) && !against.Equal(parsed) && against.Major() == parsed.Major() && against.Minor() == parsed.Minor() {
-				r.add(version, TypeForbidden, "only one version of %d.%d may be supported, but %s is, too; make the older one deprecated", parsed.Major(), parsed.Minor(), against)
+				r.add(version.at("classification").as(version.path), TypeForbidden, "only one version of %d.%d may be supported, but %s is, too; make the older one deprecated", parsed.Major(), parsed.Minor(), against)
 				break
 			}
 		}
