@@ -72,8 +72,8 @@ func in(file string, rules []goRule) []goRule {
 // anyGoRules are about every kind, and about the kinds of Kubernetes.
 func anyGoRules() []goRule {
 	return []goRule{
-		{Rule: Rule{ID: "any/metadata", Kind: "*", Title: "Names, labels and annotations have the form that the API server asks for",
-			Doc:    "A namespace is a DNS label, all other names are DNS names; keys of labels and annotations are qualified names. In Go, because the API server's own functions decide, also for kinds without a schema.",
+		{Rule: Rule{ID: "any/metadata", Kind: "*", Title: "Names, labels, annotations, finalizers and owners have the form that the API server asks for",
+			Doc:    "A namespace is a DNS label, all other names are DNS names; keys of labels and annotations are qualified names; one owner is the controller. In Go, because the API server's own functions decide, also for kinds without a schema.",
 			Source: "k8s.io/apimachinery/pkg/api/validation, ValidateObjectMeta", Fields: []string{"metadata"}, In: "go", Severity: SeverityError, Scope: scopeObject}, check: metadataForms},
 		{Rule: Rule{ID: "secret/data", Kind: "Secret", Title: "The keys of a Secret can be file names, fit its type, and the values fit into 1 MiB",
 			Doc:    "Keys have letters, digits, '-', '_' and '.'. In Go, because CUE cannot count bytes of base64, and because no value may get into a message.",

@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/pergola-dev/pergola/internal/secretwords"
@@ -63,9 +65,32 @@ func metadataForms(in ruleInput) []finding {
 		add(at("annotations"), TypeTooLong, "have %d bytes together, but may have at most %d", size, limit)
 	}
 	finalizers, _ := metadata["finalizers"].([]any)
+	opposite := map[string]string{metav1.FinalizerOrphanDependents: metav1.FinalizerDeleteDependents, metav1.FinalizerDeleteDependents: metav1.FinalizerOrphanDependents}
 	for i, item := range finalizers {
-		if name, ok := item.(string); ok && len(utilvalidation.IsQualifiedName(name)) > 0 {
+		name, _ := item.(string)
+		if other := opposite[name]; other != "" && slices.Contains(finalizers[:i], any(other)) {
+			add(at("finalizers", i), TypeInvalid, "%q contradicts %q: dependents either stay or are deleted first; remove one of the two", name, other)
+		}
+		if name != "" && len(utilvalidation.IsQualifiedName(name)) > 0 {
 			add(at("finalizers", i), TypeInvalid, "%q %s", name, qualifiedWords)
+		}
+	}
+	controller := ""
+	for i, owner := range (tree{value: in.object}).at("metadata", "ownerReferences").items() {
+		name := owner.at("kind").text() + "/" + owner.at("name").text()
+		text := owner.at("apiVersion").text()
+		version, err := schema.ParseGroupVersion(text)
+		if _, banned := validation.BannedOwners[version.WithKind(owner.at("kind").text())]; banned {
+			add(at("ownerReferences", i, "kind"), TypeInvalid, "an object of this kind cannot own others")
+		} else if err != nil || text != "" && version.Version == "" {
+			add(at("ownerReferences", i, "apiVersion"), TypeInvalid, "%q has not the form VERSION or GROUP/VERSION", text)
+		}
+		switch {
+		case !owner.at("controller").is():
+		case controller != "":
+			add(at("ownerReferences", i, "controller"), TypeInvalid, "only one owner can be the controller, but %s is already; remove the field of %s or of the other", controller, name)
+		default:
+			controller = name
 		}
 	}
 	return findings
