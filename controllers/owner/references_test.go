@@ -151,7 +151,7 @@ func TestCredentialsAreCopied(t *testing.T) {
 	binding := s.object("{apiVersion: security.gardener.cloud/v1alpha1, kind: CredentialsBinding, metadata: {name: b, namespace: NS-project}, provider: {type: local}, credentialsRef: {apiVersion: v1, kind: Secret, name: account, namespace: NS-project}}")
 	_, err = s.api.Resource(securityv1alpha1.SchemeGroupVersion.WithResource("credentialsbindings")).Namespace(s.ns+"-project").Create(s.ctx, binding, metav1.CreateOptions{})
 	require.NoError(t, err)
-	b, _ = s.copies()
+	s.copies()
 	require.ErrorContains(t, s.work.referencesThere(false), "object not found: Secret "+s.ns+"-project/account in cluster local (credentialsRef of CredentialsBinding "+s.ns+"-project/b)")
 
 	s.put("account", "Secret", "{key: "+first+"}")
