@@ -382,8 +382,8 @@ func TestDigestSeesEveryField(t *testing.T) {
 	for i := range reflect.TypeFor[Options]().NumField() {
 		fields = append(fields, reflect.TypeFor[Options]().Field(i).Name)
 	}
-	assert.Equal(t, []string{"Catalogue", "Overlays", "ImageOverrides", "Enabled", "enabledAt", "probes", "kinds", "Only"}, fields,
-		"a new option has to count in Options.digest; the catalogue is the same by contract, places and probes are for findings, and kinds follow from the others")
+	assert.Equal(t, []string{"Catalogue", "Overlays", "ImageOverrides", "Enabled", "enabledAt", "probes", "kinds", "unchecked", "evaluators", "Only"}, fields,
+		"a new option has to count in Options.digest; the catalogue is the same by contract, places, probes and unchecked are for findings, kinds follow from the others, and evaluators only save time")
 }
 
 // eachLeaf changes one field of text after the other.

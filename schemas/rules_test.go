@@ -40,7 +40,11 @@ func good(t testing.TB, kind string) *unstructured.Unstructured {
 	data, err := os.ReadFile(filepath.Join("..", "landscapes", "local", filepath.FromSlash(file)))
 	require.NoError(t, err)
 	for _, object := range documents(t, data) {
-		if object.GetKind() == kind {
+		switch {
+		case object.GetKind() != kind:
+		case kind == "Seed": // the demonstration's has no backup
+			return changed(t, object, "spec: {backup: {provider: local, region: local, credentialsRef: {apiVersion: v1, kind: Secret, name: backup-local, namespace: garden}}}")
+		default:
 			return object
 		}
 	}

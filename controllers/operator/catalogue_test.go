@@ -42,7 +42,7 @@ func smallCatalogue(t *testing.T) fs.FS {
 		"garden/after/component.cue": component("RuntimeComponentsHealthy", "after", "runtime", configMap("after")),
 		"seed/flow.cue":              flow("seed", "a: bundles: [\"a\"]\n"),
 		"seed/a/component.cue":       component("SeedSystemComponentsHealthy", "a", "seed", configMap("a")),
-		"shoot/flow.cue":             flow("shoot", "b: bundles: [\"b\"]\n"),
+		"shoot/flow.cue":             flow("shoot", "b: bundles: [\"b\"]\nreferences: bundles: [\"referenced-resources\"]\n"),
 		"shoot/b/component.cue":      component("ControlPlaneHealthy", "b", "seed", configMap("b")),
 	} {
 		out[name] = &fstest.MapFile{Data: []byte(text)}
