@@ -99,7 +99,7 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 	if err != nil {
 		return nil, err
 	}
-	found = across.WithoutForetold(slices.Concat(WithForms(found), acrossAll, operations))
+	found = across.OneForEachFault(slices.Concat(WithForms(found), acrossAll, operations))
 	if before == nil {
 		warnOfNew(found)
 	}

@@ -64,7 +64,7 @@ func (r *report) newestImages(images tree) {
 		for _, version := range image.at("versions").items() {
 			text := version.at("version").text()
 			if _, err := semver.NewVersion(text); err != nil {
-				r.add(version.at("version").as(images.path), TypeInvalid, "the newest version of the image %q cannot be told, because %q is no version", image.at("name").text(), text)
+				r.add(version.at("version").as(images.path), TypeInvalid, "%q is no version, so that the newest version of the image %q cannot be told", text, image.at("name").text())
 				return
 			}
 		}

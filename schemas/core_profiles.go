@@ -7,7 +7,7 @@ func namespacedVersions(in ruleInput) []finding {
 	lifecycles := in.landscape.gardenerGateOn("VersionClassificationLifecycle")
 	for _, version := range spec.at("kubernetes", "versions").items() {
 		if text := version.at("version").text(); !kubernetesVersionForm.MatchString(text) {
-			r.add(version, TypeInvalid, "the version %q has not the form 1.34.1", text)
+			r.add(version.at("version").as(version.path), TypeInvalid, "the version %q has not the form 1.34.1", text)
 		}
 		r.expirable(version, lifecycles)
 	}

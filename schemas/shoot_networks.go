@@ -8,7 +8,7 @@ func shootRanges(r *report, s shoot) {
 		field := s.spec.at("networking", name)
 		r.canonical(field)
 		prefix, err := netip.ParsePrefix(field.text())
-		if err != nil || len(s.families) > 1 {
+		if err != nil || len(s.families) > 1 || s.families[0] != "IPv4" && s.families[0] != "IPv6" {
 			continue
 		}
 		if prefix.Addr().Is4() != (s.families[0] == "IPv4") {

@@ -23,7 +23,11 @@ func shootWindow(r *report, s shoot) {
 	begin, ok := timeOfDay(window.at("begin").text())
 	end, okEnd := timeOfDay(window.at("end").text())
 	if !ok || !okEnd {
-		r.add(window.at("begin/end"), TypeInvalid, "must be times of day such as 220000+0100 and 230000+0100")
+		wrong := window.at("begin")
+		if ok {
+			wrong = window.at("end")
+		}
+		r.add(wrong.as(window.at("begin/end").path), TypeInvalid, "must be times of day such as 220000+0100 and 230000+0100")
 		return
 	}
 	length := end - begin

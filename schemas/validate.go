@@ -219,7 +219,7 @@ func violations(in Input, findings []finding) []Violation {
 	for i, f := range findings {
 		result[i] = Violation{
 			Severity: f.severity, Kind: gvk.Kind, Namespace: namespace, Name: name,
-			Field: f.path, Type: f.typ, Rule: f.rule, Message: f.message,
+			Field: f.path, At: f.at, Type: f.typ, Rule: f.rule, Message: f.message,
 		}
 		if in.Positions != nil {
 			p := placeOf(in.Positions, f)

@@ -62,6 +62,8 @@ type Violation struct {
 	// Rule is the id of the rule, listed by Rules, or "structure" for findings of the schema.
 	Rule    string `json:"rule"`
 	Message string `json:"message"`
+	// At is the field that the finding is about, where Field is only how upstream counts or names it; "" for Field itself.
+	At string `json:"-"`
 	// NewOnly says that an object which has been so before does not have the finding: only what is new is refused.
 	NewOnly bool `json:"-"`
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/across"
 	"github.com/pergola-dev/pergola/schemas/report"
 	"github.com/pergola-dev/pergola/source"
 )
@@ -231,7 +232,7 @@ func (v *validation) manifest(name string, data []byte) ([]schemas.Violation, er
 		inputs = append(inputs, schemas.Input{Old: gone.Object(), Positions: gone})
 	}
 	found, err := schemas.Validate(v.cmd.Context(), inputs, schemas.Options{})
-	return append(violations, landscapes.WithForms(found)...), err
+	return append(violations, across.OneForEachFault(landscapes.WithForms(found))...), err
 }
 
 // before are the objects before the change, by identity.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/schemas"
@@ -173,8 +174,8 @@ func (c *check) exists(r reference, path string, value any) {
 		c.inItsCluster(r, field, id)
 		return
 	}
-	if c.isExternal(id) {
-		return
+	if c.isExternal(id) || !isReferable(id) {
+		return // rules about the object itself say that it names what there cannot be
 	}
 	where := ""
 	if id.namespace != "" {
@@ -228,6 +229,14 @@ func refersTo(r reference, value any, id identity) bool {
 		return kind == id.kind.Kind && text(v, "name") == id.name
 	}
 	return false
+}
+
+// isReferable tells whether an object can have the kind and the namespace.
+func isReferable(id identity) bool {
+	if id.namespace != "" && len(validation.IsDNS1123Label(id.namespace)) > 0 {
+		return false
+	}
+	return slices.ContainsFunc(schemas.KnownKinds(), func(known schema.GroupVersionKind) bool { return known.GroupKind() == id.kind })
 }
 
 // isNamespaced tells whether objects of a kind have namespaces, as far as that is known.

@@ -1,9 +1,12 @@
 package across
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/schemas"
 )
@@ -17,6 +20,63 @@ func TestOneFaultIsToldOnce(t *testing.T) {
 	otherDomain := seed("seed/domains-changed", "spec.dns.defaults", `lost "e"`)
 	otherSeed := zone
 	otherSeed.Name = "b"
-	assert.Equal(t, []schemas.Violation{otherSeed, zoneInUse, otherDomain, domainInUse}, WithoutForetold([]schemas.Violation{zone, otherSeed, zoneInUse, domain, otherDomain, domainInUse}))
-	assert.Equal(t, []schemas.Violation{zone, domain}, WithoutForetold([]schemas.Violation{zone, domain}), "of Shoots that are not in Git only the API knows")
+	assert.Equal(t, []schemas.Violation{otherSeed, zoneInUse, otherDomain, domainInUse}, OneForEachFault([]schemas.Violation{zone, otherSeed, zoneInUse, domain, otherDomain, domainInUse}))
+	assert.Equal(t, []schemas.Violation{zone, domain}, OneForEachFault([]schemas.Violation{zone, domain}), "of Shoots that are not in Git only the API knows")
+}
+
+// TestOneFaultInALandscape: a value that several rules judge gives one finding, and each further fault one of its own.
+func TestOneFaultInALandscape(t *testing.T) {
+	for name, test := range map[string]struct {
+		change string
+		want   []string
+	}{
+		"a version that nobody has":              {"kind: Shoot\nspec: {kubernetes: {version: 1.29.0}}", []string{"spec.kubernetes.version shoot/versions-offered", "spec.provider.workers[0].machine.image.version shoot/images-offered"}},
+		"a version that is none":                 {"kind: Shoot\nspec: {kubernetes: {version: 1.34.x}}", []string{"spec.kubernetes.version shoot/kubernetes-version-form"}},
+		"a domain with a capital":                {"kind: Shoot\nspec: {dns: {domain: One.team.shoots.example.org}}", []string{"spec.dns.domain shoot/dns-domain"}},
+		"the begin of a window":                  {"kind: Shoot\nspec: {maintenance: {timeWindow: {begin: \"22:00\", end: 230000+0100}}}", []string{"spec.maintenance.timeWindow.begin structure"}},
+		"the end of a window":                    {"kind: Shoot\nspec: {maintenance: {timeWindow: {begin: 220000+0100, end: 11pm}}}", []string{"spec.maintenance.timeWindow.end structure"}},
+		"both ends of a window":                  {"kind: Shoot\nspec: {maintenance: {timeWindow: {begin: 10pm, end: 11pm}}}", []string{"spec.maintenance.timeWindow.begin structure", "spec.maintenance.timeWindow.end structure"}},
+		"a binding that can have no such name":   {"kind: Shoot\nspec: {credentialsBindingName: Ac_count}", []string{"spec.credentialsBindingName shoot/binding-names"}},
+		"a class that can have no such name":     {"kind: Shoot\nspec: {exposureClassName: Ac_count, seedName: null}", []string{"spec.exposureClassName shoot/references-named"}},
+		"a provider that is no name":             {"kind: Shoot\nspec: {provider: {type: Cloud}}", []string{"spec.provider.type shoot/extension-types"}},
+		"a provider that is another one":         {"kind: Shoot\nspec: {provider: {type: other}}", []string{"spec.provider.type shoot/provider-offered"}},
+		"a namespace that is no name":            {"kind: Shoot\nmetadata: {namespace: Garden_team}\nspec: {credentialsBindingName: null, seedName: null}", []string{"metadata.namespace shoot/project-exists", "spec.secretBindingName shoot/binding"}},
+		"a name of a Seed that is none":          {"kind: Seed\nmetadata: {name: a_b}", []string{"metadata.name seed/name"}},
+		"a Secret that can have no such name":    {"kind: CredentialsBinding\ncredentialsRef: {name: Ac_count}", []string{"credentialsRef.name credentialsbinding/credentials"}},
+		"a namespace that can have no such name": {"kind: CredentialsBinding\ncredentialsRef: {namespace: Gar_den}", []string{"credentialsRef.namespace credentialsbinding/credentials"}},
+		"credentials of another kind":            {"kind: CredentialsBinding\ncredentialsRef: {kind: Pod}", []string{"credentialsRef credentialsbinding/credentials"}},
+		"credentials of no kind":                 {"kind: CredentialsBinding\ncredentialsRef: {kind: null}", []string{"credentialsRef.kind credentialsbinding/credentials"}},
+		"credentials of no name":                 {"kind: CredentialsBinding\ncredentialsRef: {name: \"\"}", []string{"credentialsRef.name credentialsbinding/credentials"}},
+		"a backup of another API":                {"kind: Seed\nspec: {backup: {credentialsRef: {apiVersion: other/v1}}}", []string{"spec.backup.credentialsRef seed/credentials"}},
+		"a version of a profile that is none":    {"kind: NamespacedCloudProfile\nspec: {kubernetes: {versions: [{version: \"1.34\", expirationDate: \"2027-01-01T00:00:00Z\"}]}}", []string{"spec.kubernetes.versions[0].version namespacedcloudprofile/only-adds"}},
+		"a key that is none":                     {"kind: Project\nspec: {tolerations: {defaults: [{key: a b}]}}", []string{"spec.tolerations.defaults[0].key project/tolerations"}},
+		"two faults of a name":                   {"kind: Project\nmetadata: {name: Long_enough}", []string{"metadata.name any/metadata", "metadata.name project/name"}},
+		"a range from its middle that overlaps":  {"kind: Shoot\nspec: {networking: {pods: 10.10.5.1/16}}", []string{"spec.networking.pods shoot/network-ranges", "spec.networking.pods shoot/seed-networks"}},
+		"an operation that there is not, in Git": {"kind: Shoot\nmetadata: {annotations: {gardener.cloud/operation: reconcil}}", []string{"metadata.annotations[gardener.cloud/operation] any/one-shot-operation"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var change map[string]any
+			require.NoError(t, yaml.Unmarshal([]byte(test.change), &change))
+			e := entry{Change: []map[string]any{change}}
+			inputs := e.inputs(t)
+			around := &schemas.Surroundings{}
+			for _, in := range inputs {
+				around.Objects = append(around.Objects, in.Object)
+			}
+			found, err := schemas.Validate(t.Context(), inputs, schemas.Options{Landscape: around})
+			require.NoError(t, err)
+			found = append(found, Check(inputs, Options{Now: noon})...)
+			good := entry{}.inputs(t)
+			known, err := schemas.Validate(t.Context(), good, schemas.Options{})
+			require.NoError(t, err)
+			var told []string
+			for _, v := range OneForEachFault(found) {
+				if v.Kind == change["kind"] && !slices.ContainsFunc(known, func(k schemas.Violation) bool { return k.Field == v.Field && k.Rule == v.Rule && k.Kind == v.Kind }) {
+					told = append(told, v.Field+" "+v.Rule)
+				}
+			}
+			slices.Sort(told)
+			assert.Equal(t, test.want, told)
+		})
+	}
 }
