@@ -71,7 +71,7 @@ func Check(inputs []schemas.Input, opts Options) []schemas.Violation {
 		}
 	}
 	schemas.Sort(c.found)
-	return c.found
+	return slices.Compact(c.found)
 }
 
 // keyOf is the digest of what a record depends on, besides the answers to questions.
@@ -250,12 +250,18 @@ func (c *check) reportNew(field string, typ schemas.Type, format string, args ..
 
 // report a finding about a field of the object that is looked at.
 func (c *check) report(field string, typ schemas.Type, format string, args ...any) {
+	c.reportAbout(c.in, field, typ, format, args...)
+}
+
+// reportAbout a finding about a field of an object that the one that is looked at refers to. Another one that refers to it has the same.
+func (c *check) reportAbout(in *schemas.Input, field string, typ schemas.Type, format string, args ...any) {
+	id := identityOf(in)
 	v := schemas.Violation{
-		Severity: c.rule.Severity, Kind: c.kind(), Namespace: c.namespace(), Name: c.name(),
+		Severity: c.rule.Severity, Kind: id.kind.Kind, Namespace: id.namespace, Name: id.name,
 		Field: field, Type: typ, Rule: c.rule.ID, Message: fmt.Sprintf(format, args...),
 	}
-	if c.in.Positions != nil {
-		p := c.in.Positions.Position(field)
+	if in.Positions != nil {
+		p := in.Positions.Position(field)
 		v.File, v.Line, v.Column = p.File, p.Line, p.Column
 	}
 	c.found = append(c.found, v)

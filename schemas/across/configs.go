@@ -1,8 +1,8 @@
 package across
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,6 +25,7 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
 // Where kube-apiserver of the virtual garden, and gardener-apiserver, are configured.
@@ -49,36 +50,78 @@ const (
 // config is what a ConfigMap holds, read once.
 type config struct {
 	object runtime.Object
-	err    error
+	// absent: there is no such key.
+	absent   bool
+	problems problems
 }
 
-// configOf reads the configuration in the ConfigMap that a field names, and reports what is wrong with it at that field. It
-// gives nil then, and for what the landscape does not have.
-func (c *check) configOf(fieldName, name, key string, read func(string) (runtime.Object, error)) runtime.Object {
-	namespace := c.namespace()
-	if namespace == "" {
-		namespace = gardencorev1beta1.GardenNamespace
+// problem is what is wrong in the text of a ConfigMap, at a field of it, "" for all of it.
+type problem struct {
+	field   string
+	typ     schemas.Type
+	message string
+}
+
+type problems []problem
+
+// Error implements error.
+func (p problems) Error() string {
+	var words []string
+	for _, one := range p {
+		words = append(words, strings.TrimPrefix(one.field+": "+one.message, ": "))
 	}
-	id := identity{kindConfigMap, namespace, name}
-	in := c.find(id)
-	if name == "" || in == nil {
+	return strings.Join(words, "; ")
+}
+
+func wrong(format string, args ...any) problems {
+	return problems{{typ: schemas.TypeInvalid, message: fmt.Sprintf(format, args...)}}
+}
+
+// configOf reads the configuration in the ConfigMap that a field names, and reports what is wrong with it where it is written. It
+// gives nil then, and for what the landscape does not have.
+func (c *check) configOf(fieldName, name, key string, read func(string) (runtime.Object, problems)) runtime.Object {
+	in := c.configMapOf(name)
+	if in == nil {
 		return nil
 	}
-	known, ok := c.configs[configKey{id, fieldKind(fieldName)}]
+	id := configKey{identityOf(in), fieldKind(fieldName)}
+	known, ok := c.configs[id]
 	if !ok {
-		known = config{err: fmt.Errorf("has no key %q", key)}
 		if content := text(in.Content().Object, "data", key); content != "" {
-			if known.object, known.err = read(content); known.err != nil {
-				known.err = fmt.Errorf("is not what it has to be: data[%s]: %w", key, known.err)
-			}
+			known.object, known.problems = read(content)
+		} else {
+			known.absent = true
 		}
-		c.configs[configKey{id, fieldKind(fieldName)}] = known
+		c.configs[id] = known
 	}
-	if known.err != nil {
-		c.report(fieldName, schemas.TypeInvalid, "%s %v", place(in), known.err)
+	if known.absent {
+		c.report(fieldName, schemas.TypeInvalid, "%s has no key %q", place(in), key)
+		return nil
+	}
+	for _, p := range known.problems {
+		c.reportAbout(in, inKey(key, p.field), p.typ, "%s", p.message)
+	}
+	if len(known.problems) > 0 {
 		return nil
 	}
 	return known.object
+}
+
+// configMapOf is the ConfigMap of that name beside the object, nil if there is none.
+func (c *check) configMapOf(name string) *schemas.Input {
+	if name == "" {
+		return nil
+	}
+	return c.find(identity{kindConfigMap, cmp.Or(c.namespace(), gardencorev1beta1.GardenNamespace), name})
+}
+
+// inKey is the path of a field of the configuration under a key of a ConfigMap.
+func inKey(key, field string) string {
+	path := fieldpath.Path{"data", fieldpath.Key(key)}.String()
+	if field == "" {
+		return path
+	}
+	return path + "." + field
 }
 
 // configKey tells configurations apart: a ConfigMap may be read as several.
@@ -121,9 +164,10 @@ func structuredAuthentication(server string) func(*check) {
 		}
 		accounts := table(c.object(), strings.Split(server+".serviceAccountConfig", ".")...)
 		own := append(texts(list(accounts, "acceptedIssuers")), text(accounts, "issuer"))
+		in := c.configMapOf(text(c.object(), strings.Split(at, ".")...))
 		for i, jwt := range authentication.JWT {
 			if slices.Contains(own, jwt.Issuer.URL) {
-				c.report(at, schemas.TypeInvalid, "jwt[%d].issuer.url of the configuration is %q, which issues tokens of service accounts (%s.serviceAccountConfig)", i, jwt.Issuer.URL, server)
+				c.reportAbout(in, inKey(keyConfig, fmt.Sprintf("jwt[%d].issuer.url", i)), schemas.TypeInvalid, "%q issues the tokens of service accounts of %s (%s.serviceAccountConfig); name another issuer", jwt.Issuer.URL, place(c.in), server)
 			}
 		}
 	}
@@ -167,21 +211,21 @@ var fileDecoders = sync.OnceValue(func() decoders {
 	}
 })
 
-func readAuditPolicy(content string) (runtime.Object, error) {
-	policy, err := decoded[*audit.Policy](fileDecoders().audit, content, "a Policy of audit.k8s.io/v1")
-	if err != nil {
-		return nil, err
+func readAuditPolicy(content string) (runtime.Object, problems) {
+	policy, found := decoded[*audit.Policy](fileDecoders().audit, content, "a Policy of audit.k8s.io/v1")
+	if len(found) > 0 {
+		return nil, found
 	}
 	if len(policy.Rules) == 0 { // as kube-apiserver refuses it (k8s.io/apiserver, pkg/audit/policy: LoadPolicyFromBytes)
-		return nil, errors.New("rules: Required an audit policy has at least one rule; to log nothing: level None")
+		return nil, problems{{"rules", schemas.TypeRequired, "an audit policy has at least one rule; to log nothing: level None"}}
 	}
 	return policy, inWords(auditvalidation.ValidatePolicy(policy))
 }
 
-func readAuthentication(content string) (runtime.Object, error) {
-	c, err := decoded[*apiserver.AuthenticationConfiguration](fileDecoders().apiserver, content, "an AuthenticationConfiguration of apiserver.config.k8s.io")
-	if err != nil {
-		return nil, err
+func readAuthentication(content string) (runtime.Object, problems) {
+	c, found := decoded[*apiserver.AuthenticationConfiguration](fileDecoders().apiserver, content, "an AuthenticationConfiguration of apiserver.config.k8s.io")
+	if len(found) > 0 {
+		return nil, found
 	}
 	return c, inWords(apiservervalidation.ValidateAuthenticationConfiguration(authenticationcel.NewDefaultCompiler(), c, nil))
 }
@@ -189,73 +233,97 @@ func readAuthentication(content string) (runtime.Object, error) {
 // ourAuthorizers are in every configuration of a Shoot or Garden, by their names (components/kubernetes/apiserver_auth.cue and those who use it).
 var ourAuthorizers = [...]string{"node", "rbac", "node-agent-authorizer", "seed-authorizer", "shoot-authorizer"}
 
-func readAuthorization(content string) (runtime.Object, error) {
-	c, err := decoded[*apiserver.AuthorizationConfiguration](fileDecoders().apiserver, content, "an AuthorizationConfiguration of apiserver.config.k8s.io")
-	if err != nil {
-		return nil, err
+func readAuthorization(content string) (runtime.Object, problems) {
+	c, found := decoded[*apiserver.AuthorizationConfiguration](fileDecoders().apiserver, content, "an AuthorizationConfiguration of apiserver.config.k8s.io")
+	if len(found) > 0 {
+		return nil, found
 	}
 	for i, a := range c.Authorizers {
 		if a.Webhook == nil {
 			continue
 		}
 		if slices.Contains(ourAuthorizers[:], strings.ToLower(a.Name)) {
-			return nil, fmt.Errorf("authorizers[%d].name: %q is the name of an authorizer that is there without it", i, a.Name)
+			found = append(found, problem{fmt.Sprintf("authorizers[%d].name", i), schemas.TypeInvalid, fmt.Sprintf("%q is the name of an authorizer that is there without it", a.Name)})
 		}
 		if a.Webhook.ConnectionInfo != (apiserver.WebhookConnectionInfo{}) {
-			return nil, fmt.Errorf("authorizers[%d].webhook.connectionInfo must not be set: Gardener sets it to the kubeconfig of the webhook", i)
+			found = append(found, problem{fmt.Sprintf("authorizers[%d].webhook.connectionInfo", i), schemas.TypeForbidden, "must not be set: Gardener sets it to the kubeconfig of the webhook"})
 		}
 		c.Authorizers[i].Webhook.ConnectionInfo.Type = apiserver.AuthorizationWebhookConnectionInfoTypeInCluster // what Gardener sets is not known here
 	}
 	webhooks := sets.New(string(apiserver.TypeWebhook)) // Gardener adds the other types itself
-	return c, inWords(apiservervalidation.ValidateAuthorizationConfiguration(authorizationcel.NewDefaultCompiler(), nil, c, webhooks, webhooks))
+	return c, append(found, inWords(apiservervalidation.ValidateAuthorizationConfiguration(authorizationcel.NewDefaultCompiler(), nil, c, webhooks, webhooks))...)
 }
 
 // readFrontend reads what is merged into the configuration of the dashboard.
-func readFrontend(content string) (runtime.Object, error) {
+func readFrontend(content string) (runtime.Object, problems) {
 	raw, err := yaml.YAMLToJSON([]byte(content))
 	if err != nil {
-		return nil, fmt.Errorf("it is not YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+		return nil, notYAML(err)
 	}
 	var fields map[string]any
 	if json.Unmarshal(raw, &fields) != nil {
-		return nil, errors.New("it is not a map of the settings of the dashboard, such as landingPageUrl, branding and features")
+		return nil, wrong("is not a map of the settings of the dashboard, such as landingPageUrl, branding and features")
 	}
 	if _, isMap := fields["features"].(map[string]any); fields["features"] != nil && !isMap {
-		return nil, errors.New("features is not a map of features that are true or false")
+		return nil, problems{{"features", schemas.TypeInvalid, "is not a map of features that are true or false"}}
 	}
 	return &unstructured.Unstructured{Object: fields}, nil
 }
 
+func notYAML(err error) problems {
+	return wrong("is not YAML: %s", strings.TrimPrefix(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "), "yaml: "))
+}
+
 // decoded reads a file of the given type.
-func decoded[T runtime.Object](decoder runtime.Decoder, content, what string) (T, error) {
+func decoded[T runtime.Object](decoder runtime.Decoder, content, what string) (T, problems) {
 	var none T
+	var fields map[string]any // what the decoder says of anything but an object is about its own types
+	raw, err := yaml.YAMLToJSON([]byte(content))
+	if err != nil {
+		return none, notYAML(err)
+	}
+	if json.Unmarshal(raw, &fields) != nil {
+		return none, wrong("is not %s, but a text, number or list: an object with apiVersion and kind is wanted", what)
+	}
 	object, kind, err := decoder.Decode([]byte(content), nil, nil)
 	if err != nil {
 		if runtime.IsMissingKind(err) || runtime.IsMissingVersion(err) || runtime.IsNotRegisteredError(err) {
-			return none, fmt.Errorf("it is not %s", what)
+			return none, wrong("is not %s", what)
 		}
-		var fields map[string]any // what the decoder says of anything else is about its own types
-		if raw, notYAML := yaml.YAMLToJSON([]byte(content)); notYAML == nil && json.Unmarshal(raw, &fields) != nil {
-			return none, fmt.Errorf("it is not %s, but a text, number or list: an object with apiVersion and kind is wanted", what)
-		}
-		return none, fmt.Errorf("it is not %s: %s", what, strings.ReplaceAll(err.Error(), "\n", " "))
+		return none, wrong("is not %s: %s", what, strings.ReplaceAll(err.Error(), "\n", " "))
 	}
 	result, ok := object.(T)
 	if !ok {
-		return none, fmt.Errorf("it is a %s and not %s", kind.Kind, what)
+		return none, wrong("is a %s and not %s", kind.Kind, what)
 	}
 	return result, nil
 }
 
-// inWords makes one error of what a function of the API server found, without the values: they may be keys and certificates.
-func inWords(found field.ErrorList) error {
-	var words []string
+// inWords are what a function of the API server found. Values are named only where there are few that are allowed: others may be
+// keys and certificates.
+func inWords(found field.ErrorList) problems {
+	var out problems
 	for _, e := range found {
-		name := strings.TrimPrefix(strings.TrimPrefix(e.Field, "<nil>"), ".")
-		words = append(words, strings.TrimSuffix(strings.TrimSpace(name+": "+string(e.Type)+" "+e.Detail), ":"))
+		p := problem{field: strings.TrimPrefix(strings.TrimPrefix(e.Field, "<nil>"), "."), typ: schemas.Type(strings.TrimPrefix(string(e.Type), "FieldValue"))}
+		detail := strings.ReplaceAll(e.Detail, "\n", " ")
+		allowed, isList := strings.CutPrefix(detail, "supported values: ")
+		switch {
+		case e.Type == field.ErrorTypeNotSupported && isList:
+			hint := ""
+			if guess := schemas.Suggest(fmt.Sprint(e.BadValue), strings.Split(strings.ReplaceAll(allowed, `"`, ""), ", ")); guess != "" {
+				hint = fmt.Sprintf("; did you mean %q?", guess)
+			}
+			p.message = fmt.Sprintf("%q is not supported, but one of %s%s", fmt.Sprint(e.BadValue), allowed, hint)
+		case e.Type == field.ErrorTypeRequired && detail == "":
+			p.message = "must be set"
+		case e.Type == field.ErrorTypeDuplicate && detail == "":
+			p.message = "is listed already"
+		case detail == "":
+			p.message = "is not valid"
+		default:
+			p.message = detail
+		}
+		out = append(out, p)
 	}
-	if len(words) == 0 {
-		return nil
-	}
-	return errors.New(strings.ReplaceAll(strings.Join(words, "; "), "FieldValue", ""))
+	return out
 }

@@ -127,8 +127,8 @@ func (r Reference) Check(data map[string]string) error {
 			if read == nil {
 				continue
 			}
-			if _, err := read(content); err != nil {
-				return fmt.Errorf("is not what %s has to be: data[%s]: %w", field, key, err)
+			if _, found := read(content); len(found) > 0 {
+				return fmt.Errorf("is not what %s has to be: data[%s]: %w", field, key, found)
 			}
 		}
 	}
@@ -147,7 +147,7 @@ func (r Reference) Files() []string {
 }
 
 // fileOf gives the keys that a field has mounted, and how their content is read.
-func fileOf(field string) (keys []string, read func(string) (runtime.Object, error)) {
+func fileOf(field string) (keys []string, read func(string) (runtime.Object, problems)) {
 	switch {
 	case strings.HasSuffix(field, policyRef+".name"):
 		return []string{keyPolicy}, readAuditPolicy

@@ -55,7 +55,7 @@ func OneForEachFault(found []schemas.Violation) []schemas.Violation {
 			beside.field = field
 			return slices.ContainsFunc(at[beside], func(other schemas.Violation) bool { return other.Type == typ })
 		}
-		if slices.ContainsFunc(at[here], func(other schemas.Violation) bool { return saysMore(other, v) }) {
+		if slices.ContainsFunc(at[here], func(other schemas.Violation) bool { return saysMore(other, v) }) || isAboutMalformed(v, found) {
 			return true
 		}
 		switch v.Type {
@@ -66,6 +66,17 @@ func OneForEachFault(found []schemas.Violation) []schemas.Violation {
 			return isGeneral(v) && has(item, schemas.TypeDuplicate)
 		}
 		return false
+	})
+}
+
+// isAboutMalformed tells whether a rule of this package judges what holds a malformed value: it is judged again when that is mended.
+func isAboutMalformed(v schemas.Violation, found []schemas.Violation) bool {
+	here := subjectOf(v)
+	return order(v) > 0 && slices.ContainsFunc(found, func(other schemas.Violation) bool {
+		there := subjectOf(other)
+		rest, below := strings.CutPrefix(there.field, here.field)
+		there.field = here.field
+		return other.Rule == schemas.RuleStructure && other.Severity == schemas.SeverityError && there == here && below && (strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "["))
 	})
 }
 

@@ -145,12 +145,25 @@ func credentialRules(def define) []rule {
 func configRules(def define) []rule {
 	const webhooks = "pkg/admissioncontroller/webhook/admission/"
 	const policyTitle, policyDoc = "The ConfigMap of an audit policy has one", "Its key policy holds a Policy of audit.k8s.io/v1. kube-apiserver does not start without."
+	const frontendTitle, frontendSource = "The ConfigMap of the dashboard's front end has a map of settings", "pkg/operator/controller/garden/garden/components.go"
+	const frontendDoc = "Its key frontend-config.yaml holds YAML with settings such as landingPageUrl, branding, themes and features, which become part of the configuration of the dashboard."
 	const authenticationTitle, authenticationDoc = "The ConfigMap of the structured authentication has one", "Its key config.yaml holds an AuthenticationConfiguration of apiserver.config.k8s.io, whose issuers are not those of service accounts."
 	const authorizationTitle, authorizationDoc = "The ConfigMap of the structured authorization has one, with a kubeconfig for each webhook", "Its key config.yaml holds an AuthorizationConfiguration of apiserver.config.k8s.io with webhooks; how each is reached is said by structuredAuthorization.kubeconfigs."
+	// What is wrong in a ConfigMap is reported there, by the rule of the object that refers to it.
+	inConfigMap := func(id, title, doc, source string) rule {
+		return def("ConfigMap", id, title, doc, source, func(*check) {}).about("data")
+	}
 	return []rule{
+		inConfigMap("garden/audit-policy", policyTitle, policyDoc, "pkg/operator/webhook/validation"),
+		inConfigMap("shoot/audit-policy", policyTitle, policyDoc, webhooks+"auditpolicy"),
+		inConfigMap("garden/dashboard-frontend", frontendTitle, frontendDoc, frontendSource),
+		inConfigMap("garden/structured-authentication", authenticationTitle, authenticationDoc, webhooks+"authenticationconfig"),
+		inConfigMap("shoot/structured-authentication", authenticationTitle, authenticationDoc, webhooks+"authenticationconfig"),
+		inConfigMap("garden/structured-authorization", authorizationTitle, authorizationDoc, webhooks+"authorizationconfig"),
+		inConfigMap("shoot/structured-authorization", authorizationTitle, authorizationDoc, webhooks+"authorizationconfig"),
 		def("Garden", "garden/audit-policy", policyTitle, policyDoc, "pkg/operator/webhook/validation", auditPolicies(gardenKube, gardenAPI)).about(gardenAPI+policyRef, gardenKube+policyRef),
 		def("Shoot", "shoot/audit-policy", policyTitle, policyDoc, webhooks+"auditpolicy", auditPolicies(shootKube)).about(shootKube + policyRef),
-		def("Garden", "garden/dashboard-frontend", "The ConfigMap of the dashboard's front end has a map of settings", "Its key frontend-config.yaml holds YAML with settings such as landingPageUrl, branding, themes and features, which become part of the configuration of the dashboard.", "pkg/operator/controller/garden/garden/components.go", frontendConfig).about(gardenDashboard + ".frontendConfigMapRef"),
+		def("Garden", "garden/dashboard-frontend", frontendTitle, frontendDoc, frontendSource, frontendConfig).about(gardenDashboard + ".frontendConfigMapRef"),
 		def("Garden", "garden/structured-authentication", authenticationTitle, authenticationDoc, webhooks+"authenticationconfig", structuredAuthentication(gardenKube)).about(gardenKube + ".structuredAuthentication"),
 		def("Shoot", "shoot/structured-authentication", authenticationTitle, authenticationDoc, webhooks+"authenticationconfig", structuredAuthentication(shootKube)).about(shootKube + ".structuredAuthentication"),
 		def("Garden", "garden/structured-authorization", authorizationTitle, authorizationDoc, webhooks+"authorizationconfig", structuredAuthorization(gardenKube)).about(gardenKube + ".structuredAuthorization"),
