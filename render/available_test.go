@@ -122,7 +122,7 @@ func TestOverlayGoesBeforeAvailability(t *testing.T) {
 - patch: '{apiVersion: apps/v1, kind: Deployment, metadata: {name: unsaid, namespace: garden}, spec: {replicas: 5}}'
 - patch: '{apiVersion: apps/v1, kind: Deployment, metadata: {name: scaled, namespace: garden}, spec: {replicas: 1}}'
 - target: {kind: HorizontalPodAutoscaler}
-  patch: '[{op: add, path: /spec/minReplicas, value: 4}]'
+  patch: '[{op: add, path: /spec/minReplicas, value: 4}, {op: add, path: /spec/maxReplicas, value: 4}]'
 `
 	res, err := Render(gardenInput(), Options{
 		Catalogue: smallCatalogue(t, map[string]string{"garden/settings.cue": placed, "garden/app/component.cue": workloads}),
@@ -170,7 +170,8 @@ metadata:
   annotations: {high-availability-config.resources.gardener.cloud/replicas: "`+annotation+`"}
 spec:
   replicas: 1
-  template: {spec: {containers: [{name: c}]}}
+  selector: {matchLabels: {a: b}}
+  template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}
 `)}
 		res, err := Render(in, Options{Catalogue: smallCatalogue(t, map[string]string{"garden/settings.cue": placed, "garden/app/component.cue": chart})})
 		require.NoError(t, err)

@@ -97,7 +97,7 @@ func TestKustomizeTakesImagesOfTheVector(t *testing.T) {
 	files := map[string]string{
 		"garden/app/component.cue":      component(`kustomize: "."`, "component: images: [\"app\"]\n"),
 		"garden/app/kustomization.yaml": "resources: [a.yaml]\n",
-		"garden/app/a.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: garden}\nspec:\n  template:\n    spec:\n" +
+		"garden/app/a.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: garden}\nspec:\n  selector: {matchLabels: {a: b}}\n  template:\n    metadata: {labels: {a: b}}\n    spec:\n" +
 			"      initContainers: [{name: i, image: app}]\n      containers: [{name: c, image: app}, {name: d, image: other}, {name: e, image: \"app:v9\"}]\n",
 	}
 	res, err := Render(gardenInput(), Options{Catalogue: smallCatalogue(t, files), ImageOverrides: []Image{{Name: "app", Tag: "v2"}}})

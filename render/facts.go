@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
+
+	"github.com/pergola-dev/pergola/render/strict"
 )
 
 // Facts are what rendering needs to know about the world and a landscape folder
@@ -79,7 +81,7 @@ const DefaultKubernetesVersion = "1.36.0"
 
 // symbolicMark is part of every value that stands for an unknown fact. Upper
 // case is not allowed in names of objects, so it never meets a real one.
-const symbolicMark = "XXXXXXXX"
+const symbolicMark = strict.SymbolicMark
 
 // symbolicCAWords begin the text that stands for unknown certificates, in base64 where a component puts it.
 const symbolicCAWords = "symbolic CA bundle of "

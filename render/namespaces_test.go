@@ -64,7 +64,7 @@ func TestObjectsWithoutNamespace(t *testing.T) {
 		"of a Seed":                      {"seed", "seed", "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}", "garden", ""},
 		"of a Seed, no namespace":        {"seed", "seed", "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: x}, value: 1}", "", ""},
 		"of a Seed, not known":           {"seed", "seed", custom, "", ""},
-		"of a Seed, defined beside it":   {"seed", "seed", custom + "\n---\n{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.example.org, annotations: {render.pergola.dev/bundle: seed}}, spec: {group: example.org, scope: Namespaced, names: {kind: Thing}}}", "garden", ""},
+		"of a Seed, defined beside it":   {"seed", "seed", custom + "\n---\n{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.example.org, annotations: {render.pergola.dev/bundle: seed}}, spec: {group: example.org, scope: Namespaced, names: {kind: Thing, plural: things}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}", "garden", ""},
 		"of a Seed, another namespace":   {"seed", "seed", "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: other}}", "other", ""},
 		"of the Garden, in the runtime":  {"garden", "runtime", "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}", "garden", ""},
 		"of the Garden, in the virtual":  {"garden", "virtual", "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}", "default", ""},

@@ -26,7 +26,7 @@ flow: [=~"^(reconcile|delete)$"]: nodes: {
 flow: {reconcile: {}, delete: {}}
 `
 
-const podOfUser = `{apiVersion: "apps/v1", kind: "Deployment", metadata: {name: "user", namespace: "garden"}, spec: template: {metadata: labels: {LABELS}, spec: {SPEC}}}`
+const podOfUser = `{apiVersion: "apps/v1", kind: "Deployment", metadata: {name: "user", namespace: "garden"}, spec: {selector: matchLabels: app: "user", template: {metadata: labels: {app: "user", LABELS}, spec: {containers: [{name: "a", image: "i"}], SPEC}}}}`
 
 // neededObject is one in CUE.
 func neededObject(api, kind, name, rest string) string {
@@ -45,8 +45,8 @@ func TestNeeded(t *testing.T) {
 		return strings.NewReplacer("LABELS", labels, "SPEC", spec).Replace(podOfUser)
 	}
 	const inGarden = `, namespace: "garden"}`
-	service := neededObject("v1", "Service", "server", inGarden+`, spec: type: "ClusterIP"`)
-	definition := neededObject("apiextensions.k8s.io/v1", "CustomResourceDefinition", "things.example.org", `}, spec: {group: "example.org", names: {kind: "Thing", plural: "things"}}`)
+	service := neededObject("v1", "Service", "server", inGarden+`, spec: ports: [{port: 443}]`)
+	definition := neededObject("apiextensions.k8s.io/v1", "CustomResourceDefinition", "things.example.org", `}, spec: {group: "example.org", scope: "Namespaced", names: {kind: "Thing", plural: "things"}, versions: [{name: "v1", served: true, storage: true, schema: openAPIV3Schema: {type: "object", "x-kubernetes-preserve-unknown-fields": true}}]}`)
 	secret := neededObject("v1", "Secret", "shared", inGarden)
 	calls := pod(`"networking.resources.gardener.cloud/to-server-tcp-443": "allowed"`, "")
 	for name, test := range map[string]struct {
@@ -54,18 +54,18 @@ func TestNeeded(t *testing.T) {
 		want                             string
 	}{
 		"a Secret that pods mount": {app: secret, user: pod("", `volumes: [{name: "a", secret: secretName: "shared"}]`), want: "error: Secret garden/shared by garden/user"},
-		"a ConfigMap of the environment": {app: neededObject("v1", "ConfigMap", "shared", inGarden), user: pod("", `containers: [{name: "a", envFrom: [{configMapRef: name: "shared"}]}]`),
+		"a ConfigMap of the environment": {app: neededObject("v1", "ConfigMap", "shared", inGarden), user: pod("", `containers: [{envFrom: [{configMapRef: name: "shared"}]}]`),
 			want: "error: ConfigMap garden/shared by garden/user"},
 		"one of another namespace": {app: neededObject("v1", "Secret", "shared", `, namespace: "other"}`), user: pod("", `volumes: [{name: "a", secret: secretName: "shared"}]`)},
 		"an account":               {app: neededObject("v1", "ServiceAccount", "shared", inGarden), user: pod("", `serviceAccountName: "shared"`), want: "error: ServiceAccount garden/shared by garden/user"},
-		"a priority":               {app: neededObject("scheduling.k8s.io/v1", "PriorityClass", "high", "}"), user: pod("", `priorityClassName: "high"`), want: "error: PriorityClass high by garden/user"},
+		"a priority":               {app: neededObject("scheduling.k8s.io/v1", "PriorityClass", "high", "}, value: 1"), user: pod("", `priorityClassName: "high"`), want: "error: PriorityClass high by garden/user"},
 		"a kind":                   {app: definition, user: neededObject("example.org/v1", "Thing", "a", inGarden), want: "error: CustomResourceDefinition things.example.org by garden/user"},
 		"a kind of another group":  {app: definition, user: neededObject("example.com/v1", "Thing", "a", inGarden)},
 		"a namespace":              {app: neededObject("v1", "Namespace", "other", "}"), user: neededObject("v1", "ConfigMap", "a", `, namespace: "other"}`), want: "error: Namespace other by garden/user"},
 		"the namespace of the operator is there before": {app: neededObject("v1", "Namespace", "garden", "}"), user: neededObject("v1", "ConfigMap", "a", inGarden)},
-		"who answers webhooks":                          {app: neededObject("apps/v1", "Deployment", "server", inGarden), user: neededObject("v1", "ConfigMap", "a", inGarden), more: `, servedBy: "server"`, want: "error: Deployment garden/server by garden/user"},
+		"who answers webhooks":                          {app: strings.ReplaceAll(pod("", ""), `"user"`, `"server"`), user: neededObject("v1", "ConfigMap", "a", inGarden), more: `, servedBy: "server"`, want: "error: Deployment garden/server by garden/user"},
 		"an address":                                    {app: service, user: neededObject("v1", "ConfigMap", "a", inGarden+`, data: at: "address-of-server-XXXXXXXX"`), want: "error: Service garden/server by garden/user"},
-		"the address of a gateway": {app: neededObject("v1", "Service", "gateway-internal", `, namespace: "istio"}`) + ", " + neededObject("v1", "Service", "gateway", `, namespace: "istio"}`),
+		"the address of a gateway": {app: neededObject("v1", "Service", "gateway-internal", `, namespace: "istio"}, spec: ports: [{port: 443}]`) + ", " + neededObject("v1", "Service", "gateway", `, namespace: "istio"}, spec: ports: [{port: 443}]`),
 			user: neededObject("v1", "ConfigMap", "a", inGarden+`, data: at: "address-of-istio-XXXXXXXX"`), want: "error: Service istio/gateway by garden/user"},
 		"a server that a kubeconfig names":         {app: service, user: kubeconfigOf("https://server/ask"), want: "error: Service garden/server by garden/user"},
 		"one that is named with its namespace":     {app: service, user: kubeconfigOf("https://server.garden.svc.cluster.local:443"), want: "error: Service garden/server by garden/user"},
@@ -74,7 +74,7 @@ func TestNeeded(t *testing.T) {
 		"what is no kubeconfig":                    {app: service, user: neededObject("v1", "ConfigMap", "a", inGarden+`, data: "a.yaml": "server: https://server/ask"`)},
 		"a server that is waited for and called":   {app: service, user: calls, waits: `point: "healthy"`, want: "error: Service garden/server by garden/user"},
 		"a server that is called":                  {app: service, user: calls, want: "warning: pods connect to what it has: Service garden/server by garden/user"},
-		"a server that is called in another place": {app: neededObject("v1", "Service", "server", `, namespace: "other"}`), user: calls},
+		"a server that is called in another place": {app: neededObject("v1", "Service", "server", `, namespace: "other"}, spec: ports: [{port: 443}]`), user: calls},
 		"what is waited for":                       {app: secret, user: neededObject("v1", "ConfigMap", "a", inGarden), waits: `app: "rolledOut"`, want: "warning: it would be waited for until it is healthy by garden/user"},
 		"what comes before":                        {app: secret, user: neededObject("v1", "ConfigMap", "a", inGarden), waits: `app: "applied"`},
 		"what is waited for by nobody":             {app: secret, user: neededObject("v1", "ConfigMap", "a", inGarden), waits: `skipped: "healthy"`},

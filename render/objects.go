@@ -39,14 +39,23 @@ func (c objectCheck) check(o *unstructured.Unstructured, minor int) []structure.
 	if kind == nil {
 		return nil
 	}
-	return kind.Check(o.Object, minor)
+	found := kind.Check(o.Object, minor)
+	if _, copied := o.GetAnnotations()[MarkCopied]; copied { // its data comes in the cluster
+		found = slices.DeleteFunc(found, func(f structure.Finding) bool { return f.Type == string(schemas.TypeRequired) && f.Path[0] == "data" })
+	}
+	return found
+}
+
+func (c objectCheck) checkForm(o *unstructured.Unstructured, minor int) []structure.Finding {
+	if kind := c.kindOf(o.GroupVersionKind()); kind != nil {
+		return kind.CheckForm(o.Object, minor)
+	}
+	return nil
 }
 
 // checkUnfinished is check for an object that does not have its namespace yet.
 func (c objectCheck) checkUnfinished(o *unstructured.Unstructured, minor int) []structure.Finding {
-	return slices.DeleteFunc(c.check(o, minor), func(f structure.Finding) bool {
-		return f.Type == string(schemas.TypeRequired) && len(f.Path) > 0 && f.Path[0] == "metadata"
-	})
+	return slices.DeleteFunc(c.check(o, minor), strict.MissesNamespace)
 }
 
 // bundles finds what API servers would refuse or drop of rendered objects: an error at the place that each comes from.
@@ -55,7 +64,11 @@ func (c objectCheck) bundles(bundles []Bundle) error {
 	for _, b := range bundles {
 		minor := c.minorOf(b.Cluster)
 		for _, o := range b.Objects {
-			for _, found := range c.check(o.Unstructured, minor) {
+			check := c.check
+			if o.GetKind() == "CustomResourceDefinition" {
+				check = c.checkForm // the rest takes as long as all other objects; tests do it for those of the catalogue, and overlays were looked at
+			}
+			for _, found := range check(o.Unstructured, minor) {
 				f := objectFinding(schemas.Position{File: o.Origin.File, Line: o.Origin.Line}, o.Unstructured, found)
 				problems = append(problems, fmt.Errorf("bundle %s: %w", b.Name, f))
 			}

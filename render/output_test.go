@@ -15,8 +15,8 @@ component: {
 	condition: "Healthy"
 	secrets: server: kind: "certificate"
 	bundles: {
-		app: {cluster: "runtime", class: "seed", source: cue: [` + oneConfigMap + `, {apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: name: "system:app/x"}]}
-		inner: {cluster: "virtual", direct: true, namespace: "kube-system", source: cue: [{apiVersion: "apps/v1", kind: "Deployment", metadata: {name: facts.secrets.server.name, namespace: "n"}}]}
+		app: {cluster: "runtime", class: "seed", source: cue: [` + oneConfigMap + `, {apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: name: "system:app:x"}]}
+		inner: {cluster: "virtual", direct: true, namespace: "kube-system", source: cue: [{apiVersion: "apps/v1", kind: "Deployment", metadata: {name: facts.secrets.server.name, namespace: "n"}, spec: {selector: matchLabels: a: "b", template: {metadata: labels: a: "b", spec: containers: [{name: "c", image: "i"}]}}}]}
 	}
 }
 `})

@@ -21,6 +21,11 @@ func (c *overlayCheck) built(k kustomization, objects []Object, bundles []Bundle
 	for _, b := range bundles {
 		minors[b.Name] = c.minorOf(b.Cluster)
 	}
+	type fault struct {
+		at      schemas.Position
+		message string
+	}
+	said, more := map[fault]int{}, map[int]int{}
 	for _, o := range objects {
 		minor, known := minors[o.GetAnnotations()[bundleAnnotation]]
 		if !known && len(bundles) > 0 { // where that is not the only one, it is found that the bundle is missing
@@ -36,8 +41,17 @@ func (c *overlayCheck) built(k kustomization, objects []Object, bundles []Bundle
 			}
 			f := objectFinding(at, o.Unstructured, found)
 			f.rule = ruleObject
+			key := fault{at, f.message}
+			if first, ok := said[key]; ok && by.isWholesale() {
+				more[first]++
+				continue
+			}
+			said[key] = len(c.out)
 			c.report(f)
 		}
+	}
+	for i, n := range more {
+		c.out[i].message += fmt.Sprintf("; the same at %d more places of objects", n)
 	}
 	return c.out
 }
@@ -120,11 +134,42 @@ type part struct {
 // partResources is what a kustomization starts from.
 const partResources = "resources"
 
+type wholesalePart struct {
+	field string
+	// take takes the part over from another kustomization.
+	take func(to, from *types.Kustomization)
+}
+
+// wholesale are the parts of a kustomization that change all objects, or add some.
+var wholesale = []wholesalePart{
+	{"configMapGenerator", func(to, from *types.Kustomization) { to.ConfigMapGenerator = from.ConfigMapGenerator }},
+	{"secretGenerator", func(to, from *types.Kustomization) { to.SecretGenerator = from.SecretGenerator }},
+	{"namespace", func(to, from *types.Kustomization) { to.Namespace = from.Namespace }},
+	{"namePrefix", func(to, from *types.Kustomization) { to.NamePrefix = from.NamePrefix }},
+	{"nameSuffix", func(to, from *types.Kustomization) { to.NameSuffix = from.NameSuffix }},
+	{"labels", func(to, from *types.Kustomization) { to.Labels = from.Labels }},
+	{"commonLabels", func(to, from *types.Kustomization) { to.Labels = from.Labels }}, // they are labels by now
+	{"commonAnnotations", func(to, from *types.Kustomization) { to.CommonAnnotations = from.CommonAnnotations }},
+}
+
+func (p part) isWholesale() bool {
+	return slices.ContainsFunc(wholesale, func(w wholesalePart) bool { return w.field == p.field })
+}
+
 // firstPart finds the first part of a kustomization with which something is wrong: they are added one after the other.
 func (k kustomization) firstPart(isWrong func(types.Kustomization) bool) part {
 	built := k.Kustomization
 	built.Patches, built.Replacements, built.Images, built.Replicas = nil, nil, nil, nil
 	if isWrong(built) {
+		for _, w := range wholesale {
+			w.take(&built, &types.Kustomization{})
+		}
+		for _, w := range wholesale {
+			w.take(&built, &k.Kustomization)
+			if k.node(w.field) != nil && isWrong(built) {
+				return part{w.field, -1, -1}
+			}
+		}
 		return part{partResources, -1, -1}
 	}
 	for i := range k.Patches {

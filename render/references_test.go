@@ -1,6 +1,7 @@
 package render
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -62,18 +63,23 @@ component: bundles: {
 	]}
 	work: {cluster: "runtime", direct: true, source: cue: [
 		for kind, ns in {Deployment: "garden", CronJob: "garden", StatefulSet: "other"} {
-			apiVersion: "apps/v1"
-			"kind":     kind
+			"kind": kind
 			metadata: {name: "w", namespace: ns, annotations: "render.pergola.dev/reference-annotations": "true"}
-			if kind == "CronJob" {spec: jobTemplate: spec: template: _pod}
-			if kind != "CronJob" {spec: template: _pod}
+			if kind == "CronJob" {
+				apiVersion: "batch/v1"
+				spec: {schedule: "0 0 * * *", jobTemplate: spec: template: _pod & {spec: restartPolicy: "Never"}}
+			}
+			if kind != "CronJob" {
+				apiVersion: "apps/v1"
+				spec: {selector: matchLabels: a: "b", template: _pod & {metadata: labels: a: "b"}}
+			}
 		},
 	]}
 }
 _pod: spec: {
 	imagePullSecrets: [{name: "s"}]
-	initContainers: [{name: "i", envFrom: [{configMapRef: name: "c"}, {secretRef: name: "s"}]}]
-	containers: [{name: "m", env: [
+	initContainers: [{name: "i", image: "i", envFrom: [{configMapRef: name: "c"}, {secretRef: name: "s"}]}]
+	containers: [{name: "m", image: "i", env: [
 		{name: "A", valueFrom: configMapKeyRef: {name: "c", key: "a"}},
 		{name: "B", valueFrom: secretKeyRef: {name: "s", key: "a"}},
 		{name: "C", value: "c"},
@@ -125,11 +131,15 @@ _pod: spec: {
 func TestReferencesOfAKind(t *testing.T) {
 	res, err := renderSmall(t, map[string]string{"garden/app/component.cue": `package component
 
+import "strings"
+
 component: bundles: work: {cluster: "runtime", direct: true, source: cue: [
 	for value in ["true", "ConfigMap", "Secret", "false"] {
 		apiVersion: "apps/v1"
 		kind:       "Deployment"
-		metadata: {name: "\(value)", namespace: "garden", annotations: "render.pergola.dev/reference-annotations": value}
+		metadata: {name: strings.ToLower(value), namespace: "garden", annotations: "render.pergola.dev/reference-annotations": value}
+		spec: {selector: matchLabels: a: "b", template: metadata: labels: a: "b"}
+		spec: template: spec: containers: [{name: "m", image: "i"}]
 		spec: template: spec: volumes: [{name: "c", configMap: name: "c"}, {name: "s", secret: secretName: "s"}]
 	},
 ]}
@@ -141,7 +151,7 @@ component: bundles: work: {cluster: "runtime", direct: true, source: cue: [
 			key, name := ReferenceAnnotation(kind, map[string]string{"ConfigMap": "c", "Secret": "s"}[kind])
 			want[key] = name
 		}
-		o := objectOf(t, res.Bundles, "Deployment", value)
+		o := objectOf(t, res.Bundles, "Deployment", strings.ToLower(value))
 		inPods, _, _ := unstructured.NestedStringMap(podTemplates(o.Unstructured)[0], "metadata", "annotations")
 		if kinds == nil {
 			want = nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/render/strict"
 )
 
 const annotationOrigin = "resources.gardener.cloud/origin"
@@ -104,7 +105,7 @@ func (e *explainer) judge(a *Answer, m match, list steps, value any, live *unstr
 // isSymbolic is true for a text that stands for a fact which only the cluster knows.
 func isSymbolic(value any) bool {
 	text, ok := value.(string)
-	return ok && strings.Contains(text, symbolicMark)
+	return ok && strings.Contains(text, strict.SymbolicMark)
 }
 
 func by(managers []string, otherwise string) string {

@@ -10,6 +10,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/managedresource"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/render"
+	"github.com/pergola-dev/pergola/render/strict"
 )
 
 // rendered answers for an object of a component.
@@ -131,14 +132,11 @@ func (e *explainer) facts(a *Answer, m match, list steps) {
 	}
 	text := fmt.Sprint(value)
 	for _, unresolved := range m.bundle.Unresolved {
-		if name, isSecret := strings.CutPrefix(unresolved, "secret "); isSecret && strings.Contains(text, name+"-") && strings.Contains(text, symbolicMark) {
-			a.From = append(a.From, Source{Object: "facts of " + m.input.Owner.String(), Field: unresolved, Default: "known in the cluster only: it stands as …" + symbolicMark + " here"})
+		if name, isSecret := strings.CutPrefix(unresolved, "secret "); isSecret && strings.Contains(text, name+"-") && strings.Contains(text, strict.SymbolicMark) {
+			a.From = append(a.From, Source{Object: "facts of " + m.input.Owner.String(), Field: unresolved, Default: "known in the cluster only: it stands as …" + strict.SymbolicMark + " here"})
 		}
 	}
 }
-
-// symbolicMark is in all values that stand for facts that are not known (see render.Facts).
-const symbolicMark = "XXXXXXXX"
 
 // switchedOn tells where the landscape names the component in its settings.
 func (e *explainer) switchedOn(a *Answer, m match) {

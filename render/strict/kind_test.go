@@ -35,7 +35,7 @@ func kubernetesKind(t *testing.T, text string) *Kind {
 	return kind
 }
 
-const podHead = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: "
+const podHead = "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: b}, spec: "
 
 func TestKubernetesKinds(t *testing.T) {
 	for name, tt := range map[string]struct{ object, want string }{
@@ -47,7 +47,7 @@ func TestKubernetesKinds(t *testing.T) {
 		"number for text":    {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {size: 1}}", "data[size]: must be text, but is the number 1; put it in quotes"},
 		"null for text":      {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {size: null}}", "data[size]: must be text, but is null"},
 		"label":              {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {a: true}}}", "metadata.labels[a]: must be text, but is true; put it in quotes"},
-		"form of a label":    {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {a: b c}}}", `metadata.labels: "b c": a valid label must be`},
+		"form of a label":    {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: b, labels: {a: b c}}}", `metadata.labels: "b c": a valid label must be`},
 		"quantity":           {podHead + "{containers: [{name: c, resources: {limits: {memory: 10 apples}}}]}}", `spec.containers[0].resources.limits[memory]: "10 apples" is not a quantity such as 500m, 2 or 10Gi`},
 		"too large":          {"{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {replicas: 3000000000}}", "spec.replicas: 3e+09 is too large"},
 		"list for an object": {podHead + "{securityContext: []}}", "spec.securityContext: must be an object, but is a list"},
@@ -77,23 +77,23 @@ func TestKubernetesKinds(t *testing.T) {
 
 func TestReleases(t *testing.T) {
 	const (
-		deployment = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {template: {spec: {containers: [{name: c, "
-		end        = "}]}}}}"
+		deployment = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: b}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i, "
+		end        = "}]}}}"
 	)
 	for name, tt := range map[string]struct {
 		object string
 		minor  int
 		want   string
 	}{
-		"not yet":              {deployment + "restartPolicyRules: []" + end, 33, `spec.template.spec.containers[0].restartPolicyRules: the field "restartPolicyRules" comes with Kubernetes 1.34, and the cluster has Kubernetes 1.33`},
-		"now":                  {deployment + "restartPolicyRules: []" + end, 34, ""},
-		"after that":           {deployment + "restartPolicyRules: []" + end, 37, ""},
-		"deep":                 {deployment + "lifecycle: {stopSignal: SIGTERM}" + end, 32, `containers[0].lifecycle.stopSignal: the field "stopSignal" comes with Kubernetes 1.33`},
-		"of a source":          {deployment + "env: [{name: e, valueFrom: {fileKeyRef: {key: a}}}]" + end, 33, `env[0].valueFrom.fileKeyRef: the field "fileKeyRef" comes with Kubernetes 1.34`},
+		"not yet":              {deployment + "restartPolicyRules: []" + end + "}", 33, `spec.template.spec.containers[0].restartPolicyRules: the field "restartPolicyRules" comes with Kubernetes 1.34, and the cluster has Kubernetes 1.33`},
+		"now":                  {deployment + "restartPolicyRules: []" + end + "}", 34, ""},
+		"after that":           {deployment + "restartPolicyRules: []" + end + "}", 37, ""},
+		"deep":                 {deployment + "lifecycle: {stopSignal: SIGTERM}" + end + "}", 32, `containers[0].lifecycle.stopSignal: the field "stopSignal" comes with Kubernetes 1.33`},
+		"of a source":          {deployment + "env: [{name: e, valueFrom: {fileKeyRef: {key: a}}}]" + end + "}", 33, `env[0].valueFrom.fileKeyRef: the field "fileKeyRef" comes with Kubernetes 1.34`},
 		"newest":               {"{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {volumes: [{name: v, emptyDir: {mode: 7}}]}}", 36, `volumes[0].emptyDir.mode: the field "mode" comes with Kubernetes 1.37`},
 		"a kind not yet":       {"{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: a}}", 33, "apiVersion: ResourceClaim of resource.k8s.io/v1 comes with Kubernetes 1.34"},
 		"a kind no more":       {"{apiVersion: policy/v1beta1, kind: PodDisruptionBudget, metadata: {name: a}}", 34, "apiVersion: PodDisruptionBudget of policy/v1beta1 was removed with Kubernetes 1.25"},
-		"a status is ours not": {"{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, status: {terminatingReplicas: 1}}", 32, ""},
+		"a status is ours not": {deployment + end + ", status: {terminatingReplicas: 1}}", 32, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := found(t, kubernetesKind(t, tt.object), tt.object, tt.minor)

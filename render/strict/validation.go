@@ -1,0 +1,344 @@
+package strict
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsvalidation "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	podutil "k8s.io/kubernetes/pkg/api/pod"
+	"k8s.io/kubernetes/pkg/api/service"
+	_ "k8s.io/kubernetes/pkg/apis/admissionregistration/install"
+	admissionregistrationvalidation "k8s.io/kubernetes/pkg/apis/admissionregistration/validation"
+	"k8s.io/kubernetes/pkg/apis/apps"
+	_ "k8s.io/kubernetes/pkg/apis/apps/install"
+	appsvalidation "k8s.io/kubernetes/pkg/apis/apps/validation"
+	"k8s.io/kubernetes/pkg/apis/autoscaling"
+	_ "k8s.io/kubernetes/pkg/apis/autoscaling/install"
+	autoscalingvalidation "k8s.io/kubernetes/pkg/apis/autoscaling/validation"
+	"k8s.io/kubernetes/pkg/apis/batch"
+	_ "k8s.io/kubernetes/pkg/apis/batch/install"
+	batchvalidation "k8s.io/kubernetes/pkg/apis/batch/validation"
+	"k8s.io/kubernetes/pkg/apis/certificates"
+	_ "k8s.io/kubernetes/pkg/apis/certificates/install"
+	certificatesvalidation "k8s.io/kubernetes/pkg/apis/certificates/validation"
+	_ "k8s.io/kubernetes/pkg/apis/coordination/install"
+	coordinationvalidation "k8s.io/kubernetes/pkg/apis/coordination/validation"
+	"k8s.io/kubernetes/pkg/apis/core"
+	_ "k8s.io/kubernetes/pkg/apis/core/install"
+	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
+	_ "k8s.io/kubernetes/pkg/apis/discovery/install"
+	discoveryvalidation "k8s.io/kubernetes/pkg/apis/discovery/validation"
+	"k8s.io/kubernetes/pkg/apis/flowcontrol"
+	_ "k8s.io/kubernetes/pkg/apis/flowcontrol/install"
+	flowcontrolvalidation "k8s.io/kubernetes/pkg/apis/flowcontrol/validation"
+	"k8s.io/kubernetes/pkg/apis/networking"
+	_ "k8s.io/kubernetes/pkg/apis/networking/install"
+	networkingvalidation "k8s.io/kubernetes/pkg/apis/networking/validation"
+	_ "k8s.io/kubernetes/pkg/apis/node/install"
+	nodevalidation "k8s.io/kubernetes/pkg/apis/node/validation"
+	"k8s.io/kubernetes/pkg/apis/policy"
+	_ "k8s.io/kubernetes/pkg/apis/policy/install"
+	policyvalidation "k8s.io/kubernetes/pkg/apis/policy/validation"
+	"k8s.io/kubernetes/pkg/apis/rbac"
+	_ "k8s.io/kubernetes/pkg/apis/rbac/install"
+	rbacvalidation "k8s.io/kubernetes/pkg/apis/rbac/validation"
+	_ "k8s.io/kubernetes/pkg/apis/scheduling/install"
+	schedulingvalidation "k8s.io/kubernetes/pkg/apis/scheduling/validation"
+	"k8s.io/kubernetes/pkg/apis/storage"
+	_ "k8s.io/kubernetes/pkg/apis/storage/install"
+	storagevalidation "k8s.io/kubernetes/pkg/apis/storage/validation"
+	"k8s.io/kubernetes/pkg/capabilities"
+
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// validators are kube-apiserver's own checks of an object that is created, with the options that the strategies of
+// k8s.io/kubernetes/pkg/registry give them. They take the internal version, in which every served version ends.
+var validators = map[reflect.Type]func(runtime.Object) field.ErrorList{}
+
+func validated[T runtime.Object](check func(T) field.ErrorList) {
+	validators[reflect.TypeFor[T]()] = func(o runtime.Object) field.ErrorList { return check(o.(T)) }
+}
+
+// SymbolicMark is part of every value that stands for a fact that is not known. What is wrong with such a value is not: the true one takes its place.
+const SymbolicMark = "XXXXXXXX"
+
+func init() {
+	capabilities.Setup(true, 0) // as --allow-privileged of kube-apiserver, which a landscape's clusters need
+	validated(corevalidation.ValidateConfigMap)
+	validated(corevalidation.ValidateSecret)
+	validated(corevalidation.ValidateNamespace)
+	validated(corevalidation.ValidateNode)
+	validated(corevalidation.ValidateServiceAccount)
+	validated(func(o *core.Service) field.ErrorList {
+		// The server fills these in before.
+		if len(o.Spec.ClusterIPs) == 0 && o.Spec.ClusterIP != "" {
+			o.Spec.ClusterIPs = []string{o.Spec.ClusterIP}
+		}
+		if o.Spec.HealthCheckNodePort == 0 && service.NeedsHealthCheck(o) {
+			o.Spec.HealthCheckNodePort = 30000
+		}
+		return corevalidation.ValidateServiceCreate(o)
+	})
+	validated(corevalidation.ValidateEndpointsCreate)
+	validated(corevalidation.ValidateLimitRange)
+	validated(corevalidation.ValidateResourceQuota)
+	validated(func(o *core.PersistentVolume) field.ErrorList {
+		return corevalidation.ValidatePersistentVolume(o, corevalidation.ValidationOptionsForPersistentVolume(o, nil))
+	})
+	validated(func(o *core.PersistentVolumeClaim) field.ErrorList {
+		return corevalidation.ValidatePersistentVolumeClaim(o, corevalidation.ValidationOptionsForPersistentVolumeClaim(o, nil))
+	})
+	validated(func(o *core.Pod) field.ErrorList {
+		options := podutil.GetValidationOptionsFromPodSpecAndMeta(&o.Spec, nil, &o.ObjectMeta, nil)
+		options.ResourceIsPod = true
+		return corevalidation.ValidatePodCreate(o, options)
+	})
+	validated(func(o *core.PodTemplate) field.ErrorList {
+		return corevalidation.ValidatePodTemplate(o, ofPods(&o.Template))
+	})
+	validated(func(o *core.ReplicationController) field.ErrorList {
+		return corevalidation.ValidateReplicationController(o, ofPods(o.Spec.Template))
+	})
+	validated(func(o *apps.Deployment) field.ErrorList {
+		return appsvalidation.ValidateDeployment(o, ofPods(&o.Spec.Template))
+	})
+	validated(func(o *apps.ReplicaSet) field.ErrorList {
+		return appsvalidation.ValidateReplicaSet(o, ofPods(&o.Spec.Template))
+	})
+	validated(func(o *apps.DaemonSet) field.ErrorList {
+		return appsvalidation.ValidateDaemonSet(o, ofPods(&o.Spec.Template))
+	})
+	validated(func(o *apps.StatefulSet) field.ErrorList {
+		return appsvalidation.ValidateStatefulSet(o, appsvalidation.StatefulSetValidationOptions{}, ofPods(&o.Spec.Template))
+	})
+	validated(appsvalidation.ValidateControllerRevisionCreate)
+	validated(func(o *batch.CronJob) field.ErrorList {
+		return batchvalidation.ValidateCronJobCreate(o, ofPods(&o.Spec.JobTemplate.Spec.Template))
+	})
+	validated(func(o *batch.Job) field.ErrorList {
+		selectOwnPods(o)
+		return batchvalidation.ValidateJobCreate(o, batchvalidation.JobValidationOptions{PodValidationOptions: ofPods(&o.Spec.Template), RequirePrefixedLabels: true})
+	})
+	validated(func(o *autoscaling.HorizontalPodAutoscaler) field.ErrorList {
+		return autoscalingvalidation.ValidateHorizontalPodAutoscaler(o, autoscalingvalidation.HorizontalPodAutoscalerSpecValidationOptions{
+			MinReplicasLowerBound: 1,
+			ScaleTargetRefValidationOptions: autoscalingvalidation.CrossVersionObjectReferenceValidationOptions{
+				AllowEmptyAPIGroup: o.Spec.ScaleTargetRef.Kind == "ReplicationController",
+			},
+			ObjectMetricsValidationOptions: autoscalingvalidation.CrossVersionObjectReferenceValidationOptions{AllowEmptyAPIGroup: true},
+		})
+	})
+	validated(func(o *policy.PodDisruptionBudget) field.ErrorList {
+		return policyvalidation.ValidatePodDisruptionBudget(o, policyvalidation.PodDisruptionBudgetValidationOptions{})
+	})
+	validated(func(o *networking.NetworkPolicy) field.ErrorList {
+		return networkingvalidation.ValidateNetworkPolicy(o, networkingvalidation.ValidationOptionsForNetworking(o, nil))
+	})
+	validated(networkingvalidation.ValidateIngressCreate)
+	validated(networkingvalidation.ValidateIngressClass)
+	validated(networkingvalidation.ValidateServiceCIDR)
+	validated(networkingvalidation.ValidateIPAddress)
+	validated(rbacvalidation.ValidateRole)
+	validated(rbacvalidation.ValidateRoleBinding)
+	validated(rbacvalidation.ValidateClusterRoleBinding)
+	validated(func(o *rbac.ClusterRole) field.ErrorList {
+		return rbacvalidation.ValidateClusterRole(o, rbacvalidation.ClusterRoleValidationOptions{})
+	})
+	validated(storagevalidation.ValidateStorageClass)
+	validated(storagevalidation.ValidateVolumeAttachment)
+	validated(storagevalidation.ValidateVolumeAttributesClass)
+	validated(storagevalidation.ValidateCSIDriver)
+	validated(storagevalidation.ValidateCSINode)
+	validated(func(o *storage.CSIStorageCapacity) field.ErrorList {
+		return storagevalidation.ValidateCSIStorageCapacity(o, storagevalidation.CSIStorageCapacityValidateOptions{})
+	})
+	validated(schedulingvalidation.ValidatePriorityClass)
+	validated(coordinationvalidation.ValidateLease)
+	validated(discoveryvalidation.ValidateEndpointSliceCreate)
+	validated(nodevalidation.ValidateRuntimeClass)
+	validated(certificatesvalidation.ValidateCertificateSigningRequestCreate)
+	validated(func(o *certificates.ClusterTrustBundle) field.ErrorList {
+		return certificatesvalidation.ValidateClusterTrustBundle(o, certificatesvalidation.ValidateClusterTrustBundleOptions{})
+	})
+	validated(flowcontrolvalidation.ValidateFlowSchema)
+	validated(func(o *flowcontrol.PriorityLevelConfiguration) field.ErrorList {
+		return flowcontrolvalidation.ValidatePriorityLevelConfiguration(o, schema.GroupVersion{Group: flowcontrol.GroupName, Version: "v1"}, flowcontrolvalidation.PriorityLevelValidationOptions{})
+	})
+	validated(admissionregistrationvalidation.ValidateValidatingWebhookConfiguration)
+	validated(admissionregistrationvalidation.ValidateMutatingWebhookConfiguration)
+	validated(admissionregistrationvalidation.ValidateValidatingAdmissionPolicy)
+	validated(admissionregistrationvalidation.ValidateValidatingAdmissionPolicyBinding)
+	validated(admissionregistrationvalidation.ValidateMutatingAdmissionPolicy)
+	validated(admissionregistrationvalidation.ValidateMutatingAdmissionPolicyBinding)
+}
+
+func ofPods(template *core.PodTemplateSpec) corevalidation.PodValidationOptions {
+	return podutil.GetValidationOptionsFromPodTemplate(template, nil)
+}
+
+// selectOwnPods gives a Job the selector that the API server generates before it validates.
+func selectOwnPods(job *batch.Job) {
+	if job.Spec.Selector != nil || job.Spec.ManualSelector != nil && *job.Spec.ManualSelector {
+		return
+	}
+	manual := true
+	job.Spec.ManualSelector, job.Spec.Selector = &manual, &metav1.LabelSelector{MatchLabels: map[string]string{batchv1.JobNameLabel: job.Name}}
+	labels := map[string]string{batchv1.JobNameLabel: job.Name}
+	for name, value := range job.Spec.Template.Labels {
+		labels[name] = value
+	}
+	job.Spec.Template.Labels = labels
+}
+
+// validateObject finds what kube-apiserver refuses of an object that it stores.
+func validateObject(gvk schema.GroupVersionKind, object map[string]any) field.ErrorList {
+	scheme := legacyscheme.Scheme
+	versioned, err := scheme.New(gvk)
+	if err != nil { // its group has no validators here
+		return validateMetadata(object)
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, versioned); err != nil {
+		return field.ErrorList{unreadable(err)}
+	}
+	scheme.Default(versioned)
+	internal, err := scheme.ConvertToVersion(versioned, schema.GroupVersion{Group: gvk.Group, Version: runtime.APIVersionInternal})
+	if err != nil {
+		return field.ErrorList{unreadable(err)}
+	}
+	check := validators[reflect.TypeOf(internal)]
+	if check == nil {
+		return validateMetadata(object)
+	}
+	errs := withoutFollowUp(check(internal))
+	// Some rules are written in the types only. Those that may still change are compared by the server, and not enforced.
+	for _, e := range scheme.Validate(context.Background(), nil, versioned) {
+		said := slices.ContainsFunc(errs, func(o *field.Error) bool { return o.Field == e.Field && o.Type == e.Type })
+		if !said && !e.IsAlpha() && e.Type != field.ErrorTypeInternal {
+			errs = append(errs, e)
+		}
+	}
+	return errs
+}
+
+// withoutFollowUp leaves out that labels do not match a selector that is not there.
+func withoutFollowUp(errs field.ErrorList) field.ErrorList {
+	if !slices.ContainsFunc(errs, func(e *field.Error) bool { return e.Field == "spec.selector" && e.Type == field.ErrorTypeRequired }) {
+		return errs
+	}
+	return slices.DeleteFunc(errs, func(e *field.Error) bool { return e.Field == "spec.template.metadata.labels" })
+}
+
+// validateDefinition is validateObject for a definition, which another scheme knows.
+func validateDefinition(object map[string]any) field.ErrorList {
+	versioned, internal := &apiextensionsv1.CustomResourceDefinition{}, &apiextensions.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, versioned); err != nil {
+		return field.ErrorList{unreadable(err)}
+	}
+	apiextensionsv1.SetDefaults_CustomResourceDefinition(versioned)
+	apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(&versioned.Spec)
+	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(versioned, internal, nil); err != nil {
+		return field.ErrorList{unreadable(err)}
+	}
+	errs := apiextensionsvalidation.ValidateCustomResourceDefinition(context.Background(), internal)
+	for _, e := range errs { // the internal version has what an only version says at the top
+		for was, is := range map[string]string{"spec.validation.": "schema.", "spec.subresources": "subresources", "spec.additionalPrinterColumns": "additionalPrinterColumns"} {
+			if rest, ok := strings.CutPrefix(e.Field, was); ok {
+				e.Field = "spec.versions[0]." + is + rest
+			}
+		}
+	}
+	return errs
+}
+
+func unreadable(err error) *field.Error {
+	return field.Invalid(nil, nil, "cannot be read: "+err.Error())
+}
+
+// validateMetadata is what the server checks of every object. Whether the kind has namespaces is not known here.
+func validateMetadata(object map[string]any) field.ErrorList {
+	o := &unstructured.Unstructured{Object: object}
+	return apivalidation.ValidateObjectMetaAccessor(o, o.GetNamespace() != "", apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+}
+
+// findingOf says what is wrong in the words of package structure. Of some constraints only the server's words name the field.
+func findingOf(e *field.Error, secret bool) structure.Finding {
+	path, words := e.Field, wordsOf(e, secret)
+	if m := quotedField.FindStringSubmatch(words); m != nil && atTop(e) {
+		path, words = m[1], m[2]
+	}
+	return structure.Finding{Path: fieldpath.Parse(path), Type: typeOf(e.Type), Message: words}
+}
+
+// atTop reports whether an error names no field.
+func atTop(e *field.Error) bool { return e.Field == "" || e.Field == (*field.Path)(nil).String() }
+
+var quotedField = regexp.MustCompile(`^"([^"]+)" (.*)$`)
+
+// isSymbolic reports whether an error is about a value that only stands for another.
+func isSymbolic(e *field.Error) bool {
+	switch value := e.BadValue.(type) {
+	case string:
+		return strings.Contains(value, SymbolicMark)
+	case []byte:
+		return bytes.Contains(value, []byte(SymbolicMark))
+	}
+	return false
+}
+
+// example is what the server's words say of a form besides the form itself.
+var example = regexp.MustCompile(` \(e\.g\. .*regex used for validation is '.*'\)$`)
+
+// wordsOf says what is wrong, with the value where that is short and no secret.
+func wordsOf(e *field.Error, secret bool) string {
+	words := strings.TrimSpace(example.ReplaceAllString(e.Detail, ""))
+	value := ""
+	if v := reflect.ValueOf(e.BadValue); !secret && v.IsValid() && !atTop(e) {
+		switch v.Kind() {
+		case reflect.String:
+			if text := v.String(); len(text) <= 100 {
+				value = fmt.Sprintf("%q", text)
+			}
+		case reflect.Bool, reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint32, reflect.Uint64, reflect.Float64:
+			value = fmt.Sprint(v.Interface())
+		}
+	}
+	switch e.Type {
+	case field.ErrorTypeRequired:
+		value = ""
+		if words == "" {
+			words = "must be set"
+		} else {
+			words = "must be set: " + words
+		}
+	case field.ErrorTypeForbidden:
+		value = ""
+	case field.ErrorTypeDuplicate:
+		words = strings.TrimSuffix("is there twice: "+words, ": ")
+	case field.ErrorTypeNotSupported:
+		return strings.TrimSpace(value + " " + strings.Replace(words, "supported values: ", "is not supported, but ", 1))
+	}
+	if words == "" {
+		words = strings.ToLower(e.Type.String())
+	}
+	if value == "" || strings.Contains(words, value) {
+		return words
+	}
+	return value + ": " + words
+}
