@@ -60,6 +60,7 @@ bench: build $(LOCAL) ## speed and memory, each beside a peer or a floor in the 
 generate: ## regenerate deep copies, CRDs, the table of Kubernetes' fields and the CUE base
 	@hack/generate/generate.sh
 	@go run ./render/strict/generate render/strict/kubernetes.tsv
+	@go run ./schemas/unread/generate schemas/unread/fields.tsv
 	@go run ./schemas/generate schemas/base
 
 .PHONY: golden

@@ -2,10 +2,12 @@ package across
 
 import (
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/mutation"
+	"github.com/pergola-dev/pergola/schemas/unread"
 )
 
 // timed are the ids of the rules that read the clock.
@@ -78,6 +80,13 @@ func rules() []rule {
 		warning(def("Garden", "garden/providers-served", "Extensions that a Garden needs are declared", "Declare an Extension of operator.gardener.cloud whose spec.resources has the kind and the type, or correct the type. Without any Extension in the landscape nothing is said.", "pkg/operator/controller/extension/required/runtime", (*check).extensions).about("spec.dns.providers.type", "spec.virtualCluster.etcd.main.backup.provider")),
 		def("Seed", "seed/extensions-registered", "Extensions that a Seed needs are registered", "Declare a ControllerRegistration, or an Extension of operator.gardener.cloud.", "plugin/pkg/global/extensionvalidation", (*check).extensions).about("spec.backup.provider", "spec.dns", "spec.extensions.type", "spec.provider.type"),
 		def("Shoot", "shoot/extensions-registered", "Extensions that a Shoot needs are registered", "Declare a ControllerRegistration, or an Extension of operator.gardener.cloud.", "plugin/pkg/global/extensionvalidation", (*check).extensions).about("spec.dns.providers.type", "spec.extensions.type", "spec.networking.type", "spec.provider"),
+	}
+	for _, kind := range []string{"Garden", "Seed", "Shoot"} {
+		if fields := unread.Of(kind); len(fields) > 0 {
+			all = append(all, warning(def(kind, strings.ToLower(kind)+"/unread-fields", "Fields that are set are read",
+				"The API has the field, and Pergola has nothing yet that acts on it. Remove it, or leave it for extensions, which get the whole object. Which fields these are is derived from the sources of the catalogue and the controllers.",
+				"schemas/unread", (*check).unread).about(fields...)))
+		}
 	}
 	return slices.Concat(all, domainRules(def), inUseRules(def), credentialRules(def), configRules(def), referenceRules())
 }

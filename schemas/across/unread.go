@@ -1,0 +1,25 @@
+package across
+
+import (
+	"strings"
+
+	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/unread"
+)
+
+// unread warns, once for an object, of the fields that nothing reads.
+func (c *check) unread() {
+	fields := unread.In(c.kind(), c.object())
+	if len(fields) == 0 {
+		return
+	}
+	var others []string
+	for _, field := range fields[1:] {
+		others = append(others, field.String())
+	}
+	also := ""
+	if len(others) > 0 {
+		also = ", nor " + strings.Join(others, ", nor ")
+	}
+	c.report(fields[0].String(), schemas.TypeInvalid, "no component and no controller of Pergola reads this field%s: what is set there changes nothing, but for extensions that look for it themselves", also)
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+)
+
+// kinds are those of owners.
+var kinds = []reflect.Type{reflect.TypeFor[operatorv1alpha1.Garden](), reflect.TypeFor[gardencorev1beta1.Seed](), reflect.TypeFor[gardencorev1beta1.Shoot]()}
+
+// upstreams are fields that the programs of upstream read which the catalogue starts: their sources are not here.
+var upstreams = map[string]string{
+	"spec.settings.scheduling.visible":          "gardener-scheduler",
+	"spec.maintenance.confineSpecUpdateRollout": "gardener-controller-manager",
+}
+
+// ours begins the packages of the API: of types from elsewhere, such as tolerations, a field counts as one.
+const ours = "github.com/pergola-dev/pergola/api/"
+
+// unread lists the fields of a kind's spec that nothing reads, the highest ones.
+func (s sources) unread(kind reflect.Type) []string {
+	spec, _ := kind.FieldByName("Spec")
+	var out []string
+	var walk func(at []string, t reflect.Type, within []reflect.Type)
+	walk = func(at []string, t reflect.Type, within []reflect.Type) {
+		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+			t = t.Elem()
+		}
+		if t.Kind() != reflect.Struct || !strings.HasPrefix(t.PkgPath(), ours) || slices.Contains(within, t) {
+			return
+		}
+		within = append(slices.Clone(within), t)
+		for i := range t.NumField() {
+			field := t.Field(i)
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if name == "" {
+				walk(at, field.Type, within)
+				continue
+			}
+			here := append(slices.Clone(at), name)
+			read, whole := s.reads(at[len(at)-1], name, field.Name)
+			switch {
+			case upstreams[strings.Join(here, ".")] != "":
+			case !read:
+				out = append(out, strings.Join(here, "."))
+			case !whole:
+				walk(here, field.Type, within)
+			}
+		}
+	}
+	walk([]string{"spec"}, spec.Type, nil)
+	slices.Sort(out)
+	return out
+}

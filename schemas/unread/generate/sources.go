@@ -1,0 +1,172 @@
+package main
+
+import (
+	"fmt"
+	goast "go/ast"
+	goparser "go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/literal"
+	"cuelang.org/go/cue/parser"
+)
+
+// sources is what the sources read.
+type sources struct {
+	// selected are names that CUE selects, below that of the field before, which is "" where it has none.
+	selected map[[2]string]bool
+	// taken are those of selected whose values go on as a whole.
+	taken map[[2]string]bool
+	// goNames are names of Go fields, texts the parts of texts that may be paths of fields.
+	goNames, texts map[string]bool
+}
+
+// readers are the folders whose sources read declarations. Those of api and schemas are about every field there is, but for two: what
+// package across compares between objects, and what package mutation makes of them.
+var readers = []string{"cmd", "components", "controllers", "health", "landscapes", "plan", "render", "secrets", "schemas/across", "schemas/mutation"}
+
+func readSources(root fs.FS) (sources, error) {
+	s := sources{selected: map[[2]string]bool{}, taken: map[[2]string]bool{}, goNames: map[string]bool{}, texts: map[string]bool{}}
+	for _, folder := range readers {
+		err := fs.WalkDir(root, folder, func(file string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && (d.Name() == "testdata" || file == "schemas/unread"):
+				return fs.SkipDir
+			case d.IsDir() || strings.HasSuffix(file, "_test.go"):
+				return nil
+			}
+			data, err := fs.ReadFile(root, file)
+			if err != nil {
+				return err
+			}
+			switch path.Ext(file) {
+			case ".cue":
+				return s.cue(file, data)
+			case ".go":
+				return s.goFile(file, data)
+			}
+			return nil
+		})
+		if err != nil {
+			return sources{}, fmt.Errorf("read the sources in %s: %w", folder, err)
+		}
+	}
+	return s, nil
+}
+
+func (s sources) goFile(file string, data []byte) error {
+	parsed, err := goparser.ParseFile(token.NewFileSet(), file, data, goparser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	goast.Inspect(parsed, func(n goast.Node) bool {
+		switch n := n.(type) {
+		case *goast.SelectorExpr:
+			s.goNames[n.Sel.Name] = true
+		case *goast.BasicLit:
+			if n.Kind == token.STRING {
+				text, err := strconv.Unquote(n.Value)
+				for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(".[]/", r) }) {
+					s.texts[part] = err == nil
+				}
+			}
+		}
+		return true
+	})
+	return nil
+}
+
+// cue looks at the chains of names in a file: x.spec.settings reads settings below spec. Where the chain ends its value goes on as a whole, and
+// everything below is read, too, unless it only gets another name here, or is looked whether it is there.
+func (s sources) cue(file string, data []byte) error {
+	parsed, err := parser.ParseFile(file, data)
+	if err != nil {
+		return err
+	}
+	goesOn := map[ast.Node]bool{}
+	var renamed func(ast.Expr)
+	renamed = func(x ast.Expr) {
+		goesOn[x] = true
+		switch x := x.(type) {
+		case *ast.BinaryExpr:
+			renamed(x.X)
+			renamed(x.Y)
+		case *ast.UnaryExpr:
+			renamed(x.X)
+		case *ast.ParenExpr:
+			renamed(x.X)
+		}
+	}
+	chain := func(n ast.Node, x ast.Expr, name string) {
+		goesOn[x] = true
+		place := [2]string{nameBefore(x), name}
+		s.selected[place] = true
+		if !goesOn[n] {
+			s.taken[place] = true
+		}
+	}
+	ast.Walk(parsed, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Field:
+			if name, _, err := ast.LabelName(n.Label); err == nil && strings.ContainsAny(name[:min(1, len(name))], "_#") {
+				renamed(n.Value)
+			}
+		case *ast.LetClause:
+			renamed(n.Expr)
+		case *ast.ForClause:
+			renamed(n.Source)
+		case *ast.BinaryExpr:
+			if _, absent := n.Y.(*ast.BottomLit); absent {
+				goesOn[n.X] = true
+			}
+		case *ast.SelectorExpr:
+			name, _, err := ast.LabelName(n.Sel)
+			if err == nil {
+				chain(n, n.X, name)
+			}
+		case *ast.IndexExpr:
+			if name, ok := textOf(n.Index); ok {
+				chain(n, n.X, name)
+			}
+		}
+		return true
+	}, nil)
+	return nil
+}
+
+// nameBefore is the last name of a chain; "" where it has none, as an item of a list and what has another name.
+func nameBefore(x ast.Expr) string {
+	switch x := x.(type) {
+	case *ast.SelectorExpr:
+		if name, _, err := ast.LabelName(x.Sel); err == nil {
+			return name
+		}
+	case *ast.IndexExpr:
+		name, _ := textOf(x.Index)
+		return name
+	case *ast.ParenExpr:
+		return nameBefore(x.X)
+	}
+	return ""
+}
+
+func textOf(x ast.Expr) (string, bool) {
+	lit, ok := x.(*ast.BasicLit)
+	if !ok || lit.Kind.String() != "STRING" {
+		return "", false
+	}
+	text, err := literal.Unquote(lit.Value)
+	return text, err == nil
+}
+
+// reads reports whether a field is read, and whether all below it is.
+func (s sources) reads(parent, name, goName string) (read, whole bool) {
+	place := [2]string{parent, name}
+	return s.selected[place] || s.selected[[2]string{"", name}] || s.goNames[goName] || s.texts[name], s.taken[place]
+}
