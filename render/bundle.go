@@ -3,6 +3,8 @@ package render
 import (
 	"encoding/json"
 	"fmt"
+	"path"
+	"slices"
 	"sort"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -137,6 +139,15 @@ func (o Owner) String() string {
 		return o.Kind + " " + o.Namespace + "/" + o.Name
 	}
 	return o.Kind + " " + o.Name
+}
+
+// Path is the name of an owner as flags have it: "seed/local", "shoot/garden-local/local".
+func (o Owner) Path() string { return path.Join(o.Kind, o.Namespace, o.Name) }
+
+// IsCalled reports whether a name that somebody wrote is that of the owner ("shoot/garden-local/local", "shoot garden-local/local",
+// "shoot/local", "shoot local"), or its kind ("shoot").
+func (o Owner) IsCalled(name string) bool {
+	return slices.Contains([]string{o.Path(), o.String(), o.Kind + "/" + o.Name, o.Kind + " " + o.Name, o.Kind}, name)
 }
 
 // ID is the stable identity of a bundle across revisions.

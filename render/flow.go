@@ -10,6 +10,7 @@ import (
 
 	"cuelang.org/go/cue"
 
+	"github.com/pergola-dev/pergola/internal/unknown"
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
@@ -55,7 +56,12 @@ func flowsOf(catalogue fs.FS, in Input) (cue.Value, error) {
 func decodeFlow(v cue.Value, operation string, in Input) (Flow, error) {
 	nodes := v.LookupPath(cue.MakePath(cue.Str("flow"), cue.Str(operation), cue.Str("nodes")))
 	if !nodes.Exists() {
-		return Flow{}, fmt.Errorf("components/%s/flow.cue has no operation %q", in.Owner.Kind, operation)
+		var known []string
+		operations, _ := v.LookupPath(cue.ParsePath("flow")).Fields() // without any there is none
+		for operations != nil && operations.Next() {
+			known = append(known, operations.Selector().Unquoted())
+		}
+		return Flow{}, fmt.Errorf("components/%s/flow.cue: %w", in.Owner.Kind, unknown.Name("operation", operation, known))
 	}
 	fields, err := nodes.Fields()
 	if err != nil {

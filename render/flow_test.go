@@ -84,7 +84,7 @@ func TestFlowErrors(t *testing.T) {
 		})
 	}
 	_, err := LoadFlow(components.FS, "explode", gardenInput())
-	require.EqualError(t, err, `components/garden/flow.cue has no operation "explode"`)
+	require.EqualError(t, err, `components/garden/flow.cue: there is no operation "explode"; want one of reconcile, delete`)
 }
 
 // TestFlowOfFeatureGates: each gate of a landscape turns its own steps of the Garden on or off, and no others. What follows on a step that is

@@ -234,7 +234,7 @@ func TestFlowsAreChecked(t *testing.T) {
 		"garden/flow.cue":          strings.Replace(appFlow, "{reconcile: {}, delete: {}}", "{reconcile: {}}", 1),
 	})
 	_, err = All(l, catalogue, nil)
-	require.ErrorContains(t, err, `components/garden/flow.cue has no operation "delete"`)
+	require.ErrorContains(t, err, `components/garden/flow.cue: there is no operation "delete"; want one of reconcile`)
 }
 
 // TestOverlaysOfLayers: a layer brings its overlays along.

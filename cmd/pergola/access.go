@@ -18,6 +18,7 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/internal/unknown"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/schemas"
@@ -113,25 +114,8 @@ func knownCluster(l *landscapes.Landscape, name string) error {
 	if known = slices.Compact(known); l.Incomplete || slices.Contains(known, name) {
 		return nil
 	}
-	return unknownName("cluster of the landscape", name, known)
+	return unknown.Name("cluster of the landscape", name, known)
 }
-
-// unknownName says that there is no such thing, which name is close to it, and all names unless there are many.
-func unknownName(what, name string, known []string) error {
-	hint := ""
-	if better := schemas.Suggest(name, known); better != "" {
-		hint = fmt.Sprintf("; did you mean %q?", better)
-	}
-	if rest := len(known) - shownNames; hint != "" && rest > 0 {
-		return fmt.Errorf("there is no %s %q%s", what, name, hint)
-	} else if rest > 0 {
-		known = append(slices.Clone(known[:shownNames]), fmt.Sprintf("%d more", rest))
-	}
-	return fmt.Errorf("there is no %s %q%s; want one of %s", what, name, hint, strings.Join(known, ", "))
-}
-
-// shownNames is how many names an error lists.
-const shownNames = 12
 
 // newConverger connects to the clusters of a landscape. Without any access it fails; a single cluster that
 // cannot be configured is reported by the converger where it is needed.

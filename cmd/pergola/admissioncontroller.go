@@ -28,6 +28,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/authorizer"
 	"github.com/pergola-dev/pergola/controllers/gardenwebhooks"
 	"github.com/pergola-dev/pergola/internal/addresses"
+	"github.com/pergola-dev/pergola/internal/unknown"
 )
 
 // admissionServer are the flags of the server.
@@ -221,6 +222,7 @@ func (s *admissionServer) certificates(log *slog.Logger) (admission.Certificates
 
 func newAdmissionConfiguration() *cobra.Command {
 	var cluster, url, service, caFile, output string
+	clusters := []string{string(admission.ClusterRuntime), string(admission.ClusterVirtual)}
 	cmd := &cobra.Command{
 		Use:   "configuration",
 		Short: "Print the webhook configurations of a cluster",
@@ -230,6 +232,9 @@ fail closed: while the server is down, the objects they name cannot be changed. 
   pergola admission-controller configuration --cluster virtual --service garden/pergola-admission-controller --ca-file ca.crt`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !slices.Contains(clusters, cluster) {
+				return fmt.Errorf("--cluster: %w", unknown.Name("cluster with webhooks", cluster, clusters))
+			}
 			target, err := admissionTarget(url, service, caFile)
 			if err != nil {
 				return err
@@ -238,7 +243,6 @@ fail closed: while the server is down, the objects they name cannot be changed. 
 		},
 	}
 	flags := cmd.Flags()
-	clusters := []string{string(admission.ClusterRuntime), string(admission.ClusterVirtual)}
 	flags.StringVar(&cluster, "cluster", clusters[0], "cluster that asks: "+strings.Join(clusters, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("cluster", cobra.FixedCompletions(clusters, cobra.ShellCompDirectiveNoFileComp))
 	flags.StringVar(&url, "url", "", "where the cluster reaches the server, as in https://HOST:PORT")

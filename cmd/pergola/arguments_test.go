@@ -30,3 +30,51 @@ func TestArgumentErrors(t *testing.T) {
 		assert.Contains(t, o.stderr, "pergola "+test.args[0]+" --help has examples", test.args)
 	}
 }
+
+// TestRequiredFlags: a command names the flags that are missing, and says what each is for.
+func TestRequiredFlags(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"backup", "l"}, "--to (file that is written; one that is there is replaced) is missing: pergola backup LANDSCAPE --to FILE [flags]; pergola backup --help has examples"},
+		{[]string{"backup", "l", "--cluster", "runtime"}, "--to (file that is written; "},
+		{[]string{"restore", "l", "--dry-run"}, "--from (the backup) is missing: pergola restore LANDSCAPE --from FILE [flags]; pergola restore --help has examples"},
+		{[]string{"comment"}, "--provider (forge: "},
+		{[]string{"gardenlet", "--garden-kubeconfig", "x"}, "--seed (name of the Seed) is missing: "},
+		{[]string{"gardenlet", "--seed", "x"}, "[flags]; pergola gardenlet --help has examples"},
+		{[]string{"adopt", "l", "--stop", "--undo"}, "pergola adopt --help has examples"},
+		{[]string{"hook", "post-receive", "--url", "https://x"}, "--landscape (Landscape that is synced, and its receiver; several times for several), --token-file (file with the token of the receivers) are missing: "},
+	} {
+		o := pergola(t, test.args...)
+		assert.Equal(t, 2, o.code, test.args)
+		assert.Contains(t, o.stderr, test.want, test.args)
+		assert.NotContains(t, o.stderr, "required flag(s)", test.args)
+	}
+}
+
+// TestAgeKeys: an error about the keys of sops names the variable that it comes from, and no key.
+func TestAgeKeys(t *testing.T) {
+	dir := t.TempDir()
+	smallLandscape(t, dir)
+	root := t.TempDir()
+	write(t, root, "garbage", "# a key\nnothing\n")
+	for _, test := range []struct{ variable, value, want string }{
+		{envAgeKeyFile, root + "/nope", "SOPS_AGE_KEY_FILE: file " + root + "/nope does not exist; set the variable to a file with age keys, or unset it"},
+		{envAgeKeyFile, root, "SOPS_AGE_KEY_FILE: read " + root + ": is a directory"},
+		{envAgeKeyFile, root + "/garbage", "SOPS_AGE_KEY_FILE: " + root + "/garbage: line 2 is no age key; a key begins with AGE-SECRET-KEY-1"},
+		{envAgeKey, "nothing", "SOPS_AGE_KEY: line 1 is no age key; a key begins with AGE-SECRET-KEY-1"},
+		{envAgeKey, "AGE-SECRET-KEY-1HIDDEN", "SOPS_AGE_KEY: line 1 is no age key"},
+		{envAgeKey, "age1qqqq", "SOPS_AGE_KEY: line 1 is no age key"},
+	} {
+		t.Run(test.value, func(t *testing.T) {
+			t.Setenv(test.variable, test.value)
+			for _, command := range []string{"validate", "render", "apply"} {
+				o := pergola(t, command, dir)
+				assert.Equal(t, 2, o.code)
+				assert.Contains(t, o.stderr, "Error: "+test.want)
+				assert.NotContains(t, o.stderr, "HIDDEN")
+			}
+		})
+	}
+}

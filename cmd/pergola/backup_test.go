@@ -48,7 +48,7 @@ func TestBackupShow(t *testing.T) {
 
 	o = pergola(t, "backup", "show", key)
 	assert.Equal(t, 2, o.code)
-	assert.Contains(t, o.stderr, "it is no backup, or a damaged one")
+	assert.Contains(t, o.stderr, "it is no backup of Pergola: give a file that pergola backup LANDSCAPE --to FILE has written")
 	assert.NotContains(t, o.stderr, "AGE-SECRET")
 }
 
@@ -62,7 +62,7 @@ func TestBackupArguments(t *testing.T) {
 		args   []string
 		stderr string
 	}{
-		"no file":           {[]string{dir}, `required flag(s) "to" not set`},
+		"no file":           {[]string{dir}, `--to (file that is written; one that is there is replaced) is missing: pergola backup LANDSCAPE --to FILE [flags]; pergola backup --help has examples`},
 		"nobody":            {[]string{dir, "--to", to}, "the landscape has no .sops.yaml, which would say for whom: say with --recipient who can open the backup"},
 		"a wrong recipient": {[]string{dir, "--to", to, "--recipient", "bob"}, `--recipient: "bob" is no public age key`},
 		"a private key":     {[]string{dir, "--to", to, "--recipient", id.String()}, "this is a private age key"},

@@ -103,8 +103,8 @@ func TestFlow(t *testing.T) {
 		args   []string
 		stderr string
 	}{
-		"unknown owner":     {[]string{"cluster"}, `owner "cluster": want garden, seed or shoot`},
-		"unknown operation": {[]string{"seed", "--operation", "explode"}, `components/seed/flow.cue has no operation "explode"`},
+		"unknown owner":     {[]string{"cluster"}, `owner "cluster": want one of garden, seed, shoot`},
+		"unknown operation": {[]string{"seed", "--operation", "explode"}, `components/seed/flow.cue: there is no operation "explode"; want one of reconcile, delete`},
 		"unknown format":    {[]string{"seed", "-o", "svg"}, `--output "svg": want one of text, dot, json`},
 		"no owner":          {nil, "garden|seed|shoot is missing: pergola flow garden|seed|shoot [flags]; pergola flow --help has examples"},
 	} {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
 
+	"github.com/pergola-dev/pergola/internal/unknown"
 	"github.com/pergola-dev/pergola/source/forge"
 )
 
@@ -40,6 +42,9 @@ jobs of Gitea and Forgejo have GITHUB_TOKEN, too. GitLab's CI_JOB_TOKEN may not 
 		Example: `  pergola diff --all --from origin/main... -o markdown | pergola comment --provider github --delete-empty`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !slices.Contains(forge.Providers(), o.Provider) {
+				return fmt.Errorf("--provider: %w", unknown.Name("forge", o.Provider, forge.Providers()))
+			}
 			o.Proxy = http.ProxyFromEnvironment
 			var err error
 			if o.Token, err = forgeToken(o.Provider, tokenFile); err != nil {

@@ -231,7 +231,7 @@ func TestDiffNeedsNoWorkTree(t *testing.T) {
 	t.Setenv("SOPS_AGE_KEY_FILE", filepath.Join(bare, "nowhere"))
 	o = pergola(t, "diff", "landscape", "--from", "HEAD~2", "--to", "HEAD~1")
 	assert.Equal(t, 2, o.code)
-	assert.Contains(t, o.stderr, "read age keys", "a missing file of keys is no missing landscape")
+	assert.Contains(t, o.stderr, "SOPS_AGE_KEY_FILE: file ", "a missing file of keys is no missing landscape")
 }
 
 func TestDiffErrors(t *testing.T) {

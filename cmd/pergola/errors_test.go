@@ -46,7 +46,7 @@ func TestErrorsAsJSON(t *testing.T) {
 		"apply, dry run, no clusters": {[]string{"apply", dir, "--dry-run"}, 2, "cluster runtime: ", 0},
 		"apply, timeout":              {[]string{"apply", dir, "--dry-run", "--timeout", "0s"}, 2, "--timeout 0s: ", 0},
 		"health, no object":           {[]string{"health"}, 2, "no objects read from <stdin>", 0},
-		"flow, no owner":              {[]string{"flow", "moon"}, 2, `owner "moon": want`, 0},
+		"flow, no owner":              {[]string{"flow", "moon"}, 2, `owner "moon": want one of garden, seed, shoot`, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, form := range [][]string{{"-o", "json"}, {"--output=json"}, {"-ojson"}} {

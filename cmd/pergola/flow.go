@@ -11,22 +11,24 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/internal/unknown"
 	"github.com/pergola-dev/pergola/render"
 )
 
 func newFlow() *cobra.Command {
 	var output, operation string
+	kinds := []string{"garden", "seed", "shoot"}
 	cmd := &cobra.Command{
 		Use:   "flow garden|seed|shoot",
 		Short: "Print the flow of an owner: what is applied after what",
 		Example: `  pergola flow garden
   pergola flow shoot -o dot | dot -Tsvg > shoot.svg`,
 		Args:      cobra.ExactArgs(1),
-		ValidArgs: []string{"garden", "seed", "shoot"},
+		ValidArgs: kinds,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			kind := strings.ToLower(args[0])
-			if kind != "garden" && kind != "seed" && kind != "shoot" {
-				return fmt.Errorf("owner %q: want garden, seed or shoot", args[0])
+			if !slices.Contains(kinds, kind) {
+				return fmt.Errorf("owner %q: want one of %s%s", args[0], strings.Join(kinds, ", "), unknown.Hint(args[0], kinds))
 			}
 			definition, err := render.LoadFlow(catalogue(cmd), operation, render.Input{Owner: render.Owner{Kind: kind}})
 			if err != nil {

@@ -14,7 +14,7 @@ func TestGardenletSettings(t *testing.T) {
 		args []string
 		want string
 	}{
-		"nothing":    {nil, `required flag(s) "seed" not set`},
+		"nothing":    {nil, `--seed (name of the Seed) is missing: pergola gardenlet --seed NAME `},
 		"no access":  {[]string{"--seed", "s"}, "at least one of the flags in the group [garden-kubeconfig-secret garden-kubeconfig] is required"},
 		"two":        {[]string{"--seed", "s", "--garden-kubeconfig", none, "--garden-kubeconfig-secret", "a/b"}, "none of the others can be"},
 		"secret":     {[]string{"--seed", "s", "--garden-kubeconfig-secret", "b"}, `--garden-kubeconfig-secret: "b" is not NAMESPACE/NAME of a Secret`},

@@ -18,6 +18,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/deploy"
 	"github.com/pergola-dev/pergola/deploy/install"
+	"github.com/pergola-dev/pergola/internal/unknown"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -82,7 +83,7 @@ Exit code 1 says that something failed, is held or is not healthy in time, or, w
 func (i *installing) run(cmd *cobra.Command) error {
 	role, err := deploy.RoleOf(i.role)
 	if err != nil {
-		return fmt.Errorf("--role: %w", err)
+		return fmt.Errorf("--role: %w%s", err, unknown.Hint(i.role, []string{string(deploy.Operator), string(deploy.Gardenlet), string(deploy.GardenletAccess)}))
 	}
 	if i.timeout <= 0 {
 		return fmt.Errorf("--timeout %s: want a time above zero, such as 5m", i.timeout)

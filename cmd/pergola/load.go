@@ -14,17 +14,23 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
+// Variables of the environment that sops has for age keys: the keys themselves, and a file with them.
+const (
+	envAgeKey     = "SOPS_AGE_KEY"
+	envAgeKeyFile = "SOPS_AGE_KEY_FILE"
+)
+
 // ageIdentities are read from where sops users have them.
 func ageIdentities() ([]age.Identity, error) {
 	var all []age.Identity
-	if text := os.Getenv("SOPS_AGE_KEY"); text != "" {
+	if text := os.Getenv(envAgeKey); text != "" {
 		ids, err := landscapes.ParseAgeIdentities(text)
 		if err != nil {
-			return nil, fmt.Errorf("SOPS_AGE_KEY: %w", err)
+			return nil, fmt.Errorf("%s: %w", envAgeKey, err)
 		}
 		all = append(all, ids...)
 	}
-	file := os.Getenv("SOPS_AGE_KEY_FILE")
+	file := os.Getenv(envAgeKeyFile)
 	explicit := file != ""
 	if !explicit {
 		dir, err := os.UserConfigDir()
@@ -37,12 +43,19 @@ func ageIdentities() ([]age.Identity, error) {
 	if errors.Is(err, os.ErrNotExist) && !explicit {
 		return all, nil
 	}
+	where := "age keys of sops"
+	if explicit {
+		where = envAgeKeyFile
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%s: file %s does not exist; set the variable to a file with age keys, or unset it", where, file)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("read age keys: %w", err)
+		return nil, fmt.Errorf("%s: %w", where, err)
 	}
 	ids, err := landscapes.ParseAgeIdentities(string(text))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s: %s: %w", where, file, err)
 	}
 	return append(all, ids...), nil
 }

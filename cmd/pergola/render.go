@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pergola-dev/pergola/internal/unknown"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -42,7 +43,7 @@ render wrote is refused, and so is one inside the landscape.`,
 	cmd.Flags().StringVar(&o.dir, "output-dir", "", "write files <cluster>/<namespace>/<bundle>/… below this folder instead of printing")
 	cmd.Flags().StringVar(&o.cluster, "cluster", "", "only bundles for this cluster (runtime, virtual, the name of a seed, \"shoot NAMESPACE/NAME\", or shoot for all of these)")
 	cmd.Flags().StringVar(&o.component, "component", "", "only this component, e.g. garden/vpa")
-	cmd.Flags().StringVar(&o.owner, "owner", "", "only this owner: its kind or kind/name, e.g. seed or shoot/local")
+	cmd.Flags().StringVar(&o.owner, "owner", "", "only this owner, e.g. seed/local, shoot/garden-local/local, or all of a kind, e.g. seed")
 	return cmd
 }
 
@@ -94,17 +95,18 @@ func runRender(cmd *cobra.Command, dir string, o renderOptions) error {
 // known is an error for the first filter that no bundle passes.
 func (o renderOptions) known(bundles []render.Bundle, clusterOf func(render.Bundle) string) error {
 	component := func(b render.Bundle) string { return b.Component }
+	owner := func(b render.Bundle) string { return b.Owner.Path() }
 	for _, filter := range []struct {
 		flag, what, value string
 		alone             renderOptions
 		names             func(render.Bundle) string
 	}{
 		{"--cluster", "cluster with bundles", o.cluster, renderOptions{cluster: o.cluster}, clusterOf},
-		{"--owner", "owner", o.owner, renderOptions{owner: o.owner}, ownerName},
+		{"--owner", "owner", o.owner, renderOptions{owner: o.owner}, owner},
 		{"--component", "component with bundles", o.component, renderOptions{component: o.component}, component},
 	} {
 		if len(bundles) > 0 && !slices.ContainsFunc(bundles, func(b render.Bundle) bool { return filter.alone.keeps(b, clusterOf(b)) }) {
-			return fmt.Errorf("%s: %w", filter.flag, unknownName(filter.what, filter.value, names(bundles, filter.names)))
+			return fmt.Errorf("%s: %w", filter.flag, unknown.Name(filter.what, filter.value, names(bundles, filter.names)))
 		}
 	}
 	return nil
@@ -123,10 +125,8 @@ func (o renderOptions) filters() []string {
 
 func (o renderOptions) keeps(b render.Bundle, cluster string) bool {
 	return (o.cluster == "" || o.cluster == cluster || b.Cluster == render.ClusterShoot && o.cluster == b.Cluster) && (o.component == "" || o.component == b.Component) &&
-		(o.owner == "" || o.owner == b.Owner.Kind || o.owner == ownerName(b))
+		(o.owner == "" || b.Owner.IsCalled(o.owner))
 }
-
-func ownerName(b render.Bundle) string { return b.Owner.Kind + "/" + b.Owner.Name }
 
 // renderAll renders a landscape with a catalogue and says which cluster each bundle goes to.
 func renderAll(cmd *cobra.Command, l *landscapes.Landscape, catalogue fs.FS) ([]render.Bundle, func(render.Bundle) string, error) {

@@ -64,7 +64,7 @@ func TestRestore(t *testing.T) {
 	assert.Contains(t, o.stderr, "nothing was restored: runtime: Garden local: it is another one: its UID is uid-of-before, and in the backup of-another")
 	o = restore("--from", file, "--cluster", "nowhere")
 	assert.Equal(t, 2, o.code)
-	assert.Contains(t, o.stderr, `the backup has no cluster "nowhere": it has runtime, away`)
+	assert.Contains(t, o.stderr, `--cluster nowhere: there is no cluster in the backup "nowhere"; want one of runtime, away`)
 
 	again := filepath.Join(t.TempDir(), "again.backup")
 	o = pergola(t, "backup", dir, "--to", again, "--recipient", id.Recipient().String(), "--kubeconfig", "runtime="+kubeconfig, "--cluster", landscape.Runtime)

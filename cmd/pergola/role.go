@@ -16,6 +16,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/pergola-dev/pergola/internal/addresses"
+	"github.com/pergola-dev/pergola/internal/unknown"
 )
 
 // What --log-level and --log-format take; the first one is the default.
@@ -43,10 +44,10 @@ func (l *logFlags) add(cmd *cobra.Command) {
 // logger writes to standard error. What controller-runtime logs goes there, too.
 func (l logFlags) logger(cmd *cobra.Command) (*slog.Logger, error) {
 	if !slices.Contains(logLevels, l.level) {
-		return nil, fmt.Errorf("--log-level %q: want one of %s", l.level, strings.Join(logLevels, ", "))
+		return nil, fmt.Errorf("--log-level %q: want one of %s%s", l.level, strings.Join(logLevels, ", "), unknown.Hint(l.level, logLevels))
 	}
 	if !slices.Contains(logFormats, l.format) {
-		return nil, fmt.Errorf("--log-format %q: want one of %s", l.format, strings.Join(logFormats, ", "))
+		return nil, fmt.Errorf("--log-format %q: want one of %s%s", l.format, strings.Join(logFormats, ", "), unknown.Hint(l.format, logFormats))
 	}
 	options := &slog.HandlerOptions{Level: map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "error": slog.LevelError}[l.level]}
 	var handler slog.Handler = slog.NewJSONHandler(cmd.ErrOrStderr(), options)

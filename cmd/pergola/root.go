@@ -1,17 +1,21 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/internal/unknown"
 )
 
 func newRoot() *cobra.Command {
@@ -70,7 +74,7 @@ output: {"error": {"message": "…"}}. Where the landscape is not valid, error.f
 	return root
 }
 
-// sayUsage has errors about the number of arguments say which ones a command has, and those about a folder where a landscape is.
+// sayUsage has errors about the number of arguments and about flags that are missing say which ones a command has, and those about a folder where a landscape is.
 func sayUsage(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		sayUsage(sub)
@@ -80,8 +84,14 @@ func sayUsage(cmd *cobra.Command) {
 	}
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd, args); err != nil {
-				return fmt.Errorf("%w: %s; pergola %s --help has examples", argumentError(cmd, args, check, err), cmd.UseLine(), strings.TrimPrefix(cmd.CommandPath(), "pergola "))
+			err := check(cmd, args)
+			if err != nil {
+				err = argumentError(cmd, args, check, err)
+			} else if err = missingFlags(cmd); err == nil {
+				err = cmd.ValidateFlagGroups()
+			}
+			if err != nil {
+				return fmt.Errorf("%w: %s; %s --help has examples", err, cmd.UseLine(), cmd.CommandPath())
 			}
 			return nil
 		}
@@ -103,6 +113,23 @@ func argumentError(cmd *cobra.Command, args []string, check cobra.PositionalArgs
 		return fmt.Errorf("%s is missing", strings.TrimRight(names[len(args)], "…."))
 	}
 	return err
+}
+
+// missingFlags names the flags that a command cannot do without, and what each is for. Cobra would only name them.
+func missingFlags(cmd *cobra.Command) error {
+	var missing []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if required := f.Annotations[cobra.BashCompOneRequiredFlag]; slices.Contains(required, "true") && !f.Changed {
+			missing = append(missing, fmt.Sprintf("--%s (%s)", f.Name, strings.TrimSuffix(f.Usage, " (required)")))
+		}
+	})
+	switch len(missing) {
+	case 0:
+		return nil
+	case 1:
+		return errors.New(missing[0] + " is missing")
+	}
+	return errors.New(strings.Join(missing, ", ") + " are missing")
 }
 
 // colored says whether a command writes to a terminal that wants colours.
@@ -158,7 +185,7 @@ func outputFlag(cmd *cobra.Command, target *string, values ...string) {
 				return nil
 			}
 		}
-		return fmt.Errorf("--output %q: want one of %s", *target, strings.Join(values, ", "))
+		return fmt.Errorf("--output %q: want one of %s%s", *target, strings.Join(values, ", "), unknown.Hint(*target, values))
 	}
 }
 

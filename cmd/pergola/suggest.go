@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/pergola-dev/pergola/internal/unknown"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
 )
@@ -95,7 +96,7 @@ func landscapeFirst(cmd *cobra.Command, args []string, err error) error {
 	for _, pattern := range []string{filepath.Join(dir, "*"), filepath.Join(filepath.Dir(dir), "*"), "*", filepath.Join("landscapes", "*")} {
 		found, _ := filepath.Glob(filepath.Join(pattern, landscapeFile))
 		for _, file := range found {
-			if folder := shownPath(filepath.Dir(file)); !slices.Contains(near, folder) && len(near) < shownNames {
+			if folder := shownPath(filepath.Dir(file)); !slices.Contains(near, folder) && len(near) < unknown.Shown {
 				near = append(near, folder)
 			}
 		}

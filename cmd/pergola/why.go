@@ -55,8 +55,8 @@ Items of lists are named as containers[app] or containers[name=app], or by their
 a value follows from is found by rendering the component with one field of its declarations changed: it holds for the landscape
 as it is. Clusters are only read. Values of Secrets are never shown.
 
-Exit code 1 says that there is no such object or field, and names the nearest. Exit code 2 says that a cluster does not answer; the answer
-of Git is whole then.`,
+Exit code 1 says that there is no such object or field, and names the nearest. Exit code 2 says that the landscape has no such owner or
+cluster, or that a cluster does not answer; in the latter case the answer of Git is whole.`,
 		Example: `  pergola why landscapes/local "Deployment garden/virtual-garden-kube-apiserver.spec.replicas"
   pergola why landscapes/local Shoot garden-local/local.spec.kubernetes.version --offline
   pergola why landscapes/local Deployment shoot--local--local/kube-apiserver --owner shoot/local -o json`,
@@ -65,7 +65,7 @@ of Git is whole then.`,
 	}
 	outputFlag(cmd, &a.output, "text", formatJSON)
 	cmd.Flags().StringVar(&a.cluster, "cluster", "", "only objects on this cluster (runtime, virtual, the name of a seed, or \"shoot NAMESPACE/NAME\")")
-	cmd.Flags().StringVar(&a.owner, "owner", "", "only objects of this owner, e.g. seed/local or shoot/garden-local/local")
+	cmd.Flags().StringVar(&a.owner, "owner", "", "only objects of this owner, e.g. seed/local, shoot/garden-local/local, or all of a kind, e.g. seed")
 	cmd.Flags().BoolVar(&a.offline, "offline", false, "ask no cluster: say what Git alone knows")
 	a.access.add(cmd)
 	return cmd

@@ -93,10 +93,16 @@ func (*LockedError) Error() string {
 
 // Open reads an archive, all of it: an entry that is missing, or not what the manifest says, is an error, as is one too many.
 func Open(r io.Reader, identities ...age.Identity) (*Archive, error) {
-	if len(identities) == 0 {
+	in := bufio.NewReader(r)
+	switch sealed, err := isSealed(in); {
+	case err != nil:
+		return nil, fmt.Errorf("reading the backup: %w", err)
+	case !sealed:
+		return nil, ErrNoBackup
+	case len(identities) == 0:
 		return nil, &LockedError{}
 	}
-	plain, err := age.Decrypt(unarmored(r), identities...)
+	plain, err := age.Decrypt(unarmored(in), identities...)
 	if errors.As(err, new(*age.NoIdentityMatchError)) {
 		return nil, &LockedError{}
 	}
@@ -110,9 +116,28 @@ func Open(r io.Reader, identities ...age.Identity) (*Archive, error) {
 	return a, err
 }
 
+// ErrNoBackup says that a file is not encrypted by age, as every backup is.
+var ErrNoBackup = errors.New("it is no backup of Pergola: give a file that pergola backup LANDSCAPE --to FILE has written, which is encrypted with age")
+
+// sealedHead is how a binary file of age begins, in every version of its format.
+const sealedHead = "age-encryption.org/"
+
+// isSealed reports whether age has encrypted what follows.
+func isSealed(in *bufio.Reader) (bool, error) {
+	for _, head := range []string{sealedHead, armor.Header} {
+		begin, err := in.Peek(len(head))
+		if err != nil && !errors.Is(err, io.EOF) {
+			return false, err
+		}
+		if string(begin) == head {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // unarmored reads text as well as binary files.
-func unarmored(r io.Reader) io.Reader {
-	in := bufio.NewReader(r)
+func unarmored(in *bufio.Reader) io.Reader {
 	if head, _ := in.Peek(len(armor.Header)); string(head) == armor.Header {
 		return armor.NewReader(in)
 	}

@@ -104,8 +104,14 @@ func TestDamage(t *testing.T) {
 	}
 	_, err := Open(bytes.NewReader(append(bytes.Clone(raw), 0)), id)
 	require.ErrorAs(t, err, new(*DamagedError))
-	_, err = Open(strings.NewReader("apiVersion: v1\n"), id)
-	require.ErrorContains(t, err, "it is no backup, or a damaged one")
+	for _, text := range []string{"", "apiVersion: v1\n", "age", "\x1f\x8b\x08", "AGE-SECRET-KEY-1X", "-----BEGIN CERTIFICATE-----\n", `{"sops": {}}`} {
+		for _, keys := range [][]age.Identity{{id}, nil} {
+			_, err = Open(strings.NewReader(text), keys...)
+			require.ErrorIs(t, err, ErrNoBackup, text)
+		}
+	}
+	_, err = Open(strings.NewReader(sealedHead+"v9\n"), id)
+	require.ErrorAs(t, err, new(*DamagedError))
 }
 
 // The contents are checked, too: who can encrypt is not who has made the backup.

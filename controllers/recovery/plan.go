@@ -13,6 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/internal/unknown"
 )
 
 // Action is what a restore does with one object.
@@ -116,7 +117,7 @@ func (r *Restorer) check() error {
 	}
 	for _, name := range r.Only {
 		if m.Cluster(name) == nil {
-			return fmt.Errorf("the backup has no cluster %q: it has %s", name, strings.Join(r.names(), ", "))
+			return fmt.Errorf("--cluster %s: %w", name, unknown.Name("cluster in the backup", name, r.names()))
 		}
 	}
 	return nil

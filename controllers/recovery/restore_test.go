@@ -186,7 +186,7 @@ func TestRefusal(t *testing.T) {
 		"another landscape":    {func(_ *Archive, r *Restorer) { r.Landscape = "other" }, `the backup is of landscape "lost", not of "other"`},
 		"another Garden":       {func(a *Archive, _ *Restorer) { a.Manifest.Garden.Name = "other" }, `the backup is of Garden "other", and the landscape declares "lost"`},
 		"another identity":     {func(a *Archive, _ *Restorer) { a.Manifest.Garden.ClusterIdentity = "x" }, `with the cluster identity "x"`},
-		"a cluster it has not": {func(_ *Archive, r *Restorer) { r.Only = []string{"seed"} }, `the backup has no cluster "seed": it has runtime`},
+		"a cluster it has not": {func(_ *Archive, r *Restorer) { r.Only = []string{"seed"} }, `--cluster seed: there is no cluster in the backup "seed"; want one of runtime`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			copied := *a

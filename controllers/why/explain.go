@@ -40,7 +40,8 @@ type Options struct {
 const maxAnswers = 5
 
 // Explain answers a question such as "Deployment garden/kube-apiserver.spec.replicas": once for each cluster and bundle that has
-// the object. An UnknownError says that there is no such object or field, with the nearest names.
+// the object. An UnknownError says that there is no such object or field, with the nearest names; an owner or cluster that the landscape
+// does not have is another error.
 func Explain(ctx context.Context, l *landscapes.Landscape, text string, opts Options) ([]Answer, error) {
 	if opts.Renders <= 0 {
 		opts.Renders = 400
@@ -50,6 +51,9 @@ func Explain(ctx context.Context, l *landscapes.Landscape, text string, opts Opt
 		return nil, err
 	}
 	e := &explainer{landscape: l, opts: opts, question: q}
+	if err := e.checkFilters(); err != nil {
+		return nil, err
+	}
 	found, err := e.find()
 	if err != nil {
 		return nil, err
@@ -76,7 +80,7 @@ type explainer struct {
 	opts      Options
 	question  question
 
-	// render is how the landscape is rendered, and inputs its owners; set by find where it has to render.
+	// render is how the landscape is rendered, and inputs its owners; set where they are needed.
 	render render.Options
 	inputs []render.Input
 }

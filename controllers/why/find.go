@@ -96,8 +96,10 @@ func (e *explainer) searchRendered(s *search) error {
 		return err
 	}
 	e.render = e.render.Again()
-	if e.inputs, err = render.Owners(e.landscape, render.At(e.opts.Now)); err != nil {
-		return err
+	if e.inputs == nil {
+		if e.inputs, err = render.Owners(e.landscape, render.At(e.opts.Now)); err != nil {
+			return err
+		}
 	}
 	seeds, err := render.SeedsOfShoots(e.landscape)
 	if err != nil {
@@ -107,15 +109,12 @@ func (e *explainer) searchRendered(s *search) error {
 	var first, others []int
 	for i := range e.inputs {
 		switch owner := e.inputs[i].Owner; {
-		case e.opts.Owner != "" && !namesOwner(e.opts.Owner, owner), s.cluster != "" && !reaches(owner, s.cluster, seeds):
+		case e.opts.Owner != "" && !owner.IsCalled(e.opts.Owner), s.cluster != "" && !reaches(owner, s.cluster, seeds):
 		case e.opts.Owner != "", owner.Kind != render.ClusterShoot, strings.HasPrefix(s.question.rest, owner.ControlPlaneNamespace):
 			first = append(first, i)
 		default:
 			others = append(others, i)
 		}
-	}
-	if len(first)+len(others) == 0 && (e.opts.Owner != "" || s.cluster != "") {
-		return e.noOwner()
 	}
 	if only := e.likely(); len(only) > 0 {
 		options := e.render
@@ -185,15 +184,6 @@ func (e *explainer) renderInto(s *search, options render.Options, inputs []int, 
 	return errors.Join(problems...)
 }
 
-// namesOwner understands "shoot garden-local/local", "shoot/garden-local/local" and "shoot/local".
-func namesOwner(name string, o render.Owner) bool {
-	forms := []string{o.String(), o.Kind + "/" + o.Name, o.Kind}
-	if o.Namespace != "" {
-		forms = append(forms, o.Kind+"/"+o.Namespace+"/"+o.Name, o.Kind+" "+o.Name)
-	}
-	return slices.Contains(forms, name)
-}
-
 // reaches tells whether an owner has objects on a cluster.
 func reaches(o render.Owner, cluster string, seeds map[string]string) bool {
 	switch o.Kind {
@@ -203,14 +193,4 @@ func reaches(o render.Owner, cluster string, seeds map[string]string) bool {
 		return cluster == o.Name || cluster == render.ClusterVirtual
 	}
 	return cluster == seeds[o.Namespace+"/"+o.Name] || cluster == render.ClusterShoot || cluster == render.ShootCluster(o) || cluster == render.ClusterVirtual
-}
-
-func (e *explainer) noOwner() error {
-	var known []string
-	for _, in := range e.inputs {
-		known = append(known, in.Owner.String())
-	}
-	shown := known[:min(10, len(known))]
-	return &UnknownError{fmt.Sprintf("no owner of the landscape is meant by --owner %q and --cluster %q: there are %s%s",
-		e.opts.Owner, e.opts.Cluster, strings.Join(shown, ", "), more(len(known)-len(shown)))}
 }

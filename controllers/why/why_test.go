@@ -347,8 +347,11 @@ func TestInAShoot(t *testing.T) {
 		require.Len(t, answers, 1)
 		assert.Equal(t, "shoot garden-local/local", answers[0].Cluster)
 	}
-	for _, cluster := range []string{"local", "virtual", "shoot garden-local/other"} {
+	for _, cluster := range []string{"local", "virtual"} {
 		_, err := Explain(t.Context(), l, question, Options{Catalogue: components.FS, Cluster: cluster})
 		assert.True(t, errors.As(err, new(*UnknownError)), cluster)
 	}
+	_, err := Explain(t.Context(), l, question, Options{Catalogue: components.FS, Cluster: "shoot garden-local/other"})
+	require.ErrorContains(t, err, `--cluster shoot garden-local/other: there is no cluster of the landscape "shoot garden-local/other"`)
+	assert.False(t, errors.As(err, new(*UnknownError)), "a usage error")
 }

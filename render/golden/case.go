@@ -13,6 +13,7 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 
+	"github.com/pergola-dev/pergola/internal/unknown"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -133,7 +134,7 @@ func componentsOf(catalogue fs.FS, only []string) ([]string, error) {
 	}
 	for _, name := range only {
 		if !slices.Contains(all, name) {
-			return nil, fmt.Errorf("no component %q in the catalogue: there are %s", name, strings.Join(all, ", "))
+			return nil, unknown.Name("component in the catalogue", name, all)
 		}
 	}
 	return slices.DeleteFunc(all, func(dir string) bool { return !slices.Contains(only, dir) }), nil

@@ -153,7 +153,7 @@ func TestCasesThatAreWrong(t *testing.T) {
 		assert.Contains(t, printed, want)
 	}
 	_, err := Run(t.Context(), catalogue(t, nil), []string{"seed/other"})
-	require.ErrorContains(t, err, "there are seed/app, seed/bare")
+	require.ErrorContains(t, err, "want one of seed/app, seed/bare")
 	_, err = Run(t.Context(), fstest.MapFS{}, nil)
 	require.ErrorContains(t, err, "the catalogue has no components")
 }
