@@ -186,7 +186,7 @@ func (c *check) exists(r reference, path string, value any) {
 
 // IsMissing tells findings about what is referred to and not there: where not all is read, that may be in what is not.
 func IsMissing(v schemas.Violation) bool {
-	return strings.HasSuffix(v.Rule, "/references") || slices.Contains([]string{"shoot/profile-exists", "shoot/seed-exists", "shoot/project-exists"}, v.Rule)
+	return strings.HasSuffix(v.Rule, "/references") || slices.Contains([]string{"shoot/profile-exists", "shoot/seed-exists", "shoot/project-exists", "landscape/namespace-misspelt"}, v.Rule)
 }
 
 // inItsCluster reports a reference out of the virtual garden to what is put into the runtime cluster, because the Garden or an Extension refers to it, too:

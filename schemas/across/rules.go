@@ -88,7 +88,7 @@ func rules() []rule {
 				"schemas/unread", (*check).unread).about(fields...)))
 		}
 	}
-	return slices.Concat(all, domainRules(def), inUseRules(def), credentialRules(def), configRules(def), referenceRules())
+	return slices.Concat(all, domainRules(def), inUseRules(def), credentialRules(def), configRules(def), namespaceRules(def), referenceRules())
 }
 
 // define makes a rule of its parts.

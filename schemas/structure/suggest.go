@@ -8,8 +8,12 @@ import (
 // Suggest gives the candidate that a misspelt word most likely means, or "" if none is close:
 // the same word in another case, or at most one edit per three letters away.
 func Suggest(word string, candidates []string) string {
+	return SuggestWithin(word, candidates, max(1, len(word)/3))
+}
+
+// SuggestWithin is Suggest with another limit of edits.
+func SuggestWithin(word string, candidates []string, limit int) string {
 	sorted := slices.Sorted(slices.Values(candidates))
-	limit := max(1, len(word)/3)
 	best, bestDistance := "", limit+1
 	for _, candidate := range sorted {
 		if strings.EqualFold(word, candidate) {

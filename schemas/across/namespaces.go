@@ -1,0 +1,58 @@
+package across
+
+import (
+	"regexp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// mostEdits is how far a namespace that nobody declares is from the one that is meant. Other ones may be made through the API.
+const mostEdits = 2
+
+// presentNamespaces are in every cluster, or in every garden.
+var presentNamespaces = []string{gardencorev1beta1.GardenNamespace, "default", "kube-system", "kube-public", "kube-node-lease"}
+
+// digits tell names of a series apart: team-1 is no misspelt team-2.
+var digits = regexp.MustCompile("[0-9]+")
+
+// namespaceRules are about the objects of Projects but Shoots, which cannot be without one.
+func namespaceRules(def define) []rule {
+	var out []rule
+	for _, kind := range []string{"Bastion", "ConfigMap", "CredentialsBinding", "InternalSecret", "NamespacedCloudProfile", "Quota", "Secret", "SecretBinding", "ShootState", "WorkloadIdentity"} {
+		r := def(kind, "landscape/namespace-misspelt", "The namespace of an object is not a misspelt one", "No Project and no Namespace of the landscape has this namespace, and one has nearly the same. Correct it, or list the Namespace in landscape.yaml under spec.external.",
+			"ours: nothing makes the namespace, so that the object cannot be applied", (*check).namespaceMisspelt).about("metadata.namespace")
+		r.Severity = schemas.SeverityWarning
+		out = append(out, r)
+	}
+	return out
+}
+
+func (c *check) namespaceMisspelt() {
+	namespace := c.namespace()
+	id := identity{kind: kindNamespace, name: namespace}
+	if namespace == "" || c.projectOf(namespace) != nil || c.has(id) || c.isExternal(id) {
+		return
+	}
+	known := slices.Clone(presentNamespaces)
+	for _, kind := range []schema.GroupKind{kindProject, kindNamespace} {
+		for _, in := range c.all(kind) {
+			name := identityOf(in).name
+			if kind == kindProject {
+				name = text(in.Content().Object, "spec", "namespace")
+			}
+			known = append(known, name)
+		}
+	}
+	if slices.Contains(known, namespace) {
+		return
+	}
+	guess := schemas.SuggestWithin(namespace, known, mostEdits)
+	if guess == "" || digits.ReplaceAllString(guess, "") == digits.ReplaceAllString(namespace, "") {
+		return
+	}
+	c.report("metadata.namespace", schemas.TypeInvalid, "no Project and no Namespace of this landscape has the namespace %q; did you mean %q?", namespace, guess)
+}
