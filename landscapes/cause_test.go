@@ -74,8 +74,8 @@ func TestNothingIsLeftOver(t *testing.T) {
 		"JSON lines":                {"a.json", object("a") + "\n" + object("b") + "\n", []string{"a", "b"}, nil},
 		"JSON on one line":          {"a.json", object("a") + object("b") + " " + object("c"), []string{"a", "b", "c"}, nil},
 		"JSON in YAML":              {"a.yaml", "---\n" + object("a") + "\n" + object("b") + "\n---\n" + namespace("c"), []string{"a", "b", "c"}, nil},
-		"text after JSON":           {"a.json", object("a") + "\ngarbage here\n", nil, []string{"a.json:2:1 Invalid this is not JSON: invalid character 'g' looking for beginning of value"}},
-		"a brace after JSON":        {"a.json", object("a") + "\n}\n", nil, []string{"a.json:2:1 Invalid this is not JSON: invalid character '}' looking for beginning of value"}},
+		"text after JSON":           {"a.json", object("a") + "\ngarbage here\n", nil, []string{"a.json:2:1 Invalid this is not JSON: a value is expected and \"g\" is found; put text in double quotes"}},
+		"a brace after JSON":        {"a.json", object("a") + "\n}\n", nil, []string{"a.json:2:1 Invalid this is not JSON: the closing \"}\" has no opening one"}},
 		"two flow mappings":         {"a.yaml", flow("a") + flow("b"), nil, []string{"a.yaml:2:1" + lost}},
 		"text after a flow mapping": {"a.yaml", flow("a") + "b: c\n", nil, []string{"a.yaml:2:1" + lost}},
 		"an object after ...":       {"a.yaml", namespace("a") + "...\n" + namespace("b"), []string{"a", "b"}, nil},
@@ -102,4 +102,35 @@ func TestNothingIsLeftOver(t *testing.T) {
 	found, _ := parse(t, "a.json", tests["escapes of JSON"].text, Options{})
 	assert.Equal(t, map[string]string{"x": "a/b 😀"}, found[0].Object().GetAnnotations())
 	assert.Equal(t, strings.Index(tests["escapes of JSON"].text, `"a\/b`)+1, found[0].Position("metadata.annotations.x").Column)
+}
+
+// TestFaultsOfJSON: a finding says in plain words what is wrong, and where.
+func TestFaultsOfJSON(t *testing.T) {
+	const object = `{"apiVersion": "v1", "kind": "Namespace", "metadata": `
+	for text, want := range map[string]string{
+		object + `{"name": "a"},}`:                      `68 a comma stands before the closing "}"; remove the comma`,
+		object + `{"name": "a", "finalizers": ["x",]}}`: `87 a comma stands before the closing "]"; remove the comma`,
+		object + `{"name": "a",, "x": 1}}`:              `68 two commas follow each other; remove one`,
+		object + `{"name": "a"}} // x`:                  `70 comments are not allowed; remove the comment, or rename the file to .yaml and begin comments with #`,
+		object + `{"name": 'a'}}`:                       `64 text begins with "'"; put it in double quotes (")`,
+		object + `{name: "a"}}`:                         `56 the name of a field is expected, in double quotes, and "n" is found`,
+		object + `{"name" "a"}}`:                        `63 a colon is expected after the name of a field and "\"" is found`,
+		object + `{"name": "a" "x": 1}}`:                `68 a comma or a closing brace is expected and "\"" is found`,
+		object + `{"finalizers": ["a" "b"]}}`:           `75 a comma or a closing bracket is expected and "\"" is found`,
+		object + `{"name": a}}`:                         `64 a value is expected and "a" is found; put text in double quotes`,
+		object + `{"name": }}`:                          `64 a field has no value: "}" follows the colon; write a value, or null`,
+		object + `{"name": "a"}, "x": True}`:            `75 a value is expected and "T" is found; put text in double quotes`,
+		object + `{"name": "a"}, "x": truth}`:           `78 a word is none of true, false and null; put text in double quotes`,
+		object + `{"name": "a"}, "x": .5}`:              `75 a number does not begin with "."; begin it with a digit or a minus sign`,
+		object + `{"name": "a"}, "x": 1.}`:              `77 `,
+		object + `{"name": "a\qb"}}`:                    `67 text has a backslash before "q"`,
+		object + "{\"name\": \"a\n\"}}":                 `66 text has a line break or a control character in it`,
+		object + `{"name": "a"`:                         `66 the file ends too early: a closing brace, bracket or quotation mark is missing`,
+	} {
+		found := jsonProblem([]byte(text))
+		column, rest, _ := strings.Cut(want, " ")
+		said := fmt.Sprintf("%d %s", found.column, found.message)
+		assert.True(t, strings.HasPrefix(said, column+" this is not JSON: "+rest), "%s\n%s", text, said)
+		assert.NotContains(t, said, "invalid character")
+	}
 }

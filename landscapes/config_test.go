@@ -235,7 +235,7 @@ func TestPlacesOfSyntaxErrors(t *testing.T) {
 	for name, test := range map[string]struct{ file, text, want string }{
 		"alias in a Secret": {"s.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData:\n  a: \"*hunter2\"\n  password: *hunter2\n", "s.yaml:6:13 Invalid an alias (*NAME) refers to an anchor (&NAME) that does not exist before it; put text that begins with * in quotes"},
 		"alias in a list":   {"s.yaml", "---\na: b\n---\na: [x,*b]\n", "s.yaml:4:7 Invalid an alias"},
-		"JSON":              {"a.json", "{\n  \"a\": 1,\n  \"b\": [1, 2\n}\n", "a.json:4:1 Invalid this is not JSON: invalid character '}' after array element"},
+		"JSON":              {"a.json", "{\n  \"a\": 1,\n  \"b\": [1, 2\n}\n", "a.json:4:1 Invalid this is not JSON: a comma or a closing bracket is expected and \"}\" is found"},
 		"JSON ends":         {"a.json", "{\n  \"a\": 1,\n  \"b\": [1,\n", "a.json:3:"},
 	} {
 		t.Run(name, func(t *testing.T) {

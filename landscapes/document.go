@@ -230,9 +230,9 @@ func jsonProblem(data []byte) *problem {
 			return nil
 		}
 		before := data[:max(0, offset-1)]
-		message := "the file ends too early"
+		message := "the file ends too early: a closing brace, bracket or quotation mark is missing"
 		if syntax != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-			message = syntax.Error()
+			message, before = jsonFault(syntax, data, before)
 		}
 		return &problem{bytes.Count(before, []byte("\n")) + 1, utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1, "this is not JSON: " + message}
 	}

@@ -152,14 +152,19 @@ func (l *loader) declare(name string, c content) []Declaration {
 // checkIdentity looks at what makes content an object of a known kind.
 func (l *loader) checkIdentity(d *Declaration) bool {
 	object := d.Object().Object
-	complete := true
+	var missing []string
 	for _, field := range []string{"apiVersion", "kind"} {
 		if text, ok := object[field].(string); !ok || text == "" {
-			l.reportField(d, field, schemas.TypeRequired, "landscape/kind", "must be set, as for every object of an API")
-			complete = false
+			missing = append(missing, field)
 		}
 	}
-	if !complete {
+	switch len(missing) {
+	case 0:
+	case 1:
+		l.reportField(d, missing[0], schemas.TypeRequired, "landscape/kind", "must be set, as for every object of an API")
+		return false
+	default:
+		l.reportField(d, "", schemas.TypeRequired, "landscape/kind", "apiVersion and kind must be set, as for every object of an API; remove the document if it is no object")
 		return false
 	}
 	if _, err := schema.ParseGroupVersion(d.Object().GetAPIVersion()); err != nil {

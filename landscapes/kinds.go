@@ -33,6 +33,10 @@ func checkKind(gvk schema.GroupVersionKind) (field string, typ schemas.Type, mes
 	}
 	if len(elsewhere) > 0 {
 		slices.Sort(elsewhere)
+		if isForeign(gvk.Group, known) {
+			return "apiVersion", schemas.TypeNotSupported, fmt.Sprintf("%q is no API of a landscape, where kind %s is of %s: add an object of another API to a component%s",
+				gvk.GroupVersion().String(), gvk.Kind, strings.Join(elsewhere, " or "), byOverlay)
+		}
 		return "apiVersion", schemas.TypeNotSupported, fmt.Sprintf("%q has no kind %s; it is served by %s",
 			gvk.GroupVersion().String(), gvk.Kind, strings.Join(elsewhere, " and "))
 	}
@@ -47,6 +51,9 @@ func unknownKind(gvk schema.GroupVersionKind, known map[schema.GroupVersion][]st
 	for _, names := range known {
 		all = append(all, names...)
 	}
+	if isForeign(gvk.Group, known) {
+		all = nil // its kinds have names of their own
+	}
 	for _, names := range [][]string{own, all} {
 		if better := schemas.Suggest(gvk.Kind, names); better != "" {
 			return fmt.Sprintf("unknown kind %q; did you mean %s?", gvk.Kind, better)
@@ -58,5 +65,21 @@ func unknownKind(gvk schema.GroupVersionKind, known map[schema.GroupVersion][]st
 	case own != nil && gvk.Group != "":
 		return fmt.Sprintf("unknown kind %q; %s has %s", gvk.Kind, gvk.GroupVersion(), strings.Join(slices.Sorted(slices.Values(own)), ", "))
 	}
-	return fmt.Sprintf("a landscape declares no %s: add it to a component, by an overlay components/OWNER/COMPONENT/kustomization.yaml that lists its file under resources", gvk.Kind)
+	return fmt.Sprintf("a landscape declares no %s: add it to a component%s", gvk.Kind, byOverlay)
+}
+
+// byOverlay says how objects of other APIs get into a cluster.
+const byOverlay = ", by an overlay components/OWNER/COMPONENT/kustomization.yaml that lists its file under resources"
+
+// isForeign reports whether an API group is one that others define (cluster.x-k8s.io, argoproj.io), so that a kind which a landscape has too is
+// another one: not a group of Gardener or Kubernetes, and not one of them misspelt.
+func isForeign(group string, known map[schema.GroupVersion][]string) bool {
+	if !strings.Contains(group, ".") || strings.HasSuffix(group, "gardener.cloud") || strings.HasSuffix(group, ".k8s.io") && !strings.HasSuffix(group, ".x-k8s.io") {
+		return false
+	}
+	groups := make([]string, 0, len(known))
+	for gv := range known {
+		groups = append(groups, gv.Group)
+	}
+	return schemas.Suggest(group, groups) == ""
 }

@@ -102,6 +102,12 @@ func TestBadFiles(t *testing.T) {
 		"billion laughs":  {"x.yaml", bomb, []string{"x.yaml:1:18 Invalid the document has more than 200000 values with its anchors expanded"}},
 		"no object":       {"x.yaml", "- a\n", []string{"x.yaml:1:1 Invalid must be an object with apiVersion, kind and metadata"}},
 		"no kind":         {"x.yaml", "apiVersion: v1\nmetadata: {name: a}\n", []string{"x.yaml:1:1 Required must be set, as for every object of an API"}},
+		"neither":         {"x.yaml", "metadata: {name: a}\n", []string{"x.yaml:1:1 Required apiVersion and kind must be set, as for every object of an API; remove the document if it is no object"}},
+		"both empty":      {"x.yaml", "apiVersion: \"\"\nkind:\n", []string{"x.yaml:1:1 Required apiVersion and kind must be set, as for every object of an API; remove the document if it is no object"}},
+		"both no text":    {"x.json", `{"apiVersion": 1, "kind": {}}`, []string{"x.json:1:1 Required apiVersion and kind must be set, as for every object of an API; remove the document if it is no object"}},
+		"item of a List":  {"x.yaml", "apiVersion: v1\nkind: List\nitems:\n- a: 1\n", []string{"x.yaml:4:3 Required apiVersion and kind must be set, as for every object of an API; remove the document if it is no object"}},
+		"values":          {"x.yaml", namespace("a") + "---\nimage: x\ntag: y\n", []string{"x.yaml:6:1 Required apiVersion and kind must be set, as for every object of an API; remove the document if it is no object"}},
+		"no apiVersion":   {"x.yaml", "kind: Namespace\nmetadata: {name: a}\n", []string{"x.yaml:1:1 Required must be set, as for every object of an API"}},
 		"number as name":  {"x.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: 5}\n", []string{"x.yaml:3:18 TypeInvalid must be text; put the value in quotes"}},
 		"wrong version":   {"x.yaml", "apiVersion: core.gardener.cloud/v1alpha1\nkind: Seed\nmetadata: {name: a}\n", []string{`x.yaml:1:13 NotSupported "core.gardener.cloud/v1alpha1" has no kind Seed; it is served by core.gardener.cloud/v1beta1`}},
 		"unknown tag":     {"x.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {b: !secret c}\n", []string{"x.yaml:4:11 Invalid the value has a tag, which API objects do not know; text that begins with ! needs quotes"}},
@@ -118,6 +124,35 @@ func TestBadFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, violations := load(t, tree(map[string]string{"landscape.yaml": bareConfig, test.name: test.text}), ".", Options{})
 			assert.Equal(t, test.want, violations)
+		})
+	}
+}
+
+// TestForeignKinds: a kind of another API is not that of Gardener, only because it has its name; a misspelt group of Gardener is.
+func TestForeignKinds(t *testing.T) {
+	const toOverlay = ": add an object of another API to a component, by an overlay components/OWNER/COMPONENT/kustomization.yaml that lists its file under resources"
+	foreign := func(apiVersion, kind, own string) string {
+		return fmt.Sprintf("x.yaml:1:13 NotSupported %q is no API of a landscape, where kind %s is of %s%s", apiVersion, kind, own, toOverlay)
+	}
+	const component = "a landscape declares no %s: add it to a component, by an overlay components/OWNER/COMPONENT/kustomization.yaml that lists its file under resources"
+	for _, test := range []struct{ apiVersion, kind, want string }{
+		{"example.org/v1", "Shoot", foreign("example.org/v1", "Shoot", "core.gardener.cloud/v1beta1")},
+		{"farm.example.org/v1alpha1", "Seed", foreign("farm.example.org/v1alpha1", "Seed", "core.gardener.cloud/v1beta1")},
+		{"harvesterhci.io/v1beta1", "Extension", foreign("harvesterhci.io/v1beta1", "Extension", "extensions.gardener.cloud/v1alpha1 or operator.gardener.cloud/v1alpha1")},
+		{"management.cattle.io/v3", "Project", foreign("management.cattle.io/v3", "Project", "core.gardener.cloud/v1beta1")},
+		{"cluster.x-k8s.io/v1beta1", "Secret", foreign("cluster.x-k8s.io/v1beta1", "Secret", "v1")},
+		{"argoproj.io/v1alpha1", "AppProject", "x.yaml:2:7 NotSupported " + fmt.Sprintf(component, "AppProject")},
+		{"example.org/v1", "Shoots", "x.yaml:2:7 NotSupported " + fmt.Sprintf(component, "Shoots")},
+		{"cluster.x-k8s.io/v1beta1", "Cluster", foreign("cluster.x-k8s.io/v1beta1", "Cluster", "extensions.gardener.cloud/v1alpha1")},
+		{"core.gardner.cloud/v1beta1", "Shoot", `x.yaml:1:13 NotSupported "core.gardner.cloud/v1beta1" has no kind Shoot; it is served by core.gardener.cloud/v1beta1`},
+		{"gardener.cloud/v1beta1", "Shoot", `x.yaml:1:13 NotSupported "gardener.cloud/v1beta1" has no kind Shoot; it is served by core.gardener.cloud/v1beta1`},
+		{"events.k8s.io/v1", "Namespace", `x.yaml:1:13 NotSupported "events.k8s.io/v1" has no kind Namespace; it is served by v1`},
+		{"core/v1", "ConfigMap", `x.yaml:1:13 NotSupported "core/v1" has no kind ConfigMap; it is served by v1`},
+	} {
+		t.Run(test.apiVersion+" "+test.kind, func(t *testing.T) {
+			_, violations := load(t, tree(map[string]string{"landscape.yaml": bareConfig,
+				"x.yaml": "apiVersion: " + test.apiVersion + "\nkind: " + test.kind + "\nmetadata: {name: a}\n"}), ".", Options{})
+			assert.Equal(t, []string{test.want}, violations)
 		})
 	}
 }

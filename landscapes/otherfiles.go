@@ -2,8 +2,12 @@ package landscapes
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -35,6 +39,11 @@ func isBackup(name string) bool {
 	return false
 }
 
+// isDeclarations reports whether files of a name are read as declarations.
+func isDeclarations(name string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json", ".cue"}, path.Ext(name))
+}
+
 // checkOther reports a file that is not read although it holds an object: under another ending nobody would miss it. Other files are ignored.
 func (l *layer) checkOther(name string) {
 	base := path.Base(name)
@@ -45,7 +54,13 @@ func (l *layer) checkOther(name string) {
 	switch {
 	case !holds:
 	case isBackup(base):
-		l.report(name, line, 1, ruleLeftOut, schemas.TypeNotSupported, "is a copy by its name, so that the object in it is not read; remove the file")
+		advice := "remove the file"
+		if original := strings.TrimSuffix(name, path.Ext(name)); isDeclarations(original) {
+			if _, err := fs.Stat(l.fs, original); errors.Is(err, fs.ErrNotExist) {
+				advice = fmt.Sprintf("rename the file to %s if the object is wanted, else remove it", path.Base(original))
+			}
+		}
+		l.report(name, line, 1, ruleLeftOut, schemas.TypeNotSupported, "is a copy by its name, so that the object in it is not read; %s", advice)
 		l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning
 	default:
 		l.report(name, line, 1, ruleNotRead, schemas.TypeNotSupported, "holds an object (apiVersion and kind), but files of this name are not read; "+

@@ -11,7 +11,7 @@ import (
 func TestFilesThatAreNotRead(t *testing.T) {
 	const (
 		notRead = "NotSupported holds an object (apiVersion and kind), but files of this name are not read; declarations end in .yaml, .yml, .json or .cue: rename the file, or move it out of the landscape"
-		isCopy  = "NotSupported is a copy by its name, so that the object in it is not read; remove the file"
+		isCopy  = "NotSupported is a copy by its name, so that the object in it is not read; "
 		leftOut = "NotSupported declares nothing: CUE leaves out files whose name begins with _ or ends in _test.cue or _tool.cue; rename the file if its object is wanted"
 	)
 	cue := "package p\n\nx: {\n\tapiVersion: \"v1\"\n\tkind: \"Namespace\"\n\tmetadata: name: \"x\"\n}\n"
@@ -26,8 +26,13 @@ func TestFilesThatAreNotRead(t *testing.T) {
 		"switched off":             {"x.yaml.disabled", namespace("x"), "x.yaml.disabled:1:1 " + notRead},
 		"the object is not first":  {"x.tmpl", "a: 1\n---\n" + namespace("x"), "x.tmpl:3:1 " + notRead},
 		"broken YAML":              {"x.yaml_", "apiVersion: v1\nkind: Seed\nmetadata:\n name: \"x\n", "x.yaml_:1:1 " + notRead},
-		"a backup":                 {"x.yaml.bak", namespace("x"), "x.yaml.bak:1:1 " + isCopy},
-		"what a merge left":        {"x.yaml.orig", namespace("x"), "x.yaml.orig:1:1 " + isCopy},
+		"a backup":                 {"x.yaml.bak", namespace("x"), "x.yaml.bak:1:1 " + isCopy + "rename the file to x.yaml if the object is wanted, else remove it"},
+		"what a merge left":        {"x.yaml.orig", namespace("x"), "x.yaml.orig:1:1 " + isCopy + "rename the file to x.yaml if the object is wanted, else remove it"},
+		"a copy beside it":         {"a.yaml.bak", namespace("a"), "a.yaml.bak:1:1 " + isCopy + "remove the file"},
+		"a copy in a folder":       {"sub/one.yml.old", namespace("x"), "sub/one.yml.old:1:1 " + isCopy + "rename the file to one.yml if the object is wanted, else remove it"},
+		"a copy of JSON":           {"x.json.save", `{"apiVersion": "v1", "kind": "Namespace"}`, "x.json.save:1:1 " + isCopy + "rename the file to x.json if the object is wanted, else remove it"},
+		"a copy of CUE":            {"x.cue.bak", cue, "x.cue.bak:4:1 " + isCopy + "rename the file to x.cue if the object is wanted, else remove it"},
+		"a copy of no declaration": {"x.bak", namespace("x"), "x.bak:1:1 " + isCopy + "remove the file"},
 		"a CUE test":               {"x_test.cue", cue, "x_test.cue:4:1 " + leftOut},
 		"a CUE tool":               {"x_tool.cue", cue, "x_tool.cue:4:1 " + leftOut},
 		"a hidden CUE file":        {"_x.cue", cue, "_x.cue:4:1 " + leftOut},
