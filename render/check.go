@@ -287,6 +287,7 @@ func (c *landscapeCheck) try(in Input) {
 // unmatched reports what of the overlays has matched nothing.
 func (c *landscapeCheck) unmatched() {
 	for _, overlay := range c.sound {
+		c.switchedOff(overlay)
 		for _, f := range c.rendering.probes[overlay.Name].findings() {
 			if f.rule == "" {
 				f.rule = ruleOverlay
@@ -294,4 +295,19 @@ func (c *landscapeCheck) unmatched() {
 			c.add(f)
 		}
 	}
+}
+
+// switchedOff warns of an overlay whose component the same landscape.yaml switches off for every owner: it is never applied. In
+// another layer both can be meant.
+func (c *landscapeCheck) switchedOff(overlay Overlay) {
+	on, given := c.rendering.Enabled[overlay.Component]
+	at := c.rendering.enabledAt[overlay.Component]
+	if !given || on || path.Join(path.Dir(at.File), "components", overlay.Component) != overlay.Name {
+		return
+	}
+	owner, name := path.Split(overlay.Component)
+	c.add(finding{
+		Position: schemas.Position{File: path.Join(overlay.Name, "kustomization.yaml"), Line: 1, Column: 1}, kind: schemas.TypeInvalid, rule: ruleOverlay, warning: true,
+		message: fmt.Sprintf("the overlay has no effect: spec.components.%s.%s.enabled switches the component off (%s:%d); switch it on, or remove the overlay", path.Clean(owner), name, at.File, at.Line),
+	})
 }

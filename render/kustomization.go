@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
@@ -61,11 +62,16 @@ func (c *kustomizationCheck) folder(dir string) {
 		return
 	}
 	k, found := readKustomization(c.files, file, c.place)
-	c.out = append(c.out, found...)
+	refused := c.refused(k)
+	c.out = append(c.out, refused...)
+	for _, f := range found {
+		if !refused.covers(f.field) {
+			c.out = append(c.out, f)
+		}
+	}
 	if len(found) > 0 {
 		return
 	}
-	c.refuse(k)
 	for _, ref := range fileRefs(k) {
 		c.reference(k, ref)
 	}
@@ -113,35 +119,46 @@ func firstLine(text string) string {
 	return line
 }
 
-// refuse rejects what krusty would fetch or execute, and what has no place in a landscape.
-func (c *kustomizationCheck) refuse(k kustomization) {
+// refused finds what krusty would fetch or execute, and what has no place in a landscape, however it is written.
+func (c *kustomizationCheck) refused(k kustomization) findings {
 	const (
 		helm   = "Helm is not run here: a component of the catalogue takes a chart by source.helm"
 		plugin = "generators, transformers and validators are plugins and not run here"
 	)
-	for _, refused := range []struct {
-		field   string
-		given   bool
-		message string
-	}{
-		{"helmCharts", len(k.HelmCharts) > 0, helm},
-		{"helmChartInflationGenerator", len(k.HelmChartInflationGenerator) > 0, helm},
-		{"helmGlobals", k.HelmGlobals != nil, helm},
-		{"generators", len(k.Generators) > 0, plugin},
-		{"transformers", len(k.Transformers) > 0, plugin},
-		{"validators", len(k.Validators) > 0, plugin},
-		//lint:ignore SA1019 that it is deprecated is said
-		{"vars", k.Vars != nil, "is deprecated by Kustomize: use replacements"},
-		{"sortOptions", k.SortOptions != nil, "means nothing here: objects have an order of their own; leave it out"},
-	} {
-		if refused.given {
-			c.out = append(c.out, k.finding(refused.field, schemas.TypeForbidden, "%s", refused.message))
+	fields := []struct{ field, message string }{
+		{"helmCharts", helm},
+		{"helmChartInflationGenerator", helm},
+		{"helmGlobals", helm},
+		{"generators", plugin},
+		{"transformers", plugin},
+		{"validators", plugin},
+		{"vars", "is deprecated by Kustomize: use replacements"},
+		{"sortOptions", "means nothing here: objects have an order of their own; leave it out"},
+	}
+	if c.isOverlay {
+		fields = append(fields, struct{ field, message string }{
+			"secretGenerator", "a render is readable for everyone: declare the Secret in the landscape, encrypted with SOPS, and refer to it",
+		})
+	}
+	var out findings
+	for _, refused := range fields {
+		value := k.node(refused.field)
+		if value == nil || value.ShortTag() == "!!null" {
+			continue
+		}
+		if isList := value.Kind == yamlv3.SequenceNode; !isList || len(value.Content) > 0 || refused.field == "vars" {
+			out = append(out, k.finding(refused.field, schemas.TypeForbidden, "%s", refused.message))
 		}
 	}
-	if c.isOverlay && len(k.SecretGenerator) > 0 {
-		c.out = append(c.out, k.finding("secretGenerator", schemas.TypeForbidden,
-			"a render is readable for everyone: declare the Secret in the landscape, encrypted with SOPS, and refer to it"))
-	}
+	return out
+}
+
+// covers reports whether one of the findings is about a field of the file that a path leads into.
+func (f findings) covers(path string) bool {
+	return slices.ContainsFunc(f, func(one finding) bool {
+		rest, inside := strings.CutPrefix(path, one.field)
+		return inside && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
 }
 
 // fileRef is a field of a kustomization that names a file or folder.

@@ -144,25 +144,31 @@ func TestOverlayFindings(t *testing.T) {
 			[]string{`components/garden/app/more/kustomization.yaml:4:3: error: patches[0]: matches nothing: `}},
 		"same as before": {map[string]string{"kustomization.yaml": "patches: [{patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: garden}, data: {x: \"y\"}}'}]\n"},
 			[]string{place + "1:1: error: the overlay changes nothing"}},
-		"no YAML":          {map[string]string{"kustomization.yaml": "patches:\n- path: p.yaml\n path: x\n"}, []string{place + "2:1: error: this is not YAML: "}},
-		"two documents":    {map[string]string{"kustomization.yaml": "patches: []\n---\npatches: []\n"}, []string{place + "3:1: error: the file must hold one document"}},
-		"unknown fields":   {map[string]string{"kustomization.yaml": "patchs: []\nimages:\n- nmae: x\n"}, []string{place + `1:1: error: patchs: the field "patchs" does not exist; did you mean "patches"?`, place + `3:3: error: images[0].nmae: the field "nmae" does not exist; did you mean "name"?`}},
-		"wrong type":       {map[string]string{"kustomization.yaml": "patches: p.yaml\nnamePrefix: 7\n"}, []string{place + "1:10: error: patches: must be a list", place + "2:13: error: namePrefix: must be text"}},
-		"another kind":     {map[string]string{"kustomization.yaml": "apiVersion: v1\nkind: Other\n"}, []string{place + "2:1: error: kind: kind should be Kustomization or Component"}},
-		"remote":           {map[string]string{"kustomization.yaml": "resources:\n- https://example.org/x\n"}, []string{place + `2:3: error: resources[0]: "https://example.org/x" is not in this folder: nothing remote is read`}},
-		"parent":           {map[string]string{"kustomization.yaml": "resources:\n- ../../secret.yaml\n- /etc/passwd\n"}, []string{place + `2:3: error: resources[0]: "../../secret.yaml" leaves the folder`, place + `3:3: error: resources[1]: "/etc/passwd" leaves the folder`}},
-		"no such files":    {map[string]string{"kustomization.yaml": "resources: [a.yaml]\npatches:\n- path: b.yaml\nreplacements:\n- path: c.yaml\n"}, []string{place + `1:13: error: resources[0]: there is no file "a.yaml" in this folder`, place + `3:3: error: patches[0].path: there is no file "b.yaml"`, place + `5:3: error: replacements[0].path: there is no file "c.yaml"`}},
-		"broken resource":  {map[string]string{"kustomization.yaml": "resources: [a.yaml]\n", "a.yaml": "# x\nkind: [\n"}, []string{"components/garden/app/a.yaml:2:1: error: this is not YAML: "}},
-		"no object":        {map[string]string{"kustomization.yaml": "resources: [a.yaml]\n", "a.yaml": "\nx: y\n"}, []string{"components/garden/app/a.yaml:2:1: error: not an object: "}},
-		"folder":           {map[string]string{"kustomization.yaml": "resources: [more]\n", "more/a.yaml": good}, []string{"components/garden/app/more:1:1: error: the folder has no kustomization.yaml"}},
-		"plugins":          {map[string]string{"kustomization.yaml": "generators: [g.yaml]\nhelmCharts: [{name: x}]\n"}, []string{place + "1:1: error: generators: ", place + "2:1: error: helmCharts: "}},
-		"secret generator": {map[string]string{"kustomization.yaml": "secretGenerator:\n- name: t\n  literals: [p=hunter2]\n"}, []string{place + "1:1: error: secretGenerator: a render is readable for everyone"}},
-		"empty patch":      {map[string]string{"kustomization.yaml": "patches:\n- {}\n- path: p.yaml\n", "p.yaml": "# nothing\n"}, []string{place + "2:3: error: patches[0]: set one of patch and path", "components/garden/app/p.yaml:1:1: error: patches[1]: the patch is empty"}},
-		"broken patch":     {map[string]string{"kustomization.yaml": "patches:\n- path: p.yaml\n", "p.yaml": "apiVersion: v1\nkind: {\n"}, []string{"components/garden/app/p.yaml:2:1: error: patches[0]: this is not YAML: "}},
-		"patch of nobody":  {map[string]string{"kustomization.yaml": "patches:\n- path: p.yaml\n", "p.yaml": "kind: ConfigMap\n"}, []string{"components/garden/app/p.yaml:1:1: error: patches[0]: a patch without a target names its object"}},
-		"no operation":     {map[string]string{"kustomization.yaml": "patches:\n- patch: |\n    - op: ad\n      path: /x\n  target: {kind: ConfigMap}\n"}, []string{place + "3:5: error: patches[0]: operation 0: op is one of add, remove"}},
-		"failing patch":    {map[string]string{"kustomization.yaml": "patches:\n- path: p.yaml\n- patch: '[{op: remove, path: /spec/x}]'\n  target: {kind: ConfigMap, name: a}\n", "p.yaml": good}, []string{place + "3:3: error: patches[1]: operation 0 (remove): ConfigMap a has no \"spec\" at /; it has apiVersion, data, kind, metadata [landscape/overlay-path]"}},
-		"broken selector":  {map[string]string{"kustomization.yaml": "patches:\n- patch: '[{op: remove, path: /data}]'\n  target: {name: '(a'}\n"}, []string{place + "3:3: error: patches[0].target: "}},
+		"no YAML":                  {map[string]string{"kustomization.yaml": "patches:\n- path: p.yaml\n path: x\n"}, []string{place + "2:1: error: this is not YAML: "}},
+		"two documents":            {map[string]string{"kustomization.yaml": "patches: []\n---\npatches: []\n"}, []string{place + "3:1: error: the file must hold one document"}},
+		"unknown fields":           {map[string]string{"kustomization.yaml": "patchs: []\nimages:\n- nmae: x\n"}, []string{place + `1:1: error: patchs: the field "patchs" does not exist; did you mean "patches"?`, place + `3:3: error: images[0].nmae: the field "nmae" does not exist; did you mean "name"?`}},
+		"wrong type":               {map[string]string{"kustomization.yaml": "patches: p.yaml\nnamePrefix: 7\n"}, []string{place + "1:10: error: patches: must be a list", place + "2:13: error: namePrefix: must be text"}},
+		"another kind":             {map[string]string{"kustomization.yaml": "apiVersion: v1\nkind: Other\n"}, []string{place + "2:1: error: kind: kind should be Kustomization or Component"}},
+		"remote":                   {map[string]string{"kustomization.yaml": "resources:\n- https://example.org/x\n"}, []string{place + `2:3: error: resources[0]: "https://example.org/x" is not in this folder: nothing remote is read`}},
+		"parent":                   {map[string]string{"kustomization.yaml": "resources:\n- ../../secret.yaml\n- /etc/passwd\n"}, []string{place + `2:3: error: resources[0]: "../../secret.yaml" leaves the folder`, place + `3:3: error: resources[1]: "/etc/passwd" leaves the folder`}},
+		"no such files":            {map[string]string{"kustomization.yaml": "resources: [a.yaml]\npatches:\n- path: b.yaml\nreplacements:\n- path: c.yaml\n"}, []string{place + `1:13: error: resources[0]: there is no file "a.yaml" in this folder`, place + `3:3: error: patches[0].path: there is no file "b.yaml"`, place + `5:3: error: replacements[0].path: there is no file "c.yaml"`}},
+		"broken resource":          {map[string]string{"kustomization.yaml": "resources: [a.yaml]\n", "a.yaml": "# x\nkind: [\n"}, []string{"components/garden/app/a.yaml:2:1: error: this is not YAML: "}},
+		"no object":                {map[string]string{"kustomization.yaml": "resources: [a.yaml]\n", "a.yaml": "\nx: y\n"}, []string{"components/garden/app/a.yaml:2:1: error: not an object: "}},
+		"folder":                   {map[string]string{"kustomization.yaml": "resources: [more]\n", "more/a.yaml": good}, []string{"components/garden/app/more:1:1: error: the folder has no kustomization.yaml"}},
+		"plugins":                  {map[string]string{"kustomization.yaml": "generators: [g.yaml]\nhelmCharts: [{name: x}]\n"}, []string{place + "1:1: error: generators: ", place + "2:1: error: helmCharts: "}},
+		"a chart, wrongly written": {map[string]string{"kustomization.yaml": "helmCharts:\n- name: x\n  version: 1\n  nmae: y\n"}, []string{place + "1:1: error: helmCharts: Helm is not run here"}},
+		"a chart that is text":     {map[string]string{"kustomization.yaml": "helmCharts: x\n"}, []string{place + "1:1: error: helmCharts: Helm is not run here"}},
+		"settings of Helm":         {map[string]string{"kustomization.yaml": "helmGlobals: {chartHome: 1}\n"}, []string{place + "1:1: error: helmGlobals: Helm is not run here"}},
+		"an old chart":             {map[string]string{"kustomization.yaml": "helmChartInflationGenerator:\n- chartVersion: 1\n"}, []string{place + "1:1: error: helmChartInflationGenerator: Helm is not run here"}},
+		"a plugin, and a mistake":  {map[string]string{"kustomization.yaml": "transformers: [7]\nnamePrefix: 7\n"}, []string{place + "1:1: error: transformers: generators, ", place + "2:13: error: namePrefix: must be text"}},
+		"a secret as a number":     {map[string]string{"kustomization.yaml": "secretGenerator:\n- name: 7\n"}, []string{place + "1:1: error: secretGenerator: a render is readable for everyone"}},
+		"secret generator":         {map[string]string{"kustomization.yaml": "secretGenerator:\n- name: t\n  literals: [p=hunter2]\n"}, []string{place + "1:1: error: secretGenerator: a render is readable for everyone"}},
+		"empty patch":              {map[string]string{"kustomization.yaml": "patches:\n- {}\n- path: p.yaml\n", "p.yaml": "# nothing\n"}, []string{place + "2:3: error: patches[0]: set one of patch and path", "components/garden/app/p.yaml:1:1: error: patches[1]: the patch is empty"}},
+		"broken patch":             {map[string]string{"kustomization.yaml": "patches:\n- path: p.yaml\n", "p.yaml": "apiVersion: v1\nkind: {\n"}, []string{"components/garden/app/p.yaml:2:1: error: patches[0]: this is not YAML: "}},
+		"patch of nobody":          {map[string]string{"kustomization.yaml": "patches:\n- path: p.yaml\n", "p.yaml": "kind: ConfigMap\n"}, []string{"components/garden/app/p.yaml:1:1: error: patches[0]: a patch without a target names its object"}},
+		"no operation":             {map[string]string{"kustomization.yaml": "patches:\n- patch: |\n    - op: ad\n      path: /x\n  target: {kind: ConfigMap}\n"}, []string{place + "3:5: error: patches[0]: operation 0: op is one of add, remove"}},
+		"failing patch":            {map[string]string{"kustomization.yaml": "patches:\n- path: p.yaml\n- patch: '[{op: remove, path: /spec/x}]'\n  target: {kind: ConfigMap, name: a}\n", "p.yaml": good}, []string{place + "3:3: error: patches[1]: operation 0 (remove): ConfigMap a has no \"spec\" at /; it has apiVersion, data, kind, metadata [landscape/overlay-path]"}},
+		"broken selector":          {map[string]string{"kustomization.yaml": "patches:\n- patch: '[{op: remove, path: /data}]'\n  target: {name: '(a'}\n"}, []string{place + "3:3: error: patches[0].target: "}},
 		"secret": {map[string]string{"kustomization.yaml": "resources: [s.yaml]\n", "s.yaml": "# s\n{apiVersion: v1, kind: Secret, metadata: {name: t, namespace: garden}, stringData: {p: hunter2}}\n"},
 			[]string{"components/garden/app/s.yaml:1:1: error: the overlay sets data of Secret t"}},
 		"no bundle": {map[string]string{"kustomization.yaml": "resources: [s.yaml]\n", "s.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: t, namespace: garden}}\n"},
@@ -224,4 +230,50 @@ func TestOverlayOfADisabledComponent(t *testing.T) {
 	assert.Empty(t, CheckLandscape(catalogue, l))
 	l = overlayLandscape(t, map[string]string{"kustomization.yaml": "patchs: []\n"})
 	assert.Len(t, CheckLandscape(catalogue, l), 1)
+}
+
+// TestOverlayOfAComponentThatIsSwitchedOff: an overlay that is never applied says so, and which switch is the reason.
+func TestOverlayOfAComponentThatIsSwitchedOff(t *testing.T) {
+	catalogue := smallCatalogue(t, map[string]string{
+		"garden/app/component.cue": component("cue: ["+oneConfigMap+"]", ""), "garden/flow.cue": appFlow,
+		"seed/app/component.cue": component("cue: ["+oneConfigMap+"]", ""), "seed/flow.cue": appFlow,
+	})
+	const (
+		off     = "{components: {garden: {app: {enabled: false}}}}"
+		overlay = "namePrefix: x-\n"
+		garden  = "components/garden/app/kustomization.yaml:1:1: warning: the overlay has no effect: spec.components.garden.app.enabled switches the component off (landscape.yaml:"
+		advice  = "; switch it on, or remove the overlay [landscape/overlay]"
+	)
+	tree := func(spec, file, layer string) fstest.MapFS {
+		return fstest.MapFS{
+			"base/landscape.yaml": {Data: []byte(landscapeFile(layer))}, "live/landscape.yaml": {Data: []byte(landscapeFile(spec))},
+			"live/g.yaml": {Data: []byte(gardenYAML)}, file: {Data: []byte(overlay)},
+		}
+	}
+	const own = "live/components/garden/app/kustomization.yaml"
+	for name, test := range map[string]struct {
+		tree fstest.MapFS
+		want []string
+	}{
+		"off":                   {tree(off, own, "{}"), []string{garden}},
+		"off for another owner": {tree("{components: {seed: {app: {enabled: false}}}}", own, "{}"), nil},
+		"on":                    {tree("{components: {garden: {app: {enabled: true}}}}", own, "{}"), nil},
+		"not said":              {tree("{components: {garden: {app: {}}}}", own, "{}"), nil},
+		"a Seed, off":           {tree("{components: {seed: {app: {enabled: false}}}}", "live/components/seed/app/kustomization.yaml", "{}"), []string{"spec.components.seed.app.enabled switches"}},
+		"of a layer":            {tree("{layers: [../base], components: {garden: {app: {enabled: false}}}}", "base/components/garden/app/kustomization.yaml", "{}"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, violations, err := landscapes.LoadFS(t.Context(), test.tree, "live", landscapes.Options{})
+			require.NoError(t, err)
+			require.Empty(t, violations)
+			found := CheckLandscape(catalogue, l)
+			require.Len(t, found, len(test.want), "%v", found)
+			for i, want := range test.want {
+				assert.Contains(t, found[i].String(), want)
+				assert.Contains(t, found[i].String(), advice)
+			}
+			_, err = All(l, catalogue, nil)
+			assert.NoError(t, err)
+		})
+	}
 }
