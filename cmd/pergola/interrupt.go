@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -20,26 +21,29 @@ const oneInterruption = time.Second
 
 // interruptible runs a command whose context ends with the first signal. A command that does not end in time is left
 // where it is, since neither CUE nor Helm can be stopped while they evaluate; a second interruption ends it at once. The
-// exit code says that it was interrupted, unless the command takes that as its regular end (--watch).
+// exit code says that it was interrupted, unless the command takes that as its regular end (--watch), or nobody reads what it prints.
 func interruptible(clock clock.Clock, signals <-chan os.Signal, stderr io.Writer, command func(context.Context) int) int {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	done := make(chan int, 1)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	done, unread := make(chan int, 1), false
 	go func() { done <- command(ctx) }()
 	select {
 	case code := <-done:
 		return code
-	case <-signals:
+	case signal := <-signals:
+		if unread = signal == syscall.SIGPIPE; unread {
+			cancel(errUnread)
+		}
 	}
 	first := clock.Now()
 	timer := clock.NewTimer(patience)
 	defer timer.Stop()
-	cancel()
+	cancel(nil)
 	for {
 		select {
 		case code := <-done:
-			if code == exitOK {
-				return exitOK
+			if code == exitOK || unread {
+				return code
 			}
 			return exitInterrupted
 		case <-signals:

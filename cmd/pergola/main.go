@@ -87,6 +87,8 @@ func run(ctx context.Context, root *cobra.Command, args []string) int {
 		return code.code
 	case errors.As(err, new(notReadError)):
 		return exitOK // whoever reads has seen enough (| head)
+	case errors.Is(context.Cause(ctx), errUnread) && cmd.Annotations[readsOnly] != "":
+		return exitOK
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		printFailure(cmd, args, "Interrupted.", errors.New("interrupted"))
 		return exitInterrupted

@@ -26,6 +26,12 @@ func endWithReaders(root *cobra.Command, signals chan<- os.Signal) {
 	}
 }
 
+// errUnread is the cause with which the context of a command ends when nobody reads its output any more.
+var errUnread = errors.New("nobody reads the output")
+
+// readsOnly annotates commands that only print: they are done when nobody reads that any more. Others leave something undone.
+const readsOnly = "pergola.dev/reads-only"
+
 // pipe tells when nobody reads what is written to it any more.
 type pipe struct {
 	io.Writer

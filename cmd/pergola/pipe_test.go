@@ -3,12 +3,16 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"syscall"
 	"testing"
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
+	"k8s.io/utils/clock"
 )
 
 // broken is the output of a command of which nobody reads more.
@@ -43,5 +47,46 @@ func TestOutputThatIsNotReadIsNoFailure(t *testing.T) {
 			assert.Equal(t, test.stderr, stderr.String())
 			assert.Equal(t, test.told, told)
 		})
+	}
+}
+
+// What a command does when nobody reads its output any more is no interruption; one that changes something says that it was cut short.
+func TestReadersThatLeave(t *testing.T) {
+	for name, test := range map[string]struct {
+		annotations map[string]string
+		err         error
+		cause       error
+		code        int
+		stderr      string
+	}{
+		"only prints, and ends":       {map[string]string{readsOnly: "true"}, nil, errUnread, exitOK, ""},
+		"only prints, and is stopped": {map[string]string{readsOnly: "true"}, fmt.Errorf("render: %w", context.Canceled), errUnread, exitOK, ""},
+		"only prints, and fails":      {map[string]string{readsOnly: "true"}, errors.New("evaluation stopped"), errUnread, exitOK, ""},
+		"changes, and is stopped":     {nil, context.Canceled, errUnread, exitInterrupted, "Interrupted.\n"},
+		"changes, and finds":          {nil, errFinding, errUnread, exitFinding, ""},
+		"only prints, interrupted":    {map[string]string{readsOnly: "true"}, context.Canceled, nil, exitInterrupted, "Interrupted.\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			cancel(test.cause)
+			var stderr bytes.Buffer
+			root := newRoot()
+			root.AddCommand(&cobra.Command{Use: "talk", Annotations: test.annotations, RunE: func(*cobra.Command, []string) error { return test.err }})
+			root.SetErr(&stderr)
+			assert.Equal(t, test.code, run(ctx, root, []string{"talk"}))
+			assert.Equal(t, test.stderr, stderr.String())
+		})
+	}
+	for signal, codes := range map[os.Signal][]int{syscall.SIGPIPE: {exitOK, exitFinding, exitUsage}, os.Interrupt: {exitOK, exitInterrupted, exitInterrupted}} {
+		for code, want := range codes {
+			signals := make(chan os.Signal, 1)
+			signals <- signal
+			got := interruptible(clock.RealClock{}, signals, io.Discard, func(ctx context.Context) int {
+				<-ctx.Done()
+				assert.Equal(t, signal == syscall.SIGPIPE, errors.Is(context.Cause(ctx), errUnread))
+				return code
+			})
+			assert.Equal(t, want, got, "%s, %d", signal, code)
+		}
 	}
 }

@@ -56,9 +56,11 @@ output: {"error": {"message": "…"}}. Where the landscape is not valid, error.f
 	root.PersistentFlags().String("catalogue", "", "folder of components to use instead of those in the program, e.g. components in a work tree")
 	evaluationFlags(root)
 	cacheFlags(root)
-	asking := []*cobra.Command{
-		newValidate(), newRender(), newDiff(), newGolden(), newExplain(), newWhy(), newFlow(), newHealth(), newBackup(), newHistory(), newTree(),
+	asking := []*cobra.Command{newValidate(), newExplain(), newWhy(), newFlow(), newHealth(), newHistory(), newTree()}
+	for _, cmd := range asking {
+		cmd.Annotations = map[string]string{readsOnly: "true"}
 	}
+	asking = append(asking, newRender(), newDiff(), newGolden(), newBackup()) // they can write files, too
 	for _, cmd := range asking {
 		showLifeSign(cmd)
 	}
