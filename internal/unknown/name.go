@@ -47,13 +47,13 @@ func Hint(name string, known []string) string {
 // Near gives the names that are most likely meant, at most three: a misspelt one, else those of which the name is only the last part
 // ("vpa", "shoot/local"), or which are the last part of it ("components/seed/vpa").
 func Near(name string, known []string) []string {
-	if name == "" {
-		return nil
-	}
 	if guess := schemas.Suggest(name, known); guess != "" {
 		return []string{guess}
 	}
 	parts := split(name)
+	if len(parts) == 0 {
+		return nil
+	}
 	for _, fits := range []func(candidate []string) bool{
 		func(candidate []string) bool { return endsWith(parts, candidate) },
 		func(candidate []string) bool { return endsWith(candidate, parts) },
@@ -65,6 +65,10 @@ func Near(name string, known []string) []string {
 			if fits(split(candidate)) {
 				near = append(near, candidate)
 			}
+		}
+		same := slices.DeleteFunc(slices.Clone(near), func(candidate string) bool { return split(candidate)[0] != parts[0] })
+		if len(same) > 0 {
+			near = same // "shoot/locl" is a Shoot, not a Seed of nearly the same name
 		}
 		if len(near) > 0 {
 			return near[:min(mostGuesses, len(near))]

@@ -46,6 +46,8 @@ func TestNear(t *testing.T) {
 		{"etcd-drud", components, []string{"garden/etcd-druid", "seed/etcd-druid"}},
 		{"garden-local/local", owners, []string{"shoot garden-local/local"}},
 		{"local", owners, []string{"garden local", "seed local", "shoot garden-local/local"}},
+		{"shoot/locl", owners, []string{"shoot garden-local/local"}},
+		{"seed/etcd-drudi", components, []string{"seed/etcd-druid"}},
 		{"shoot/other", owners, []string{"shoot garden-dev/other"}},
 		{"/", owners, nil},
 		{"nobody", owners, nil},
