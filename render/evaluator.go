@@ -83,6 +83,13 @@ func (e *evaluator) load(pkg, dir string) {
 	}
 }
 
+// forget gives back the memory of components that are not asked for again.
+func (e *evaluator) forget(tasks []*task) {
+	for _, t := range tasks {
+		delete(e.built, t.dir)
+	}
+}
+
 // given is what is filled into every component of an owner: declarations, versions, images and facts.
 func (e *evaluator) given(in *Input, images map[string]string) (cue.Value, error) {
 	if v, ok := e.inputs[in]; ok {

@@ -156,6 +156,9 @@ func runTasksOn(cores int, catalogue fs.FS, tasks []*task, from *evaluators) {
 				t.component, t.bundles, t.err = renderComponent(eval, t.dir, t.in, t.images, *t.opts)
 				t.component.release()
 			}
+			if from == nil {
+				eval.forget(work[i])
+			}
 		}
 		from.give(eval)
 	}

@@ -54,7 +54,11 @@ Exit code 1 says that there are differences, that something was left out, or tha
 			return cobra.MinimumNArgs(1)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			hasty()
+			if d.live {
+				sparing()
+			} else {
+				hasty()
+			}
 			d.cmd, d.now = cmd, time.Now()
 			return d.run(args)
 		},

@@ -50,7 +50,7 @@ func main() {
 func run(ctx context.Context) (int, error) {
 	s := settings{log: os.Stderr}
 	flag.StringVar(&s.output, "o", "text", "output format: text, json")
-	flag.StringVar(&s.only, "only", "", "only these groups, by comma: validate, render, why, diff, apply, sync, garden, engine; without it all but engine")
+	flag.StringVar(&s.only, "only", "", "only these groups, by comma: validate, render, why, diff, live, apply, sync, garden, engine; without it all but engine")
 	flag.StringVar(&s.repository, "repository", ".", "the root of the repository")
 	flag.StringVar(&s.pergola, "pergola", "bin/pergola", "the program that is measured")
 	flag.StringVar(&s.before, "before", "", "an earlier build of it, peer of render and why; empty leaves it out")
@@ -103,7 +103,7 @@ func run(ctx context.Context) (int, error) {
 	for _, group := range []struct {
 		name string
 		run  func(context.Context, settings, *Report) error
-	}{{"validate", validate}, {"render", render}, {"why", why}, {"diff", diff}, {"apply", apply}, {"sync", sync}, {"garden", garden}, {"engine", engine}} {
+	}{{"validate", validate}, {"render", render}, {"why", why}, {"diff", diff}, {"live", live}, {"apply", apply}, {"sync", sync}, {"garden", garden}, {"engine", engine}} {
 		if s.only == "" && group.name == "engine" || s.only != "" && !strings.Contains(","+s.only+",", ","+group.name+",") {
 			continue
 		}
