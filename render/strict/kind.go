@@ -6,9 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -66,28 +64,9 @@ func Defined(crd *apiextensionsv1.CustomResourceDefinition) map[schema.GroupVers
 		}
 		gvk := schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.Kind}
 		read, whole := structure.FromForeign(gvk, crd.Spec.Scope == apiextensionsv1.NamespaceScoped, version.Schema.OpenAPIV3Schema)
-		kind := &Kind{Kind: read, validate: validateMetadata}
-		if !whole {
-			kind.validate = validatorOf(version.Schema.OpenAPIV3Schema)
-		}
-		out[gvk] = kind
+		out[gvk] = &Kind{Kind: read, validate: validatorOf(version.Schema.OpenAPIV3Schema, whole)}
 	}
 	return out
-}
-
-// validatorOf is the API server's check of a custom resource. Of a schema that the server would not take it is that of the metadata.
-func validatorOf(props *apiextensionsv1.JSONSchemaProps) func(map[string]any) field.ErrorList {
-	internal := &apiextensions.JSONSchemaProps{}
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(props, internal, nil); err != nil {
-		return validateMetadata
-	}
-	validator, _, err := validation.NewSchemaValidator(internal)
-	if err != nil {
-		return validateMetadata
-	}
-	return func(object map[string]any) field.ErrorList {
-		return append(validateMetadata(object), validation.ValidateCustomResource(nil, object, validator)...)
-	}
 }
 
 // Check finds what an API server of a minor release would refuse or drop of an object, in the order of its fields.

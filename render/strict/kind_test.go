@@ -168,9 +168,12 @@ spec:
           spec:
             type: object
             required: [size]
+            x-kubernetes-validations:
+            - {rule: "self.mode != 'b' || self.size > 1", message: b is for more than one}
+            - {rule: "self.size >= oldSelf.size", message: it never gets smaller}
             properties:
               size: {type: integer, minimum: 1}
-              mode: {type: string, enum: [a, b]}
+              mode: {type: string, enum: [a, b], default: a}
               free: {type: object, x-kubernetes-preserve-unknown-fields: true}
               labels: {type: object, additionalProperties: {type: string}}
               parts: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, properties: {name: {type: string}}}}
@@ -191,6 +194,9 @@ spec:
 		"enumeration":   {"{size: 1, mode: c}", `spec.mode: "c" is not supported, but "a" or "b"`},
 		"value in map":  {"{size: 1, labels: {a: 1}}", "spec.labels[a]: must be text, but is the number 1"},
 		"two of a key":  {"{size: 1, parts: [{name: a}, {name: a}]}", "spec.parts[1].name: is given already by spec.parts[0]"},
+		"rule":          {"{size: 1, mode: b}", "spec: b is for more than one"},
+		"rule holds":    {"{size: 2, mode: b}", ""},
+		"rule, default": {"{size: 1}", ""},
 		"by the server": {"{size: 1, one: {a: x, b: z}}", "spec.one: "},
 	} {
 		t.Run(name, func(t *testing.T) {
