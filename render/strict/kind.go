@@ -80,7 +80,7 @@ func (k *Kind) Check(object map[string]any, minor int) []structure.Finding {
 			found = append(found, findingOf(err, k.Root.SecretNames))
 		}
 	}
-	return inOrder(found)
+	return inOrder(append(found, k.beyond(object)...))
 }
 
 // MissesNamespace reports whether all that is found is that an object has no namespace, which many get later.

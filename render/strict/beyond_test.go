@@ -1,0 +1,66 @@
+package strict
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+)
+
+func TestContainers(t *testing.T) {
+	for name, tt := range map[string]struct{ container, want string }{
+		"images":             {"{name: c, image: 'registry.example.org:5000/a/b:v1@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef'}", ""},
+		"a bare name":        {"{name: c, image: a}", ""},
+		"a space in the tag": {"{name: c, image: 'a:v 1'}", `spec.template.spec.containers[0].image: "a:v 1" is no image`},
+		"upper case":         {"{name: c, image: registry.example.org/App}", `image: "registry.example.org/App" is no image`},
+		"no digest":          {"{name: c, image: 'a@sha256:abc'}", `image: "a@sha256:abc" is no image`},
+		"a URL":              {"{name: c, image: 'https://registry.example.org/a'}", "is no image"},
+		"port of a probe":    {"{name: c, image: i, ports: [{name: metrics, containerPort: 1}], livenessProbe: {httpGet: {port: metrics}}, readinessProbe: {tcpSocket: {port: 1}}}", ""},
+		"no such port":       {"{name: c, image: i, ports: [{name: metrics, containerPort: 1}], livenessProbe: {httpGet: {port: metric}}}", `spec.template.spec.containers[0].livenessProbe.httpGet.port: the container has no port of the name "metric"; did you mean "metrics"?`},
+		"no port at all":     {"{name: c, image: i, startupProbe: {tcpSocket: {port: web}}}", `startupProbe.tcpSocket.port: the container has no port of the name "web"`},
+		"port of a hook":     {"{name: c, image: i, ports: [{name: a, containerPort: 1}, {name: b, containerPort: 2}], lifecycle: {preStop: {httpGet: {port: web}}}}", `lifecycle.preStop.httpGet.port: the container has no port of the name "web"; it has a, b`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := deployed(tt.container)
+			got := found(t, kubernetesKind(t, object), object, 36)
+			if tt.want == "" {
+				assert.Empty(t, got)
+				return
+			}
+			assert.Contains(t, got, tt.want)
+		})
+	}
+}
+
+func TestExpressions(t *testing.T) {
+	const kindOfRules = "PrometheusRule"
+	crd := &apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+		Group: "monitoring.coreos.com", Scope: apiextensionsv1.NamespaceScoped, Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kindOfRules},
+		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Schema: &apiextensionsv1.CustomResourceValidation{
+			OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)},
+		}}},
+	}}
+	kind := Defined(crd)[schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: kindOfRules}]
+	for name, tt := range map[string]struct{ rule, want string }{
+		"alert":           {"{alert: A, expr: up == 0}", ""},
+		"recording":       {"{record: a:b, expr: 'sum(rate(a[5m])) by (b)'}", ""},
+		"number":          {"{record: a:b, expr: 1}", ""},
+		"bracket":         {"{alert: A, expr: 'sum(rate(a[5m])'}", "spec.groups[0].rules[0].expr: is no expression of Prometheus: "},
+		"no function":     {"{alert: A, expr: summ(a)}", "unknown function"},
+		"duration":        {"{alert: A, expr: 'rate(a[5 minutes])'}", "rules[0].expr: is no expression"},
+		"nothing":         {"{alert: A, expr: ''}", "rules[0].expr: is no expression"},
+		"both":            {"{alert: A, record: a, expr: up}", "spec.groups[0].rules[0]: must have one of alert and record"},
+		"neither of them": {"{expr: up}", "must have one of alert and record"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := found(t, kind, "{apiVersion: monitoring.coreos.com/v1, kind: "+kindOfRules+", metadata: {name: a, namespace: b}, spec: {groups: [{name: a, rules: ["+tt.rule+"]}]}}", 36)
+			if tt.want == "" {
+				assert.Empty(t, got)
+				return
+			}
+			assert.Contains(t, got, tt.want)
+		})
+	}
+}
