@@ -1,6 +1,7 @@
 package render
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -8,9 +9,11 @@ import (
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/types"
 
 	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
@@ -31,7 +34,7 @@ func (c *overlayCheck) built(k kustomization, objects []Object, bundles []Bundle
 		if !known && len(bundles) > 0 { // where that is not the only one, it is found that the bundle is missing
 			minor = c.minorOf(bundles[0].Cluster)
 		}
-		for _, found := range c.checkUnfinished(o.Unstructured, minor) {
+		for _, found := range c.checkOverlaid(o.Unstructured, minor) {
 			at, by, ok := c.culprit(k, o, minor, found)
 			if !ok {
 				continue
@@ -56,6 +59,24 @@ func (c *overlayCheck) built(k kustomization, objects []Object, bundles []Bundle
 	return c.out
 }
 
+// checkOverlaid is checkUnfinished, and holds objects of Gardener against the rules that are for declarations of their kinds.
+func (c *overlayCheck) checkOverlaid(o *unstructured.Unstructured, minor int) []structure.Finding {
+	found := c.checkUnfinished(o, minor)
+	if len(found) > 0 || !strings.HasSuffix(o.GroupVersionKind().Group, ".gardener.cloud") {
+		return found
+	}
+	violations, err := schemas.Validate(context.Background(), []schemas.Input{{Object: o}}, schemas.Options{})
+	if err != nil {
+		return []structure.Finding{{Type: string(schemas.TypeInvalid), Message: err.Error()}}
+	}
+	for _, v := range violations {
+		if v.Severity == schemas.SeverityError && v.Rule != schemas.RuleStructure && !strings.Contains(v.Message, symbolicMark) {
+			found = append(found, structure.Finding{Path: fieldpath.Parse(v.Field), Type: string(v.Type), Message: fmt.Sprintf("%s (rule %s)", v.Message, v.Rule)})
+		}
+	}
+	return found
+}
+
 // culprit is the place of the part of an overlay with which a field is wrong.
 func (c *overlayCheck) culprit(k kustomization, o Object, minor int, wrong structure.Finding) (at schemas.Position, by part, ok bool) {
 	isWrong := func(part types.Kustomization) bool {
@@ -72,7 +93,7 @@ func (c *overlayCheck) culprit(k kustomization, o Object, minor int, wrong struc
 			if index != o.GetAnnotations()[indexAnnotation] || index == "" && (other.GetKind() != o.GetKind() || other.GetName() != o.GetName()) {
 				continue
 			}
-			return slices.ContainsFunc(c.checkUnfinished(other.Unstructured, minor), func(f structure.Finding) bool {
+			return slices.ContainsFunc(c.checkOverlaid(other.Unstructured, minor), func(f structure.Finding) bool {
 				return f.Path.String() == wrong.Path.String() && f.Message == wrong.Message
 			})
 		}
@@ -98,7 +119,7 @@ func (c *overlayCheck) wasWrong(o Object, minor int, wrong structure.Finding) bo
 	if err != nil || i >= len(c.objects) {
 		return false
 	}
-	return slices.ContainsFunc(c.checkUnfinished(c.objects[i].Unstructured, minor), func(f structure.Finding) bool { return f.Path.String() == wrong.Path.String() })
+	return slices.ContainsFunc(c.checkOverlaid(c.objects[i].Unstructured, minor), func(f structure.Finding) bool { return f.Path.String() == wrong.Path.String() })
 }
 
 // inFile is the place of a field of an object that the overlay adds.
