@@ -58,6 +58,8 @@ type causeScan struct {
 	holds bool
 	// text is the column of the field or item that a block of text belongs to, -1 for none.
 	text int
+	// textOf is the line of that field, 0 for an item, and once the block has a line.
+	textOf int
 	// begun reports whether there was a line with content.
 	begun bool
 }
@@ -89,12 +91,17 @@ func (s *causeScan) line(number int, text string) *problem {
 		return s.flow(number, text, 0)
 	}
 	switch {
-	case strings.TrimSpace(rest) == "" || s.text >= 0 && indent > s.text:
+	case strings.TrimSpace(rest) == "":
 		return nil
+	case s.text >= 0 && indent > s.text:
+		s.textOf = 0
+		return nil
+	case s.textOf > 0 && indent == s.text && strings.HasPrefix(rest, "- "):
+		return &problem{number, indent + 1, fmt.Sprintf("the block of text of line %d begins here without indentation: indent its lines deeper than the name of the field", s.textOf)}
 	case rest[0] == '#' || rest[0] == '%' && !s.begun:
 		return nil
 	}
-	s.text, s.begun = -1, true
+	s.text, s.textOf, s.begun = -1, 0, true
 	if p := strange(number, text, indent); p != nil {
 		return p
 	}
@@ -173,7 +180,11 @@ func (s *causeScan) block(number int, text string, indent int) *problem {
 	} else if p := s.indentation(number, begin, false); p != nil {
 		return p
 	}
-	return s.value(number, text, begin+len(strings.TrimRight(key, " \t")), begin)
+	p := s.value(number, text, begin+len(strings.TrimRight(key, " \t")), begin)
+	if s.text >= 0 {
+		s.textOf = number
+	}
+	return p
 }
 
 // number1 reports whether a text that begins with a dash is a negative number.

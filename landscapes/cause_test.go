@@ -26,6 +26,7 @@ func TestCauseOfBrokenYAML(t *testing.T) {
 		"comma":                    {head + "x: [\"a\" «\"b\"]\n", "a comma is missing between two values"},
 		"one space too few":        {head + "spec:\n  a: 1\n  b:\n    c: 1\n «d: 2\n  e: 3\n", "the line is indented by 1 space, where no field or list is open"},
 		"one space too few, deep":  {head + "spec:\n  workers:\n    - name: a\n      min: 1\n     «max: 2\n", "the line is indented by 5 spaces, where no field or list is open"},
+		"text of a block":          {head + "spec:\n- a: |\n  «- b\n  - c\n", "the block of text of line "},
 		"one space too many":       {head + "spec:\n  a: 1\n   «b: 2\n", "the line is indented by 3 spaces, but the field before it has a value already"},
 		"one space too many, item": {head + "x:\n- a: 1\n   «b: 2\n", "the line is indented by 3 spaces, but the field before it has a value already"},
 		"list below a value":       {head + "x: 1\n  «- a: b\n", "the line is indented by 2 spaces, but the field before it has a value already"},

@@ -164,6 +164,18 @@ func (d document) parse() (*yaml.Node, *problem) {
 		shift(node.Content[0], d.offset, map[*yaml.Node]bool{})
 		return node.Content[0], nil
 	}
+	return nil, d.fault(err)
+}
+
+// YAMLFault is what is wrong with a text that the parser of YAML refused with an error: the line and column of the fault, and what it is, with what to do
+// where that is known.
+func YAMLFault(text []byte, err error) (line, column int, message string) {
+	p := document{data: text}.fault(err)
+	return p.line, p.column, p.message
+}
+
+// fault looks for what is wrong; without a cause of its own it has the words of the parser, and the line that these name.
+func (d document) fault(err error) *problem {
 	line, words := 1, err.Error()
 	if match := yamlErrorLine.FindStringSubmatch(err.Error()); match != nil {
 		words = match[2]
@@ -172,23 +184,23 @@ func (d document) parse() (*yaml.Node, *problem) {
 		}
 	}
 	if p := d.unknownAlias(words); p != nil {
-		return nil, p
+		return p
 	}
 	if p := d.afterQuotes(words); p != nil {
-		return nil, p
+		return p
 	}
 	if p := d.cause(); p != nil {
 		if p.message != tabIndents {
 			p.message = "this is not YAML: " + p.message
 		}
-		return nil, p
+		return p
 	}
 	lines := strings.Split(string(d.data), "\n")
 	column := 1
 	if line >= 1 && line <= len(lines) {
 		column = len(lines[line-1]) - len(strings.TrimLeft(lines[line-1], " ")) + 1
 	}
-	return nil, &problem{d.offset + line, column, "this is not YAML: " + words + yamlHints[words]}
+	return &problem{d.offset + line, column, "this is not YAML: " + words + yamlHints[words]}
 }
 
 var alias = regexp.MustCompile(`(^|[\s\[{,])\*`)

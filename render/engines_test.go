@@ -182,7 +182,7 @@ func TestEngineErrors(t *testing.T) {
 		"helm: included template": {with(chart(`{{ include "help" . }}`), "garden/app/chart/templates/_help.tpl", "{{ define \"help\" }}\n{{ .Values.nope }}{{ end }}"),
 			"components/garden/app/chart/templates/_help.tpl:2:11: helm: "},
 		"helm: broken YAML": {chart("apiVersion: v1\n  kind: x\n"),
-			`components/garden/app/chart/templates/a.yaml:2:3: helm: line 2 of the output, "kind: x": this is not YAML: mapping values are not allowed in this context`},
+			`components/garden/app/chart/templates/a.yaml:2:3: helm: line 2 of the output, "kind: x": this is not YAML: the line is indented by 2 spaces, but the field before it has a value already`},
 		"helm: broken YAML of a loop": {chart("{{ range list 1 2 }}\n  a: b\n c: d\n{{ end }}"), `components/garden/app/chart/templates/a.yaml:`},
 		"helm: no object":             {chart("a: v1\n"), `components/garden/app/chart/templates/a.yaml:1:1: helm: line 1 of the output, "a: v1": not an object: apiVersion and kind are required`},
 		"helm: no chart":              {cue(`helm: {chart: "nope", values: {}}`, ""), "components/garden/app/component.cue:4:73: helm: the chart components/garden/app/nope cannot be read: "},
@@ -286,5 +286,5 @@ func TestDecodeYAML(t *testing.T) {
 	}
 	assert.Equal(t, []string{"ConfigMap/a f.yaml:3", "Secret/b f.yaml:9", "Secret/c f.yaml:9"}, got)
 	_, err = DecodeYAML("f.yaml", []byte(plainYAML+"---\na: [\n"))
-	assert.ErrorContains(t, err, "f.yaml:6:1: this is not YAML: ")
+	assert.ErrorContains(t, err, "f.yaml:6:4: this is not YAML: the bracket [ that opens here is not closed")
 }

@@ -100,8 +100,8 @@ func TestRecordedFactsErrors(t *testing.T) {
 		want []string
 	}{
 		"missing":       {"", []string{`landscape.yaml:5:15: spec.facts: there is no file "facts.txt" that can be read`}},
-		"no YAML":       {"garden main:\n  secrets: [\n", []string{"facts.txt:2:3: this is not YAML: "}},
-		"a tab":         {"garden main:\n\tsecrets: {}\n", []string{"facts.txt:2:1: this is not YAML: "}},
+		"no YAML":       {"garden main:\n  secrets: [\n", []string{"facts.txt:2:12: this is not YAML: the bracket ["}},
+		"a tab":         {"garden main:\n\tsecrets: {}\n", []string{"facts.txt:2:1: a tab indents the line"}},
 		"two documents": {"{}\n---\ngarden main: {}\n", []string{"facts.txt:3:1: the file must hold one document"}},
 		"unknown fields": {"garden main:\n  secret: {}\n  secrets: {ca: {nam: x}}\n", []string{
 			`facts.txt:2:3: [garden main].secret: the field "secret" does not exist; did you mean "secrets"?`,

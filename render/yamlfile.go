@@ -8,11 +8,11 @@ import (
 	"io"
 	"reflect"
 	"regexp"
-	"strconv"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 
+	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
@@ -44,21 +44,10 @@ func readYAMLFile(name string, data []byte) (yamlFile, error) {
 	return file, nil
 }
 
-var yamlErrorLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
-
-// syntaxFinding gives an error of the YAML parser its place: the line it names, and where the text of that begins.
+// syntaxFinding gives an error of the YAML parser its place and cause.
 func syntaxFinding(name string, data []byte, err error) finding {
-	at, words := schemas.Position{File: name, Line: 1, Column: 1}, err.Error()
-	if match := yamlErrorLine.FindStringSubmatch(words); match != nil {
-		words = match[2]
-		if n, err := strconv.Atoi(match[1]); err == nil {
-			at.Line = n
-		}
-	}
-	if lines := strings.Split(string(data), "\n"); at.Line <= len(lines) {
-		at.Column = 1 + indentation(lines[at.Line-1])
-	}
-	return finding{Position: at, kind: schemas.TypeInvalid, message: "this is not YAML: " + words}
+	line, column, message := landscapes.YAMLFault(data, err)
+	return finding{Position: schemas.Position{File: name, Line: line, Column: column}, kind: schemas.TypeInvalid, message: message}
 }
 
 func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
