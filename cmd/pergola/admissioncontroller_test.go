@@ -110,7 +110,7 @@ func TestAdmissionUsage(t *testing.T) {
 		{[]string{"--kubeconfig", text}, "--kubeconfig " + text},
 		{[]string{"configuration"}, "give one of them"},
 		{[]string{"configuration", "--url", "http://a"}, "must be like https://HOST:PORT"},
-		{[]string{"configuration", "--cluster", "other", "--url", "https://a"}, "want runtime or virtual"},
+		{[]string{"configuration", "--cluster", "other", "--url", "https://a"}, "want one of runtime, virtual"},
 		{[]string{"configuration", "--service", "a"}, "want NAMESPACE/NAME"},
 		{[]string{"configuration", "--service", "a/b:c"}, "the port must be a number"},
 		{[]string{"configuration", "--url", "https://a", "--ca-file", text}, "--ca-file " + text},

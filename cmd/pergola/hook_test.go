@@ -153,7 +153,7 @@ func TestHookRefused(t *testing.T) {
 		more  []string
 		says  string
 	}{
-		{line, []string{"--landscape", "prod"}, "want NAMESPACE/NAME"}, {line, nil, `"landscape" not set`}, {"hello\n", []string{"--landscape", "garden/prod"}, "OLD NEW REF"},
+		{line, []string{"--landscape", "prod"}, "want NAMESPACE/NAME"}, {line, nil, "--landscape (Landscape that is synced, and its receiver; several times for several) is missing"}, {"hello\n", []string{"--landscape", "garden/prod"}, "OLD NEW REF"},
 		{line, []string{"--landscape", "garden/prod", "--url", "x"}, "--url"}, {line, []string{"--landscape", "garden/prod", "--ca-file", token}, "PEM"},
 	} {
 		out := run(c.stdin, c.more...)
