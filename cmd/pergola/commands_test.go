@@ -69,7 +69,7 @@ func TestHealth(t *testing.T) {
 		"an empty list":  {`{"apiVersion": "v1", "kind": "List", "items": []}`, nil, "no objects read from <stdin>: "},
 		"no file":        {"", []string{"-f", filepath.Join(dir, "nope")}, "no such file"},
 		"no object":      {"a: b\n", nil, "<stdin>:1:1: not an object: apiVersion and kind are required"},
-		"no YAML":        {"a: [\n", nil, "<stdin>:1:1: this is not YAML: "},
+		"no YAML":        {"a: [\n", nil, "<stdin>:1:4: this is not YAML: the bracket ["},
 		"unknown format": {"", []string{"-o", "xml"}, `--output "xml": want one of json, text`},
 		"an argument":    {"", []string{"file"}, "open file: no such file"},
 	} {
