@@ -50,7 +50,7 @@ func TestOutputThatIsNotReadIsNoFailure(t *testing.T) {
 	}
 }
 
-// What a command does when nobody reads its output any more is no interruption; one that changes something says that it was cut short.
+// A closed output does not count as an interruption. A command that changes something reports that it was cut short.
 func TestReadersThatLeave(t *testing.T) {
 	for name, test := range map[string]struct {
 		annotations map[string]string

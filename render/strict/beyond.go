@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// beyond finds what every API server takes and what cannot work nevertheless: kubelets and operators find it, each in its own log.
+// beyond finds mistakes that API servers accept: kubelets and operators report them in their own logs only.
 func (k *Kind) beyond(object map[string]any) []structure.Finding {
 	switch {
 	case k.goType != nil && k.Root.Properties["spec"] != nil:

@@ -24,7 +24,7 @@ type custom struct {
 	rules *schemacel.Validator
 }
 
-// validatorOf makes the check when the first object asks for it. Of a schema that the server would not take it is that of the metadata.
+// validatorOf makes the check when the first object asks for it. A schema that the server would refuse leaves the check of the metadata.
 func validatorOf(props *apiextensionsv1.JSONSchemaProps, whole bool) func(map[string]any) field.ErrorList {
 	made := sync.OnceValue(func() custom { return newCustom(props, whole) })
 	return func(object map[string]any) field.ErrorList {

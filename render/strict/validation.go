@@ -76,7 +76,7 @@ func validated[T runtime.Object](check func(T) field.ErrorList) {
 	validators[reflect.TypeFor[T]()] = func(o runtime.Object) field.ErrorList { return check(o.(T)) }
 }
 
-// SymbolicMark is part of every value that stands for a fact that is not known. What is wrong with such a value is not: the true one takes its place.
+// SymbolicMark is part of every value that stands for an unknown fact. Errors about such a value are ignored: the true value takes its place.
 const SymbolicMark = "XXXXXXXX"
 
 func init() {
@@ -277,7 +277,7 @@ func validateMetadata(object map[string]any) field.ErrorList {
 	return apivalidation.ValidateObjectMetaAccessor(o, o.GetNamespace() != "", apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
 }
 
-// findingOf says what is wrong in the words of package structure. Of some constraints only the server's words name the field.
+// findingOf converts an error to the words of package structure. Some constraints name the field in the server's words only.
 func findingOf(e *field.Error, secret bool) structure.Finding {
 	path, words := e.Field, wordsOf(e, secret)
 	if m := quotedField.FindStringSubmatch(words); m != nil && atTop(e) {

@@ -158,7 +158,7 @@ func configRules(def define) []rule {
 	const frontendDoc = "Its key frontend-config.yaml holds YAML with settings such as landingPageUrl, branding, themes and features, which become part of the configuration of the dashboard."
 	const authenticationTitle, authenticationDoc = "The ConfigMap of the structured authentication has one", "Its key config.yaml holds an AuthenticationConfiguration of apiserver.config.k8s.io, whose issuers are not those of service accounts."
 	const authorizationTitle, authorizationDoc = "The ConfigMap of the structured authorization has one, with a kubeconfig for each webhook", "Its key config.yaml holds an AuthorizationConfiguration of apiserver.config.k8s.io with webhooks; how each is reached is said by structuredAuthorization.kubeconfigs."
-	// What is wrong in a ConfigMap is reported there, by the rule of the object that refers to it.
+	// The rule of the object that refers to a ConfigMap reports its faults at the ConfigMap.
 	inConfigMap := func(id, title, doc, source string) rule {
 		return def("ConfigMap", id, title, doc, source, func(*check) {}).about("data")
 	}

@@ -23,10 +23,10 @@ var fields = sync.OnceValue(func() map[string][]string {
 	return out
 })
 
-// Of lists the fields of a kind that nothing reads.
+// Of returns the fields of a kind that nothing reads.
 func Of(kind string) []string { return fields()[kind] }
 
-// In lists the fields that an object of a kind sets and that nothing reads. Of a field that several items of a list set it has the first.
+// In returns the fields that an object of a kind sets and nothing reads. A field that several items of a list set is returned for the first.
 func In(kind string, object map[string]any) []fieldpath.Path {
 	var out []fieldpath.Path
 	for _, field := range fields()[kind] {
