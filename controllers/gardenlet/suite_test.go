@@ -33,6 +33,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/api/crds"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
@@ -50,8 +51,9 @@ func TestMain(m *testing.M) {
 	if !apiserver.There() {
 		os.Exit(m.Run())
 	}
-	// The seed has no definitions at all: gardenlet needs none.
-	seed := &envtest.Environment{}
+	// Of the definitions that a seed has, gardenlet asks for ManagedResources each time it cares: where they are not known, it reads
+	// again and again which kinds there are.
+	seed := &envtest.Environment{CRDs: crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)}
 	config, err := apiserver.Begin(seed)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "starting the API server of the seed:", err)

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,6 +93,7 @@ func testLandscape(t *testing.T, shoots int) *landscape {
 	return l
 }
 
+// findings leaves out the warnings about fields that nothing reads: the Shoots set what real ones set.
 func findings(t *testing.T, l *landscape) []schemas.Violation {
 	t.Helper()
 	loaded, violations, err := landscapes.Load(t.Context(), l.dir, landscapes.Options{})
@@ -99,7 +101,7 @@ func findings(t *testing.T, l *landscape) []schemas.Violation {
 	require.Empty(t, violations)
 	found, err := loaded.Validate(t.Context(), schemas.Options{})
 	require.NoError(t, err)
-	return found
+	return slices.DeleteFunc(found, func(v schemas.Violation) bool { return strings.HasSuffix(v.Rule, "/unread-fields") })
 }
 
 func contents(t *testing.T, l *landscape) map[string]string {
