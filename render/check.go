@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
@@ -282,6 +283,39 @@ func (c *landscapeCheck) try(in Input) {
 	opts.Only = components
 	_, err := Render(in, opts)
 	c.add(findingsIn(err)...)
+	c.settle(in)
+}
+
+// settle warns of references of overlays that neither the other components of the owner meet, nor what Git declares or names as made elsewhere.
+func (c *landscapeCheck) settle(in Input) {
+	var others []Object
+	rendered := false
+	for _, overlay := range c.sound {
+		probe := c.rendering.probes[overlay.Name]
+		for _, r := range probe.open {
+			if c.declares(r.kind, r.name) {
+				continue
+			}
+			if !rendered {
+				rendered = true
+				opts := *c.rendering
+				opts.probes = nil
+				all, _ := Render(in, opts) // what is wrong with others is found by itself
+				for _, b := range all.Bundles {
+					others = append(others, b.Objects...)
+				}
+			}
+			if !r.met(others) {
+				probe.warn(r.warning)
+			}
+		}
+		probe.open = nil
+	}
+}
+
+func (c *landscapeCheck) declares(kind, name string) bool {
+	return slices.ContainsFunc(c.landscape.Config.Spec.External, func(e landscapev1alpha1.ExternalObject) bool { return e.Kind == kind && e.Name == name }) ||
+		slices.ContainsFunc(c.landscape.Declarations, func(d landscapes.Declaration) bool { return d.GroupVersionKind().Kind == kind && d.Name() == name })
 }
 
 // unmatched reports what of the overlays has matched nothing.

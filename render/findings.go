@@ -37,12 +37,14 @@ const (
 	ruleObject      = "landscape/object"
 	ruleOverlayPath = "landscape/overlay-path"
 	ruleOverlayItem = "landscape/overlay-item"
-	ruleFacts       = "landscape/facts"
-	ruleBinding     = "landscape/binding"
-	ruleVersion     = "landscape/kubernetes-version"
-	ruleCluster     = "landscape/cluster-name"
-	ruleNeeded      = "landscape/component-needed"
-	ruleAwaited     = "landscape/component-awaited"
+	// ruleOverlayReference is for what objects name.
+	ruleOverlayReference = "landscape/overlay-reference"
+	ruleFacts            = "landscape/facts"
+	ruleBinding          = "landscape/binding"
+	ruleVersion          = "landscape/kubernetes-version"
+	ruleCluster          = "landscape/cluster-name"
+	ruleNeeded           = "landscape/component-needed"
+	ruleAwaited          = "landscape/component-awaited"
 )
 
 // finding is something wrong at a place of a file.

@@ -61,9 +61,9 @@ func buildOverlay(overlay Overlay, bundles []Bundle, objects objectCheck, probe 
 	if err != nil {
 		return err
 	}
-	check := overlayCheck{objectCheck: objects, overlayFiles: files, k: k, objects: slices.Clone(index)}
+	check := overlayCheck{objectCheck: objects, overlayFiles: files, k: k, objects: slices.Clone(index), own: len(index)}
 	if probe != nil {
-		check.warn = probe.warn
+		check.warn, check.open = probe.warn, probe.leaveOpen
 	}
 	if err := check.sources(aimed.patches); err != nil {
 		return err
@@ -78,6 +78,9 @@ func buildOverlay(overlay Overlay, bundles []Bundle, objects objectCheck, probe 
 	}
 	if found := check.built(k, made, bundles); len(found) > 0 {
 		return found.err()
+	}
+	if probe != nil {
+		check.references(k, made)
 	}
 	changed, err := distribute(dir, made, index, bundles)
 	if err != nil || probe == nil {

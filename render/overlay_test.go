@@ -1,6 +1,7 @@
 package render
 
 import (
+	"path"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -103,7 +104,7 @@ func overlayLandscape(t *testing.T, files map[string]string) *landscapes.Landsca
 	t.Helper()
 	all := map[string]string{"landscape.yaml": landscapeFile("{}"), "g.yaml": gardenYAML, "s.yaml": seedYAML}
 	for name, text := range files {
-		all["components/garden/app/"+name] = text
+		all[path.Join("components/garden/app", name)] = text
 	}
 	return loadLandscape(t, all)
 }

@@ -26,11 +26,15 @@ type overlayCheck struct {
 	k kustomization
 	// nested is how many of the patches are those of nested components, which krusty applies first.
 	nested int
-	// objects are those that the overlay is put on, then those that it adds; all are the same as krusty selects from them.
+	// objects are those that the overlay is put on (the first of them, own is their number), then those that it adds; all are the same as
+	// krusty selects from them.
 	objects []Object
+	own     int
 	all     resmap.ResMap
 	// warn takes what may be meant like that; nil where nobody asks.
 	warn func(finding)
+	// open takes references that others may meet; nil where nobody asks.
+	open func(openReference)
 	out  findings
 	seen map[string]bool
 }

@@ -35,7 +35,11 @@ func (c *overlayCheck) built(k kustomization, objects []Object, bundles []Bundle
 			minor = c.minorOf(bundles[0].Cluster)
 		}
 		for _, found := range c.checkOverlaid(o.Unstructured, minor) {
-			at, by, ok := c.culprit(k, o, minor, found)
+			at, by, ok := c.culprit(k, o, found, func(o Object, _ []Object) bool {
+				return slices.ContainsFunc(c.checkOverlaid(o.Unstructured, minor), func(f structure.Finding) bool {
+					return f.Path.String() == found.Path.String() && f.Message == found.Message
+				})
+			})
 			if !ok {
 				continue
 			}
@@ -77,8 +81,8 @@ func (c *overlayCheck) checkOverlaid(o *unstructured.Unstructured, minor int) []
 	return found
 }
 
-// culprit is the place of the part of an overlay with which a field is wrong.
-func (c *overlayCheck) culprit(k kustomization, o Object, minor int, wrong structure.Finding) (at schemas.Position, by part, ok bool) {
+// culprit is the place of the part of an overlay with which a field is wrong: is tells whether that of an object is, among all objects.
+func (c *overlayCheck) culprit(k kustomization, o Object, wrong structure.Finding, is func(Object, []Object) bool) (at schemas.Position, by part, ok bool) {
 	isWrong := func(part types.Kustomization) bool {
 		resources, err := krustyBuild(c.memory, k.path, part)
 		if err != nil {
@@ -93,9 +97,7 @@ func (c *overlayCheck) culprit(k kustomization, o Object, minor int, wrong struc
 			if index != o.GetAnnotations()[indexAnnotation] || index == "" && (other.GetKind() != o.GetKind() || other.GetName() != o.GetName()) {
 				continue
 			}
-			return slices.ContainsFunc(c.checkOverlaid(other.Unstructured, minor), func(f structure.Finding) bool {
-				return f.Path.String() == wrong.Path.String() && f.Message == wrong.Message
-			})
+			return is(other, objects)
 		}
 		return false
 	}
@@ -103,23 +105,40 @@ func (c *overlayCheck) culprit(k kustomization, o Object, minor int, wrong struc
 	switch {
 	case by.patch >= 0 && len(k.aimed) == len(k.Patches):
 		p := k.aimed[by.patch]
-		return p.position(nodeAt(p.node, wrong.Path)), by, true
+		return p.position(patchedAt(resolved(p.node), wrong.Path)), by, true
 	case by.field != partResources:
 		return k.position(by.field), by, true
 	case o.GetAnnotations()[indexAnnotation] == "":
 		return c.inFile(o, wrong), by, true
 	}
 	// Nested components and folders belong to what it starts from, too.
-	return k.position(""), by, !c.wasWrong(o, minor, wrong)
+	i, err := strconv.Atoi(o.GetAnnotations()[indexAnnotation])
+	return k.position(""), by, err != nil || i >= len(c.objects) || !is(c.objects[i], c.objects)
 }
 
-// wasWrong reports whether an object of the component is wrong without the overlay.
-func (c *overlayCheck) wasWrong(o Object, minor int, wrong structure.Finding) bool {
-	i, err := strconv.Atoi(o.GetAnnotations()[indexAnnotation])
-	if err != nil || i >= len(c.objects) {
-		return false
+// patchedAt is the place of a field in a patch: in a list of operations, that of the last one on it or on what is above it.
+func patchedAt(node *yamlv3.Node, path fieldpath.Path) *yamlv3.Node {
+	if node.Kind != yamlv3.SequenceNode {
+		return nodeAt(node, path)
 	}
-	return slices.ContainsFunc(c.checkOverlaid(c.objects[i].Unstructured, minor), func(f structure.Finding) bool { return f.Path.String() == wrong.Path.String() })
+	at := node
+	for _, item := range node.Content {
+		_, pointer := child(item, "path")
+		if pointer == nil {
+			continue
+		}
+		steps := pointerSteps(pointer.Value)
+		if len(steps) > len(path) || !slices.EqualFunc(steps, path[:len(steps)], func(step string, other any) bool { return step == fieldpath.Name(other) }) {
+			continue
+		}
+		at = pointer
+		if _, value := child(item, "value"); value != nil && len(steps) < len(path) {
+			if at = nodeAt(value, path[len(steps):]); at == value {
+				at = pointer
+			}
+		}
+	}
+	return at
 }
 
 // inFile is the place of a field of an object that the overlay adds.

@@ -22,6 +22,8 @@ type overlayProbe struct {
 	names map[string][]string
 	// warnings are about what may be meant.
 	warnings findings
+	// open are the references of the owner that is rendered which nothing in the component meets.
+	open []openReference
 }
 
 // warn takes a warning, once for all owners.
@@ -30,6 +32,8 @@ func (p *overlayProbe) warn(f finding) {
 		p.warnings = append(p.warnings, f)
 	}
 }
+
+func (p *overlayProbe) leaveOpen(r openReference) { p.open = append(p.open, r) }
 
 // learn looks at what the overlay was applied to, and at what came out.
 func (p *overlayProbe) learn(memory filesys.FileSystem, k kustomization, selections []selection, after resmap.ResMap, changed bool) error {

@@ -17,6 +17,10 @@ import (
 // beyond finds mistakes that API servers accept: kubelets and operators report them in their own logs only.
 func (k *Kind) beyond(object map[string]any) []structure.Finding {
 	switch {
+	case k.GVK.Group == "rbac.authorization.k8s.io":
+		return verbs(object)
+	case k.GVK.Kind == "Namespace" && k.GVK.Group == "":
+		return podSecurity(object)
 	case k.goType != nil && k.Root.Properties["spec"] != nil:
 		return containers(nil, object)
 	case k.GVK.GroupKind() == schema.GroupKind{Group: "monitoring.coreos.com", Kind: "PrometheusRule"}:
@@ -114,6 +118,52 @@ func expressions(object map[string]any) []structure.Finding {
 			if alert == record {
 				out = append(out, structure.Finding{Path: at, Type: "Invalid", Message: "must have one of alert and record"})
 			}
+		}
+	}
+	return out
+}
+
+// knownVerbs are those of Kubernetes (https://kubernetes.io/docs/reference/access-authn-authz/authorization/#determine-the-request-verb). APIs may have
+// others, such as manage-members of Projects, so only one that is written nearly like one of these is wrong.
+var knownVerbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "use", "bind", "escalate", "impersonate", "approve", "sign", "attest"}
+
+// verbs looks at those of a role.
+func verbs(object map[string]any) []structure.Finding {
+	var out []structure.Finding
+	rules, _ := object["rules"].([]any)
+	for i, item := range rules {
+		list, _ := valueAt(item, fieldpath.Path{"verbs"}).([]any)
+		for j, verb := range list {
+			text, _ := verb.(string)
+			if slices.Contains(knownVerbs, text) {
+				continue
+			}
+			if meant := structure.Suggest(text, knownVerbs); meant != "" {
+				out = append(out, structure.Finding{Path: fieldpath.Path{"rules", i, "verbs", j}, Type: "NotSupported", Message: fmt.Sprintf("%q is no verb that API servers ask about; did you mean %q?", text, meant)})
+			}
+		}
+	}
+	return out
+}
+
+// podSecurity looks at the labels by which a Namespace asks for a level of pod security
+// (https://kubernetes.io/docs/concepts/security/pod-security-admission/#pod-security-admission-labels-for-namespaces): the admission of API servers
+// refuses one that there is not.
+func podSecurity(object map[string]any) []structure.Finding {
+	var out []structure.Finding
+	labels, _ := valueAt(object, fieldpath.Path{"metadata", "labels"}).(map[string]any)
+	for _, mode := range []string{"enforce", "audit", "warn"} {
+		label := "pod-security.kubernetes.io/" + mode
+		level, given := labels[label].(string)
+		if levels := []string{"privileged", "baseline", "restricted"}; given && !slices.Contains(levels, level) {
+			hint := ""
+			if meant := structure.Suggest(level, levels); meant != "" {
+				hint = fmt.Sprintf("; did you mean %q?", meant)
+			}
+			out = append(out, structure.Finding{
+				Path: fieldpath.Path{"metadata", "labels", fieldpath.Key(label)}, Type: "NotSupported",
+				Message: fmt.Sprintf("%q is no level of pod security, which are %s%s", level, strings.Join(levels, ", "), hint),
+			})
 		}
 	}
 	return out

@@ -1,0 +1,409 @@
+package render
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// objectReference is what an object says of others: their names, their keys, their labels, their ports. API servers take it whether or not the
+// others are there; pods do not start then, and what selects nothing has no effect.
+type objectReference struct {
+	path fieldpath.Path
+	// kind and name are those of the object that is wanted, where it is one.
+	kind, name string
+	// wanted tells references apart.
+	wanted string
+	// met reports whether what is wanted is among objects.
+	met func([]Object) bool
+	// missing says what is not there.
+	missing func([]Object) string
+}
+
+// openReference is one that nothing in the component meets. Objects of other components may.
+type openReference struct {
+	objectReference
+	warning finding
+}
+
+// references warns of what objects want with the overlay, did not want without it, and nothing in the component meets. What the component
+// itself wants of others comes from elsewhere.
+func (c *overlayCheck) references(k kustomization, objects []Object) {
+	known := map[string]bool{}
+	for _, o := range c.objects[:c.own] {
+		for _, r := range referencesOf(o) {
+			known[r.wanted] = known[r.wanted] || !r.met(c.objects[:c.own])
+		}
+	}
+	broken := func(o Object, among []Object) []objectReference {
+		return slices.DeleteFunc(referencesOf(o), func(r objectReference) bool { return known[r.wanted] || r.met(among) })
+	}
+	for _, o := range objects {
+		for _, r := range broken(o, objects) {
+			wrong := structure.Finding{Path: r.path, Type: "NotFound", Message: r.missing(objects)}
+			at, _, ok := c.culprit(k, o, wrong, func(o Object, among []Object) bool {
+				return slices.ContainsFunc(broken(o, among), func(b objectReference) bool { return b.wanted == r.wanted })
+			})
+			if !ok {
+				continue
+			}
+			f := objectFinding(at, o.Unstructured, wrong)
+			f.rule, f.warning = ruleOverlayReference, true
+			c.open(openReference{r, f})
+		}
+	}
+}
+
+// referencesOf lists the references of an object.
+func referencesOf(o Object) []objectReference {
+	w := referenceWalk{namespace: o.GetNamespace()}
+	switch o.GetKind() {
+	case "ConfigMap", "Secret", "CustomResourceDefinition":
+		return nil
+	case "Service":
+		w.service(o.Object)
+	case "PodDisruptionBudget":
+		w.pods(fieldpath.Path{"spec", "selector", "matchLabels"}, o.Object)
+	case "NetworkPolicy":
+		w.pods(fieldpath.Path{"spec", "podSelector", "matchLabels"}, o.Object)
+	case "ServiceMonitor":
+		w.monitor(o.Object, "endpoints", servicesWith, "Services")
+	case "PodMonitor":
+		w.monitor(o.Object, "podMetricsEndpoints", podsWith, "pods")
+	case "StatefulSet":
+		w.name(fieldpath.Path{"spec", "serviceName"}, "Service", textAt(o.Object, "spec", "serviceName"), w.namespace)
+	case "ManagedResource":
+		w.names(fieldpath.Path{"spec", "secretRefs"}, "Secret", valueIn(o.Object, "spec", "secretRefs"))
+	}
+	w.walk(o.Object, nil)
+	return w.found
+}
+
+// referenceWalk finds references by the names that Kubernetes and its operators have for them.
+type referenceWalk struct {
+	namespace string
+	found     []objectReference
+}
+
+func (w *referenceWalk) walk(value any, path fieldpath.Path) {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, field := range slices.Sorted(maps.Keys(v)) {
+			w.field(path.Append(field), field, v[field])
+		}
+	case []any:
+		for i, item := range v {
+			w.walk(item, path.Append(i))
+		}
+	}
+}
+
+func (w *referenceWalk) field(path fieldpath.Path, field string, value any) {
+	text, _ := value.(string)
+	object, _ := value.(map[string]any)
+	switch field {
+	case "serviceAccountName":
+		if text != "default" {
+			w.name(path, "ServiceAccount", text, w.namespace)
+		}
+	case "priorityClassName":
+		if !strings.HasPrefix(text, "system-") { // those of Kubernetes
+			w.name(path, "PriorityClass", text, "")
+		}
+	case "secret", "secretRef", "secretKeyRef":
+		w.content(path, "Secret", object)
+	case "configMap", "configMapRef", "configMapKeyRef":
+		w.content(path, "ConfigMap", object)
+	case "imagePullSecrets":
+		w.names(path, "Secret", value)
+	case "persistentVolumeClaim":
+		w.name(path.Append("claimName"), "PersistentVolumeClaim", textAt(object, "claimName"), w.namespace)
+	case "scaleTargetRef", "targetRef":
+		w.name(path.Append("name"), textAt(object, "kind"), textAt(object, "name"), w.namespace)
+	case "roleRef":
+		if name := textAt(object, "name"); !strings.HasPrefix(name, "system:") && !slices.Contains([]string{"cluster-admin", "admin", "edit", "view"}, name) {
+			w.name(path.Append("name"), textAt(object, "kind"), name, w.namespace)
+		}
+	case "subjects":
+		for i, subject := range mapsIn(value) {
+			if name := textAt(subject, "name"); textAt(subject, "kind") == "ServiceAccount" && name != "default" {
+				w.name(path.Append(i).Append("name"), "ServiceAccount", name, textAt(subject, "namespace"))
+			}
+		}
+	case "service":
+		namespace := w.namespace
+		if given := textAt(object, "namespace"); given != "" {
+			namespace = given
+		}
+		w.name(path.Append("name"), "Service", textAt(object, "name"), namespace)
+	}
+	w.walk(value, path)
+}
+
+// name wants an object of a kind and name. An empty namespace means any: objects get theirs after the overlay, or have none.
+func (w *referenceWalk) name(path fieldpath.Path, kind, name, namespace string) {
+	if kind == "" || name == "" || kind == "ConfigMap" && name == "kube-root-ca.crt" { // which Kubernetes puts into each namespace
+		return
+	}
+	w.found = append(w.found, objectReference{
+		path: path, kind: kind, name: name, wanted: kind + " " + name,
+		met: func(among []Object) bool { return len(withName(among, kind, name, namespace)) > 0 },
+		missing: func(among []Object) string {
+			var names []string
+			for _, o := range among {
+				if o.GetKind() == kind {
+					names = append(names, o.GetName())
+				}
+			}
+			return fmt.Sprintf("there is no %s %q in what is rendered for the cluster, nor in Git%s", kind, name, instead(name, names, "there is "))
+		},
+	})
+}
+
+func (w *referenceWalk) names(path fieldpath.Path, kind string, list any) {
+	for i, item := range mapsIn(list) {
+		w.name(path.Append(i).Append("name"), kind, textAt(item, "name"), w.namespace)
+	}
+}
+
+// content wants a Secret or ConfigMap, and its keys where some are named.
+func (w *referenceWalk) content(path fieldpath.Path, kind string, object map[string]any) {
+	field := "name"
+	if object["secretName"] != nil {
+		field = "secretName"
+	}
+	name, namespace := textAt(object, field), w.namespace
+	if given := textAt(object, "namespace"); given != "" {
+		namespace = given
+	}
+	if name == "" || object["optional"] == true {
+		return
+	}
+	w.name(path.Append(field), kind, name, namespace)
+	w.key(path.Append("key"), kind, name, textAt(object, "key"), namespace)
+	for i, item := range mapsIn(object["items"]) {
+		w.key(path.Append("items").Append(i).Append("key"), kind, name, textAt(item, "key"), namespace)
+	}
+}
+
+// key wants a key of a Secret or ConfigMap. One that is not there, or has no data before it is in the cluster, is not asked.
+func (w *referenceWalk) key(path fieldpath.Path, kind, name, key, namespace string) {
+	if key == "" {
+		return
+	}
+	keys := func(among []Object) (all []string) {
+		for _, o := range withName(among, kind, name, namespace) {
+			for _, field := range []string{"data", "stringData", "binaryData"} {
+				data, _ := o.Object[field].(map[string]any)
+				all = append(all, slices.Collect(maps.Keys(data))...)
+			}
+		}
+		return all
+	}
+	w.found = append(w.found, objectReference{
+		path: path, wanted: fmt.Sprintf("%s of %s %s", key, kind, name),
+		met: func(among []Object) bool {
+			all := keys(among)
+			return len(all) == 0 || slices.Contains(all, key)
+		},
+		missing: func(among []Object) string {
+			return fmt.Sprintf("%s %q has no key %q%s", kind, name, key, instead(key, keys(among), "it has "))
+		},
+	})
+}
+
+// service wants pods with the labels of a Service, and the ports of these.
+func (w *referenceWalk) service(object map[string]any) {
+	labels := labelsIn(valueIn(object, "spec", "selector"))
+	if len(labels) == 0 {
+		return
+	}
+	w.pods(fieldpath.Path{"spec", "selector"}, object)
+	for i, port := range mapsIn(valueIn(object, "spec", "ports")) {
+		field := "targetPort"
+		if port[field] == nil {
+			field = "port"
+		}
+		w.port(fieldpath.Path{"spec", "ports", i, field}, port[field], "pods", labels, func(among []Object) []string { return portsOfPods(podsWith(among, w.namespace, labels)) })
+	}
+}
+
+// pods wants pods with the labels at a path.
+func (w *referenceWalk) pods(path fieldpath.Path, object map[string]any) {
+	w.labels(path, labelsIn(valueIn(object, textPath(path)...)), podsWith, "pods")
+}
+
+// monitor wants what a ServiceMonitor or PodMonitor selects, and its ports.
+func (w *referenceWalk) monitor(object map[string]any, endpoints string, find func([]Object, string, map[string]string) []map[string]any, what string) {
+	if valueIn(object, "spec", "namespaceSelector") != nil {
+		return // others than those of this cluster's components are meant, too
+	}
+	path := fieldpath.Path{"spec", "selector", "matchLabels"}
+	labels := labelsIn(valueIn(object, textPath(path)...))
+	w.labels(path, labels, find, what)
+	ports := portsOfPods
+	if what == "Services" {
+		ports = portsOfServices
+	}
+	for i, endpoint := range mapsIn(valueIn(object, "spec", endpoints)) {
+		w.port(fieldpath.Path{"spec", endpoints, i, "port"}, endpoint["port"], what, labels, func(among []Object) []string { return ports(find(among, w.namespace, labels)) })
+	}
+}
+
+func (w *referenceWalk) labels(path fieldpath.Path, labels map[string]string, find func([]Object, string, map[string]string) []map[string]any, what string) {
+	if len(labels) == 0 {
+		return
+	}
+	var pairs []string
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		pairs = append(pairs, key+"="+labels[key])
+	}
+	text := strings.Join(pairs, ",")
+	w.found = append(w.found, objectReference{
+		path: path, wanted: what + " " + text,
+		met: func(among []Object) bool { return len(find(among, w.namespace, labels)) > 0 },
+		missing: func([]Object) string {
+			return fmt.Sprintf("selects nothing: no %s that are rendered for the cluster have the labels %s", what, text)
+		},
+	})
+}
+
+// port wants a port of what is selected, where that has any.
+func (w *referenceWalk) port(path fieldpath.Path, port any, what string, labels map[string]string, ports func([]Object) []string) {
+	if port == nil || len(labels) == 0 {
+		return
+	}
+	wanted := fmt.Sprint(port)
+	w.found = append(w.found, objectReference{
+		path: path, wanted: fmt.Sprintf("port %s of %s %v", wanted, what, labels),
+		met: func(among []Object) bool {
+			all := ports(among)
+			return len(all) == 0 || slices.Contains(all, wanted)
+		},
+		missing: func(among []Object) string {
+			return fmt.Sprintf("the %s that are selected have no port %s%s", what, wanted, instead(wanted, ports(among), "they have "))
+		},
+	})
+}
+
+// instead says what there is.
+func instead(name string, names []string, there string) string {
+	names = slices.Compact(slices.Sorted(slices.Values(names)))
+	if guess := structure.Suggest(name, names); guess != "" {
+		return fmt.Sprintf("; did you mean %q?", guess)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; " + there + strings.Join(shortened(names), ", ")
+}
+
+func withName(among []Object, kind, name, namespace string) []Object {
+	var out []Object
+	for _, o := range among {
+		if o.GetKind() == kind && o.GetName() == name && sameNamespace(o.GetNamespace(), namespace) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+func sameNamespace(a, b string) bool { return a == "" || b == "" || a == b }
+
+// podsWith are the templates of pods that have labels.
+func podsWith(among []Object, namespace string, labels map[string]string) []map[string]any {
+	var out []map[string]any
+	for _, o := range among {
+		for _, template := range podTemplates(o.Unstructured) {
+			if sameNamespace(o.GetNamespace(), namespace) && hasLabels(labelsIn(valueIn(template, "metadata", "labels")), labels) {
+				out = append(out, template)
+			}
+		}
+	}
+	return out
+}
+
+// servicesWith are the Services that have labels.
+func servicesWith(among []Object, namespace string, labels map[string]string) []map[string]any {
+	var out []map[string]any
+	for _, o := range among {
+		if o.GetKind() == "Service" && sameNamespace(o.GetNamespace(), namespace) && hasLabels(o.GetLabels(), labels) {
+			out = append(out, o.Object)
+		}
+	}
+	return out
+}
+
+func hasLabels(labels, wanted map[string]string) bool {
+	for key, value := range wanted {
+		if labels[key] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// portsOfPods are names and numbers.
+func portsOfPods(templates []map[string]any) []string {
+	var out []string
+	for _, template := range templates {
+		for _, field := range []string{"containers", "initContainers"} {
+			for _, container := range mapsIn(valueIn(template, "spec", field)) {
+				for _, port := range mapsIn(container["ports"]) {
+					out = append(out, fmt.Sprint(port["containerPort"]))
+					if name := textAt(port, "name"); name != "" {
+						out = append(out, name)
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+func portsOfServices(services []map[string]any) []string {
+	var out []string
+	for _, service := range services {
+		for _, port := range mapsIn(valueIn(service, "spec", "ports")) {
+			if name := textAt(port, "name"); name != "" {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
+}
+
+func textPath(path fieldpath.Path) []string {
+	out := make([]string, len(path))
+	for i, step := range path {
+		out[i] = fieldpath.Name(step)
+	}
+	return out
+}
+
+func valueIn(object map[string]any, path ...string) any {
+	value, _, _ := unstructured.NestedFieldNoCopy(object, path...)
+	return value
+}
+
+func textAt(object map[string]any, path ...string) string {
+	text, _ := valueIn(object, path...).(string)
+	return text
+}
+
+func labelsIn(value any) map[string]string {
+	object, _ := value.(map[string]any)
+	out := make(map[string]string, len(object))
+	for key, v := range object {
+		if text, ok := v.(string); ok {
+			out[key] = text
+		}
+	}
+	return out
+}

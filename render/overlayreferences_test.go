@@ -1,0 +1,94 @@
+package render
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// namingApp is a component whose objects name each other, and a Secret that somebody else makes.
+const namingApp = `package component
+
+component: bundles: app: {cluster: "runtime", direct: true, source: cue: [
+	{apiVersion: "apps/v1", kind: "Deployment", metadata: {name: "app", namespace: "garden"}, spec: {
+		replicas: 2
+		selector: matchLabels: app: "app"
+		template: {metadata: labels: app: "app", spec: {
+			serviceAccountName: "app"
+			priorityClassName: "important"
+			containers: [{name: "app", image: "i:1", ports: [{name: "http", containerPort: 80}], env: [{name: "MODE", valueFrom: configMapKeyRef: {name: "app", key: "mode"}}]}]
+			volumes: [{name: "config", configMap: name: "app"}, {name: "made", secret: secretName: "made-elsewhere"}]
+		}}
+	}},
+	{apiVersion: "v1", kind: "ConfigMap", metadata: {name: "app", namespace: "garden"}, data: {size: "12", mode: "on"}},
+	{apiVersion: "v1", kind: "ServiceAccount", metadata: {name: "app", namespace: "garden"}},
+	{apiVersion: "v1", kind: "Service", metadata: {name: "app", namespace: "garden", labels: app: "app"}, spec: {selector: app: "app", ports: [{name: "metrics", port: 80, targetPort: "http"}]}},
+	{apiVersion: "policy/v1", kind: "PodDisruptionBudget", metadata: {name: "app", namespace: "garden"}, spec: {maxUnavailable: 1, selector: matchLabels: app: "app"}},
+	{apiVersion: "rbac.authorization.k8s.io/v1", kind: "Role", metadata: {name: "app", namespace: "garden"}, rules: []},
+	{apiVersion: "rbac.authorization.k8s.io/v1", kind: "RoleBinding", metadata: {name: "app", namespace: "garden"}, roleRef: {apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "app"}, subjects: [{kind: "ServiceAccount", name: "app", namespace: "garden"}]},
+	{apiVersion: "autoscaling/v2", kind: "HorizontalPodAutoscaler", metadata: {name: "app", namespace: "garden"}, spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: "apps/v1", kind: "Deployment", name: "app"}, metrics: [{type: "Resource", resource: {name: "cpu", target: {type: "Utilization", averageUtilization: 80}}}]}},
+]}
+`
+
+// TestOverlayReferences: what an overlay makes objects name has to be there, in any component, in Git, or named as made elsewhere.
+func TestOverlayReferences(t *testing.T) {
+	patch := func(kind, spec string) map[string]string {
+		return map[string]string{"kustomization.yaml": "patches:\n- target: {kind: " + kind + "}\n  patch: |\n    {apiVersion: x, kind: " + kind + ", metadata: {name: app},\n    " + spec + "}\n"}
+	}
+	operation := func(kind, path, value string) map[string]string {
+		return operationPatch(kind, "- op: replace\n  path: "+path+"\n  value: "+value)
+	}
+	added := func(text string) map[string]string {
+		return map[string]string{"kustomization.yaml": "resources: [more.yaml]\n", "more.yaml": text}
+	}
+	const place = "components/garden/app/kustomization.yaml:"
+	for name, tt := range map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"ServiceAccount":         {deploymentPatch("{template: {spec: {serviceAccountName: ap}}}"), place + `5:26: warning: Deployment garden/app: spec.template.spec.serviceAccountName: there is no ServiceAccount "ap" in what is rendered for the cluster, nor in Git; did you mean "app"? [landscape/overlay-reference]`},
+		"PriorityClass":          {deploymentPatch("{template: {spec: {priorityClassName: importent}}}"), `there is no PriorityClass "importent"`},
+		"ConfigMap of a volume":  {deploymentPatch("{template: {spec: {volumes: [{name: config, configMap: {name: aap}}]}}}"), `spec.template.spec.volumes[0].configMap.name: there is no ConfigMap "aap" in what is rendered for the cluster, nor in Git; did you mean "app"?`},
+		"key of a ConfigMap":     {operation("Deployment", "/spec/template/spec/containers/0/env/0/valueFrom/configMapKeyRef/key", "modde"), place + `5:13: warning: Deployment garden/app: spec.template.spec.containers[0].env[0].valueFrom.configMapKeyRef.key: ConfigMap "app" has no key "modde"; did you mean "mode"?`},
+		"key that was there":     {operationPatch("ConfigMap", "- {op: remove, path: /data/mode}"), `ConfigMap "app" has no key "mode"; it has size`},
+		"Secret":                 {containerPatch("envFrom: [{secretRef: {name: settings}}]"), `spec.template.spec.containers[0].envFrom[0].secretRef.name: there is no Secret "settings"`},
+		"Secret made elsewhere":  {containerPatch("envFrom: [{secretRef: {name: made-elsewhere}}]"), ""},
+		"optional":               {containerPatch("envFrom: [{secretRef: {name: settings, optional: true}}]"), ""},
+		"labels of pods":         {operationPatch("Deployment", "- {op: replace, path: /spec/template/metadata/labels, value: {app: other}}\n- {op: replace, path: /spec/selector/matchLabels, value: {app: other}}"), "selects nothing: no pods that are rendered for the cluster have the labels app=app"},
+		"selector of a Service":  {operation("Service", "/spec/selector", "{app: ap}"), place + "5:13: warning: Service garden/app: spec.selector: selects nothing: no pods that are rendered for the cluster have the labels app=ap"},
+		"port by name":           {operation("Service", "/spec/ports/0/targetPort", "htp"), `Service garden/app: spec.ports[0].targetPort: the pods that are selected have no port htp; did you mean "http"?`},
+		"port by number":         {operation("Service", "/spec/ports/0/targetPort", "8080"), "the pods that are selected have no port 8080; they have 80, http"},
+		"budget":                 {operation("PodDisruptionBudget", "/spec/selector/matchLabels", "{app: ap}"), "PodDisruptionBudget garden/app: spec.selector.matchLabels: selects nothing"},
+		"role":                   {operation("RoleBinding", "/roleRef/name", "ap"), `RoleBinding garden/app: roleRef.name: there is no Role "ap" in what is rendered for the cluster, nor in Git; did you mean "app"?`},
+		"role of Kubernetes":     {operation("RoleBinding", "/roleRef", "{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}"), ""},
+		"subject":                {operation("RoleBinding", "/subjects/0/name", "ap"), `subjects[0].name: there is no ServiceAccount "ap"`},
+		"target of a scaler":     {operation("HorizontalPodAutoscaler", "/spec/scaleTargetRef/name", "ap"), `spec.scaleTargetRef.name: there is no Deployment "ap"`},
+		"what others name goes":  {patch("ServiceAccount", "$patch: delete"), `Deployment garden/app: spec.template.spec.serviceAccountName: there is no ServiceAccount "app"`},
+		"monitor of nothing":     {added("apiVersion: monitoring.coreos.com/v1\nkind: ServiceMonitor\nmetadata: {name: x}\nspec:\n  selector: {matchLabels: {app: ap}}\n  endpoints: [{port: metrics}]\n"), "components/garden/app/more.yaml:5:14: warning: ServiceMonitor x: spec.selector.matchLabels: selects nothing: no Services that are rendered"},
+		"port of a monitor":      {added("apiVersion: monitoring.coreos.com/v1\nkind: ServiceMonitor\nmetadata: {name: x}\nspec:\n  selector: {matchLabels: {app: app}}\n  endpoints: [{port: metrix}]\n"), `spec.endpoints[0].port: the Services that are selected have no port metrix; did you mean "metrics"?`},
+		"a monitor that is fine": {added("apiVersion: monitoring.coreos.com/v1\nkind: ServiceMonitor\nmetadata: {name: x}\nspec:\n  selector: {matchLabels: {app: app}}\n  endpoints: [{port: metrics}]\n"), ""},
+		"backend of an Ingress":  {added("apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: x}\nspec: {defaultBackend: {service: {name: ap, port: {number: 80}}}}\n"), `spec.defaultBackend.service.name: there is no Service "ap"`},
+		"of another component":   {deploymentPatch("{template: {spec: {priorityClassName: other}}}"), ""},
+		"made elsewhere":         {with(containerPatch("envFrom: [{secretRef: {name: known}}]"), "../../../landscape.yaml", landscapeFile("{external: [{kind: Secret, namespace: garden, name: known}]}")), ""},
+		"declared in Git":        {with(containerPatch("envFrom: [{secretRef: {name: known}}]"), "../../../k.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: known, namespace: garden}\n"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			catalogue := smallCatalogue(t, map[string]string{
+				"garden/app/component.cue": namingApp, "garden/flow.cue": strings.ReplaceAll(appFlow, `["app"]`, `["app", "classes"]`),
+				"garden/classes/component.cue": strings.ReplaceAll(component(`cue: [for n in ["important", "other"] {apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass", metadata: name: n, value: 1}]`, ""), "bundles: app:", "bundles: classes:"),
+			})
+			found := CheckLandscape(catalogue, overlayLandscape(t, tt.files))
+			assert.False(t, schemas.HasErrors(found), "a warning stops nothing: %v", found)
+			if tt.want == "" {
+				assert.Empty(t, found)
+				return
+			}
+			require.NotEmpty(t, found)
+			assert.Contains(t, found[0].String(), tt.want)
+		})
+	}
+}
