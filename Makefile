@@ -45,12 +45,12 @@ demo-end: build $(LOCAL) ## delete a Garden whose control plane runs, and compar
 	@hack/demo/end.sh
 
 .PHONY: test
-test: ## vet, lint, check generated files, unit and integration tests
+test: ## vet, lint, check generated files, unit and integration tests; of what takes long a sample
 	@hack/test.sh
 
-.PHONY: test-faults
-test-faults: ## what the engine of ManagedResources survives, at all points in time (make test takes a sample)
-	@hack/faults.sh
+.PHONY: test-all
+test-all: ## all tests, with those that make test leaves out or takes a sample of; PART=NAME runs one part
+	@hack/test-all.sh $(PART)
 
 .PHONY: bench
 bench: build $(LOCAL) ## speed and memory, each beside a peer or a floor in the same run

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What `make test` runs. Integration tests use real API servers: etcd and the Kubernetes control plane are built from Go
-# modules once (or taken from KUBEBUILDER_ASSETS).
+# What `make test` runs. What takes long is left out or sampled (`testing.Short()`): hack/test-all.sh runs it. Integration tests
+# use real API servers: etcd and the Kubernetes control plane are built from Go modules once (or taken from KUBEBUILDER_ASSETS).
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -45,10 +45,10 @@ hack/build.sh bin/pergola ./cmd/pergola
 step "unit and integration tests"
 # Control planes that run for real need the machine for themselves: they come after the others.
 alone=/controllers/variants
-go test -timeout 40m $(go list ./... | grep -v "$alone$") | { grep --line-buffered -v "no test files" || true; }
+go test -short -timeout 40m $(go list ./... | grep -v "$alone$") | { grep --line-buffered -v "no test files" || true; }
 
 step "control planes that run for real"
-go test -timeout 30m ".$alone"
+go test -short -timeout 30m ".$alone"
 
 step "tests of the local clusters"
 go -C hack/local test -timeout 20m ./...

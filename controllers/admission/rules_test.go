@@ -66,11 +66,19 @@ func ruleCases(t *testing.T) map[string][]ruleCase {
 }
 
 // checkRules: what breaks a rule, and what holds it, is for the API server the same as for the rules.
+// checkRules takes every eighth case where tests are to be short: a change of how webhooks answer shows in those, too.
 func checkRules(t *testing.T, w *world) {
+	every := 1
+	if testing.Short() {
+		every = 8
+	}
 	for kind, cases := range ruleCases(t) {
 		for i, c := range cases {
 			if c.Kind == "" {
 				c.Kind = kind
+			}
+			if i%every != 0 {
+				continue
 			}
 			if slices.Contains([]string{"Secret", "ConfigMap", "Namespace"}, c.Kind) {
 				continue
@@ -88,7 +96,7 @@ func checkRules(t *testing.T, w *world) {
 		}
 	}
 	// Most findings are none of a definition.
-	require.Greater(t, w.byWebhook, 200)
-	require.Greater(t, w.byDefinition, 20)
-	require.Greater(t, w.allowed, 20)
+	require.Greater(t, w.byWebhook, 200/every)
+	require.Greater(t, w.byDefinition, 20/every)
+	require.Greater(t, w.allowed, 20/every)
 }

@@ -13,7 +13,7 @@ const noticed = 90 * time.Second
 
 // quickly makes clients notice sooner, where not everything is tested.
 func quickly(t *testing.T) {
-	if !*everything {
+	if testing.Short() {
 		t.Setenv("HTTP2_READ_IDLE_TIMEOUT_SECONDS", "2")
 		t.Setenv("HTTP2_PING_TIMEOUT_SECONDS", "1")
 	}
@@ -24,7 +24,7 @@ func TestHalfOpenConnections(t *testing.T) {
 	quickly(t)
 	for name, frozenAt := range map[string]int{"while it waits": 0, "while it makes": 4, "while it changes": 3} {
 		t.Run(name, func(t *testing.T) {
-			if *everything {
+			if !testing.Short() {
 				t.Parallel() // an environment of its own forbids it
 			}
 			w, through := newWorld(t, 8*time.Minute), newWire(t)

@@ -17,7 +17,7 @@ import (
 // atEachWrite runs a test for every write of the first deployment, or for some.
 func atEachWrite(t *testing.T, run func(w *world, p *process, n int)) {
 	first, step := 1, 1
-	if !*everything {
+	if testing.Short() {
 		step = 5
 		first += chance(t).IntN(step)
 	}

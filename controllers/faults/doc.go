@@ -5,6 +5,6 @@
 //
 // What does not live here: tests of what the engine does when nothing goes wrong (apply, managedresource, resourcemanager).
 //
-// Chance comes from a seed that is printed: PERGOLA_FAULT_SEED=n repeats it. go test takes a sample of the points in time, and
-// small sizes; with -all, as `make test-faults` runs it, all of them.
+// Chance comes from a seed that is printed: PERGOLA_FAULT_SEED=n repeats it. `go test -short`, as `make test` runs it, takes a sample
+// of the points in time, small sizes, and clients that notice sooner; `make test-all PART=faults` takes all.
 package faults

@@ -83,8 +83,8 @@ func TestKilledBetweenAnyTwoRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			first, step := 1, 1
-			if !*everything {
-				step = 9
+			if testing.Short() {
+				step = 18
 				first += chance(t).IntN(step)
 			}
 			var next, last atomic.Int64

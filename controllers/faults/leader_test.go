@@ -65,7 +65,7 @@ func (w *world) elect() *candidate {
 // long done its work, and the declaration is another one.
 func TestLeaderChangesWhileApplying(t *testing.T) {
 	first, step := 1, 1
-	if !*everything {
+	if testing.Short() {
 		step = 5
 		first += chance(t).IntN(step)
 	}

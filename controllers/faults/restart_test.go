@@ -24,7 +24,7 @@ func TestAPIServerRestarts(t *testing.T) {
 	}
 	restarted := draw.IntN(len(stages))
 	for i, stage := range stages {
-		if !*everything && i != restarted {
+		if testing.Short() && i != restarted {
 			stage()
 			w.settled()
 			continue
@@ -53,7 +53,7 @@ func TestCompactedHistory(t *testing.T) {
 	p.use(nil)
 	w.settled()
 	assert.Greater(t, p.expiries(), before, "no watch was told that it is too late")
-	if !*everything {
+	if testing.Short() {
 		return
 	}
 

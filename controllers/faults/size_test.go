@@ -58,7 +58,7 @@ func TestLargeObject(t *testing.T) {
 // TestManyObjects in one ManagedResource.
 func TestManyObjects(t *testing.T) {
 	n := 5000
-	if !*everything {
+	if testing.Short() {
 		n = 1500
 	}
 	w := newWorld(t, 10*time.Minute)
@@ -82,7 +82,7 @@ func TestManyObjects(t *testing.T) {
 // TestManyManagedResources of two objects each.
 func TestManyManagedResources(t *testing.T) {
 	n := 2000
-	if !*everything {
+	if testing.Short() {
 		n = 200
 	}
 	w := newWorld(t, 15*time.Minute)

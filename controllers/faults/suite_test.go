@@ -35,9 +35,6 @@ var suite struct {
 	seed  uint64
 }
 
-// everything is what `make test-faults` runs; without it, a sample of the points in time, and small sizes.
-var everything = flag.Bool("all", false, "all points in time, full sizes and the times of a real client")
-
 func TestMain(m *testing.M) {
 	flag.Parse()
 	os.Exit(runAll(m))

@@ -31,10 +31,11 @@ const (
 // are not written, so their times do not tell.
 const annotationJudged = "landscape.pergola.dev/judged"
 
-// Durations as in upstream's leader election: a holder that cannot renew stops before anybody else may take over.
+// A holder that cannot renew stops before anybody else may take over. Upstream's leader election has 15 s and 10 s; these are twice as
+// long, since an API server that takes in the definitions of a whole Garden at once may not answer for that long where it has few CPUs.
 const (
-	leaseDuration = 15 * time.Second
-	leaseDeadline = 10 * time.Second
+	leaseDuration = 30 * time.Second
+	leaseDeadline = 20 * time.Second
 	leaseRenew    = 5 * time.Second
 	// leaseRetry is how often we look whether the holder of a lease is still there, and how soon a renewal is repeated.
 	leaseRetry = 500 * time.Millisecond

@@ -56,7 +56,7 @@ func (l *leased) live() *coordinationv1.Lease {
 func (l *leased) write(holder string, renewed time.Time) {
 	l.Helper()
 	leases := testClient(l.T).CoordinationV1().Leases(leaseNamespace)
-	spec := coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: &metav1.MicroTime{Time: renewed}, LeaseDurationSeconds: ptr.To(int32(15))}
+	spec := coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: &metav1.MicroTime{Time: renewed}, LeaseDurationSeconds: ptr.To(int32(leaseDuration / time.Second))}
 	found, err := leases.Get(testContext(l.T), l.name, metav1.GetOptions{})
 	if err == nil {
 		found.Spec = spec
@@ -161,7 +161,7 @@ func TestAFreeLeaseIsTakenAndGivenBack(t *testing.T) {
 	require.NoError(t, err)
 	live := l.live()
 	assert.Equal(t, "one", *live.Spec.HolderIdentity)
-	assert.Equal(t, int32(15), *live.Spec.LeaseDurationSeconds)
+	assert.Equal(t, int32(30), *live.Spec.LeaseDurationSeconds)
 	assert.Equal(t, int32(0), *live.Spec.LeaseTransitions)
 	acquired := live.Spec.AcquireTime
 
@@ -242,7 +242,7 @@ func TestWaitingForALeaseIsTold(t *testing.T) {
 	t.Cleanup(got.lease.release)
 	require.Len(t, told, 1)
 	assert.InDelta(t, (leaseDuration - leaseNotice).Seconds(), told[0].For.Seconds(), leaseRetry.Seconds()+0.01, "a step may be late")
-	assert.Regexp(t, "^cluster test: lease garden/"+l.name+" is held by crashed since .*: waiting up to 1[45]s more to see whether it is alive$", told[0].String())
+	assert.Regexp(t, "^cluster test: lease garden/"+l.name+" is held by crashed since .*: waiting up to (29|30)s more to see whether it is alive$", told[0].String())
 }
 
 // Beside an operator or a gardenlet that runs nobody has to wait for the answer; one that is silent may have crashed.
@@ -327,7 +327,7 @@ func TestALeaseThatCannotBeRenewedIsLostInTime(t *testing.T) {
 	down.Store(true)
 	took, lost := untilLost(l)
 	require.ErrorAs(t, lost, new(*owner.LostError))
-	assert.ErrorContains(t, lost, "could not be renewed for 10s")
+	assert.ErrorContains(t, lost, "could not be renewed for 20s")
 	assert.ErrorContains(t, lost, "no route to host")
 	assert.GreaterOrEqual(t, took, leaseDeadline)
 	assert.Less(t, took, leaseDuration)

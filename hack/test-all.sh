@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# What `make test-all` runs: all tests, with what `make test` leaves out or takes a sample of (`testing.Short()` in the tests).
+# Arguments name the parts to run; without any, all run, one after the other.
+set -o errexit -o nounset -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+export CGO_ENABLED=0 GOFLAGS=-trimpath
+
+parts="faults commands landscapes operator variants local rest"
+
+# packages says which packages a part has; those that no part names are the rest.
+packages() {
+  case "$1" in
+  faults) echo ./controllers/faults ;;
+  commands) echo ./cmd/... ./controllers/adoption ./controllers/admission ;;
+  landscapes) echo ./controllers/itest ./controllers/gardendeletion ;;
+  operator) echo ./controllers/operator ./controllers/recovery ./controllers/gardenlet ;;
+  variants) echo ./controllers/variants ;;
+  rest)
+    local named
+    named="$(for part in $parts; do [ "$part" = rest ] || [ "$part" = local ] || packages "$part"; done | xargs go list)"
+    go list ./... | grep -vxF "$named"
+    ;;
+  esac
+}
+
+for part in "$@"; do
+  case " $parts " in
+  *" $part "*) ;;
+  *)
+    echo "no part \"$part\": there are $parts" >&2
+    exit 2
+    ;;
+  esac
+done
+
+go -C hack/local build -trimpath -o "$PWD/bin/pergola-local" .
+bin/pergola-local build
+if [ -z "${KUBEBUILDER_ASSETS:-}" ]; then
+  export KUBEBUILDER_ASSETS="$PWD/hack/local/bin"
+fi
+
+for part in ${@:-$parts}; do
+  printf '\n== %s\n' "$part"
+  started=$SECONDS
+  case "$part" in
+  local) go -C hack/local test -timeout 20m ./... ;;
+  # Points in time are tried side by side: they wait more than they work.
+  faults) go test -timeout 60m -parallel 6 $(packages faults) ;;
+  *) go test -timeout 60m $(packages "$part") | { grep --line-buffered -v "no test files" || true; } ;;
+  esac
+  echo "$part: $((SECONDS - started)) s"
+done
