@@ -325,7 +325,7 @@ func (r *run) announce(ctx context.Context) error {
 
 // Writing the inventory after a run may take this long; nobody waits for one that was stopped, or whose time is over.
 const (
-	closing       = 15 * time.Second
+	closing       = 30 * time.Second
 	closingSooner = 1500 * time.Millisecond
 )
 

@@ -107,6 +107,10 @@ func (l *loader) lazyPlaces(name string, d document) func() *place {
 	})
 }
 
+// serverMetadata are the fields of ObjectMeta that only API servers set. What kubectl get printed has them, of another object than the one that
+// Git declares: a uid would go into names, and a deletionTimestamp would take the object down.
+var serverMetadata = []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "selfLink"}
+
 // declare makes declarations of an object: one, or those of its items if it is a List.
 func (l *loader) declare(name string, c content) []Declaration {
 	if c.object["kind"] == "List" && c.object["apiVersion"] == "v1" {
@@ -139,6 +143,11 @@ func (l *loader) declare(name string, c content) []Declaration {
 			found = append(found, l.declare(name, one)...)
 		}
 		return found
+	}
+	if metadata, ok := c.object["metadata"].(map[string]any); ok && !l.opts.Live {
+		for _, field := range serverMetadata {
+			delete(metadata, field)
+		}
 	}
 	d := Declaration{File: l.relative(name), Line: c.line, Column: c.column, Secret: c.secret}
 	d.setContent(written{object: &unstructured.Unstructured{Object: c.object}, sealed: c.sealed, recipients: c.recipients, origins: []origin{{tree: c.tree}}})

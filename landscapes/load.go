@@ -152,8 +152,9 @@ func (l *loader) convertConfig() {
 }
 
 // Parse reads one manifest, from a file or standard input, outside of any landscape. The name is used in places; if it
-// ends in .cue the text is CUE, otherwise YAML or JSON. The error is that of Load.
+// ends in .cue the text is CUE, otherwise YAML or JSON. It may be what an API server has (Options.Live). The error is that of Load.
 func Parse(ctx context.Context, name string, data []byte, opts Options) ([]Declaration, []schemas.Violation, error) {
+	opts.Live = true
 	l := newLoader(ctx, nil, ".", opts)
 	if limit := l.limits.FileSize; int64(len(data)) > limit {
 		l.reportTooLong(name, int64(len(data)))

@@ -333,3 +333,36 @@ data:
 	}
 	assert.Equal(t, 12, d.KeyPosition("data[policy].rules[0].users").Line)
 }
+
+// TestServerMetadata: what kubectl get printed can be committed; what the server has set there is that of another object.
+func TestServerMetadata(t *testing.T) {
+	files := fstest.MapFS{
+		"landscape.yaml": {Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: test}\n")},
+		"shoot.yaml": {Data: []byte(`apiVersion: v1
+kind: List
+items:
+- apiVersion: core.gardener.cloud/v1beta1
+  kind: Shoot
+  metadata:
+    name: a
+    namespace: garden-a
+    uid: 6f62394d-0000-0000-0000-000000000000
+    resourceVersion: "1"
+    generation: 2
+    creationTimestamp: "2026-01-01T00:00:00Z"
+    deletionTimestamp: "2026-01-01T00:00:00Z"
+    deletionGracePeriodSeconds: 0
+    managedFields: []
+    labels: {uid: mine}
+`)},
+	}
+	for live, want := range map[bool]int{false: 3, true: 10} {
+		l, violations, err := LoadFS(t.Context(), files, ".", Options{Live: live})
+		require.NoError(t, err)
+		require.Empty(t, violations)
+		require.Len(t, l.Declarations, 1)
+		object := l.Declarations[0].Object()
+		assert.Len(t, object.Object["metadata"], want, "live: %v", live)
+		assert.Equal(t, map[string]string{"uid": "mine"}, object.GetLabels())
+	}
+}

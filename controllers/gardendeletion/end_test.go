@@ -32,17 +32,19 @@ var (
 	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 )
 
-// TestGarden is the life of two Gardens.
+type step struct {
+	name string
+	test func(*stage)
+}
+
+// TestGarden is the life of three Gardens.
 func TestGarden(t *testing.T) {
 	if env.configs == nil {
 		t.Skip(testclusters.Missing(env.Root, false))
 	}
 	s := newStage(t)
 	before := s.world()
-	for _, step := range []struct {
-		name string
-		test func(*stage)
-	}{
+	steps := []step{
 		{"it is made, and what it refers to is protected", testMade},
 		{"what Extensions install comes and goes with them", testExtensions},
 		{"another one is refused", testSecond},
@@ -50,9 +52,14 @@ func TestGarden(t *testing.T) {
 		{"it stays while the virtual garden is in use", testInUse},
 		{"it waits for a bucket that is retained, and says so", testRetained},
 		{"then the runtime cluster is as it was before", func(s *stage) { testEnd(s, before) }},
+		// Short tests end here.
 		{"another one ends although its virtual garden is gone", func(s *stage) { testLost(s, before) }},
 		{"one with all options on leaves nothing either", func(s *stage) { testAllOptions(s, before) }},
-	} {
+	}
+	if testing.Short() {
+		steps = steps[:7]
+	}
+	for _, step := range steps {
 		if !t.Run(step.name, func(t *testing.T) { step.test(s.on(t)) }) {
 			t.Fatalf("the rest is left out: it builds on %q", step.name)
 		}

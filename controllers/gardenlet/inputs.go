@@ -120,7 +120,7 @@ func (g *Gardenlet) input(ctx context.Context, from sources) (render.Input, erro
 	if err != nil {
 		return render.Input{}, err
 	}
-	l, violations, err := landscapes.LoadFS(ctx, files, ".", landscapes.Options{})
+	l, violations, err := landscapes.LoadFS(ctx, files, ".", landscapes.Options{Live: true})
 	if err == nil {
 		err = refused(violations)
 	}
