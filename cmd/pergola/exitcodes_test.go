@@ -56,7 +56,7 @@ func TestExitCodes(t *testing.T) {
 		"validate":                           {usage: []string{}, io: []string{nope}},
 		"render":                             {usage: []string{dir, "--component", "garden/nope"}, io: []string{nope}},
 		"golden":                             {usage: []string{}, io: []string{nope}},
-		"explain":                            {usage: []string{"Shot"}},
+		"explain":                            {usage: []string{"Shot"}, io: []string{"Shoot", "--catalogue", nope}},
 		"flow":                               {usage: []string{"moon"}, io: []string{"garden", "--catalogue", nope}},
 		"diff":                               {down: with(dir, "--live"), usage: []string{dir, "--kubeconfig", config}, io: []string{nope}},
 		"why":                                {down: with(dir, "Seed local"), usage: []string{dir}, io: []string{nope, "Seed local"}},

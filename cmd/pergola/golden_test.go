@@ -126,7 +126,7 @@ func TestGoldenCatchesOneCharacter(t *testing.T) {
 	for name, test := range map[string]struct{ file, before, after, differs string }{
 		"nothing":      {},
 		"Helm chart":   {"charts/etcd-druid/templates/deployment.yaml", "revisionHistoryLimit: 1", "revisionHistoryLimit: 2", "  local/garden/etcd-druid/deployment-garden-etcd-druid.yaml:"},
-		"CUE":          {"seed/namespace/component.cue", "privileged", "privilegee", "  local/garden/garden-namespace/namespace-garden.yaml:"},
+		"CUE":          {"seed/namespace/component.cue", "for Seed system", "for Sead system", "  local/garden/garden-namespace/priorityclass.scheduling.k8s.io-gardener-system-critical.yaml:"},
 		"flow":         {"seed/flow.cue", `timeout: "2m"`, `timeout: "3m"`, "  _flows/seed/local.yaml:"},
 		"image vector": {"imagevector.yaml", "etcd-druid\n  tag: v", "etcd-druid\n  tag: w", "  local/garden/etcd-druid/deployment-garden-etcd-druid.yaml:"},
 	} {

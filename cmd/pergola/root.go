@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/internal/unknown"
+	"github.com/pergola-dev/pergola/render"
 )
 
 func newRoot() *cobra.Command {
@@ -53,7 +55,7 @@ output: {"error": {"message": "…"}}. Where the landscape is not valid, error.f
 	root.Flags().Bool("version", false, "print what pergola version prints")
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().Bool("no-color", false, "never colour the output (NO_COLOR does the same)")
-	root.PersistentFlags().String("catalogue", "", "folder of components to use instead of those in the program, e.g. components in a work tree")
+	root.PersistentFlags().Var(new(catalogueFolder), "catalogue", "folder of components to use instead of those in the program, e.g. components in a work tree")
 	evaluationFlags(root)
 	cacheFlags(root)
 	asking := []*cobra.Command{newValidate(), newExplain(), newWhy(), newFlow(), newHealth(), newHistory(), newTree()}
@@ -189,6 +191,21 @@ func outputFlag(cmd *cobra.Command, target *string, values ...string) {
 		}
 		return fmt.Errorf("--output %q: want one of %s%s", *target, strings.Join(values, ", "), unknown.Hint(*target, values))
 	}
+}
+
+// catalogueFolder is a folder of components. One that is none would be a catalogue without components, for which nothing is wrong.
+type catalogueFolder string
+
+func (f *catalogueFolder) String() string { return string(*f) }
+func (f *catalogueFolder) Type() string   { return "string" }
+func (f *catalogueFolder) Set(dir string) error {
+	if dir != "" {
+		if _, err := os.Stat(filepath.Join(dir, render.ImageVectorFile)); err != nil {
+			return fmt.Errorf("it is no folder of components: %w", err)
+		}
+	}
+	*f = catalogueFolder(dir)
+	return nil
 }
 
 // catalogue is the one in the program, or the folder of the flag: whoever changes a component sees the effect
