@@ -306,6 +306,7 @@ func (c *landscapeCheck) settle(in Input) {
 				}
 			}
 			if !r.met(others) {
+				r.warning.message = r.missing(others)
 				probe.warn(r.warning)
 			}
 		}

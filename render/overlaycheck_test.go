@@ -110,7 +110,7 @@ func TestOverlayObjects(t *testing.T) {
 		"rule about its kind":      {resource("apiVersion: extensions.gardener.cloud/v1alpha1\nkind: DNSRecord\nmetadata: {name: x}\nspec:\n  type: local\n  secretRef: {name: a, namespace: garden}\n  name: a.example.org\n  recordType: A\n  values: [host.example.org]\n"), `components/garden/app/more.yaml:9:12: error: DNSRecord x: spec.values[0]: `},
 		"rule, value not known":    {resource("apiVersion: extensions.gardener.cloud/v1alpha1\nkind: DNSRecord\nmetadata: {name: x}\nspec:\n  type: local\n  secretRef: {name: a, namespace: garden}\n  name: a.example.org\n  recordType: A\n  values: [address-of-x-XXXXXXXX]\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: a}\n"), ""},
 		"secret value":             {resource("apiVersion: v1\nkind: Secret\nmetadata: {name: x}\nstringData: {p: 4711}\n"), "components/garden/app/more.yaml:4:14: error: stringData[p]: must be text, but is a number"},
-		"unknown to all":           {resource("apiVersion: example.org/v1\nkind: Thing\nmetadata: {name: x, namespace: z}\nspec: {a: 1}\n"), ""},
+		"unknown to all":           {resource("apiVersion: example.org/v1\nkind: Thing\nmetadata: {name: x, namespace: garden}\nspec: {a: 1}\n"), ""},
 		"patch of a nested component": {map[string]string{"kustomization.yaml": "components: [more]\n",
 			"more/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n- path: p.yaml\n", "more/p.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: app}\nspec:\n  replicas: two\n"},
 			`components/garden/app/more/p.yaml:5:3: error: patches[0]: spec.replicas: must be a whole number, but is the text "two"`},

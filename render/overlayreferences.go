@@ -63,9 +63,12 @@ func (c *overlayCheck) references(k kustomization, objects []Object) {
 // referencesOf lists the references of an object.
 func referencesOf(o Object) []objectReference {
 	w := referenceWalk{namespace: o.GetNamespace()}
+	if !slices.Contains([]string{"default", "kube-system", "kube-public", "kube-node-lease"}, w.namespace) {
+		w.name(fieldpath.Path{"metadata", "namespace"}, "Namespace", w.namespace, "")
+	}
 	switch o.GetKind() {
 	case "ConfigMap", "Secret", "CustomResourceDefinition":
-		return nil
+		return w.found // what they hold is somebody else's
 	case "Service":
 		w.service(o.Object)
 	case "PodDisruptionBudget":
@@ -76,13 +79,47 @@ func referencesOf(o Object) []objectReference {
 		w.monitor(o.Object, "endpoints", servicesWith, "Services")
 	case "PodMonitor":
 		w.monitor(o.Object, "podMetricsEndpoints", podsWith, "pods")
+	case "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding":
+		w.name(fieldpath.Path{"spec", "policyName"}, strings.TrimSuffix(o.GetKind(), "Binding"), textAt(o.Object, "spec", "policyName"), "")
 	case "StatefulSet":
 		w.name(fieldpath.Path{"spec", "serviceName"}, "Service", textAt(o.Object, "spec", "serviceName"), w.namespace)
 	case "ManagedResource":
 		w.names(fieldpath.Path{"spec", "secretRefs"}, "Secret", valueIn(o.Object, "spec", "secretRefs"))
 	}
+	w.scraped(o)
 	w.walk(o.Object, nil)
 	return w.found
+}
+
+// selectors are the fields by which a Prometheus selects what tells it whom to scrape and what to compute, by the kinds of these.
+var selectors = map[string]string{
+	"ServiceMonitor": "serviceMonitorSelector", "PodMonitor": "podMonitorSelector", "Probe": "probeSelector", "ScrapeConfig": "scrapeConfigSelector", "PrometheusRule": "ruleSelector",
+}
+
+// scraped wants a Prometheus that selects an object by the label that is for this.
+func (w *referenceWalk) scraped(o Object) {
+	label, field := o.GetLabels()["prometheus"], selectors[o.GetKind()]
+	if label == "" || field == "" {
+		return
+	}
+	w.found = append(w.found, objectReference{
+		path: fieldpath.Path{"metadata", "labels", fieldpath.Key("prometheus")}, wanted: "Prometheus that selects " + o.GetKind() + " " + label,
+		met: func(among []Object) bool {
+			return slices.ContainsFunc(among, func(p Object) bool {
+				wanted := labelsIn(valueIn(p.Object, "spec", field, "matchLabels"))
+				return p.GetKind() == "Prometheus" && len(wanted) > 0 && hasLabels(o.GetLabels(), wanted)
+			})
+		},
+		missing: func(among []Object) string {
+			var names []string
+			for _, p := range among {
+				if name := labelsIn(valueIn(p.Object, "spec", field, "matchLabels"))["prometheus"]; p.GetKind() == "Prometheus" && name != "" {
+					names = append(names, name)
+				}
+			}
+			return fmt.Sprintf("no Prometheus that is rendered for the cluster selects a %s with the label prometheus=%s%s", o.GetKind(), label, instead(label, names, "they select "))
+		},
+	})
 }
 
 // referenceWalk finds references by the names that Kubernetes and its operators have for them.

@@ -72,6 +72,11 @@ func TestOverlayReferences(t *testing.T) {
 		"port of a monitor":      {added("apiVersion: monitoring.coreos.com/v1\nkind: ServiceMonitor\nmetadata: {name: x}\nspec:\n  selector: {matchLabels: {app: app}}\n  endpoints: [{port: metrix}]\n"), `spec.endpoints[0].port: the Services that are selected have no port metrix; did you mean "metrics"?`},
 		"a monitor that is fine": {added("apiVersion: monitoring.coreos.com/v1\nkind: ServiceMonitor\nmetadata: {name: x}\nspec:\n  selector: {matchLabels: {app: app}}\n  endpoints: [{port: metrics}]\n"), ""},
 		"backend of an Ingress":  {added("apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: x}\nspec: {defaultBackend: {service: {name: ap, port: {number: 80}}}}\n"), `spec.defaultBackend.service.name: there is no Service "ap"`},
+		"namespace":              {added("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: x\n  namespace: gardn\n"), `components/garden/app/more.yaml:5:3: warning: ConfigMap gardn/x: metadata.namespace: there is no Namespace "gardn"`},
+		"namespace of others":    {added("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: garden}\n"), ""},
+		"policy of a binding":    {added("apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicyBinding\nmetadata: {name: x}\nspec: {policyName: ap, validationActions: [Deny]}\n"), `spec.policyName: there is no ValidatingAdmissionPolicy "ap"`},
+		"rules for no one":       {added("apiVersion: monitoring.coreos.com/v1\nkind: PrometheusRule\nmetadata: {name: x, labels: {prometheus: gardn}}\nspec: {groups: []}\n"), `metadata.labels[prometheus]: no Prometheus that is rendered for the cluster selects a PrometheusRule with the label prometheus=gardn; did you mean "garden"?`},
+		"rules for another one":  {added("apiVersion: monitoring.coreos.com/v1\nkind: PrometheusRule\nmetadata: {name: x, labels: {prometheus: garden}}\nspec: {groups: []}\n"), ""},
 		"of another component":   {deploymentPatch("{template: {spec: {priorityClassName: other}}}"), ""},
 		"made elsewhere":         {with(containerPatch("envFrom: [{secretRef: {name: known}}]"), "../../../landscape.yaml", landscapeFile("{external: [{kind: Secret, namespace: garden, name: known}]}")), ""},
 		"declared in Git":        {with(containerPatch("envFrom: [{secretRef: {name: known}}]"), "../../../k.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: known, namespace: garden}\n"), ""},
@@ -79,7 +84,7 @@ func TestOverlayReferences(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			catalogue := smallCatalogue(t, map[string]string{
 				"garden/app/component.cue": namingApp, "garden/flow.cue": strings.ReplaceAll(appFlow, `["app"]`, `["app", "classes"]`),
-				"garden/classes/component.cue": strings.ReplaceAll(component(`cue: [for n in ["important", "other"] {apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass", metadata: name: n, value: 1}]`, ""), "bundles: app:", "bundles: classes:"),
+				"garden/classes/component.cue": strings.ReplaceAll(component(`cue: [for n in ["important", "other"] {apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass", metadata: name: n, value: 1}, {apiVersion: "monitoring.coreos.com/v1", kind: "Prometheus", metadata: {name: "garden", namespace: "garden"}, spec: ruleSelector: matchLabels: prometheus: "garden"}]`, ""), "bundles: app:", "bundles: classes:"),
 			})
 			found := CheckLandscape(catalogue, overlayLandscape(t, tt.files))
 			assert.False(t, schemas.HasErrors(found), "a warning stops nothing: %v", found)

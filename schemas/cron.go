@@ -22,9 +22,9 @@ var cronFields = [...]cronField{
 	{name: "day of the week", high: 6, names: []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
 }
 
-// cronProblem says why a text is no schedule of cron, or "". It accepts what github.com/robfig/cron does, by which
+// CronProblem says why a text is no schedule of cron, or "". It accepts what github.com/robfig/cron does, by which
 // Gardener wakes and hibernates Shoots: five fields, or a word such as @daily or @every 1h.
-func cronProblem(text string) string {
+func CronProblem(text string) string {
 	if strings.HasPrefix(text, "@") {
 		return cronWordProblem(text)
 	}

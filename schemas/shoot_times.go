@@ -108,7 +108,7 @@ func shootHibernation(r *report, s shoot) {
 				continue
 			}
 			first, double := seen[field.text()]
-			switch problem := cronProblem(field.text()); {
+			switch problem := CronProblem(field.text()); {
 			case problem != "":
 				r.add(field, TypeInvalid, "%q %s", field.text(), problem)
 			case double:

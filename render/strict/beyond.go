@@ -4,29 +4,46 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/distribution/reference"
 	"github.com/prometheus/prometheus/promql/parser"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// beyond finds mistakes that API servers accept: kubelets and operators report them in their own logs only.
+// beyond finds mistakes that API servers accept, or that parts of them refuse which no schema tells of: kubelets, aggregators and operators
+// report them in their own logs only.
 func (k *Kind) beyond(object map[string]any) []structure.Finding {
-	switch {
-	case k.GVK.Group == "rbac.authorization.k8s.io":
-		return verbs(object)
-	case k.GVK.Kind == "Namespace" && k.GVK.Group == "":
-		return podSecurity(object)
-	case k.goType != nil && k.Root.Properties["spec"] != nil:
-		return containers(nil, object)
-	case k.GVK.GroupKind() == schema.GroupKind{Group: "monitoring.coreos.com", Kind: "PrometheusRule"}:
-		return expressions(object)
+	out := annotations(object)
+	if k.goType == nil {
+		out = append(out, replicas(object)...)
 	}
-	return nil
+	switch (schema.GroupKind{Group: k.GVK.Group, Kind: k.GVK.Kind}) {
+	case schema.GroupKind{Kind: "Namespace"}:
+		return append(out, podSecurity(object)...)
+	case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "Role"}, schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:
+		return append(out, verbs(object)...)
+	case schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}:
+		return append(out, apiService(object)...)
+	case schema.GroupKind{Group: "autoscaling.k8s.io", Kind: "VerticalPodAutoscaler"}:
+		return append(out, bounds(object)...)
+	case schema.GroupKind{Group: "druid.gardener.cloud", Kind: "Etcd"}:
+		return append(out, schedules(object)...)
+	case schema.GroupKind{Group: "monitoring.coreos.com", Kind: "PrometheusRule"}:
+		return append(out, expressions(object)...)
+	}
+	if k.goType != nil && k.Root.Properties["spec"] != nil {
+		out = append(out, containers(nil, object)...)
+	}
+	return out
 }
 
 // containers looks at those of all pods that an object makes.
@@ -164,6 +181,111 @@ func podSecurity(object map[string]any) []structure.Finding {
 				Path: fieldpath.Path{"metadata", "labels", fieldpath.Key(label)}, Type: "NotSupported",
 				Message: fmt.Sprintf("%q is no level of pod security, which are %s%s", level, strings.Join(levels, ", "), hint),
 			})
+		}
+	}
+	return out
+}
+
+// annotations looks at those by which gardener-resource-manager is told how to manage an object: one that it does not know changes nothing.
+func annotations(object map[string]any) []structure.Finding {
+	var out []structure.Finding
+	given, _ := valueAt(object, fieldpath.Path{"metadata", "annotations"}).(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		text, _ := given[name].(string)
+		if !strings.HasPrefix(name, resourcesv1alpha1.GroupName+"/") {
+			continue
+		}
+		wrong := ""
+		switch name {
+		case resourcesv1alpha1.Mode:
+			if text != resourcesv1alpha1.ModeIgnore {
+				wrong = fmt.Sprintf("%q is no mode; the only one is %q", text, resourcesv1alpha1.ModeIgnore)
+			}
+		case resourcesv1alpha1.DeletionPropagationOnInvalidUpdate:
+			if modes := []string{"Foreground", "Background", "Orphan"}; !slices.Contains(modes, text) {
+				wrong = fmt.Sprintf("%q is none of %s", text, strings.Join(modes, ", "))
+			}
+		case resourcesv1alpha1.FinalizeDeletionAfter:
+			if _, err := time.ParseDuration(text); err != nil {
+				wrong = fmt.Sprintf("%q is no duration, such as 5m", text)
+			}
+		default:
+			if _, err := strconv.ParseBool(text); err != nil && slices.Contains(yesOrNo, name) {
+				wrong = fmt.Sprintf("%q is neither true nor false", text)
+			}
+		}
+		if wrong != "" {
+			out = append(out, structure.Finding{Path: fieldpath.Path{"metadata", "annotations", fieldpath.Key(name)}, Type: "NotSupported", Message: wrong})
+		}
+	}
+	return out
+}
+
+var yesOrNo = []string{
+	resourcesv1alpha1.Ignore, resourcesv1alpha1.KeepObject, resourcesv1alpha1.DeleteOnInvalidUpdate, resourcesv1alpha1.PreserveReplicas,
+	resourcesv1alpha1.PreserveResources, resourcesv1alpha1.SkipHealthCheck,
+}
+
+// replicas are never below zero; definitions of operators do not say so, and their workloads are refused then.
+func replicas(object map[string]any) []structure.Finding {
+	path := fieldpath.Path{"spec", "replicas"}
+	var count float64
+	switch v := valueAt(object, path).(type) {
+	case int64:
+		count = float64(v)
+	case float64:
+		count = v
+	}
+	if count < 0 {
+		return []structure.Finding{{Path: path, Type: "Invalid", Message: fmt.Sprintf("%v is below 0", count)}}
+	}
+	return nil
+}
+
+// apiService has what kube-aggregator asks for (k8s.io/kube-aggregator/pkg/apis/apiregistration/validation).
+func apiService(object map[string]any) []structure.Finding {
+	var out []structure.Finding
+	text := func(path ...any) string {
+		t, _ := valueAt(object, path).(string)
+		return t
+	}
+	if name, want := text("metadata", "name"), text("spec", "version")+"."+text("spec", "group"); name != want {
+		out = append(out, structure.Finding{Path: fieldpath.Path{"metadata", "name"}, Type: "Invalid", Message: fmt.Sprintf("must be spec.version and spec.group: %q", want)})
+	}
+	if text("spec", "caBundle") != "" && valueAt(object, fieldpath.Path{"spec", "insecureSkipTLSVerify"}) == true {
+		out = append(out, structure.Finding{Path: fieldpath.Path{"spec", "insecureSkipTLSVerify"}, Type: "Invalid", Message: "cannot be set beside spec.caBundle"})
+	}
+	return out
+}
+
+// bounds of a VerticalPodAutoscaler: what is allowed at least is not above what is allowed at most.
+func bounds(object map[string]any) []structure.Finding {
+	var out []structure.Finding
+	policies, _ := valueAt(object, fieldpath.Path{"spec", "resourcePolicy", "containerPolicies"}).([]any)
+	for i, policy := range policies {
+		least, _ := valueAt(policy, fieldpath.Path{"minAllowed"}).(map[string]any)
+		most, _ := valueAt(policy, fieldpath.Path{"maxAllowed"}).(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(least)) {
+			low, errLow := resource.ParseQuantity(fmt.Sprint(least[name]))
+			high, errHigh := resource.ParseQuantity(fmt.Sprint(most[name]))
+			if errLow == nil && errHigh == nil && low.Cmp(high) > 0 {
+				out = append(out, structure.Finding{
+					Path: fieldpath.Path{"spec", "resourcePolicy", "containerPolicies", i, "minAllowed", fieldpath.Key(name)}, Type: "Invalid",
+					Message: fmt.Sprintf("%s is above maxAllowed, which is %s", low.String(), high.String()),
+				})
+			}
+		}
+	}
+	return out
+}
+
+// schedules of an Etcd; etcd-backup-restore does not start with one that it cannot read.
+func schedules(object map[string]any) []structure.Finding {
+	var out []structure.Finding
+	for _, path := range []fieldpath.Path{{"spec", "backup", "fullSnapshotSchedule"}, {"spec", "etcd", "defragmentationSchedule"}} {
+		text, _ := valueAt(object, path).(string)
+		if problem := schemas.CronProblem(text); text != "" && problem != "" {
+			out = append(out, structure.Finding{Path: path, Type: "Invalid", Message: fmt.Sprintf("the schedule %q %s", text, problem)})
 		}
 	}
 	return out

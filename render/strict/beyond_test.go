@@ -36,13 +36,7 @@ func TestContainers(t *testing.T) {
 
 func TestExpressions(t *testing.T) {
 	const kindOfRules = "PrometheusRule"
-	crd := &apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-		Group: "monitoring.coreos.com", Scope: apiextensionsv1.NamespaceScoped, Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kindOfRules},
-		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Schema: &apiextensionsv1.CustomResourceValidation{
-			OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)},
-		}}},
-	}}
-	kind := Defined(crd)[schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: kindOfRules}]
+	kind := opened("monitoring.coreos.com", "v1", kindOfRules)
 	for name, tt := range map[string]struct{ rule, want string }{
 		"alert":           {"{alert: A, expr: up == 0}", ""},
 		"recording":       {"{record: a:b, expr: 'sum(rate(a[5m])) by (b)'}", ""},
@@ -104,6 +98,46 @@ func TestPodSecurity(t *testing.T) {
 				return
 			}
 			assert.Contains(t, got, want)
+		})
+	}
+}
+
+// opened is a kind whose definition takes anything.
+func opened(group, version, kind string) *Kind {
+	crd := &apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+		Group: group, Scope: apiextensionsv1.NamespaceScoped, Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind},
+		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: version, Schema: &apiextensionsv1.CustomResourceValidation{
+			OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)},
+		}}},
+	}}
+	return Defined(crd)[schema.GroupVersionKind{Group: group, Version: version, Kind: kind}]
+}
+
+func TestWhatDefinitionsDoNotSay(t *testing.T) {
+	for name, tt := range map[string]struct{ group, kind, object, want string }{
+		"mode":                      {"example.org", "A", "metadata: {name: a, namespace: b, annotations: {resources.gardener.cloud/mode: Ignore}}", ""},
+		"no mode":                   {"example.org", "A", "metadata: {name: a, namespace: b, annotations: {resources.gardener.cloud/mode: Ignor}}", `metadata.annotations[resources.gardener.cloud/mode]: "Ignor" is no mode; the only one is "Ignore"`},
+		"neither true nor false":    {"example.org", "A", "metadata: {name: a, namespace: b, annotations: {resources.gardener.cloud/keep-object: ture}}", `"ture" is neither true nor false`},
+		"another annotation":        {"example.org", "A", "metadata: {name: a, namespace: b, annotations: {resources.gardener.cloud/origin: ture}}", ""},
+		"propagation":               {"example.org", "A", "metadata: {name: a, namespace: b, annotations: {resources.gardener.cloud/deletion-propagation-on-invalid-update: orphan}}", `"orphan" is none of Foreground, Background, Orphan`},
+		"duration":                  {"example.org", "A", "metadata: {name: a, namespace: b, annotations: {resources.gardener.cloud/finalize-deletion-after: '5'}}", `is no duration, such as 5m`},
+		"replicas":                  {"example.org", "A", "metadata: {name: a, namespace: b}, spec: {replicas: -1}", "spec.replicas: -1 is below 0"},
+		"schedules":                 {"druid.gardener.cloud", "Etcd", "metadata: {name: a, namespace: b}, spec: {replicas: 1, etcd: {defragmentationSchedule: '0 1 * * *'}, backup: {fullSnapshotSchedule: '@daily'}}", ""},
+		"no such hour":              {"druid.gardener.cloud", "Etcd", "metadata: {name: a, namespace: b}, spec: {backup: {fullSnapshotSchedule: '0 25 * * *'}}", `spec.backup.fullSnapshotSchedule: the schedule "0 25 * * *"`},
+		"four fields":               {"druid.gardener.cloud", "Etcd", "metadata: {name: a, namespace: b}, spec: {etcd: {defragmentationSchedule: '0 1 * *'}}", "has 4 fields"},
+		"bounds":                    {"autoscaling.k8s.io", "VerticalPodAutoscaler", "metadata: {name: a, namespace: b}, spec: {resourcePolicy: {containerPolicies: [{containerName: a, minAllowed: {memory: 10Mi, cpu: 1}, maxAllowed: {memory: 1Gi}}]}}", ""},
+		"least above most":          {"autoscaling.k8s.io", "VerticalPodAutoscaler", "metadata: {name: a, namespace: b}, spec: {resourcePolicy: {containerPolicies: [{containerName: a, minAllowed: {memory: 10Gi}, maxAllowed: {memory: 1Gi}}]}}", "containerPolicies[0].minAllowed[memory]: 10Gi is above maxAllowed, which is 1Gi"},
+		"APIService":                {"apiregistration.k8s.io", "APIService", "metadata: {name: v1.example.org, namespace: b}, spec: {group: example.org, version: v1, caBundle: YQ==}", ""},
+		"another name":              {"apiregistration.k8s.io", "APIService", "metadata: {name: v1.example.com, namespace: b}, spec: {group: example.org, version: v1}", `metadata.name: must be spec.version and spec.group: "v1.example.org"`},
+		"certificate for no reason": {"apiregistration.k8s.io", "APIService", "metadata: {name: v1.example.org, namespace: b}, spec: {group: example.org, version: v1, caBundle: YQ==, insecureSkipTLSVerify: true}", "cannot be set beside spec.caBundle"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := found(t, opened(tt.group, "v1", tt.kind), "{apiVersion: "+tt.group+"/v1, kind: "+tt.kind+", "+tt.object+"}", 36)
+			if tt.want == "" {
+				assert.Empty(t, got)
+				return
+			}
+			assert.Contains(t, got, tt.want)
 		})
 	}
 }
