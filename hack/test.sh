@@ -43,12 +43,12 @@ step "the program as the image has it"
 hack/build.sh bin/pergola ./cmd/pergola
 
 step "unit and integration tests"
-# Control planes that run for real need the machine for themselves: they come after the others.
-alone=/controllers/variants
-go test -short -timeout 40m $(go list ./... | grep -v "$alone$") | { grep --line-buffered -v "no test files" || true; }
+# Clusters with controllers and control planes that run for real need the machine for themselves: they come after the others, one by one.
+alone='/controllers/(adoption|gardendeletion|itest|variants)$'
+go test -short -timeout 40m $(go list ./... | grep -vE "$alone") | { grep --line-buffered -v "no test files" || true; }
 
-step "control planes that run for real"
-go test -short -timeout 30m ".$alone"
+step "tests on clusters with controllers"
+go test -short -p 1 -timeout 30m $(go list ./... | grep -E "$alone")
 
 step "tests of the local clusters"
 go -C hack/local test -timeout 20m ./...

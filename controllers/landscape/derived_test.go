@@ -283,7 +283,7 @@ func TestGardenWritesItsAccess(t *testing.T) {
 	d.serve()
 	others, err := secrets.Get(ctx, access.SecretName, metav1.GetOptions{})
 	require.NoError(t, err)
-	d.c.owners.StepTimeout = 30 * time.Second
+	d.c.owners.StepTimeout = 2 * time.Minute
 	_, err = d.c.Apply(ctx)
 	require.NoError(t, err)
 	now, err := secrets.Get(ctx, access.SecretName, metav1.GetOptions{})

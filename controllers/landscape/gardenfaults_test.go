@@ -155,7 +155,7 @@ func (f *faulty) fails(conditions map[string]string, says ...string) {
 // goesOn applies, after nobody has done anything but to take the cause away.
 func (f *faulty) goesOn() {
 	f.Helper()
-	f.c.owners.StepTimeout = 20 * time.Second
+	f.c.owners.StepTimeout = 2 * time.Minute
 	_, err := f.c.Apply(testContext(f.T))
 	require.NoError(f, err)
 	operation, got := f.status()
