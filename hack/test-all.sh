@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What `make test-all` runs: all tests, with what `make test` leaves out or takes a sample of (`testing.Short()` in the tests).
+# `make test-all` runs this: all tests, also those that `make test` skips or samples (`testing.Short()` in the tests).
 # Arguments name the parts to run; without any, all run, one after the other.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What `make test` runs. What takes long is left out or sampled (`testing.Short()`): hack/test-all.sh runs it. Integration tests
+# `make test` runs this. Long tests are skipped or sampled (`testing.Short()`): hack/test-all.sh runs them. Integration tests
 # use real API servers: etcd and the Kubernetes control plane are built from Go modules once (or taken from KUBEBUILDER_ASSETS).
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

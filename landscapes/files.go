@@ -107,8 +107,8 @@ func (l *loader) lazyPlaces(name string, d document) func() *place {
 	})
 }
 
-// serverMetadata are the fields of ObjectMeta that only API servers set. What kubectl get printed has them, of another object than the one that
-// Git declares: a uid would go into names, and a deletionTimestamp would take the object down.
+// serverMetadata are the fields of ObjectMeta that only API servers set. A file with the output of kubectl get has them: a uid would go into
+// names, and a deletionTimestamp would mark the object as deleted.
 var serverMetadata = []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "selfLink"}
 
 // declare makes declarations of an object: one, or those of its items if it is a List.

@@ -334,7 +334,7 @@ data:
 	assert.Equal(t, 12, d.KeyPosition("data[policy].rules[0].users").Line)
 }
 
-// TestServerMetadata: what kubectl get printed can be committed; what the server has set there is that of another object.
+// TestServerMetadata: the output of kubectl get can be committed; metadata that only the server sets are ignored.
 func TestServerMetadata(t *testing.T) {
 	files := fstest.MapFS{
 		"landscape.yaml": {Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: test}\n")},

@@ -301,7 +301,7 @@ func TestNoClusterMakesACommandShowASecret(t *testing.T) {
 	t.Setenv("KUBECONFIG", kubeconfig)
 	cases := secretCases(t)
 	if testing.Short() {
-		// One for each way in which a text of the cluster can come to be shown.
+		// The sample has a case for each way in which a text of the cluster can come to be shown.
 		sample := []string{"argo-hide-different-values", "flux-apply-immutable-error", "flux-sanitize-old-only", "own-data-wrong-types", "own-error-text-admission", "own-managedresource-data-brotli"}
 		cases = slices.DeleteFunc(cases, func(c secretCase) bool { return !slices.Contains(sample, c.name) })
 	}

@@ -193,7 +193,7 @@ func outputFlag(cmd *cobra.Command, target *string, values ...string) {
 	}
 }
 
-// catalogueFolder is a folder of components. One that is none would be a catalogue without components, for which nothing is wrong.
+// catalogueFolder is a folder of components. Another folder would be a catalogue without components, in which nothing is wrong.
 type catalogueFolder string
 
 func (f *catalogueFolder) String() string { return string(*f) }

@@ -51,8 +51,8 @@ func TestMain(m *testing.M) {
 	if !apiserver.There() {
 		os.Exit(m.Run())
 	}
-	// Of the definitions that a seed has, gardenlet asks for ManagedResources each time it cares: where they are not known, it reads
-	// again and again which kinds there are.
+	// The seed has the definition of ManagedResources: the care asks for them, and an unknown kind makes it read the discovery
+	// again every few seconds.
 	seed := &envtest.Environment{CRDs: crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)}
 	config, err := apiserver.Begin(seed)
 	if err != nil {
