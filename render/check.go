@@ -286,9 +286,11 @@ func (c *landscapeCheck) try(in Input) {
 	c.settle(in)
 }
 
-// settle warns of references of overlays that neither the other components of the owner meet, nor what Git declares or names as made elsewhere.
+// settle warns of references of overlays that neither the other components of the owner meet, nor what Git declares or names as made elsewhere, and
+// of those that the others break.
 func (c *landscapeCheck) settle(in Input) {
-	var others []Object
+	var all []Object
+	byCluster := map[string][]Object{}
 	rendered := false
 	for _, overlay := range c.sound {
 		probe := c.rendering.probes[overlay.Name]
@@ -300,14 +302,20 @@ func (c *landscapeCheck) settle(in Input) {
 				rendered = true
 				opts := *c.rendering
 				opts.probes = nil
-				all, _ := Render(in, opts) // what is wrong with others is found by itself
-				for _, b := range all.Bundles {
-					others = append(others, b.Objects...)
+				result, _ := Render(in, opts) // what is wrong with others is found by itself
+				for _, b := range result.Bundles {
+					all, byCluster[b.Cluster] = append(all, b.Objects...), append(byCluster[b.Cluster], b.Objects...)
 				}
 			}
-			if !r.met(others) {
-				r.warning.message = r.missing(others)
-				probe.warn(r.warning)
+			among := all
+			if r.alone {
+				among = byCluster[r.cluster]
+			}
+			if r.met(among) {
+				continue
+			}
+			if f, ok := r.at(r.missing(among)); ok {
+				probe.warn(f)
 			}
 		}
 		probe.open = nil

@@ -80,7 +80,7 @@ func buildOverlay(overlay Overlay, bundles []Bundle, objects objectCheck, probe 
 		return found.err()
 	}
 	if probe != nil {
-		check.references(k, made)
+		check.references(k, made, bundles)
 	}
 	changed, err := distribute(dir, made, index, bundles)
 	if err != nil || probe == nil {

@@ -24,38 +24,51 @@ type objectReference struct {
 	met func([]Object) bool
 	// missing says what is not there.
 	missing func([]Object) string
+	// alone is set where any other object can break it: all objects of the owner are asked, even if those of the component meet it.
+	alone bool
 }
 
-// openReference is one that nothing in the component meets. Objects of other components may.
+// openReference is one that nothing in the component meets, or that others can break. Objects of other components decide.
 type openReference struct {
 	objectReference
-	warning finding
+	// cluster is where the object is wanted.
+	cluster string
+	// at finds the part of the overlay that is to blame, if one is.
+	at func(message string) (finding, bool)
 }
 
-// references warns of what objects want with the overlay, did not want without it, and nothing in the component meets. What the component
+// references leaves open what objects want with the overlay, did not want without it, and nothing in the component meets. What the component
 // itself wants of others comes from elsewhere.
-func (c *overlayCheck) references(k kustomization, objects []Object) {
+func (c *overlayCheck) references(k kustomization, objects []Object, bundles []Bundle) {
 	known := map[string]bool{}
 	for _, o := range c.objects[:c.own] {
 		for _, r := range referencesOf(o) {
-			known[r.wanted] = known[r.wanted] || !r.met(c.objects[:c.own])
+			known[r.wanted] = known[r.wanted] || r.alone || !r.met(c.objects[:c.own])
 		}
 	}
 	broken := func(o Object, among []Object) []objectReference {
-		return slices.DeleteFunc(referencesOf(o), func(r objectReference) bool { return known[r.wanted] || r.met(among) })
+		return slices.DeleteFunc(referencesOf(o), func(r objectReference) bool { return known[r.wanted] || !r.alone && r.met(among) })
+	}
+	clusters := map[string]string{}
+	for _, b := range bundles {
+		clusters[b.Name], clusters[""] = b.Cluster, b.Cluster // without a name there is one bundle only
 	}
 	for _, o := range objects {
-		for _, r := range broken(o, objects) {
-			wrong := structure.Finding{Path: r.path, Type: "NotFound", Message: r.missing(objects)}
-			at, _, ok := c.culprit(k, o, wrong, func(o Object, among []Object) bool {
-				return slices.ContainsFunc(broken(o, among), func(b objectReference) bool { return b.wanted == r.wanted })
-			})
-			if !ok {
-				continue
-			}
-			f := objectFinding(at, o.Unstructured, wrong)
-			f.rule, f.warning = ruleOverlayReference, true
-			c.open(openReference{r, f})
+		found := broken(o, objects)
+		if len(found) == 0 {
+			continue
+		}
+		o := Object{o.DeepCopy(), o.Origin} // its marks go
+		for _, r := range found {
+			c.open(openReference{r, clusters[o.GetAnnotations()[bundleAnnotation]], func(message string) (finding, bool) {
+				wrong := structure.Finding{Path: r.path, Type: "NotFound", Message: message}
+				at, _, ok := c.culprit(k, o, wrong, func(o Object, among []Object) bool {
+					return slices.ContainsFunc(broken(o, among), func(b objectReference) bool { return b.wanted == r.wanted })
+				})
+				f := objectFinding(at, o.Unstructured, wrong)
+				f.rule, f.warning = ruleOverlayReference, true
+				return f, ok
+			}})
 		}
 	}
 }
@@ -73,6 +86,7 @@ func referencesOf(o Object) []objectReference {
 		w.service(o.Object)
 	case "PodDisruptionBudget":
 		w.pods(fieldpath.Path{"spec", "selector", "matchLabels"}, o.Object)
+		w.onlyBudget(o)
 	case "NetworkPolicy":
 		w.pods(fieldpath.Path{"spec", "podSelector", "matchLabels"}, o.Object)
 	case "ServiceMonitor":

@@ -34,6 +34,12 @@ component: bundles: app: {cluster: "runtime", direct: true, source: cue: [
 ]}
 `
 
+// deploymentOf and budgetOf are in CUE, for a name n, and one of them for "other".
+const (
+	deploymentOf = `apiVersion: "apps/v1", kind: "Deployment", metadata: {name: n, namespace: "garden"}, spec: {selector: matchLabels: app: n, template: {metadata: labels: app: n, spec: containers: [{name: "a", image: "i:1"}]}}`
+	budgetOf     = `{apiVersion: "policy/v1", kind: "PodDisruptionBudget", metadata: {name: "other", namespace: "garden"}, spec: {maxUnavailable: 1, selector: matchLabels: app: "other"}}`
+)
+
 // TestOverlayReferences: what an overlay makes objects name has to be there, in any component, in Git, or named as made elsewhere.
 func TestOverlayReferences(t *testing.T) {
 	patch := func(kind, spec string) map[string]string {
@@ -46,6 +52,9 @@ func TestOverlayReferences(t *testing.T) {
 		return map[string]string{"kustomization.yaml": "resources: [more.yaml]\n", "more.yaml": text}
 	}
 	const place = "components/garden/app/kustomization.yaml:"
+	budget := func(name, selector string) map[string]string {
+		return added("apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: " + name + ", namespace: garden}\nspec:\n  minAvailable: 1\n  selector: " + selector + "\n")
+	}
 	for name, tt := range map[string]struct {
 		files map[string]string
 		want  string
@@ -63,6 +72,13 @@ func TestOverlayReferences(t *testing.T) {
 		"port by name":           {operation("Service", "/spec/ports/0/targetPort", "htp"), `Service garden/app: spec.ports[0].targetPort: the pods that are selected have no port htp; did you mean "http"?`},
 		"port by number":         {operation("Service", "/spec/ports/0/targetPort", "8080"), "the pods that are selected have no port 8080; they have 80, http"},
 		"budget":                 {operation("PodDisruptionBudget", "/spec/selector/matchLabels", "{app: ap}"), "PodDisruptionBudget garden/app: spec.selector.matchLabels: selects nothing"},
+		"second budget":          {budget("more", "{matchLabels: {app: app}}"), "components/garden/app/more.yaml:6:3: warning: PodDisruptionBudget garden/more: spec.selector: PodDisruptionBudget app selects pods of Deployment app, too; API servers evict no pod that has two of them"},
+		"budget for all pods":    {budget("more", "{}"), "more.yaml:6:3: warning: PodDisruptionBudget garden/more: spec.selector: PodDisruptionBudget app selects pods of Deployment app, too"},
+		"budget by expression":   {budget("more", "{matchExpressions: [{key: app, operator: In, values: [app, ap]}]}"), "PodDisruptionBudget app selects pods of Deployment app, too"},
+		"budget of another one":  {budget("more", "{matchLabels: {app: other}}"), "PodDisruptionBudget other selects pods of Deployment other, too"},
+		"budget made wider":      {operation("PodDisruptionBudget", "/spec/selector", "{matchExpressions: [{key: app, operator: Exists}]}"), place + "5:13: warning: PodDisruptionBudget garden/app: spec.selector: PodDisruptionBudget other selects pods of Deployment other, too"},
+		"budget renamed":         {map[string]string{"kustomization.yaml": "nameSuffix: -x\n"}, ""},
+		"budget of no other":     {budget("more", "{matchLabels: {app: single}}"), ""},
 		"role":                   {operation("RoleBinding", "/roleRef/name", "ap"), `RoleBinding garden/app: roleRef.name: there is no Role "ap" in what is rendered for the cluster, nor in Git; did you mean "app"?`},
 		"role of Kubernetes":     {operation("RoleBinding", "/roleRef", "{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}"), ""},
 		"subject":                {operation("RoleBinding", "/subjects/0/name", "ap"), `subjects[0].name: there is no ServiceAccount "ap"`},
@@ -84,7 +100,7 @@ func TestOverlayReferences(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			catalogue := smallCatalogue(t, map[string]string{
 				"garden/app/component.cue": namingApp, "garden/flow.cue": strings.ReplaceAll(appFlow, `["app"]`, `["app", "classes"]`),
-				"garden/classes/component.cue": strings.ReplaceAll(component(`cue: [for n in ["important", "other"] {apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass", metadata: name: n, value: 1}, {apiVersion: "monitoring.coreos.com/v1", kind: "Prometheus", metadata: {name: "garden", namespace: "garden"}, spec: ruleSelector: matchLabels: prometheus: "garden"}]`, ""), "bundles: app:", "bundles: classes:"),
+				"garden/classes/component.cue": strings.ReplaceAll(component(`cue: [for n in ["important", "other"] {apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass", metadata: name: n, value: 1}, {apiVersion: "monitoring.coreos.com/v1", kind: "Prometheus", metadata: {name: "garden", namespace: "garden"}, spec: ruleSelector: matchLabels: prometheus: "garden"}, for n in ["other", "single"] {`+deploymentOf+`}, `+budgetOf+`]`, ""), "bundles: app:", "bundles: classes:"),
 			})
 			found := CheckLandscape(catalogue, overlayLandscape(t, tt.files))
 			assert.False(t, schemas.HasErrors(found), "a warning stops nothing: %v", found)

@@ -91,7 +91,7 @@ func rulesOfFiles() []Rule {
 		inLandscape(warning(rule("landscape/overlay-item", "render/overlayitems.go", "A strategic merge changes items of lists that the component has",
 			"Items of such lists are told apart by a key, such as the name of a container. A key that the component does not have adds an item, which a misspelt one was not meant to do. To add an item that is meant, use an operation add with a path that ends in /-."))),
 		inLandscape(warning(rule("landscape/overlay-reference", "render/overlayreferences.go", "With an overlay, objects name others that are there",
-			"ServiceAccounts, PriorityClasses, Secrets and ConfigMaps with their keys, roles, Services with their ports, targets of autoscalers, and the labels by which Services, PodDisruptionBudgets, NetworkPolicies and monitors select. They may be rendered for the same owner, declared in Git, or named in spec.external. Without them, API servers take the objects, and pods do not start. What a component names without the overlay is not asked."))),
+			"ServiceAccounts, PriorityClasses, Secrets and ConfigMaps with their keys, roles, Services with their ports, targets of autoscalers, and the labels by which Services, PodDisruptionBudgets, NetworkPolicies and monitors select. They may be rendered for the same owner, declared in Git, or named in spec.external. Without them, API servers take the objects, and pods do not start. A PodDisruptionBudget that an overlay adds has to be the only one of its pods: API servers evict no pod that has two. What a component names without the overlay is not asked."))),
 	}
 }
 

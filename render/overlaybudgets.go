@@ -1,0 +1,63 @@
+package render
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+)
+
+// onlyBudget wants a PodDisruptionBudget to be the only one of its pods: API servers accept a second one, and refuse every eviction then.
+func (w *referenceWalk) onlyBudget(o Object) {
+	w.found = append(w.found, objectReference{
+		path: fieldpath.Path{"spec", "selector"}, alone: true,
+		wanted: fmt.Sprintf("PodDisruptionBudget %s alone for %s", o.GetName(), budgetSelector(o)),
+		met:    func(among []Object) bool { _, _, found := rivalBudget(o, among); return !found },
+		missing: func(among []Object) string {
+			rival, pods, _ := rivalBudget(o, among)
+			return fmt.Sprintf("PodDisruptionBudget %s selects pods of %s %s, too; API servers evict no pod that has two of them, so that no node can be drained: remove this one, or change the other one",
+				rival.GetName(), pods.GetKind(), pods.GetName())
+		},
+	})
+}
+
+// rivalBudget finds another PodDisruptionBudget that selects the same pods, and what makes these.
+func rivalBudget(o Object, among []Object) (rival, pods Object, found bool) {
+	own := budgetSelector(o)
+	for _, pods := range among {
+		if !sameNamespace(pods.GetNamespace(), o.GetNamespace()) {
+			continue
+		}
+		for _, template := range podTemplates(pods.Unstructured) {
+			set := labels.Set(labelsIn(valueIn(template, "metadata", "labels")))
+			if !own.Matches(set) {
+				continue
+			}
+			for _, rival := range among {
+				if rival.GetKind() == "PodDisruptionBudget" && rival.GetName() != o.GetName() && sameNamespace(rival.GetNamespace(), o.GetNamespace()) && budgetSelector(rival).Matches(set) {
+					return rival, pods, true
+				}
+			}
+		}
+	}
+	return rival, pods, false
+}
+
+// budgetSelector is that of a PodDisruptionBudget. One without a selector selects nothing.
+func budgetSelector(o Object) labels.Selector {
+	var selector *metav1.LabelSelector
+	if given, ok := valueIn(o.Object, "spec", "selector").(map[string]any); ok {
+		selector = &metav1.LabelSelector{}
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(given, selector) != nil {
+			selector = nil
+		}
+	}
+	out, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return labels.Nothing()
+	}
+	return out
+}
