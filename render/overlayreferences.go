@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
@@ -24,8 +26,10 @@ type objectReference struct {
 	met func([]Object) bool
 	// missing says what is not there.
 	missing func([]Object) string
-	// alone is set where any other object can break it: all objects of the owner are asked, even if those of the component meet it.
+	// alone is set where any other object can break it: all objects of the owner in the same cluster are asked, even if those of the component meet it.
 	alone bool
+	// rule is set where it has to be met; else it is a warning.
+	rule string
 }
 
 // openReference is one that nothing in the component meets, or that others can break. Objects of other components decide.
@@ -62,11 +66,14 @@ func (c *overlayCheck) references(k kustomization, objects []Object, bundles []B
 		for _, r := range found {
 			c.open(openReference{r, clusters[o.GetAnnotations()[bundleAnnotation]], func(message string) (finding, bool) {
 				wrong := structure.Finding{Path: r.path, Type: "NotFound", Message: message}
+				if r.alone {
+					wrong.Type = string(schemas.TypeDuplicate)
+				}
 				at, _, ok := c.culprit(k, o, wrong, func(o Object, among []Object) bool {
 					return slices.ContainsFunc(broken(o, among), func(b objectReference) bool { return b.wanted == r.wanted })
 				})
 				f := objectFinding(at, o.Unstructured, wrong)
-				f.rule, f.warning = ruleOverlayReference, true
+				f.rule, f.warning = cmp.Or(r.rule, ruleOverlayReference), r.rule == ""
 				return f, ok
 			}})
 		}
@@ -76,6 +83,7 @@ func (c *overlayCheck) references(k kustomization, objects []Object, bundles []B
 // referencesOf lists the references of an object.
 func referencesOf(o Object) []objectReference {
 	w := referenceWalk{namespace: o.GetNamespace()}
+	w.onlyOne(o)
 	if !slices.Contains([]string{"default", "kube-system", "kube-public", "kube-node-lease"}, w.namespace) {
 		w.name(fieldpath.Path{"metadata", "namespace"}, "Namespace", w.namespace, "")
 	}

@@ -2,6 +2,10 @@ package render
 
 import (
 	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -9,6 +13,36 @@ import (
 
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
+
+// onlyOne wants an object to be rendered once: two bundles would take it from each other.
+func (w *referenceWalk) onlyOne(o Object) {
+	twins := func(among []Object) []Object {
+		byNamespace := map[string][]Object{}
+		for _, other := range among {
+			if gvk := other.GroupVersionKind(); gvk.GroupKind() == o.GroupVersionKind().GroupKind() && other.GetName() == o.GetName() && sameNamespace(other.GetNamespace(), w.namespace) {
+				byNamespace[other.GetNamespace()] = append(byNamespace[other.GetNamespace()], other)
+			}
+		}
+		for _, namespace := range slices.Sorted(maps.Keys(byNamespace)) {
+			if found := byNamespace[namespace]; len(found) > 1 {
+				return found
+			}
+		}
+		return nil
+	}
+	w.found = append(w.found, objectReference{
+		path: fieldpath.Path{"metadata", "name"}, alone: true, rule: ruleOverlay,
+		wanted: fmt.Sprintf("%s %s alone", o.GroupVersionKind().GroupKind(), path.Join(w.namespace, o.GetName())),
+		met:    func(among []Object) bool { return len(twins(among)) == 0 },
+		missing: func(among []Object) string {
+			var places []string
+			for _, twin := range twins(among) {
+				places = append(places, twin.Origin.String())
+			}
+			return fmt.Sprintf("is rendered twice for the cluster (%s): patch it in the overlay of the component that has it, or choose another name", strings.Join(places, " and "))
+		},
+	})
+}
 
 // onlyBudget wants a PodDisruptionBudget to be the only one of its pods: API servers accept a second one, and refuse every eviction then.
 func (w *referenceWalk) onlyBudget(o Object) {
