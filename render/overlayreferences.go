@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 	"github.com/pergola-dev/pergola/schemas/structure"
@@ -107,10 +108,30 @@ func referencesOf(o Object) []objectReference {
 		w.name(fieldpath.Path{"spec", "serviceName"}, "Service", textAt(o.Object, "spec", "serviceName"), w.namespace)
 	case "ManagedResource":
 		w.names(fieldpath.Path{"spec", "secretRefs"}, "Secret", valueIn(o.Object, "spec", "secretRefs"))
+		w.class(textAt(o.Object, "spec", "class"))
 	}
 	w.scraped(o)
 	w.walk(o.Object, nil)
 	return w.found
+}
+
+// class wants one of a ManagedResource that a resource manager of a landscape has.
+func (w *referenceWalk) class(class string) {
+	if class == "" {
+		return
+	}
+	classes := []string{resourcesv1alpha1.ClassDefault, resourcesv1alpha1.ClassSeed}
+	w.found = append(w.found, objectReference{
+		path: fieldpath.Path{"spec", "class"}, wanted: "class " + class,
+		met: func([]Object) bool { return slices.Contains(classes, class) },
+		missing: func([]Object) string {
+			hint := ""
+			if guess := structure.Suggest(class, classes); guess != "" {
+				hint = fmt.Sprintf("; did you mean %q?", guess)
+			}
+			return fmt.Sprintf("no resource manager of a landscape has the class %q, so that nothing of it is applied: the class is seed for the cluster that the ManagedResource is in, and unset or resources for the virtual garden or the Shoot%s", class, hint)
+		},
+	})
 }
 
 // selectors are the fields by which a Prometheus selects what tells it whom to scrape and what to compute, by the kinds of these.

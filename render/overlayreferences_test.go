@@ -55,10 +55,23 @@ func TestOverlayReferences(t *testing.T) {
 	budget := func(name, selector string) map[string]string {
 		return added("apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: " + name + ", namespace: garden}\nspec:\n  minAvailable: 1\n  selector: " + selector + "\n")
 	}
+	managed := func(class string) map[string]string {
+		return added("apiVersion: resources.gardener.cloud/v1alpha1\nkind: ManagedResource\nmetadata: {name: x, namespace: garden}\nspec:\n  class: " + class + "\n  secretRefs: [{name: made-elsewhere}]\n")
+	}
 	for name, tt := range map[string]struct {
 		files map[string]string
 		want  string
 	}{
+		"class":                  {managed("seed"), ""},
+		"class, the default":     {managed("resources"), ""},
+		"class, not set":         {managed("null"), ""},
+		"class, empty":           {managed(`""`), ""},
+		"class, a letter less":   {managed("sed"), `more.yaml:5:3: warning: ManagedResource garden/x: spec.class: no resource manager of a landscape has the class "sed"`},
+		"class, with a guess":    {managed("resource"), `; did you mean "resources"?`},
+		"class of extensions":    {managed("garden"), `no resource manager of a landscape has the class "garden", so that nothing of it is applied`},
+		"class of a Shoot":       {managed("shoot"), `no resource manager of a landscape has the class "shoot"`},
+		"class, in upper case":   {managed("Seed"), `did you mean "seed"?`},
+		"class, every one":       {managed("'*'"), `no resource manager of a landscape has the class "*"`},
 		"ServiceAccount":         {deploymentPatch("{template: {spec: {serviceAccountName: ap}}}"), place + `5:26: warning: Deployment garden/app: spec.template.spec.serviceAccountName: there is no ServiceAccount "ap" in what is rendered for the cluster, nor in Git; did you mean "app"? [landscape/overlay-reference]`},
 		"PriorityClass":          {deploymentPatch("{template: {spec: {priorityClassName: importent}}}"), `there is no PriorityClass "importent"`},
 		"ConfigMap of a volume":  {deploymentPatch("{template: {spec: {volumes: [{name: config, configMap: {name: aap}}]}}}"), `spec.template.spec.volumes[0].configMap.name: there is no ConfigMap "aap" in what is rendered for the cluster, nor in Git; did you mean "app"?`},
