@@ -30,7 +30,7 @@ func (k *Kind) beyond(object map[string]any) []structure.Finding {
 	case schema.GroupKind{Kind: "Namespace"}:
 		return append(out, podSecurity(object)...)
 	case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "Role"}, schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:
-		return append(out, verbs(object)...)
+		return append(out, role(object)...)
 	case schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}:
 		return append(out, apiService(object)...)
 	case schema.GroupKind{Group: "autoscaling.k8s.io", Kind: "VerticalPodAutoscaler"}:
@@ -134,29 +134,6 @@ func expressions(object map[string]any) []structure.Finding {
 			alert, record := rule["alert"] != nil, rule["record"] != nil
 			if alert == record {
 				out = append(out, structure.Finding{Path: at, Type: "Invalid", Message: "must have one of alert and record"})
-			}
-		}
-	}
-	return out
-}
-
-// knownVerbs are those of Kubernetes (https://kubernetes.io/docs/reference/access-authn-authz/authorization/#determine-the-request-verb). APIs may have
-// others, such as manage-members of Projects, so only one that is written nearly like one of these is wrong.
-var knownVerbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "use", "bind", "escalate", "impersonate", "approve", "sign", "attest"}
-
-// verbs looks at those of a role.
-func verbs(object map[string]any) []structure.Finding {
-	var out []structure.Finding
-	rules, _ := object["rules"].([]any)
-	for i, item := range rules {
-		list, _ := valueAt(item, fieldpath.Path{"verbs"}).([]any)
-		for j, verb := range list {
-			text, _ := verb.(string)
-			if slices.Contains(knownVerbs, text) {
-				continue
-			}
-			if meant := structure.Suggest(text, knownVerbs); meant != "" {
-				out = append(out, structure.Finding{Path: fieldpath.Path{"rules", i, "verbs", j}, Type: "NotSupported", Message: fmt.Sprintf("%q is no verb that API servers ask about; did you mean %q?", text, meant)})
 			}
 		}
 	}

@@ -59,30 +59,6 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-func TestVerbs(t *testing.T) {
-	for name, tt := range map[string]struct{ verbs, want string }{
-		"of Kubernetes":    {"[get, list, watch, create, update, patch, delete, deletecollection, use, bind, escalate, impersonate]", ""},
-		"all":              {"['*']", ""},
-		"of Gardener":      {"[manage-members, modify-spec-tolerations-whitelist, mark-invisible]", ""},
-		"two letters":      {"[get, gett]", `rules[0].verbs[1]: "gett" is no verb that API servers ask about; did you mean "get"?`},
-		"a letter less":    {"[lst]", `did you mean "list"?`},
-		"of another case":  {"[Watch]", `did you mean "watch"?`},
-		"in two words":     {"[delete-collection]", `did you mean "deletecollection"?`},
-		"swapped":          {"[udpate]", `did you mean "update"?`},
-		"of a ClusterRole": {"[craete]", `did you mean "create"?`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			object := "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a}, rules: [{apiGroups: [''], resources: [pods], verbs: " + tt.verbs + "}]}"
-			got := found(t, kubernetesKind(t, object), object, 36)
-			if tt.want == "" {
-				assert.Empty(t, got)
-				return
-			}
-			assert.Contains(t, got, tt.want)
-		})
-	}
-}
-
 func TestPodSecurity(t *testing.T) {
 	for level, want := range map[string]string{
 		"privileged": "", "baseline": "", "restricted": "",

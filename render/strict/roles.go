@@ -1,0 +1,118 @@
+package strict
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// role looks at the rules of a Role or ClusterRole: API servers take any words, and grant nothing by those that no request has.
+func role(object map[string]any) []structure.Finding {
+	var out []structure.Finding
+	rules, _ := object["rules"].([]any)
+	for i, item := range rules {
+		var groups []string
+		for _, check := range []struct {
+			field string
+			wrong func(string) string
+		}{
+			{"apiGroups", func(group string) string { groups = append(groups, group); return wrongGroup(group) }},
+			{"resources", func(resource string) string { return wrongResource(resource, groups) }},
+			{"verbs", wrongVerb},
+		} {
+			list, _ := valueAt(item, fieldpath.Path{check.field}).([]any)
+			for j, word := range list {
+				text, _ := word.(string)
+				if wrong := check.wrong(text); wrong != "" && !strings.Contains(text, SymbolicMark) {
+					out = append(out, structure.Finding{Path: fieldpath.Path{"rules", i, check.field, j}, Type: "NotSupported", Message: wrong})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// version is the form of the version of an API.
+var version = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
+
+// shortGroups are the APIs of Kubernetes without a dot in their name; extensions is the one of former releases.
+var shortGroups = []string{"", "apps", "autoscaling", "batch", "extensions", "policy"}
+
+// wrongGroup says what is wrong with a group of APIs, "" if nothing is.
+func wrongGroup(group string) string {
+	name, _, versioned := strings.Cut(group, "/")
+	if name == "core" || version.MatchString(name) {
+		return fmt.Sprintf("%q is no API that requests are for: that of Pods and Secrets has the name \"\", without a version", group)
+	}
+	if versioned {
+		return fmt.Sprintf("%q is no API that requests are for: the version is no part of it; write %q", group, name)
+	}
+	if lower := strings.ToLower(group); lower != group {
+		return fmt.Sprintf("%q is no API that requests are for, since it has capital letters; did you mean %q?", group, lower)
+	}
+	if meant := structure.Suggest(group, shortGroups); meant != "" && !strings.Contains(group, ".") && !slices.Contains(shortGroups, group) {
+		return fmt.Sprintf("%q is no API that requests are for; did you mean %q?", group, meant)
+	}
+	return ""
+}
+
+// wrongResource says what is wrong with a resource of groups, "" if nothing is.
+func wrongResource(name string, groups []string) string {
+	if slices.ContainsFunc(groups, func(group string) bool { return strings.HasSuffix(group, "metrics.k8s.io") }) {
+		return "" // they are named after metrics
+	}
+	resource, _, _ := strings.Cut(name, "/")
+	for _, group := range groups {
+		if plural := plurals()[schema.GroupResource{Group: group, Resource: strings.ToLower(resource)}]; plural != "" && plural != resource {
+			return notPlural(name, resource, plural)
+		}
+	}
+	if lower := strings.ToLower(resource); lower != resource {
+		if !strings.HasSuffix(lower, "s") {
+			plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: lower})
+			lower = plural.Resource
+		}
+		return notPlural(name, resource, lower)
+	}
+	if plain, group, dotted := strings.Cut(resource, "."); dotted {
+		return fmt.Sprintf("%q is no resource that requests are for: write %q, and %q in apiGroups", name, plain, group)
+	}
+	return ""
+}
+
+// plurals are the resources of Kubernetes by the names of their kinds in small letters.
+var plurals = sync.OnceValue(func() map[schema.GroupResource]string {
+	out := map[schema.GroupResource]string{}
+	for _, kind := range KubernetesKinds() {
+		plural, singular := meta.UnsafeGuessKindToResource(kind)
+		out[singular.GroupResource()] = plural.Resource
+	}
+	return out
+})
+
+func notPlural(name, resource, plural string) string {
+	return fmt.Sprintf("%q is no resource that requests are for: they are named in the plural and in small letters; did you mean %q?", name, plural+strings.TrimPrefix(name, resource))
+}
+
+// knownVerbs are those of Kubernetes (https://kubernetes.io/docs/reference/access-authn-authz/authorization/#determine-the-request-verb). APIs may have
+// others, such as manage-members of Projects, so only one that is written nearly like one of these is wrong.
+var knownVerbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "use", "bind", "escalate", "impersonate", "approve", "sign", "attest"}
+
+// wrongVerb says which verb was meant, "" if the one that is written may be.
+func wrongVerb(verb string) string {
+	if slices.Contains(knownVerbs, verb) {
+		return ""
+	}
+	if meant := structure.Suggest(verb, knownVerbs); meant != "" {
+		return fmt.Sprintf("%q is no verb that API servers ask about; did you mean %q?", verb, meant)
+	}
+	return ""
+}

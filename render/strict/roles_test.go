@@ -1,0 +1,53 @@
+package strict
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestRoles(t *testing.T) {
+	const (
+		core = "apiGroups: [''], resources: [pods], "
+		read = ", verbs: [get]"
+	)
+	for name, tt := range map[string]struct{ rule, want string }{
+		"verbs of Kubernetes":  {core + "verbs: [get, list, watch, create, update, patch, delete, deletecollection, use, bind, escalate, impersonate]", ""},
+		"all verbs":            {core + "verbs: ['*']", ""},
+		"verbs of Gardener":    {core + "verbs: [manage-members, modify-spec-tolerations-whitelist, mark-invisible]", ""},
+		"two letters":          {core + "verbs: [get, gett]", `rules[0].verbs[1]: "gett" is no verb that API servers ask about; did you mean "get"?`},
+		"a letter less":        {core + "verbs: [lst]", `did you mean "list"?`},
+		"of another case":      {core + "verbs: [Watch]", `did you mean "watch"?`},
+		"in two words":         {core + "verbs: [delete-collection]", `did you mean "deletecollection"?`},
+		"swapped":              {core + "verbs: [udpate]", `did you mean "update"?`},
+		"of a ClusterRole":     {core + "verbs: [craete]", `did you mean "create"?`},
+		"APIs":                 {"apiGroups: ['', apps, batch, extensions, policy, autoscaling, '*', core.gardener.cloud, example.org], resources: ['*']" + read, ""},
+		"an API of one's own":  {"apiGroups: [kyma], resources: [things]" + read, ""},
+		"core/v1":              {"apiGroups: [core/v1], resources: [secrets]" + read, `rules[0].apiGroups[0]: "core/v1" is no API that requests are for: that of Pods and Secrets has the name "", without a version`},
+		"core":                 {"apiGroups: [apps, core], resources: [pods]" + read, `rules[0].apiGroups[1]: "core" is no API`},
+		"version only":         {"apiGroups: [v1], resources: [pods]" + read, `"v1" is no API that requests are for: that of Pods`},
+		"with a version":       {"apiGroups: [apps/v1], resources: [deployments]" + read, `"apps/v1" is no API that requests are for: the version is no part of it; write "apps"`},
+		"beta":                 {"apiGroups: [core.gardener.cloud/v1beta1], resources: [shoots]" + read, `write "core.gardener.cloud"`},
+		"an s less":            {"apiGroups: [app], resources: [deployments]" + read, `did you mean "apps"?`},
+		"capital letter":       {"apiGroups: [Batch], resources: [jobs]" + read, `did you mean "batch"?`},
+		"resources":            {"apiGroups: ['', networking.k8s.io], resources: [endpoints, pods/log, '*/scale', networkpolicies, ingresses]" + read, ""},
+		"resources unknown":    {"apiGroups: [example.org], resources: [thing, sheep]" + read, ""},
+		"metrics":              {"apiGroups: [external.metrics.k8s.io], resources: [Kafka.Lag]" + read, ""},
+		"kind":                 {"apiGroups: [''], resources: [pods, Secret]" + read, `rules[0].resources[1]: "Secret" is no resource that requests are for: they are named in the plural and in small letters; did you mean "secrets"?`},
+		"plural of a kind":     {"apiGroups: [apps], resources: [Deployments/scale]" + read, `did you mean "deployments/scale"?`},
+		"singular":             {"apiGroups: [''], resources: [configmap]" + read, `did you mean "configmaps"?`},
+		"another plural":       {"apiGroups: [networking.k8s.io], resources: [NetworkPolicy]" + read, `did you mean "networkpolicies"?`},
+		"kind of a definition": {"apiGroups: [core.gardener.cloud], resources: [Shoot/status]" + read, `did you mean "shoots/status"?`},
+		"as kubectl has it":    {"apiGroups: [apps], resources: [deployments.apps]" + read, `"deployments.apps" is no resource that requests are for: write "deployments", and "apps" in apiGroups`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a}, rules: [{" + tt.rule + "}]}"
+			got := found(t, kubernetesKind(t, object), object, 36)
+			if tt.want == "" {
+				assert.Empty(t, got)
+				return
+			}
+			assert.Contains(t, got, tt.want)
+		})
+	}
+}
