@@ -46,18 +46,43 @@ func settingNotes(old, new *landscapes.Landscape) []string {
 // ruleProtection is the rule of the findings about what is less protected than before.
 const ruleProtection = "landscape/protection"
 
-// weakened are the findings about settings of landscape.yaml by which less is protected than before, in the words of the notes of a difference.
+// ruleRenamed is the rule of the finding about another name of the landscape.
+const ruleRenamed = "landscape/renamed"
+
+// rule is that of the finding about a change, "" if it is for a note only.
+func (c settingChange) rule() string {
+	switch {
+	case c.field == nameField:
+		return ruleRenamed
+	case c.weakens():
+		return ruleProtection
+	}
+	return ""
+}
+
+const nameField = "metadata.name"
+
+// renaming is the change of the name, by which inventories are found.
+func renaming(old, new string) settingChange {
+	return settingChange{nameField, old + " → " + new, fmt.Sprintf(
+		"what was applied is recorded for landscape.%s and stays with it: %s begins without an inventory, takes none of it over and prunes none of it; "+
+			"keep the name, or move the declarations to a landscape of the new name in a folder of its own and let both be synced", old, new)}
+}
+
+// weakened are the findings about settings of landscape.yaml by which less is protected than before or an inventory is lost, in the words of the
+// notes of a difference.
 func weakened(old, new *landscapes.Landscape) []schemas.Violation {
 	var out []schemas.Violation
 	for _, c := range settingChanges(old, new) {
-		if !c.weakens() {
+		rule := c.rule()
+		if rule == "" {
 			continue
 		}
 		d := new.ConfigDeclaration
 		place := d.Position(c.field)
 		out = append(out, schemas.Violation{
 			Severity: schemas.SeverityWarning, File: filepath.Join(new.Dir, place.File), Line: place.Line, Column: place.Column, Kind: d.GroupVersionKind().Kind, Name: d.Name(),
-			Field: c.field, Type: schemas.TypeForbidden, Rule: ruleProtection, Message: c.difference + ": " + c.effect,
+			Field: c.field, Type: schemas.TypeForbidden, Rule: rule, Message: c.difference + ": " + c.effect,
 		})
 	}
 	return out
@@ -72,6 +97,9 @@ func settingChanges(old, new *landscapes.Landscape) []settingChange {
 	all := maps.Clone(before)
 	maps.Copy(all, after)
 	var out []settingChange
+	if was, is := old.ConfigDeclaration.Name(), new.ConfigDeclaration.Name(); was != is && was != "" && is != "" {
+		out = append(out, renaming(was, is))
+	}
 	for _, path := range slices.Sorted(maps.Keys(all)) {
 		s := settingOf(path)
 		was, is := before[path].value, after[path].value

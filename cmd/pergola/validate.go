@@ -45,7 +45,7 @@ the field and the rule of a finding; -o json and sarif have a link to what there
 --from and --old add what cannot change so. As for the API, what did not change since may have expired meanwhile: a version
 of Kubernetes or of a machine image that is too old for a new Shoot is no finding of one that has it already. Without --from
 nothing tells which Shoots are new, so that it is a warning, also with --strict. --from also warns of settings of landscape.yaml
-by which less is protected than before, and of operations that are new and whose time is over.
+by which less is protected than before, of another name of the landscape, and of operations that are new and whose time is over.
 
 PATH is a landscape folder (it has a landscape.yaml), a manifest in YAML, JSON or CUE, or - for standard input.`,
 		Example: `  pergola validate landscapes/local

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// TestLandscapeName: inventories go by the name of a landscape, so that another one is told, in validate --from and in a diff.
+func TestLandscapeName(t *testing.T) {
+	for name, test := range map[string]struct {
+		old, new string
+		told     bool
+	}{
+		"the same":              {"metadata: {name: x}\nspec: {}\n", "metadata: {name: x}\nspec: {}\n", false},
+		"written otherwise":     {"metadata: {name: x}\nspec: {}\n", "metadata:\n  name: \"x\"\n", false},
+		"a label more":          {"metadata: {name: x}\n", "metadata: {name: x, labels: {a: b}}\n", false},
+		"another name":          {"metadata: {name: x}\n", "metadata: {name: \"y\"}\n", true},
+		"a letter":              {"metadata: {name: local}\n", "metadata: {name: lokal}\n", true},
+		"and a setting":         {"metadata: {name: x}\n", "metadata: {name: z}\nspec: {forceConflicts: true}\n", true},
+		"no name before":        {"spec: {}\n", "metadata: {name: x}\n", false},
+		"nothing that is known": {"spec: [\n", "metadata: {name: x}\n", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			side := func(text string) *landscapes.Landscape {
+				dir := t.TempDir()
+				write(t, dir, "landscape.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\n"+text)
+				l, _, err := landscapes.Load(t.Context(), dir, landscapes.Options{})
+				require.NoError(t, err)
+				return l
+			}
+			old, new := side(test.old), side(test.new)
+			var found []schemas.Violation
+			for _, v := range weakened(old, new) {
+				if v.Rule == ruleRenamed {
+					found = append(found, v)
+				}
+			}
+			if !test.told {
+				assert.Empty(t, found)
+				return
+			}
+			require.Len(t, found, 1)
+			assert.Equal(t, schemas.SeverityWarning, found[0].Severity)
+			assert.Equal(t, nameField, found[0].Field)
+			assert.Equal(t, 3, found[0].Line)
+			assert.Contains(t, found[0].Message, "stays with it: "+new.Config.Name+" begins without an inventory")
+			assert.Contains(t, settingNotes(old, new)[0], "landscape.yaml: metadata.name: "+old.Config.Name+" → "+new.Config.Name)
+		})
+	}
+}
