@@ -272,6 +272,11 @@ func (c *check) isExternal(id identity) bool {
 	return slices.ContainsFunc(c.External, func(e External) bool { return e.Matches(id.kind.Kind, id.namespace, id.name) })
 }
 
+// hasExternal reports whether the landscape says that there are objects of a kind elsewhere.
+func (c *check) hasExternal(kind string) bool {
+	return slices.ContainsFunc(c.External, func(e External) bool { return e.Kind == kind })
+}
+
 // named is an object by its kind and name.
 func named(in *schemas.Input) string {
 	gvk, namespace, own := in.Identity()

@@ -33,14 +33,17 @@ func wants(kind string) []wanted {
 	return nil
 }
 
+// typeLocal is provider-local's. Gardener's development setup registers it, and no landscape has to.
+const typeLocal = "local"
+
 // extensions: somebody has to be registered for what an object asks for. A landscape that declares no registration at all has
-// them elsewhere. A Garden is served by Extensions alone: ControllerRegistrations are for seeds.
+// those of its Seeds elsewhere. A Garden is served by Extensions alone: ControllerRegistrations are for seeds.
 func (c *check) extensions() {
 	offers, registrations := c.registered(), "ControllerRegistration or Extension"
 	if c.kind() == kindGarden.Kind {
 		offers, registrations = offersOf(c.all(kindOperatorExtension)), "Extension"
 	}
-	if len(offers) == 0 {
+	if len(offers) == 0 && (c.kind() != kindGarden.Kind || c.hasExternal(kindOperatorExtension.Kind)) {
 		return
 	}
 	workerless := len(list(c.object(), "spec", "provider", "workers")) == 0
@@ -51,10 +54,14 @@ func (c *check) extensions() {
 		}
 		each(c.object(), w.path, func(path string, value any) {
 			typ, ok := value.(string)
-			if !ok || typ == "" || typ == "unmanaged" || offers[offer{w.kind, typ}] || said[path] {
+			if !ok || typ == "" || typ == "unmanaged" || offers[offer{w.kind, typ}] || said[path] || (len(offers) == 0 && typ == typeLocal) {
 				return
 			}
 			said[path] = true
+			if len(offers) == 0 {
+				c.report(path, schemas.TypeNotSupported, "no Extension of this landscape is for %s of type %q: declare one, or name it in landscape.yaml under spec.external if it is made elsewhere", w.kind, typ)
+				return
+			}
 			c.report(path, schemas.TypeNotSupported, "no %s of this landscape is for %s of type %q; for this kind there are %s", registrations, w.kind, typ, enumerate(typesOf(offers, w.kind)))
 		})
 	}
