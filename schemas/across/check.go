@@ -58,7 +58,7 @@ func Check(inputs []schemas.Input, opts Options) []schemas.Violation {
 		c.byKind[r.Kind] = append(c.byKind[r.Kind], r)
 	}
 	keys, records := c.recall(inputs)
-	for i := range inputs {
+	for _, i := range judgingOrder(inputs) {
 		in := &inputs[i]
 		if opts.OnlyThere != nil && opts.OnlyThere(in) {
 			continue
@@ -72,6 +72,26 @@ func Check(inputs []schemas.Input, opts Options) []schemas.Violation {
 	}
 	schemas.Sort(c.found)
 	return slices.Compact(c.found)
+}
+
+// judgingOrder gives the indices of Gardens, of other objects and of Shoots, in this order. Of two objects that exclude each other the finding is at
+// the later one: a Shoot changes more easily than its Seed, and a Seed more easily than the Garden.
+func judgingOrder(inputs []schemas.Input) []int {
+	ranks := make([]int, len(inputs))
+	order := make([]int, len(inputs))
+	for i := range inputs {
+		order[i] = i
+		switch identityOf(&inputs[i]).kind {
+		case kindGarden:
+			ranks[i] = 0
+		case kindShoot:
+			ranks[i] = 2
+		default:
+			ranks[i] = 1
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(ranks[a], ranks[b]) })
+	return order
 }
 
 // keyOf is the digest of what a record depends on, besides the answers to questions.
