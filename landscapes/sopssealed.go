@@ -21,6 +21,9 @@ import (
 const wholeFile = "the file is encrypted as a whole, but apiVersion, kind and metadata have to be readable without a key; " +
 	"decrypt it with `sops --decrypt`, and encrypt it with `sops --encrypt --encrypted-regex '^(data|stringData)$'`"
 
+// noSignature says what to do about a file whose metadata have no signature: it was cut, or edited without SOPS.
+const noSignature = "the signature (sops.mac) is damaged or missing, so nobody can decrypt the file; restore it from Git, or encrypt the file again with `sops --encrypt`"
+
 // checkSealed reports what no key can decrypt, and what is encrypted where it must not be. This needs no key, so that a file has the same
 // verdict with and without one. It returns whether nothing is wrong.
 func (l *loader) checkSealed(name string, contents []content) bool {
@@ -50,6 +53,12 @@ func (l *loader) checkMetadata(name string, contents []content) bool {
 			sound = false
 		case first == nil:
 			first = metadata
+			// What follows in a file that was cut is missing, too: by which rule values are encrypted, and further documents.
+			if fields, ok := metadata.(map[string]any); ok && fields["mac"] == nil && !identityIsSealed(c.object) {
+				at := c.place(sopsField)
+				l.report(name, at.Line, at.Column, "landscape/sops", schemas.TypeInvalid, noSignature)
+				sound = false
+			}
 		case !reflect.DeepEqual(first, metadata):
 			at := c.place(sopsField)
 			l.report(name, at.Line, at.Column, "landscape/sops", schemas.TypeInvalid,
@@ -174,7 +183,7 @@ func checkKeys(metadata sops.Metadata) error {
 		return errors.New("the file needs keys of several groups (shamir_threshold), which is not supported")
 	}
 	if _, ok := ciphertextKind(metadata.MessageAuthenticationCode); !ok {
-		return errors.New("the signature (sops.mac) is damaged or missing, so nobody can decrypt the file; restore it from Git, or encrypt the file again with `sops --encrypt`")
+		return errors.New(noSignature)
 	}
 	var others []string
 	damaged, ageKeys := 0, 0

@@ -111,6 +111,7 @@ func TestSameVerdictWithAndWithoutKey(t *testing.T) {
 		"a value of another field":           {replaced(good, values[1], values[0]), "is the encrypted value of stringData.one, which nobody can decrypt in another field"},
 		"a field that is not selected":       {replaced(good, "stringData:", "strData:"), "is encrypted, but the SOPS metadata do not select it"},
 		"no signature":                       {withoutLine(good, "    mac:"), "the signature (sops.mac) is damaged or missing"},
+		"cut after the recipients":           {good[:strings.Index(good, "    lastmodified:")], "the signature (sops.mac) is damaged or missing"},
 		"no age key":                         {regexp.MustCompile(`(?s)\n    age:\n.*?\n(    [a-z])`).ReplaceAllString(good, "\n    age: []\n$1"), "the SOPS metadata cannot be read"},
 		"what the key opens is cut":          {replaced(good, "-----END AGE", "-----EN"), "what an age key has to open (sops.age[].enc) is damaged"},
 		"several groups":                     {replaced(good, "    lastmodified:", "    shamir_threshold: 2\n    lastmodified:"), "the file needs keys of several groups"},
