@@ -250,14 +250,30 @@ func locate(files filesys.FileSystem, root, dir, name string) (target, problem s
 func (c *kustomizationCheck) objects(file string) {
 	c.resources = append(c.resources, file)
 	data, err := c.files.ReadFile(file)
+	var objects []Object
 	if err == nil {
-		_, err = DecodeYAML(c.place(file), data)
+		objects, err = DecodeYAML(c.place(file), data)
+	}
+	for _, o := range objects {
+		c.out = append(c.out, nameless(o)...)
 	}
 	if found := findingsIn(err); len(found) > 0 {
 		c.out = append(c.out, found...)
 	} else if err != nil {
 		c.out = append(c.out, finding{Position: schemas.Position{File: c.place(file)}, kind: schemas.TypeInvalid, message: err.Error()})
 	}
+}
+
+// nameless reports an object without a name.
+func nameless(o Object) findings {
+	if o.GetName() != "" || strings.HasSuffix(o.GetKind(), "List") {
+		return nil
+	}
+	message := fmt.Sprintf("%s has no metadata.name: set it", o.GetKind())
+	if o.GetGenerateName() != "" {
+		message = fmt.Sprintf("%s has metadata.generateName, by which each apply would create a new object: set metadata.name", o.GetKind())
+	}
+	return findings{{Position: schemas.Position{File: o.Origin.File, Line: o.Origin.Line, Column: 1}, field: "metadata.name", kind: schemas.TypeRequired, message: message}}
 }
 
 // isLocal allows less than krusty does: whatever may be a URL, user@host:path or a short form of GitHub is none.

@@ -98,6 +98,9 @@ func culprit(memory filesys.FileSystem, k kustomization, said string) finding {
 	if found.replacement >= 0 {
 		return failedReplacement(k, found.replacement, said)
 	}
+	if plain := k.plainly(memory, found, said); plain != nil {
+		return *plain
+	}
 	return k.partFinding(found, text)
 }
 
@@ -226,7 +229,7 @@ func withoutContent(text string) string {
 			text = before
 		}
 	}
-	return strings.TrimRight(text, " :") + " (the content is not shown; check its YAML and names)"
+	return strings.TrimRight(internals.ReplaceAllString(text, ""), " :") + " (the content is not shown; check its YAML and names)"
 }
 
 // takeOrigin takes krusty's origin annotation off the object: the file it comes from.

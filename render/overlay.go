@@ -231,6 +231,11 @@ func distribute(dir string, objects, index []Object, bundles []Bundle) (changed 
 			name = bundles[0].Name
 		}
 		b, ok := byName[name]
+		if !ok && name != "" {
+			problems = append(problems, overlayFinding(written, schemas.TypeNotSupported, "the overlay adds %s %s by the annotation %s to bundle %q, which the component has not%s; it has %s",
+				obj.GetKind(), obj.GetName(), bundleAnnotation, name, didYouMean(name, sortedKeys(byName)), strings.Join(sortedKeys(byName), ", ")))
+			continue
+		}
 		if !ok {
 			problems = append(problems, overlayFinding(written, schemas.TypeRequired, "the overlay adds %s %s: say which bundle it belongs to by the annotation %s (one of %s)",
 				obj.GetKind(), obj.GetName(), bundleAnnotation, strings.Join(sortedKeys(byName), ", ")))
