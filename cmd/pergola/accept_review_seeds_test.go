@@ -55,9 +55,9 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: migrate, imag
 		happens[cells[0]+" | "+cells[1]] = cells[2]
 	}
 	for where, objects := range map[string]string{
-		"removal is held: its file is gone, but this version cannot take down a Seed with what runs for it: put the file back, or delete it by hand, with everything that belongs to it; the API demands for that, on cluster virtual: kubectl annotate seed spare confirmation.gardener.cloud/deletion=true | dev: virtual": "Seed spare",
-		"would fail: spec.seedName: cannot be changed in the Shoot, it was local: only the subresource shoots/binding moves a control plane to another seed | dev: virtual":                                                                                                                                                  "Shoot garden-local/night",
-		"delete is held: kind PersistentVolumeClaim is protected; once let through it loses stored data | dev: runtime":                                                                                                                                                                                                      "PersistentVolumeClaim garden/store",
+		"removal is held: its file is gone | dev: virtual": "Seed spare",
+		"would fail: spec.seedName: cannot be changed in the Shoot, it was local: only the subresource shoots/binding moves a control plane to another seed | dev: virtual": "Shoot garden-local/night",
+		"delete is held: kind PersistentVolumeClaim is protected; once let through it loses stored data | dev: runtime":                                                     "PersistentVolumeClaim garden/store",
 		"is deleted and created again | dev: local":  "Job garden/migrate",
 		"is deleted and created again | dev: second": "Job garden/migrate",
 		"rolls its pods | dev: local":                "Deployment garden/gardener-resource-manager",

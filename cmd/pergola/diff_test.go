@@ -151,7 +151,7 @@ func TestDiffOfDeletions(t *testing.T) {
 	o := pergola(t, "diff", dir)
 	assert.Equal(t, 1, o.code)
 	assert.Contains(t, o.stdout, "Namespace garden-local  (delete is held: kind Namespace is protected; its approval is e3603b7cd8ac; deletes everything in the namespace)")
-	assert.Contains(t, o.stdout, "Project local  (removal is held: its file is gone, ")
+	assert.Contains(t, o.stdout, "Project local  (removal is held: its file is gone)")
 
 	change(t, dir, "landscape.yaml", "  catalogue:", "  components: {seed: {crds: {enabled: false}, etcd-druid: {enabled: false}, namespace: {enabled: false}}}\n  catalogue:")
 	o = pergola(t, "diff", dir)

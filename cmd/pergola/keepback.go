@@ -68,6 +68,7 @@ func keepBack(p *plan.Plan, old, new revision, refused []schemas.Violation) {
 		item.Action, item.Reason, item.Approval, item.Consequences, item.Pools = k.action, k.reason, "", nil, nil
 	}
 	keepReferred(p, old.landscape, new.landscape)
+	p.Notes = append(p.Notes, removalNotes(old.landscape, new.landscape)...)
 	for _, name := range slices.Sorted(maps.Keys(staying)) {
 		p.Notes = append(p.Notes, fmt.Sprintf("%s stays on its clusters as it is: %s not changed", name, objectsAre(staying[name])))
 	}
@@ -156,9 +157,37 @@ func isRunOf(name string, all map[string]keptBack, seedOf map[string]string) boo
 func undeclared(old, new *landscapes.Landscape) map[string]keptBack {
 	out := map[string]keptBack{}
 	for _, d := range removedOwners(old, new) {
-		out[objectKey(d.GroupVersionKind().Kind, d.Namespace(), d.Name())] = keptBack{plan.Hold, "removal is held: " + whyRemovalHeld(new, d)}
+		reason := "its file is gone"
+		if other := gardenInPlaceOf(new, d); other != nil {
+			reason = other.Name() + " cannot take its place"
+		}
+		out[objectKey(d.GroupVersionKind().Kind, d.Namespace(), d.Name())] = keptBack{plan.Hold, "removal is held: " + reason}
 	}
 	return out
+}
+
+// removalNotes say once of each owner that is declared no longer what to do.
+func removalNotes(old, new *landscapes.Landscape) []string {
+	var out []string
+	for _, d := range removedOwners(old, new) {
+		if gardenInPlaceOf(new, d) == nil {
+			out = append(out, fmt.Sprintf("%s: %s", plan.RefOf(d.Object()), whyRemovalHeld(new, d)))
+		}
+	}
+	return out
+}
+
+// gardenInPlaceOf is the Garden that the landscape declares in place of one that it declares no longer; nil for none.
+func gardenInPlaceOf(l *landscapes.Landscape, d *landscapes.Declaration) *landscapes.Declaration {
+	if d.GroupVersionKind().Kind != "Garden" {
+		return nil
+	}
+	for i := range l.Declarations {
+		if l.Declarations[i].GroupVersionKind() == d.GroupVersionKind() {
+			return &l.Declarations[i]
+		}
+	}
+	return nil
 }
 
 // removedOwners are the declarations before of owners that are declared no more, and stay all the same.
@@ -177,18 +206,33 @@ func removedOwners(old, new *landscapes.Landscape) []*landscapes.Declaration {
 }
 
 func whyRemovalHeld(l *landscapes.Landscape, d *landscapes.Declaration) string {
-	return reached(l, d.GroupVersionKind().Kind, landscape.RemovalHeld(apply.RefOf(d.Object())))
+	text := strings.Replace(landscape.RemovalHeld(apply.RefOf(d.Object())), "put the file back", "put "+d.Position("metadata.name").File+" back", 1)
+	return reached(l, d.GroupVersionKind().Kind, text)
 }
 
 // asRemovalsHeld makes a warning with what comes to pass of each removal of an owner, confirmed or not, in place of what the API would say of it:
-// the operator applies what else the change has.
+// the operator applies what else the change has. It has the place of landscape.yaml, as the file of the owner is gone. A renamed Garden is an error.
 func asRemovalsHeld(found []schemas.Violation, l, before *landscapes.Landscape) []schemas.Violation {
 	found = slices.DeleteFunc(found, removalHeld)
 	for _, d := range removedOwners(before, l) {
-		found = append(found, schemas.Violation{
-			Severity: schemas.SeverityWarning, File: d.Position(fieldDeletionConfirmed).File, Kind: d.GroupVersionKind().Kind, Namespace: d.Namespace(), Name: d.Name(),
+		if other := gardenInPlaceOf(l, d); other != nil {
+			const field = "metadata.name"
+			at := other.Position(field)
+			found = append(found, schemas.Violation{
+				Severity: schemas.SeverityError, File: at.File, Line: at.Line, Column: at.Column, Kind: "Garden", Name: other.Name(),
+				Field: field, Type: schemas.TypeForbidden, Rule: "garden/only-one",
+				Message: fmt.Sprintf("the landscape has the Garden %q, which cannot be renamed, and only one is possible: set the name back to %q", d.Name(), d.Name()),
+			})
+			continue
+		}
+		v := schemas.Violation{
+			Severity: schemas.SeverityWarning, Kind: d.GroupVersionKind().Kind, Namespace: d.Namespace(), Name: d.Name(),
 			Field: fieldDeletionConfirmed, Type: schemas.TypeForbidden, Rule: schemas.RuleDeletionConfirm, Message: whyRemovalHeld(l, d),
-		})
+		}
+		if l.ConfigDeclaration != nil {
+			v.File = l.ConfigDeclaration.Position("").File
+		}
+		found = append(found, v)
 	}
 	return found
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -42,14 +43,31 @@ func TestDiffOfARemovedShoot(t *testing.T) {
 			o := pergola(t, "diff", dir)
 			assert.Equal(t, 1, o.code, "%+v", o)
 			assert.Contains(t, o.stdout, "\n1 to change, 1 held, ")
-			assert.Contains(t, o.stdout, "! Shoot garden-local/local  (removal is held: its file is gone")
-			assert.Contains(t, o.stdout, ", on cluster virtual: kubectl annotate shoot -n garden-local local confirmation.gardener.cloud/deletion=true")
+			assert.Contains(t, o.stdout, "! Shoot garden-local/local  (removal is held: its file is gone)\n")
+			assert.Contains(t, o.stdout, "Note: Shoot garden-local/local: its file is gone, but this version cannot take down a Shoot with what runs for it: put shoot.yaml back, or delete it by hand, "+
+				"which needs, on cluster virtual: kubectl annotate shoot -n garden-local local confirmation.gardener.cloud/deletion=true\n")
+			assert.Equal(t, 1, strings.Count(o.stdout+o.stderr, "cannot take down"), "what to do is said once")
 			assert.Contains(t, o.stdout, "~ Project local")
 			assert.Regexp(t, `Note: shoot garden-local/local stays on its clusters as it is: \d+ objects are not changed\n`, o.stdout)
 			for _, wrong := range []string{"to delete", "Nodes are", "Cluster local", "refused"} {
 				assert.NotContains(t, o.stdout, wrong)
 			}
 		})
+	}
+}
+
+// TestRenamedGarden: a new name makes a second Garden, which nobody can have beside the first.
+func TestRenamedGarden(t *testing.T) {
+	dir, _ := withShoot(t)
+	change(t, dir, "garden.yaml", "  name: local\n", "  name: lokal\n")
+	for _, command := range []string{"validate", "diff"} {
+		o := pergola(t, command, dir, "--from", "HEAD")
+		assert.Equal(t, 1, o.code, "%+v", o)
+		said := o.stdout + o.stderr
+		assert.Contains(t, said, `Garden lokal: metadata.name: the landscape has the Garden "local", which cannot be renamed, and only one is possible: set the name back to "local"`)
+		assert.Contains(t, said, "garden.yaml:5:9: error: ")
+		assert.NotContains(t, said, "its file is gone")
+		assert.NotContains(t, said, "put garden.yaml back")
 	}
 }
 

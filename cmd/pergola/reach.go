@@ -264,14 +264,18 @@ func (c comparison) checkTarget(old, new revision) ([]schemas.Violation, error) 
 	// What is valid as if it were new is valid all the more as what it was before: only what changed is looked at as a change.
 	alike := landscapes.Alike(old.landscape, new.landscape)
 	changed := old.landscape.Only(func(d *landscapes.Declaration) bool { return !alike[d.ObjectName()] })
-	found, err := findingsSince(c.cmd, new.landscape, changed, new.violations)
+	since := func(before *landscapes.Landscape) ([]schemas.Violation, error) {
+		found, err := findingsSince(c.cmd, new.landscape, before, new.violations)
+		return slices.DeleteFunc(found, removalHeld), err // the notes of the plan say it
+	}
+	found, err := since(changed)
 	if err != nil {
 		return nil, err
 	}
 	if !schemas.HasErrors(found) {
 		return nil, accept(c.cmd, new.landscape, found, c.to)
 	}
-	if found, err = findingsSince(c.cmd, new.landscape, old.landscape, new.violations); err != nil {
+	if found, err = since(old.landscape); err != nil {
 		return nil, err
 	}
 	if !schemas.HasErrors(found) {

@@ -164,7 +164,7 @@ func TestValidateFrom(t *testing.T) {
 	o = pergola(t, "validate", dir, "--from", "HEAD")
 	assert.Equal(t, 0, o.code, "the operator applies what else such a change has, and holds this: an error would keep the former out")
 	const held = "warning: Project local: metadata.annotations[confirmation.gardener.cloud/deletion]: its file is gone, but this version cannot take down a Project with what runs for it: "
-	assert.Contains(t, o.stdout, filepath.Join(dir, "project.yaml")+": "+held, "a file that is gone has no lines")
+	assert.Contains(t, o.stdout, filepath.Join(dir, "landscape.yaml")+": "+held+"put project.yaml back", "no place is in a file that is gone")
 	assert.NotContains(t, o.stdout, "without its confirmation", "nobody can annotate what is not there")
 	assert.Equal(t, 1, pergola(t, "validate", dir, "--from", "HEAD", "--strict").code)
 	write(t, dir, "project.yaml", string(project))

@@ -14,8 +14,8 @@ func RemovalHeld(ref apply.Ref) string {
 		return fmt.Sprintf("its file is gone: the Garden stays as it is until its deletion is confirmed, and is taken down then, with everything that runs for it; "+
 			"to confirm it: kubectl annotate %s %s=true; to keep it, put the file back", apply.KubectlName(ref), owner.AnnotationConfirmDeletion)
 	}
-	return fmt.Sprintf("its file is gone, but this version cannot take down a %s with what runs for it: put the file back, or delete it by hand, "+
-		"with everything that belongs to it; the API demands for that: kubectl annotate %s %s=true", ref.Kind, apply.KubectlName(ref), owner.AnnotationConfirmDeletion)
+	return fmt.Sprintf("its file is gone, but this version cannot take down a %s with what runs for it: put the file back, or delete it by hand, which needs: "+
+		"kubectl annotate %s %s=true", ref.Kind, apply.KubectlName(ref), owner.AnnotationConfirmDeletion)
 }
 
 // ReferredHeld says why what a Garden refers to stays although its file is gone: the Garden does.

@@ -115,8 +115,8 @@ func TestRemovedOwnersAreHeld(t *testing.T) {
 	require.Len(t, held, 1)
 	assert.Equal(t, "Shoot default/removed", held[0].Object)
 	assert.Contains(t, held[0].Reason, "its file is gone")
-	const stuck = "this version cannot take down a Shoot with what runs for it: put the file back, or delete it by hand, with everything that belongs to it; " +
-		"the API demands for that, on cluster virtual: kubectl annotate shoot -n default removed confirmation.gardener.cloud/deletion=true"
+	const stuck = "this version cannot take down a Shoot with what runs for it: put the file back, or delete it by hand, which needs, on cluster virtual: " +
+		"kubectl annotate shoot -n default removed confirmation.gardener.cloud/deletion=true"
 	assert.Contains(t, held[0].Reason, stuck, "at once, and not after somebody has approved it")
 	assert.Empty(t, held[0].Approval, "no approval would lead anywhere")
 	assert.Contains(t, c.report.HeldText(), "Shoot default/removed on cluster virtual: its file is gone, but "+stuck)
