@@ -32,6 +32,9 @@ func ParseRecipients(text string) ([]age.Recipient, error) {
 				if strings.HasPrefix(strings.ToUpper(one), "AGE-SECRET-KEY-") {
 					return nil, errors.New("this is a private age key: the recipient is its public one, which begins with age1")
 				}
+				if strings.HasPrefix(one, "age1") {
+					return nil, fmt.Errorf("%q is no public age key: it is incomplete or has a wrong character; copy it anew", one)
+				}
 				return nil, fmt.Errorf("%q is no public age key; one begins with age1", one)
 			}
 			out = append(out, found...)

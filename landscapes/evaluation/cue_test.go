@@ -50,6 +50,7 @@ func TestWhatIsADeclaration(t *testing.T) {
 		"helpers":              {"_x: 5\n#Y: {z: 6}\nlet w = 7\n_v: w\no?: 8\nx: " + ns("a"), []string{"Namespace a"}, nil},
 		"nothing made":         {"x: [for i in [] {i}]\ny: {for i in [] {\"\\(i)\": i}}", nil, nil},
 		"misspelt kind":        {"\nx: {apiVersion: \"v1\", knd: \"Namespace\", metadata: name: \"a\"}", nil, []string{"a.cue:2:1 this is no declaration: it has an apiVersion but no kind: did you mean kind instead of knd?"}},
+		"misspelt in a loop":   {"x: [for n in [\"a\", \"b\"] {apiVersion: \"v1\", Kind: \"ConfigMap\", metadata: name: n}]", nil, []string{"a.cue:1:25 this is no declaration: it has an apiVersion but no kind: did you mean kind instead of Kind?"}},
 		"misspelt apiVersion":  {"x: {apiversion: \"v1\", kind: \"Namespace\"}", nil, []string{"a.cue:1:1 this is no declaration: it has a kind but no apiVersion: did you mean apiVersion instead of apiversion?"}},
 		"both misspelt":        {"x: {apiversion: \"v1\", knd: \"Namespace\"}", nil, []string{"a.cue:1:1 " + nothing + ": did you mean apiVersion instead of apiversion?" + helpers}},
 		"one of several":       {"x: {\n\ta: " + ns("a") + "\n\tb: {knd: \"Namespace\", spec: c: d: 5}\n}", []string{"Namespace a"}, []string{"a.cue:3:2 " + nothing + ": did you mean kind instead of knd?" + helpers}},

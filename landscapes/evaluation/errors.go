@@ -3,6 +3,7 @@ package evaluation
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"cuelang.org/go/cue/ast"
@@ -17,9 +18,10 @@ import (
 const maxViolations = 100
 
 func (r *reader) report(file string, line, column int, typ schemas.Type, format string, args ...any) {
-	r.result.Violations = append(r.result.Violations, schemas.Violation{
-		Severity: schemas.SeverityError, File: file, Line: line, Column: column, Type: typ, Rule: RuleCUE, Message: fmt.Sprintf(format, args...),
-	})
+	v := schemas.Violation{Severity: schemas.SeverityError, File: file, Line: line, Column: column, Type: typ, Rule: RuleCUE, Message: fmt.Sprintf(format, args...)}
+	if !slices.Contains(r.result.Violations, v) { // a comprehension has one fault in each value that it makes
+		r.result.Violations = append(r.result.Violations, v)
+	}
 }
 
 func (r *reader) reportAt(at place, typ schemas.Type, format string, args ...any) {
@@ -106,7 +108,7 @@ func withoutNames(text string) string {
 		case parts[1] != "":
 			return "found " + strings.ToLower(parts[1])
 		case parts[2] != "":
-			return "it refers to a name that does not exist; put text in quotes"
+			return "it refers to a name that does not exist in its package and file; declare the name there, or put text in quotes"
 		}
 		return "CUE cannot read this: " + parts[3]
 	}))

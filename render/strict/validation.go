@@ -237,13 +237,23 @@ func validateObject(gvk schema.GroupVersionKind, object map[string]any) field.Er
 	return errs
 }
 
-// withoutFollowUp leaves out that labels do not match a selector that is not there.
+// withoutFollowUp leaves out what follows from other errors: that labels do not match a selector that is not there, and that a container has no volume
+// where something is wrong with a volume, which the server then does not know.
 func withoutFollowUp(errs field.ErrorList) field.ErrorList {
-	if !slices.ContainsFunc(errs, func(e *field.Error) bool { return e.Field == "spec.selector" && e.Type == field.ErrorTypeRequired }) {
-		return errs
+	noSelector, wrongVolume := false, false
+	for _, e := range errs {
+		noSelector = noSelector || e.Field == "spec.selector" && e.Type == field.ErrorTypeRequired
+		wrongVolume = wrongVolume || ofVolume.MatchString(e.Field)
 	}
-	return slices.DeleteFunc(errs, func(e *field.Error) bool { return e.Field == "spec.template.metadata.labels" })
+	return slices.DeleteFunc(errs, func(e *field.Error) bool {
+		return noSelector && e.Field == "spec.template.metadata.labels" || wrongVolume && e.Type == field.ErrorTypeNotFound && ofMount.MatchString(e.Field)
+	})
 }
+
+var (
+	ofVolume = regexp.MustCompile(`\bspec\.volumes\[\d+\]`)
+	ofMount  = regexp.MustCompile(`\.(?:volumeMounts|volumeDevices)\[\d+\]\.name$`)
+)
 
 // validateDefinition is validateObject for a definition, which another scheme knows.
 func validateDefinition(object map[string]any) field.ErrorList {
@@ -322,10 +332,10 @@ func wordsOf(e *field.Error, secret bool) string {
 	switch e.Type {
 	case field.ErrorTypeRequired:
 		value = ""
-		if words == "" {
-			words = "must be set"
+		if valid, ok := strings.CutPrefix(words, "valid values: "); ok { // which the server also says where another value is set
+			words = "must be one of " + valid
 		} else {
-			words = "must be set: " + words
+			words = strings.TrimSuffix("must be set: "+words, ": ")
 		}
 	case field.ErrorTypeForbidden:
 		value = ""

@@ -94,8 +94,8 @@ func (c *check) namespaceLabelled() {
 	if in == nil {
 		return
 	}
-	labels := in.Content().GetLabels()
-	if labels[gardencorev1beta1.GardenRole] != gardencorev1beta1.GardenRoleProject || labels[gardencorev1beta1.ProjectName] != c.name() {
+	label := func(key string) any { return at(in.Content().Object, "metadata", "labels", key) } // also beside one that is no text
+	if label(gardencorev1beta1.GardenRole) != gardencorev1beta1.GardenRoleProject || label(gardencorev1beta1.ProjectName) != c.name() {
 		c.report("spec.namespace", schemas.TypeInvalid, "%s does not have the labels %s: %s and %s: %s, so that the Project cannot take it over", place(in),
 			gardencorev1beta1.GardenRole, gardencorev1beta1.GardenRoleProject, gardencorev1beta1.ProjectName, c.name())
 	}

@@ -122,7 +122,9 @@ func (c *checker) unknown(path fieldpath.Path, name string, n *Node, object map[
 	}
 	hint := ""
 	var meant fieldpath.Path
-	if better := Suggest(name, n.Names()); better != "" {
+	if word := wordOfYAML11(name); word != "" && n.Properties[word] != nil {
+		hint = fmt.Sprintf("; the definition has %q, which YAML 1.1 reads for %s without quotes: put it in quotes there", word, name)
+	} else if better := Suggest(name, n.Names()); better != "" {
 		hint = fmt.Sprintf("; did you mean %q?", better)
 		if object[better] == nil {
 			meant = slices.Clone(path[:len(path)-1].Append(better))
@@ -134,6 +136,17 @@ func (c *checker) unknown(path fieldpath.Path, name string, n *Node, object map[
 	}
 	c.add(path, "Forbidden", "the field %q does not exist%s", name, hint)
 	c.findings[len(c.findings)-1].Meant = meant
+}
+
+// wordOfYAML11 is what YAML 1.1 reads for a word without quotes; empty where that is the word itself.
+func wordOfYAML11(name string) string {
+	switch strings.ToLower(name) {
+	case "n", "no", "off":
+		return "false"
+	case "y", "yes", "on":
+		return "true"
+	}
+	return ""
 }
 
 func secretNameWords(n *Node) string {
