@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/internal/panics"
@@ -56,6 +57,9 @@ func findingsSince(cmd *cobra.Command, l, before *landscapes.Landscape, violatio
 func unpinned(l *landscapes.Landscape) []schemas.Violation {
 	if l.Config.Spec.Catalogue != nil || l.ConfigDeclaration == nil {
 		return nil
+	}
+	if written, ok, _ := unstructured.NestedFieldNoCopy(l.ConfigDeclaration.Object().Object, "spec", "catalogue"); ok && written != nil {
+		return nil // what is wrong with it is a finding of its own
 	}
 	place := l.ConfigDeclaration.Position("spec.catalogue")
 	return []schemas.Violation{{

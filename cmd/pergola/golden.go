@@ -162,6 +162,24 @@ func notRecorded(recorded map[string][]byte) string {
 	return ""
 }
 
+// recordBeside proposes a folder of golden files beside one that has none.
+func recordBeside(dir string) string {
+	above := filepath.Dir(dir)
+	entries, _ := os.ReadDir(above)
+	for _, e := range entries {
+		if beside := filepath.Join(above, e.Name()); beside != filepath.Clean(dir) && isRecord(beside) {
+			return fmt.Sprintf("%s has some: give --dir %s, or ", beside, beside)
+		}
+	}
+	return ""
+}
+
+// isRecord reports whether golden has written a folder: a flow is in each.
+func isRecord(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, render.FlowFolder))
+	return err == nil && info.IsDir()
+}
+
 // goldenReport is what a comparison with a record comes to.
 type goldenReport struct {
 	Files       int                 `json:"files"`
@@ -169,12 +187,15 @@ type goldenReport struct {
 }
 
 func compareGolden(cmd *cobra.Command, dir string, files map[string][]byte, output string) error {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return fmt.Errorf("%s is a file: give the folder of the golden files", dir)
+	}
 	recorded, err := readTree(dir)
 	if err != nil {
 		return err
 	}
 	if len(recorded) == 0 {
-		return fmt.Errorf("%s: nothing is recorded: run golden with --update first", dir)
+		return fmt.Errorf("%s has no golden files: nothing is recorded: %srun golden with --update first", dir, recordBeside(dir))
 	}
 	report := goldenReport{Files: len(files), Differences: []golden.Difference{}}
 	for _, name := range slices.Sorted(maps.Keys(union(files, recorded))) {

@@ -47,6 +47,9 @@ Exit code 1 says that one is not healthy, 2 that there was no object to judge, o
 					return err
 				}
 				defer f.Close()
+				if info, err := f.Stat(); err == nil && info.IsDir() {
+					return fmt.Errorf("%s is a folder: give a file of objects, or write them to standard input, such as by kubectl get -o yaml", file)
+				}
 				name, in = file, f
 			}
 			data, err := io.ReadAll(in)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/structure"
@@ -67,6 +68,9 @@ func parse(question string) (kind *structure.Kind, field string, others []string
 			return nil, "", nil, err
 		}
 		word, _, _ := strings.Cut(question, ".")
+		if kind := kindOfKubernetes(word); kind != "" {
+			return nil, "", nil, fmt.Errorf("%s is a kind of Kubernetes, which no landscape declares and only overlays change: kubectl explain %s describes its fields", kind, kind)
+		}
 		return nil, "", nil, fmt.Errorf("there is no kind %q%s", word, meantOr(word, known, "; there are "))
 	}
 	slices.SortFunc(fitting, compareKinds)
@@ -74,6 +78,16 @@ func parse(question string) (kind *structure.Kind, field string, others []string
 		others = append(others, k.GVK.Kind+"."+k.GVK.Version+"."+k.GVK.Group)
 	}
 	return fitting[0], strings.TrimPrefix(question[best:], "."), others, nil
+}
+
+// kindOfKubernetes is the kind of Kubernetes that a word names, in any case of letters; empty for none.
+func kindOfKubernetes(word string) string {
+	for gvk := range scheme.Scheme.AllKnownTypes() {
+		if strings.EqualFold(gvk.Kind, word) {
+			return gvk.Kind
+		}
+	}
+	return ""
 }
 
 func compareKinds(a, b *structure.Kind) int {

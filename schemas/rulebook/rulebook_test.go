@@ -178,6 +178,8 @@ func TestUnknown(t *testing.T) {
 	for question, want := range map[string]string{
 		"Shot":                           `there is no kind "Shot"; did you mean "Shoot"?`,
 		"Nonsense":                       `there is no kind "Nonsense"; there are BackupBucket, `,
+		"HorizontalPodAutoscaler.spec":   `HorizontalPodAutoscaler is a kind of Kubernetes, which no landscape declares and only overlays change: kubectl explain HorizontalPodAutoscaler describes its fields`,
+		"deployment":                     `kubectl explain Deployment describes its fields`,
 		"Shoot.spec.provder":             `Shoot.spec has no field "provder"; did you mean "provider"?`,
 		"Shoot.spec.purpose.x":           `Shoot.spec.purpose has no fields`,
 		"Shoot.spec.provider.workers.zz": `Shoot.spec.provider.workers has no field "zz"; its fields are annotations, `,
