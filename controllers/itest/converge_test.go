@@ -76,8 +76,8 @@ func testFresh(t *testing.T, s *stage) {
 // ownedByKubernetes are objects that Kubernetes' controllers, the API server or what plays extensions have made.
 func ownedByKubernetes(o *unstructured.Unstructured) bool {
 	for _, f := range o.GetManagedFields() {
-		if !slices.Contains([]string{"kube-controller-manager", "kube-apiserver", "kube-scheduler", "kwok", "pergola-local", "kubelet"}, f.Manager) &&
-			!strings.HasPrefix(f.Manager, "kwok") {
+		if !slices.Contains([]string{"kube-controller-manager", "kube-apiserver", "kube-scheduler", "kubelet"}, f.Manager) &&
+			!strings.HasPrefix(f.Manager, "kwok") && !strings.HasPrefix(f.Manager, "pergola-local") {
 			return false
 		}
 	}

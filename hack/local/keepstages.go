@@ -1,10 +1,17 @@
 package main
 
 import (
+	"context"
+	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/pergola-dev/pergola/hack/local/extensions"
 	"github.com/pergola-dev/pergola/hack/local/restclient"
 	"github.com/pergola-dev/pergola/hack/local/stages"
 )
@@ -17,7 +24,7 @@ func keepStagesCommand() *cobra.Command {
 	kwok := &stages.Kwok{}
 	command := &cobra.Command{
 		Use:    "keep-stages",
-		Short:  "Play the Stages of the kinds that an API server serves",
+		Short:  "Play the Stages of the kinds that an API server serves, and provider extensions",
 		Args:   cobra.NoArgs,
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -34,7 +41,12 @@ func keepStagesCommand() *cobra.Command {
 				Client: client, Stages: others, Player: kwok,
 				Interval: 500 * time.Millisecond, Log: cmd.ErrOrStderr(),
 			}
-			return keeper.Run(cmd.Context())
+			group, ctx := errgroup.WithContext(cmd.Context())
+			group.Go(func() error { return keeper.Run(ctx) })
+			group.Go(func() error {
+				return playExtensions(ctx, kwok.Kubeconfig, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)))
+			})
+			return group.Wait()
 		},
 	}
 	flags := command.Flags()
@@ -49,4 +61,18 @@ func keepStagesCommand() *cobra.Command {
 	flags.BoolVar(&living, "living", false, "leave out what runs for real where pods do")
 	flags.StringVar(&kwok.Log, "log", "", "file that takes the output of kwok")
 	return command
+}
+
+// playExtensions answers extension objects until the context ends.
+func playExtensions(ctx context.Context, kubeconfig string, log *slog.Logger) error {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", kubeconfig, err)
+	}
+	config.QPS = -1 // the API server is on this machine
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	return extensions.New(extensions.Options{Client: client, Log: log}).Run(ctx)
 }

@@ -1,5 +1,5 @@
 // Package stages holds the kwok Stages that play what cannot run without containers (kubelets, etcd
-// operators, provider extensions, load balancers, volumes), and has them played.
+// operators, load balancers, volumes), and has them played. Package extensions plays provider extensions.
 //
 // The Stages are the YAML files of this folder. A Stage whose annotation local.pergola.dev/kinds lists
 // several kinds stands for one Stage each; $(kind) in it is the kind, $(name) the kind in lower case.

@@ -1,0 +1,256 @@
+package extensions
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"github.com/pergola-dev/pergola/hack/local/living/kinds"
+	"github.com/pergola-dev/pergola/hack/local/living/queue"
+)
+
+const (
+	group   = "extensions.gardener.cloud"
+	manager = "pergola-local-extensions"
+
+	annotationOperation = "gardener.cloud/operation"
+	annotationFail      = "local.pergola.dev/fail"
+	annotationCodes     = "local.pergola.dev/fail-codes"
+	annotationSlow      = "local.pergola.dev/slow"
+	annotationOlder     = "local.pergola.dev/older-generation"
+
+	// retry is when what failed is tried again, as controllers do by themselves.
+	retry = time.Second
+)
+
+// plurals are the resources that are played.
+var plurals = []string{
+	"infrastructures", "controlplanes", "networks", "operatingsystemconfigs", "workers", "backupbuckets", "backupentries", "dnsrecords",
+	"extensions", "containerruntimes", "bastions", "selfhostedshootexposures",
+}
+
+// operations are the requests that an extension obeys, with the type of lastOperation that each leads to.
+var operations = map[string]string{"reconcile": "Reconcile", "migrate": "Migrate", "restore": "Restore"}
+
+// Options are what a player needs.
+type Options struct {
+	Client dynamic.Interface
+	// Clock is the real one if nil.
+	Clock clock.WithTicker
+	// Log is the default one if nil.
+	Log *slog.Logger
+}
+
+// Player answers all extension objects of a cluster.
+type Player struct{ Options }
+
+// New makes a player; Run has it play.
+func New(options Options) *Player {
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
+	if options.Log == nil {
+		options.Log = slog.Default()
+	}
+	options.Log = options.Log.With("controller", "extensions")
+	return &Player{options}
+}
+
+// Run plays until the context ends. Kinds may come and go.
+func (p *Player) Run(ctx context.Context) error {
+	var all sync.WaitGroup
+	for _, plural := range plurals {
+		resource := schema.GroupVersionResource{Group: group, Version: "v1alpha1", Resource: plural}
+		var kind *kinds.Kind
+		work := queue.New(p.Clock, p.Log, func(ctx context.Context, key string) (time.Duration, error) {
+			live := kind.Get(key)
+			if live == nil {
+				return 0, nil
+			}
+			// The event of a former answer may still be under way: what was answered would be answered again.
+			namespace, name, err := cache.SplitMetaNamespaceKey(key)
+			if err != nil {
+				return 0, err
+			}
+			live, err = p.Client.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+			if err == nil {
+				return p.answer(ctx, resource, live)
+			}
+			if apierrors.IsNotFound(err) {
+				return 0, nil
+			}
+			return 0, fmt.Errorf("reading %s %s: %w", plural, key, err)
+		})
+		kind = kinds.New(p.Client, resource, p.Clock, p.Log, func(object *unstructured.Unstructured) { work.AddObject(object) })
+		all.Go(func() { kind.Run(ctx) })
+		all.Go(func() { work.Run(ctx) })
+	}
+	all.Wait()
+	return nil
+}
+
+// answer does the next step for an object.
+func (p *Player) answer(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured) (time.Duration, error) {
+	finalizer := group + "/" + strings.ToLower(live.GetKind())
+	held := slices.Contains(live.GetFinalizers(), finalizer)
+	if live.GetDeletionTimestamp() != nil {
+		if !held {
+			return 0, nil
+		}
+		if message, fails := live.GetAnnotations()[annotationFail]; fails {
+			return retry, p.fail(ctx, resource, live, "Delete", message)
+		}
+		return 0, p.finalizers(ctx, resource, live, slices.DeleteFunc(live.GetFinalizers(), func(f string) bool { return f == finalizer }))
+	}
+	annotation := live.GetAnnotations()[annotationOperation]
+	kind, asked := operations[annotation]
+	if !asked {
+		if annotation != "" || !slices.Contains([]string{"Processing", "Error"}, text(live, "status", "lastOperation", "state")) {
+			return 0, nil // nobody has asked, or for what is no operation of an extension
+		}
+		return p.work(ctx, resource, live, text(live, "status", "lastOperation", "type"))
+	}
+	if !held {
+		if err := p.finalizers(ctx, resource, live, append(live.GetFinalizers(), finalizer)); err != nil {
+			return 0, err
+		}
+	}
+	if kind == "Reconcile" && text(live, "status", "lastOperation", "state") != "Succeeded" && slices.Contains([]string{"", "Create"}, text(live, "status", "lastOperation", "type")) {
+		kind = "Create"
+	}
+	// A player that ends between the two finds the request again.
+	err := p.report(ctx, resource, live, map[string]any{"lastOperation": p.operation(kind, "Processing", 10, fmt.Sprintf("%s of %s is played by the local cluster", kind, live.GetKind()))})
+	if err != nil {
+		return 0, err
+	}
+	return 0, p.patch(ctx, resource, live, map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotationOperation: nil}}}, "")
+}
+
+// work ends an operation that was taken up: by an error, or well.
+func (p *Player) work(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured, kind string) (time.Duration, error) {
+	if slow := live.GetAnnotations()[annotationSlow]; slow != "" && text(live, "status", "lastOperation", "state") == "Processing" {
+		duration, err := time.ParseDuration(slow)
+		if err != nil {
+			return retry, p.fail(ctx, resource, live, kind, "annotation "+annotationSlow+": "+err.Error())
+		}
+		begun, _ := time.Parse(time.RFC3339, text(live, "status", "lastOperation", "lastUpdateTime"))
+		if left := duration - p.Clock.Since(begun); left > 0 {
+			return left, nil
+		}
+	}
+	if message, fails := live.GetAnnotations()[annotationFail]; fails {
+		return retry, p.fail(ctx, resource, live, kind, message)
+	}
+	missing, err := p.missing(ctx, live)
+	if err != nil {
+		return 0, err
+	}
+	if missing != "" {
+		return retry, p.fail(ctx, resource, live, kind, missing)
+	}
+	status, err := p.outcome(ctx, live)
+	if err != nil {
+		return 0, err
+	}
+	status["observedGeneration"] = live.GetGeneration()
+	if live.GetAnnotations()[annotationOlder] != "" {
+		status["observedGeneration"] = live.GetGeneration() - 1
+	}
+	status["lastError"] = nil
+	status["lastOperation"] = p.operation(kind, "Succeeded", 100, fmt.Sprintf("%s of %s was played by the local cluster", kind, live.GetKind()))
+	if _, has, _ := unstructured.NestedFieldNoCopy(live.Object, "status", "state"); !has {
+		status["state"] = map[string]any{"played": string(live.GetUID())}
+	}
+	return 0, p.report(ctx, resource, live, status)
+}
+
+// missing says which Secret is missing that an object refers to; empty for none.
+func (p *Player) missing(ctx context.Context, live *unstructured.Unstructured) (string, error) {
+	name := text(live, "spec", "secretRef", "name")
+	if name == "" {
+		return "", nil
+	}
+	namespace := text(live, "spec", "secretRef", "namespace")
+	if namespace == "" {
+		namespace = live.GetNamespace()
+	}
+	_, err := p.Client.Resource(secrets).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return fmt.Sprintf("secret %s/%s not found", namespace, name), nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading Secret %s/%s: %w", namespace, name, err)
+	}
+	return "", nil
+}
+
+// fail reports an error; the same one is reported once.
+func (p *Player) fail(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured, kind, message string) error {
+	codes := strings.Fields(live.GetAnnotations()[annotationCodes])
+	seen, _, _ := unstructured.NestedInt64(live.Object, "status", "observedGeneration")
+	had, _, _ := unstructured.NestedStringSlice(live.Object, "status", "lastError", "codes")
+	if text(live, "status", "lastOperation", "state") == "Error" && text(live, "status", "lastOperation", "type") == kind &&
+		text(live, "status", "lastError", "description") == message && slices.Equal(codes, had) && seen == live.GetGeneration() {
+		return nil
+	}
+	failure := map[string]any{"description": message, "lastUpdateTime": p.now(), "codes": nil}
+	if len(codes) > 0 {
+		failure["codes"] = codes
+	}
+	return p.report(ctx, resource, live, map[string]any{
+		"observedGeneration": live.GetGeneration(), "lastError": failure, "lastOperation": p.operation(kind, "Error", 50, message),
+	})
+}
+
+func (p *Player) operation(kind, state string, progress int, description string) map[string]any {
+	return map[string]any{"type": kind, "state": state, "progress": progress, "description": description, "lastUpdateTime": p.now()}
+}
+
+func (p *Player) now() string { return p.Clock.Now().UTC().Format(time.RFC3339) }
+
+func (p *Player) finalizers(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured, all []string) error {
+	return p.patch(ctx, resource, live, map[string]any{"metadata": map[string]any{"resourceVersion": live.GetResourceVersion(), "finalizers": all}}, "")
+}
+
+func (p *Player) report(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured, status map[string]any) error {
+	return p.patch(ctx, resource, live, map[string]any{"status": status}, "status")
+}
+
+// patch changes an object; one that is gone needs it no more, and of one that has changed meanwhile there will be an event.
+func (p *Player) patch(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured, change map[string]any, sub string) error {
+	body, err := json.Marshal(change)
+	if err != nil {
+		return fmt.Errorf("encoding a change of %s: %w", live.GetName(), err)
+	}
+	var path []string
+	if sub != "" {
+		path = []string{sub}
+	}
+	_, err = p.Client.Resource(resource).Namespace(live.GetNamespace()).Patch(ctx, live.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager}, path...)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("answering %s %s/%s: %w", live.GetKind(), live.GetNamespace(), live.GetName(), err)
+	}
+	return nil
+}
+
+func text(live *unstructured.Unstructured, path ...string) string {
+	value, _, _ := unstructured.NestedString(live.Object, path...)
+	return value
+}
