@@ -29,6 +29,7 @@ func (l *loader) checkConfig() {
 	}
 	spec, _ := config.Object().Object["spec"].(map[string]any)
 	l.checkSeedClusters(config, spec)
+	l.checkSharedClusters(config, spec)
 	l.checkThresholds(config, spec)
 	l.checkHealth(config, spec)
 	l.checkProtectedKinds(config, spec)

@@ -45,6 +45,36 @@ func (l *loader) checkSeedClusters(config *Declaration, spec map[string]any) {
 	}
 }
 
+// checkSharedClusters warns of a cluster that two owners would reach in the same way. A Seed may be the runtime cluster; apart from that each has a
+// cluster of its own, in which it prunes what it does not declare. It is no error, as --kubeconfig NAME=PATH may lead elsewhere.
+func (l *loader) checkSharedClusters(config *Declaration, spec map[string]any) {
+	clusters, _ := spec["clusters"].(map[string]any)
+	seeds, _ := clusters["seeds"].(map[string]any)
+	type cluster struct{ field, access string }
+	var before []cluster
+	add := func(name, field string, value any, mayShare string) {
+		access, isMap := value.(map[string]any)
+		if !isMap {
+			return
+		}
+		here := cluster{field, fmt.Sprint(access)}
+		i := slices.IndexFunc(before, func(c cluster) bool { return c.access == here.access && c.field != mayShare })
+		if i >= 0 {
+			l.reportField(config, field, schemas.TypeDuplicate, ruleConfig,
+				fmt.Sprintf("is reached as %s is, so that both would be the same cluster; give it a context of its own, or name its file by --kubeconfig %s=PATH", before[i].field, name))
+			v, place := &l.violations[len(l.violations)-1], config.KeyPosition(field)
+			v.Line, v.Column, v.Severity = place.Line, place.Column, schemas.SeverityWarning
+		}
+		before = append(before, here)
+	}
+	const runtime = "spec.clusters.runtime"
+	add("runtime", runtime, clusters["runtime"], "")
+	add("virtual", "spec.clusters.virtual", clusters["virtual"], "")
+	for _, name := range slices.Sorted(maps.Keys(seeds)) {
+		add(name, fmt.Sprintf("spec.clusters.seeds[%s]", name), seeds[name], runtime)
+	}
+}
+
 // rulesOfReading are those whose errors leave declarations out.
 var rulesOfReading = []string{"landscape/file", "landscape/kind", "landscape/name", "landscape/cue", "landscape/limits", "landscape/link", "landscape/sops", ruleNotRead}
 

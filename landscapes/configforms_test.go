@@ -100,3 +100,43 @@ func TestClustersOfSeeds(t *testing.T) {
 		})
 	}
 }
+
+// TestSharedClusters: each owner has a cluster of its own, but a Seed may be the runtime cluster.
+func TestSharedClusters(t *testing.T) {
+	const same = " is, so that both would be the same cluster; give it a context of its own, or name its file by --kubeconfig "
+	for name, test := range map[string]struct{ clusters, want string }{
+		"each its own":              {"{runtime: {context: a}, virtual: {context: b}, seeds: {one: {context: c}, two: {context: d}}}", ""},
+		"a Seed in runtime":         {"{runtime: {context: a}, seeds: {one: {context: a}, two: {context: d}}}", ""},
+		"two Seeds":                 {"{seeds: {one: {context: a}, two: {context: a}}}", "spec.clusters.seeds[two]: is reached as spec.clusters.seeds[one]" + same + "two=PATH"},
+		"two Seeds in runtime":      {"{runtime: {context: a}, seeds: {one: {context: a}, two: {context: a}}}", "spec.clusters.seeds[two]: is reached as spec.clusters.seeds[one]"},
+		"two of the environment":    {"{seeds: {one: {}, two: {}}}", "spec.clusters.seeds[two]"},
+		"virtual is runtime":        {"{runtime: {context: a}, virtual: {context: a}}", "spec.clusters.virtual: is reached as spec.clusters.runtime" + same + "virtual=PATH"},
+		"a Seed is virtual":         {"{virtual: {kubeconfig: k}, seeds: {one: {kubeconfig: k}}}", "spec.clusters.seeds[one]: is reached as spec.clusters.virtual"},
+		"one file, two contexts":    {"{virtual: {kubeconfig: k, context: a}, seeds: {one: {kubeconfig: k, context: b}}}", ""},
+		"one context in two files":  {"{virtual: {kubeconfig: k, context: a}, seeds: {one: {kubeconfig: l, context: a}}}", ""},
+		"the same Secret":           {"{runtime: {secretRef: {name: a}}, virtual: {secretRef: {name: a}}}", "spec.clusters.virtual"},
+		"another key of the Secret": {"{runtime: {secretRef: {name: a}}, virtual: {secretRef: {name: a, key: b}}}", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{"landscape.yaml": withSpec("  clusters: " + test.clusters + "\n")}
+			for _, seed := range []string{"one", "two"} {
+				files[seed+".yaml"] = "apiVersion: core.gardener.cloud/v1beta1\nkind: Seed\nmetadata: {name: " + seed + "}\n"
+			}
+			_, violations, err := LoadFS(t.Context(), tree(files), ".", Options{})
+			require.NoError(t, err)
+			var found []string
+			for _, v := range violations {
+				if v.Type == schemas.TypeDuplicate {
+					assert.Equal(t, schemas.SeverityWarning, v.Severity)
+					found = append(found, v.String())
+				}
+			}
+			if test.want == "" {
+				assert.Empty(t, found)
+				return
+			}
+			require.Len(t, found, 1)
+			assert.Contains(t, found[0], test.want)
+		})
+	}
+}

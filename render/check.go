@@ -209,9 +209,11 @@ func (c *landscapeCheck) readOverlays() {
 	opts := landscapeOptions(c.catalogue, c.landscape)
 	opts.probes = map[string]*overlayProbe{}
 	for _, overlay := range opts.Overlays {
-		_, err := overlay.read()
+		files, err := overlay.read()
 		c.add(findingsIn(err)...)
 		if err == nil {
+			unread, err := files.unread()
+			c.add(append(unread, findingsIn(err)...)...)
 			c.sound = append(c.sound, overlay)
 			opts.probes[overlay.Name] = &overlayProbe{overlay: overlay}
 		}

@@ -99,6 +99,8 @@ type overlayFiles struct {
 	place func(string) string
 	// resources are the files of objects.
 	resources []string
+	// asked are the files that are named.
+	asked map[string]bool
 }
 
 // read takes the files of an overlay into memory and checks what can be checked without the component.
@@ -108,7 +110,8 @@ func (o Overlay) read() (overlayFiles, error) {
 		return f, fmt.Errorf("overlay %s: %w", o.Name, err)
 	}
 	f.place = func(p string) string { return path.Join(o.Name, strings.TrimPrefix(p, "/overlay")) }
-	check := kustomizationCheck{files: f.memory, root: "/overlay", place: f.place, isOverlay: true}
+	f.asked = map[string]bool{}
+	check := kustomizationCheck{files: askedFiles{f.memory, f.asked}, root: "/overlay", place: f.place, isOverlay: true}
 	check.folder("/overlay")
 	f.resources = check.resources
 	return f, ruled(check.out.err(), ruleOverlay)

@@ -39,7 +39,8 @@ var settingsTold = []setting{
 	{path: "featureGates." + landscapev1alpha1.FeaturePrometheusHealthChecks, byDefault: false, effect: always(ofHealth)},
 	{path: "featureGates", inObjects: true},
 	{path: "catalogue", onlySet: true, effect: ofCatalogue},
-	{path: "gardenAPI", byDefault: string(landscapev1alpha1.GardenAPICRD)},
+	{path: "gardenAPI", byDefault: string(landscapev1alpha1.GardenAPICRD), effect: always(lessProtection + "the data of one API is not seen by the other: the Projects, Seeds and Shoots " +
+		"that there are would be gone from view; keep the value, unless nothing has been applied yet")},
 	{path: "clusters", effect: always("from a command line the clusters are reached so; an operator looks at its Landscape in the cluster alone")},
 	{path: "review", byDefault: string(landscapev1alpha1.ReviewOptional), effect: ofReview},
 	{path: "deletionGate.maxDeletions", byDefault: int64(*plan.DefaultGate().MaxDeletions), effect: ofLimit},

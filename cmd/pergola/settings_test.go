@@ -24,6 +24,8 @@ func TestSettingNotes(t *testing.T) {
 		{"review goes", "  review: Required\n", "", []string{"review: Required → (none, which is Optional): less protection: deletions that no review shows are not held any more" + limit}},
 		{"review comes", "", "  review: Required\n", []string{"review: (none, which is Optional) → Required: more protection: deletions that no review shows are held from now on"}},
 		{"defaults spelled out", "", "  review: Optional\n  forceConflicts: false\n  gardenAPI: crd\n  deletionGate: {maxDeletions: 100, maxShare: 50%}\n", nil},
+		{"another Gardener API", "", "  gardenAPI: aggregated\n", []string{"gardenAPI: (none, which is crd) → aggregated: less protection: the data of one API is not seen by the other: the Projects, Seeds and Shoots " +
+			"that there are would be gone from view; keep the value, unless nothing has been applied yet"}},
 		{"more deletions", "  deletionGate: {maxDeletions: 9}\n", "  deletionGate: {maxDeletions: 10}\n", []string{"deletionGate.maxDeletions: 9 → 10: " + more}},
 		{"the gate goes", "  deletionGate: {maxDeletions: 0, maxShare: 100%}\n", "", []string{
 			"deletionGate.maxDeletions: 0 → (none, which is 100): " + more, "deletionGate.maxShare: 100% → (none, which is 50%): " + fewer}},
