@@ -153,14 +153,13 @@ var (
 
 // images finds overrides of images that the image vector does not have, and what is no image.
 func (c *landscapeCheck) images() {
-	overrides := c.landscape.Config.Spec.Images
-	if len(overrides) == 0 {
-		return
-	}
-	names, err := imageNames(c.catalogue)
+	vector, err := ReadImageVector(c.catalogue)
 	if err != nil {
 		return // rendering says it; the landscape is not to blame
 	}
+	c.gardenlets(vector)
+	names := imageNames(vector)
+	overrides := c.landscape.Config.Spec.Images
 	for i, image := range overrides {
 		field := fmt.Sprintf("spec.images[%d]", i)
 		if !slices.Contains(names, image.Name) {
@@ -176,6 +175,7 @@ func (c *landscapeCheck) images() {
 		if image.Tag != "" && !imageTag.MatchString(image.Tag) {
 			c.config(field+".tag", ruleImage, schemas.TypeInvalid, "%q is no tag such as v1.2.3, and no digest: sha256: and 64 hexadecimal digits", image.Tag)
 		}
+		c.gardenerImages(vector, field, Image{Name: image.Name, Tag: image.Tag})
 		if image.Version != "" {
 			if _, err := semver.NewConstraint(image.Version); err != nil {
 				c.config(field+".version", ruleImage, schemas.TypeInvalid, "%q is no range of versions such as >= 1.33", image.Version)

@@ -33,6 +33,7 @@ func invalid(violations []schemas.Violation) error {
 const (
 	ruleCatalogue   = "landscape/catalogue"
 	ruleImage       = "landscape/image"
+	ruleSkew        = "landscape/gardenlet-version"
 	ruleOverlay     = "landscape/overlay"
 	ruleObject      = "landscape/object"
 	ruleOverlayPath = "landscape/overlay-path"

@@ -40,18 +40,14 @@ func ReadImageVector(catalogue fs.FS) ([]Image, error) {
 	return vector.Images, nil
 }
 
-// imageNames are the names that the image vector of a catalogue has, in order.
-func imageNames(catalogue fs.FS) ([]string, error) {
-	vector, err := ReadImageVector(catalogue)
-	if err != nil {
-		return nil, err
-	}
+// imageNames are the names that an image vector has, in order.
+func imageNames(vector []Image) []string {
 	names := make([]string, 0, len(vector))
 	for _, image := range vector {
 		names = append(names, image.Name)
 	}
 	slices.Sort(names)
-	return slices.Compact(names), nil
+	return slices.Compact(names)
 }
 
 // ResolveImages picks, for each name, the entry of the vector that allows both versions; the most constrained one wins.

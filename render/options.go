@@ -77,7 +77,8 @@ func landscapeOptions(catalogue fs.FS, l *landscapes.Landscape) Options {
 			o.Overlays = append(o.Overlays, Overlay{Component: component, FS: l.FS, Dir: overlay.Path, Name: path.Join(overlay.Layer, "components", component)})
 		}
 	}
-	known, _ := imageNames(catalogue)
+	vector, _ := ReadImageVector(catalogue)
+	known := imageNames(vector)
 	for _, image := range l.Config.Spec.Images {
 		if !slices.Contains(known, image.Name) {
 			continue

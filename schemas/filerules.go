@@ -107,6 +107,8 @@ func rulesOfTheLandscape() []Rule {
 	const (
 		binding    = "What a declaration is rendered for is declared"
 		bindingDoc = "A Shoot is rendered for its Seed, Project and cloud profile, a NamespacedCloudProfile is laid over its parent. Declare them, or mend the reference."
+		skew       = "A gardenlet is of a release that goes with the API server"
+		skewDoc    = "It is at most two minor releases older than the Gardener of the catalogue, and never newer (upstream: docs/deployment/version_skew_policy.md)."
 		version    = "The Kubernetes version to render with is known in full"
 		versionDoc = "Images and components are chosen by it. A shortened one is filled in from the cloud profile; where that does not decide which one is meant, write it down in full."
 	)
@@ -117,8 +119,8 @@ func rulesOfTheLandscape() []Rule {
 			"Expressions are CEL over the object, which is self. healthy and progressing yield true or false, message yields text. Besides operators there are has, all, exists, exists_one, filter, map, and the functions of Kubernetes: for text (contains, startsWith, matches, find, split, lowerAscii …), lists (size, sum, min, max, indexOf …), optional values (self.?status.?phase.orValue(\"\")), quantity, duration, timestamp, semver, ip, cidr, url, format. A finding about a function that there is not lists all of them.",
 			"spec.health"),
 		changing(warning(rule("landscape/protection", kindLandscape, "cmd/pergola/settings.go", sourceFiles, "A change of landscape.yaml protects no less than before",
-			"pergola validate --from and pergola diff tell when a commit takes the review away, raises the limits of the deletion gate, or lets go of what is verified. It is no error: who reviews the commit decides. Where an operator syncs, the Landscape in the cluster bounds most of it.",
-			"spec.review", "spec.deletionGate", "spec.forceConflicts", "spec.source.verify", "spec.catalogue"))),
+			"pergola validate --from and pergola diff tell when a commit takes the review away, raises the limits of the deletion gate, lets go of what is verified, or has another API serve what there is. It is no error: who reviews the commit decides. Where an operator syncs, the Landscape in the cluster bounds most of it.",
+			"spec.review", "spec.deletionGate", "spec.forceConflicts", "spec.source.verify", "spec.catalogue", "spec.gardenAPI"))),
 		changing(warning(rule("landscape/renamed", kindLandscape, "cmd/pergola/settings.go", sourceFiles, "A landscape keeps its name",
 			"Inventories of what was applied have the name of the landscape in theirs. Under another name nothing is taken over or pruned, and the former landscape still has its objects. pergola validate --from and pergola diff tell when a commit changes it. Keep the name, or move the declarations to a landscape of the new name in a folder of its own.",
 			"metadata.name"))),
@@ -137,6 +139,8 @@ func rulesOfTheLandscape() []Rule {
 			"spec.components")),
 		rule("landscape/image", kindLandscape, "render/check.go", sourceCatalogue, "An image override is one of an image that the catalogue has, by a name that can be one",
 			"Names are those of components/imagevector.yaml; a repository has no scheme and no tag; a version is a range of Kubernetes versions.", "spec.images"),
+		warning(rule("landscape/gardenlet-version", "Gardenlet", "render/skew.go", sourceCatalogue, skew, skewDoc, "spec.deployment.image.tag", "spec.deployment.helm.ociRepository")),
+		warning(rule("landscape/gardenlet-version", "ManagedSeed", "render/skew.go", sourceCatalogue, skew, skewDoc, "spec.gardenlet.deployment.image.tag")),
 		rule("landscape/binding", "Shoot", "render/owners.go", sourceCatalogue, binding, bindingDoc, "metadata.namespace", "spec.cloudProfile.name", "spec.seedName"),
 		rule("landscape/binding", "NamespacedCloudProfile", "render/profiles.go", sourceCatalogue, binding, bindingDoc, "spec.parent.name", "spec.providerConfig"),
 		rule("landscape/kubernetes-version", "Garden", "render/owners.go", sourceCatalogue, version, versionDoc, "spec.virtualCluster.kubernetes.version"),

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io/fs"
 	"runtime"
 	"runtime/debug"
 
@@ -18,9 +17,6 @@ const version = components.Version
 
 // commit is what the program is built from; the linker sets it (hack/build.sh, deploy/Dockerfile).
 var commit string
-
-// gardenerImage is the image of the catalogue whose tag is the version of Gardener that it renders.
-const gardenerImage = "gardener-apiserver"
 
 // versions are what a program was made from.
 type versions struct {
@@ -50,11 +46,11 @@ the files differed from it, and is unknown where the program was built outside o
 }
 
 func printVersion(cmd *cobra.Command, output string) error {
-	gardener, err := gardenerVersion(catalogue(cmd))
+	gardener, err := render.GardenerVersion(catalogue(cmd))
 	if err != nil {
 		return err
 	}
-	v := versions{version, builtFrom(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, components.Version, gardener}
+	v := versions{version, builtFrom(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, components.Version, cmp.Or(gardener, "unknown")}
 	if output == formatJSON {
 		return printJSON(cmd, v)
 	}
@@ -81,18 +77,4 @@ func builtFrom() string {
 		revision += "-dirty"
 	}
 	return revision
-}
-
-// gardenerVersion is that of the images of a catalogue.
-func gardenerVersion(catalogue fs.FS) (string, error) {
-	images, err := render.ReadImageVector(catalogue)
-	if err != nil {
-		return "", err
-	}
-	for _, image := range images {
-		if image.Name == gardenerImage {
-			return image.Tag, nil
-		}
-	}
-	return "unknown", nil
 }

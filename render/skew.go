@@ -1,0 +1,93 @@
+package render
+
+import (
+	"io/fs"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// gardenerImage is the image of the catalogue whose tag is the version of Gardener that it renders.
+const gardenerImage = "gardener-apiserver"
+
+// olderGardenlets is how many minor releases a gardenlet may be behind the API server, and it is never ahead of it
+// (upstream: docs/deployment/version_skew_policy.md).
+const olderGardenlets = 2
+
+// GardenerVersion is the release of Gardener whose images a catalogue has, such as v1.150.0; empty where it has none.
+func GardenerVersion(catalogue fs.FS) (string, error) {
+	images, err := ReadImageVector(catalogue)
+	if err != nil {
+		return "", err
+	}
+	return gardenerIn(images), nil
+}
+
+func gardenerIn(images []Image) string {
+	for _, image := range images {
+		if image.Name == gardenerImage {
+			return image.Tag
+		}
+	}
+	return ""
+}
+
+// otherMinor tells whether a tag is a version of another minor release. A digest, or a tag that is no version, says nothing.
+func otherMinor(gardener *semver.Version, tag string) bool {
+	version, err := semver.NewVersion(tag)
+	return err == nil && (version.Major() != gardener.Major() || version.Minor() != gardener.Minor())
+}
+
+// gardenerImages warns of images of Gardener from another minor release than the objects that are rendered for them.
+func (c *landscapeCheck) gardenerImages(vector []Image, field string, override Image) {
+	tag := gardenerIn(vector)
+	gardener, err := semver.NewVersion(tag)
+	if err != nil || !otherMinor(gardener, override.Tag) {
+		return
+	}
+	for _, image := range vector {
+		if image.Name == override.Name && image.Tag == tag {
+			c.configWarning(field+".tag", ruleImage, schemas.TypeInvalid,
+				"%s is another minor release of Gardener than %s, for which the catalogue has flags, rights and definitions; use a patch release of v%d.%d, or another catalogue",
+				override.Tag, tag, gardener.Major(), gardener.Minor())
+			return
+		}
+	}
+}
+
+// gardenlets warns of gardenlets that are ahead of the API server, or too far behind it.
+func (c *landscapeCheck) gardenlets(vector []Image) {
+	gardener, err := semver.NewVersion(gardenerIn(vector))
+	if err != nil {
+		return
+	}
+	for i := range c.landscape.Declarations {
+		d := &c.landscape.Declarations[i]
+		var fields [][]string
+		switch d.GroupVersionKind().Kind {
+		case "Gardenlet":
+			fields = [][]string{{"spec", "deployment", "image", "tag"}, {"spec", "deployment", "helm", "ociRepository", "tag"}, {"spec", "deployment", "helm", "ociRepository", "ref"}}
+		case "ManagedSeed":
+			fields = [][]string{{"spec", "gardenlet", "deployment", "image", "tag"}}
+		}
+		for _, field := range fields {
+			text, _, err := unstructured.NestedString(d.Object().Object, field...)
+			tag, _, _ := strings.Cut(text[strings.LastIndex(text, ":")+1:], "@")
+			version, bad := semver.NewVersion(tag)
+			if err != nil || bad != nil || strings.Contains(text, "@") {
+				continue
+			}
+			behind := int64(gardener.Minor()) - int64(version.Minor())
+			if version.Major() == gardener.Major() && behind >= 0 && behind <= olderGardenlets {
+				continue
+			}
+			f := declaredFinding(d, strings.Join(field, "."), ruleSkew,
+				tag+" does not go with Gardener "+gardener.Original()+" of the catalogue: a gardenlet is at most two minor releases older than the API server, and never newer")
+			f.warning = true
+			c.add(f)
+		}
+	}
+}
