@@ -227,6 +227,9 @@ func validateObject(gvk schema.GroupVersionKind, object map[string]any) field.Er
 		return validateMetadata(object)
 	}
 	errs := withoutFollowUp(check(internal))
+	if len(errs) == 0 {
+		errs = podErrors(internal)
+	}
 	// Some rules are written in the types only. Those that may still change are compared by the server, and not enforced.
 	for _, e := range scheme.Validate(context.Background(), nil, versioned) {
 		said := slices.ContainsFunc(errs, func(o *field.Error) bool { return o.Field == e.Field && o.Type == e.Type })
