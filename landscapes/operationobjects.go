@@ -11,7 +11,10 @@ import (
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
-const ruleOperationObject = "landscape/operation-object"
+const (
+	ruleOperationObject  = "landscape/operation-object"
+	ruleOperationChanged = "landscape/operation-changed"
+)
 
 // checkOperations holds the operations that came or changed since before against the objects that the landscape declares, by the rules that the
 // annotation has. With nil nobody knows which are new. One whose time is over is never executed.
@@ -19,14 +22,19 @@ func (l *Landscape) checkOperations(now time.Time, before *Landscape) ([]schemas
 	var out []schemas.Violation
 	var judge *schemas.OperationJudge
 	for _, o := range l.newOperations(before) {
-		if o.Late(now) {
-			continue
-		}
 		add := func(at schemas.Position, field string, typ schemas.Type, rule, message string) {
 			out = append(out, schemas.Violation{
 				Severity: schemas.SeverityError, File: o.File, Line: at.Line, Column: at.Column, Kind: KindOperation, Name: o.ID,
 				Field: field, Type: typ, Rule: rule, Message: message, NewOnly: true,
 			})
+		}
+		if was := before.operation(o.ID); was != nil {
+			add(o.OperationAt, "spec.operation", schemas.TypeForbidden, ruleOperationChanged,
+				fmt.Sprintf("the id %s stands for %s of %s already, and is executed once; leave that file as it was, and give this one another id", o.ID, was.Operation, was.Object()))
+			continue
+		}
+		if o.Late(now) {
+			continue
 		}
 		declared := l.operated(o)
 		if declared == nil {
@@ -50,6 +58,19 @@ func (l *Landscape) checkOperations(now time.Time, before *Landscape) ([]schemas
 		}
 	}
 	return out, nil
+}
+
+// operation is the one of an id; nil where there is none.
+func (l *Landscape) operation(id string) *Operation {
+	if l == nil {
+		return nil
+	}
+	for i := range l.Operations {
+		if l.Operations[i].ID == id {
+			return &l.Operations[i]
+		}
+	}
+	return nil
 }
 
 // operated is the declaration that an operation is for; nil where there is none.

@@ -121,3 +121,37 @@ func TestOperationOfARemovedObject(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, found)
 }
+
+// TestChangedOperation: an id stands for one operation, which may have been executed.
+func TestChangedOperation(t *testing.T) {
+	const first = "  object: Shoot garden-local/local\n  operation: reconcile\n"
+	for name, test := range map[string]struct{ file, spec, want string }{
+		"as it was":           {"op", first, ""},
+		"another operation":   {"op", "  object: Shoot garden-local/local\n  operation: rotate-ssh-keypair\n", "the id op stands for reconcile of Shoot garden-local/local already, and is executed once"},
+		"another object":      {"op", "  object: Seed local\n  operation: renew-kubeconfig\n", "the id op stands for reconcile of Shoot garden-local/local already"},
+		"another time":        {"op", first + "  notAfter: \"2026-12-01T00:00:00Z\"\n", "give this one another id"},
+		"a time that is over": {"op", first + "  notAfter: \"2025-12-01T00:00:00Z\"\n", "give this one another id"},
+		"under another id":    {"next", "  object: Shoot garden-local/local\n  operation: rotate-ssh-keypair\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := memory(t, "local")
+			read := func(file, spec string) *Landscape {
+				files["operations/"+file+".yaml"] = &fstest.MapFile{Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec:\n" + spec)}
+				l, violations, err := LoadFS(t.Context(), files, ".", Options{})
+				require.NoError(t, err)
+				require.Empty(t, violations)
+				return l
+			}
+			before := read("op", first)
+			found, err := read(test.file, test.spec).checkOperations(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), before)
+			require.NoError(t, err)
+			if test.want == "" {
+				assert.Empty(t, found)
+				return
+			}
+			require.Len(t, found, 1)
+			assert.Equal(t, ruleOperationChanged, found[0].Rule)
+			assert.Contains(t, found[0].Message, test.want)
+		})
+	}
+}

@@ -3,6 +3,7 @@ package across
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -144,13 +145,13 @@ func article(kind string) string {
 }
 
 // exists reports a reference to nothing.
-func (c *check) exists(r reference, path string, value any) {
-	id, field := identity{kind: r.to}, path
+func (c *check) exists(r reference, at string, value any) {
+	id, field := identity{kind: r.to}, at
 	switch v := value.(type) {
 	case string:
 		id.name = v
 	case map[string]any:
-		id.name, field = text(v, "name"), path+".name"
+		id.name, field = text(v, "name"), at+".name"
 		if kind := text(v, "kind"); kind != "" {
 			id.kind = c.kindOf(kind, text(v, "apiVersion"), r.to)
 		}
@@ -171,7 +172,9 @@ func (c *check) exists(r reference, path string, value any) {
 		return // where it is looked for is missing, which the rules about the object itself say
 	}
 	if c.has(id) {
-		c.inItsCluster(r, field, id)
+		if !c.inSaidCluster(r, field, id) {
+			c.inItsCluster(r, field, id)
+		}
 		return
 	}
 	if c.isExternal(id) || !isReferable(id) {
@@ -187,6 +190,24 @@ func (c *check) exists(r reference, path string, value any) {
 // IsMissing tells findings about what is referred to and not there: where not all is read, that may be in what is not.
 func IsMissing(v schemas.Violation) bool {
 	return strings.HasSuffix(v.Rule, "/references") || slices.Contains([]string{"shoot/profile-exists", "shoot/seed-exists", "shoot/project-exists", "landscape/namespace-misspelt"}, v.Rule)
+}
+
+// inSaidCluster reports a reference to what its annotation puts into another cluster than that of the object that refers.
+func (c *check) inSaidCluster(r reference, field string, id identity) bool {
+	said := text(c.find(id).Content().Object, "metadata", "annotations", annotationCluster)
+	own := text(c.object(), "metadata", "annotations", annotationCluster)
+	if own == "" {
+		own = "virtual"
+		if r.of == "Garden" || r.of == "Extension" {
+			own = "runtime"
+		}
+	}
+	if said != "runtime" && said != "virtual" || said == own {
+		return false
+	}
+	c.report(field, schemas.TypeInvalid, "%s %s is put into the %s cluster by its annotation %s, but looked for in the %s one; remove the annotation",
+		id.kind.Kind, path.Join(id.namespace, id.name), said, annotationCluster, own)
+	return true
 }
 
 // inItsCluster reports a reference out of the virtual garden to what is put into the runtime cluster, because the Garden or an Extension refers to it, too:

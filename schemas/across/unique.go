@@ -94,6 +94,9 @@ func (c *check) namespaceLabelled() {
 	if in == nil {
 		return
 	}
+	if in.Content().GetAnnotations()[annotationCluster] == "runtime" {
+		c.report("spec.namespace", schemas.TypeInvalid, "%s is put into the runtime cluster by its annotation %s, but the Project is in the virtual one; remove the annotation", place(in), annotationCluster)
+	}
 	label := func(key string) any { return at(in.Content().Object, "metadata", "labels", key) } // also beside one that is no text
 	if label(gardencorev1beta1.GardenRole) != gardencorev1beta1.GardenRoleProject || label(gardencorev1beta1.ProjectName) != c.name() {
 		c.report("spec.namespace", schemas.TypeInvalid, "%s does not have the labels %s: %s and %s: %s, so that the Project cannot take it over", place(in),
