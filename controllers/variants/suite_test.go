@@ -27,7 +27,7 @@ type environment struct {
 var env environment
 
 // patience is how long anything may take: machines that run much else can be twenty times slower.
-const patience = 5 * time.Minute
+const patience = 10 * time.Minute
 
 // keepVariable names the folder where clusters stay up.
 const keepVariable = "PERGOLA_VARIANTS"
