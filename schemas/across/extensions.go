@@ -36,14 +36,16 @@ func wants(kind string) []wanted {
 // typeLocal is provider-local's. Gardener's development setup registers it, and no landscape has to.
 const typeLocal = "local"
 
-// extensions: somebody has to be registered for what an object asks for. A landscape that declares no registration at all has
-// those of its Seeds elsewhere. A Garden is served by Extensions alone: ControllerRegistrations are for seeds.
+// extensions: somebody has to be registered for what an object asks for. What those offer that are elsewhere is not known; a landscape that declares no
+// registration at all has those of its Seeds elsewhere. A Garden is served by Extensions alone: ControllerRegistrations are for seeds.
 func (c *check) extensions() {
 	offers, registrations := c.registered(), "ControllerRegistration or Extension"
+	elsewhere := len(offers) == 0 || c.hasExternal(kindRegistration.Kind) || c.hasExternal(kindOperatorExtension.Kind)
 	if c.kind() == kindGarden.Kind {
 		offers, registrations = offersOf(c.all(kindOperatorExtension)), "Extension"
+		elsewhere = c.hasExternal(kindOperatorExtension.Kind)
 	}
-	if len(offers) == 0 && (c.kind() != kindGarden.Kind || c.hasExternal(kindOperatorExtension.Kind)) {
+	if elsewhere {
 		return
 	}
 	workerless := len(list(c.object(), "spec", "provider", "workers")) == 0
@@ -58,13 +60,18 @@ func (c *check) extensions() {
 				return
 			}
 			said[path] = true
-			if len(offers) == 0 {
-				c.report(path, schemas.TypeNotSupported, "no Extension of this landscape is for %s of type %q: declare one, or name it in landscape.yaml under spec.external if it is made elsewhere", w.kind, typ)
-				return
-			}
-			c.report(path, schemas.TypeNotSupported, "no %s of this landscape is for %s of type %q; for this kind there are %s", registrations, w.kind, typ, enumerate(typesOf(offers, w.kind)))
+			c.report(path, schemas.TypeNotSupported, "no %s of this landscape is for %s of type %q%s: declare one, or name it in landscape.yaml under spec.external if it is made elsewhere",
+				registrations, w.kind, typ, offered(typesOf(offers, w.kind)))
 		})
 	}
+}
+
+// offered says which types there are instead; empty for none.
+func offered(types []string) string {
+	if len(types) == 0 {
+		return ""
+	}
+	return ", but of " + enumerate(types)
 }
 
 func typesOf(offers map[offer]bool, kind string) []string {
