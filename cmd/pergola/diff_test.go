@@ -148,7 +148,10 @@ func demoKey(t *testing.T) []age.Identity {
 func TestDiffOfDeletions(t *testing.T) {
 	dir, _ := repository(t)
 	require.NoError(t, os.Remove(filepath.Join(dir, "project.yaml")))
-	o := pergola(t, "diff", dir)
+	o := pergola(t, "diff", dir, "--to", "HEAD")
+	assert.Equal(t, 0, o.code, "%+v", o)
+	assert.Contains(t, o.stderr, " is compared with itself: give --from to compare with another revision\n")
+	o = pergola(t, "diff", dir)
 	assert.Equal(t, 1, o.code)
 	assert.Contains(t, o.stdout, "Namespace garden-local  (delete is held: kind Namespace is protected; its approval is e3603b7cd8ac; deletes everything in the namespace)")
 	assert.Contains(t, o.stdout, "Project local  (removal is held: its file is gone)")
