@@ -235,8 +235,8 @@ func distribute(dir string, objects, index []Object, bundles []Bundle) (changed 
 		}
 		b, ok := byName[name]
 		if !ok && name != "" {
-			problems = append(problems, overlayFinding(written, schemas.TypeNotSupported, "the overlay adds %s %s by the annotation %s to bundle %q, which the component has not%s; it has %s",
-				obj.GetKind(), obj.GetName(), bundleAnnotation, name, didYouMean(name, sortedKeys(byName)), strings.Join(sortedKeys(byName), ", ")))
+			problems = append(problems, overlayFinding(written, schemas.TypeNotSupported, "the overlay adds %s %s by the annotation %s to bundle %q, which the component has not%s",
+				obj.GetKind(), obj.GetName(), bundleAnnotation, name, hintOf(name, sortedKeys(byName))))
 			continue
 		}
 		if !ok {

@@ -176,7 +176,7 @@ func TestOverlayFindings(t *testing.T) {
 		"no bundle": {map[string]string{"kustomization.yaml": "resources: [s.yaml]\n", "s.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: t, namespace: garden}}\n"},
 			[]string{"components/garden/app/s.yaml:1:1: error: the overlay adds ConfigMap t: say which bundle it belongs to by the annotation render.pergola.dev/bundle (one of one, two)"}},
 		"bundle that is not there": {map[string]string{"kustomization.yaml": "resources: [s.yaml]\n", "s.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: t, namespace: garden, annotations: {render.pergola.dev/bundle: tow}}}\n"},
-			[]string{`components/garden/app/s.yaml:1:1: error: the overlay adds ConfigMap t by the annotation render.pergola.dev/bundle to bundle "tow", which the component has not; did you mean "two"?; it has one, two`}},
+			[]string{`components/garden/app/s.yaml:1:1: error: the overlay adds ConfigMap t by the annotation render.pergola.dev/bundle to bundle "tow", which the component has not; did you mean "two"?`}},
 		"generated name": {map[string]string{"kustomization.yaml": "resources: [s.yaml]\n", "s.yaml": "# s\n{apiVersion: v1, kind: ConfigMap, metadata: {generateName: t-, namespace: garden}}\n"},
 			[]string{"components/garden/app/s.yaml:1:1: error: metadata.name: ConfigMap has metadata.generateName, by which each apply would create a new object: set metadata.name"}},
 		"no name": {map[string]string{"kustomization.yaml": "resources: [s.yaml]\n", "s.yaml": good + "---\n{apiVersion: v1, kind: Secret, metadata: {namespace: garden}}\n"},
