@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 
 	"go.yaml.in/yaml/v3"
@@ -22,7 +23,11 @@ func (l *loader) parseYAML(name string, data []byte) []Declaration {
 		switch {
 		case node == nil:
 		case !ok:
-			l.report(name, node.Line, node.Column, "landscape/file", schemas.TypeInvalid, "must be an object with apiVersion, kind and metadata")
+			message := "must be an object with apiVersion, kind and metadata"
+			if strings.HasPrefix(node.Value, "version https://git-lfs.github.com/spec/") {
+				message = "is a pointer of Git LFS, which is not supported: commit the file itself (git lfs untrack, git add --renormalize)"
+			}
+			l.report(name, node.Line, node.Column, "landscape/file", schemas.TypeInvalid, "%s", message)
 		default:
 			contents = append(contents, content{object: object, line: node.Line, column: node.Column, tree: l.lazyPlaces(name, d), document: d})
 		}
@@ -158,6 +163,15 @@ func (l *loader) declare(name string, c content) []Declaration {
 	return []Declaration{d}
 }
 
+// notAnObject says what to do with a document that is no object.
+func notAnObject(file string) string {
+	switch path.Base(file) {
+	case "kustomization.yaml", "kustomization.yml", "Kustomization":
+		return "an overlay belongs to the folder " + overlayFolder + "/OWNER/COMPONENT of the landscape itself, and not to a layer"
+	}
+	return "remove the document if it is no object"
+}
+
 // checkIdentity looks at what makes content an object of a known kind.
 func (l *loader) checkIdentity(d *Declaration) bool {
 	object := d.Object().Object
@@ -173,7 +187,7 @@ func (l *loader) checkIdentity(d *Declaration) bool {
 		l.reportField(d, missing[0], schemas.TypeRequired, "landscape/kind", "must be set, as for every object of an API")
 		return false
 	default:
-		l.reportField(d, "", schemas.TypeRequired, "landscape/kind", "apiVersion and kind must be set, as for every object of an API; remove the document if it is no object")
+		l.reportField(d, "", schemas.TypeRequired, "landscape/kind", "apiVersion and kind must be set, as for every object of an API; "+notAnObject(d.File))
 		return false
 	}
 	if _, err := schema.ParseGroupVersion(d.Object().GetAPIVersion()); err != nil {

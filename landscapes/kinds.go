@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -62,6 +63,8 @@ func unknownKind(gvk schema.GroupVersionKind, known map[schema.GroupVersion][]st
 	switch {
 	case gvk.Group == "kustomize.config.k8s.io":
 		return "an overlay belongs to components/OWNER/COMPONENT/kustomization.yaml"
+	case gvk.Group == landscapev1alpha1.GroupName && gvk.Kind == KindOperation:
+		return "an Operation belongs to " + operationFolder + "/ID.yaml of the landscape"
 	case own != nil && gvk.Group != "":
 		return fmt.Sprintf("unknown kind %q; %s has %s", gvk.Kind, gvk.GroupVersion(), strings.Join(slices.Sorted(slices.Values(own)), ", "))
 	}

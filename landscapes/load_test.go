@@ -100,6 +100,8 @@ func TestBadFiles(t *testing.T) {
 		"deep":            {"x.yaml", "a: " + deep, []string{"x.yaml:1:68 Invalid values are nested more than 64 deep, or an anchor holds itself"}},
 		"self anchor":     {"x.yaml", "a: &a\n  b: *a\n", []string{"x.yaml:1:4 Invalid values are nested more than 64 deep, or an anchor holds itself"}},
 		"billion laughs":  {"x.yaml", bomb, []string{"x.yaml:1:18 Invalid the document has more than 200000 values with its anchors expanded"}},
+		"pointer of LFS":  {"x.yaml", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n", []string{"x.yaml:1:1 Invalid is a pointer of Git LFS, which is not supported: commit the file itself (git lfs untrack, git add --renormalize)"}},
+		"overlay astray":  {"component/garden/vpa/kustomization.yaml", "patches: []\n", []string{"component/garden/vpa/kustomization.yaml:1:1 Required apiVersion and kind must be set, as for every object of an API; an overlay belongs to the folder components/OWNER/COMPONENT of the landscape itself, and not to a layer"}},
 		"no object":       {"x.yaml", "- a\n", []string{"x.yaml:1:1 Invalid must be an object with apiVersion, kind and metadata"}},
 		"no kind":         {"x.yaml", "apiVersion: v1\nmetadata: {name: a}\n", []string{"x.yaml:1:1 Required must be set, as for every object of an API"}},
 		"neither":         {"x.yaml", "metadata: {name: a}\n", []string{"x.yaml:1:1 Required apiVersion and kind must be set, as for every object of an API; remove the document if it is no object"}},
@@ -161,6 +163,7 @@ func TestForeignKinds(t *testing.T) {
 func TestUnknownKind(t *testing.T) {
 	const toOverlay = ": add it to a component, by an overlay components/OWNER/COMPONENT/kustomization.yaml that lists its file under resources"
 	for _, test := range []struct{ apiVersion, kind, want string }{
+		{"landscape.pergola.dev/v1alpha1", "Operation", "an Operation belongs to operations/ID.yaml of the landscape"},
 		{"core.gardener.cloud/v1beta1", "Shot", `unknown kind "Shot"; did you mean Shoot?`},
 		{"core.gardener.cloud/v1beta1", "Sede", `unknown kind "Sede"; did you mean Seed?`},
 		{"core.gardner.cloud/v1beta1", "CloudProfil", `unknown kind "CloudProfil"; did you mean CloudProfile?`},

@@ -111,3 +111,30 @@ func TestInProcessReturnsWithItsContext(t *testing.T) {
 	_, err := InProcess{}.Evaluate(ctx, pkg(strings.ReplaceAll(endlessCUE, "3000", "130")))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
+
+// TestUndefinedFields: a field that a value does not have is named where the package has one of that name, with the one that may be misspelt.
+func TestUndefinedFields(t *testing.T) {
+	const head = "import \"strings\"\n_seeds: {a: {region: \"x\", zone: \"1\"}, b: {"
+	const tail = "}}\nx: {for n, seed in _seeds {(n): {apiVersion: \"v1\", kind: \"Secret\", metadata: {name: n, labels: {r: strings.ToLower(seed.region), z: seed.zone}}}}}\n"
+	for name, test := range map[string]struct{ fields, want string }{
+		"misspelt":       {`regoin: "x", zone: "1"`, `the value that it is taken from has no field "region"; the field "regoin" in line 2 of a.cue may be meant to be it`},
+		"left out":       {`zone: "1"`, `the value that it is taken from has no field "region"`},
+		"in other cases": {`Region: "x", zone: "1"`, `the field "Region" in line 2 of a.cue`},
+		"another one":    {`region: "x"`, `the value that it is taken from has no field "zone"`},
+		"as it should":   {`region: "x", zone: "2"`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, found := outline(t, head+test.fields+tail)
+			if test.want == "" {
+				assert.Empty(t, found)
+				return
+			}
+			require.NotEmpty(t, found)
+			assert.Contains(t, found[0], test.want)
+			assert.NotContains(t, found[0], "quotes")
+		})
+	}
+	_, found := outline(t, "a: {b: 1}\nx: {apiVersion: \"v1\", kind: \"Secret\", metadata: name: \"a\", stringData: password: a.hunter2}\n")
+	require.NotEmpty(t, found)
+	assert.NotContains(t, strings.Join(found, " "), "hunter2", "it may be a value without quotes")
+}

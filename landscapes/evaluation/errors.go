@@ -2,6 +2,8 @@ package evaluation
 
 import (
 	"fmt"
+	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -45,7 +47,11 @@ func (r *reader) reportAll(file string, err error) {
 		if steps := e.Path(); len(steps) > 0 {
 			where = strings.Join(steps, ".") + ": "
 		}
-		r.report(name, line, column, schemas.TypeInvalid, "%s%s", where, sentence(e, r.quotable(name, line)))
+		message := r.undefinedField(e)
+		if message == "" {
+			message = sentence(e, r.quotable(name, line))
+		}
+		r.report(name, line, column, schemas.TypeInvalid, "%s%s", where, message)
 	}
 }
 
@@ -83,6 +89,36 @@ func findField(declarations []ast.Decl, name string) *ast.Field {
 		}
 	}
 	return nil
+}
+
+// undefinedField names a field that a value does not have, where the package has one of that name elsewhere: names of fields are no secrets. It gives the
+// field that is most likely misspelt. Empty text is for other errors.
+func (r *reader) undefinedField(e errors.Error) string {
+	format, args := e.Msg()
+	name, ok := strings.CutPrefix(fmt.Sprintf(format, args...), "undefined field: ")
+	if !ok {
+		return ""
+	}
+	labels := map[string]token.Pos{}
+	for _, file := range r.syntax {
+		ast.Walk(file, func(n ast.Node) bool {
+			if field, isField := n.(*ast.Field); isField {
+				if label, _, err := ast.LabelName(field.Label); err == nil {
+					labels[label] = field.Pos()
+				}
+			}
+			return true
+		}, nil)
+	}
+	if _, known := labels[name]; !known {
+		return ""
+	}
+	delete(labels, name)
+	message := fmt.Sprintf("the value that it is taken from has no field %q", name)
+	if better := schemas.Suggest(name, slices.Sorted(maps.Keys(labels))); better != "" {
+		message += fmt.Sprintf("; the field %q in line %d of %s may be meant to be it", better, labels[better].Line(), path.Base(labels[better].Filename()))
+	}
+	return message
 }
 
 // quotable tells whether an error may repeat names of a line: a name may be a value that should have been in quotes. Of several
