@@ -162,6 +162,7 @@ func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 	if err != nil {
 		return nil, err
 	}
+	violations = append(violations, l.CheckSops()...)
 	if v.from == "" {
 		return findingsSince(v.cmd, l, nil, violations)
 	}

@@ -17,6 +17,8 @@ import (
 	"filippo.io/age/armor"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/landscapes"
 )
 
 const hidden = "hunter2-is-the-value"
@@ -211,11 +213,11 @@ func TestRecipients(t *testing.T) {
 		"none":       {"creation_rules:\n- pgp: x\n", 0, "has no age recipients: say with --recipient"},
 		"cut":        {"creation_rules:\n- age: age1xyz\n", 0, `"age1xyz" is no public age key: it is incomplete or has a wrong character; copy it anew`},
 		"wrong":      {"creation_rules:\n- age: x\n", 0, `"x" is no public age key`},
-		"no YAML":    {"[", 0, sopsFile},
+		"no YAML":    {"[", 0, landscapes.SopsFile},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			require.NoError(t, os.WriteFile(filepath.Join(dir, sopsFile), []byte(test.file), 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, landscapes.SopsFile), []byte(test.file), 0o600))
 			inner := filepath.Join(dir, "a", "b")
 			require.NoError(t, os.MkdirAll(inner, 0o755))
 			found, err := SopsRecipients(inner)

@@ -10,11 +10,9 @@ import (
 	"strings"
 
 	"filippo.io/age"
-	"sigs.k8s.io/yaml"
-)
 
-// sopsFile says for whom the Secrets of a folder are encrypted.
-const sopsFile = ".sops.yaml"
+	"github.com/pergola-dev/pergola/landscapes"
+)
 
 // ParseRecipients reads public age keys, one a line or divided by commas; comments begin with #.
 func ParseRecipients(text string) ([]age.Recipient, error) {
@@ -50,23 +48,15 @@ func SopsRecipients(dir string) ([]age.Recipient, error) {
 	if err != nil {
 		return nil, err
 	}
-	var config struct {
-		Rules []struct {
-			Age    any `json:"age"`
-			Groups []struct {
-				Age any `json:"age"`
-			} `json:"key_groups"`
-		} `json:"creation_rules"`
-	}
-	if err := yaml.Unmarshal(raw, &config); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	rules, problems := landscapes.ParseSopsRules(raw)
+	for _, p := range problems {
+		if !p.Ignored {
+			return nil, fmt.Errorf("%s:%d: %s", path, p.Line, p.Message)
+		}
 	}
 	var keys []string
-	for _, rule := range config.Rules {
-		keys = append(keys, texts(rule.Age)...)
-		for _, g := range rule.Groups {
-			keys = append(keys, texts(g.Age)...)
-		}
+	for _, rule := range rules {
+		keys = append(keys, rule.Recipients...)
 	}
 	slices.Sort(keys)
 	out, err := ParseRecipients(strings.Join(slices.Compact(keys), "\n"))
@@ -79,28 +69,13 @@ func SopsRecipients(dir string) ([]age.Recipient, error) {
 	return out, nil
 }
 
-func texts(value any) []string {
-	var out []string
-	switch v := value.(type) {
-	case string:
-		for one := range strings.SplitSeq(v, ",") {
-			out = append(out, strings.TrimSpace(one))
-		}
-	case []any:
-		for _, one := range v {
-			out = append(out, texts(one)...)
-		}
-	}
-	return out
-}
-
 func findSops(dir string) (path string, raw []byte, err error) {
 	at, err := filepath.Abs(dir)
 	if err != nil {
 		return "", nil, fmt.Errorf("finding the landscape: %w", err)
 	}
 	for {
-		path = filepath.Join(at, sopsFile)
+		path = filepath.Join(at, landscapes.SopsFile)
 		raw, err = os.ReadFile(path)
 		if err == nil {
 			return path, raw, nil
@@ -109,7 +84,7 @@ func findSops(dir string) (path string, raw []byte, err error) {
 			return "", nil, fmt.Errorf("reading for whom Secrets are encrypted: %w", err)
 		}
 		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil || at == filepath.Dir(at) {
-			return "", nil, fmt.Errorf("the landscape has no %s, which would say for whom: say with --recipient who can open the backup", sopsFile)
+			return "", nil, fmt.Errorf("the landscape has no %s, which would say for whom: say with --recipient who can open the backup", landscapes.SopsFile)
 		}
 		at = filepath.Dir(at)
 	}

@@ -1,0 +1,304 @@
+package landscapes
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	sopsage "github.com/getsops/sops/v3/age"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// SopsFile says for whom `sops` encrypts the files of a folder and those below it.
+const SopsFile = ".sops.yaml"
+
+// SopsRule is a creation rule of a SopsFile.
+type SopsRule struct {
+	Line int
+	// Recipients are the age keys of the rule, of all its groups.
+	Recipients []string
+	// groups is how many there are; a file has them in another form if there are several.
+	groups int
+	path   *regexp.Regexp
+}
+
+// SopsProblem is something in a SopsFile that keeps sops from working, or that it ignores.
+type SopsProblem struct {
+	Line, Column int
+	Message      string
+	// Ignored says that sops works without what is there.
+	Ignored bool
+}
+
+// Fields of a creation rule and of a group of keys (getsops/sops: config/config.go).
+var (
+	sopsRuleFields = []string{
+		"path_regex", "kms", "aws_profile", "age", "pgp", "gcp_kms", "hckms", "azure_keyvault", "hc_vault_transit_uri", "key_groups", "shamir_threshold",
+		"unencrypted_suffix", "encrypted_suffix", "unencrypted_regex", "encrypted_regex", "unencrypted_comment_regex", "encrypted_comment_regex", "mac_only_encrypted",
+	}
+	sopsGroupFields = []string{"merge", "kms", "gcp_kms", "hckms", "azure_keyvault", "hc_vault", "age", "pgp"}
+	sopsTopFields   = []string{"creation_rules", "destination_rules", "stores"}
+)
+
+// ParseSopsRules reads the creation rules of a SopsFile, and finds what is wrong with them.
+func ParseSopsRules(data []byte) ([]SopsRule, []SopsProblem) {
+	var s sopsRules
+	var node yaml.Node
+	if err := yaml.Unmarshal(data, &node); err != nil {
+		line, column, message := YAMLFault(data, err)
+		return nil, []SopsProblem{{Line: line, Column: column, Message: message}}
+	}
+	if len(node.Content) == 0 {
+		return nil, nil
+	}
+	s.fields(node.Content[0], sopsTopFields, false, func(field string, value *yaml.Node) {
+		if field == "creation_rules" {
+			s.items(value, field, func(item *yaml.Node) { s.rule(item) })
+		}
+	})
+	return s.rules, s.problems
+}
+
+type sopsRules struct {
+	rules    []SopsRule
+	problems []SopsProblem
+}
+
+func (s *sopsRules) add(at *yaml.Node, format string, args ...any) {
+	s.problems = append(s.problems, SopsProblem{Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...)})
+}
+
+// ignored reports a field that sops does not know.
+func (s *sopsRules) ignored(key *yaml.Node, hint string) {
+	s.add(key, "sops ignores the field %q, which it does not know; %s", key.Value, hint)
+	s.problems[len(s.problems)-1].Ignored = true
+}
+
+// fields visits those of an object. Beside the fields that sops knows, others are for anchors only where strict is not set: a name that is nearly one
+// of sops' is wrong there, too.
+func (s *sopsRules) fields(node *yaml.Node, known []string, strict bool, visit func(string, *yaml.Node)) {
+	node = behindAlias(node)
+	if node.Kind != yaml.MappingNode {
+		s.add(node, "must be an object with %s", strings.Join(known, ", "))
+		return
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		guess := schemas.Suggest(key.Value, known)
+		switch {
+		case key.ShortTag() == "!!merge" && behindAlias(value).Kind == yaml.MappingNode:
+			s.fields(value, known, strict, visit)
+		case key.ShortTag() == "!!merge":
+		case slices.Contains(known, key.Value):
+			visit(key.Value, behindAlias(value))
+		case guess != "":
+			s.ignored(key, fmt.Sprintf("did you mean %q?", guess))
+		case strict:
+			s.ignored(key, "it knows "+strings.Join(known, ", "))
+		}
+	}
+}
+
+func (s *sopsRules) items(node *yaml.Node, field string, visit func(*yaml.Node)) {
+	if node.Kind != yaml.SequenceNode {
+		s.add(node, "%s must be a list", field)
+		return
+	}
+	for _, item := range node.Content {
+		visit(behindAlias(item))
+	}
+}
+
+func (s *sopsRules) rule(node *yaml.Node) {
+	rule := SopsRule{Line: node.Line, groups: 1}
+	s.fields(node, sopsRuleFields, true, func(field string, value *yaml.Node) {
+		switch {
+		case strings.HasSuffix(field, "_regex"):
+			compiled, err := regexp.Compile(value.Value)
+			if err != nil {
+				s.add(value, "%s does not compile, so that sops refuses to work: %s", field, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+			} else if field == "path_regex" && value.Value != "" {
+				rule.path = compiled
+			}
+		case field == "age":
+			rule.Recipients = append(rule.Recipients, s.recipients(value)...)
+		case field == "key_groups":
+			rule.groups = len(value.Content)
+			s.items(value, field, func(group *yaml.Node) { rule.Recipients = append(rule.Recipients, s.group(group)...) })
+		}
+	})
+	s.rules = append(s.rules, rule)
+}
+
+func (s *sopsRules) group(node *yaml.Node) []string {
+	var out []string
+	s.fields(node, sopsGroupFields, true, func(field string, value *yaml.Node) {
+		switch field {
+		case "age":
+			out = append(out, s.recipients(value)...)
+		case "merge":
+			s.items(value, field, func(group *yaml.Node) { out = append(out, s.group(group)...) })
+		}
+	})
+	return out
+}
+
+// recipients are a text that commas divide, or a list of such texts.
+func (s *sopsRules) recipients(node *yaml.Node) []string {
+	if node.Kind == yaml.SequenceNode {
+		var out []string
+		for _, item := range node.Content {
+			out = append(out, s.recipients(behindAlias(item))...)
+		}
+		return out
+	}
+	var out []string
+	for one := range strings.SplitSeq(node.Value, ",") {
+		if one = strings.TrimSpace(one); one == "" || node.Kind != yaml.ScalarNode {
+			continue
+		}
+		_, err := sopsage.MasterKeyFromRecipient(one)
+		switch {
+		case strings.HasPrefix(strings.ToUpper(one), "AGE-SECRET-KEY-"):
+			s.add(node, "this is a private age key: the recipient is its public one, which begins with age1; make a new key, since whoever reads the repository has this one")
+		case err != nil && strings.HasPrefix(one, "age1"):
+			s.add(node, "%q is no public age key: it begins like one, but is too short or misspelt", one)
+		case err != nil:
+			s.add(node, "%q is no public age key; one begins with age1", one)
+		default:
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+func behindAlias(node *yaml.Node) *yaml.Node {
+	if node.Kind == yaml.AliasNode {
+		return node.Alias
+	}
+	return node
+}
+
+// CheckSops holds the SopsFiles that count for the landscape against what sops reads, and its encrypted files against their rules. It is no part of
+// Load: nobody but sops needs these files.
+func (l *Landscape) CheckSops() []schemas.Violation {
+	c := sopsCheck{landscape: l, files: map[string]*sopsRulesFile{}}
+	c.in(l.Path)
+	checked := map[string]bool{}
+	for i := range l.Declarations {
+		if d := &l.Declarations[i]; d.Secret != "" && d.Secret != SecretPlain && !checked[d.File] {
+			checked[d.File] = true
+			c.file(d)
+		}
+	}
+	return c.found
+}
+
+type sopsCheck struct {
+	landscape *Landscape
+	// files are the SopsFiles by folder; nil where a folder has none.
+	files map[string]*sopsRulesFile
+	found []schemas.Violation
+}
+
+type sopsRulesFile struct {
+	folder, name string
+	rules        []SopsRule
+	broken       bool
+}
+
+// in is the SopsFile that counts for a folder: its own or the closest one above, within the repository.
+func (c *sopsCheck) in(folder string) *sopsRulesFile {
+	if known, ok := c.files[folder]; ok {
+		return known
+	}
+	name := path.Join(folder, SopsFile)
+	info, err := fs.Stat(c.landscape.FS, name)
+	var data []byte
+	if err == nil && info.Mode().IsRegular() && info.Size() <= MaxFileSize {
+		data, err = fs.ReadFile(c.landscape.FS, name)
+	}
+	var file *sopsRulesFile
+	switch {
+	case err == nil && data != nil:
+		file = &sopsRulesFile{folder: folder, name: (&loader{home: c.landscape.Path}).relative(name)}
+		var problems []SopsProblem
+		file.rules, problems = ParseSopsRules(data)
+		file.broken = len(problems) > 0
+		for _, p := range problems {
+			c.found = append(c.found, schemas.Violation{
+				Severity: schemas.SeverityError, File: file.name, Line: p.Line, Column: p.Column, Type: schemas.TypeInvalid, Rule: "landscape/sops-rules", Message: p.Message,
+			})
+		}
+	case folder != ".":
+		file = c.in(path.Dir(folder))
+	}
+	c.files[folder] = file
+	return file
+}
+
+// file warns of an encrypted file that is for others than its rule names.
+func (c *sopsCheck) file(d *Declaration) {
+	name := path.Join(c.landscape.Path, d.File)
+	rules := c.in(path.Dir(name))
+	if rules == nil || rules.broken {
+		return
+	}
+	inside := strings.TrimPrefix(strings.TrimPrefix(name, rules.folder), "/")
+	if rules.folder == "." {
+		inside = name
+	}
+	i := slices.IndexFunc(rules.rules, func(r SopsRule) bool { return r.path == nil || r.path.MatchString(inside) })
+	if i < 0 || rules.rules[i].groups != 1 || len(rules.rules[i].Recipients) == 0 {
+		return
+	}
+	line, recipients := c.recipients(name)
+	var differences []string
+	if more := without(rules.rules[i].Recipients, recipients); len(more) > 0 {
+		differences = append(differences, "is not encrypted for "+strings.Join(more, ", ")+", who cannot open it")
+	}
+	if gone := without(recipients, rules.rules[i].Recipients); len(gone) > 0 {
+		differences = append(differences, "is encrypted for "+strings.Join(gone, ", ")+" still")
+	}
+	if len(recipients) == 0 || len(differences) == 0 {
+		return
+	}
+	c.found = append(c.found, schemas.Violation{
+		Severity: schemas.SeverityWarning, File: d.File, Line: line, Column: 1, Type: schemas.TypeInvalid, Rule: "landscape/sops-recipients",
+		Message: fmt.Sprintf("the file %s, other than the rule in %s:%d says: run `sops updatekeys %s`", strings.Join(differences, ", and "), rules.name, rules.rules[i].Line, d.File),
+	})
+}
+
+// recipients are those of an encrypted file, with the line of the metadata that has them.
+func (c *sopsCheck) recipients(name string) (line int, out []string) {
+	data, err := fs.ReadFile(c.landscape.FS, name)
+	if err != nil {
+		return 1, nil // which Load said
+	}
+	var encrypted struct {
+		Sops struct {
+			Age yaml.Node `yaml:"age"`
+		} `yaml:"sops"`
+	}
+	var keys []struct {
+		Recipient string `yaml:"recipient"`
+	}
+	if yaml.NewDecoder(bytes.NewReader(data)).Decode(&encrypted) != nil || encrypted.Sops.Age.Decode(&keys) != nil {
+		return 1, nil
+	}
+	for _, key := range keys {
+		out = append(out, key.Recipient)
+	}
+	return max(encrypted.Sops.Age.Line, 1), out
+}
+
+// without are the items of a list that another one does not have.
+func without(list, other []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(item string) bool { return slices.Contains(other, item) })
+}
