@@ -79,6 +79,19 @@ func (k *kinds) unknown(gvk schema.GroupVersionKind) string {
 	return strict.Unknown(gvk, known)
 }
 
+// near says which API was probably meant by one that nothing defines: one that is written nearly the same and has the kind, or differs by a letter.
+func (k *kinds) near(gvk schema.GroupVersionKind) string {
+	k.of(gvk)
+	known := strict.KubernetesKinds()
+	k.mu.Lock()
+	known = slices.Concat(known, slices.Collect(maps.Keys(k.charts)), slices.Collect(maps.Keys(k.added)))
+	k.mu.Unlock()
+	for _, crd := range definitions() {
+		known = append(known, schema.GroupVersionKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind})
+	}
+	return strict.Near(gvk, known)
+}
+
 func define(into map[schema.GroupVersionKind]*strict.Kind, crd *apiextensionsv1.CustomResourceDefinition) {
 	for gvk, kind := range strict.Defined(crd) {
 		into[gvk] = kind

@@ -173,6 +173,9 @@ func (c *overlayCheck) resource(file string) {
 			if words := c.kinds.unknown(gvk); words != "" {
 				_, value := child(node.Content[0], "kind")
 				c.report(finding{Position: at(value), field: "kind", kind: schemas.TypeNotSupported, rule: ruleObject, message: words})
+			} else if words := c.kinds.near(gvk); words != "" && c.warn != nil {
+				_, value := child(node.Content[0], "apiVersion")
+				c.warn(finding{Position: at(value), field: "apiVersion", kind: schemas.TypeNotSupported, rule: ruleOverlayReference, warning: true, message: words})
 			}
 			kind = openKind(gvk)
 		}

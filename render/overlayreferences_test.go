@@ -62,6 +62,8 @@ func TestOverlayReferences(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
+		"API that is near":       {added("apiVersion: extensions.gardener.clod/v1alpha1\nkind: Extension\nmetadata: {name: x, namespace: garden}\nspec: {type: a}\n"), `components/garden/app/more.yaml:1:13: warning: apiVersion: nothing that is rendered defines the API "extensions.gardener.clod"; did you mean "extensions.gardener.cloud"? [landscape/overlay-reference]`},
+		"API of others":          {added("apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: x, namespace: garden}\nspec: {}\n"), ""},
 		"class":                  {managed("seed"), ""},
 		"class, the default":     {managed("resources"), ""},
 		"class, not set":         {managed("null"), ""},

@@ -233,3 +233,32 @@ func TestUnknownKinds(t *testing.T) {
 		}
 	}
 }
+
+func TestNearAPIs(t *testing.T) {
+	known := append(KubernetesKinds(),
+		schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"},
+		schema.GroupVersionKind{Group: "extensions.gardener.cloud", Version: "v1alpha1", Kind: "DNSRecord"},
+	)
+	for name, want := range map[string]string{
+		"monitoring.coreos.com/v1/Prometheus":          "",
+		"cert-manager.io/v1/Certificate":               "",
+		"networking.istio.io/v1/Gateway":               "",
+		"gateway.networking.k8s.io/v1/NetworkPolicy":   "",
+		"monitoring.rhobs/v1/ServiceMonitor":           "",
+		"monitoring.coreos.co/v1/ServiceMonitor":       `nothing that is rendered defines the API "monitoring.coreos.co"; did you mean "monitoring.coreos.com"?`,
+		"monitoring.coreos.co/v1/Prometheus":           `did you mean "monitoring.coreos.com"?`,
+		"monitorring.core-os.com/v1/ServiceMonitor":    `did you mean "monitoring.coreos.com"?`,
+		"extension.gardener.clod/v1alpha1/DNSRecord":   `did you mean "extensions.gardener.cloud"?`,
+		"networking.k8s.oi/v1/Ingress":                 `did you mean "networking.k8s.io"?`,
+		"rbac.authorisation.k8s.io/v1/Role":            `did you mean "rbac.authorization.k8s.io"?`,
+		"Extensions.gardener.cloud/v1alpha1/DNSRecord": `did you mean "extensions.gardener.cloud"?`,
+	} {
+		i := strings.LastIndexByte(name, '/')
+		got := Near(schema.FromAPIVersionAndKind(name[:i], name[i+1:]), known)
+		if want == "" {
+			assert.Empty(t, got, name)
+		} else {
+			assert.Contains(t, got, want, name)
+		}
+	}
+}

@@ -57,6 +57,31 @@ func Unknown(gvk schema.GroupVersionKind, known []schema.GroupVersionKind) strin
 	return ""
 }
 
+// Near says which API was probably meant by one that is unknown: one that is written nearly the same and has the kind, or one that differs by a letter.
+// It is "" where the API is known or like none.
+func Near(gvk schema.GroupVersionKind, known []schema.GroupVersionKind) string {
+	var all, ofKind []string
+	for _, k := range known {
+		switch {
+		case k.Group == gvk.Group:
+			return ""
+		case strings.Contains(k.Group, "."):
+			all = append(all, k.Group)
+			if k.Kind == gvk.Kind {
+				ofKind = append(ofKind, k.Group)
+			}
+		}
+	}
+	guess := structure.SuggestWithin(gvk.Group, ofKind, 3)
+	if guess == "" {
+		guess = structure.SuggestWithin(gvk.Group, all, 1)
+	}
+	if guess == "" {
+		return ""
+	}
+	return fmt.Sprintf("nothing that is rendered defines the API %q; did you mean %q?", gvk.Group, guess)
+}
+
 // meant names the word that was probably meant.
 func meant(word string, known map[string]bool) string {
 	words := make([]string, 0, len(known))
