@@ -241,7 +241,13 @@ func locate(files filesys.FileSystem, root, dir, name string) (target, problem s
 	case path.IsAbs(name), target != root && !strings.HasPrefix(target, root+"/"):
 		return "", fmt.Sprintf("%q leaves the folder: copy the file", name)
 	case !files.Exists(target):
-		return "", fmt.Sprintf("there is no file %q in this folder", name)
+		hint := ""
+		if names, err := files.ReadDir(path.Dir(target)); err == nil {
+			if better := schemas.Suggest(path.Base(target), names); better != "" {
+				hint = fmt.Sprintf("; did you mean %q?", path.Join(path.Dir(name), better))
+			}
+		}
+		return "", fmt.Sprintf("there is no file %q in this folder%s", name, hint)
 	}
 	return target, ""
 }

@@ -238,6 +238,7 @@ func (c *overlayCheck) patch(p *patch, targets []Object) {
 	if err != nil || content["$patch"] == "delete" {
 		return
 	}
+	c.directives(p, nil, content)
 	content, _ = withoutDirectives(content).(map[string]any)
 	var checked []schema.GroupVersionKind
 	for _, o := range targets {
@@ -248,6 +249,31 @@ func (c *overlayCheck) patch(p *patch, targets []Object) {
 				kind = openKind(gvk)
 			}
 			c.part(kind, p.entry, p.node, content, p.position)
+		}
+	}
+}
+
+// directives finds those of a strategic merge that are none: Kustomize takes $patch with another value for a field.
+func (c *overlayCheck) directives(p *patch, path fieldpath.Path, value any) {
+	known := []string{"delete", "merge", "replace"}
+	switch v := value.(type) {
+	case map[string]any:
+		for _, name := range sortedKeys(v) {
+			word, isText := v[name].(string)
+			if name != "$patch" || isText && slices.Contains(known, word) {
+				c.directives(p, path.Append(name), v[name])
+				continue
+			}
+			hint := ""
+			if better := schemas.Suggest(word, known); better != "" {
+				hint = fmt.Sprintf("; did you mean %q?", better)
+			}
+			c.report(finding{Position: p.position(nodeAt(p.node, path.Append(name))), field: p.entry + ": " + path.Append(name).String(), kind: schemas.TypeNotSupported, rule: ruleObject,
+				message: fmt.Sprintf("%q is not delete, merge or replace%s", fmt.Sprint(v[name]), hint)})
+		}
+	case []any:
+		for i, inner := range v {
+			c.directives(p, path.Append(i), inner)
 		}
 	}
 }

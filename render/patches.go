@@ -8,6 +8,7 @@ import (
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/types"
@@ -32,11 +33,13 @@ type patch struct {
 
 // selection is a part of a kustomization that picks objects.
 type selection struct {
-	at      schemas.Position
-	field   string
-	what    string
-	kind    string
-	name    string
+	at    schemas.Position
+	field string
+	what  string
+	kind  string
+	name  string
+	// image is the name of one that is replaced, instead of kind and name of an object.
+	image   string
 	matches func(resmap.ResMap) bool
 }
 
@@ -85,6 +88,12 @@ func (r *patchReader) entry(field string, p types.Patch) {
 		if _, err := types.NewSelectorRegex(p.Target); err != nil {
 			r.report(r.k.finding(field+".target", schemas.TypeInvalid, "%s", err))
 			return
+		}
+		for _, s := range []struct{ name, text string }{{"labelSelector", p.Target.LabelSelector}, {"annotationSelector", p.Target.AnnotationSelector}} {
+			if _, err := labels.Parse(s.text); err != nil {
+				r.report(r.k.finding(field+".target."+s.name, schemas.TypeInvalid, "%q is no selector such as app=web or app in (web, api): %v", s.text, err))
+				return
+			}
 		}
 	}
 	switch {

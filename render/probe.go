@@ -20,6 +20,8 @@ type overlayProbe struct {
 	matched    []bool
 	// names of the objects there are, by kind.
 	names map[string][]string
+	// images are those of the containers there are, without tag and digest.
+	images []string
 	// warnings are about what may be meant.
 	warnings findings
 	// open are the references of the owner that is rendered which nothing in the component meets.
@@ -52,6 +54,9 @@ func (p *overlayProbe) learn(memory filesys.FileSystem, k kustomization, selecti
 	}
 	for _, r := range before.Resources() {
 		p.names[r.GetKind()] = append(p.names[r.GetKind()], r.GetName())
+		if content, err := r.Map(); err == nil {
+			p.images = append(p.images, imagesIn(content)...)
+		}
 	}
 	for i, s := range p.selections {
 		p.matched[i] = p.matched[i] || s.matches(before) || s.matches(after)
@@ -84,7 +89,17 @@ func (p *overlayProbe) findings() findings {
 // hint names the objects that may be meant.
 func (p *overlayProbe) hint(s selection) string {
 	names := slices.Compact(slices.Sorted(slices.Values(p.names[s.kind])))
-	if s.kind == "" {
+	switch {
+	case s.image != "":
+		images := slices.Compact(slices.Sorted(slices.Values(p.images)))
+		if guess := schemas.Suggest(s.image, images); guess != "" {
+			return fmt.Sprintf("; did you mean %q?", guess)
+		}
+		if len(images) == 0 {
+			return ""
+		}
+		return "; it has " + strings.Join(images, ", ")
+	case s.kind == "":
 		return ""
 	}
 	if len(names) == 0 {
@@ -104,10 +119,10 @@ func imageSelections(k kustomization) []selection {
 	var out []selection
 	for i, image := range k.Images {
 		field := fmt.Sprintf("images[%d]", i)
-		out = append(out, selection{at: k.position(field), field: field, what: fmt.Sprintf("image %q", image.Name), matches: func(objects resmap.ResMap) bool {
+		out = append(out, selection{at: k.position(field), field: field, what: fmt.Sprintf("image %q", image.Name), image: image.Name, matches: func(objects resmap.ResMap) bool {
 			for _, r := range objects.Resources() {
 				content, err := r.Map()
-				if err == nil && mentionsImage(content, image.Name) {
+				if err == nil && slices.Contains(imagesIn(content), image.Name) {
 					return true
 				}
 			}
@@ -117,22 +132,23 @@ func imageSelections(k kustomization) []selection {
 	return out
 }
 
-// mentionsImage looks for a container with an image of this name, without tag and digest.
-func mentionsImage(v any, name string) bool {
+// imagesIn are the images of all containers in a value, without tags and digests.
+func imagesIn(v any) []string {
+	var out []string
 	switch x := v.(type) {
 	case map[string]any:
-		if image, ok := x["image"].(string); ok && imageName(image) == name {
-			return true
+		if image, ok := x["image"].(string); ok {
+			out = append(out, imageName(image))
 		}
 		for _, inner := range x {
-			if mentionsImage(inner, name) {
-				return true
-			}
+			out = append(out, imagesIn(inner)...)
 		}
 	case []any:
-		return slices.ContainsFunc(x, func(inner any) bool { return mentionsImage(inner, name) })
+		for _, inner := range x {
+			out = append(out, imagesIn(inner)...)
+		}
 	}
-	return false
+	return out
 }
 
 func imageName(image string) string {
