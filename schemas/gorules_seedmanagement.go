@@ -36,7 +36,7 @@ func seedManagementGoRules() []goRule {
 			})
 		}
 		rule("deployment", "deployment", "How the gardenlet runs can be applied to a cluster",
-			"Replicas are not negative; account, labels and annotations have the forms that the API server asks for; an image is told in one way. In Go, because the API server's own functions decide, and because three kinds have it.",
+			"Replicas are not negative; account, labels and annotations have the forms that the API server asks for; an image is told in one way; no request is above its limit. In Go, because the API server's own functions decide, and because three kinds have it.",
 			source, func(r *report, _ ruleInput, gardenlet tree) { r.gardenletDeployment(gardenlet.at("deployment")) })
 		rule("config", "config", "The configuration of the gardenlet is one",
 			"Durations and counts are not negative, and the rest is what the gardenlet itself would accept when it starts. In Go, because three kinds have it.",

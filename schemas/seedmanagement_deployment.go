@@ -17,9 +17,22 @@ func (r *report) gardenletDeployment(deployment tree) {
 		r.add(account, TypeInvalid, "%q %s", account.text(), nameWords)
 	}
 	r.gardenletImage(deployment.at("image"))
+	r.withinLimits(deployment.at("resources"))
 	podLabels, podAnnotations := deployment.at("podLabels"), deployment.at("podAnnotations")
 	r.apiErrors(metav1validation.ValidateLabels(podLabels.textMap(), field.NewPath(podLabels.path)))
 	r.apiErrors(apivalidation.ValidateAnnotations(podAnnotations.textMap(), field.NewPath(podAnnotations.path)))
+}
+
+// withinLimits: the API server refuses pods that ask for more than their limit.
+func (r *report) withinLimits(resources tree) {
+	requests, limits := resources.at("requests"), resources.at("limits")
+	for _, name := range requests.keys() {
+		request, asked := requests.key(name).quantity()
+		limit, bounded := limits.key(name).quantity()
+		if asked && bounded && request.Cmp(limit) > 0 {
+			r.add(requests.key(name), TypeInvalid, "%s is more than the limit of %s", request.String(), limit.String())
+		}
+	}
 }
 
 func (r *report) gardenletImage(image tree) {
