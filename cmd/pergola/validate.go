@@ -163,6 +163,11 @@ func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 		return nil, err
 	}
 	violations = append(violations, l.CheckSops()...)
+	leftOut, err := ignored(l)
+	if err != nil {
+		return nil, err
+	}
+	violations = append(violations, leftOut...)
 	if v.from == "" {
 		return findingsSince(v.cmd, l, nil, violations)
 	}

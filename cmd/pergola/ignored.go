@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/source"
+)
+
+// ruleIgnored is the rule of the findings about files that git leaves out.
+const ruleIgnored = "landscape/ignored"
+
+// ignored are the findings about files of a landscape that no clone has, since git leaves them out: an operator would not read them.
+func ignored(l *landscapes.Landscape) ([]schemas.Violation, error) {
+	var files []string
+	for i := range l.Declarations {
+		files = append(files, l.Declarations[i].File)
+	}
+	for _, o := range l.Operations {
+		files = append(files, o.File)
+	}
+	slices.Sort(files)
+	found, err := source.Ignored(l.Dir, slices.Compact(files))
+	if err != nil {
+		return nil, fmt.Errorf("look for files that git ignores: %w", err)
+	}
+	var out []schemas.Violation
+	for _, file := range found {
+		out = append(out, schemas.Violation{
+			Severity: schemas.SeverityWarning, File: filepath.Join(l.Dir, file), Line: 1, Column: 1, Type: schemas.TypeForbidden, Rule: ruleIgnored,
+			Message: "a .gitignore leaves the file out, so that no clone and no operator has it; commit it by `git add --force`, mend the .gitignore, or move the file out of the landscape",
+		})
+	}
+	return out, nil
+}

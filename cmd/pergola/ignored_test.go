@@ -1,0 +1,24 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// TestIgnoredFiles: validate warns of a file that git leaves out, as long as it is in no commit.
+func TestIgnoredFiles(t *testing.T) {
+	dir, commit := repository(t)
+	write(t, dir, ".gitignore", "more*.yaml\n")
+	write(t, dir, "more.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: garden-local}\n")
+	o := pergola(t, "validate", dir)
+	assert.Equal(t, 0, o.code)
+	assert.Contains(t, o.stdout, filepath.Join(dir, "more.yaml")+":1:1: warning: a .gitignore leaves the file out, so that no clone and no operator has it; ")
+	assert.Contains(t, o.stdout, "[landscape/ignored]")
+
+	write(t, dir, ".gitignore", "other.yaml\n")
+	commit()
+	write(t, dir, ".gitignore", "more*.yaml\n")
+	assert.NotContains(t, pergola(t, "validate", dir).stdout, "landscape/ignored", "it is committed")
+}

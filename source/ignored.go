@@ -1,0 +1,118 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+	"github.com/go-git/go-git/v5/plumbing/object"
+)
+
+// ignoreFile is where git looks for what it leaves out, in each folder of a work tree.
+const ignoreFile = ".gitignore"
+
+// Ignored gives those files of a folder that git leaves out because of a .gitignore and that the last commit does not have: no clone has them. Paths are
+// relative to the folder, and may lead out of it. Patterns of the user (core.excludesFile, info/exclude) do not count: others do not have them. In no
+// repository nothing is ignored.
+func Ignored(dir string, files []string) ([]string, error) {
+	root, inside, err := topOf(dir)
+	if err != nil || root == "" {
+		return nil, err
+	}
+	patterns := map[string][]gitignore.Pattern{}
+	var found, names []string
+	for _, file := range files {
+		name, err := filepath.Rel(root, filepath.Join(inside, file))
+		if err != nil || name == ".." || strings.HasPrefix(name, ".."+string(filepath.Separator)) {
+			continue
+		}
+		parts := strings.Split(filepath.ToSlash(name), "/")
+		all, err := ignorePatterns(root, parts[:len(parts)-1], patterns)
+		if err != nil {
+			return nil, err
+		}
+		if gitignore.NewMatcher(all).Match(parts, false) {
+			found, names = append(found, file), append(names, strings.Join(parts, "/"))
+		}
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	repo, err := Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	return repo.notCommitted(found, names)
+}
+
+// topOf is the folder above another one that holds a repository, and that other one without links; empty where there is no repository.
+func topOf(dir string) (root, inside string, err error) {
+	inside, err = absolutePath(dir)
+	if err != nil {
+		return "", "", err
+	}
+	for root = inside; ; root = filepath.Dir(root) {
+		switch _, found, err := findGitDir(root); {
+		case err != nil: // who needs the repository says what is wrong with it
+			return "", "", nil
+		case found:
+			return root, inside, nil
+		}
+		if root == filepath.Dir(root) {
+			return "", "", nil
+		}
+	}
+}
+
+// ignorePatterns are those of a folder and of the folders above it, up to the root.
+func ignorePatterns(root string, folder []string, known map[string][]gitignore.Pattern) ([]gitignore.Pattern, error) {
+	name := strings.Join(folder, "/")
+	if patterns, ok := known[name]; ok {
+		return patterns, nil
+	}
+	var patterns []gitignore.Pattern
+	if len(folder) > 0 {
+		above, err := ignorePatterns(root, folder[:len(folder)-1], known)
+		if err != nil {
+			return nil, err
+		}
+		patterns = append(patterns, above...)
+	}
+	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name), ignoreFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read what git ignores: %w", err)
+	}
+	for line := range strings.Lines(string(data)) {
+		if line = strings.TrimRight(line, "\r\n"); strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "#") {
+			patterns = append(patterns, gitignore.ParsePattern(line, folder))
+		}
+	}
+	known[name] = patterns
+	return patterns, nil
+}
+
+// notCommitted leaves out the files that the last commit has, by their names in the repository.
+func (r *Repository) notCommitted(files, names []string) (out []string, err error) {
+	defer r.caught(&err)
+	tree := &object.Tree{}
+	last, err := r.Head()
+	if err == nil && last != nil {
+		tree, err = last.Tree()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the last commit of %s: %w", r.Root, err)
+	}
+	for i, name := range names {
+		if last != nil {
+			if _, err := tree.FindEntry(name); err == nil {
+				continue
+			}
+		}
+		out = append(out, files[i])
+	}
+	return out, nil
+}
