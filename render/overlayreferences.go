@@ -104,6 +104,8 @@ func referencesOf(o Object) []objectReference {
 		w.monitor(o.Object, "podMetricsEndpoints", podsWith, "pods")
 	case "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding":
 		w.name(fieldpath.Path{"spec", "policyName"}, strings.TrimSuffix(o.GetKind(), "Binding"), textAt(o.Object, "spec", "policyName"), "")
+	case "VerticalPodAutoscaler":
+		w.policies(o.Object)
 	case "StatefulSet":
 		w.name(fieldpath.Path{"spec", "serviceName"}, "Service", textAt(o.Object, "spec", "serviceName"), w.namespace)
 	case "ManagedResource":

@@ -58,10 +58,18 @@ func TestOverlayReferences(t *testing.T) {
 	managed := func(class string) map[string]string {
 		return added("apiVersion: resources.gardener.cloud/v1alpha1\nkind: ManagedResource\nmetadata: {name: x, namespace: garden}\nspec:\n  class: " + class + "\n  secretRefs: [{name: made-elsewhere}]\n")
 	}
+	autoscaler := func(kind, target, container string) map[string]string {
+		return added("apiVersion: autoscaling.k8s.io/v1\nkind: VerticalPodAutoscaler\nmetadata: {name: x, namespace: garden}\nspec:\n  targetRef: {apiVersion: apps/v1, kind: " + kind + ", name: " + target + "}\n  resourcePolicy:\n    containerPolicies:\n    - containerName: " + container + "\n")
+	}
 	for name, tt := range map[string]struct {
 		files map[string]string
 		want  string
 	}{
+		"policy of a container":  {autoscaler("Deployment", "app", "app"), ""},
+		"policy of all":          {autoscaler("Deployment", "app", "'*'"), ""},
+		"policy, a letter less":  {autoscaler("Deployment", "app", "appp"), `more.yaml:8:7: warning: VerticalPodAutoscaler garden/x: spec.resourcePolicy.containerPolicies[0].containerName: Deployment "app" has no container "appp"`},
+		"policy of another one":  {autoscaler("Deployment", "app", "something"), `has no container "something"`},
+		"policy of nobody":       {autoscaler("Deployment", "nobody", "something"), `spec.targetRef.name`},
 		"API that is near":       {added("apiVersion: extensions.gardener.clod/v1alpha1\nkind: Extension\nmetadata: {name: x, namespace: garden}\nspec: {type: a}\n"), `components/garden/app/more.yaml:1:13: warning: apiVersion: nothing that is rendered defines the API "extensions.gardener.clod"; did you mean "extensions.gardener.cloud"? [landscape/overlay-reference]`},
 		"API of others":          {added("apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: x, namespace: garden}\nspec: {}\n"), ""},
 		"class":                  {managed("seed"), ""},
