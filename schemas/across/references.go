@@ -175,6 +175,7 @@ func (c *check) exists(r reference, at string, value any) {
 		if !c.inSaidCluster(r, field, id) {
 			c.inItsCluster(r, field, id)
 		}
+		c.hasKeys(field, id)
 		return
 	}
 	if c.isExternal(id) || !isReferable(id) {
@@ -190,6 +191,23 @@ func (c *check) exists(r reference, at string, value any) {
 // IsMissing tells findings about what is referred to and not there: where not all is read, that may be in what is not.
 func IsMissing(v schemas.Violation) bool {
 	return strings.HasSuffix(v.Rule, "/references") || slices.Contains([]string{"shoot/profile-exists", "shoot/seed-exists", "shoot/project-exists", "landscape/namespace-misspelt"}, v.Rule)
+}
+
+// hasKeys reports a reference to a Secret without the keys that are mounted of it. Their names are readable also where the values are encrypted; a Secret
+// without any is filled by somebody else. What is wrong with the content of ConfigMaps, other rules say.
+func (c *check) hasKeys(field string, id identity) {
+	if id.kind != kindSecret {
+		return
+	}
+	object := c.find(id).Content().Object
+	there := slices.Sorted(maps.Keys(table(object, "data")))
+	there = append(there, slices.Sorted(maps.Keys(table(object, "stringData")))...)
+	keys, _ := fileOf(field)
+	for _, key := range keys {
+		if len(there) > 0 && !slices.Contains(there, key) {
+			c.report(field, schemas.TypeInvalid, "%s has no key %q, which is read; its keys are %s", place(c.find(id)), key, strings.Join(there, ", "))
+		}
+	}
 }
 
 // inSaidCluster reports a reference to what its annotation puts into another cluster than that of the object that refers.

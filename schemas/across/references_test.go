@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/structure"
@@ -134,6 +135,41 @@ func TestReferencesOutOfTheirCluster(t *testing.T) {
 				if v.Rule == "seed/references" || v.Rule == "garden/references" {
 					assert.Contains(t, []string{"spec.backup.credentialsRef.name", "spec.dns.providers[0].secretRef.name"}, v.Field)
 					found = append(found, v.Message)
+				}
+			}
+			if test.want == "" {
+				assert.Empty(t, found)
+				return
+			}
+			require.Len(t, found, 1)
+			assert.Contains(t, found[0], test.want)
+		})
+	}
+}
+
+// A Secret has the keys that are mounted of it.
+func TestKeysOfSecrets(t *testing.T) {
+	const kube = "spec: {virtualCluster: {kubernetes: {kubeAPIServer: {"
+	for name, test := range map[string]struct{ garden, secret, want string }{
+		"the key":           {kube + "auditWebhook: {kubeconfigSecretName: s}}}}}", "stringData: {kubeconfig: a}", ""},
+		"another key":       {kube + "auditWebhook: {kubeconfigSecretName: s}}}}}", "stringData: {zone: a}", `spec.virtualCluster.kubernetes.kubeAPIServer.auditWebhook.kubeconfigSecretName: Secret garden/s has no key "kubeconfig", which is read; its keys are zone`},
+		"one of two":        {kube + "sni: {secretName: s, domainPatterns: [a]}}}}}", "data: {tls.crt: YQ==}", `has no key "tls.key", which is read; its keys are tls.crt`},
+		"both":              {kube + "sni: {secretName: s, domainPatterns: [a]}}}}}", "data: {tls.crt: YQ==, tls.key: YQ==}", ""},
+		"filled elsewhere":  {kube + "sni: {secretName: s, domainPatterns: [a]}}}}}", "type: Opaque", ""},
+		"a webhook":         {kube + "authentication: {webhook: {kubeconfigSecretName: s}}}}}}", "stringData: {config: a}", `authentication.webhook.kubeconfigSecretName: Secret garden/s has no key "kubeconfig"`},
+		"keys do not count": {"spec: {dns: {providers: [{name: a, type: b, secretRef: {name: s}}]}}", "stringData: {anything: a}", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var inputs []schemas.Input
+			for _, text := range []string{"{apiVersion: operator.gardener.cloud/v1alpha1, kind: Garden, metadata: {name: g}, " + test.garden + "}", "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: garden}, " + test.secret + "}"} {
+				o := &unstructured.Unstructured{}
+				require.NoError(t, yaml.Unmarshal([]byte(text), &o.Object))
+				inputs = append(inputs, schemas.Input{Object: o})
+			}
+			var found []string
+			for _, v := range Check(inputs, Options{}) {
+				if v.Rule == "garden/references" {
+					found = append(found, v.Field+": "+v.Message)
 				}
 			}
 			if test.want == "" {
