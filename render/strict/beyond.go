@@ -27,6 +27,18 @@ func (k *Kind) beyond(object map[string]any) []structure.Finding {
 		out = append(out, replicas(object)...)
 	}
 	switch (schema.GroupKind{Group: k.GVK.Group, Kind: k.GVK.Kind}) {
+	case schema.GroupKind{Kind: "ConfigMap"}:
+		return append(out, files(object)...)
+	case schema.GroupKind{Group: "monitoring.coreos.com", Kind: "Prometheus"}:
+		return append(out, scrapeTimes(fieldpath.Path{"spec"}, object["spec"], "scrapeInterval", "scrapeTimeout")...)
+	case schema.GroupKind{Group: "monitoring.coreos.com", Kind: "ServiceMonitor"}, schema.GroupKind{Group: "monitoring.coreos.com", Kind: "PodMonitor"}:
+		for _, list := range []string{"endpoints", "podMetricsEndpoints"} {
+			endpoints, _ := valueAt(object, fieldpath.Path{"spec", list}).([]any)
+			for i, endpoint := range endpoints {
+				out = append(out, scrapeTimes(fieldpath.Path{"spec", list, i}, endpoint, "interval", "scrapeTimeout")...)
+			}
+		}
+		return out
 	case schema.GroupKind{Kind: "Namespace"}:
 		return append(out, podSecurity(object)...)
 	case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "Role"}, schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:

@@ -1,0 +1,78 @@
+package strict
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// files looks at what a ConfigMap holds as files: who mounts one that is named .yaml or .json reads it as such. Templates are for others to fill in.
+func files(object map[string]any) []structure.Finding {
+	var out []structure.Finding
+	data, _ := object["data"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(data)) {
+		text, _ := data[name].(string)
+		if strings.Contains(text, "{{") {
+			continue
+		}
+		var err error
+		language := "YAML"
+		switch path.Ext(name) {
+		case ".yaml", ".yml":
+			err = readYAML(text)
+		case ".json":
+			language = "JSON"
+			var any json.RawMessage
+			if text != "" {
+				err = json.Unmarshal([]byte(text), &any)
+			}
+		}
+		if err != nil {
+			// Their texts name lines and what was expected, JSON's also single characters.
+			out = append(out, structure.Finding{Path: fieldpath.Path{"data", fieldpath.Key(name)}, Type: "Invalid", Message: fmt.Sprintf("is no %s: %s", language, strings.TrimPrefix(err.Error(), "yaml: "))})
+		}
+	}
+	return out
+}
+
+func readYAML(text string) error {
+	decoder := yaml.NewDecoder(strings.NewReader(text))
+	for {
+		var node yaml.Node
+		if err := decoder.Decode(&node); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// scrapeTimes: Prometheus takes no configuration in which a scrape may take longer than until the next one. Source: the operator's
+// pkg/prometheus, CompareScrapeTimeoutToScrapeInterval.
+func scrapeTimes(at fieldpath.Path, value any, interval, timeout string) []structure.Finding {
+	object, _ := value.(map[string]any)
+	every, set := object[interval].(string)
+	longest, bounded := object[timeout].(string)
+	if !set || !bounded {
+		return nil
+	}
+	between, err := time.ParseDuration(every)
+	if err != nil {
+		return nil
+	}
+	if most, err := time.ParseDuration(longest); err == nil && most > between {
+		return []structure.Finding{{Path: at.Append(timeout), Type: "Invalid", Message: fmt.Sprintf("%s is longer than %s, which is %s", longest, interval, every)}}
+	}
+	return nil
+}
