@@ -28,12 +28,14 @@ func (l *Landscape) checkOperations(now time.Time, before *Landscape) ([]schemas
 				Field: field, Type: typ, Rule: rule, Message: message, NewOnly: true,
 			})
 		}
+		if o.Late(now) {
+			continue
+		}
 		if was := before.operation(o.ID); was != nil {
 			add(o.OperationAt, "spec.operation", schemas.TypeForbidden, ruleOperationChanged,
 				fmt.Sprintf("the id %s stands for %s of %s already, and is executed once; leave that file as it was, and give this one another id", o.ID, was.Operation, was.Object()))
-			continue
-		}
-		if o.Late(now) {
+			// The operator refuses this operation alone: the rest of the commit is in force.
+			out[len(out)-1].Severity = schemas.SeverityWarning
 			continue
 		}
 		declared := l.operated(o)

@@ -130,7 +130,7 @@ func TestChangedOperation(t *testing.T) {
 		"another operation":   {"op", "  object: Shoot garden-local/local\n  operation: rotate-ssh-keypair\n", "the id op stands for reconcile of Shoot garden-local/local already, and is executed once"},
 		"another object":      {"op", "  object: Seed local\n  operation: renew-kubeconfig\n", "the id op stands for reconcile of Shoot garden-local/local already"},
 		"another time":        {"op", first + "  notAfter: \"2026-12-01T00:00:00Z\"\n", "give this one another id"},
-		"a time that is over": {"op", first + "  notAfter: \"2025-12-01T00:00:00Z\"\n", "give this one another id"},
+		"a time that is over": {"op", first + "  notAfter: \"2025-12-01T00:00:00Z\"\n", ""},
 		"under another id":    {"next", "  object: Shoot garden-local/local\n  operation: rotate-ssh-keypair\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestChangedOperation(t *testing.T) {
 				return
 			}
 			require.Len(t, found, 1)
-			assert.Equal(t, ruleOperationChanged, found[0].Rule)
+			assert.Equal(t, []any{ruleOperationChanged, schemas.SeverityWarning}, []any{found[0].Rule, found[0].Severity})
 			assert.Contains(t, found[0].Message, test.want)
 		})
 	}

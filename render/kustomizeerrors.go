@@ -18,7 +18,7 @@ var scalable = []string{"Deployment", "StatefulSet", "ReplicaSet", "ReplicationC
 var (
 	missingID    = regexp.MustCompile(`id resid\.ResId\{.*Kind:"([^"]*)".*Name:"([^"]*)", Namespace:"([^"]*)"\} does not exist; cannot merge or replace`)
 	takenID      = regexp.MustCompile(`id resid\.ResId\{.*Kind:"([^"]*)".*Name:"([^"]*)", Namespace:"([^"]*)"\} exists; can not use behavior`)
-	registeredID = regexp.MustCompile(`already registered id: ([^.]+)\.\S*/(\S+)\.(\S+)`)
+	registeredID = regexp.MustCompile(`already registered id: ([^.]+)\.\S*/(\S+)\.([^\s':]+)`)
 	// internals are what krusty prints of its own data: pointers, and what an id leaves open.
 	internals = regexp.MustCompile(`&\{0x[^}]*\}|\.\[no(?:Ver|Grp|Ns)\]`)
 )

@@ -148,7 +148,7 @@ func TestDiffOfAPathThatIsNoLandscapeOnOneSide(t *testing.T) {
 	assert.Contains(t, o.stderr, "Error: landscape/seed.yaml is no landscape but a file: give the folder that has landscape.yaml")
 }
 
-// TestDiffOfARepair: a revision in which two components have one object cannot be applied, and validate does not see it. What repairs it
+// TestDiffOfARepair: a revision in which two components have one object is not valid, and cannot be applied. What repairs it
 // can be reviewed.
 func TestDiffOfARepair(t *testing.T) {
 	dir, commit := repository(t)
@@ -170,15 +170,14 @@ func TestDiffOfARepair(t *testing.T) {
 	assert.Equal(t, plan.Change, p.Items[0].Action)
 	assert.Equal(t, "garden", p.Items[0].Object.Namespace)
 	assert.Equal(t, []plan.Field{{Path: "data.a", Old: "second", New: "third"}}, p.Items[0].Fields, "what the bundle had that keeps it, not the other one")
-	require.Len(t, p.Notes, 2, "%q", p.Notes)
-	assert.Contains(t, p.Notes[0], "revision "+broken+" cannot be applied whole (1 error): it is compared as far as it renders")
-	assert.Regexp(t, "ConfigMap garden/more is rendered by seed local, bundle .*: leave it to one of them", p.Notes[1])
+	require.Len(t, p.Notes, 1, "%q", p.Notes)
+	assert.Contains(t, p.Notes[0], "revision "+broken+" is not valid (2 errors): it is compared as far as it renders")
 
 	// The other way round nothing could be applied.
 	o = pergola(t, "diff", dir, "--from", "HEAD", "--to", broken)
 	assert.Equal(t, 1, o.code, "%+v", o)
 	assert.Empty(t, o.stdout)
-	assert.Contains(t, o.stderr, "ConfigMap garden/more is rendered by")
+	assert.Contains(t, o.stderr, "ConfigMap more: metadata.name: is rendered twice for the cluster (")
 }
 
 // TestDiffOfARenamedFolder: a landscape is the one of its name; its folder is no difference.

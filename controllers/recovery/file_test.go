@@ -211,7 +211,7 @@ func TestRecipients(t *testing.T) {
 		"several":    {"creation_rules:\n- age: \"" + a + ", " + b + "\"\n- age: [" + a + "]\n", 2, ""},
 		"key groups": {"creation_rules:\n- key_groups:\n  - age: [" + a + "]\n  - age: [" + b + "]\n", 2, ""},
 		"none":       {"creation_rules:\n- pgp: x\n", 0, "has no age recipients: say with --recipient"},
-		"cut":        {"creation_rules:\n- age: age1xyz\n", 0, `"age1xyz" is no public age key: it is incomplete or has a wrong character; copy it anew`},
+		"cut":        {"creation_rules:\n- age: age1xyz\n", 0, `"age1xyz" is no public age key: it begins like one, but is too short or misspelt`},
 		"wrong":      {"creation_rules:\n- age: x\n", 0, `"x" is no public age key`},
 		"no YAML":    {"[", 0, landscapes.SopsFile},
 	} {
