@@ -26,6 +26,8 @@ type SopsRule struct {
 	// groups is how many there are; a file has them in another form if there are several.
 	groups int
 	path   *regexp.Regexp
+	// keyed says that it names keys of any kind, and partly that it encrypts parts of a file only.
+	keyed, partly bool
 }
 
 // SopsProblem is something in a SopsFile that keeps sops from working, or that it ignores.
@@ -44,6 +46,8 @@ var (
 	}
 	sopsGroupFields = []string{"merge", "kms", "gcp_kms", "hckms", "azure_keyvault", "hc_vault", "age", "pgp"}
 	sopsTopFields   = []string{"creation_rules", "destination_rules", "stores"}
+	// sopsKeyFields are those of both that name keys.
+	sopsKeyFields = []string{"kms", "gcp_kms", "hckms", "azure_keyvault", "hc_vault", "hc_vault_transit_uri", "age", "pgp"}
 )
 
 // ParseSopsRules reads the creation rules of a SopsFile, and finds what is wrong with them.
@@ -119,6 +123,12 @@ func (s *sopsRules) rule(node *yaml.Node) {
 	rule := SopsRule{Line: node.Line, groups: 1}
 	s.fields(node, sopsRuleFields, true, func(field string, value *yaml.Node) {
 		switch {
+		case slices.Contains(sopsKeyFields, field):
+			rule.keyed = rule.keyed || hasValue(value)
+		case strings.Contains(field, "encrypted_") && field != "mac_only_encrypted":
+			rule.partly = rule.partly || hasValue(value)
+		}
+		switch {
 		case strings.HasSuffix(field, "_regex"):
 			compiled, err := regexp.Compile(value.Value)
 			if err != nil {
@@ -130,20 +140,33 @@ func (s *sopsRules) rule(node *yaml.Node) {
 			rule.Recipients = append(rule.Recipients, s.recipients(value)...)
 		case field == "key_groups":
 			rule.groups = len(value.Content)
-			s.items(value, field, func(group *yaml.Node) { rule.Recipients = append(rule.Recipients, s.group(group)...) })
+			s.items(value, field, func(group *yaml.Node) { rule.Recipients = append(rule.Recipients, s.group(group, &rule.keyed)...) })
 		}
 	})
+	if node.Kind == yaml.MappingNode && !rule.keyed && !s.ignoresIn(node) {
+		s.add(node, "the rule names no key, so that nobody could open what sops encrypts by it; give age, with a public key that age-keygen has printed")
+	}
 	s.rules = append(s.rules, rule)
 }
 
-func (s *sopsRules) group(node *yaml.Node) []string {
+// ignoresIn tells whether a field of a rule was found that sops does not know: it may be the one with the keys.
+func (s *sopsRules) ignoresIn(rule *yaml.Node) bool {
+	return slices.ContainsFunc(s.problems, func(p SopsProblem) bool { return p.Ignored && p.Line >= rule.Line })
+}
+
+// hasValue tells whether a field has a value.
+func hasValue(value *yaml.Node) bool { return value.Value != "" || len(value.Content) > 0 }
+
+// group gives the recipients of a group of keys, and notes in keyed that it names any.
+func (s *sopsRules) group(node *yaml.Node, keyed *bool) []string {
 	var out []string
 	s.fields(node, sopsGroupFields, true, func(field string, value *yaml.Node) {
+		*keyed = *keyed || slices.Contains(sopsKeyFields, field) && hasValue(value)
 		switch field {
 		case "age":
 			out = append(out, s.recipients(value)...)
 		case "merge":
-			s.items(value, field, func(group *yaml.Node) { out = append(out, s.group(group)...) })
+			s.items(value, field, func(group *yaml.Node) { out = append(out, s.group(group, keyed)...) })
 		}
 	})
 	return out
@@ -233,14 +256,49 @@ func (c *sopsCheck) in(folder string) *sopsRulesFile {
 		file.broken = len(problems) > 0
 		for _, p := range problems {
 			c.found = append(c.found, schemas.Violation{
-				Severity: schemas.SeverityError, File: file.name, Line: p.Line, Column: p.Column, Type: schemas.TypeInvalid, Rule: "landscape/sops-rules", Message: p.Message,
+				Severity: schemas.SeverityError, File: file.name, Line: p.Line, Column: p.Column, Type: schemas.TypeInvalid, Rule: ruleSops, Message: p.Message,
 			})
+		}
+		if !file.broken && isBelow(folder, c.landscape.Path) {
+			c.readable(file)
 		}
 	case folder != ".":
 		file = c.in(path.Dir(folder))
 	}
+	if other := strings.TrimSuffix(name, ".yaml") + ".yml"; data == nil {
+		if _, err := fs.Stat(c.landscape.FS, other); err == nil {
+			c.found = append(c.found, schemas.Violation{
+				Severity: schemas.SeverityError, File: (&loader{home: c.landscape.Path}).relative(other), Line: 1, Column: 1, Type: schemas.TypeInvalid, Rule: ruleSops,
+				Message: "sops does not read this file: it reads " + SopsFile + " only; rename it",
+			})
+		}
+	}
 	c.files[folder] = file
 	return file
+}
+
+const ruleSops = "landscape/sops-rules"
+
+func isBelow(folder, parent string) bool {
+	return parent == "." || folder == parent || strings.HasPrefix(folder, parent+"/")
+}
+
+// readable warns of rules in a landscape by which sops makes files that it cannot have.
+func (c *sopsCheck) readable(file *sopsRulesFile) {
+	for _, rule := range file.rules {
+		message := ""
+		switch {
+		case !rule.partly:
+			message = "sops encrypts files by this rule as a whole, and of a landscape apiVersion, kind and metadata have to be readable; add encrypted_regex: ^(data|stringData)$"
+		case len(rule.Recipients) == 0:
+			message = "the rule names no age key, and Pergola opens files with age keys only; give age, too"
+		default:
+			continue
+		}
+		c.found = append(c.found, schemas.Violation{
+			Severity: schemas.SeverityWarning, File: file.name, Line: rule.Line, Column: 1, Type: schemas.TypeInvalid, Rule: ruleSops, Message: message,
+		})
+	}
 }
 
 // file warns of an encrypted file that is for others than its rule names.
@@ -255,6 +313,12 @@ func (c *sopsCheck) file(d *Declaration) {
 		inside = name
 	}
 	i := slices.IndexFunc(rules.rules, func(r SopsRule) bool { return r.path == nil || r.path.MatchString(inside) })
+	if i < 0 && len(rules.rules) > 0 {
+		c.found = append(c.found, schemas.Violation{
+			Severity: schemas.SeverityWarning, File: d.File, Line: 1, Column: 1, Type: schemas.TypeInvalid, Rule: "landscape/sops-recipients",
+			Message: fmt.Sprintf("no rule in %s is for the file, so that nobody can give it other keys with `sops updatekeys`; correct a path_regex there, or add a rule", rules.name),
+		})
+	}
 	if i < 0 || rules.rules[i].groups != 1 || len(rules.rules[i].Recipients) == 0 {
 		return
 	}

@@ -35,7 +35,11 @@ func TestSopsRules(t *testing.T) {
 		"other rules":            {"destination_rules: []\nstores: {yaml: {indent: 2}}\n", "", false},
 		"bracket":                {"creation_rules:\n- path_regex: 'secrets(\\.yaml'\n  age: " + a + "\n", "2:15: path_regex does not compile, so that sops refuses to work: missing closing )", false},
 		"another expression":     {rule("{encrypted_regex: '*', age: " + a + "}"), "2:21: encrypted_regex does not compile", false},
-		"repetition":             {rule("unencrypted_regex: 'a{2,1}'"), "unencrypted_regex does not compile", false},
+		"no key at all":          {rule("path_regex: x"), "2:3: the rule names no key, so that nobody could open", false},
+		"an empty key":           {rule("age: ''"), "2:3: the rule names no key", false},
+		"no key in groups":       {rule("key_groups: []"), "2:3: the rule names no key", false},
+		"of a cloud":             {rule("hc_vault_transit_uri: https://v.example.org/v1/x/keys/y"), "", false},
+		"repetition":             {rule("{unencrypted_regex: 'a{2,1}', age: " + a + "}"), "unencrypted_regex does not compile", false},
 		"no YAML":                {"creation_rules:\n- path_regex: [x\n", "this is not YAML", false},
 		"tab":                    {"creation_rules:\n\t- age: x\n", "2:1: ", false},
 		"no list":                {"creation_rules: {age: " + a + "}\n", "1:17: creation_rules must be a list", false},
@@ -75,7 +79,8 @@ func TestCheckSops(t *testing.T) {
 		}
 		return text
 	}
-	rules := func(keys string) string { return "creation_rules:\n- age: " + keys + "\n" }
+	const part = "encrypted_regex: ^(data|stringData)$"
+	rules := func(keys string) string { return "creation_rules:\n- age: " + keys + "\n  " + part + "\n" }
 	for name, tt := range map[string]struct {
 		files map[string]string
 		want  []string
@@ -90,10 +95,14 @@ func TestCheckSops(t *testing.T) {
 		"each file once":     {map[string]string{"l/.sops.yaml": rules(a), "l/a.yaml": sealed("a", b) + "---\n" + sealed("b", b), "l/c.yaml": sealed("c", b)}, []string{"a.yaml:8: ", "c.yaml:8: "}},
 		"at the top":         {map[string]string{".sops.yaml": rules(b), "l/a.yaml": sealed("a", a)}, []string{"other than the rule in ../.sops.yaml:2 says"}},
 		"the closest one":    {map[string]string{".sops.yaml": rules(b), "l/.sops.yaml": rules(b), "l/in/.sops.yaml": rules(a), "l/in/a.yaml": sealed("a", a)}, nil},
-		"the first match":    {map[string]string{"l/.sops.yaml": "creation_rules:\n- {path_regex: ^in/, age: " + a + "}\n- age: " + b + "\n", "l/in/a.yaml": sealed("a", a), "l/b.yaml": sealed("b", a)}, []string{"b.yaml:8: "}},
-		"path from the top":  {map[string]string{".sops.yaml": "creation_rules:\n- {path_regex: ^l/a, age: " + a + "}\n- age: " + b + "\n", "l/a.yaml": sealed("a", a)}, nil},
-		"for no file":        {map[string]string{"l/.sops.yaml": "creation_rules:\n- {path_regex: ^in/, age: " + a + "}\n", "l/b.yaml": sealed("b", b)}, nil},
-		"keys of others":     {map[string]string{"l/.sops.yaml": "creation_rules:\n- pgp: x\n", "l/b.yaml": sealed("b", b)}, nil},
+		"the first match":    {map[string]string{"l/.sops.yaml": "creation_rules:\n- {path_regex: ^in/, " + part + ", age: " + a + "}\n- age: " + b + "\n  " + part + "\n", "l/in/a.yaml": sealed("a", a), "l/b.yaml": sealed("b", a)}, []string{"b.yaml:8: "}},
+		"path from the top":  {map[string]string{".sops.yaml": "creation_rules:\n- {path_regex: ^l/a, " + part + ", age: " + a + "}\n- age: " + b + "\n  " + part + "\n", "l/a.yaml": sealed("a", a)}, nil},
+		"for no file":        {map[string]string{"l/.sops.yaml": "creation_rules:\n- {path_regex: ^in/, " + part + ", age: " + a + "}\n", "l/b.yaml": sealed("b", b)}, []string{"b.yaml:1: no rule in .sops.yaml is for the file, so that nobody can give it other keys"}},
+		"keys of others":     {map[string]string{"l/.sops.yaml": "creation_rules:\n- pgp: x\n  " + part + "\n", "l/b.yaml": sealed("b", b)}, []string{".sops.yaml:2: the rule names no age key, and Pergola opens files with age keys only"}},
+		"whole files":        {map[string]string{"l/.sops.yaml": "creation_rules:\n- age: " + a + "\n"}, []string{".sops.yaml:2: sops encrypts files by this rule as a whole"}},
+		"whole files beside": {map[string]string{".sops.yaml": "creation_rules:\n- age: " + a + "\n"}, nil},
+		"another ending":     {map[string]string{"l/.sops.yml": rules(a)}, []string{".sops.yml:1: sops does not read this file: it reads .sops.yaml only; rename it"}},
+		"both endings":       {map[string]string{"l/.sops.yml": rules(a), "l/.sops.yaml": rules(a)}, nil},
 		"rules are broken":   {map[string]string{"l/.sops.yaml": rules("age1x"), "l/b.yaml": sealed("b", b)}, []string{`.sops.yaml:2: "age1x" is no public age key`}},
 		"broken at the top":  {map[string]string{".sops.yaml": "[", "l/b.yaml": sealed("b", b)}, []string{"../.sops.yaml:1: this is not YAML"}},
 		"broken for no file": {map[string]string{"l/.sops.yaml": "creation_rules:\n- {path_regx: x, age: " + a + "}\n"}, []string{`.sops.yaml:2: sops ignores the field "path_regx"`}},

@@ -52,6 +52,7 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 	}
 	if l.ConfigDeclaration != nil {
 		inputs = append(inputs, l.ConfigDeclaration.Input())
+		around.Objects = append(around.Objects, l.ConfigDeclaration.Object())
 	}
 	if l.Incomplete {
 		clear(former) // whether something is gone, or is in a file that cannot be read, nobody knows

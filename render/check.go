@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
@@ -150,39 +149,6 @@ var (
 	imageRepository = regexp.MustCompile(`^(?:(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[a-fA-F0-9:]+\])(?::[0-9]+)?/)?[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*$`)
 	imageTag        = regexp.MustCompile(`^(?:sha256:[0-9a-f]{64}|\w[\w.-]{0,127})$`)
 )
-
-// images finds overrides of images that the image vector does not have, and what is no image.
-func (c *landscapeCheck) images() {
-	vector, err := ReadImageVector(c.catalogue)
-	if err != nil {
-		return // rendering says it; the landscape is not to blame
-	}
-	c.gardenlets(vector)
-	names := imageNames(vector)
-	overrides := c.landscape.Config.Spec.Images
-	for i, image := range overrides {
-		field := fmt.Sprintf("spec.images[%d]", i)
-		if !slices.Contains(names, image.Name) {
-			hint := ", which has " + strings.Join(names, ", ")
-			if guess := schemas.Suggest(image.Name, names); guess != "" {
-				hint = fmt.Sprintf("; did you mean %q?", guess)
-			}
-			c.config(field+".name", ruleImage, schemas.TypeNotSupported, "no image %q in %s%s", image.Name, cataloguePath(ImageVectorFile), hint)
-		}
-		if image.Repository != "" && !imageRepository.MatchString(image.Repository) {
-			c.config(field+".repository", ruleImage, schemas.TypeInvalid, "%q is no repository of images such as registry.example.org/team/app, without scheme and tag", image.Repository)
-		}
-		if image.Tag != "" && !imageTag.MatchString(image.Tag) {
-			c.config(field+".tag", ruleImage, schemas.TypeInvalid, "%q is no tag such as v1.2.3, and no digest: sha256: and 64 hexadecimal digits", image.Tag)
-		}
-		c.gardenerImages(vector, field, Image{Name: image.Name, Tag: image.Tag})
-		if image.Version != "" {
-			if _, err := semver.NewConstraint(image.Version); err != nil {
-				c.config(field+".version", ruleImage, schemas.TypeInvalid, "%q is no range of versions such as >= 1.33", image.Version)
-			}
-		}
-	}
-}
 
 // seeds refuses names that the other clusters have: paths of a render, kubeconfigs and inventories are by name of the cluster.
 func (c *landscapeCheck) seeds() {

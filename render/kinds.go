@@ -29,10 +29,12 @@ type kinds struct {
 	// groups are the kinds of our API that were asked for; charts and added are nil until somebody asks.
 	groups        map[string]map[schema.GroupVersionKind]*strict.Kind
 	charts, added map[schema.GroupVersionKind]*strict.Kind
+	// resources are those of the groups that were asked for, by the names of their kinds in small letters.
+	resources map[string]map[string]string
 }
 
 func newKinds(opts Options) *kinds {
-	return &kinds{catalogue: opts.Catalogue, overlays: opts.Overlays, groups: map[string]map[schema.GroupVersionKind]*strict.Kind{}}
+	return &kinds{catalogue: opts.Catalogue, overlays: opts.Overlays, groups: map[string]map[schema.GroupVersionKind]*strict.Kind{}, resources: map[string]map[string]string{}}
 }
 
 // of gives the schema of a kind, nil where nothing defines it: such an object is not checked, since the cluster may have a definition from elsewhere.
@@ -67,16 +69,35 @@ func (k *kinds) of(gvk schema.GroupVersionKind) *strict.Kind {
 	return k.added[gvk]
 }
 
-// unknown says what is wrong with a kind that an API of Kubernetes, or one that the catalogue defines, does not have; "" where the API is neither.
-func (k *kinds) unknown(gvk schema.GroupVersionKind) string {
-	k.of(gvk)
+// plurals gives the resources of a group, by the names of their kinds in small letters.
+func (k *kinds) plurals(group string) map[string]string {
+	k.mu.Lock()
+	resources := k.resources[group]
+	k.mu.Unlock()
+	if resources == nil {
+		resources = strict.Plurals(slices.DeleteFunc(k.known(group), func(gvk schema.GroupVersionKind) bool { return gvk.Group != group }))
+		k.mu.Lock()
+		k.resources[group] = resources
+		k.mu.Unlock()
+	}
+	return resources
+}
+
+// known are the kinds of Kubernetes, of the catalogue and of overlays, and of our API those of a group.
+func (k *kinds) known(group string) []schema.GroupVersionKind {
+	k.of(schema.GroupVersionKind{Group: group, Kind: "?"}) // reads all there is
 	known := strict.KubernetesKinds()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, defined := range []map[schema.GroupVersionKind]*strict.Kind{k.groups[gvk.Group], k.charts, k.added} {
+	for _, defined := range []map[schema.GroupVersionKind]*strict.Kind{k.groups[group], k.charts, k.added} {
 		known = slices.AppendSeq(known, maps.Keys(defined))
 	}
-	return strict.Unknown(gvk, known)
+	return known
+}
+
+// unknown says what is wrong with a kind that an API of Kubernetes, or one that the catalogue defines, does not have; "" where the API is neither.
+func (k *kinds) unknown(gvk schema.GroupVersionKind) string {
+	return strict.Unknown(gvk, k.known(gvk.Group))
 }
 
 // near says which API was probably meant by one that nothing defines: one that is written nearly the same and has the kind, or differs by a letter.

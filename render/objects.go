@@ -40,6 +40,9 @@ func (c objectCheck) check(o *unstructured.Unstructured, minor int) []structure.
 		return nil
 	}
 	found := kind.Check(o.Object, minor)
+	if strict.IsRole(o.GroupVersionKind()) {
+		found = append(found, strict.Role(o.Object, c.kinds.plurals)...)
+	}
 	if _, copied := o.GetAnnotations()[MarkCopied]; copied { // its data comes in the cluster
 		found = slices.DeleteFunc(found, func(f structure.Finding) bool { return f.Type == string(schemas.TypeRequired) && f.Path[0] == "data" })
 	}

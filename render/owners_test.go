@@ -121,6 +121,14 @@ func TestRecordedFactsErrors(t *testing.T) {
 			"facts.txt:1:26: [garden main].clusters[moon]: no role of a cluster: it is one of runtime, virtual, seed, shoot",
 			`facts.txt:1:46: [garden main].clusters[runtime].kubernetesVersion: "new" is no version of Kubernetes such as `,
 		}},
+		"addresses": {"garden main: {addresses: {virtual-garden-istio-ingres: 10.0.0.1, gardener-apiserver: 10.0.0.256, virtual-garden-istio-ingress: lb.example.org, terminal-host: a}}\n", []string{
+			`facts.txt:1:66: [garden main].addresses[gardener-apiserver]: "10.0.0.256" is neither an IP address nor a host name`,
+			`facts.txt:1:27: [garden main].addresses[virtual-garden-istio-ingres]: no component of a garden asks for this address; did you mean "virtual-garden-istio-ingress"?`,
+		}},
+		"extensions and references": {"garden main: {extensions: {workr/a: {}, backupbucket/b: {}}, references: {secret/c: {checksum: d}, Secret/e: {checksum: f}}}\n", []string{
+			"facts.txt:1:28: [garden main].extensions[workr/a]: it is a kind in small letters and a name, as in worker/NAME; kinds are ",
+			"facts.txt:1:75: [garden main].references[secret/c]: it is a kind and a name: ConfigMap/NAME or Secret/NAME",
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]string{"landscape.yaml": landscapeFile("{facts: facts.txt}"), "g.yaml": gardenYAML}

@@ -3,14 +3,17 @@ package render
 import (
 	"fmt"
 	"io/fs"
+	"net"
 	"path"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
+	"github.com/pergola-dev/pergola/internal/unknown"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
@@ -71,9 +74,46 @@ func checkFacts(file yamlFile, facts map[string]Facts, owners []string) findings
 				}
 			}
 		}
+		kind, _, _ := strings.Cut(owner, " ")
+		addresses := facts[owner].Addresses
+		for _, name := range sortedKeys(addresses) {
+			if known := knownAddresses[kind]; !slices.Contains(known, name) {
+				report(at.Append("addresses", fieldpath.Key(name)), schemas.TypeNotSupported, "no component of a %s asks for this address%s", kind, unknown.Hint(name, known))
+			} else if name != FactTerminalHost && !isAddress(addresses[name]) {
+				report(at.Append("addresses", fieldpath.Key(name)), schemas.TypeInvalid, "%q is neither an IP address nor a host name", addresses[name])
+			}
+		}
+		for _, key := range sortedKeys(facts[owner].Extensions) {
+			if kind, name, _ := strings.Cut(key, "/"); !slices.Contains(extensionFacts, kind) || name == "" {
+				report(at.Append("extensions", fieldpath.Key(key)), schemas.TypeNotSupported, "it is a kind in small letters and a name, as in worker/NAME; kinds are %s", strings.Join(extensionFacts, ", "))
+			}
+		}
+		for _, key := range sortedKeys(facts[owner].References) {
+			if kind, name, _ := strings.Cut(key, "/"); kind != "ConfigMap" && kind != "Secret" || name == "" {
+				report(at.Append("references", fieldpath.Key(key)), schemas.TypeNotSupported, "it is a kind and a name: ConfigMap/NAME or Secret/NAME")
+			}
+		}
 	}
 	return out
 }
+
+// isAddress tells IP addresses and names of hosts, whose last label is no number.
+func isAddress(text string) bool {
+	if net.ParseIP(text) != nil {
+		return true
+	}
+	last := text[strings.LastIndex(text, ".")+1:]
+	return len(validation.IsDNS1123Subdomain(text)) == 0 && strings.Trim(last, "0123456789") != ""
+}
+
+// knownAddresses are what components ask for, by the kind of the owner.
+var knownAddresses = map[string][]string{
+	"garden": {"gardener-apiserver", FactTerminalHost, "virtual-garden-istio-ingress"},
+	"shoot":  {"kube-apiserver"},
+}
+
+// extensionFacts are the kinds of extension objects, in small letters, whose status components ask for.
+var extensionFacts = []string{"backupbucket", "controlplane", "infrastructure", "network", "operatingsystemconfig", "worker"}
 
 // ownerNames are the names of the owners a landscape declares, bound or not.
 func ownerNames(l *landscapes.Landscape) []string {

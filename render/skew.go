@@ -2,6 +2,7 @@ package render
 
 import (
 	"io/fs"
+	"path"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -43,6 +44,9 @@ func otherMinor(gardener *semver.Version, tag string) bool {
 
 // gardenerImages warns of images of Gardener from another minor release than the objects that are rendered for them.
 func (c *landscapeCheck) gardenerImages(vector []Image, field string, override Image) {
+	if name := path.Base(override.Repository); override.Repository != "" && name != override.Name {
+		return // another program in its place, with versions of its own
+	}
 	tag := gardenerIn(vector)
 	gardener, err := semver.NewVersion(tag)
 	if err != nil || !otherMinor(gardener, override.Tag) {

@@ -29,6 +29,8 @@ func TestVersionSkew(t *testing.T) {
 		"an image of its own pace":   {images: "{name: etcd-druid, tag: v0.37.0}"},
 		"a digest":                   {images: "{name: gardener-apiserver, tag: 'sha256:" + strings.Repeat("a", 64) + "'}"},
 		"only a mirror":              {images: "{name: gardener-apiserver, repository: mirror.example.org/apiserver}"},
+		"another program":            {images: "{name: gardener-resource-manager, repository: registry.example.org/pergola, tag: 0.3.0}"},
+		"a mirror, too old":          {images: "{name: gardener-apiserver, repository: mirror.example.org/gardener-apiserver, tag: v1.149.0}", want: "spec.images[0].tag"},
 		"a gardenlet of old":         {object: gardenlet("{helm: {ociRepository: {ref: 'charts.example.org:5000/gardenlet:v1.105.0'}}}"), want: "spec.deployment.helm.ociRepository.ref"},
 		"a newer gardenlet":          {object: gardenlet("{helm: {ociRepository: {repository: charts.example.org/gardenlet, tag: v1.151.0}}}"), want: "spec.deployment.helm.ociRepository.tag"},
 		"its image is too old":       {object: gardenlet("{image: {tag: v1.147.2}}"), want: "spec.deployment.image.tag"},

@@ -6,15 +6,16 @@ import "slices"
 func landscapeGoRules() []goRule {
 	return []goRule{
 		{Rule: Rule{ID: "landscape/external-kinds", Kind: "Landscape", Title: "Objects outside of the landscape are of kinds that it can refer to",
-			Doc:    "An entry of another kind, or of a misspelt one, stands for nothing: references to the object stay errors. In Go, because the kinds are those that have a schema.",
-			Source: "ours", Fields: []string{"spec.external.kind"}, In: "go", Severity: SeverityError, Scope: scopeObject}, check: externalKinds},
+			Doc:    "An entry of another kind, or of a misspelt one, stands for nothing: references to the object stay errors. So does one without a namespace, of a kind whose objects have one. In Go, because the kinds are those that have a schema.",
+			Source: "ours", Fields: []string{"spec.external.kind", "spec.external.namespace"}, In: "go", Severity: SeverityError, Scope: scopeObject}, check: externalKinds},
 	}
 }
 
 func externalKinds(in ruleInput) []finding {
 	r := &report{}
+	kinds := embeddedKinds()
 	var known []string
-	for _, gvk := range embeddedKinds().known {
+	for _, gvk := range kinds.known {
 		if gvk.Kind != "Landscape" {
 			known = append(known, gvk.Kind)
 		}
@@ -22,13 +23,40 @@ func externalKinds(in ruleInput) []finding {
 	slices.Sort(known)
 	known = slices.Compact(known)
 	for _, external := range (tree{value: in.object}).at("spec", "external").items() {
-		if kind := external.at("kind"); kind.text() != "" && !slices.Contains(known, kind.text()) {
+		kind, namespace := external.at("kind"), external.at("namespace")
+		if kind.text() == "" {
+			continue
+		}
+		if !slices.Contains(known, kind.text()) {
 			hint := "; it is the kind of an object that declarations refer to, such as Secret, ConfigMap, CloudProfile or Seed"
 			if better := Suggest(kind.text(), known); better != "" {
 				hint = "; did you mean \"" + better + "\"?"
 			}
 			r.add(kind, TypeNotSupported, "%q is no kind that is known%s", kind.text(), hint)
+			continue
+		}
+		namespaced, clustered := scopes(kinds, kind.text())
+		if namespace.text() == "" && !clustered {
+			r.add(namespace, TypeRequired, "it stands for no object, since %s is a kind of objects in namespaces; give the namespace, or \"*\" for each", kind.text())
+		}
+		if namespace.text() != "" && !namespaced {
+			r.add(namespace, TypeForbidden, "it stands for no object, since those of kind %s are in no namespace; remove it", kind.text())
 		}
 	}
 	return r.findings
+}
+
+// scopes tells whether there are kinds of a name whose objects are in namespaces, and some whose are not. What cannot be read is both.
+func scopes(kinds *kindSet, name string) (namespaced, clustered bool) {
+	for _, gvk := range kinds.known {
+		if gvk.Kind != name {
+			continue
+		}
+		kind, err := kinds.get(gvk)
+		if err != nil {
+			return true, true
+		}
+		namespaced, clustered = namespaced || kind.Namespaced, clustered || !kind.Namespaced
+	}
+	return namespaced, clustered
 }

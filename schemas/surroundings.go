@@ -37,7 +37,7 @@ type surroundingKind struct {
 
 // kindsInSurroundings are the kinds that rules may look at: few objects, and no secret values.
 var kindsInSurroundings = [...]string{
-	"CloudProfile", "NamespacedCloudProfile", "ExposureClass", "Extension", "Garden", "Project", "Quota", "Seed",
+	"CloudProfile", "NamespacedCloudProfile", "ExposureClass", "Extension", "Garden", "Landscape", "Project", "Quota", "Seed",
 }
 
 func newSurroundings(s *Surroundings) *surroundings {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -111,6 +112,24 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
+// TestEmptyFlags: behind --cluster "$CLUSTER" a variable may have no value.
+func TestEmptyFlags(t *testing.T) {
+	for path, cmd := range leaves(newRoot()) {
+		if cmd.Flags().Lookup(flagLogLevel) != nil {
+			continue // a role is started from templates, where empty is the default
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Value.Type() != "string" && f.Value.Type() != "stringArray" {
+				return
+			}
+			names := make([]string, strings.Count(cmd.Use, " "))
+			o := pergola(t, slices.Concat(strings.Fields(path), []string{"--" + f.Name, ""}, slices.Repeat([]string{"a"}, len(names)))...)
+			assert.Equal(t, exitUsage, o.code, "pergola %s --%s: %+v", path, f.Name, o)
+			assert.Contains(t, o.stderr, "--"+f.Name+" is empty; give a value, or leave the flag out", path)
+		})
+	}
+}
+
 // TestNamesOfClusters: a kubeconfig for a cluster that the landscape does not have would leave the command with another one.
 func TestNamesOfClusters(t *testing.T) {
 	dir, _ := repository(t)
@@ -133,7 +152,6 @@ func TestNamesOfClusters(t *testing.T) {
 			"=" + config:               `there is no cluster of the landscape "\"\""`,
 			"local=" + root:            root + " is a folder",
 			"local=":                   "the path is empty",
-			"":                         "the path is empty",
 			"runtime=" + dir + "x":     "file " + dir + "x does not exist; give PATH, or NAME=PATH",
 			filepath.Join(root, "x=y"): "file " + filepath.Join(root, "x=y") + " does not exist",
 		} {

@@ -86,13 +86,19 @@ func sayUsage(cmd *cobra.Command) {
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error { return landscapeFirst(cmd, args, run(cmd, args)) }
 	}
-	if check := cmd.Args; check != nil {
+	check := cmd.Args
+	if check == nil && cmd.Runnable() {
+		check = cobra.ArbitraryArgs
+	}
+	if check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			err := check(cmd, args)
-			if err != nil {
-				err = argumentError(cmd, args, check, err)
-			} else if err = missingFlags(cmd); err == nil {
-				err = cmd.ValidateFlagGroups()
+			err := emptyFlags(cmd)
+			if err == nil {
+				if err = check(cmd, args); err != nil {
+					err = argumentError(cmd, args, check, err)
+				} else if err = missingFlags(cmd); err == nil {
+					err = cmd.ValidateFlagGroups()
+				}
 			}
 			if err != nil {
 				return fmt.Errorf("%w: %s; %s --help has examples", err, cmd.UseLine(), cmd.CommandPath())
@@ -134,6 +140,25 @@ func missingFlags(cmd *cobra.Command) error {
 		return errors.New(missing[0] + " is missing")
 	}
 	return errors.New(strings.Join(missing, ", ") + " are missing")
+}
+
+// emptyFlags refuses flags that are given without a value: behind --cluster "$CLUSTER" there is a variable that nobody has set, and
+// the command would do for all clusters what it was to do for one. A role is started from templates, where empty is the default.
+func emptyFlags(cmd *cobra.Command) error {
+	if cmd.Flags().Lookup(flagLogLevel) != nil {
+		return nil
+	}
+	var err error
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		if several, ok := f.Value.(pflag.SliceValue); ok {
+			values = several.GetSlice()
+		}
+		if err == nil && slices.Contains(values, "") {
+			err = fmt.Errorf("--%s is empty; give a value, or leave the flag out", f.Name)
+		}
+	})
+	return err
 }
 
 // colored says whether a command writes to a terminal that wants colours.

@@ -231,6 +231,9 @@ func (v *validation) manifest(name string, data []byte) ([]schemas.Violation, er
 		}
 		inputs = append(inputs, input)
 	}
+	if !v.several && len(before) > 0 && !sharesKind(declarations, before, inputs) {
+		return nil, fmt.Errorf("--old: %s has no object of a kind that %s has: nothing is compared; give the file as it was before the change", v.old, name)
+	}
 	for _, gone := range before {
 		if v.several {
 			break // it may be in another one
@@ -266,6 +269,19 @@ func (v *validation) before() (map[string]*landscapes.Declaration, error) {
 		out[identity(&declarations[i])] = &declarations[i]
 	}
 	return out, nil
+}
+
+// sharesKind tells whether an object is as before, or one of its kind is gone: it may have another name now.
+func sharesKind(declarations []landscapes.Declaration, before map[string]*landscapes.Declaration, inputs []schemas.Input) bool {
+	return slices.ContainsFunc(inputs, func(in schemas.Input) bool { return in.Old != nil }) ||
+		slices.ContainsFunc(declarations, func(d landscapes.Declaration) bool {
+			for _, gone := range before {
+				if gone.GroupVersionKind().GroupKind() == d.GroupVersionKind().GroupKind() {
+					return true
+				}
+			}
+			return false
+		})
 }
 
 func identity(d *landscapes.Declaration) string {

@@ -57,6 +57,7 @@ func TestValidate(t *testing.T) {
 		"no path":                {args: nil, code: 2, stderr: []string{"Error: PATH is missing"}},
 		"unknown format":         {args: []string{dir, "-o", "xml"}, code: 2, stderr: []string{`Error: --output "xml": want one of text, json, sarif, github`}},
 		"--old with a folder":    {args: []string{dir, "--old", filepath.Join(dir, "seed.yaml")}, code: 2, stderr: []string{"--old goes with a single manifest"}},
+		"--old of others":        {args: []string{filepath.Join(dir, "seed.yaml"), "--old", filepath.Join(dir, "project.yaml")}, code: 2, stderr: []string{"project.yaml has no object of a kind that ", "seed.yaml has: nothing is compared"}},
 		"--old missing":          {args: []string{filepath.Join(dir, "seed.yaml"), "--old", "nope"}, code: 2, stderr: []string{"--old: "}},
 	}
 	for name, test := range tests {

@@ -41,8 +41,6 @@ func (k *Kind) beyond(object map[string]any) []structure.Finding {
 		return out
 	case schema.GroupKind{Kind: "Namespace"}:
 		return append(out, podSecurity(object)...)
-	case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "Role"}, schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:
-		return append(out, role(object)...)
 	case schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}:
 		return append(out, apiService(object)...)
 	case schema.GroupKind{Group: "autoscaling.k8s.io", Kind: "VerticalPodAutoscaler"}:

@@ -12,6 +12,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
 // found checks an object for a minor release and gives what is found as "path: message" lines.
@@ -19,8 +21,12 @@ func found(t *testing.T, kind *Kind, text string, minor int) string {
 	t.Helper()
 	var object map[string]any
 	require.NoError(t, yaml.Unmarshal([]byte(text), &object))
+	return written(kind.Check(object, minor))
+}
+
+func written(found []structure.Finding) string {
 	var out []string
-	for _, f := range kind.Check(object, minor) {
+	for _, f := range found {
 		out = append(out, f.Path.String()+": "+f.Message)
 	}
 	return strings.Join(out, "\n")

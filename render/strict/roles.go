@@ -2,10 +2,10 @@ package strict
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,8 +14,14 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// role looks at the rules of a Role or ClusterRole: API servers take any words, and grant nothing by those that no request has.
-func role(object map[string]any) []structure.Finding {
+// IsRole tells whether objects of a kind have rules that Role looks at.
+func IsRole(gvk schema.GroupVersionKind) bool {
+	return gvk.Group == "rbac.authorization.k8s.io" && (gvk.Kind == "Role" || gvk.Kind == "ClusterRole")
+}
+
+// Role looks at the rules of a Role or ClusterRole: API servers take any words, and grant nothing by those that no request has. What is known of
+// an API is what Plurals gives for its kinds.
+func Role(object map[string]any, known func(group string) map[string]string) []structure.Finding {
 	var out []structure.Finding
 	rules, _ := object["rules"].([]any)
 	for i, item := range rules {
@@ -25,7 +31,7 @@ func role(object map[string]any) []structure.Finding {
 			wrong func(string) string
 		}{
 			{"apiGroups", func(group string) string { groups = append(groups, group); return wrongGroup(group) }},
-			{"resources", func(resource string) string { return wrongResource(resource, groups) }},
+			{"resources", func(resource string) string { return wrongResource(resource, groups, known) }},
 			{"verbs", wrongVerb},
 		} {
 			list, _ := valueAt(item, fieldpath.Path{check.field}).([]any)
@@ -65,15 +71,18 @@ func wrongGroup(group string) string {
 }
 
 // wrongResource says what is wrong with a resource of groups, "" if nothing is.
-func wrongResource(name string, groups []string) string {
+func wrongResource(name string, groups []string, known func(group string) map[string]string) string {
 	if slices.ContainsFunc(groups, func(group string) bool { return strings.HasSuffix(group, "metrics.k8s.io") }) {
 		return "" // they are named after metrics
 	}
 	resource, _, _ := strings.Cut(name, "/")
+	var plurals []string
 	for _, group := range groups {
-		if plural := plurals()[schema.GroupResource{Group: group, Resource: strings.ToLower(resource)}]; plural != "" && plural != resource {
+		of := known(group)
+		if plural := of[strings.ToLower(resource)]; plural != "" && plural != resource {
 			return notPlural(name, resource, plural)
 		}
+		plurals = slices.AppendSeq(plurals, maps.Values(of))
 	}
 	if lower := strings.ToLower(resource); lower != resource {
 		if !strings.HasSuffix(lower, "s") {
@@ -85,18 +94,27 @@ func wrongResource(name string, groups []string) string {
 	if plain, group, dotted := strings.Cut(resource, "."); dotted {
 		return fmt.Sprintf("%q is no resource that requests are for: write %q, and %q in apiGroups", name, plain, group)
 	}
+	if slices.Sort(plurals); !slices.Contains(plurals, resource) && !slices.Contains(resourcesWithoutKind, resource) {
+		if meant := structure.Suggest(resource, plurals); meant != "" {
+			return fmt.Sprintf("%q is no resource that requests are for; did you mean %q?", name, meant+strings.TrimPrefix(name, resource))
+		}
+	}
 	return ""
 }
 
-// plurals are the resources of Kubernetes by the names of their kinds in small letters.
-var plurals = sync.OnceValue(func() map[schema.GroupResource]string {
-	out := map[schema.GroupResource]string{}
-	for _, kind := range KubernetesKinds() {
+// resourcesWithoutKind have rules only: for impersonation and for what may be signed
+// (https://kubernetes.io/docs/reference/access-authn-authz/authentication/#user-impersonation).
+var resourcesWithoutKind = []string{"users", "groups", "uids", "userextras", "signers"}
+
+// Plurals are the resources of kinds by the names of the kinds in small letters.
+func Plurals(kinds []schema.GroupVersionKind) map[string]string {
+	out := map[string]string{}
+	for _, kind := range kinds {
 		plural, singular := meta.UnsafeGuessKindToResource(kind)
-		out[singular.GroupResource()] = plural.Resource
+		out[singular.Resource] = plural.Resource
 	}
 	return out
-})
+}
 
 func notPlural(name, resource, plural string) string {
 	return fmt.Sprintf("%q is no resource that requests are for: they are named in the plural and in small letters; did you mean %q?", name, plural+strings.TrimPrefix(name, resource))

@@ -1,9 +1,13 @@
 package strict
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 )
 
 func TestRoles(t *testing.T) {
@@ -11,6 +15,10 @@ func TestRoles(t *testing.T) {
 		core = "apiGroups: [''], resources: [pods], "
 		read = ", verbs: [get]"
 	)
+	kinds := KubernetesKinds()
+	for _, kind := range []string{"Seed", "Shoot"} {
+		kinds = append(kinds, schema.GroupVersionKind{Group: "core.gardener.cloud", Version: "v1beta1", Kind: kind})
+	}
 	for name, tt := range map[string]struct{ rule, want string }{
 		"verbs of Kubernetes":  {core + "verbs: [get, list, watch, create, update, patch, delete, deletecollection, use, bind, escalate, impersonate]", ""},
 		"all verbs":            {core + "verbs: ['*']", ""},
@@ -38,11 +46,20 @@ func TestRoles(t *testing.T) {
 		"singular":             {"apiGroups: [''], resources: [configmap]" + read, `did you mean "configmaps"?`},
 		"another plural":       {"apiGroups: [networking.k8s.io], resources: [NetworkPolicy]" + read, `did you mean "networkpolicies"?`},
 		"kind of a definition": {"apiGroups: [core.gardener.cloud], resources: [Shoot/status]" + read, `did you mean "shoots/status"?`},
+		"singular of one":      {"apiGroups: [core.gardener.cloud], resources: [shoot]" + read, `did you mean "shoots"?`},
+		"misspelt":             {"apiGroups: [apps], resources: [deploymnets/scale]" + read, `"deploymnets/scale" is no resource that requests are for; did you mean "deployments/scale"?`},
+		"misspelt definition":  {"apiGroups: [core.gardener.cloud], resources: [seedz]" + read, `did you mean "seeds"?`},
+		"impersonated":         {"apiGroups: ['', authentication.k8s.io], resources: [users, groups, userextras/team, uids], verbs: [impersonate]", ""},
+		"of another API":       {"apiGroups: [apps, ''], resources: [pods, replicasets]" + read, ""},
 		"as kubectl has it":    {"apiGroups: [apps], resources: [deployments.apps]" + read, `"deployments.apps" is no resource that requests are for: write "deployments", and "apps" in apiGroups`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a}, rules: [{" + tt.rule + "}]}"
-			got := found(t, kubernetesKind(t, object), object, 36)
+			var content map[string]any
+			require.NoError(t, yaml.Unmarshal([]byte(object), &content))
+			got := written(Role(content, func(group string) map[string]string {
+				return Plurals(slices.DeleteFunc(slices.Clone(kinds), func(gvk schema.GroupVersionKind) bool { return gvk.Group != group }))
+			}))
 			if tt.want == "" {
 				assert.Empty(t, got)
 				return

@@ -2,6 +2,8 @@ package across
 
 import (
 	"cmp"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -105,6 +107,34 @@ func (c *check) seedConfigured() {
 		c.report(configOfManagedSeed, schemas.TypeRequired, "must be a GardenletConfiguration of gardenlet.config.gardener.cloud/v1alpha1 with a seedConfig, from which the Seed is made")
 	case config["seedConfig"] == nil:
 		c.report(configOfManagedSeed+".seedConfig", schemas.TypeRequired, "must be set, as in seedConfig: {spec: {…}}: the Seed is made from it")
+	}
+}
+
+// seedAsDeclared: where the Seed of a gardenlet is declared, too, both say the same: the gardenlet writes it from its configuration, and whoever applies
+// the declaration writes it from there. What only one of them has is left to it.
+func seedAsDeclared(spec string) func(*check) {
+	return func(c *check) {
+		declared := c.find(identity{kind: kindSeed, name: c.name()})
+		if declared == nil {
+			return
+		}
+		var compare func(field string, own, other map[string]any)
+		compare = func(field string, own, other map[string]any) {
+			for _, name := range slices.Sorted(maps.Keys(own)) {
+				value, has := other[name]
+				if !has || reflect.DeepEqual(own[name], value) {
+					continue
+				}
+				below := field + "." + name
+				ownTable, isTable := own[name].(map[string]any)
+				if otherTable, both := value.(map[string]any); isTable && both {
+					compare(below, ownTable, otherTable)
+					continue
+				}
+				c.report(spec+strings.TrimPrefix(below, "spec"), schemas.TypeInvalid, "it is another value than in %s: its gardenlet writes this one, and whoever applies that declaration the other one, in turns; declare the same, or remove one of them", placeOf(declared, below))
+			}
+		}
+		compare("spec", table(c.object(), strings.Split(spec, ".")...), table(declared.Content().Object, "spec"))
 	}
 }
 

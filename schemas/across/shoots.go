@@ -21,6 +21,11 @@ func (c *check) seedOf() map[string]any {
 	return in.Content().Object
 }
 
+// staysOnSeed is true for a Shoot that was on its Seed before: what the Seed asks of Shoots that come drives none away.
+func (c *check) staysOnSeed() bool {
+	return c.in.Changed() && text(c.oldObject(), "spec", "seedName") == text(c.object(), "spec", "seedName")
+}
+
 // project gives the Project of a namespace.
 func (c *check) project() map[string]any {
 	if in := c.projectOf(c.namespace()); in != nil {
@@ -76,7 +81,7 @@ func (c *check) nameLength() {
 // added by plugin/pkg/shoot/tolerationrestriction and plugin/pkg/shoot/exposureclass.
 func (c *check) taints() {
 	seed := c.seedOf()
-	if seed == nil {
+	if seed == nil || c.staysOnSeed() {
 		return
 	}
 	tolerations := list(c.object(), "spec", "tolerations")
@@ -97,7 +102,7 @@ func (c *check) taints() {
 	}
 	for _, item := range list(seed, "spec", "taints") {
 		if taint, ok := item.(map[string]any); ok && !tolerated(taint) {
-			c.report("spec.seedName", schemas.TypeForbidden, "the Seed %q has the taint %s, which the Shoot does not tolerate (spec.tolerations)", text(c.object(), "spec", "seedName"), describeTaint(taint))
+			c.reportNew("spec.seedName", schemas.TypeForbidden, "the Seed %q has the taint %s, which the Shoot does not tolerate (spec.tolerations)", text(c.object(), "spec", "seedName"), describeTaint(taint))
 		}
 	}
 }
@@ -112,7 +117,7 @@ func describeTaint(taint map[string]any) string {
 // seedSelector: a Seed that a Shoot is bound to is one that its cloud profile allows.
 func (c *check) seedSelector() {
 	seed, p := c.seedOf(), c.profileOf()
-	if seed == nil || p == nil || p.spec.SeedSelector == nil || c.in.Changed() && text(c.oldObject(), "spec", "seedName") == text(c.object(), "spec", "seedName") {
+	if seed == nil || p == nil || p.spec.SeedSelector == nil || c.staysOnSeed() {
 		return
 	}
 	name, field := text(c.object(), "spec", "seedName"), "spec.seedName"

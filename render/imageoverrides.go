@@ -1,0 +1,150 @@
+package render
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// images finds overrides of images that the image vector does not have, what is no image, and what has no effect or one that nobody means.
+func (c *landscapeCheck) images() {
+	vector, err := ReadImageVector(c.catalogue)
+	if err != nil {
+		return // rendering says it; the landscape is not to blame
+	}
+	c.gardenlets(vector)
+	names := imageNames(vector)
+	overrides := c.landscape.Config.Spec.Images
+	for i, image := range overrides {
+		field := fmt.Sprintf("spec.images[%d]", i)
+		if !slices.Contains(names, image.Name) {
+			hint := ", which has " + strings.Join(names, ", ")
+			if guess := schemas.Suggest(image.Name, names); guess != "" {
+				hint = fmt.Sprintf("; did you mean %q?", guess)
+			}
+			c.config(field+".name", ruleImage, schemas.TypeNotSupported, "no image %q in %s%s", image.Name, cataloguePath(ImageVectorFile), hint)
+		}
+		if image.Repository != "" && !imageRepository.MatchString(image.Repository) {
+			c.config(field+".repository", ruleImage, schemas.TypeInvalid, "%q is no repository of images such as registry.example.org/team/app, without scheme and tag", image.Repository)
+		}
+		if image.Tag != "" && !imageTag.MatchString(image.Tag) {
+			c.config(field+".tag", ruleImage, schemas.TypeInvalid, "%q is no tag such as v1.2.3, and no digest: sha256: and 64 hexadecimal digits", image.Tag)
+		}
+		if image.Tag == "latest" {
+			c.configWarning(field+".tag", ruleImage, schemas.TypeInvalid, "latest is another image tomorrow, without a change in Git that shows it; write the version, or a digest")
+		}
+		c.gardenerImages(vector, field, Image{Name: image.Name, Repository: image.Repository, Tag: image.Tag})
+		if image.Repository == "" && image.Tag == "" {
+			c.configWarning(field, ruleImage, schemas.TypeRequired, "it changes nothing; give a repository or a tag, or remove it")
+		} else if later := slices.IndexFunc(overrides[i+1:], func(other landscapev1alpha1.ImageOverride) bool { return replaces(other, image) }); later >= 0 {
+			c.configWarning(field, ruleImage, schemas.TypeDuplicate, "it changes nothing, since spec.images[%d] replaces all of it; remove one of them", i+1+later)
+		}
+		if image.Version == "" {
+			c.kubernetesImage(vector, field, image, nil)
+		} else if allowed, err := semver.NewConstraint(image.Version); err != nil {
+			c.config(field+".version", ruleImage, schemas.TypeInvalid, "%q is no range of versions such as >= 1.33", image.Version)
+		} else if versions, all := c.possibleVersions(); all && !slices.ContainsFunc(versions, func(v *semver.Version) bool { return mayBe(allowed, v) }) {
+			c.configWarning(field+".version", ruleImage, schemas.TypeInvalid, "it changes nothing, since no cluster has such a version of Kubernetes, nor can it have one: they are %s", spelt(versions))
+		} else {
+			c.kubernetesImage(vector, field, image, allowed)
+		}
+	}
+}
+
+// replaces tells whether an override leaves nothing of one before it.
+func replaces(later, earlier landscapev1alpha1.ImageOverride) bool {
+	return later.Name == earlier.Name && (later.Version == "" || later.Version == earlier.Version) &&
+		(later.Repository != "" || earlier.Repository == "") && (later.Tag != "" || earlier.Tag == "")
+}
+
+// kubernetesImage warns of an image of Kubernetes from another minor release than a cluster that it is for: the tag is the version of the cluster
+// where the image vector has none.
+func (c *landscapeCheck) kubernetesImage(vector []Image, field string, override landscapev1alpha1.ImageOverride, allowed *semver.Constraints) {
+	if !slices.ContainsFunc(vector, func(image Image) bool { return image.Name == override.Name && image.Tag == "" }) {
+		return
+	}
+	for _, version := range c.declaredVersions() {
+		if (allowed == nil || mayBe(allowed, version)) && otherMinor(version, override.Tag) {
+			c.configWarning(field+".tag", ruleImage, schemas.TypeInvalid,
+				"%s is another minor release of Kubernetes than %s, which a cluster has that the image is for; leave the tag out, which is the version of each cluster, or give the range of versions that it is for",
+				override.Tag, version.Original())
+			return
+		}
+	}
+}
+
+// declaredVersions are those of Kubernetes that Gardens and Shoots name.
+func (c *landscapeCheck) declaredVersions() []*semver.Version {
+	var texts []string
+	for i := range c.landscape.Declarations {
+		d := &c.landscape.Declarations[i]
+		for kind, field := range map[string][]string{"Garden": {"spec", "virtualCluster", "kubernetes", "version"}, "Shoot": {"spec", "kubernetes", "version"}} {
+			if d.GroupVersionKind().Kind == kind {
+				text, _, _ := unstructured.NestedString(d.Object().Object, field...)
+				texts = append(texts, text)
+			}
+		}
+	}
+	return versionsOf(texts)
+}
+
+// possibleVersions are the declared ones, those that cloud profiles offer, and those of the clusters that are there already. It is not all where
+// Shoots or cloud profiles are declared elsewhere.
+func (c *landscapeCheck) possibleVersions() (versions []*semver.Version, all bool) {
+	all = !slices.ContainsFunc(c.landscape.Config.Spec.External, func(e landscapev1alpha1.ExternalObject) bool {
+		return slices.Contains([]string{"Shoot", "CloudProfile", "NamespacedCloudProfile"}, e.Kind)
+	})
+	texts := []string{DefaultKubernetesVersion}
+	facts, _ := RecordedFacts(c.landscape) // owners say what is wrong with them
+	for _, of := range facts {
+		for _, cluster := range of.Clusters {
+			texts = append(texts, cluster.KubernetesVersion)
+		}
+	}
+	for i := range c.landscape.Declarations {
+		if d := &c.landscape.Declarations[i]; strings.HasSuffix(d.GroupVersionKind().Kind, "CloudProfile") {
+			offered, _, _ := unstructured.NestedSlice(d.Object().Object, "spec", "kubernetes", "versions")
+			for _, item := range offered {
+				entry, _ := item.(map[string]any)
+				text, _ := entry["version"].(string)
+				texts = append(texts, text)
+			}
+		}
+	}
+	return slices.SortedFunc(slices.Values(append(versionsOf(texts), c.declaredVersions()...)), (*semver.Version).Compare), all
+}
+
+// versionsOf leaves out what is no version, which has rules of its own.
+func versionsOf(texts []string) []*semver.Version {
+	known := map[string]*semver.Version{}
+	for _, text := range texts {
+		if version, err := semver.NewVersion(text); err == nil {
+			known[text] = version
+		}
+	}
+	return slices.SortedFunc(maps.Values(known), (*semver.Version).Compare)
+}
+
+// mayBe tells whether a version is in a range; one without a patch release may be any of its minor release.
+func mayBe(allowed *semver.Constraints, version *semver.Version) bool {
+	if allowed.Check(version) {
+		return true
+	}
+	newest := semver.New(version.Major(), version.Minor(), 999, "", "")
+	return strings.Count(version.Original(), ".") < 2 && allowed.Check(newest)
+}
+
+func spelt(versions []*semver.Version) string {
+	words := make([]string, 0, len(versions))
+	for _, version := range versions {
+		words = append(words, version.Original())
+	}
+	return strings.Join(slices.Compact(words), ", ")
+}
