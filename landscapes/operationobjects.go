@@ -14,6 +14,7 @@ import (
 const (
 	ruleOperationObject  = "landscape/operation-object"
 	ruleOperationChanged = "landscape/operation-changed"
+	ruleOperationOrder   = "landscape/operation-order"
 )
 
 // checkOperations holds the operations that came or changed since before against the objects that the landscape declares, by the rules that the
@@ -21,7 +22,8 @@ const (
 func (l *Landscape) checkOperations(now time.Time, before *Landscape) ([]schemas.Violation, error) {
 	var out []schemas.Violation
 	var judge *schemas.OperationJudge
-	for _, o := range l.newOperations(before) {
+	fresh := l.newOperations(before)
+	for i, o := range fresh {
 		add := func(at schemas.Position, field string, typ schemas.Type, rule, message string) {
 			out = append(out, schemas.Violation{
 				Severity: schemas.SeverityError, File: o.File, Line: at.Line, Column: at.Column, Kind: KindOperation, Name: o.ID,
@@ -30,6 +32,10 @@ func (l *Landscape) checkOperations(now time.Time, before *Landscape) ([]schemas
 		}
 		if o.Late(now) {
 			continue
+		}
+		if problem := besideOthers(o, fresh[:i], now); problem != "" && before != nil {
+			add(o.OperationAt, "spec.operation", schemas.TypeForbidden, ruleOperationOrder, problem)
+			out[len(out)-1].Severity = schemas.SeverityWarning
 		}
 		if was := before.operation(o.ID); was != nil {
 			add(o.OperationAt, "spec.operation", schemas.TypeForbidden, ruleOperationChanged,
@@ -61,6 +67,45 @@ func (l *Landscape) checkOperations(now time.Time, before *Landscape) ([]schemas
 	}
 	return out, nil
 }
+
+// besideOthers says why an operation does not go with another new one on the same object; "" if it does. The second phase of a rotation is for when
+// the first one has been gone through, which takes hours.
+func besideOthers(o Operation, others []Operation, now time.Time) string {
+	for _, other := range others {
+		if other.Object() != o.Object() || other.Late(now) {
+			continue
+		}
+		if other.Operation == o.Operation {
+			return fmt.Sprintf("%s of %s is asked for by %s already, in the same commit; remove one of them", o.Operation, o.Object(), other.File)
+		}
+		for first := range strings.SplitSeq(other.Operation, ";") {
+			for second := range strings.SplitSeq(o.Operation, ";") {
+				if begins, completes, both := phasesOfOne(first, second); both {
+					return fmt.Sprintf("%s is refused until what %s begins has been prepared, which the status of the %s says, and the same commit asks for both (%s); commit it then", completes, begins, o.Kind, other.File)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// phasesOfOne tells two operations that begin and complete the same rotation, in either order.
+func phasesOfOne(a, b string) (begins, completes string, both bool) {
+	for _, pair := range [][2]string{{a, b}, {b, a}} {
+		of, begins := strings.CutSuffix(strings.TrimSuffix(pair[0], withoutRollout), "-start")
+		ends, completes := strings.CutSuffix(pair[1], "-complete")
+		if begins && completes && (of == ends || ends == rotateAll || of == rotateAll) {
+			return pair[0], pair[1], true
+		}
+	}
+	return "", "", false
+}
+
+// Parts of the names of operations (upstream: pkg/apis/core/v1beta1/constants).
+const (
+	rotateAll      = "rotate-credentials"
+	withoutRollout = "-without-workers-rollout"
+)
 
 // operation is the one of an id; nil where there is none.
 func (l *Landscape) operation(id string) *Operation {

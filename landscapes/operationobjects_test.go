@@ -155,3 +155,49 @@ func TestChangedOperation(t *testing.T) {
 		})
 	}
 }
+
+// TestOperationsBesideOthers: operations of one commit are executed one soon after the other.
+func TestOperationsBesideOthers(t *testing.T) {
+	const begins, completes = "Shoot garden-local/local/rotate-credentials-start", "Shoot garden-local/local/rotate-credentials-complete"
+	for name, test := range map[string]struct {
+		operations []string
+		want       string
+	}{
+		"one":                          {operations: []string{begins}},
+		"both phases":                  {operations: []string{begins, completes}, want: "op1.yaml rotate-credentials-complete is refused until what rotate-credentials-start begins has been prepared"},
+		"the other way round":          {operations: []string{completes, begins}, want: "op1.yaml rotate-credentials-complete is refused"},
+		"one of all":                   {operations: []string{begins, "Shoot garden-local/local/rotate-ca-complete"}, want: "rotate-ca-complete is refused until what rotate-credentials-start begins"},
+		"all after one":                {operations: []string{"Shoot garden-local/local/rotate-ca-start-without-workers-rollout", completes}, want: "rotate-credentials-complete is refused until what rotate-ca-start-without-workers-rollout begins"},
+		"of several":                   {operations: []string{"Shoot garden-local/local/rotate-ca-start;rotate-observability-credentials", "Shoot garden-local/local/rotate-ca-complete"}, want: "rotate-ca-complete is refused"},
+		"of others":                    {operations: []string{"Shoot garden-local/local/rotate-ca-start", "Shoot garden-local/local/rotate-serviceaccount-key-complete"}},
+		"of another object":            {operations: []string{begins, "Garden local/rotate-credentials-complete"}},
+		"the same twice":               {operations: []string{"Seed local/reconcile", "Seed local/reconcile"}, want: "op1.yaml reconcile of Seed local is asked for by operations/op0.yaml already"},
+		"the same of others":           {operations: []string{"Seed local/reconcile", "Shoot garden-local/local/reconcile"}},
+		"the same after one that went": {operations: []string{"Seed local/reconcile\n  notAfter: \"2026-10-01T00:00:00Z\"", "Seed local/reconcile"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := memory(t, "local")
+			read := func() *Landscape {
+				l, violations, err := LoadFS(t.Context(), files, ".", Options{})
+				require.NoError(t, err)
+				require.Empty(t, violations)
+				return l
+			}
+			before := read()
+			for i, text := range test.operations {
+				last := strings.LastIndex(text, "/")
+				files[fmt.Sprintf("operations/op%d.yaml", i)] = &fstest.MapFile{Data: fmt.Appendf(nil,
+					"apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec:\n  object: %s\n  operation: %s\n", text[:last], text[last+1:])}
+			}
+			found, err := read().checkOperations(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), before)
+			require.NoError(t, err)
+			if test.want == "" {
+				assert.Empty(t, found)
+				return
+			}
+			require.Len(t, found, 1)
+			assert.Contains(t, found[0].File+" "+found[0].Message, test.want)
+			assert.Equal(t, schemas.SeverityWarning, found[0].Severity)
+		})
+	}
+}

@@ -71,33 +71,33 @@ func (k *kinds) of(gvk schema.GroupVersionKind) *strict.Kind {
 
 // plurals gives the resources of a group, by the names of their kinds in small letters.
 func (k *kinds) plurals(group string) map[string]string {
-	k.mu.Lock()
-	resources := k.resources[group]
-	k.mu.Unlock()
-	if resources == nil {
-		resources = strict.Plurals(slices.DeleteFunc(k.known(group), func(gvk schema.GroupVersionKind) bool { return gvk.Group != group }))
-		k.mu.Lock()
-		k.resources[group] = resources
-		k.mu.Unlock()
-	}
-	return resources
-}
-
-// known are the kinds of Kubernetes, of the catalogue and of overlays, and of our API those of a group.
-func (k *kinds) known(group string) []schema.GroupVersionKind {
 	k.of(schema.GroupVersionKind{Group: group, Kind: "?"}) // reads all there is
-	known := strict.KubernetesKinds()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, defined := range []map[schema.GroupVersionKind]*strict.Kind{k.groups[group], k.charts, k.added} {
-		known = slices.AppendSeq(known, maps.Keys(defined))
+	if k.resources[group] == nil {
+		k.resources[group] = strict.Plurals(group, func(yield func(*strict.Kind) bool) {
+			for _, defined := range []map[schema.GroupVersionKind]*strict.Kind{k.groups[group], k.charts, k.added} {
+				for _, kind := range defined {
+					if !yield(kind) {
+						return
+					}
+				}
+			}
+		})
 	}
-	return known
+	return k.resources[group]
 }
 
 // unknown says what is wrong with a kind that an API of Kubernetes, or one that the catalogue defines, does not have; "" where the API is neither.
 func (k *kinds) unknown(gvk schema.GroupVersionKind) string {
-	return strict.Unknown(gvk, k.known(gvk.Group))
+	k.of(gvk)
+	known := strict.KubernetesKinds()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, defined := range []map[schema.GroupVersionKind]*strict.Kind{k.groups[gvk.Group], k.charts, k.added} {
+		known = slices.AppendSeq(known, maps.Keys(defined))
+	}
+	return strict.Unknown(gvk, known)
 }
 
 // near says which API was probably meant by one that nothing defines: one that is written nearly the same and has the kind, or differs by a letter.

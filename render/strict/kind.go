@@ -17,6 +17,8 @@ import (
 // Kind is the schema of one version of a kind.
 type Kind struct {
 	*structure.Kind
+	// Resource is the name by which requests are for its objects, as a definition gives it; empty for a kind of Kubernetes.
+	Resource string
 	// goType is that of a kind of Kubernetes.
 	goType reflect.Type
 	// validate is the API server's own check of an object whose form is right.
@@ -64,7 +66,7 @@ func Defined(crd *apiextensionsv1.CustomResourceDefinition) map[schema.GroupVers
 		}
 		gvk := schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.Kind}
 		read, whole := structure.FromForeign(gvk, crd.Spec.Scope == apiextensionsv1.NamespaceScoped, version.Schema.OpenAPIV3Schema)
-		out[gvk] = &Kind{Kind: read, validate: validatorOf(version.Schema.OpenAPIV3Schema, whole)}
+		out[gvk] = &Kind{Kind: read, Resource: crd.Spec.Names.Plural, validate: validatorOf(version.Schema.OpenAPIV3Schema, whole)}
 	}
 	return out
 }

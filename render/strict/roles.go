@@ -2,6 +2,7 @@ package strict
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"regexp"
 	"slices"
@@ -106,12 +107,19 @@ func wrongResource(name string, groups []string, known func(group string) map[st
 // (https://kubernetes.io/docs/reference/access-authn-authz/authentication/#user-impersonation).
 var resourcesWithoutKind = []string{"users", "groups", "uids", "userextras", "signers"}
 
-// Plurals are the resources of kinds by the names of the kinds in small letters.
-func Plurals(kinds []schema.GroupVersionKind) map[string]string {
+// Plurals are the resources of a group of Kubernetes, and of the kinds that definitions make of it, by the names of the kinds in small letters.
+func Plurals(group string, defined iter.Seq[*Kind]) map[string]string {
 	out := map[string]string{}
-	for _, kind := range kinds {
-		plural, singular := meta.UnsafeGuessKindToResource(kind)
-		out[singular.Resource] = plural.Resource
+	for _, kind := range KubernetesKinds() {
+		if kind.Group == group {
+			plural, singular := meta.UnsafeGuessKindToResource(kind)
+			out[singular.Resource] = plural.Resource
+		}
+	}
+	for kind := range defined {
+		if kind.GVK.Group == group {
+			out[strings.ToLower(kind.GVK.Kind)] = kind.Resource
+		}
 	}
 	return out
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
 func TestRoles(t *testing.T) {
@@ -15,9 +17,10 @@ func TestRoles(t *testing.T) {
 		core = "apiGroups: [''], resources: [pods], "
 		read = ", verbs: [get]"
 	)
-	kinds := KubernetesKinds()
-	for _, kind := range []string{"Seed", "Shoot"} {
-		kinds = append(kinds, schema.GroupVersionKind{Group: "core.gardener.cloud", Version: "v1beta1", Kind: kind})
+	var defined []*Kind
+	for kind, resource := range map[string]string{"Seed": "seeds", "Shoot": "shoots", "Perses": "perses", "Gateway": "gateways"} {
+		gvk := schema.GroupVersionKind{Group: "core.gardener.cloud", Version: "v1beta1", Kind: kind}
+		defined = append(defined, &Kind{Kind: &structure.Kind{GVK: gvk}, Resource: resource})
 	}
 	for name, tt := range map[string]struct{ rule, want string }{
 		"verbs of Kubernetes":  {core + "verbs: [get, list, watch, create, update, patch, delete, deletecollection, use, bind, escalate, impersonate]", ""},
@@ -49,6 +52,7 @@ func TestRoles(t *testing.T) {
 		"singular of one":      {"apiGroups: [core.gardener.cloud], resources: [shoot]" + read, `did you mean "shoots"?`},
 		"misspelt":             {"apiGroups: [apps], resources: [deploymnets/scale]" + read, `"deploymnets/scale" is no resource that requests are for; did you mean "deployments/scale"?`},
 		"misspelt definition":  {"apiGroups: [core.gardener.cloud], resources: [seedz]" + read, `did you mean "seeds"?`},
+		"plural of its own":    {"apiGroups: [core.gardener.cloud], resources: [perses/status, gateways]" + read, ""},
 		"impersonated":         {"apiGroups: ['', authentication.k8s.io], resources: [users, groups, userextras/team, uids], verbs: [impersonate]", ""},
 		"of another API":       {"apiGroups: [apps, ''], resources: [pods, replicasets]" + read, ""},
 		"as kubectl has it":    {"apiGroups: [apps], resources: [deployments.apps]" + read, `"deployments.apps" is no resource that requests are for: write "deployments", and "apps" in apiGroups`},
@@ -58,7 +62,7 @@ func TestRoles(t *testing.T) {
 			var content map[string]any
 			require.NoError(t, yaml.Unmarshal([]byte(object), &content))
 			got := written(Role(content, func(group string) map[string]string {
-				return Plurals(slices.DeleteFunc(slices.Clone(kinds), func(gvk schema.GroupVersionKind) bool { return gvk.Group != group }))
+				return Plurals(group, slices.Values(defined))
 			}))
 			if tt.want == "" {
 				assert.Empty(t, got)
