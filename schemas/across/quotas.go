@@ -1,0 +1,122 @@
+package across
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// quotaKept: the Shoots whose bindings name a Quota stay within it, at the greatest size of their pools. A project's Quota counts the Shoots of each
+// namespace for itself. Source: plugin/pkg/shoot/quotavalidator.
+func (c *check) quotaKept() {
+	limits := table(c.object(), "spec", "metrics")
+	byProject := text(c.object(), "spec", "scope", "kind") == kindProject.Kind
+	used, shoots := map[string]corev1.ResourceList{}, map[string][]string{}
+	for _, in := range c.all(kindShoot) {
+		shoot := in.Content().Object
+		id := identityOf(in)
+		if !c.countsFor(shoot, id.namespace) {
+			continue
+		}
+		scope := ""
+		if byProject {
+			scope = id.namespace
+		}
+		if used[scope] == nil {
+			used[scope] = corev1.ResourceList{}
+		}
+		c.addUse(used[scope], shoot, id.namespace)
+		shoots[scope] = append(shoots[scope], id.namespace+"/"+id.name)
+	}
+	for _, scope := range slices.Sorted(maps.Keys(used)) {
+		for _, metric := range slices.Sorted(maps.Keys(limits)) {
+			limit, err := resource.ParseQuantity(fmt.Sprint(limits[metric]))
+			asked := used[scope][corev1.ResourceName(metric)]
+			if err != nil || asked.Cmp(limit) <= 0 {
+				continue
+			}
+			slices.Sort(shoots[scope])
+			c.report("spec.metrics["+metric+"]", schemas.TypeForbidden, "it allows %s, and its Shoots ask for %s when they are at their greatest (%s): one that is new or grows is refused; raise it, or make pools smaller",
+				limit.String(), asked.String(), enumerateFew(shoots[scope]))
+		}
+	}
+}
+
+// countsFor tells whether the binding of a Shoot names the Quota that is looked at.
+func (c *check) countsFor(shoot map[string]any, namespace string) bool {
+	for field, kind := range map[string]schema.GroupKind{"credentialsBindingName": kindCredentialsBinding, "secretBindingName": core("SecretBinding")} {
+		name := text(shoot, "spec", field)
+		if name == "" {
+			continue
+		}
+		binding := c.find(identity{kind, namespace, name})
+		if binding == nil {
+			continue
+		}
+		for _, item := range list(binding.Content().Object, "quotas") {
+			ref, _ := item.(map[string]any)
+			if text(ref, "name") == c.name() && (text(ref, "namespace") == c.namespace() || text(ref, "namespace") == "" && namespace == c.namespace()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// addUse adds what a Shoot has at its greatest. Volumes are of the class that their type has in the cloud profile; there is one load balancer, and one
+// more for the ingress controller.
+func (c *check) addUse(used corev1.ResourceList, shoot map[string]any, namespace string) {
+	add := func(metric corev1.ResourceName, amount resource.Quantity, times int64) {
+		amount.Mul(times)
+		sum := used[metric]
+		sum.Add(amount)
+		used[metric] = sum
+	}
+	one := resource.MustParse("1")
+	add(gardencorev1beta1.QuotaMetricLoadbalancer, one, 1)
+	if at(shoot, "spec", "addons", "nginxIngress", "enabled") == true {
+		add(gardencorev1beta1.QuotaMetricLoadbalancer, one, 1)
+	}
+	id, _ := profileField(shoot, namespace)
+	c.ask(question{aboutProfile, id})
+	p := c.profile(id)
+	if p == nil {
+		return
+	}
+	for _, item := range list(shoot, "spec", "provider", "workers") {
+		worker, _ := item.(map[string]any)
+		machine, most := p.types[text(worker, "machine", "type")], number(worker, "maximum")
+		if machine == nil {
+			continue
+		}
+		add(gardencorev1beta1.QuotaMetricCPU, machine.CPU, most)
+		add(gardencorev1beta1.QuotaMetricGPU, machine.GPU, most)
+		add(gardencorev1beta1.QuotaMetricMemory, machine.Memory, most)
+		class, size := "", resource.Quantity{}
+		if machine.Storage != nil && machine.Storage.StorageSize != nil {
+			class, size = machine.Storage.Class, *machine.Storage.StorageSize
+		} else if volume := p.volumes[text(worker, "volume", "type")]; volume != nil {
+			class = volume.Class
+			size, _ = resource.ParseQuantity(text(worker, "volume", "size")) // the structure says what is wrong with it
+		}
+		if class == gardencorev1beta1.VolumeClassStandard || class == gardencorev1beta1.VolumeClassPremium {
+			add(corev1.ResourceName("storage."+class), size, most)
+		}
+	}
+}
+
+func enumerateFew(names []string) string {
+	const most = 5
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
