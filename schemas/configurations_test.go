@@ -29,7 +29,7 @@ func TestConfigurationsAreWalked(t *testing.T) {
 		"a field in a list":                      {gardenlet("exposureClassHandlers: [{name: a, loadBalancerService: {anotations: {}}}]"), warning, "spec.config.exposureClassHandlers[0].loadBalancerService.anotations", `"annotations"`},
 		"a field of the Seed beside its spec":    {gardenlet("seedConfig: {networks: {}}"), warning, "spec.config.seedConfig.networks", "did you mean seedConfig.spec.networks?"},
 		"a field of the Seed at the top":         {gardenlet("taints: []"), warning, "spec.config.taints", "did you mean seedConfig.spec.taints?"},
-		"a field of the top in a controller":     {gardenlet("controllers: {shoot: {logLevel: info}}"), warning, "spec.config.controllers.shoot.logLevel", "did you mean logLevel?"},
+		"a field of the top in a controller":     {gardenlet("controllers: {shoot: {logLevel: info}}"), warning, "spec.config.controllers.shoot.logLevel", "did you mean logLevel at the top of the object?"},
 		"a field that is gone":                   {gardenlet("seedSelector: {}"), warning, "spec.config.seedSelector", "does not exist"},
 		"metadata of the Seed":                   {managedSeed("seedConfig: {metadata: {lables: {}}}"), warning, "spec.gardenlet.config.seedConfig.metadata.lables", `"labels"`},
 		"without apiVersion and kind":            {managedSeed("loging: {}"), warning, "spec.gardenlet.config.loging", `"logging"`},

@@ -10,7 +10,6 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
-	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/schemas"
@@ -74,30 +73,49 @@ func keepBack(p *plan.Plan, old, new revision, refused []schemas.Violation) {
 	}
 }
 
-// keepReferred holds what a Garden refers to that is held, as whoever applies it does: a Secret whose file went with that of the Garden stays, and one whose
-// file is still there does not get into the virtual garden because nothing refers to it any more.
+// keepReferred holds what those refer to that are held, as whoever applies it does: a Secret whose file went with that of the Garden, Seed or Shoot stays. One
+// that a Garden refers to, and whose file is still there, does not get into the virtual garden because nothing refers to it any more.
 func keepReferred(p *plan.Plan, old, new *landscapes.Landscape) {
 	isGarden := func(d *landscapes.Declaration) bool {
 		return isHeldOwner(d.GroupVersionKind().GroupKind()) && d.GroupVersionKind().Kind == "Garden"
 	}
-	reasons := map[plan.Ref]string{}
-	for _, d := range removedOwners(old, new) {
-		if !isGarden(d) {
-			continue
-		}
-		for _, r := range across.References(d.GroupVersionKind().Kind, d.Object().Object) {
-			reasons[plan.Ref{APIVersion: "v1", Kind: r.Kind, Namespace: owner.InventoryNamespace, Name: r.Name}] = landscape.ReferredHeld(apply.RefOf(d.Object()))
+	declared := map[across.Referred]*landscapes.Declaration{}
+	for i := range old.Declarations {
+		d := &old.Declarations[i]
+		declared[across.Referred{Kind: d.GroupVersionKind().GroupKind(), Namespace: d.Namespace(), Name: d.Name()}] = d
+	}
+	reasons, ofGarden := map[across.Referred]string{}, map[across.Referred]bool{}
+	holders := removedOwners(old, new)
+	for len(holders) > 0 {
+		holder := holders[0]
+		holders = holders[1:]
+		for _, name := range across.ReferredBy(holder.Object()) {
+			d := declared[name]
+			if d == nil || reasons[name] != "" || isHeldOwner(name.Kind) {
+				continue
+			}
+			reasons[name] = landscape.ReferredHeld(apply.RefOf(holder.Object()))
+			ofGarden[name] = isGarden(holder)
+			holders = append(holders, d)
 		}
 	}
-	if len(reasons) == 0 || slices.ContainsFunc(new.Declarations, func(d landscapes.Declaration) bool { return isGarden(&d) }) {
+	if len(reasons) == 0 {
 		return
 	}
+	gardenStays := slices.ContainsFunc(new.Declarations, func(d landscapes.Declaration) bool { return isGarden(&d) })
+	nameOf := func(item plan.Item) across.Referred {
+		return across.Referred{Kind: item.Object.GroupKind(), Namespace: item.Object.Namespace, Name: item.Object.Name}
+	}
 	p.Items = slices.DeleteFunc(p.Items, func(item plan.Item) bool {
-		return item.Bundle == landscape.DeclarationsBundle && item.Cluster == landscape.Virtual && item.Action == plan.Create && reasons[item.Object] != ""
+		return item.Bundle == landscape.DeclarationsBundle && item.Cluster == landscape.Virtual && item.Action == plan.Create && ofGarden[nameOf(item)] && !gardenStays
 	})
 	for i := range p.Items {
 		item := &p.Items[i]
-		if reason := reasons[item.Object]; reason != "" && item.Bundle == landscape.DeclarationsBundle && item.Cluster == landscape.Runtime && item.Action == plan.Delete {
+		of := landscape.Virtual
+		if ofGarden[nameOf(*item)] {
+			of = landscape.Runtime
+		}
+		if reason := reasons[nameOf(*item)]; reason != "" && item.Bundle == landscape.DeclarationsBundle && item.Cluster == of && item.Action == plan.Delete {
 			item.Action, item.Reason, item.Approval, item.Consequences = plan.Hold, "removal is held: "+reason, "", nil
 		}
 	}

@@ -152,6 +152,27 @@ func TestDiffOfAnOperation(t *testing.T) {
 	assert.Contains(t, o.stdout, "(the operation retry is asked for, once, with the first sync after operation 2026-11-then, reconcile, on the same object was taken up)")
 }
 
+// TestDiffOfRemovedCredentials: a Seed and a Shoot whose files are gone stay, and with them what they reach their infrastructure with.
+func TestDiffOfRemovedCredentials(t *testing.T) {
+	t.Setenv("SOPS_AGE_KEY_FILE", filepath.Join(repositoryRoot(t), "landscapes", "local", ".sops", "age.key"))
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(repositoryRoot(t), "landscapes", "local"))))
+	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm", "all"}, {"rm", "-rq", "projects", "seeds"}} {
+		require.NoError(t, exec.Command("git", append([]string{"-C", dir}, args...)...).Run())
+	}
+	o := pergola(t, "diff", dir)
+	assert.Equal(t, 1, o.code, "%+v", o)
+	for _, want := range []string{
+		"! Secret garden/seed-dns-local  (removal is held: Seed local refers to it, which is held itself)",
+		"! CredentialsBinding garden-local/local  (removal is held: Shoot garden-local/local refers to it, which is held itself)",
+		"! Secret garden-local/local  (removal is held: CredentialsBinding garden-local/local refers to it, which is held itself)",
+		"! Namespace garden-local  (removal is held: Project local refers to it, which is held itself)",
+	} {
+		assert.Contains(t, o.stdout, want)
+	}
+	assert.NotRegexp(t, `- (Secret|CredentialsBinding|Namespace) `, o.stdout)
+}
+
 // TestDiffOfARemovedGarden: a Garden whose file is gone stays until its deletion is confirmed, and with it what it refers to: that is neither deleted nor put into
 // the virtual garden, whether its own file is still there or not.
 func TestDiffOfARemovedGarden(t *testing.T) {

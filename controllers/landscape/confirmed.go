@@ -18,7 +18,7 @@ func RemovalHeld(ref apply.Ref) string {
 		"kubectl annotate %s %s=true", ref.Kind, apply.KubectlName(ref), owner.AnnotationConfirmDeletion)
 }
 
-// ReferredHeld says why what a Garden refers to stays although its file is gone: the Garden does.
-func ReferredHeld(garden apply.Ref) string {
-	return fmt.Sprintf("%s refers to it, which is held itself", garden)
+// ReferredHeld says why what another object refers to stays although its file is gone: that one does.
+func ReferredHeld(holder apply.Ref) string {
+	return fmt.Sprintf("%s refers to it, which is held itself", holder)
 }

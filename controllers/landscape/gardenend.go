@@ -41,20 +41,13 @@ func (c *Converger) confirmed(ctx context.Context, ref apply.Ref) bool {
 	return err == nil && owner.IsConfirmed(live)
 }
 
-// referredToBy are the objects that a Garden refers to: while that is held, they are.
-func (c *Converger) referredToBy(ctx context.Context, garden apply.Ref) map[apply.Ref]bool {
-	out := map[apply.Ref]bool{}
-	if !isGardenKind(garden.GroupKind()) {
-		return out
-	}
-	live, err := c.clusters[Runtime].GetLive(ctx, garden)
+// referredToBy are the objects that one refers to as it is in its cluster: while that is held, they are.
+func (c *Converger) referredToBy(ctx context.Context, cluster string, ref apply.Ref) []across.Referred {
+	live, err := c.clusters[cluster].GetLive(ctx, ref)
 	if err != nil {
-		return out // whoever deletes them finds them protected
+		return nil // whoever deletes them finds them protected
 	}
-	for _, r := range across.References(garden.Kind, live.Object) {
-		out[apply.Ref{APIVersion: "v1", Kind: r.Kind, Namespace: owner.InventoryNamespace, Name: r.Name}] = true
-	}
-	return out
+	return across.ReferredBy(live)
 }
 
 // withoutEnding leaves out of the declarations the Gardens that are being deleted, and the one that this run has taken down. ending says that one is, or will

@@ -10,6 +10,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/schemas/across"
 )
 
 // judge decides over the deletions and recreations of the declarations of one cluster, in one run.
@@ -18,9 +19,9 @@ type judge struct {
 	cluster string
 	// commands makes the commands in a text reach the cluster.
 	commands func(string) string
-	// confirmed tells whether a Garden may go, referred what goes with it.
+	// confirmed tells whether a Garden may go, referred what an object refers to.
 	confirmed func(apply.Ref) bool
-	referred  func(garden apply.Ref) map[apply.Ref]bool
+	referred  func(apply.Ref) []across.Referred
 	total     int
 	around    *around
 	spent     int
@@ -30,7 +31,7 @@ func (c *Converger) newJudge(ctx context.Context, cluster string, total int, aro
 	return &judge{
 		gate: c.options.Gate, cluster: cluster, commands: c.clusters[cluster].CommandsHere, total: total, around: around,
 		confirmed: func(ref apply.Ref) bool { return c.confirmed(ctx, ref) },
-		referred:  func(garden apply.Ref) map[apply.Ref]bool { return c.referredToBy(ctx, garden) },
+		referred:  func(ref apply.Ref) []across.Referred { return c.referredToBy(ctx, cluster, ref) },
 	}
 }
 
@@ -73,26 +74,45 @@ func (j *judge) prune(entries []apply.Entry) (out []owner.HeldObjects) {
 	return append(out, held...)
 }
 
-// keepReferred holds what a Garden refers to that is held: its file went with that of the Garden.
+// keepReferred holds what those refer to that are held: its file went with theirs.
 func (j *judge) keepReferred(entries []apply.Entry) (rest []apply.Entry, out []owner.HeldObjects) {
-	kept := map[apply.Ref]apply.Ref{}
+	kept := keptWith(entries, func(e apply.Entry) bool { return isOwner(e.GroupKind()) && !j.confirmed(e.Ref) }, j.referred)
 	for _, e := range entries {
-		if !isGardenKind(e.GroupKind()) || j.confirmed(e.Ref) {
-			continue
-		}
-		for ref := range j.referred(e.Ref) {
-			kept[ref] = e.Ref
-		}
-	}
-	for _, e := range entries {
-		garden, is := kept[e.Ref]
+		holder, is := kept[e.Ref]
 		if !is {
 			rest = append(rest, e)
 			continue
 		}
-		out = append(out, owner.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{{Ref: e.Ref, Reason: ReferredHeld(garden)}}})
+		out = append(out, owner.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{{Ref: e.Ref, Reason: ReferredHeld(holder)}}})
 	}
 	return rest, out
+}
+
+// keptWith gives, of objects whose files are gone, those that held ones refer to, and by which each is kept: also what is kept so keeps what it refers to,
+// as the binding of a Shoot does with the credentials.
+func keptWith(entries []apply.Entry, held func(apply.Entry) bool, referred func(apply.Ref) []across.Referred) map[apply.Ref]apply.Ref {
+	byName := map[across.Referred]apply.Ref{}
+	var holders []apply.Ref
+	for _, e := range entries {
+		if held(e) {
+			holders = append(holders, e.Ref)
+		} else if !isOwner(e.GroupKind()) {
+			byName[across.Referred{Kind: e.GroupKind(), Namespace: e.Namespace, Name: e.Name}] = e.Ref
+		}
+	}
+	kept := map[apply.Ref]apply.Ref{}
+	for len(holders) > 0 {
+		holder := holders[0]
+		holders = holders[1:]
+		for _, name := range referred(holder) {
+			ref, gone := byName[name]
+			if _, known := kept[ref]; gone && !known {
+				kept[ref] = holder
+				holders = append(holders, ref)
+			}
+		}
+	}
+	return kept
 }
 
 func (j *judge) recreate(e apply.Entry) []owner.HeldObjects { return j.ask([]apply.Entry{e}) }

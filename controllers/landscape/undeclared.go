@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/schemas/across"
 )
 
 // Undeclared is an object that was applied from Git, and that Git does not have any more.
@@ -35,25 +36,18 @@ func (c *Converger) undeclared(ctx context.Context, object *ObjectStatus) []Unde
 		for _, s := range parts[cluster].locked {
 			declared[withoutVersion(s.ref)] = true
 		}
-		referred := map[apply.Ref]apply.Ref{} // what a Garden refers to that is held is held with it, see judge.keepReferred
-		for _, e := range entries {
-			if isGardenKind(e.GroupKind()) && !declared[withoutVersion(e.Ref)] && !c.confirmed(ctx, e.Ref) {
-				for ref := range c.referredToBy(ctx, e.Ref) {
-					referred[ref] = e.Ref
-				}
+		gone := slices.DeleteFunc(slices.Clone(entries), func(e apply.Entry) bool { return declared[withoutVersion(e.Ref)] })
+		referred := keptWith(gone, func(e apply.Entry) bool { return isOwner(e.GroupKind()) && !c.confirmed(ctx, e.Ref) },
+			func(ref apply.Ref) []across.Referred { return c.referredToBy(ctx, cluster, ref) }) // see judge.keepReferred
+		for _, e := range gone {
+			u := Undeclared{Cluster: cluster, Object: e.Ref, Held: object.whyHeld(cluster, e.Ref)}
+			if holder, is := referred[e.Ref]; is {
+				u.Held = ReferredHeld(holder)
 			}
-		}
-		for _, e := range entries {
-			if !declared[withoutVersion(e.Ref)] {
-				u := Undeclared{Cluster: cluster, Object: e.Ref, Held: object.whyHeld(cluster, e.Ref)}
-				if garden, is := referred[e.Ref]; is {
-					u.Held = ReferredHeld(garden)
-				}
-				if isOwner(e.GroupKind()) && !c.confirmed(ctx, e.Ref) {
-					u.Held = c.clusters[cluster].CommandsHere(RemovalHeld(e.Ref))
-				}
-				out = append(out, u)
+			if isOwner(e.GroupKind()) && !c.confirmed(ctx, e.Ref) {
+				u.Held = c.clusters[cluster].CommandsHere(RemovalHeld(e.Ref))
 			}
+			out = append(out, u)
 		}
 	}
 	slices.SortFunc(out, func(a, b Undeclared) int { return strings.Compare(a.Object.String(), b.Object.String()) })

@@ -6,8 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
 // Reference is a ConfigMap or Secret that the control plane of a Garden or Shoot gets. It is in the namespace of the Shoot, or in namespace garden.
@@ -27,6 +30,50 @@ func ControlPlaneReferences(kind string, object map[string]any) []Reference {
 // References are all ConfigMaps and Secrets that an object of a kind refers to, by kind and name.
 func References(kind string, object map[string]any) []Reference {
 	return referencesOf(kind, object, func(reference) bool { return true })
+}
+
+// Referred is an object that another one refers to.
+type Referred struct {
+	Kind            schema.GroupKind
+	Namespace, Name string
+}
+
+// ReferredBy are the objects that one of a known kind refers to, of any kind; a Project refers to its namespace.
+func ReferredBy(o *unstructured.Unstructured) []Referred {
+	var out []Referred
+	for _, r := range references() {
+		if r.of != o.GetKind() {
+			continue
+		}
+		each(o.Object, r.path, func(_ string, value any) {
+			to := Referred{Kind: r.to}
+			switch v := value.(type) {
+			case string:
+				to.Name = v
+			case map[string]any:
+				to.Name = text(v, "name")
+				if of := text(v, "kind"); of != "" {
+					to.Kind = schema.GroupKind{Group: cmp.Or(schema.FromAPIVersionAndKind(text(v, "apiVersion"), of).Group, r.to.Group), Kind: of}
+				}
+				if r.namespace == asWritten {
+					to.Namespace = text(v, "namespace")
+				}
+			}
+			switch {
+			case r.namespace == inGarden:
+				to.Namespace = gardencorev1beta1.GardenNamespace
+			case r.namespace == inOwn, r.namespace == asWritten && to.Namespace == "":
+				to.Namespace = o.GetNamespace()
+			}
+			if to.Name != "" {
+				out = append(out, to)
+			}
+		})
+	}
+	if namespace := text(o.Object, "spec", "namespace"); o.GetKind() == kindProject.Kind && namespace != "" {
+		out = append(out, Referred{Kind: kindNamespace, Name: namespace})
+	}
+	return out
 }
 
 // Credentials is the binding by which a Shoot uses the account of an infrastructure, false where it names none. Without workers a Shoot needs no infrastructure.
