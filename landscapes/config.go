@@ -36,6 +36,20 @@ func (l *loader) checkConfig() {
 	l.checkFacts(config, spec)
 	l.checkTimes(config, spec)
 	l.checkGates(config, spec)
+	l.checkObjectsFields(config, spec)
+}
+
+// objectsFields count in the Landscape of the cluster alone (LandscapeSpec, SyncSpec).
+var objectsFields = []string{"approved", "decryption", "dependsOn", "interval", "notifications", "pin", "receivers", "retryInterval", "serviceAccountName"}
+
+// checkObjectsFields warns of what an operator does not take from a file.
+func (l *loader) checkObjectsFields(config *Declaration, spec map[string]any) {
+	for _, field := range objectsFields {
+		if spec[field] != nil {
+			l.reportField(config, "spec."+field, schemas.TypeForbidden, ruleConfig, "has no effect in landscape.yaml: an operator takes it from the Landscape in the cluster; set it there, and remove it here")
+			l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning
+		}
+	}
 }
 
 // checkGates warns of a feature gate that does nothing by itself.

@@ -38,15 +38,18 @@ func (s *declarations) add(d Declaration) (first *Declaration, double bool) {
 	return nil, false
 }
 
-// lay puts the objects of a layer over those that are there. Where there are none it takes them over as they are.
-func (s *declarations) lay(over *declarations) {
+// lay puts the objects of a layer over those that are there. Where there are none it takes them over as they are. What a layer means to remove, and
+// is not there, goes to vain.
+func (s *declarations) lay(over *declarations, vain func(d *Declaration, field, meant string)) {
 	if len(s.list) == 0 {
 		*s = *over
 		return
 	}
 	for i := range over.list {
 		if first, double := s.add(over.list[i]); double {
-			layOver(first, &over.list[i])
+			d := &over.list[i]
+			misspeltRemovals("", first.content(toRead).object.Object, d.content(toRead).object.Object, func(field, meant string) { vain(d, field, meant) })
+			layOver(first, d)
 		}
 	}
 }

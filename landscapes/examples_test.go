@@ -22,7 +22,7 @@ func TestLayeredExample(t *testing.T) {
 
 	garden := landscape.Declarations[1]
 	assert.NotContains(t, garden.Object().Object["spec"].(map[string]any)["virtualCluster"].(map[string]any)["gardener"], "gardenerScheduler")
-	assert.Equal(t, schemas.Position{File: "garden.yaml", Line: 21, Column: 24}, garden.Position("spec.virtualCluster.gardener.clusterIdentity"))
+	assert.Equal(t, schemas.Position{File: "garden.yaml", Line: 23, Column: 24}, garden.Position("spec.virtualCluster.gardener.clusterIdentity"))
 	assert.Equal(t, schemas.Position{File: "../base/garden.yaml", Line: 32, Column: 16}, garden.Position("spec.virtualCluster.kubernetes.version"))
 	seeds, err := landscape.Seeds()
 	require.NoError(t, err)

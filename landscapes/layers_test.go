@@ -119,3 +119,30 @@ func TestLoadFindsTheRepository(t *testing.T) {
 	require.Len(t, violations, 1)
 	assert.Contains(t, violations[0].Message, "leaves the repository")
 }
+
+// TestRemovalsInLayers: null deletes what layers below have, and a misspelt one deletes nothing.
+func TestRemovalsInLayers(t *testing.T) {
+	for name, test := range map[string]struct{ over, want string }{
+		"there":                      {"labels: {team: null}", ""},
+		"misspelt":                   {"labels: {taem: null}", `null removes what layers below have, and none has this field; did you mean "team"?`},
+		"a whole part":               {"label: null", `did you mean "labels"?`},
+		"nothing like it":            {"labels: {other: null}", ""},
+		"both, so that none is lost": {"labels: {team: null, taem: null}", ""},
+		"changed beside it":          {"labels: {team: b, taem: null}", ""},
+		"of a new part":              {"annotations: {taem: null}", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, violations := load(t, tree(map[string]string{
+				"base/landscape.yaml": withLayers("[]"), "live/landscape.yaml": withLayers("[../base]"),
+				"base/ns.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: x, labels: {team: a}}\n",
+				"live/ns.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: x, " + test.over + "}\n",
+			}), "live", Options{})
+			if test.want == "" {
+				assert.Empty(t, violations)
+				return
+			}
+			require.Len(t, violations, 1)
+			assert.Contains(t, violations[0], test.want)
+		})
+	}
+}

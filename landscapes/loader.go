@@ -107,7 +107,9 @@ func (l *loader) loadFolder(folder string) error {
 	}
 	l.done[folder] = true
 	l.landscape.Layers = append(l.landscape.Layers, l.relativeFolder(folder))
-	l.merged.lay(layer.found)
+	l.merged.lay(layer.found, func(d *Declaration, field, meant string) {
+		l.reportField(d, field, schemas.TypeInvalid, ruleRemoval, fmt.Sprintf("null removes what layers below have, and none has this field; did you mean %q?", meant))
+	})
 	if config != nil {
 		l.mergeConfig(config)
 	}

@@ -1,6 +1,11 @@
 package landscapes
 
-import "maps"
+import (
+	"maps"
+	"slices"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
 
 // merge lays one object over another: maps are merged key by key, lists and plain values replace what was there, and
 // null deletes. Neither input is changed.
@@ -19,4 +24,31 @@ func merge(base, over map[string]any) map[string]any {
 		}
 	}
 	return result
+}
+
+const ruleRemoval = "landscape/removal"
+
+// misspeltRemovals visits the fields that over deletes and base does not have, where base has one of nearly the same name.
+func misspeltRemovals(at string, base, over map[string]any, visit func(field, meant string)) {
+	for _, name := range slices.Sorted(maps.Keys(over)) {
+		field := name
+		if at != "" {
+			field = at + "." + name
+		}
+		before, there := base[name]
+		if below, isMap := before.(map[string]any); isMap {
+			if above, both := over[name].(map[string]any); both {
+				misspeltRemovals(field, below, above, visit)
+			}
+			continue
+		}
+		if over[name] != nil || there {
+			continue
+		}
+		if meant := schemas.Suggest(name, slices.Collect(maps.Keys(base))); meant != "" && over[meant] == nil {
+			if _, removed := over[meant]; !removed {
+				visit(field, meant)
+			}
+		}
+	}
 }

@@ -26,6 +26,8 @@ type SopsRule struct {
 	// groups is how many there are; a file has them in another form if there are several.
 	groups int
 	path   *regexp.Regexp
+	// only is what it encrypts, where it says so.
+	only *regexp.Regexp
 	// keyed says that it names keys of any kind, and partly that it encrypts parts of a file only.
 	keyed, partly bool
 }
@@ -135,6 +137,8 @@ func (s *sopsRules) rule(node *yaml.Node) {
 				s.add(value, "%s does not compile, so that sops refuses to work: %s", field, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 			} else if field == "path_regex" && value.Value != "" {
 				rule.path = compiled
+			} else if field == "encrypted_regex" && value.Value != "" {
+				rule.only = compiled
 			}
 		case field == "age":
 			rule.Recipients = append(rule.Recipients, s.recipients(value)...)
@@ -290,6 +294,8 @@ func (c *sopsCheck) readable(file *sopsRulesFile) {
 		switch {
 		case !rule.partly:
 			message = "sops encrypts files by this rule as a whole, and of a landscape apiVersion, kind and metadata have to be readable; add encrypted_regex: ^(data|stringData)$"
+		case rule.only != nil && !rule.only.MatchString("data") && !rule.only.MatchString("stringData"):
+			message = "encrypted_regex matches neither data nor stringData: sops leaves the values of Secrets as they are; write ^(data|stringData)$"
 		case len(rule.Recipients) == 0:
 			message = "the rule names no age key, and Pergola opens files with age keys only; give age, too"
 		default:

@@ -100,6 +100,8 @@ func TestCheckSops(t *testing.T) {
 		"for no file":        {map[string]string{"l/.sops.yaml": "creation_rules:\n- {path_regex: ^in/, " + part + ", age: " + a + "}\n", "l/b.yaml": sealed("b", b)}, []string{"b.yaml:1: no rule in .sops.yaml is for the file, so that nobody can give it other keys"}},
 		"keys of others":     {map[string]string{"l/.sops.yaml": "creation_rules:\n- pgp: x\n  " + part + "\n", "l/b.yaml": sealed("b", b)}, []string{".sops.yaml:2: the rule names no age key, and Pergola opens files with age keys only"}},
 		"whole files":        {map[string]string{"l/.sops.yaml": "creation_rules:\n- age: " + a + "\n"}, []string{".sops.yaml:2: sops encrypts files by this rule as a whole"}},
+		"nothing of them":    {map[string]string{"l/.sops.yaml": "creation_rules:\n- age: " + a + "\n  encrypted_regex: ^(dataa|stringDat)$\n"}, []string{".sops.yaml:2: encrypted_regex matches neither data nor stringData"}},
+		"more of them":       {map[string]string{"l/.sops.yaml": "creation_rules:\n- age: " + a + "\n  encrypted_regex: (?i)^(password|stringdata)$\n"}, nil},
 		"whole files beside": {map[string]string{".sops.yaml": "creation_rules:\n- age: " + a + "\n"}, nil},
 		"another ending":     {map[string]string{"l/.sops.yml": rules(a)}, []string{".sops.yml:1: sops does not read this file: it reads .sops.yaml only; rename it"}},
 		"both endings":       {map[string]string{"l/.sops.yml": rules(a), "l/.sops.yaml": rules(a)}, nil},

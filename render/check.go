@@ -20,11 +20,11 @@ import (
 
 // CheckLandscape finds what a landscape asks of the catalogue and cannot have: another version of it, components and
 // images it does not know, overlays that are broken or match nothing, recorded facts about nobody, Shoots without their
-// Seed, Project or CloudProfile, versions of Kubernetes that are none, and Seeds named as another cluster; and what it switches off of a Garden and others
-// need. Only components with overlays are rendered, unless it switches off any of a Garden.
+// Seed, Project or CloudProfile, versions of Kubernetes that are none, and Seeds named as another cluster; and what it switches off and others
+// need. Only components with overlays are rendered, unless it switches off any.
 // Files are relative to the landscape.
 func CheckLandscape(catalogue fs.FS, l *landscapes.Landscape, settings ...Setting) []schemas.Violation {
-	c := landscapeCheck{catalogue: catalogue, landscape: l}
+	c := landscapeCheck{catalogue: catalogue, landscape: l, owned: map[string]bool{}}
 	c.seeds()
 	if c.version() {
 		c.components()
@@ -44,6 +44,8 @@ type landscapeCheck struct {
 	// rendering are the options to render with, nil if the landscape is for another catalogue; sound the overlays to try.
 	rendering *Options
 	sound     []Overlay
+	// owned are the kinds of owners that there are.
+	owned map[string]bool
 }
 
 func (c *landscapeCheck) add(list ...finding) {
@@ -192,14 +194,32 @@ func (c *landscapeCheck) readOverlays() {
 // owners builds the owners, and tries overlays on their components until each part of them has matched.
 func (c *landscapeCheck) owners(settings settings) {
 	allShoots := !settings.ruled || c.shootsBeyondRules()
-	wanted := func() bool { return allShoots || len(c.toTry("shoot")) > 0 }
+	wanted := func() bool {
+		return allShoots || len(c.toTry("shoot")) > 0 || !c.owned["shoot"] && c.switchesOff("shoot")
+	}
 	for in, err := range eachOwner(c.landscape, settings, wanted) {
 		c.add(findingsIn(err)...)
 		if err == nil {
 			c.try(in)
-			c.needed(in)
+			if in.Owner.Kind != "shoot" || !c.owned["shoot"] { // Shoots have the same components, and there are many
+				c.needed(in)
+			}
+			c.owned[in.Owner.Kind] = true
 		}
 	}
+}
+
+// switchesOff tells whether the landscape switches off a component of owners of a kind.
+func (c *landscapeCheck) switchesOff(kind string) bool {
+	if c.rendering == nil {
+		return false
+	}
+	for component, on := range c.rendering.Enabled {
+		if !on && path.Dir(component) == kind {
+			return true
+		}
+	}
+	return false
 }
 
 // shootsBeyondRules tells whether something can be wrong with Shoots that the rules about the landscape do not say: what is declared
@@ -299,6 +319,7 @@ func (c *landscapeCheck) declares(kind, name string) bool {
 func (c *landscapeCheck) unmatched() {
 	for _, overlay := range c.sound {
 		c.switchedOff(overlay)
+		c.leftOut(overlay)
 		for _, f := range c.rendering.probes[overlay.Name].findings() {
 			if f.rule == "" {
 				f.rule = ruleOverlay
@@ -320,5 +341,18 @@ func (c *landscapeCheck) switchedOff(overlay Overlay) {
 	c.add(finding{
 		Position: schemas.Position{File: path.Join(overlay.Name, "kustomization.yaml"), Line: 1, Column: 1}, kind: schemas.TypeInvalid, rule: ruleOverlay, warning: true,
 		message: fmt.Sprintf("the overlay has no effect: spec.components.%s.%s.enabled switches the component off (%s:%d); switch it on, or remove the overlay", path.Clean(owner), name, at.File, at.Line),
+	})
+}
+
+// leftOut warns of an overlay of the landscape itself, not of a layer, whose component no owner has by its own settings: nothing in it was tried.
+func (c *landscapeCheck) leftOut(overlay Overlay) {
+	kind := path.Dir(overlay.Component)
+	if on, given := c.rendering.Enabled[overlay.Component]; given && !on || c.rendering.probes[overlay.Name].applied || !c.owned[kind] || !strings.HasPrefix(overlay.Name, "components/") || schemas.HasErrors(c.out) {
+		return
+	}
+	c.add(finding{
+		Position: schemas.Position{File: path.Join(overlay.Name, "kustomization.yaml"), Line: 1, Column: 1}, kind: schemas.TypeInvalid, rule: ruleOverlay, warning: true,
+		message: fmt.Sprintf("the overlay has no effect: no %s has the component %s, which its own settings leave out; set what brings it (pergola explain %s.spec), or remove the overlay",
+			strings.ToUpper(kind[:1])+kind[1:], overlay.Component, strings.ToUpper(kind[:1])+kind[1:]),
 	})
 }

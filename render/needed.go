@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
-// needed finds what a landscape switches off of a Garden and other components of it need. Nobody has to say who needs what: it follows from what the
+// needed finds what a landscape switches off of an owner and other components of it need. Nobody has to say who needs what: it follows from what the
 // components render and from the flow.
 //
 //   - Others use objects of it: their pods, kinds, namespaces, webhooks, addresses and kubeconfigs. That is an error, unless landscape.yaml says that
@@ -22,7 +22,7 @@ import (
 //   - Others have objects of kinds that it works on, connect to it, or wait for it in the flow. That is a warning: whether they can do without, or
 //     somebody else is there for them, is not known here.
 func (c *landscapeCheck) needed(in Input) {
-	if c.rendering == nil || in.Owner.Kind != "garden" {
+	if c.rendering == nil {
 		return
 	}
 	n := needs{owner: in.Owner, off: map[string]bool{}, uses: map[string]map[thing]map[string]bool{}, waits: map[string]map[string]bool{}}

@@ -120,11 +120,14 @@ func TestNeededInTheCatalogue(t *testing.T) {
 	config, err := os.ReadFile("../landscapes/local/landscape.yaml")
 	require.NoError(t, err)
 	found := func(external string, names ...string) (errors, warnings string) {
-		off := ""
+		owner, off := "garden", ""
 		for _, name := range names {
+			if of, rest, found := strings.Cut(name, "/"); found {
+				owner, name = of, rest
+			}
 			off += "\n      " + name + ": {enabled: false}"
 		}
-		text := strings.Replace(string(config), "spec:\n", "spec:\n  external: ["+external+"]\n  components:\n    garden:"+off+"\n", 1)
+		text := strings.Replace(string(config), "spec:\n", "spec:\n  external: ["+external+"]\n  components:\n    "+owner+":"+off+"\n", 1)
 		require.NotEqual(t, string(config), text)
 		l := extended(t, map[string]string{"landscape.yaml": text})
 		for _, v := range CheckLandscape(components.FS, l) {
@@ -152,4 +155,11 @@ func TestNeededInTheCatalogue(t *testing.T) {
 
 	errors, warnings = found("", "dns-records", "plutono", "nginx-ingress")
 	assert.Empty(t, errors+warnings, "nobody needs it")
+
+	errors, _ = found("", "seed/system")
+	assert.Contains(t, errors, "seed/system is off, and what it has is needed: PriorityClass gardener-system-800 by seed/etcd-druid;")
+
+	errors, warnings = found("", "shoot/kube-apiserver")
+	assert.Contains(t, errors, "Service shoot--local--local/kube-apiserver by shoot/kube-controller-manager, shoot/kube-scheduler;")
+	assert.Contains(t, warnings, "it would be waited for until it is healthy by shoot/controlplane")
 }

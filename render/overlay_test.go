@@ -248,7 +248,9 @@ func TestOverlayForSomeOwners(t *testing.T) {
 func TestOverlayOfADisabledComponent(t *testing.T) {
 	catalogue := smallCatalogue(t, map[string]string{"garden/app/component.cue": twoBundles + "component: enabled: false\n"})
 	l := overlayLandscape(t, map[string]string{"kustomization.yaml": "patches: [{patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: b}}'}]\n"})
-	assert.Empty(t, CheckLandscape(catalogue, l))
+	found := CheckLandscape(catalogue, l)
+	require.Len(t, found, 1)
+	assert.Contains(t, found[0].String(), "components/garden/app/kustomization.yaml:1:1: warning: the overlay has no effect: no Garden has the component garden/app, which its own settings leave out")
 	l = overlayLandscape(t, map[string]string{"kustomization.yaml": "patchs: []\n"})
 	assert.Len(t, CheckLandscape(catalogue, l), 1)
 }

@@ -70,6 +70,8 @@ func rulesOfFiles() []Rule {
 			"Links that leave the landscape or lead to nothing are errors, and so are reserved folders that are links. Copy the file, or list its folder in spec.layers.")),
 		inLandscape(rule("landscape/duplicate", "landscapes/layer.go", "An object is declared once in a layer",
 			"A layer above may declare it again, and then changes it. Within a layer nothing tells which one counts: remove one of them.", "metadata.name")),
+		inLandscape(rule("landscape/removal", "landscapes/merge.go", "Null in a layer removes what a layer below has",
+			"No layer below has the field, and one of nearly the same name is there: it would stay. Correct the name.")),
 		inLandscape(rule("landscape/not-read", "landscapes/otherfiles.go", "A file that holds an object has an ending of declarations",
 			"Declarations are files that end in .yaml, .yml, .json or .cue, in small letters. Any other file is ignored, unless it holds an object with apiVersion and kind: that object would be missing. Rename the file, or move it out of the landscape. Copies that an editor keeps (x.yaml~, #x.yaml#, .x.swp), Markdown and the folder cue.mod are ignored.")),
 		inLandscape(warning(rule("landscape/left-out", "landscapes/otherfiles.go", "A file that is left out holds no object",

@@ -3,6 +3,7 @@ package schemas
 import (
 	"math"
 	"math/big"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,6 +118,33 @@ func shootNodeMasks(r *report, s shoot) {
 	}
 	if maskIPv6.set() {
 		r.roomForPods(maskIPv6, 128, maxPods)
+	}
+}
+
+// nodeMaskIPv4 is what kube-controller-manager gives a node where nothing is said (upstream: pkg/component/kubernetes/controllermanager).
+const nodeMaskIPv4 = 24
+
+// shootNodeRanges checks that the range of pods has a part for every node that the pools may have: without one a node gets no pods.
+func shootNodeRanges(r *report, s shoot) {
+	pods := s.spec.at("networking", "pods")
+	prefix, err := netip.ParsePrefix(pods.text())
+	if err != nil || !prefix.Addr().Is4() || len(s.workers) == 0 {
+		return
+	}
+	mask := nodeMaskIPv4
+	if own := s.spec.at("kubernetes", "kubeControllerManager", "nodeCIDRMaskSize"); own.set() {
+		mask = own.count()
+	}
+	if prefix.Bits() > mask {
+		r.add(pods, TypeInvalid, "the range has no part for a single node, which gets a range /%d of it; take a larger one, or set spec.kubernetes.kubeControllerManager.nodeCIDRMaskSize", mask)
+		return
+	}
+	most, room := 0, 1<<min(mask-prefix.Bits(), 30)
+	for _, worker := range s.workers {
+		most += max(worker.at("maximum").count(), 0)
+	}
+	if most > room {
+		r.add(pods, TypeInvalid, "the range has parts /%d for %d nodes, and the pools may have %d together (maximum); take a larger one, or make the pools smaller", mask, room, most)
 	}
 }
 

@@ -193,3 +193,18 @@ func (c *check) defaultDomain() {
 		}
 	})
 }
+
+// domainServed: somebody makes the records of a domain: a provider that the Shoot names, or the Seed for the domains that are its own by default. Source:
+// pkg/utils/gardener (ConstructExternalDomain).
+func (c *check) domainServed() {
+	seed, domain := c.seedOf(), text(c.object(), "spec", "dns", "domain")
+	if seed == nil || domain == "" || len(list(c.object(), "spec", "dns", "providers")) > 0 {
+		return
+	}
+	var defaults []string
+	each(seed, "spec.dns.defaults[].domain", func(_ string, value any) { defaults = append(defaults, fmt.Sprint(value)) })
+	if len(defaults) == 0 || slices.ContainsFunc(defaults, func(base string) bool { return strings.HasSuffix(domain, "."+base) }) {
+		return
+	}
+	c.report("spec.dns.domain", schemas.TypeInvalid, "nobody makes the records of %q: it is below no default domain of the Seed (%s), and the Shoot names no provider; add one to spec.dns.providers, or leave the domain out", domain, enumerate(defaults))
+}
