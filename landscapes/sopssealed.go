@@ -202,7 +202,7 @@ func checkKeys(metadata sops.Metadata) error {
 	}
 	switch {
 	case ageKeys == 0:
-		return fmt.Errorf("the file is encrypted for keys of %s only; Pergola opens age keys: add one with `sops --rotate --add-age RECIPIENT FILE`", strings.Join(others, ", "))
+		return fmt.Errorf("the file is encrypted for keys of %s only; Pergola opens age keys: add one with `sops --rotate --in-place --add-age RECIPIENT FILE`", strings.Join(others, ", "))
 	case damaged == ageKeys:
 		return errors.New("what an age key has to open (sops.age[].enc) is damaged, so nobody can decrypt the file; restore it from Git, or encrypt it again with `sops --encrypt`")
 	}

@@ -30,7 +30,14 @@ func (e *explainer) find() ([]match, error) {
 		if problem != nil {
 			return nil, fmt.Errorf("render the landscape: %w", problem)
 		}
-		return nil, search.question.unknown(search.seen)
+		where := "the landscape"
+		if e.opts.Cluster != "" {
+			where = "cluster " + e.opts.Cluster + " of the landscape"
+		}
+		if e.opts.Owner != "" {
+			where = e.opts.Owner + " in " + where
+		}
+		return nil, search.question.unknown(where, search.seen)
 	}
 	return search.found, nil
 }

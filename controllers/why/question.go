@@ -150,8 +150,8 @@ type UnknownError struct{ Message string }
 
 func (e *UnknownError) Error() string { return e.Message }
 
-// unknown names the nearest among the objects.
-func (q question) unknown(refs []plan.Ref) error {
+// unknown names the nearest among the objects there are where it was looked.
+func (q question) unknown(where string, refs []plan.Ref) error {
 	var kinds, names []string
 	for _, ref := range refs {
 		kinds = append(kinds, ref.Kind)
@@ -163,13 +163,13 @@ func (q question) unknown(refs []plan.Ref) error {
 	slices.Sort(names)
 	kinds, names = slices.Compact(kinds), slices.Compact(names)
 	if len(names) == 0 {
-		message := fmt.Sprintf("the landscape has no object of kind %s", q.kind)
+		message := fmt.Sprintf("%s has no object of kind %s", where, q.kind)
 		if guess := nearest(q.kind, kinds); guess != "" {
 			return &UnknownError{fmt.Sprintf("%s; did you mean %s?", message, guess)}
 		}
 		return &UnknownError{fmt.Sprintf("%s; its kinds are %s", message, strings.Join(kinds, ", "))}
 	}
-	message := fmt.Sprintf("the landscape has no %s %s", q.kind, q.rest)
+	message := fmt.Sprintf("%s has no %s %s", where, q.kind, q.rest)
 	if guess := nearestName(q.rest, names); len(guess) > 0 {
 		return &UnknownError{fmt.Sprintf("%s; did you mean %s?", message, strings.Join(guess, " or "))}
 	}

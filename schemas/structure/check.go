@@ -129,9 +129,9 @@ func (c *checker) unknown(path fieldpath.Path, name string, n *Node, object map[
 		if object[better] == nil {
 			meant = slices.Clone(path[:len(path)-1].Append(better))
 		}
-	} else if there := c.root.elsewhere(path); len(there) == 1 {
+	} else if there := c.root.elsewhere(path); len(there) == 1 && !slices.Contains([]string{"apiVersion", "kind", "metadata", "spec", "status"}, name) {
 		hint = fmt.Sprintf("; did you mean %s at the top of the object?", there)
-	} else if there != nil {
+	} else if len(there) > 1 {
 		hint = fmt.Sprintf("; did you mean %s?", there)
 	} else if len(n.Properties) > 0 && len(n.Properties) <= 12 {
 		hint = "; known here: " + strings.Join(n.Names(), ", ")
