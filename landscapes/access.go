@@ -107,7 +107,7 @@ func inBytes(size int64) string {
 }
 
 func (l *loader) isText(name string, data []byte) bool {
-	p := checkText(data)
+	p := checkText(name, data)
 	if p != nil {
 		l.report(name, p.line, p.column, "landscape/file", schemas.TypeInvalid, "%s", p.message)
 	}

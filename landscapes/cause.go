@@ -22,6 +22,8 @@ func (d document) cause() *problem {
 	return s.end()
 }
 
+const conflictWords = "a merge conflict was left here: keep what is right, and remove the lines that begin with <<<<<<<, ======= and >>>>>>>"
+
 // conflict is what a merge leaves in a file for somebody to decide.
 var conflict = regexp.MustCompile(`^(<<<<<<<|>>>>>>>|\|\|\|\|\|\|\|)( |$)|^=======$`)
 
@@ -74,7 +76,7 @@ func column(text string, i int) int { return utf8.RuneCountInString(text[:i]) + 
 
 func (s *causeScan) line(number int, text string) *problem {
 	if conflict.MatchString(text) {
-		return &problem{number, 1, "a merge conflict was left here: keep what is right, and remove the lines that begin with <<<<<<<, ======= and >>>>>>>"}
+		return &problem{number, 1, conflictWords}
 	}
 	if !s.begun {
 		s.text = -1

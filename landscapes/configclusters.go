@@ -76,7 +76,7 @@ func (l *loader) checkSharedClusters(config *Declaration, spec map[string]any) {
 }
 
 // rulesOfReading are those whose errors leave declarations out.
-var rulesOfReading = []string{"landscape/file", "landscape/kind", "landscape/name", "landscape/cue", "landscape/limits", "landscape/link", "landscape/sops", ruleNotRead}
+var rulesOfReading = []string{"landscape/file", "landscape/kind", "landscape/name", "landscape/cue", "landscape/layer", "landscape/limits", "landscape/link", "landscape/sops", ruleNotRead}
 
 // incomplete tells whether declarations are missing, because a file cannot be read or something in it is of no known kind.
 func (l *loader) incomplete() bool {

@@ -118,3 +118,21 @@ func TestLongLinesAreReadInTime(t *testing.T) {
 		assert.Less(t, time.Since(started), 30*time.Second, "%s: looking again and again would take minutes", name)
 	}
 }
+
+// TestMergeConflicts: in CUE and JSON one cause is told, not what each parser makes of its lines. In YAML a text may have such lines.
+func TestMergeConflicts(t *testing.T) {
+	const sides = "<<<<<<< HEAD\na: 1\n=======\na: 2\n>>>>>>> main\n"
+	for name, want := range map[string]string{
+		"x.cue":  "live/x.cue:2:1 Invalid a merge conflict was left here: keep what is right",
+		"x.json": "live/x.json:2:1 Invalid a merge conflict was left here: keep what is right",
+	} {
+		_, violations := load(t, tree(map[string]string{"live/landscape.yaml": withLayers("[]"), "live/" + name: "\n" + sides}), "live", Options{})
+		require.Len(t, violations, 1, name)
+		assert.Contains(t, "live/"+violations[0], want)
+	}
+	_, violations := load(t, tree(map[string]string{
+		"live/landscape.yaml": withLayers("[]"),
+		"live/x.yaml":         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\ndata:\n  how: |\n    <<<<<<< HEAD\n    =======\n    >>>>>>> main\n",
+	}), "live", Options{})
+	assert.Empty(t, violations)
+}

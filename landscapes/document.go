@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -35,7 +36,7 @@ type document struct {
 }
 
 // checkText finds what makes a file unreadable as text: at most one problem.
-func checkText(data []byte) *problem {
+func checkText(name string, data []byte) *problem {
 	line, start := 1, 0
 	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])
@@ -55,7 +56,19 @@ func checkText(data []byte) *problem {
 		}
 		i += size
 	}
+	if ext := path.Ext(name); ext == ".cue" || ext == ".json" { // in YAML, texts may have such lines
+		return conflictIn(data)
+	}
 	return nil
+}
+
+// conflictIn finds where a merge has left two sides.
+func conflictIn(data []byte) *problem {
+	at := bytes.Index(append([]byte("\n"), data...), []byte("\n<<<<<<< "))
+	if at < 0 || !bytes.Contains(data[at:], []byte("\n>>>>>>> ")) {
+		return nil
+	}
+	return &problem{bytes.Count(data[:at], []byte("\n")) + 1, 1, conflictWords}
 }
 
 // split cuts a YAML file at the lines that begin with "---" or "...", and JSON behind each value: nothing of a file is left over.

@@ -160,7 +160,7 @@ func Parse(ctx context.Context, name string, data []byte, opts Options) ([]Decla
 		l.reportTooLong(name, int64(len(data)))
 		return nil, l.violations, nil
 	}
-	if p := checkText(data); p != nil {
+	if p := checkText(name, data); p != nil {
 		l.report(name, p.line, p.column, "landscape/file", schemas.TypeInvalid, "%s", p.message)
 		return nil, l.violations, nil
 	}

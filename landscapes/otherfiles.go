@@ -84,7 +84,7 @@ func (l *layer) checkLeftOut(name string) {
 func (l *layer) objectIn(name string) (line int, holds bool) {
 	part := l.part() // what is wrong with the file does not matter
 	data, ok := part.readBytes(name)
-	if !ok || checkText(data) != nil {
+	if !ok || checkText(name, data) != nil {
 		return 0, false
 	}
 	return firstObject(data)

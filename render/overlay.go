@@ -81,12 +81,39 @@ func buildOverlay(overlay Overlay, bundles []Bundle, objects objectCheck, probe 
 	}
 	if probe != nil {
 		check.references(k, made, bundles)
+		check.moved(k, made, index)
 	}
 	changed, err := distribute(dir, made, index, bundles)
 	if err != nil || probe == nil {
 		return err
 	}
 	return probe.learn(files.memory, k, aimed.selections, resources, changed)
+}
+
+// moved warns of objects of the component that get to another namespace: the Secrets that are made for them, the policies and certificates stay where
+// they are, and others call them by the name of before.
+func (c *overlayCheck) moved(k kustomization, made, before []Object) {
+	var first string
+	others := 0
+	for _, o := range made {
+		i, err := strconv.Atoi(o.GetAnnotations()[indexAnnotation])
+		if err != nil || i >= len(before) || before[i].GetNamespace() == "" || before[i].GetNamespace() == o.GetNamespace() {
+			continue
+		}
+		if first != "" {
+			others++
+			continue
+		}
+		first = fmt.Sprintf("%s %s/%s gets to namespace %s", o.GetKind(), before[i].GetNamespace(), before[i].GetName(), o.GetNamespace())
+	}
+	if first == "" {
+		return
+	}
+	if others > 0 {
+		first += fmt.Sprintf(", as %d more do", others)
+	}
+	c.warn(finding{Position: k.position("namespace"), field: "namespace", kind: schemas.TypeInvalid, rule: ruleOverlayReference, warning: true,
+		message: first + ": Secrets and network policies that are made for the component stay where it is, and others call it by its former name; leave the namespace as it is"})
 }
 
 // componentFolder holds the objects of the component while an overlay is built.

@@ -131,6 +131,15 @@ func (r *report) featureGates(gates tree, version string) {
 	}
 }
 
+// UnknownFeatureGate says why Kubernetes has no feature gate of a name in any version that is known; "" where it has.
+func UnknownFeatureGate(name string) string {
+	table := knownToKubernetes().featureGates
+	if _, ok := table[name]; ok || name == "AllAlpha" || name == "AllBeta" {
+		return ""
+	}
+	return fmt.Sprintf("Kubernetes has no feature gate %q%s", name, suggestFrom(name, table))
+}
+
 func suggestFrom(word string, table map[string]span) string {
 	names := make([]string, 0, len(table))
 	for name := range table {

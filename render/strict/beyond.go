@@ -89,6 +89,7 @@ func checkContainer(at fieldpath.Path, container map[string]any) []structure.Fin
 			out = append(out, structure.Finding{Path: at.Append("image"), Type: "Invalid", Message: fmt.Sprintf("%q is no image, such as registry.example.org/name:tag or name@sha256:…: %v", image, err)})
 		}
 	}
+	out = append(out, featureGates(at, container)...)
 	var ports []string
 	declared, _ := container["ports"].([]any)
 	for _, item := range declared {
@@ -111,6 +112,35 @@ func checkContainer(at fieldpath.Path, container map[string]any) []structure.Fin
 				hint = "; it has " + strings.Join(ports, ", ")
 			}
 			out = append(out, structure.Finding{Path: slices.Concat(at, place), Type: "NotFound", Message: fmt.Sprintf("the container has no port of the name %q%s", name, hint)})
+		}
+	}
+	return out
+}
+
+// featureGates looks at those of programs of Kubernetes, which do not start with one that they do not know.
+func featureGates(at fieldpath.Path, container map[string]any) []structure.Finding {
+	if name, _ := container["name"].(string); !slices.Contains([]string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"}, name) {
+		return nil
+	}
+	var out []structure.Finding
+	for _, field := range []string{"command", "args"} {
+		words, _ := container[field].([]any)
+		for i, word := range words {
+			text, _ := word.(string)
+			gates, is := strings.CutPrefix(text, "--feature-gates=")
+			if !is {
+				continue
+			}
+			for gate := range strings.SplitSeq(gates, ",") {
+				name, value, _ := strings.Cut(strings.TrimSpace(gate), "=")
+				wrong := schemas.UnknownFeatureGate(name)
+				if _, err := strconv.ParseBool(value); err != nil && wrong == "" {
+					wrong = fmt.Sprintf("the feature gate %s is true or false, as in %s=true", name, name)
+				}
+				if wrong != "" && gate != "" {
+					out = append(out, structure.Finding{Path: slices.Concat(at, fieldpath.Path{field, i}), Type: "Invalid", Message: wrong + "; the program would not start"})
+				}
+			}
 		}
 	}
 	return out

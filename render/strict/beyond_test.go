@@ -117,3 +117,26 @@ func TestWhatDefinitionsDoNotSay(t *testing.T) {
 		})
 	}
 }
+
+// TestFeatureGatesOfPrograms: a gate that nobody knows keeps a program of Kubernetes from starting.
+func TestFeatureGatesOfPrograms(t *testing.T) {
+	for name, tt := range map[string]struct{ container, want string }{
+		"known":              {"name: kube-apiserver, args: ['--feature-gates=InPlacePodVerticalScaling=true,AllAlpha=false']", ""},
+		"unknown":            {"name: kube-apiserver, args: [a, '--feature-gates=NoSuchGate=true']", `spec.containers[0].args[1]: Kubernetes has no feature gate "NoSuchGate"; the program would not start`},
+		"misspelt":           {"name: kube-scheduler, command: [a, '--feature-gates=InPlacePodVerticalScalling=true']", `did you mean "InPlacePodVerticalScaling"?; the program would not start`},
+		"the second one":     {"name: kube-controller-manager, args: ['--feature-gates=InPlacePodVerticalScaling=true,Nope=true']", `no feature gate "Nope"`},
+		"no value":           {"name: kube-proxy, args: ['--feature-gates=InPlacePodVerticalScaling']", "the feature gate InPlacePodVerticalScaling is true or false, as in InPlacePodVerticalScaling=true"},
+		"of another program": {"name: manager, args: ['--feature-gates=NoSuchGate=true']", ""},
+		"none":               {"name: kube-apiserver, args: ['--feature-gates=']", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := podHead + "{containers: [{image: i, " + tt.container + "}]}}"
+			got := found(t, kubernetesKind(t, object), object, 36)
+			if tt.want == "" {
+				assert.Empty(t, got)
+				return
+			}
+			assert.Contains(t, got, tt.want)
+		})
+	}
+}

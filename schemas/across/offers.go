@@ -163,7 +163,7 @@ func (c *check) reserved(machine *gardencorev1beta1.MachineType, worker map[stri
 	for name, capacity := range map[string]resource.Quantity{"cpu": machine.CPU, "memory": machine.Memory} { // findings are sorted
 		kept, err := resource.ParseQuantity(fmt.Sprint(at(own, "kubeReserved", name)))
 		if err == nil && !kept.IsZero() && kept.Cmp(capacity) >= 0 {
-			c.report(field, schemas.TypeInvalid, "kubeReserved keeps back %s of %s, and machines of type %q of %s have %s", kept.String(), name, machine.Name, path, capacity.String())
+			c.report(field+".kubeReserved."+name, schemas.TypeInvalid, "kubeReserved keeps back %s of %s, and machines of type %q of %s have %s", kept.String(), name, machine.Name, path, capacity.String())
 		}
 	}
 }
