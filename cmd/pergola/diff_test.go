@@ -153,10 +153,10 @@ func TestDiffOfDeletions(t *testing.T) {
 	assert.Contains(t, o.stderr, " is compared with itself: give --from to compare with another revision\n")
 	o = pergola(t, "diff", dir)
 	assert.Equal(t, 1, o.code)
-	assert.Contains(t, o.stdout, "Namespace garden-local  (delete is held: kind Namespace is protected; its approval is e3603b7cd8ac; deletes everything in the namespace)")
+	assert.Contains(t, o.stdout, "Namespace garden-local  (removal is held: Project local refers to it, which is held itself)")
 	assert.Contains(t, o.stdout, "Project local  (removal is held: its file is gone)")
 
-	change(t, dir, "landscape.yaml", "  catalogue:", "  components: {seed: {crds: {enabled: false}, etcd-druid: {enabled: false}, namespace: {enabled: false}}}\n  catalogue:")
+	change(t, dir, "landscape.yaml", "  catalogue:", "  components: {seed: {crds: {enabled: false}, etcd-druid: {enabled: false}, gardener-resource-manager: {enabled: false}, namespace: {enabled: false}, system: {enabled: false}}}\n  catalogue:")
 	o = pergola(t, "diff", dir)
 	assert.Contains(t, o.stdout, "CustomResourceDefinition etcds.druid.gardener.cloud  (delete is held: kind CustomResourceDefinition is protected; its approval is ")
 	assert.Contains(t, o.stdout, "Deployment garden/etcd-druid  (delete is held: ", "too many at once")

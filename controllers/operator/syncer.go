@@ -447,6 +447,9 @@ func (s *syncer) act(now time.Time) time.Time {
 	commit, _, purpose := s.toApply()
 	switch {
 	case d.trigger == "":
+		if p := s.preparing; p != nil && p.purpose == purposeDue && d.waiting != "" {
+			s.unprepare() // a window has closed meanwhile, or a Landscape of dependsOn is not ready any more
+		}
 		next := s.keepFormer(now)
 		if d.waiting != "" {
 			next = earliest(next, s.examine(commit, now))
