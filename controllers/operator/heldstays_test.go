@@ -27,7 +27,7 @@ func TestARepairGoesOnWithNothing(t *testing.T) {
 	w.ready(r.name, "True Applied")
 	w.failed(r.name, r.commit("fails halfway", map[string]string{"refused.yaml": r.refusedMap(), "goes.yaml": ""}))
 	w.change(r.name, func(o *landscapev1alpha1.Landscape) { o.Spec.Windows = closed })
-	w.await(r.name, func(o *landscapev1alpha1.Landscape) bool { return o.Status.ObservedGeneration == o.Generation })
+	w.await(r.name, atRest)
 	w.makeRoom()
 	refused := func() bool {
 		err := w.client.Get(context.Background(), client.ObjectKey{Namespace: w.namespace + "-missing", Name: "refused"}, &corev1.ConfigMap{})
