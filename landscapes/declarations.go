@@ -38,8 +38,8 @@ func (s *declarations) add(d Declaration) (first *Declaration, double bool) {
 	return nil, false
 }
 
-// lay puts the objects of a layer over those that are there. Where there are none it takes them over as they are. What a layer means to remove, and
-// is not there, goes to vain.
+// lay puts the objects of a layer over those that are there. Where there are none it takes them over as they are. A field that a layer
+// means to remove, and that is not there, goes to vain.
 func (s *declarations) lay(over *declarations, vain func(d *Declaration, field, meant string)) {
 	if len(s.list) == 0 {
 		*s = *over

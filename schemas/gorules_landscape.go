@@ -46,7 +46,7 @@ func externalKinds(in ruleInput) []finding {
 	return r.findings
 }
 
-// scopes tells whether there are kinds of a name whose objects are in namespaces, and some whose are not. What cannot be read is both.
+// scopes tells whether there are kinds of a name whose objects are in namespaces, and some whose are not. A kind that cannot be read is both.
 func scopes(kinds *kindSet, name string) (namespaced, clustered bool) {
 	for _, gvk := range kinds.known {
 		if gvk.Kind != name {

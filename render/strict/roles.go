@@ -20,8 +20,8 @@ func IsRole(gvk schema.GroupVersionKind) bool {
 	return gvk.Group == "rbac.authorization.k8s.io" && (gvk.Kind == "Role" || gvk.Kind == "ClusterRole")
 }
 
-// Role looks at the rules of a Role or ClusterRole: API servers take any words, and grant nothing by those that no request has. What is known of
-// an API is what Plurals gives for its kinds.
+// Role looks at the rules of a Role or ClusterRole: API servers take any words, and grant nothing by those that no request has. An API is known
+// by what Plurals gives for its kinds.
 func Role(object map[string]any, known func(group string) map[string]string) []structure.Finding {
 	var out []structure.Finding
 	rules, _ := object["rules"].([]any)

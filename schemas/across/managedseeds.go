@@ -111,7 +111,7 @@ func (c *check) seedConfigured() {
 }
 
 // seedAsDeclared: where the Seed of a gardenlet is declared, too, both say the same: the gardenlet writes it from its configuration, and whoever applies
-// the declaration writes it from there. What only one of them has is left to it.
+// the declaration writes it from there. A field that only one of them has is left to it.
 func seedAsDeclared(spec string) func(*check) {
 	return func(c *check) {
 		declared := c.find(identity{kind: kindSeed, name: c.name()})
