@@ -13,6 +13,15 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
+// sound reads a landscape in which nothing is wrong.
+func sound(t *testing.T, files fstest.MapFS) *Landscape {
+	t.Helper()
+	l, violations, err := LoadFS(t.Context(), files, ".", Options{})
+	require.NoError(t, err)
+	require.Empty(t, violations)
+	return l
+}
+
 // TestOperationsAndTheirObjects: a file of operations/ has the verdict of the annotation on the object that the same commit declares.
 func TestOperationsAndTheirObjects(t *testing.T) {
 	const shoot, hibernated, below = "projects/local/shoot.yaml", "\nspec:\n  hibernation: {enabled: true}\n", "version: 1.33.5"
@@ -61,12 +70,7 @@ func TestOperationsAndTheirObjects(t *testing.T) {
 			}
 			files[shoot] = &fstest.MapFile{Data: []byte(text)}
 			files["landscape.yaml"] = &fstest.MapFile{Data: append(files["landscape.yaml"].Data, test.config...)}
-			read := func() *Landscape {
-				l, violations, err := LoadFS(t.Context(), files, ".", Options{})
-				require.NoError(t, err)
-				require.Empty(t, violations)
-				return l
-			}
+			read := func() *Landscape { return sound(t, files) }
 			before := read()
 			files["operations/op.yaml"] = &fstest.MapFile{Data: fmt.Appendf(nil, "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec:\n  object: %s\n  operation: %s\n", test.object, test.operation)}
 			l := read()
@@ -177,12 +181,7 @@ func TestOperationsBesideOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := memory(t, "local")
-			read := func() *Landscape {
-				l, violations, err := LoadFS(t.Context(), files, ".", Options{})
-				require.NoError(t, err)
-				require.Empty(t, violations)
-				return l
-			}
+			read := func() *Landscape { return sound(t, files) }
 			before := read()
 			for i, text := range test.operations {
 				last := strings.LastIndex(text, "/")

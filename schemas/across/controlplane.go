@@ -9,8 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
 // Reference is a ConfigMap or Secret that the control plane of a Garden or Shoot gets. It is in the namespace of the Shoot, or in namespace garden.
@@ -46,27 +44,8 @@ func ReferredBy(o *unstructured.Unstructured) []Referred {
 			continue
 		}
 		each(o.Object, r.path, func(_ string, value any) {
-			to := Referred{Kind: r.to}
-			switch v := value.(type) {
-			case string:
-				to.Name = v
-			case map[string]any:
-				to.Name = text(v, "name")
-				if of := text(v, "kind"); of != "" {
-					to.Kind = schema.GroupKind{Group: cmp.Or(schema.FromAPIVersionAndKind(text(v, "apiVersion"), of).Group, r.to.Group), Kind: of}
-				}
-				if r.namespace == asWritten {
-					to.Namespace = text(v, "namespace")
-				}
-			}
-			switch {
-			case r.namespace == inGarden:
-				to.Namespace = gardencorev1beta1.GardenNamespace
-			case r.namespace == inOwn, r.namespace == asWritten && to.Namespace == "":
-				to.Namespace = o.GetNamespace()
-			}
-			if to.Name != "" {
-				out = append(out, to)
+			if id := r.target(value, o.GetNamespace(), writtenKind); id.name != "" {
+				out = append(out, Referred{Kind: id.kind, Namespace: id.namespace, Name: id.name})
 			}
 		})
 	}
@@ -74,6 +53,14 @@ func ReferredBy(o *unstructured.Unstructured) []Referred {
 		out = append(out, Referred{Kind: kindNamespace, Name: namespace})
 	}
 	return out
+}
+
+// writtenKind is the kind that a reference writes; one without a version is in the group of the kind that is meant.
+func writtenKind(kind, version string, meant schema.GroupKind) schema.GroupKind {
+	if version == "" {
+		return schema.GroupKind{Group: meant.Group, Kind: kind}
+	}
+	return schema.FromAPIVersionAndKind(version, kind).GroupKind()
 }
 
 // Credentials is the binding by which a Shoot uses the account of an infrastructure, false where it names none. Without workers a Shoot needs no infrastructure.

@@ -144,29 +144,38 @@ func article(kind string) string {
 	return "a " + kind
 }
 
-// exists reports a reference to nothing.
-func (c *check) exists(r reference, at string, value any) {
-	id, field := identity{kind: r.to}, at
+// target is the object that the value of a reference names, in an object of a namespace; without a name if the value names none.
+func (r reference) target(value any, own string, kindOf func(kind, version string, meant schema.GroupKind) schema.GroupKind) identity {
+	id := identity{kind: r.to}
 	switch v := value.(type) {
 	case string:
 		id.name = v
 	case map[string]any:
-		id.name, field = text(v, "name"), at+".name"
+		id.name = text(v, "name")
 		if kind := text(v, "kind"); kind != "" {
-			id.kind = c.kindOf(kind, text(v, "apiVersion"), r.to)
+			id.kind = kindOf(kind, text(v, "apiVersion"), r.to)
 		}
 		if r.namespace == asWritten {
 			id.namespace = text(v, "namespace")
 		}
 	}
-	if id.name == "" {
-		return // the structure says so
-	}
 	switch {
 	case r.namespace == inGarden:
 		id.namespace = gardencorev1beta1.GardenNamespace
 	case r.namespace == inOwn, r.namespace == asWritten && id.namespace == "":
-		id.namespace = c.namespace()
+		id.namespace = own
+	}
+	return id
+}
+
+// exists reports a reference to nothing.
+func (c *check) exists(r reference, at string, value any) {
+	id, field := r.target(value, c.namespace(), c.kindOf), at
+	if _, isTable := value.(map[string]any); isTable {
+		field = at + ".name"
+	}
+	if id.name == "" {
+		return // the structure says so
 	}
 	if id.namespace == "" && r.namespace != clustered && c.isNamespaced(id.kind) {
 		return // where it is looked for is missing, which the rules about the object itself say
