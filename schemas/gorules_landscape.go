@@ -1,12 +1,25 @@
 package schemas
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
+
+// componentKinds are the kinds of objects that a component has for others (landscape/component-needed names them) and that no declaration refers
+// to, with whether the objects are in namespaces.
+var componentKinds = map[string]bool{
+	"CustomResourceDefinition": false,
+	"Deployment":               true,
+	"PriorityClass":            false,
+	"Service":                  true,
+	"ServiceAccount":           true,
+}
 
 // landscapeGoRules are the rules of the Landscape itself in Go, with the reason why each is not in CUE.
 func landscapeGoRules() []goRule {
 	return []goRule{
 		{Rule: Rule{ID: "landscape/external-kinds", Kind: "Landscape", Title: "Objects outside of the landscape are of kinds that it can refer to",
-			Doc:    "An entry of another kind, or of a misspelt one, stands for nothing: references to the object stay errors. So does one without a namespace, of a kind whose objects have one. In Go, because the kinds are those that have a schema.",
+			Doc:    "An entry of another kind, or of a misspelt one, stands for nothing: references to the object stay errors. So does one without a namespace, of a kind whose objects have one. In Go, because the kinds are those that have a schema, and those that components have for each other.",
 			Source: "ours", Fields: []string{"spec.external.kind", "spec.external.namespace"}, In: "go", Severity: SeverityError, Scope: scopeObject}, check: externalKinds},
 	}
 }
@@ -14,7 +27,7 @@ func landscapeGoRules() []goRule {
 func externalKinds(in ruleInput) []finding {
 	r := &report{}
 	kinds := embeddedKinds()
-	var known []string
+	known := slices.Collect(maps.Keys(componentKinds))
 	for _, gvk := range kinds.known {
 		if gvk.Kind != "Landscape" {
 			known = append(known, gvk.Kind)
@@ -28,7 +41,7 @@ func externalKinds(in ruleInput) []finding {
 			continue
 		}
 		if !slices.Contains(known, kind.text()) {
-			hint := "; it is the kind of an object that declarations refer to, such as Secret, ConfigMap, CloudProfile or Seed"
+			hint := "; it is the kind of an object that declarations or components refer to, such as Secret, CloudProfile, Seed or PriorityClass"
 			if better := Suggest(kind.text(), known); better != "" {
 				hint = "; did you mean \"" + better + "\"?"
 			}
@@ -48,6 +61,9 @@ func externalKinds(in ruleInput) []finding {
 
 // scopes tells whether there are kinds of a name whose objects are in namespaces, and some whose are not. A kind that cannot be read is both.
 func scopes(kinds *kindSet, name string) (namespaced, clustered bool) {
+	if inNamespaces, ok := componentKinds[name]; ok {
+		return inNamespaces, !inNamespaces
+	}
 	for _, gvk := range kinds.known {
 		if gvk.Kind != name {
 			continue

@@ -134,7 +134,8 @@ func index(list []string, text string) int {
 // A component within the gate goes without asking. What comes after it in the flow still runs.
 func testDisableSmall(t *testing.T, s *stage) {
 	before := s.world()
-	undo := s.change("landscape.yaml", "spec:\n", disabled("seed", "system"))
+	undo := s.change("landscape.yaml", "spec:\n", disabled("seed", "system")+
+		"  external: # etcd-druid needs it\n  - {kind: PriorityClass, name: gardener-system-800}\n")
 	deployments := s.resource(seedCluster, "apps/v1", "deployments", "garden")
 	s.delete(deployments, "etcd-druid")
 	report, c := s.mustApply()
