@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/pergola-dev/pergola/internal/addresses"
@@ -44,9 +45,35 @@ type UnreachableError struct {
 }
 
 func (e *UnreachableError) Error() string {
+	if root := e.Root(); root != e {
+		return fmt.Sprintf("the access to cluster %s is in cluster %s: %v", e.Cluster, root.Cluster, root)
+	}
 	return addresses.Plain(fmt.Sprintf("cluster %s at %s does not answer: %v", e.Cluster, e.Host, e.Cause))
 }
 func (e *UnreachableError) Unwrap() error { return e.Cause }
+
+// Root is the error about the cluster that was asked: another one where the access to this one is read there.
+func (e *UnreachableError) Root() *UnreachableError {
+	if inner, is := errors.AsType[*UnreachableError](e.Cause); is {
+		return inner.Root()
+	}
+	return e
+}
+
+// ReportUnreachable has the clients of config fail with an UnreachableError when no server has seen their request. Those of a Cluster do so by
+// themselves.
+func ReportUnreachable(config *rest.Config, cluster string) {
+	host := config.Host
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			resp, err := next.RoundTrip(req)
+			if err != nil && req.Context().Err() == nil && addresses.IsUnsent(err) {
+				err = &UnreachableError{Cluster: cluster, Host: host, Cause: err}
+			}
+			return resp, err
+		})
+	})
+}
 
 // gate is the part of the transport that all clients of one cluster share: it counts, limits what is in
 // flight, gives every request a time limit, and fails at once while the cluster is known to be down.

@@ -66,7 +66,7 @@ func Render(o Options) (*Installation, error) {
 	release := chartutil.ReleaseOptions{Name: c.Name(), Namespace: o.Namespace, Revision: 1, IsInstall: true}
 	input, err := chartutil.ToRenderValues(c, values, release, chartutil.DefaultCapabilities)
 	if err != nil {
-		return nil, valuesError(err)
+		return nil, valuesError(err, c.Values)
 	}
 	rendered, err := engine.Engine{Strict: true}.Render(c, input)
 	if err != nil {

@@ -106,14 +106,14 @@ func TestWrongValues(t *testing.T) {
 		values map[string]any
 		want   string
 	}{
-		"nothing":   {deploy.Operator, nil, "image.repository: is required"},
+		"nothing":   {deploy.Operator, nil, "image.repository: is required; give --set image.repository=VALUE, or a file with --values"},
 		"no seed":   {deploy.Gardenlet, map[string]any{"image": image}, "gardenlet.seed: is required"},
-		"misspelt":  {deploy.Operator, map[string]any{"image": image, "replica": 2}, "there is no value 'replica'"},
+		"misspelt":  {deploy.Operator, map[string]any{"image": image, "replica": 2}, "there is no value 'replica'; did you mean \"replicas\"?"},
 		"seed":      {deploy.GardenletAccess, map[string]any{"gardenlet": map[string]any{"seed": "x/../a"}}, "gardenlet.seed: 'x/../a' does not match pattern"},
 		"tag":       {deploy.Operator, map[string]any{"image": map[string]any{"repository": "pergola", "tag": "a b"}}, "image.tag: 'a b' does not match pattern"},
 		"digest":    {deploy.Operator, map[string]any{"image": map[string]any{"repository": "pergola", "digest": "x@sha256:" + strings.Repeat("0", 64)}}, "image.digest: "},
 		"account":   {deploy.Operator, map[string]any{"image": image, "serviceAccount": map[string]any{"name": "A b"}}, "serviceAccount.name: 'A b' does not match pattern"},
-		"deeper":    {deploy.Operator, map[string]any{"image": image, "operator": map[string]any{"receivers": true}}, "operator: there is no value 'receivers' here"},
+		"deeper":    {deploy.Operator, map[string]any{"image": image, "operator": map[string]any{"receivers": true}}, "operator: there is no value 'receivers' here; did you mean \"receiver\"?"},
 		"type":      {deploy.Operator, map[string]any{"image": image, "replicas": "two"}, "replicas: got string, want integer"},
 		"port":      {deploy.Operator, map[string]any{"image": image, "networkPolicy": map[string]any{"egress": map[string]any{"ports": []any{0}}}}, "networkPolicy.egress.ports.0: minimum: got 0, want 1"},
 		"source":    {deploy.Operator, map[string]any{"image": image, "landscapes": []any{map[string]any{"name": "a", "spec": map[string]any{}}}}, "landscapes.0.spec: missing property 'source'"},

@@ -2,9 +2,14 @@ package deploy
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/internal/unknown"
 )
 
 // ValuesError says what is wrong with the values of the chart.
@@ -23,11 +28,19 @@ var problem = regexp.MustCompile(`^\s*- at '([^']*)': (.+)$`)
 // conditional are lines that only say that other lines follow.
 var conditional = regexp.MustCompile(`^('?allOf'?|'?anyOf'?|'?then'?|'?else'?|validation failed)`)
 
-// unknown is what it says of values that do not exist.
-var unknown = regexp.MustCompile(`^additional propert(?:y|ies) (.+) not allowed$`)
+// additional is what it says of values that do not exist.
+var additional = regexp.MustCompile(`^additional propert(?:y|ies) (.+) not allowed$`)
 
-// valuesError reads what Helm says about values.
-func valuesError(err error) error {
+// namesAt are the names of the values at a path of the chart's own ones.
+func namesAt(defaults map[string]any, path string) []string {
+	if path != "" {
+		defaults, _, _ = unstructured.NestedMap(defaults, strings.Split(path, ".")...)
+	}
+	return slices.Sorted(maps.Keys(defaults))
+}
+
+// valuesError reads what Helm says about values; defaults are those of the chart.
+func valuesError(err error, defaults map[string]any) error {
 	var out ValuesError
 	for line := range strings.Lines(err.Error()) {
 		found := problem.FindStringSubmatch(strings.TrimRight(line, "\n"))
@@ -36,15 +49,17 @@ func valuesError(err error) error {
 		}
 		where := strings.ReplaceAll(strings.Trim(found[1], "/"), "/", ".")
 		what := found[2]
-		if names := unknown.FindStringSubmatch(what); names != nil {
+		if names := additional.FindStringSubmatch(what); names != nil {
 			what = "there is no value " + names[1]
 			if where != "" {
 				what += " here"
 			}
+			if one := strings.Trim(names[1], "'"); !strings.Contains(one, "'") {
+				what += unknown.Hint(one, namesAt(defaults, where))
+			}
 		}
-		switch what {
-		case "minLength: got 0, want 1":
-			what = "is required"
+		if what == "minLength: got 0, want 1" {
+			what = fmt.Sprintf("is required; give --set %s=VALUE, or a file with --values", where)
 		}
 		if where == "" {
 			out.Problems = append(out.Problems, what)

@@ -21,11 +21,12 @@ import (
 // NoLandscapeError says that a folder does not exist, or holds no landscape.yaml.
 type NoLandscapeError struct {
 	// Dir is the folder as the caller named it.
-	Dir    string
-	reason string
+	Dir string
+	// Reason says why it is none.
+	Reason string
 }
 
-func (e *NoLandscapeError) Error() string { return e.Dir + " is no landscape: " + e.reason }
+func (e *NoLandscapeError) Error() string { return e.Dir + " is no landscape: " + e.Reason }
 
 // Unwrap makes it an fs.ErrNotExist.
 func (e *NoLandscapeError) Unwrap() error { return fs.ErrNotExist }
@@ -39,10 +40,13 @@ func Load(ctx context.Context, dir string, opts Options) (*Landscape, []schemas.
 		absolute, err = filepath.EvalSymlinks(absolute)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, &NoLandscapeError{Dir: dir, reason: "there is no such folder"}
+		return nil, nil, &NoLandscapeError{Dir: dir, Reason: "there is no such folder"}
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("finding the landscape folder %s: %w", dir, err)
+	}
+	if info, err := os.Stat(absolute); err == nil && !info.IsDir() {
+		return nil, nil, &NoLandscapeError{Dir: dir, Reason: "it is a file; give the folder that has " + configFile}
 	}
 	root, err := repositoryRoot(absolute, opts.Root)
 	if err != nil {
@@ -92,7 +96,7 @@ func loadFS(ctx context.Context, fsys fs.FS, folder, dir string, opts Options) (
 	}
 	if _, err := fs.Lstat(fsys, path.Join(home, configFile)); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, &NoLandscapeError{Dir: dir, reason: "it has no file " + configFile}
+			return nil, nil, &NoLandscapeError{Dir: dir, Reason: "it has no file " + configFile}
 		}
 		return nil, nil, fmt.Errorf("reading %s of the landscape %s: %w", configFile, dir, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/source"
@@ -193,7 +194,7 @@ func (d *diffing) more() string {
 
 func (d *diffing) plan(dir string) (plan.Plan, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return plan.Plan{}, fmt.Errorf("%s is no landscape but a file: give the folder that has %s", dir, landscapeFile)
+		return plan.Plan{}, &landscapes.NoLandscapeError{Dir: dir, Reason: "it is a file; give the folder that has " + landscapeFile}
 	}
 	if d.live {
 		return liveDiff(d.cmd, dir, d.access)

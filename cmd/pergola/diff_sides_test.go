@@ -145,7 +145,7 @@ func TestDiffOfAPathThatIsNoLandscapeOnOneSide(t *testing.T) {
 	assert.Contains(t, o.stderr, "Error: other is no landscape: neither revision HEAD~1 nor revision HEAD~2 has a file landscape.yaml there")
 	o = pergola(t, "diff", "landscape/seed.yaml")
 	assert.Equal(t, 2, o.code, "%+v", o)
-	assert.Contains(t, o.stderr, "Error: landscape/seed.yaml is no landscape but a file: give the folder that has landscape.yaml")
+	assert.Contains(t, o.stderr, "Error: landscape/seed.yaml is no landscape: it is a file; give the folder that has landscape.yaml; the folder above is one: landscape")
 }
 
 // TestDiffOfARepair: a revision in which two components have one object is not valid, and cannot be applied. What repairs it

@@ -208,7 +208,7 @@ func TestWhatWasMeant(t *testing.T) {
 		"admission-controller configuration --cluster virtul":                     `--cluster: there is no cluster with webhooks "virtul"; did you mean "virtual"?; want one of runtime, virtual`,
 		"operator --log-level inf":                                                `--log-level "inf": want one of info, debug, error; did you mean "info"?`,
 		"why Seed landscape local":                                                "landscape is one, and stands first",
-		"operate Seed landscape reconcile":                                        `names no object that has operations`,
+		"operate Seed landscape reconcile":                                        `landscape is one, and stands first: pergola operate LANDSCAPE OBJECT OPERATION`,
 		"render landscap":                                                         "did you mean landscape?",
 		"sync landscape":                                                          "landscape is the folder of a landscape, and a Landscape in a cluster is wanted: its landscape is called small; one that is called like the folder is written garden/landscape",
 	} {

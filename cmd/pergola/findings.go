@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -48,9 +49,24 @@ func findingsSince(cmd *cobra.Command, l, before *landscapes.Landscape, violatio
 	all := slices.Concat(violations, found, withoutRepeats(config, found), unpinned(l))
 	for i := range all {
 		all[i].File = filepath.Join(l.Dir, all[i].File)
+		all[i].Message = placesFromHere(l, all[i].Message)
 	}
 	schemas.Sort(all)
 	return all, nil
+}
+
+// place is a file with a line, as findings name other places than their own.
+var place = regexp.MustCompile(`[^\s()"]+:\d+`)
+
+// placesFromHere writes the files that a message names like that of the finding: relative to where the command runs, not to the landscape.
+func placesFromHere(l *landscapes.Landscape, message string) string {
+	return place.ReplaceAllStringFunc(message, func(found string) string {
+		file, line, _ := strings.Cut(found, ":")
+		if !slices.ContainsFunc(l.Declarations, func(d landscapes.Declaration) bool { return d.File == file }) {
+			return found
+		}
+		return filepath.Join(l.Dir, file) + ":" + line
+	})
 }
 
 // unpinned warns of a landscape that leaves the version of the catalogue to the program.
@@ -61,9 +77,9 @@ func unpinned(l *landscapes.Landscape) []schemas.Violation {
 	if written, ok, _ := unstructured.NestedFieldNoCopy(l.ConfigDeclaration.Object().Object, "spec", "catalogue"); ok && written != nil {
 		return nil // what is wrong with it is a finding of its own
 	}
-	place := l.ConfigDeclaration.Position("spec.catalogue")
+	at := l.ConfigDeclaration.Position("spec.catalogue")
 	return []schemas.Violation{{
-		Severity: schemas.SeverityWarning, File: place.File, Line: place.Line, Column: place.Column,
+		Severity: schemas.SeverityWarning, File: at.File, Line: at.Line, Column: at.Column,
 		Kind: "Landscape", Name: l.Config.Name, Field: "spec.catalogue", Type: schemas.TypeRequired, Rule: "landscape/catalogue",
 		Message: fmt.Sprintf("names no version of the catalogue, so that the next version of this program changes the clusters without a commit; write catalogue: {version: %s}", components.Version),
 	}}

@@ -21,7 +21,7 @@ const oneInterruption = time.Second
 
 // interruptible runs a command whose context ends with the first signal. A command that does not end in time is left
 // where it is, since neither CUE nor Helm can be stopped while they evaluate; a second interruption ends it at once. The
-// exit code says that it was interrupted, unless the command takes that as its regular end (--watch), or nobody reads what it prints.
+// exit code says that it was interrupted, unless the command takes that as its regular end (--watch), or that nobody reads what it prints.
 func interruptible(clock clock.Clock, signals <-chan os.Signal, stderr io.Writer, command func(context.Context) int) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -52,6 +52,9 @@ func interruptible(clock clock.Clock, signals <-chan os.Signal, stderr io.Writer
 			}
 			fmt.Fprintln(stderr, "\nInterrupted twice: ended at once. Run the command again to complete what is missing.")
 		case <-timer.C():
+			if unread {
+				return exitUnread
+			}
 			fmt.Fprintf(stderr, "\nInterrupted: the command was ended after %s, because something that cannot be stopped still ran. Run it again to complete what is missing.\n", patience)
 		}
 		return exitInterrupted

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"os"
 	"os/user"
 	"regexp"
@@ -20,7 +19,6 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/operator"
-	"github.com/pergola-dev/pergola/internal/addresses"
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
@@ -46,20 +44,6 @@ func unreachable(err error) error {
 		return fmt.Errorf("%w (check that the API server runs and that its address and the network to it are right)", down)
 	}
 	return err
-}
-
-// answered turns the errors of requests that no server has seen into apply.UnreachableError.
-type answered struct {
-	http.RoundTripper
-	cluster, host string
-}
-
-func (a answered) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := a.RoundTripper.RoundTrip(r)
-	if err != nil && r.Context().Err() == nil && addresses.IsUnsent(err) {
-		err = &apply.UnreachableError{Cluster: a.cluster, Host: a.host, Cause: err}
-	}
-	return response, err
 }
 
 // key is the Landscape that an argument names, NAME or NAMESPACE/NAME.
@@ -134,8 +118,7 @@ func (o *objectFlags) config() (*rest.Config, error) {
 		return nil, err
 	}
 	config.UserAgent, config.QPS = "pergola", -1 // the server limits its clients itself, by priority and fairness
-	cluster := cmp.Or(o.context, "of the current context")
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return answered{next, cluster, config.Host} })
+	apply.ReportUnreachable(config, cmp.Or(o.context, "of the current context"))
 	return config, nil
 }
 

@@ -23,6 +23,8 @@ const (
 	exitFinding     = 1
 	exitUsage       = 2
 	exitInterrupted = 130
+	// exitUnread is that of a program that SIGPIPE ends: no verdict was told, and pipelines that ask for one (pipefail) fail.
+	exitUnread = 141
 )
 
 // exitError carries the exit code of an outcome that was already printed.
@@ -86,9 +88,9 @@ func run(ctx context.Context, root *cobra.Command, args []string) int {
 	case errors.As(err, &code):
 		return code.code
 	case errors.As(err, new(notReadError)):
-		return exitOK // whoever reads has seen enough (| head)
+		return exitUnread // the reader has seen enough (| head)
 	case errors.Is(context.Cause(ctx), errUnread) && cmd.Annotations[readsOnly] != "":
-		return exitOK
+		return exitUnread
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		printFailure(cmd, args, "Interrupted.", errors.New("interrupted"))
 		return exitInterrupted

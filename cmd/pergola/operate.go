@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/landscapes"
 )
 
 func newOperate() *cobra.Command {
@@ -43,7 +45,13 @@ seen within --timeout.`,
   pergola operate landscapes/local "Seed local" reconcile`,
 		Args: cobra.ExactArgs(3),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if slices.ContainsFunc(args[1:], isLandscape) && !isLandscape(args[0]) {
+				return &landscapes.NoLandscapeError{Dir: args[0], Reason: "it is another argument"}
+			}
 			if err := landscape.CheckOperation(args[1], args[2]); err != nil {
+				if landscape.CheckOperation(args[2], args[1]) == nil {
+					return fmt.Errorf("%w; %q is one, and stands before the operation: %s", err, args[2], cmd.UseLine())
+				}
 				return err
 			}
 			c, err := convergerOf(cmd, args[0], access)

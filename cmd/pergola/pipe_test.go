@@ -33,7 +33,7 @@ func TestOutputThatIsNotReadIsNoFailure(t *testing.T) {
 		"output": {func(cmd *cobra.Command) error {
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), "more")
 			return fmt.Errorf("printing: %w", err)
-		}, exitOK, "", 1},
+		}, exitUnread, "", 1},
 		"connection": {func(*cobra.Command) error { return fmt.Errorf("write tcp: %w", syscall.EPIPE) }, exitUsage, "Error: write tcp: broken pipe\n", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,8 +60,8 @@ func TestReadersThatLeave(t *testing.T) {
 		stderr      string
 	}{
 		"only prints, and ends":       {map[string]string{readsOnly: "true"}, nil, errUnread, exitOK, ""},
-		"only prints, and is stopped": {map[string]string{readsOnly: "true"}, fmt.Errorf("render: %w", context.Canceled), errUnread, exitOK, ""},
-		"only prints, and fails":      {map[string]string{readsOnly: "true"}, errors.New("evaluation stopped"), errUnread, exitOK, ""},
+		"only prints, and is stopped": {map[string]string{readsOnly: "true"}, fmt.Errorf("render: %w", context.Canceled), errUnread, exitUnread, ""},
+		"only prints, and fails":      {map[string]string{readsOnly: "true"}, errors.New("evaluation stopped"), errUnread, exitUnread, ""},
 		"changes, and is stopped":     {nil, context.Canceled, errUnread, exitInterrupted, "Interrupted.\n"},
 		"changes, and finds":          {nil, errFinding, errUnread, exitFinding, ""},
 		"only prints, interrupted":    {map[string]string{readsOnly: "true"}, context.Canceled, nil, exitInterrupted, "Interrupted.\n"},

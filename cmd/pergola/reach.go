@@ -55,7 +55,7 @@ func (c comparison) plan() (plan.Plan, error) {
 		return plan.Plan{}, err
 	}
 	if old.missing && new.missing {
-		return plan.Plan{}, fmt.Errorf("%s is no landscape: neither revision %s nor %s has a file landscape.yaml there", c.dir, c.from, shown(c.to))
+		return plan.Plan{}, &landscapes.NoLandscapeError{Dir: c.dir, Reason: fmt.Sprintf("neither revision %s nor %s has a file landscape.yaml there", c.from, shown(c.to))}
 	}
 	if new.missing {
 		p := plan.Plan{From: old.name, To: new.name, Notes: new.notes}

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -103,12 +106,52 @@ func restConfig(cluster, path, context string) (*rest.Config, error) {
 	switch {
 	case err == nil:
 		return config, nil
+	case path != "" && isFile(path) != nil:
+		hint := ""
+		if name, rest, named := strings.Cut(path, "="); named && isFile(rest) == nil {
+			hint = fmt.Sprintf("; this command asks one cluster: give --kubeconfig %s, without %s=", rest, name)
+		}
+		return nil, fmt.Errorf("access to %s, kubeconfig %q: %w%s", cluster, path, isFile(path), hint)
+	case noContext(rules, context) != nil:
+		return nil, fmt.Errorf("access to %s: %w", cluster, noContext(rules, context))
+	case clientcmd.IsEmptyConfig(err) && path != "":
+		return nil, fmt.Errorf("access to %s: the kubeconfig %s names no cluster, or has no current context; its contexts: %s", cluster, path, listedContexts(rules))
+	case clientcmd.IsEmptyConfig(err) && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) != "":
+		set := filepath.SplitList(os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
+		if !slices.ContainsFunc(set, func(file string) bool { return isFile(file) == nil }) {
+			return nil, fmt.Errorf("access to %s: KUBECONFIG is %s, and there is no such file", cluster, strings.Join(set, ", "))
+		}
+		return nil, fmt.Errorf("access to %s: the kubeconfig of KUBECONFIG names no cluster, or has no current context; its contexts: %s", cluster, listedContexts(rules))
 	case clientcmd.IsEmptyConfig(err):
 		return nil, fmt.Errorf("access to %s: there is no kubeconfig: set KUBECONFIG, or name one by --kubeconfig", cluster)
 	case path != "":
 		return nil, fmt.Errorf("access to %s, kubeconfig %q: %w", cluster, path, addresses.Error(err))
 	}
 	return nil, fmt.Errorf("access to %s: %w", cluster, addresses.Error(err))
+}
+
+// noContext says which contexts there are in the place of one that does not exist: that of a flag, else the current one of the kubeconfig.
+func noContext(rules *clientcmd.ClientConfigLoadingRules, wanted string) error {
+	config, err := rules.Load()
+	if err != nil {
+		return nil // that is another problem
+	}
+	name := cmp.Or(wanted, config.CurrentContext)
+	if name == "" || len(config.Contexts) == 0 || config.Contexts[name] != nil {
+		return nil
+	}
+	if wanted == "" {
+		return fmt.Errorf("the current context %q of the kubeconfig does not exist: run kubectl config use-context, or give --context; the contexts are %s", name, listedContexts(rules))
+	}
+	return fmt.Errorf("there is no context %q%s; the contexts are %s", name, unknown.Hint(name, slices.Collect(maps.Keys(config.Contexts))), listedContexts(rules))
+}
+
+func listedContexts(rules *clientcmd.ClientConfigLoadingRules) string {
+	config, err := rules.Load()
+	if err != nil || len(config.Contexts) == 0 {
+		return "none"
+	}
+	return strings.Join(slices.Sorted(maps.Keys(config.Contexts)), ", ")
 }
 
 // holderOf names this process in leases: where it runs and which it is. The end tells processes of one number on hosts of one

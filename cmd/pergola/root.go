@@ -31,7 +31,8 @@ Without a command, pergola takes its role from the name that it is called by (ga
 configuration file in --config=FILE. So it starts where a Deployment names its image in the place of upstream's.
 
 Exit codes: 0 success (valid, no difference, healthy), 1 a finding (invalid, differs, unhealthy),
-2 usage or I/O error, 130 interrupted (Ctrl-C or SIGTERM; another one after a second or more ends the command at once).
+2 usage or I/O error, 130 interrupted (Ctrl-C or SIGTERM; another one after a second or more ends the command at once),
+141 nobody reads the output any more (| head), so that no verdict was told.
 
 With -o json an error that prevents the result is, besides the sentence on standard error, one object on standard
 output: {"error": {"message": "…"}}. Where the landscape is not valid, error.findings lists what validate -o json lists.`,

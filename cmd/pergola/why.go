@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -207,7 +206,7 @@ func shootConfig(ctx context.Context, l *landscapes.Landscape, shoot render.Owne
 func get(ctx context.Context, cluster string, config *rest.Config, ref plan.Ref) (*unstructured.Unstructured, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = 20 * time.Second
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return answered{next, cluster, config.Host} })
+	apply.ReportUnreachable(config, cluster)
 	found, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, err

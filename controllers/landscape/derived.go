@@ -13,6 +13,7 @@ import (
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/access"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/internal/addresses"
@@ -27,6 +28,8 @@ func (a Access) Derives(l *landscapes.Landscape, name string) bool {
 
 // DeriveVirtual is the access to the virtual garden of a runtime cluster, from a command line. No request is made yet, and it need not be there yet.
 func DeriveVirtual(l *landscapes.Landscape, of *rest.Config, clk clock.PassiveClock) (*rest.Config, error) {
+	of = rest.CopyConfig(of)
+	apply.ReportUnreachable(of, Runtime)
 	read, err := access.ReaderOf(of)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", Virtual, addresses.Error(err))

@@ -74,7 +74,7 @@ func (c *Converger) removals(ctx context.Context) (*removals, error) {
 		return out, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the removals of landscape %s: %w", c.landscape.Config.Name, err)
+		return nil, fmt.Errorf("removals of landscape %s: %w", c.landscape.Config.Name, c.clusters[Runtime].Explain(c.removalsRef(c.landscape.Config.Name), "read", err))
 	}
 	out.loaded, out.questions = true, questionsOf(live)
 	data, _, _ := unstructured.NestedStringMap(live.Object, "data")

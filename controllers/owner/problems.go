@@ -3,6 +3,7 @@ package owner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -10,17 +11,25 @@ import (
 )
 
 // Problems takes a joined error apart: one line for every single error, each with what was said around it. What
-// only follows from another one (an object that was not tried, a step that is blocked) comes last.
+// only follows from another one (an object that was not tried, a step that is blocked, what else a cluster that does not answer was asked for)
+// comes last.
 func Problems(err error) []string {
 	var causes, effects []string
+	down := map[string]bool{}
 	for _, p := range problems(err) {
 		switch {
+		case p.down != "" && down[p.down]:
+			if !slices.Contains(effects, p.again) && !slices.Contains(causes, p.text) {
+				effects = append(effects, p.again)
+			}
+			continue
 		case slices.Contains(causes, p.text) || slices.Contains(effects, p.text):
 		case p.effect:
 			effects = append(effects, p.text)
 		default:
 			causes = append(causes, p.text)
 		}
+		down[p.down] = true
 	}
 	return append(causes, effects...)
 }
@@ -47,6 +56,8 @@ type problem struct {
 	effect bool
 	// interrupted says that somebody stopped what would have been done.
 	interrupted bool
+	// down is the cluster that did not answer, if that is the problem; again is the text where another one has told why.
+	down, again string
 }
 
 func problems(err error) []problem {
@@ -55,7 +66,14 @@ func problems(err error) []problem {
 	}
 	// Only the very error is a leaf, not one around it.
 	if object, ok := err.(*apply.ObjectError); ok {
-		return []problem{{text: oneLine(object.Error()), effect: object.Reason == apply.SkippedDependency, interrupted: object.Reason == apply.Canceled}}
+		out := problem{text: oneLine(object.Error()), effect: object.Reason == apply.SkippedDependency, interrupted: object.Reason == apply.Canceled}
+		if unreachable, is := errors.AsType[*apply.UnreachableError](object.Err); is && object.Reason == apply.Unreachable {
+			again := *object
+			out.down = unreachable.Root().Cluster
+			again.Message, again.Hint = fmt.Sprintf("cluster %s does not answer, as above", out.down), ""
+			out.again = oneLine(again.Error())
+		}
+		return []problem{out}
 	}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var out []problem
@@ -77,7 +95,7 @@ func problems(err error) []problem {
 		return []problem{{text: oneLine(err.Error()), effect: follows, interrupted: !slices.ContainsFunc(parts, func(p problem) bool { return !p.interrupted })}}
 	}
 	for i := range parts {
-		parts[i].text = oneLine(before + parts[i].text)
+		parts[i].text, parts[i].again = oneLine(before+parts[i].text), oneLine(before+parts[i].again)
 		parts[i].effect = parts[i].effect || follows
 	}
 	return parts

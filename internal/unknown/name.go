@@ -47,10 +47,10 @@ func Hint(name string, known []string) string {
 // Near gives the names that are most likely meant, at most three: a misspelt one, else those of which the name is only the last part
 // ("vpa", "shoot/local"), or which are the last part of it ("components/seed/vpa").
 func Near(name string, known []string) []string {
-	if guess := schemas.Suggest(name, known); guess != "" {
+	parts := split(name)
+	if guess := schemas.Suggest(name, known); guess != "" && isNear(parts, split(guess)) {
 		return []string{guess}
 	}
-	parts := split(name)
 	if len(parts) == 0 {
 		return nil
 	}
@@ -75,6 +75,16 @@ func Near(name string, known []string) []string {
 		}
 	}
 	return nil
+}
+
+// isNear compares names of as many parts part by part: garden/nope is not garden/vpa, however much of the two is the same.
+func isNear(parts, candidate []string) bool {
+	for i := 0; len(parts) == len(candidate) && i < len(parts); i++ {
+		if schemas.Suggest(parts[i], candidate[i:i+1]) == "" {
+			return false
+		}
+	}
+	return true
 }
 
 // split takes a name apart: "shoot garden-local/local" has three parts.
