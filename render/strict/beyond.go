@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"text/template/parse"
 	"time"
 
 	"github.com/distribution/reference"
@@ -90,6 +91,7 @@ func checkContainer(at fieldpath.Path, container map[string]any) []structure.Fin
 		}
 	}
 	out = append(out, featureGates(at, container)...)
+	out = append(out, alikeFlags(at, container)...)
 	var ports []string
 	declared, _ := container["ports"].([]any)
 	for _, item := range declared {
@@ -116,6 +118,30 @@ func checkContainer(at fieldpath.Path, container map[string]any) []structure.Fin
 	}
 	return out
 }
+
+// alikeFlags: a flag that is but one letter away from another one of the program is that one misspelt, and the program would not start.
+func alikeFlags(at fieldpath.Path, container map[string]any) []structure.Finding {
+	var out []structure.Finding
+	seen := []string{}
+	for _, field := range []string{"command", "args"} {
+		words, _ := container[field].([]any)
+		for i, word := range words {
+			text, _ := word.(string)
+			name, _, _ := strings.Cut(text, "=")
+			if !strings.HasPrefix(name, "--") || len(name) < shortestAlike || strings.ContainsAny(name, "0123456789 ") {
+				continue
+			}
+			if meant := structure.SuggestWithin(name, seen, 1); meant != "" && meant != name {
+				out = append(out, structure.Finding{Path: slices.Concat(at, fieldpath.Path{field, i}), Type: "Invalid", Message: fmt.Sprintf("%s is one letter away from %s, which the container has, too; write the latter once", name, meant)})
+			}
+			seen = append(seen, name)
+		}
+	}
+	return out
+}
+
+// shortestAlike is the length of a flag from which on two that differ by a letter are the same one.
+const shortestAlike = 12
 
 // featureGates looks at those of programs of Kubernetes, which do not start with one that they do not know.
 func featureGates(at fieldpath.Path, container map[string]any) []structure.Finding {
@@ -171,6 +197,16 @@ func expressions(object map[string]any) []structure.Finding {
 					out = append(out, structure.Finding{Path: at.Append("expr"), Type: "Invalid", Message: fmt.Sprintf("is no expression of Prometheus: %v", err)})
 				}
 			}
+			for _, field := range []string{"annotations", "labels"} {
+				texts, _ := rule[field].(map[string]any)
+				for _, name := range slices.Sorted(maps.Keys(texts)) {
+					text, _ := texts[name].(string)
+					if err := readTemplate(text); err != nil {
+						_, words, _ := strings.Cut(strings.TrimPrefix(err.Error(), "template: "), ": ")
+						out = append(out, structure.Finding{Path: at.Append(field).Append(fieldpath.Key(name)), Type: "Invalid", Message: "is no template of Prometheus, which takes no rule of the file then: " + words})
+					}
+				}
+			}
 			alert, record := rule["alert"] != nil, rule["record"] != nil
 			if alert == record {
 				out = append(out, structure.Finding{Path: at, Type: "Invalid", Message: "must have one of alert and record"})
@@ -178,6 +214,14 @@ func expressions(object map[string]any) []structure.Finding {
 		}
 	}
 	return out
+}
+
+// readTemplate reads a text as Prometheus does for alerts, which knows functions that are not known here.
+func readTemplate(text string) error {
+	tree := parse.New("text")
+	tree.Mode = parse.SkipFuncCheck
+	_, err := tree.Parse(`{{$labels := .}}{{$externalLabels := .}}{{$externalURL := .}}{{$value := .}}`+text, "", "", map[string]*parse.Tree{})
+	return err
 }
 
 // podSecurity looks at the labels by which a Namespace asks for a level of pod security

@@ -57,6 +57,7 @@ func podErrors(o runtime.Object) field.ErrorList {
 			errs = append(errs, errorOf(at, warning))
 		}
 	}
+	errs = append(errs, placementErrors(child(at, "spec"), template)...)
 	return append(errs, nodeErrors(child(at, "spec"), &template.Spec)...)
 }
 
@@ -92,6 +93,14 @@ func nodeErrors(at *field.Path, spec *core.PodSpec) field.ErrorList {
 	}
 	pod := spec.SecurityContext
 	pods.VisitContainersWithPath(spec, at, func(c *core.Container, path *field.Path) bool {
+		for kind, list := range map[string]core.ResourceList{"requests": c.Resources.Requests, "limits": c.Resources.Limits} {
+			for name, amount := range list {
+				// Of thousandths of a byte kube-apiserver warns itself.
+				if wrong := structure.Amount(string(name), amount); wrong != "" && (name == core.ResourceCPU || !strings.HasSuffix(amount.String(), "m")) {
+					errs = append(errs, field.Invalid(path.Child("resources", kind).Key(string(name)), amount.String(), wrong))
+				}
+			}
+		}
 		own := c.SecurityContext
 		nonRoot, user, where := pod != nil && pod.RunAsNonRoot != nil && *pod.RunAsNonRoot, (*int64)(nil), path.Child("securityContext", "runAsUser")
 		if pod != nil {

@@ -25,6 +25,15 @@ func TestPods(t *testing.T) {
 		"a misspelt capability":   {"containers: [{name: c, image: i, securityContext: {capabilities: {drop: [NET_ADMN]}}}]", `capabilities.drop[0]: "NET_ADMN": did you mean "NET_ADMIN"?`},
 		"small letters":           {"containers: [{name: c, image: i, securityContext: {capabilities: {drop: [all]}}}]", ""},
 		"a path in two sources":   {"volumes: [{name: v, configMap: {name: a, items: [{key: a, path: p}, {key: b, path: p}]}}], containers: [{name: c, image: i}]", `spec.template.spec.volumes`},
+		"a suffix of cores":       {"containers: [{name: c, image: i, resources: {requests: {cpu: 500M}}}]", `spec.template.spec.containers[0].resources.requests[cpu]: "500M": is 500000000 cores, more than machines have`},
+		"no unit of memory":       {"containers: [{name: c, image: i, resources: {limits: {memory: 512}}}]", `containers[0].resources.limits[memory]: "512": is 512 bytes; write a unit, such as Mi or Gi`},
+		"nodes":                   {"nodeSelector: {kubernetes.io/os: linux, topology.kubernetes.io/zone: a, example.org/zones: b}, containers: [{name: c, image: i}]", ""},
+		"no such system":          {"nodeSelector: {kubernetes.io/os: linx}, containers: [{name: c, image: i}]", `spec.template.spec.nodeSelector[kubernetes.io/os]: "linx": no node has this value of kubernetes.io/os; did you mean "linux"?`},
+		"no such label":           {"nodeSelector: {kubernetes.io/oss: linux}, containers: [{name: c, image: i}]", `spec.template.spec.nodeSelector[kubernetes.io/oss]: "kubernetes.io/oss": no node has this label; did you mean "kubernetes.io/os"?`},
+		"a processor":             {"affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/arch, operator: In, values: [amd64, arm46]}]}]}}}, containers: [{name: c, image: i}]", `nodeSelectorTerms[0].matchExpressions[0].values[1]: "arm46": no node has this value`},
+		"a zone of an affinity":   {"affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: topology.kubernetes.io/zonee, labelSelector: {matchLabels: {a: b}}}]}}, containers: [{name: c, image: i}]", `podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: "topology.kubernetes.io/zonee"`},
+		"spread":                  {"containers: [{name: c, image: i}], topologySpreadConstraints: [{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {a: b}}}]", ""},
+		"others are counted":      {"containers: [{name: c, image: i}], topologySpreadConstraints: [{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {a: c}}}]", `topologySpreadConstraints[0].labelSelector: "a=c": the pods themselves do not have these labels`},
 		"a deprecated annotation": {"nodeSelector: {beta.kubernetes.io/os: linux}, containers: [{name: c, image: i}]", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,129 @@
+package requests
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// Kubernetes are the resources of a group of Kubernetes by the names of the kinds in small letters; empty for a group of others.
+func Kubernetes(group string) map[string]string { return kubernetes()[group] }
+
+var kubernetes = sync.OnceValue(func() map[string]map[string]string {
+	out := map[string]map[string]string{"apiextensions.k8s.io": {"customresourcedefinition": "customresourcedefinitions"}}
+	for kind, of := range scheme.Scheme.AllKnownTypes() {
+		if _, has := of.FieldByName("ObjectMeta"); !has {
+			continue
+		}
+		if out[kind.Group] == nil {
+			out[kind.Group] = map[string]string{}
+		}
+		plural, singular := meta.UnsafeGuessKindToResource(kind)
+		out[kind.Group][singular.Resource] = plural.Resource
+	}
+	return out
+})
+
+// version is the form of the version of an API.
+var version = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
+
+// shortGroups are the APIs of Kubernetes without a dot in their name; extensions is the one of former releases.
+var shortGroups = []string{"", "apps", "autoscaling", "batch", "extensions", "policy"}
+
+// Group says what is wrong with a group of APIs, "" if nothing is.
+func Group(group string) string {
+	name, _, versioned := strings.Cut(group, "/")
+	if name == "core" || version.MatchString(name) {
+		return fmt.Sprintf("%q is no API that requests are for: that of Pods and Secrets has the name \"\", without a version", group)
+	}
+	if versioned {
+		return fmt.Sprintf("%q is no API that requests are for: the version is no part of it; write %q", group, name)
+	}
+	if lower := strings.ToLower(group); lower != group {
+		return fmt.Sprintf("%q is no API that requests are for, since it has capital letters; did you mean %q?", group, lower)
+	}
+	if meant := structure.Suggest(group, shortGroups); meant != "" && !strings.Contains(group, ".") && !slices.Contains(shortGroups, group) {
+		return fmt.Sprintf("%q is no API that requests are for; did you mean %q?", group, meant)
+	}
+	return ""
+}
+
+// Resource says what is wrong with a resource of groups, "" if nothing is; known are the resources of a group, as Kubernetes gives them.
+func Resource(name string, groups []string, known func(group string) map[string]string) string {
+	if slices.ContainsFunc(groups, func(group string) bool { return strings.HasSuffix(group, "metrics.k8s.io") }) {
+		return "" // they are named after metrics
+	}
+	resource, _, _ := strings.Cut(name, "/")
+	var plurals []string
+	for _, group := range groups {
+		of := known(group)
+		if plural := of[strings.ToLower(resource)]; plural != "" && plural != resource {
+			return notPlural(name, resource, plural)
+		}
+		plurals = slices.AppendSeq(plurals, maps.Values(of))
+	}
+	if lower := strings.ToLower(resource); lower != resource {
+		if !strings.HasSuffix(lower, "s") {
+			plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: lower})
+			lower = plural.Resource
+		}
+		return notPlural(name, resource, lower)
+	}
+	if plain, group, dotted := strings.Cut(resource, "."); dotted {
+		return fmt.Sprintf("%q is no resource that requests are for: write %q, and %q in apiGroups", name, plain, group)
+	}
+	if slices.Sort(plurals); !slices.Contains(plurals, resource) && !slices.Contains(resourcesWithoutKind, resource) {
+		if meant := structure.Suggest(resource, plurals); meant != "" {
+			return fmt.Sprintf("%q is no resource that requests are for; did you mean %q?", name, meant+strings.TrimPrefix(name, resource))
+		}
+		if other, has := groupOf(resource, groups); has {
+			return fmt.Sprintf("%q is no resource of the API %q, but of %q: write that in apiGroups", name, strings.Join(groups, ", "), other)
+		}
+	}
+	return ""
+}
+
+// groupOf gives the API of Kubernetes that has a resource in place of others of Kubernetes, of which none has it.
+func groupOf(resource string, groups []string) (string, bool) {
+	if len(groups) == 0 || slices.ContainsFunc(groups, func(group string) bool { return !slices.Contains(shortGroups, group) || group == "extensions" }) {
+		return "", false // an API of others, or of former releases, has what it likes
+	}
+	for _, group := range slices.Sorted(maps.Keys(kubernetes())) {
+		if slices.Contains(slices.Collect(maps.Values(kubernetes()[group])), resource) {
+			return group, true
+		}
+	}
+	return "", false
+}
+
+// resourcesWithoutKind have rules only: for impersonation and for what may be signed
+// (https://kubernetes.io/docs/reference/access-authn-authz/authentication/#user-impersonation).
+var resourcesWithoutKind = []string{"users", "groups", "uids", "userextras", "signers"}
+
+func notPlural(name, resource, plural string) string {
+	return fmt.Sprintf("%q is no resource that requests are for: they are named in the plural and in small letters; did you mean %q?", name, plural+strings.TrimPrefix(name, resource))
+}
+
+// knownVerbs are those of Kubernetes (https://kubernetes.io/docs/reference/access-authn-authz/authorization/#determine-the-request-verb). APIs may have
+// others, such as manage-members of Projects, so only one that is written nearly like one of these is wrong.
+var knownVerbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "use", "bind", "escalate", "impersonate", "approve", "sign", "attest"}
+
+// Verb says which verb was meant, "" if the one that is written may be.
+func Verb(verb string) string {
+	if slices.Contains(knownVerbs, verb) {
+		return ""
+	}
+	if meant := structure.Suggest(verb, knownVerbs); meant != "" {
+		return fmt.Sprintf("%q is no verb that API servers ask about; did you mean %q?", verb, meant)
+	}
+	return ""
+}
