@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/schemas"
 )
@@ -71,8 +73,40 @@ func (l *loader) checkSharedClusters(config *Declaration, spec map[string]any) {
 	add("runtime", runtime, clusters["runtime"], "")
 	add("virtual", "spec.clusters.virtual", clusters["virtual"], "")
 	for _, name := range slices.Sorted(maps.Keys(seeds)) {
-		add(name, fmt.Sprintf("spec.clusters.seeds[%s]", name), seeds[name], runtime)
+		field := fmt.Sprintf("spec.clusters.seeds[%s]", name)
+		add(name, field, seeds[name], runtime)
+		access, isMap := seeds[name].(map[string]any)
+		if first, _ := clusters["runtime"].(map[string]any); !isMap || fmt.Sprint(access) != fmt.Sprint(first) {
+			continue
+		}
+		if differs := l.networksApart(name); differs != "" {
+			l.reportField(config, field, schemas.TypeInvalid, ruleConfig,
+				fmt.Sprintf("is reached as the runtime cluster is, and the two are not one cluster: %s; give it a context of its own, or mend the ranges", differs))
+			v, place := &l.violations[len(l.violations)-1], config.KeyPosition(field)
+			v.Line, v.Column, v.Severity = place.Line, place.Column, schemas.SeverityWarning
+		}
 	}
+}
+
+// networksApart says where a Seed has other ranges of addresses than the runtime cluster, "" if nowhere, or if one of them names none.
+func (l *loader) networksApart(seed string) string {
+	var garden, own map[string]any
+	for _, d := range l.landscape.Declarations {
+		switch {
+		case d.kind.Kind == "Garden":
+			garden, _, _ = unstructured.NestedMap(d.Object().Object, "spec", "runtimeCluster", "networking")
+		case d.kind == gardencorev1beta1.SchemeGroupVersion.WithKind("Seed") && d.name == seed:
+			own, _, _ = unstructured.NestedMap(d.Object().Object, "spec", "networks")
+		}
+	}
+	for _, field := range []string{"nodes", "pods", "services"} {
+		mine, _ := own[field].(string)
+		theirs, _ := garden[field].([]any)
+		if mine != "" && len(theirs) > 0 && !slices.Contains(theirs, any(mine)) {
+			return fmt.Sprintf("%s are %s in the Seed, and %v in the Garden", field, mine, theirs[0])
+		}
+	}
+	return ""
 }
 
 // rulesOfReading are those whose errors leave declarations out.

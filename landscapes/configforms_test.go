@@ -140,3 +140,35 @@ func TestSharedClusters(t *testing.T) {
 		})
 	}
 }
+
+// TestSeedInAnotherCluster: a Seed that is reached as the runtime cluster has its ranges of addresses.
+func TestSeedInAnotherCluster(t *testing.T) {
+	for name, test := range map[string]struct{ context, pods, want string }{
+		"the runtime cluster":     {"a", "10.1.0.0/16", ""},
+		"another range":           {"a", "10.2.0.0/16", "spec.clusters.seeds[one]: is reached as the runtime cluster is, and the two are not one cluster: pods are 10.2.0.0/16 in the Seed, and 10.1.0.0/16 in the Garden"},
+		"a cluster of its own":    {"b", "10.2.0.0/16", ""},
+		"a range that is not set": {"a", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, violations, err := LoadFS(t.Context(), tree(map[string]string{
+				"landscape.yaml": withSpec("  clusters: {runtime: {context: a}, seeds: {one: {context: " + test.context + "}}}\n"),
+				"garden.yaml":    "apiVersion: operator.gardener.cloud/v1alpha1\nkind: Garden\nmetadata: {name: g}\nspec: {runtimeCluster: {networking: {pods: [10.1.0.0/16], services: [10.3.0.0/16]}}}\n",
+				"seed.yaml":      "apiVersion: core.gardener.cloud/v1beta1\nkind: Seed\nmetadata: {name: one}\nspec: {networks: {pods: \"" + test.pods + "\"}}\n",
+			}), ".", Options{})
+			require.NoError(t, err)
+			var found []string
+			for _, v := range violations {
+				if v.Field == "spec.clusters.seeds[one]" {
+					assert.Equal(t, schemas.SeverityWarning, v.Severity)
+					found = append(found, v.String())
+				}
+			}
+			if test.want == "" {
+				assert.Empty(t, found)
+				return
+			}
+			require.Len(t, found, 1)
+			assert.Contains(t, found[0], test.want)
+		})
+	}
+}

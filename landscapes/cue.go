@@ -86,6 +86,7 @@ func (l *loader) evaluate(packages []evaluation.Package) ([][]Declaration, error
 	for i, pkg := range packages {
 		if late[i] {
 			l.report(pkg.Files[0].Name, 1, 1, evaluation.RuleCUE, schemas.TypeInvalid, "the CUE files of the landscape took longer than %s together: this one was left out", l.limits.Evaluation)
+			continue
 		}
 		found[i] = l.declareCUE(pkg, results[i])
 	}
@@ -97,6 +98,9 @@ func (l *loader) declareCUE(pkg evaluation.Package, result evaluation.Result) (f
 	for _, v := range result.Violations {
 		v.File = l.relative(v.File)
 		l.violations = append(l.violations, v)
+	}
+	if len(result.Objects) == 0 && len(result.Violations) == 0 {
+		l.checkNothing(pkg)
 	}
 	for _, value := range result.Objects {
 		object, ok := plainValue(value).(map[string]any)
@@ -114,6 +118,22 @@ func (l *loader) declareCUE(pkg evaluation.Package, result evaluation.Result) (f
 		})...)
 	}
 	return found
+}
+
+// checkNothing warns of CUE files of which nothing comes: of a misspelt package, or with all that they hold in hidden fields.
+func (l *loader) checkNothing(pkg evaluation.Package) {
+	for _, file := range pkg.Files {
+		line, hint := evaluation.First(file)
+		if line == 0 {
+			continue // only comments
+		}
+		if hint != "" {
+			hint = "; " + hint
+		}
+		l.report(file.Name, line, 1, ruleLeftOut, schemas.TypeNotSupported, "declares nothing: no object comes of the CUE files of this package, which sees those of the same folder and package only%s", hint)
+		l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning
+		return
+	}
 }
 
 // plainValue gives the content of a value with the types of unstructured content.

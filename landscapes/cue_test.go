@@ -136,3 +136,24 @@ func TestMergeConflicts(t *testing.T) {
 	}), "live", Options{})
 	assert.Empty(t, violations)
 }
+
+// TestPackagesOfNothing: CUE files of which no object comes are told, unless they hold nothing at all.
+func TestPackagesOfNothing(t *testing.T) {
+	const object = `{apiVersion: "v1", kind: "Namespace", metadata: name: "hidden"}`
+	for name, test := range map[string]struct {
+		files map[string]string
+		want  []string
+	}{
+		"an object":           {map[string]string{"a.cue": namespaceCUE}, nil},
+		"comments":            {map[string]string{"a.cue": "package p\n\n// nothing yet\n"}, nil},
+		"a hidden field":      {map[string]string{"a.cue": "package p\n\n_a: " + object}, []string{"a.cue:3:1 NotSupported declares nothing: no object comes of the CUE files of this package, which sees those of the same folder and package only; fields whose names begin with _ or # are hidden, as _a"}},
+		"another package":     {map[string]string{"a.cue": "package p\n\na: _b\n_b: " + object, "b.cue": "package q\n\n_b: metadata: labels: x: \"y\"\n"}, []string{"b.cue:3:1 NotSupported declares nothing: no object comes of the CUE files of this package, which sees those of the same folder and package only; fields whose names begin with _ or # are hidden, as _b"}},
+		"a loop over nothing": {map[string]string{"a.cue": "package p\n\nfor n in [] {a: " + object + "}"}, []string{"a.cue:3:1 NotSupported declares nothing: no object comes of the CUE files of this package, which sees those of the same folder and package only"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.files["landscape.yaml"] = bareConfig
+			_, violations := load(t, tree(test.files), ".", Options{})
+			assert.Equal(t, test.want, violations)
+		})
+	}
+}

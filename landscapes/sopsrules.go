@@ -296,6 +296,8 @@ func (c *sopsCheck) readable(file *sopsRulesFile) {
 			message = "sops encrypts files by this rule as a whole, and of a landscape apiVersion, kind and metadata have to be readable; add encrypted_regex: ^(data|stringData)$"
 		case rule.only != nil && !rule.only.MatchString("data") && !rule.only.MatchString("stringData"):
 			message = "encrypted_regex matches neither data nor stringData: sops leaves the values of Secrets as they are; write ^(data|stringData)$"
+		case rule.only != nil && !rule.only.MatchString("stringData") && regexp.MustCompile("(?i)"+rule.only.String()).MatchString("stringData"):
+			message = "encrypted_regex matches stringData in other letters only, which sops leaves as it is then; write ^(data|stringData)$"
 		case len(rule.Recipients) == 0:
 			message = "the rule names no age key, and Pergola opens files with age keys only; give age, too"
 		default:

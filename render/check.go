@@ -30,6 +30,7 @@ func CheckLandscape(catalogue fs.FS, l *landscapes.Landscape, settings ...Settin
 		c.components()
 		c.images()
 		c.readOverlays()
+		c.healthFields()
 	}
 	c.owners(settingsOf(settings))
 	c.unmatched()
@@ -149,7 +150,7 @@ func (c *landscapeCheck) componentNames(owner string) []string {
 // The grammar of image references (distribution: reference/regexp.go).
 var (
 	imageRepository = regexp.MustCompile(`^(?:(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[a-fA-F0-9:]+\])(?::[0-9]+)?/)?[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*$`)
-	imageTag        = regexp.MustCompile(`^(?:sha256:[0-9a-f]{64}|\w[\w.-]{0,127})$`)
+	imageTag        = regexp.MustCompile(`^(?:sha256:[0-9a-f]{64}|\w[\w.-]{0,127}(?:@sha256:[0-9a-f]{64})?)$`)
 )
 
 // seeds refuses names that the other clusters have: paths of a render, kubeconfigs and inventories are by name of the cluster.

@@ -44,6 +44,7 @@ const (
 	ruleBinding          = "landscape/binding"
 	ruleVersion          = "landscape/kubernetes-version"
 	ruleCluster          = "landscape/cluster-name"
+	ruleHealthFields     = "landscape/health-fields"
 	ruleNeeded           = "landscape/component-needed"
 	ruleAwaited          = "landscape/component-awaited"
 )

@@ -35,7 +35,7 @@ func (c *landscapeCheck) images() {
 			c.config(field+".repository", ruleImage, schemas.TypeInvalid, "%q is no repository of images such as registry.example.org/team/app, without scheme and tag", image.Repository)
 		}
 		if image.Tag != "" && !imageTag.MatchString(image.Tag) {
-			c.config(field+".tag", ruleImage, schemas.TypeInvalid, "%q is no tag such as v1.2.3, and no digest: sha256: and 64 hexadecimal digits", image.Tag)
+			c.config(field+".tag", ruleImage, schemas.TypeInvalid, "%q is no tag such as v1.2.3, and no digest: sha256: and 64 hexadecimal digits, alone or behind a tag and @", image.Tag)
 		}
 		if image.Tag == "latest" {
 			c.configWarning(field+".tag", ruleImage, schemas.TypeInvalid, "latest is another image tomorrow, without a change in Git that shows it; write the version, or a digest")

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/robfig/cron/v3"
 )
 
 // cronField is one of the five fields of a schedule.
@@ -40,6 +42,12 @@ func CronProblem(text string) string {
 		}
 	}
 	return ""
+}
+
+// isNever tells whether a schedule without a problem has no day: that of a month with fewer days.
+func isNever(text string) bool {
+	schedule, err := cron.ParseStandard(text)
+	return err == nil && schedule.Next(time.Unix(0, 0)).IsZero()
 }
 
 func cronWordProblem(text string) string {

@@ -132,6 +132,8 @@ func rulesOfTheLandscape() []Rule {
 		rule("landscape/health", kindLandscape, "landscapes/confighealth.go", sourceFiles, "A rule of health is for a kind that there is, and its expressions can be evaluated",
 			"Expressions are CEL over the object, which is self. healthy and progressing yield true or false, message yields text. Besides operators there are has, all, exists, exists_one, filter, map, and the functions of Kubernetes: for text (contains, startsWith, matches, find, split, lowerAscii …), lists (size, sum, min, max, indexOf …), optional values (self.?status.?phase.orValue(\"\")), quantity, duration, timestamp, semver, ip, cidr, url, format. A finding about a function that there is not lists all of them.",
 			"spec.health"),
+		rule("landscape/health-fields", kindLandscape, "render/healthfields.go", sourceCatalogue, "A rule of health reads fields that the kind has",
+			"With another field no object of the kind would ever be healthy. The fields are those of Kubernetes, of our API, and of the definitions in the catalogue and in overlays; of other kinds nothing is known.", "spec.health"),
 		changing(warning(rule("landscape/protection", kindLandscape, "cmd/pergola/settings.go", sourceFiles, "A change of landscape.yaml protects no less than before",
 			"pergola validate --from and pergola diff tell when a commit takes the review away, raises the limits of the deletion gate, lets go of what is verified, or has another API serve what there is. It is no error: who reviews the commit decides. Where an operator syncs, the Landscape in the cluster bounds most of it.",
 			"spec.review", "spec.deletionGate", "spec.forceConflicts", "spec.source.verify", "spec.catalogue", "spec.gardenAPI"))),

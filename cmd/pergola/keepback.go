@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -224,7 +226,13 @@ func removedOwners(old, new *landscapes.Landscape) []*landscapes.Declaration {
 }
 
 func whyRemovalHeld(l *landscapes.Landscape, d *landscapes.Declaration) string {
-	text := strings.Replace(landscape.RemovalHeld(apply.RefOf(d.Object())), "put the file back", "put "+d.Position("metadata.name").File+" back", 1)
+	file := d.Position("metadata.name").File
+	text, back := landscape.RemovalHeld(apply.RefOf(d.Object())), "put "+file+" back"
+	if _, err := fs.Stat(l.FS, path.Join(l.Path, file)); err == nil {
+		text = strings.Replace(text, "its file is gone", file+" does not declare it any more", 1)
+		back = "declare it there again"
+	}
+	text = strings.Replace(text, "put the file back", back, 1)
 	return reached(l, d.GroupVersionKind().Kind, text)
 }
 

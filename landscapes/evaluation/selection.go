@@ -28,6 +28,35 @@ func Header(file File) (packageName string, ignored bool) {
 	return syntax.PackageName(), slices.ContainsFunc(header(syntax), func(a *ast.Attribute) bool { return key(a) == "ignore" })
 }
 
+// First gives the line of the first declaration of a file, 0 if it has none, and says which of its fields are hidden, "" if none is.
+func First(file File) (line int, hidden string) {
+	syntax, err := parser.ParseFile(file.Name, file.Data)
+	if err != nil {
+		return 0, "" // evaluation reports it
+	}
+	var names []string
+	for _, declaration := range syntax.Decls {
+		switch declaration.(type) {
+		case *ast.Package, *ast.ImportDecl, *ast.CommentGroup, *ast.Attribute:
+			continue
+		}
+		if line == 0 {
+			line = declaration.Pos().Line()
+		}
+		field, is := declaration.(*ast.Field)
+		if !is {
+			continue
+		}
+		if name, _, err := ast.LabelName(field.Label); err == nil && (strings.HasPrefix(name, "_") || strings.HasPrefix(name, "#")) {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 0 {
+		hidden = fmt.Sprintf("fields whose names begin with _ or # are hidden, as %s", strings.Join(names, ", "))
+	}
+	return line, hidden
+}
+
 // header gives the attributes of a file as a whole: those before the package clause, or before the first field where there is none.
 func header(file *ast.File) []*ast.Attribute {
 	var attributes []*ast.Attribute

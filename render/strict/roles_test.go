@@ -54,7 +54,7 @@ func TestRoles(t *testing.T) {
 		"misspelt definition":  {"apiGroups: [core.gardener.cloud], resources: [seedz]" + read, `did you mean "seeds"?`},
 		"plural of its own":    {"apiGroups: [core.gardener.cloud], resources: [perses/status, gateways]" + read, ""},
 		"impersonated":         {"apiGroups: ['', authentication.k8s.io], resources: [users, groups, userextras/team, uids], verbs: [impersonate]", ""},
-		"in another API":       {"apiGroups: [''], resources: [pods, deployments/scale]" + read, `rules[0].resources[1]: "deployments/scale" is no resource of the API "", but of "apps": write that in apiGroups`},
+		"in another API":       {"apiGroups: [''], resources: [pods, deployments/scale]" + read, `rules[0].resources[1]: "deployments/scale" is no resource of the API "", but of "apps"`},
 		"in neither of two":    {"apiGroups: [apps, batch], resources: [secrets]" + read, `"secrets" is no resource of the API "apps, batch", but of ""`},
 		"former API":           {"apiGroups: ['', extensions], resources: [ingresses, deployments]" + read, ""},
 		"of another API":       {"apiGroups: [apps, ''], resources: [pods, replicasets]" + read, ""},

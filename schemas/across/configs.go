@@ -26,6 +26,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
+	"github.com/pergola-dev/pergola/schemas/requests"
 )
 
 // Where kube-apiserver of the virtual garden, and gardener-apiserver, are configured.
@@ -219,7 +220,32 @@ func readAuditPolicy(content string) (runtime.Object, problems) {
 	if len(policy.Rules) == 0 { // as kube-apiserver refuses it (k8s.io/apiserver, pkg/audit/policy: LoadPolicyFromBytes)
 		return nil, problems{{"rules", schemas.TypeRequired, "an audit policy has at least one rule; to log nothing: level None"}}
 	}
-	return policy, inWords(auditvalidation.ValidatePolicy(policy))
+	return policy, append(inWords(auditvalidation.ValidatePolicy(policy)), auditWords(policy)...)
+}
+
+// auditWords finds what no request has: kube-apiserver takes a rule with it, which is for nothing then.
+func auditWords(policy *audit.Policy) problems {
+	var out problems
+	add := func(wrong, format string, at ...any) {
+		if wrong != "" {
+			out = append(out, problem{fmt.Sprintf(format, at...), schemas.TypeNotSupported, wrong})
+		}
+	}
+	for i, rule := range policy.Rules {
+		for j, verb := range rule.Verbs {
+			add(requests.Verb(verb), "rules[%d].verbs[%d]", i, j)
+		}
+		for j, of := range rule.Resources {
+			wrong := requests.Group(of.Group)
+			add(wrong, "rules[%d].resources[%d].group", i, j)
+			for k, name := range of.Resources {
+				if wrong == "" {
+					add(requests.Resource(name, []string{of.Group}, requests.Kubernetes), "rules[%d].resources[%d].resources[%d]", i, j, k)
+				}
+			}
+		}
+	}
+	return out
 }
 
 func readAuthentication(content string) (runtime.Object, problems) {

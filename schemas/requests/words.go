@@ -86,7 +86,7 @@ func Resource(name string, groups []string, known func(group string) map[string]
 			return fmt.Sprintf("%q is no resource that requests are for; did you mean %q?", name, meant+strings.TrimPrefix(name, resource))
 		}
 		if other, has := groupOf(resource, groups); has {
-			return fmt.Sprintf("%q is no resource of the API %q, but of %q: write that in apiGroups", name, strings.Join(groups, ", "), other)
+			return fmt.Sprintf("%q is no resource of the API %q, but of %q", name, strings.Join(groups, ", "), other)
 		}
 	}
 	return ""

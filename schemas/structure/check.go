@@ -120,6 +120,10 @@ func (c *checker) unknown(path fieldpath.Path, name string, n *Node, object map[
 		c.add(path, "Forbidden", "the field %q does not exist any more; %s", name, instead)
 		return
 	}
+	if len(path) == 2 && path[0] == "metadata" && name == "namespace" {
+		c.add(path, "Forbidden", "objects of kind %s are in no namespace; remove it", c.kind)
+		return
+	}
 	hint := ""
 	var meant fieldpath.Path
 	if word := wordOfYAML11(name); word != "" && n.Properties[word] != nil {

@@ -1,0 +1,33 @@
+package render
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestHealthFields(t *testing.T) {
+	for name, tt := range map[string]struct{ rule, want string }{
+		"fields of Kubernetes":  {`{apiGroup: apps, kind: Deployment, healthy: "self.status.readyReplicas == self.spec.replicas && self.metadata.labels.app == 'x'"}`, ""},
+		"a letter less":         {`{apiGroup: apps, kind: Deployment, healthy: "self.status.readyReplica == self.spec.replicas"}`, `rules[0].healthy: objects of kind Deployment have no field self.status.readyReplica; did you mean "readyReplicas"?`},
+		"in a macro":            {`{apiGroup: apps, kind: Deployment, healthy: "has(self.statuss.readyReplicas)"}`, `have no field self.statuss; did you mean "status"?`},
+		"below items":           {`{kind: Pod, healthy: "self.status.conditions.exists(c, c.anything == 'x') && self.spec.container.size() > 0"}`, `objects of kind Pod have no field self.spec.container; did you mean "containers"?`},
+		"optional":              {`{apiGroup: core.gardener.cloud, kind: Seed, healthy: "self.?status.?conditions.hasValue()", progressing: "self.spec.dns.provider.typ == 'x'"}`, `rules[0].progressing: objects of kind Seed have no field self.spec.dns.provider.typ; did you mean "type"?`},
+		"a kind nobody defines": {`{apiGroup: example.org, kind: Thing, healthy: "self.any.field == 1"}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := loadLandscape(t, map[string]string{"landscape.yaml": landscapeFile("\n  health: {rules: [" + tt.rule + "]}"), "g.yaml": gardenYAML})
+			got := []string{}
+			for _, v := range CheckLandscape(smallCatalogue(t, nil), l) {
+				got = append(got, v.String())
+			}
+			if tt.want == "" {
+				assert.Empty(t, got)
+				return
+			}
+			require.Len(t, got, 1)
+			assert.Contains(t, got[0], tt.want)
+		})
+	}
+}
