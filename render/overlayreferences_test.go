@@ -91,6 +91,9 @@ func TestOverlayReferences(t *testing.T) {
 		"Secret made elsewhere":  {containerPatch("envFrom: [{secretRef: {name: made-elsewhere}}]"), ""},
 		"optional":               {containerPatch("envFrom: [{secretRef: {name: settings, optional: true}}]"), ""},
 		"labels of pods":         {operationPatch("Deployment", "- {op: replace, path: /spec/template/metadata/labels, value: {app: other}}\n- {op: replace, path: /spec/selector/matchLabels, value: {app: other}}"), "selects nothing: no pods that are rendered for the cluster have the labels app=app"},
+		"labels for all":         {map[string]string{"kustomization.yaml": "# labels\ncommonLabels: {team: x}\n"}, place + "2:1: warning: labels: spec.selector of Deployment garden/app changes, which API servers refuse of what exists; write labels: [{pairs: {…}, includeTemplates: true}]"},
+		"labels with selectors":  {map[string]string{"kustomization.yaml": "labels:\n- pairs: {team: x}\n  includeSelectors: true\n"}, "spec.selector of Deployment garden/app changes, which API servers refuse of what exists; write labels: [{pairs"},
+		"labels of objects":      {map[string]string{"kustomization.yaml": "labels:\n- pairs: {team: x}\n  includeTemplates: true\n"}, ""},
 		"selector of a Service":  {operation("Service", "/spec/selector", "{app: ap}"), place + "5:13: warning: Service garden/app: spec.selector: selects nothing: no pods that are rendered for the cluster have the labels app=ap"},
 		"port by name":           {operation("Service", "/spec/ports/0/targetPort", "htp"), `Service garden/app: spec.ports[0].targetPort: the pods that are selected have no port htp; did you mean "http"?`},
 		"port by number":         {operation("Service", "/spec/ports/0/targetPort", "8080"), "the pods that are selected have no port 8080; they have 80, http"},
@@ -132,7 +135,11 @@ func TestOverlayReferences(t *testing.T) {
 				return
 			}
 			require.NotEmpty(t, found)
-			assert.Contains(t, found[0].String(), tt.want)
+			texts := []string{}
+			for _, v := range found {
+				texts = append(texts, v.String())
+			}
+			assert.Contains(t, strings.Join(texts, "\n"), tt.want)
 		})
 	}
 }
