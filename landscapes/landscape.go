@@ -26,6 +26,8 @@ type Landscape struct {
 	Declarations []Declaration
 	// Incomplete says that there are more of them, in files that cannot be read or are of no known kind.
 	Incomplete bool
+	// LacksLayer says that a layer is not there, which is reported. What builds on it is not judged: nearly all of it would be found wrong.
+	LacksLayer bool
 	// Operations are the one-shot operations of operations/, by the names of their files.
 	Operations []Operation
 	// Overlays are the folders components/OWNER/COMPONENT of the layers and the landscape, bases first.

@@ -160,6 +160,7 @@ func (l *loader) layersOf(config *Declaration, folder string) []string {
 			bases = append(bases, base)
 			continue
 		}
+		l.landscape.LacksLayer = true
 		field := fmt.Sprintf("spec.layers[%d]", i)
 		place := config.Position(field)
 		l.violations = append(l.violations, schemas.Violation{
@@ -185,7 +186,14 @@ func (l *loader) resolveLayer(folder, name string) (string, string) {
 	info, err := fs.Stat(l.fs, base)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Sprintf("the layer %q does not exist", name)
+		var folders []string
+		entries, _ := fs.ReadDir(l.fs, path.Dir(base))
+		for _, entry := range entries {
+			if entry.IsDir() {
+				folders = append(folders, path.Join(path.Dir(name), entry.Name()))
+			}
+		}
+		return "", fmt.Sprintf("the layer %q does not exist%s", name, didYouMean(name, folders))
 	case err != nil:
 		return "", fmt.Sprintf("the layer %q cannot be read", name)
 	case !info.IsDir():

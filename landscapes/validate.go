@@ -25,6 +25,9 @@ func (l *Landscape) ValidateChange(ctx context.Context, before *Landscape, opts 
 // ValidateAt is ValidateChange at another time: versions of cloud profiles expire. A landscape before without declarations says that all is new. With
 // nil nobody knows, so that what would only be refused of a new object is a warning: whoever has it keeps it.
 func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Landscape, opts schemas.Options) ([]schemas.Violation, error) {
+	if l.LacksLayer {
+		return nil, nil
+	}
 	inputs := make([]schemas.Input, 0, len(l.Declarations)+1)
 	around := &schemas.Surroundings{}
 	former := map[identity]*Declaration{}

@@ -24,6 +24,9 @@ import (
 // need. Only components with overlays are rendered, unless it switches off any.
 // Files are relative to the landscape.
 func CheckLandscape(catalogue fs.FS, l *landscapes.Landscape, settings ...Setting) []schemas.Violation {
+	if l.LacksLayer {
+		return nil
+	}
 	c := landscapeCheck{catalogue: catalogue, landscape: l, owned: map[string]bool{}}
 	c.seeds()
 	if c.version() {

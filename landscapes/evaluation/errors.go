@@ -167,6 +167,7 @@ func sentence(e errors.Error, names bool) string {
 		{"empty disjunction", "none of the alternatives fits"},
 		{"division by zero", "it divides by zero"},
 		{"maximum nesting depth", "it is nested too deep"},
+		{"cannot use", "an argument of a function is of another type than the function takes"},
 	} {
 		if strings.Contains(text, known.mark) {
 			return known.sentence
@@ -176,7 +177,7 @@ func sentence(e errors.Error, names bool) string {
 	for _, harmless := range []string{
 		"reference ", "undefined field", "expected ", "import", "package ", "missing ", "unexpected ", "unreferenced ", "illegal ",
 		"string literal not terminated", "comment not terminated", "escape sequence ", "octal escape ", "hexadecimal escape ",
-		"non-matching whitespace", "invalid attribute", "attribute missing", "interpolation not allowed",
+		"identifiers starting with ", "explicit error ", "non-matching whitespace", "invalid attribute", "attribute missing", "interpolation not allowed",
 	} {
 		if strings.HasPrefix(text, harmless) {
 			if !names {
@@ -184,6 +185,12 @@ func sentence(e errors.Error, names bool) string {
 			}
 			return text
 		}
+	}
+	switch {
+	case strings.Contains(e.Error(), "index out of range"):
+		return "it takes an item of a list that has fewer; a field that the list is made of may be missing or have no concrete value"
+	case text == "invalid interpolation":
+		return "the text is made with a value that is missing, or of which no text can be made"
 	}
 	return "CUE cannot evaluate this"
 }

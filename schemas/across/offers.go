@@ -166,6 +166,10 @@ func (c *check) reserved(machine *gardencorev1beta1.MachineType, worker map[stri
 			c.report(field+".kubeReserved."+name, schemas.TypeInvalid, "kubeReserved keeps back %s of %s, and machines of type %q of %s have %s", kept.String(), name, machine.Name, path, capacity.String())
 		}
 	}
+	free, err := resource.ParseQuantity(fmt.Sprint(at(own, "evictionHard", "memoryAvailable"))) // not where it is a share
+	if err == nil && free.Cmp(machine.Memory) >= 0 {
+		c.report(field+".evictionHard.memoryAvailable", schemas.TypeInvalid, "pods are evicted while less than %s of memory are free, and machines of type %q of %s have %s", free.String(), machine.Name, path, machine.Memory.String())
+	}
 }
 
 // lacking reports zones of a pool that do not have something.

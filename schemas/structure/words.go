@@ -162,6 +162,8 @@ func (n *Node) patternWords() string {
 		return "is not a quantity such as 500m, 2 or 10Gi"
 	case strings.Contains(n.Pattern.String(), "[0-5][0-9][0-5][0-9][+-]"):
 		return "is not a time of day with a time zone such as 220000+0100"
+	case strings.Contains(n.Pattern.String(), "(([0-9]+)ms)?)"):
+		return "is not a duration such as 30s, 5m or 1h30m"
 	}
 	return "does not have the form " + n.Pattern.String()
 }
