@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
@@ -57,6 +58,13 @@ func (c *kustomizationCheck) folder(dir string) {
 	}
 	c.seen[dir] = true
 	file := kustomizationIn(c.files, dir)
+	for _, name := range kustomizationNames {
+		if other := path.Join(dir, name); file != "" && other != file && c.files.Exists(other) {
+			c.out = append(c.out, finding{Position: schemas.Position{File: c.place(other), Line: 1, Column: 1}, kind: schemas.TypeDuplicate,
+				message: fmt.Sprintf("the folder has %s, too, and Kustomize reads no folder with both; move what is in one to the other", path.Base(file))})
+			return
+		}
+	}
 	if file == "" {
 		c.out = append(c.out, finding{Position: schemas.Position{File: c.place(dir)}, kind: schemas.TypeRequired, message: "the folder has no kustomization.yaml"})
 		return
@@ -81,9 +89,12 @@ func (c *kustomizationCheck) folder(dir string) {
 	c.out = append(c.out, found...)
 }
 
+// kustomizationNames are those that Kustomize knows.
+var kustomizationNames = konfig.RecognizedKustomizationFileNames()
+
 // kustomizationIn is the file of a folder that krusty reads, empty when there is none.
 func kustomizationIn(files filesys.FileSystem, dir string) string {
-	for _, name := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
+	for _, name := range kustomizationNames {
 		if file := path.Join(dir, name); files.Exists(file) && !files.IsDir(file) {
 			return file
 		}

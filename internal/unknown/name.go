@@ -55,6 +55,9 @@ func Near(name string, known []string) []string {
 		return nil
 	}
 	for _, fits := range []func(candidate []string) bool{
+		func(candidate []string) bool { // "shoot local" is one in a namespace
+			return len(parts) > 1 && len(candidate) > 1 && candidate[0] == parts[0] && last(candidate) == last(parts)
+		},
 		func(candidate []string) bool { return endsWith(parts, candidate) },
 		func(candidate []string) bool { return endsWith(candidate, parts) },
 		func(candidate []string) bool { return last(candidate) == last(parts) },

@@ -20,6 +20,7 @@ func TestName(t *testing.T) {
 		{"garden/nope", components, `there is no thing "garden/nope"; want one of garden/etcd-druid, garden/vpa, seed/etcd-druid, seed/vpa, shoot/vpa, shoot/coredns`},
 		{"vpa", components[:5], `there is no thing "vpa"; did you mean "garden/vpa" or "seed/vpa" or "shoot/vpa"?; want one of garden/etcd-druid, garden/vpa, seed/etcd-druid, seed/vpa, shoot/vpa`},
 		{"Runtime", clusters, `there is no thing "Runtime"; did you mean "runtime"?; want one of runtime, virtual, local, shoot garden-local/local`},
+		{"shoot local", clusters, `there is no thing "shoot local"; did you mean "shoot garden-local/local"?; want one of runtime, virtual, local, shoot garden-local/local`},
 		{"nowhere", clusters, `there is no thing "nowhere"; want one of runtime, virtual, local, shoot garden-local/local`},
 		{"", clusters, `there is no thing ""; want one of runtime, virtual, local, shoot garden-local/local`},
 		{"s7", nil, `there is no thing "s7": there is none`},

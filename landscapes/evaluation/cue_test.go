@@ -75,6 +75,10 @@ func TestErrorsHaveAPlaceAndWords(t *testing.T) {
 		"very large number": {fmt.Sprintf(object, "1.0e400"), "a.cue:2:63 the value is not a number that fits 64 bits"},
 		"bytes":             {fmt.Sprintf(object, `'\xff'`), "a.cue:2:63 the value holds bytes that are no text; write them as base64"},
 		"structural cycle":  {"\n#T: {next: #T}\nx: #T\n", "it contains itself without end"},
+		"reserved name":     {"\n__x: 1\n", "a.cue:2:1 identifiers starting with '__' are reserved"},
+		"an error":          {"\n\nx: _|_\n", "explicit error"},
+		"list of nothing":   {"\nimport \"list\"\n_s: a: {}\nx: {for n, s in _s {(n): {let r = list.Range(s.b, s.b+2, 1), c: \"\\(r[0])\"}}}\n", "it takes an item of a list that has fewer; a field that the list is made of may be missing"},
+		"another type":      {"\nimport \"strings\"\nx: strings.ToUpper(1)\n", "an argument of a function is of another type than the function takes"},
 		"cycle in a field":  {"\n\nx: y: x\n", "a.cue:3:"},
 	}
 	for name, test := range tests {

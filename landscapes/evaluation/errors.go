@@ -150,6 +150,12 @@ func withoutNames(text string) string {
 	}))
 }
 
+// standardPackages are those that declarations may use (https://cuelang.org/go, pkg).
+var standardPackages = []string{
+	"crypto/hmac", "crypto/md5", "crypto/sha1", "crypto/sha256", "crypto/sha512", "encoding/base64", "encoding/csv", "encoding/hex", "encoding/json",
+	"encoding/yaml", "html", "list", "math", "math/bits", "net", "path", "regexp", "strconv", "strings", "struct", "text/tabwriter", "text/template", "time", "uuid",
+}
+
 // sentence says what is wrong without any value: CUE's own messages quote them, and a file may hold a Secret. Names are
 // repeated only where that is said to be right.
 func sentence(e errors.Error, names bool) string {
@@ -186,7 +192,13 @@ func sentence(e errors.Error, names bool) string {
 			return text
 		}
 	}
-	switch {
+	switch name, is := strings.CutPrefix(text, "builtin package "); {
+	case is && names:
+		hint := ""
+		if meant := schemas.Suggest(strings.Trim(strings.TrimSuffix(name, " undefined"), `"`), standardPackages); meant != "" {
+			hint = fmt.Sprintf("; did you mean %q?", meant)
+		}
+		return "CUE has no package " + strings.TrimSuffix(name, " undefined") + hint
 	case strings.Contains(e.Error(), "index out of range"):
 		return "it takes an item of a list that has fewer; a field that the list is made of may be missing or have no concrete value"
 	case text == "invalid interpolation":

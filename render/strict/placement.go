@@ -5,12 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kubernetes/pkg/apis/core"
 
-	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
@@ -45,8 +42,7 @@ func placementErrors(at *field.Path, template *core.PodTemplateSpec) field.Error
 		}
 		errs = append(errs, field.Invalid(at, value, detail))
 	}
-	spec, own := &template.Spec, labels.Set{resourcesv1alpha1.ManagedBy: resourcesv1alpha1.ManagedByGardener} // apply adds it to pods
-	maps.Copy(own, template.Labels)
+	spec := &template.Spec
 	for _, name := range slices.Sorted(maps.Keys(spec.NodeSelector)) {
 		key(at.Child("nodeSelector").Key(name), name)
 		value(at.Child("nodeSelector").Key(name), name, spec.NodeSelector[name])
@@ -54,17 +50,18 @@ func placementErrors(at *field.Path, template *core.PodTemplateSpec) field.Error
 	for i, spread := range spec.TopologySpreadConstraints {
 		at := at.Child("topologySpreadConstraints").Index(i)
 		key(at.Child("topologyKey"), spread.TopologyKey)
-		selector, err := metav1.LabelSelectorAsSelector(spread.LabelSelector)
-		if err == nil && !selector.Empty() && spread.LabelSelector != nil && !selector.Matches(own) {
-			errs = append(errs, field.Invalid(at.Child("labelSelector"), selector.String(), "the pods themselves do not have these labels: others are counted, and these are not spread"))
+		if spread.LabelSelector == nil {
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(spread.LabelSelector.MatchLabels)) {
+			// A label that the pods lack may be added when they are delivered.
+			want := spread.LabelSelector.MatchLabels[name]
+			if has, labelled := template.Labels[name]; labelled && has != want {
+				errs = append(errs, field.Invalid(at.Child("labelSelector", "matchLabels").Key(name), want, fmt.Sprintf("the pods themselves have %q: others are counted, and these are not spread", has)))
+			}
 		}
 	}
-	if spec.Affinity == nil {
-		return errs
-	}
-	if node := spec.Affinity.NodeAffinity; node != nil && node.RequiredDuringSchedulingIgnoredDuringExecution != nil {
-		at := at.Child("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
-		for i, term := range node.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+or i, term := range node.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
 			for j, e := range term.MatchExpressions {
 				at := at.Index(i).Child("matchExpressions").Index(j)
 				key(at.Child("key"), e.Key)
