@@ -36,7 +36,7 @@ func (c *landscapeCheck) healthFields() {
 				}
 				if wrong != "" && !slices.Contains(told, wrong) {
 					told = append(told, wrong)
-					c.config(fmt.Sprintf("spec.health.rules[%d].%s", i, e.field), ruleHealthFields, schemas.TypeNotSupported, "objects of kind %s %s", rule.Kind, wrong)
+					c.configWarning(fmt.Sprintf("spec.health.rules[%d].%s", i, e.field), ruleHealthFields, schemas.TypeNotSupported, "objects of kind %s %s", rule.Kind, wrong)
 				}
 			}
 		}
@@ -54,7 +54,7 @@ func noField(n *structure.Node, path []string) string {
 		case n.Open || len(n.Properties) == 0:
 			return ""
 		default:
-			hint := ""
+			hint := "; it has " + strings.Join(n.Names(), ", ")
 			if meant := structure.Suggest(name, n.Names()); meant != "" {
 				hint = fmt.Sprintf("; did you mean %q?", meant)
 			}

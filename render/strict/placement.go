@@ -61,7 +61,12 @@ func placementErrors(at *field.Path, template *core.PodTemplateSpec) field.Error
 			}
 		}
 	}
-or i, term := range node.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+	if spec.Affinity == nil {
+		return errs
+	}
+	if node := spec.Affinity.NodeAffinity; node != nil && node.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+		at := at.Child("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+		for i, term := range node.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
 			for j, e := range term.MatchExpressions {
 				at := at.Index(i).Child("matchExpressions").Index(j)
 				key(at.Child("key"), e.Key)
