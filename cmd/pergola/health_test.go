@@ -13,7 +13,7 @@ import (
 
 // TestHealthByALandscape: rules of a landscape go before ours, and kinds without a rule are judged as it says.
 func TestHealthByALandscape(t *testing.T) {
-	const objects = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: a}, status: {phase: Odd}}
+	const objects = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: a, labels: {phase: Odd}}}
 ---
 {apiVersion: example.org/v1, kind: Cache, metadata: {name: c, namespace: a}, status: {conditions: [{type: Stalled, status: "True", message: stuck}]}}
 `
@@ -26,7 +26,7 @@ func TestHealthByALandscape(t *testing.T) {
 	}
 	const rule = `  health:
     rules:
-    - {apiGroup: apps, kind: Deployment, healthy: self.status.phase == "Odd", progressing: "false"}
+    - {apiGroup: apps, kind: Deployment, healthy: self.metadata.labels.phase == "Odd", progressing: "false"}
 `
 	for name, test := range map[string]struct {
 		spec              string
