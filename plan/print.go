@@ -40,9 +40,15 @@ func (r Report) text(colored bool) string {
 		}
 		b.WriteString("\n")
 	}
-	b.WriteString(printable(r.line()) + "\n") // again, where the reader of a terminal is now
-	return b.String()
+	text := strings.TrimSuffix(b.String(), "\n")
+	if strings.Count(text, "\n") > screen {
+		text += "\n" + printable(r.line()) + "\n" // again, where the reader of a terminal is now
+	}
+	return text
 }
+
+// screen is the number of lines of a usual terminal: of a longer text the beginning is out of sight.
+const screen = 24
 
 func (b block) text(indent string, colored, named bool) string {
 	out := indent + paint(b.Action, symbols[b.Action]+" "+b.name()+b.suffix(), colored) + "\n"

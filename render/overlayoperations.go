@@ -103,7 +103,9 @@ func missingPath(text []byte, pointer, op string, o Object) string {
 				hint = "; it has " + strings.Join(sortedKeys(v), ", ")
 			}
 			if op == "add" || op == "replace" && i == len(steps)-1 {
-				if i < len(steps)-1 {
+				if i > 0 && i < len(steps)-1 && (steps[i-1] == "labels" || steps[i-1] == "annotations" || steps[i-1] == "matchLabels" || steps[i-1] == "nodeSelector") {
+					hint = fmt.Sprintf("; write / in a key as ~1: %s/%s", parent, strings.Join(steps[i:], "~1"))
+				} else if i < len(steps)-1 {
 					hint += "; add what is above it first"
 				} else {
 					hint += "; use add for a field that is not set"

@@ -73,7 +73,7 @@ func TestFindingsOfAnObject(t *testing.T) {
 	}{
 		"valid":                {goodSpec + `}`, nil},
 		"all fields":           {goodSpec + `, colour: red, labels: {a.b/c: x}, config: {any: [1, {}]}, bought: "2020-01-31T08:00:00Z", useful: true, string: null}`, nil},
-		"quantity as number":   {`{size: 3, frame: {kind: a, material: wood}, parts: [{name: ear, memory: 5}, {name: eye, memory: 5Gi, weight: 1}]}`, nil},
+		"quantity as number":   {`{size: 3, frame: {kind: a, material: wood}, parts: [{name: ear, memory: 5000000}, {name: eye, memory: 5Gi, weight: 1}]}`, nil},
 		"whole number as 3.0":  {`{size: 3.0, frame: {kind: a, material: wood}, parts: [{name: ear}]}`, nil},
 		"unknown field":        {goodSpec + `, color: red}`, []string{`spec.color Forbidden the field "color" does not exist; did you mean "colour"? [structure]`}},
 		"unknown nested field": {`{size: 3, frame: {kind: a, material: wood}, parts: [{name: ear, nmae: x}]}`, []string{`spec.parts[0].nmae Forbidden the field "nmae" does not exist; did you mean "name"? [structure]`}},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"encoding/base64"
+	"maps"
 	"slices"
 	"strings"
 
@@ -196,14 +197,29 @@ func encryptionResources(server string) func(ruleInput) []finding {
 		r := &report{}
 		for _, item := range (tree{value: in.object}).at(strings.Split(server, ".")...).at("encryptionConfig", "resources").items() {
 			name, group, _ := strings.Cut(item.text(), ".")
-			if wrong := requests.Resource(name, []string{group}, requests.Kubernetes); wrong != "" && strings.ToLower(item.text()) == item.text() {
+			if wrong := requests.Resource(name, []string{group}, pluralsOf); wrong != "" && strings.ToLower(item.text()) == item.text() {
 				r.add(item, TypeNotSupported, "%s; write NAME, or NAME.GROUP for one of another group", wrong)
+			} else if in.kind.GVK.Kind == "Garden" && strings.HasSuffix(group, "gardener.cloud") && hasAggregatedAPI(in.landscape) {
+				r.add(item, TypeInvalid, "kube-apiserver does not store %s, since spec.gardenAPI of landscape.yaml is aggregated: list it in spec.virtualCluster.gardener.gardenerAPIServer.encryptionConfig", item.text())
 			} else if group == "" && wrong == "" && !strings.Contains(name, "*") && name != "" && !hasResource("", name) {
 				r.add(item, TypeNotSupported, "%q is no resource of the core group; write NAME.GROUP for one of another group", name)
 			}
 		}
 		return r.findings
 	}
+}
+
+// hasAggregatedAPI tells whether gardener-apiserver serves and stores the API of the garden, as the landscape says.
+func hasAggregatedAPI(landscape *surroundings) bool {
+	if landscape == nil {
+		return false
+	}
+	for _, object := range landscape.objects("Landscape") {
+		if (tree{value: object}).at("spec", "gardenAPI").text() == "aggregated" {
+			return true
+		}
+	}
+	return false
 }
 
 func hasResource(group, name string) bool {
@@ -235,16 +251,16 @@ func quotaResources(in ruleInput) []finding {
 
 // pluralsOf are the resources of a group that has schemas here, or of Kubernetes.
 func pluralsOf(group string) map[string]string {
-	out := map[string]string{}
+	out := maps.Clone(requests.Kubernetes(group))
+	if out == nil {
+		out = map[string]string{}
+	}
 	for _, gvk := range embeddedKinds().known {
 		if gvk.Group != group {
 			continue
 		}
 		plural, singular := meta.UnsafeGuessKindToResource(gvk)
 		out[singular.Resource] = plural.Resource
-	}
-	if len(out) == 0 {
-		return requests.Kubernetes(group)
 	}
 	return out
 }

@@ -3,6 +3,8 @@ package schemas
 import (
 	"slices"
 	"strings"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
 // gardenletKind is a kind that declares a gardenlet, with the place where it does.
@@ -44,6 +46,26 @@ func seedManagementGoRules() []goRule {
 		rule("access", "config", "The configuration of the gardenlet fits the way in which it gets access to the garden",
 			"The controller sets the name of the seed. With a token or a service account for the first access it also sets the kubeconfig; without, the configuration has to have one. In Go, because three kinds have it.",
 			source, func(r *report, in ruleInput, gardenlet tree) { r.gardenletAccess(in, gardenlet) })
+	}
+	for _, kind := range gardenletKinds() {
+		at := kind.at
+		rules = append(rules, goRule{
+			Rule: Rule{ID: strings.ToLower(kind.name) + "/capacity", Kind: kind.name, Title: "The capacity of a seed is told by the name that the scheduler reads",
+				Doc:    "It is shoots, how many control planes the seed takes. With a name nearly like it there is no limit. In Go, because three kinds have it.",
+				Source: "pkg/scheduler/controller/shoot/reconciler.go", Fields: []string{strings.Join(append(slices.Clone(at), "config"), ".")}, In: "go", Severity: SeverityWarning, Scope: scopeObject},
+			check: func(in ruleInput) []finding {
+				r := &report{}
+				for _, field := range []string{"capacity", "reserved"} {
+					amounts := tree{value: in.object}.at(at...).at("config", "resources", field)
+					for _, name := range amounts.keys() {
+						if shoots := string(gardencorev1beta1.ResourceShoots); name != shoots && Suggest(name, []string{shoots}) != "" {
+							r.add(amounts.key(name), TypeNotSupported, "the scheduler does not read it, so that it limits nothing; did you mean %q?", shoots)
+						}
+					}
+				}
+				return r.findings
+			},
+		})
 	}
 	return append(rules, goRule{
 		Rule: Rule{ID: "managedseedset/selector", Kind: "ManagedSeedSet", Title: "The selector of a ManagedSeedSet selects what its templates make, and never changes",

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"github.com/pergola-dev/pergola/landscapes"
@@ -30,7 +29,7 @@ func ignored(l *landscapes.Landscape) ([]schemas.Violation, error) {
 	var out []schemas.Violation
 	for _, file := range found {
 		out = append(out, schemas.Violation{
-			Severity: schemas.SeverityWarning, File: filepath.Join(l.Dir, file), Line: 1, Column: 1, Type: schemas.TypeForbidden, Rule: ruleIgnored,
+			Severity: schemas.SeverityWarning, File: file, Line: 1, Column: 1, Type: schemas.TypeForbidden, Rule: ruleIgnored,
 			Message: "a .gitignore leaves the file out, so that no clone and no operator has it; commit it by `git add --force`, mend the .gitignore, or move the file out of the landscape",
 		})
 	}

@@ -125,7 +125,7 @@ func TestDiffOfOpenVersions(t *testing.T) {
 	change(t, dir, "profile.yaml", "    - version: 1.34.1\n      classification: supported", "    - version: 1.34.4\n      classification: supported\n    - version: 1.34.1\n      classification: deprecated")
 	o = pergola(t, "diff", dir)
 	assert.Equal(t, 1, o.code, "%+v", o)
-	assert.Contains(t, o.stdout, "\n2 to change, ", "the profile, and the copy of it that extensions read")
+	assert.Contains(t, o.stdout, "2 to change, ", "the profile, and the copy of it that extensions read")
 	assert.NotContains(t, o.stdout, "!")
 	commit()
 

@@ -113,7 +113,14 @@ func sayUsage(cmd *cobra.Command) {
 // others in it names the one that is meant.
 func argumentError(cmd *cobra.Command, args []string, check cobra.PositionalArgs, err error) error {
 	if cmd.HasSubCommands() {
-		return err
+		var names []string
+		for _, sub := range cmd.Commands() {
+			names = append(names, sub.Name())
+		}
+		if len(args) == 0 {
+			return err
+		}
+		return fmt.Errorf("%w%s", err, unknown.Hint(args[0], names))
 	}
 	for n := len(args) - 1; n >= 0; n-- {
 		if check(cmd, args[:n]) == nil {
