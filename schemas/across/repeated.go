@@ -100,6 +100,8 @@ func saysMore(other, this schemas.Violation) bool {
 		return strings.HasPrefix(this.Message, value) && same
 	case this.Type != schemas.TypeForbidden && other.Type == schemas.TypeForbidden:
 		return !(strings.HasPrefix(other.Message, otherValue) && same)
+	case this.Rule == "any/amounts": // another rule warns of something else about the same amount
+		return false
 	case isGeneral(this) != isGeneral(other):
 		return isGeneral(this) && other.Type != schemas.TypeTooLong
 	case (this.Rule == schemas.RuleStructure) != (other.Rule == schemas.RuleStructure):

@@ -80,3 +80,14 @@ func TestOneFaultInALandscape(t *testing.T) {
 		})
 	}
 }
+
+// TestAnAmountAndItsChange: that an amount is none, and that its change has no effect, are two faults of one field.
+func TestAnAmountAndItsChange(t *testing.T) {
+	amount := schemas.Violation{Severity: schemas.SeverityWarning, Kind: "Garden", Name: "a", Field: "spec.x.capacity", Type: schemas.TypeInvalid, Rule: "any/amounts", Message: "25 is 25 bytes"}
+	made := amount
+	made.Rule, made.Message = "garden/etcd-storage-made", "has no effect on the volumes"
+	assert.Equal(t, []schemas.Violation{amount, made}, OneForEachFault([]schemas.Violation{amount, made}))
+	refused := made
+	refused.Severity, refused.Rule, refused.Message = schemas.SeverityError, "garden/amounts", "25 is no amount"
+	assert.Equal(t, []schemas.Violation{refused}, OneForEachFault([]schemas.Violation{amount, refused}), "an error about the value says more")
+}
