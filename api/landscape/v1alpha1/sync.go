@@ -37,7 +37,8 @@ type SyncSpec struct {
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	RetryInterval *metav1.Duration `json:"retryInterval,omitempty"`
-	// How long one sync may take, waiting for health included. Default: 1h. Counts only from the in-cluster object.
+	// How long one sync may take, waiting for health included. Default: 1h. Where landscape.yaml has one, too, the shorter
+	// one counts.
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
