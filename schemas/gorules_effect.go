@@ -18,7 +18,11 @@ import (
 // effectGoRules warn of values that the API takes, and that do nothing, or nothing that anybody wants.
 func effectGoRules() []goRule {
 	warning := func(kind, name, title, doc, source string, check func(ruleInput) []finding) goRule {
-		return goRule{Rule: Rule{ID: map[string]string{"*": "any"}[kind] + strings.TrimPrefix(strings.ToLower(kind), "*") + "/" + name, Kind: kind, Title: title, Doc: doc, Source: source,
+		prefix := strings.ToLower(kind)
+		if kind == "*" {
+			prefix = "any"
+		}
+		return goRule{Rule: Rule{ID: prefix + "/" + name, Kind: kind, Title: title, Doc: doc, Source: source,
 			In: "go", Severity: SeverityWarning, Scope: scopeObject}, check: check}
 	}
 	return []goRule{
@@ -197,11 +201,14 @@ func encryptionResources(server string) func(ruleInput) []finding {
 		r := &report{}
 		for _, item := range (tree{value: in.object}).at(strings.Split(server, ".")...).at("encryptionConfig", "resources").items() {
 			name, group, _ := strings.Cut(item.text(), ".")
-			if wrong := requests.Resource(name, []string{group}, pluralsOf); wrong != "" && strings.ToLower(item.text()) == item.text() {
+			wrong := requests.Resource(name, []string{group}, pluralsOf)
+			switch {
+			case name == "" || strings.Contains(name, "*") || strings.ToLower(item.text()) != item.text(): // that is an error
+			case wrong != "":
 				r.add(item, TypeNotSupported, "%s; write NAME, or NAME.GROUP for one of another group", wrong)
-			} else if in.kind.GVK.Kind == "Garden" && strings.HasSuffix(group, "gardener.cloud") && hasAggregatedAPI(in.landscape) {
+			case in.kind.GVK.Kind == "Garden" && strings.HasSuffix(group, "gardener.cloud") && hasAggregatedAPI(in.landscape):
 				r.add(item, TypeInvalid, "kube-apiserver does not store %s, since spec.gardenAPI of landscape.yaml is aggregated: list it in spec.virtualCluster.gardener.gardenerAPIServer.encryptionConfig", item.text())
-			} else if group == "" && wrong == "" && !strings.Contains(name, "*") && name != "" && !hasResource("", name) {
+			case group == "" && !hasResource("", name):
 				r.add(item, TypeNotSupported, "%q is no resource of the core group; write NAME.GROUP for one of another group", name)
 			}
 		}
