@@ -131,12 +131,7 @@ func TestSharedClusters(t *testing.T) {
 					found = append(found, v.String())
 				}
 			}
-			if test.want == "" {
-				assert.Empty(t, found)
-				return
-			}
-			require.Len(t, found, 1)
-			assert.Contains(t, found[0], test.want)
+			requireOne(t, found, test.want)
 		})
 	}
 }
@@ -163,12 +158,18 @@ func TestSeedInAnotherCluster(t *testing.T) {
 					found = append(found, v.String())
 				}
 			}
-			if test.want == "" {
-				assert.Empty(t, found)
-				return
-			}
-			require.Len(t, found, 1)
-			assert.Contains(t, found[0], test.want)
+			requireOne(t, found, test.want)
 		})
 	}
+}
+
+// requireOne asks for one finding with a text, or for none where the text is empty.
+func requireOne(t *testing.T, found []string, want string) {
+	t.Helper()
+	if want == "" {
+		assert.Empty(t, found)
+		return
+	}
+	require.Len(t, found, 1)
+	assert.Contains(t, found[0], want)
 }
