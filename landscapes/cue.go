@@ -120,7 +120,7 @@ func (l *loader) declareCUE(pkg evaluation.Package, result evaluation.Result) (f
 	return found
 }
 
-// checkNothing warns of CUE files of which nothing comes: of a misspelt package, or with all that they hold in hidden fields.
+// checkNothing warns of CUE files that make no object: their package is misspelt, or all their fields are hidden.
 func (l *loader) checkNothing(pkg evaluation.Package) {
 	for _, file := range pkg.Files {
 		line, hint := evaluation.First(file)

@@ -26,7 +26,7 @@ type Landscape struct {
 	Declarations []Declaration
 	// Incomplete says that there are more of them, in files that cannot be read or are of no known kind.
 	Incomplete bool
-	// LacksLayer says that a layer is not there, which is reported. What builds on it is not judged: nearly all of it would be found wrong.
+	// LacksLayer reports whether a layer is missing, for which there is a finding. Declarations are not judged then: nearly all would be found wrong.
 	LacksLayer bool
 	// Operations are the one-shot operations of operations/, by the names of their files.
 	Operations []Operation

@@ -47,7 +47,7 @@ func (r Report) text(colored bool) string {
 	return text
 }
 
-// screen is the number of lines of a usual terminal: of a longer text the beginning is out of sight.
+// screen is the number of lines of a usual terminal. The beginning of a longer text is out of sight.
 const screen = 24
 
 func (b block) text(indent string, colored, named bool) string {

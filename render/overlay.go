@@ -83,7 +83,7 @@ func buildOverlay(overlay Overlay, bundles []Bundle, objects objectCheck, probe 
 	if probe != nil {
 		check.references(k, made, bundles)
 		check.moved(k, made, index)
-		check.reselected(k, made, index)
+		check.selectors(k, made, index)
 	}
 	changed, err := distribute(dir, made, index, bundles)
 	if err != nil || probe == nil {
@@ -118,9 +118,9 @@ func (c *overlayCheck) moved(k kustomization, made, before []Object) {
 		message: first + ": Secrets and network policies that are made for the component stay where it is, and others call it by its former name; leave the namespace as it is"})
 }
 
-// reselected warns of workloads of the component whose selector changes: API servers refuse that of one that exists. It is most likely the side
+// selectors warns of workloads of the component whose selector changes: API servers refuse that of one that exists. It is most likely the side
 // effect of labels for all objects.
-func (c *overlayCheck) reselected(k kustomization, made, before []Object) {
+func (c *overlayCheck) selectors(k kustomization, made, before []Object) {
 	field, hint := "patches", "leave the selector as it is"
 	if slices.ContainsFunc(k.Labels, func(l types.Label) bool { return l.IncludeSelectors }) { // commonLabels has become this
 		field, hint = "labels", "write labels: [{pairs: {…}, includeTemplates: true}], which leaves selectors as they are"

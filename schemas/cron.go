@@ -44,7 +44,7 @@ func CronProblem(text string) string {
 	return ""
 }
 
-// isNever tells whether a schedule without a problem has no day: that of a month with fewer days.
+// isNever reports whether a schedule without a problem never comes, since its month has fewer days.
 func isNever(text string) bool {
 	schedule, err := cron.ParseStandard(text)
 	return err == nil && schedule.Next(time.Unix(0, 0)).IsZero()

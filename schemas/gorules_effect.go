@@ -25,6 +25,11 @@ func effectGoRules() []goRule {
 		return goRule{Rule: Rule{ID: prefix + "/" + name, Kind: kind, Title: title, Doc: doc, Source: source,
 			In: "go", Severity: SeverityWarning, Scope: scopeObject}, check: check}
 	}
+	encrypted := func(kind, server string) goRule {
+		return warning(kind, "encrypted-resources", "Resources that are encrypted exist",
+			"A resource without a dot belongs to the core group. An entry that does not exist encrypts nothing. In Go, because the message names the resource that was meant.",
+			"ours", encryptionResources(server)).about(server + ".encryptionConfig")
+	}
 	return []goRule{
 		warning("*", "amounts", "Amounts of cores, memory and volumes are amounts that machines have",
 			"The suffix m stands for thousandths, M and Gi for many: 512m of memory is half a byte, 500M of cpu are 500 million cores. In Go, because CUE has no arithmetic on quantities.",
@@ -36,14 +41,10 @@ func effectGoRules() []goRule {
 			"Servers do not start with another. In Go, because certificates are parsed, and because no value may get into a message.",
 			"crypto/tls, X509KeyPair", secretKeyPair).about("data", "stringData"),
 		warning("Shoot", "schedules-due", "Schedules of hibernation come",
-			"One for the 31st of February never does. In Go, because CUE has no calendar.",
+			"A schedule for the 31st of February never does. In Go, because CUE has no calendar.",
 			"github.com/robfig/cron", schedulesDue).about("spec.hibernation.schedules"),
-		warning("Shoot", "encrypted-resources", "Resources that are encrypted exist",
-			"A resource without a dot is of the core group; one that does not exist leaves what was meant as it is. In Go, because the message names the one that was meant.",
-			"ours", encryptionResources("spec.kubernetes.kubeAPIServer")).about("spec.kubernetes.kubeAPIServer.encryptionConfig"),
-		warning("Garden", "encrypted-resources", "Resources that are encrypted exist",
-			"A resource without a dot is of the core group; one that does not exist leaves what was meant as it is. In Go, because the message names the one that was meant.",
-			"ours", encryptionResources("spec.virtualCluster.kubernetes.kubeAPIServer")).about("spec.virtualCluster.kubernetes.kubeAPIServer.encryptionConfig"),
+		encrypted("Shoot", "spec.kubernetes.kubeAPIServer"),
+		encrypted("Garden", "spec.virtualCluster.kubernetes.kubeAPIServer"),
 		warning("Garden", "quota-resources", "Quotas for projects count resources that exist",
 			"A count of another one limits nothing. In Go, because the resources are those of the kinds that have a schema.",
 			"ours", quotaResources).about("spec.virtualCluster.gardener.gardenerControllerManager.defaultProjectQuotas.config"),
@@ -59,7 +60,7 @@ func effectGoRules() []goRule {
 // roomFields are fields for amounts of memory or of a volume, beside those for resources by their names.
 var roomFields = []string{"capacity", "containerLogMaxSize", "ephemeralStorage", "imageFSAvailable", "memoryAvailable", "minimumSize", "nodeFSAvailable", "volumeSize"}
 
-// freeFields hold what extensions or charts define, or others.
+// freeFields are fields whose content extensions, charts or others define.
 var freeFields = []string{"controlPlaneConfig", "infrastructureConfig", "metadata", "providerConfig", "status", "values"}
 
 func amounts(in ruleInput) []finding {

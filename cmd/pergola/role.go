@@ -130,7 +130,7 @@ func restConfig(cluster, path, context string) (*rest.Config, error) {
 	return nil, fmt.Errorf("access to %s: %w", cluster, addresses.Error(err))
 }
 
-// noContext says which contexts there are in the place of one that does not exist: that of a flag, else the current one of the kubeconfig.
+// noContext lists the contexts that exist where the wanted one does not: the context of a flag, else the current one of the kubeconfig.
 func noContext(rules *clientcmd.ClientConfigLoadingRules, wanted string) error {
 	config, err := rules.Load()
 	if err != nil {

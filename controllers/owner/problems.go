@@ -10,9 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// Problems takes a joined error apart: one line for every single error, each with what was said around it. What
-// only follows from another one (an object that was not tried, a step that is blocked, what else a cluster that does not answer was asked for)
-// comes last.
+// Problems takes a joined error apart: one line for every single error, each with the words around it. Consequences of another error come last: an
+// object that was not tried, a step that is blocked, a further question to a cluster that does not answer.
 func Problems(err error) []string {
 	var causes, effects []string
 	down := map[string]bool{}

@@ -6,8 +6,8 @@ import (
 	celast "github.com/google/cel-go/common/ast"
 )
 
-// Fields are the fields of the object that an expression reads, as paths from the object down to where it takes an item or calls a function. Of an
-// expression that does not compile there are none.
+// Fields are the fields of the object that an expression reads, as paths from the object down to where it takes an item or calls a function. An
+// expression that does not compile has none.
 func Fields(expression string) [][]string {
 	env, err := newEnvironment()
 	if err != nil || len(expression) > maxExpression {

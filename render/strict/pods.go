@@ -95,7 +95,7 @@ func nodeErrors(at *field.Path, spec *core.PodSpec) field.ErrorList {
 	pods.VisitContainersWithPath(spec, at, func(c *core.Container, path *field.Path) bool {
 		for kind, list := range map[string]core.ResourceList{"requests": c.Resources.Requests, "limits": c.Resources.Limits} {
 			for name, amount := range list {
-				// Of thousandths of a byte kube-apiserver warns itself.
+				// kube-apiserver itself warns of thousandths of a byte.
 				if wrong := structure.Amount(string(name), amount); wrong != "" && (name == core.ResourceCPU || !strings.HasSuffix(amount.String(), "m")) {
 					errs = append(errs, field.Invalid(path.Child("resources", kind).Key(string(name)), amount.String(), wrong))
 				}

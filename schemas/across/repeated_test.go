@@ -81,7 +81,7 @@ func TestOneFaultInALandscape(t *testing.T) {
 	}
 }
 
-// TestAnAmountAndItsChange: that an amount is none, and that its change has no effect, are two faults of one field.
+// TestAnAmountAndItsChange: a wrong amount and a change without effect are two faults of one field.
 func TestAnAmountAndItsChange(t *testing.T) {
 	amount := schemas.Violation{Severity: schemas.SeverityWarning, Kind: "Garden", Name: "a", Field: "spec.x.capacity", Type: schemas.TypeInvalid, Rule: "any/amounts", Message: "25 is 25 bytes"}
 	made := amount

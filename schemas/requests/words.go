@@ -92,7 +92,7 @@ func Resource(name string, groups []string, known func(group string) map[string]
 	return ""
 }
 
-// groupOf gives the API of Kubernetes that has a resource in place of others of Kubernetes, of which none has it.
+// groupOf gives the API of Kubernetes that has a resource, where the given APIs of Kubernetes do not have it.
 func groupOf(resource string, groups []string) (string, bool) {
 	if len(groups) == 0 || slices.ContainsFunc(groups, func(group string) bool { return !slices.Contains(shortGroups, group) || group == "extensions" }) {
 		return "", false // an API of others, or of former releases, has what it likes
