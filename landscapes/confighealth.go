@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/pergola-dev/pergola/health/custom"
 	"github.com/pergola-dev/pergola/schemas"
 )
@@ -231,6 +233,8 @@ func wrongKind(byGroup map[string][]string, rule custom.Rule) (field, message st
 	switch {
 	case rule.Kind == "" || strings.Contains(rule.APIGroup, "/"):
 		return "", "" // said by those who compile the rule
+	case rule.APIGroup != "" && len(validation.IsDNS1123Subdomain(rule.APIGroup)) > 0:
+		return "apiGroup", fmt.Sprintf("%q cannot be an API group: it has small letters, digits, '-' and '.'", rule.APIGroup)
 	case !known && !strings.Contains(rule.APIGroup, "."):
 		var groups []string
 		for group := range byGroup {

@@ -121,6 +121,11 @@ func (l *loader) parseHealth(name string, data []byte) *Declaration {
 		l.report(name, node.Line, node.Column, ruleHealth, schemas.TypeInvalid, want)
 		return nil
 	}
+	if content["kind"] == configKind {
+		l.report(name, node.Line, node.Column, ruleHealth, schemas.TypeInvalid,
+			"is a Landscape: write the fields of its spec.health to a file of their own, and give that file")
+		return nil
+	}
 	d := &Declaration{File: name, Line: node.Line, Column: node.Column}
 	in := func(field string, child *place) *place {
 		return &place{position: child.position, isMap: true, fields: map[string]*place{field: child}}

@@ -89,7 +89,8 @@ func TestParseJudging(t *testing.T) {
 		"in braces":        {"rules:\n- {kind: Pod, message: «\"a,\" + string(self.b, 'x}'), healthy: 'true'}\n", []string{"this is not YAML: the value goes on behind its quotes; put it into quotes as a whole: '\"a,\" + string(self.b, ''x}'')' ["}},
 		"a tag":            {"rules:\n- kind: Pod\n  healthy: «!self.paused\n", []string{"the value has the tag !self.paused, which API objects do not know; text that begins with ! needs quotes"}},
 		"elsewhere":        {"rules:\n- kind: Pod\n  healthy: 'true'\n  progressing: |\n    a: \"b\" c\n  a: b«: c\n", []string{"this is not YAML: the value holds a colon and a space"}},
-		"a whole one":      {"«apiVersion: a/v1\n«kind: Landscape\n", []string{`apiVersion: the field "apiVersion" does not exist`, `kind: the field "kind" does not exist`}},
+		"a whole one":      {"«apiVersion: a/v1\nkind: Landscape\n", []string{"is a Landscape: write the fields of its spec.health to a file of their own"}},
+		"another object":   {"«apiVersion: a/v1\n«kind: Thing\n", []string{`apiVersion: the field "apiVersion" does not exist`, `kind: the field "kind" does not exist`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, places := placesMarked(test.text)

@@ -13,7 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// healthFields finds fields in rules of health that the kind does not have: no object of it would ever be healthy, or progressing.
+// healthFields finds fields in rules of health that the kind does not have, and values that a field never has: no object of the kind would
+// ever be healthy, or progressing.
 func (c *landscapeCheck) healthFields() {
 	health := c.landscape.Config.Spec.Health
 	if health == nil || c.rendering == nil {
@@ -27,10 +28,10 @@ func (c *landscapeCheck) healthFields() {
 		}
 		for _, e := range []struct{ field, text string }{{"healthy", rule.Healthy}, {"progressing", rule.Progressing}, {"message", rule.Message}} {
 			var told []string
-			for _, path := range custom.Fields(e.text) {
+			for _, read := range custom.Fields(e.text) {
 				wrong := ""
 				for _, version := range versions { // the rule is for all of them
-					if wrong = noField(version.Root, path); wrong == "" {
+					if wrong = misread(version.Root, read); wrong == "" {
 						break
 					}
 				}
@@ -43,9 +44,9 @@ func (c *landscapeCheck) healthFields() {
 	}
 }
 
-// noField says which field of a path the schema does not have, "" if it has all, or leaves them open.
-func noField(n *structure.Node, path []string) string {
-	for i, name := range path {
+// misread says what is wrong with how an expression reads a field, "" if nothing is, or the schema leaves it open.
+func misread(n *structure.Node, read custom.Field) string {
+	for i, name := range read.Path {
 		next := n.Properties[name]
 		switch {
 		case next != nil:
@@ -58,9 +59,31 @@ func noField(n *structure.Node, path []string) string {
 			if meant := structure.Suggest(name, n.Names()); meant != "" {
 				hint = fmt.Sprintf("; did you mean %q?", meant)
 			}
-			return fmt.Sprintf("have no field self.%s%s", strings.Join(path[:i+1], "."), hint)
+			return fmt.Sprintf("have no field self.%s%s", strings.Join(read.Path[:i+1], "."), hint)
 		}
 		n = next
+	}
+	field := "have a self." + strings.Join(read.Path, ".") + " that is never "
+	literal, isText := read.Compared.(string)
+	switch kind := literalType(read.Compared); {
+	case kind == "" || n.Type == "" || n.IntOrString:
+	case kind != n.Type && !(kind == "number" && n.Type == "integer"):
+		return fmt.Sprintf("%s%#v: it is of type %s", field, read.Compared, n.Type)
+	case isText && len(n.Enum) > 0 && !slices.Contains(n.Enum, literal):
+		return fmt.Sprintf("%s%q: it is one of %s", field, literal, strings.Join(n.Enum, ", "))
+	}
+	return ""
+}
+
+// literalType is the type in a schema of a literal of CEL, "" for one that is not known.
+func literalType(literal any) string {
+	switch literal.(type) {
+	case string:
+		return "string"
+	case bool:
+		return "boolean"
+	case int64, uint64, float64:
+		return "number"
 	}
 	return ""
 }

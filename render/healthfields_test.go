@@ -14,6 +14,11 @@ func TestHealthFields(t *testing.T) {
 		"in a macro":            {`{apiGroup: apps, kind: Deployment, healthy: "has(self.statuss.readyReplicas)"}`, `have no field self.statuss; did you mean "status"?`},
 		"below items":           {`{kind: Pod, healthy: "self.status.conditions.exists(c, c.anything == 'x') && self.spec.container.size() > 0"}`, `objects of kind Pod have no field self.spec.container; did you mean "containers"?`},
 		"optional":              {`{apiGroup: core.gardener.cloud, kind: Seed, healthy: "self.?status.?conditions.hasValue()", progressing: "self.spec.dns.provider.typ == 'x'"}`, `rules[0].progressing: objects of kind Seed have no field self.spec.dns.provider.typ; did you mean "type"?`},
+		"a number as text":      {`{apiGroup: apps, kind: Deployment, healthy: "self.spec.replicas == '3'"}`, `rules[0].healthy: objects of kind Deployment have a self.spec.replicas that is never "3": it is of type integer`},
+		"text as a number":      {`{kind: Pod, healthy: "1 != self.status.phase"}`, `have a self.status.phase that is never 1: it is of type string`},
+		"in a list":             {`{kind: Pod, healthy: "self.spec.hostNetwork in [true, 'yes']"}`, `have a self.spec.hostNetwork that is never "yes": it is of type boolean`},
+		"one of a few values":   {`{apiGroup: core.gardener.cloud, kind: Shoot, healthy: "self.spec.updateStrategy == 'auto' || self.status.lastOperation.state == 'Succeded'"}`, `that is never "Succeded": it is one of `},
+		"values of a type":      {`{apiGroup: apps, kind: Deployment, healthy: "self.spec.replicas > 2 && self.spec.paused != true && self.spec.strategy.rollingUpdate.maxSurge == '1'"}`, ""},
 		"a kind nobody defines": {`{apiGroup: example.org, kind: Thing, healthy: "self.any.field == 1"}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

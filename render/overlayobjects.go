@@ -132,8 +132,8 @@ func patchedAt(node *yamlv3.Node, path fieldpath.Path) *yamlv3.Node {
 			continue
 		}
 		at = pointer
-		if _, value := child(item, "value"); value != nil && len(steps) < len(path) {
-			if at = nodeAt(value, path[len(steps):]); at == value {
+		if _, value := child(item, "value"); value != nil {
+			if at = nodeAt(value, path[len(steps):]); at == value && len(steps) < len(path) {
 				at = pointer
 			}
 		}

@@ -103,7 +103,7 @@ clusterIdentity: local
 gardenerAPIServer:
   admissionPlugins:
   - name: ShootDNSRewriting
-    config: {apiVersion: shootdnsrewriting.admission.gardener.cloud/v1alpha1, kind: ShootDNSRewriting, commonSuffixes: [foo]}
+    config: {apiVersion: shootdnsrewriting.admission.gardener.cloud/v1alpha1, kind: Configuration, commonSuffixes: [foo.example.com]}
   - {name: ShootQuotaValidator, disabled: true}
   - {name: ValidatingAdmissionWebhook, kubeconfigSecretName: calls}
   auditConfig: {auditPolicy: {configMapRef: {name: audit}}}

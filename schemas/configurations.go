@@ -32,6 +32,9 @@ type configuration struct {
 	strict bool
 	// reader is the process, for messages.
 	reader string
+	// foreign: the process is released apart from Pergola. A value that its schema does not have may be one of another version, so that only
+	// what is nearly one of it is reported, and as a warning.
+	foreign bool
 	// templates are the paths that hold templates, which are judged by the rules of their kinds.
 	templates []string
 }
@@ -66,7 +69,11 @@ type knownConfiguration struct {
 
 // knownConfigurations are the configurations with their schemas, which are read once.
 var knownConfigurations = sync.OnceValues(func() (map[schema.GroupVersionKind]knownConfiguration, error) {
-	known := map[schema.GroupVersionKind]knownConfiguration{}
+	known, err := extensionConfigurations()
+	if err != nil {
+		return nil, err
+	}
+	known = maps.Clone(known)
 	for _, c := range configurations() {
 		kind, err := structure.FromGo(c.gvk, c.goType)
 		if err != nil {
@@ -118,9 +125,13 @@ func (w *worker) checkConfiguration(in ruleInput, object embeddedObject) ([]find
 	if slices.ContainsFunc(gardenletKinds(), func(k gardenletKind) bool { return k.name == in.kindName() }) && gvk.Kind == "" {
 		gvk = schema.FromAPIVersionAndKind(gardenletconfigv1alpha1.APIVersion, gardenletconfigv1alpha1.Kind) // nothing else is there
 	}
+	if gvk.Kind == "" || gvk.Version == "" {
+		return unnamed(in, object), nil
+	}
 	known, ok := configurations[gvk]
 	if !ok {
-		return nil, nil
+		foreign, err := extensionConfigurations()
+		return misnamed(object, foreign), err
 	}
 	clean, _ := known.kind.Normalise(object.fields)
 	broken := structural(known.kind, clean)
@@ -130,22 +141,37 @@ func (w *worker) checkConfiguration(in ruleInput, object embeddedObject) ([]find
 		broken = append(misspelt, structural(known.kind, clean)...)
 	}
 	broken = slices.DeleteFunc(names.places(broken), func(f finding) bool {
-		return slices.ContainsFunc(known.templates, func(template string) bool { return within(template, f.path) })
+		return known.foreign && f.typ == TypeForbidden && f.meant == "" || slices.ContainsFunc(known.templates, func(template string) bool { return within(template, f.path) })
 	})
 	for i := range broken {
 		f := &broken[i]
 		f.path, f.meant = join(object.path.String(), f.path), ""
+		if known.foreign {
+			f.rule, f.severity = ruleExtensionConfig, SeverityWarning
+		}
 		if f.at != "" {
 			f.at = join(object.path.String(), f.at)
 		}
 		if f.typ != TypeForbidden {
 			continue
 		}
-		if !known.strict {
+		switch {
+		case known.foreign:
+			f.message += fmt.Sprintf("; %s refuses or drops it", known.reader)
+		case !known.strict:
 			f.severity = SeverityWarning
 			f.message += fmt.Sprintf("; %s drops it", known.reader)
-		} else {
+		default:
 			f.message += fmt.Sprintf("; %s does not start with it", known.reader)
+		}
+	}
+	if in.kind.GVK.Group == "" { // rules look at the fields of all other kinds, and at what is in them
+		root := tree{path: object.path.String(), value: object.fields}
+		for rule, found := range map[string][]finding{ruleRepeatedItems: repeatedIn(root), ruleSpaces: spacesIn(root)} {
+			for _, f := range found {
+				f.rule, f.severity = rule, SeverityWarning
+				broken = append(broken, f)
+			}
 		}
 	}
 	return broken, nil

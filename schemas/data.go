@@ -124,10 +124,19 @@ func (d *dataFields) checkType(object map[string]any) {
 	}
 }
 
+// need asks for a key, at the field that has the other keys.
 func (d *dataFields) need(typ, key string) {
-	if d.keys[key] == "" {
-		d.add(fieldpath.Path{"data", fieldpath.Key(key)}, TypeRequired, "must be set, because the type of the Secret is %s", typ)
+	if d.keys[key] != "" {
+		return
 	}
+	field, has := "data", ""
+	if others := slices.Sorted(maps.Keys(d.keys)); len(others) > 0 {
+		has = "; it has " + strings.Join(others, ", ")
+		if !slices.Contains(slices.Collect(maps.Values(d.keys)), field) {
+			field = "stringData"
+		}
+	}
+	d.add(fieldpath.Path{field, fieldpath.Key(key)}, TypeRequired, "must be set, because the type of the Secret is %s%s", typ, has)
 }
 
 // needJSON asks for a key whose value is a JSON object. An encrypted Secret without its key has empty values.

@@ -127,3 +127,13 @@ func gardenGardenerAdmissionPlugins(in ruleInput) []finding {
 	}
 	return r.findings
 }
+
+// gardenGardenerAdmissionConfigs are what the plugins of gardener-apiserver refuse to start with.
+func gardenGardenerAdmissionConfigs(in ruleInput) []finding {
+	return admissionConfigurations(gardenComponent(in.object, "gardenerAPIServer"), "").refused.findings
+}
+
+// gardenGardenerAdmissionIgnored are what the plugins of gardener-apiserver accept and do nothing with.
+func gardenGardenerAdmissionIgnored(in ruleInput) []finding {
+	return admissionConfigurations(gardenComponent(in.object, "gardenerAPIServer"), "").ignored.findings
+}

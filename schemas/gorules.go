@@ -30,6 +30,9 @@ const RuleDeletionConfirm = "any/deletion-confirmed"
 
 const (
 	ruleEmptyValue       = "structure/empty-value"
+	ruleExtensionConfig  = "structure/extension-config"
+	ruleRepeatedItems    = "any/repeated-items"
+	ruleSpaces           = "any/spaces"
 	ruleGardenNamespace  = "namespace/garden-kept"
 	annotationConfirm    = "confirmation.gardener.cloud/deletion"
 	sourceDeletion       = "plugin/pkg/global/deletionconfirmation, pkg/operator/webhook, pkg/resourcemanager/webhook/crddeletionprotection"
@@ -57,7 +60,7 @@ func goRules() []goRule {
 		in("gorules.go", anyGoRules()), in("gorules_garden.go", gardenGoRules()), in("gorules_seed.go", seedGoRules()),
 		in("gorules_shoot.go", shootGoRules()), in("gorules_project.go", projectGoRules()), in("gorules_cloudprofile.go", cloudProfileGoRules()),
 		in("gorules_core.go", coreGoRules()), in("gorules_seedmanagement.go", seedManagementGoRules()),
-		in("gorules_extensions.go", extensionsGoRules()), in("gorules_landscape.go", landscapeGoRules()), in("gorules_effect.go", effectGoRules()), in("gorules_kubernetes.go", kubernetesGoRules()), in("listkeys.go", listKeyRules()),
+		in("gorules_extensions.go", extensionsGoRules()), in("gorules_landscape.go", landscapeGoRules()), in("gorules_effect.go", effectGoRules()), in("gorules_requests.go", requestGoRules()), in("gorules_kubernetes.go", kubernetesGoRules()), in("listkeys.go", listKeyRules()),
 	)
 }
 
@@ -99,6 +102,9 @@ func checksOutsideTheList() []Rule {
 		{ID: ruleEmptyValue, Kind: "*", Title: "A field has a value",
 			Doc:    "A field without a value is null, which the API server drops. Write {} for an object without fields. In Go, because rules do not see such fields.",
 			Source: "structural schemas of Kubernetes", Fields: []string{""}, In: "go", File: "schemas/gorules.go", Severity: SeverityWarning, Scope: scopeObject},
+		{ID: ruleExtensionConfig, Kind: "*", Title: "The configuration of an extension has an apiVersion and kind that are known, and their fields",
+			Doc:    "Only a name that is nearly a known one is reported, and a value of another form: an extension is released apart from Pergola, and a later version of it may take more. In Go, because the schemas are data.",
+			Source: "pkg/apis of github.com/gardener/gardener-extension-*, November 2026", Fields: []string{""}, In: "go", File: "schemas/gorules.go", Severity: SeverityWarning, Scope: scopeObject},
 		{ID: RuleDeletionConfirm, Kind: "*", Title: "A Garden, Seed, Shoot, Project, ShootState, Etcd or extension object is removed after its deletion was confirmed",
 			Doc:    "Set the annotation " + annotationConfirm + `: "true" in one commit, and remove the object in the next. A landscape holds the removal of a Garden, Seed, Shoot or Project, confirmed or not, and applies the rest: pergola validate --from warns of it. In Go, because the object does not exist any more.`,
 			Source: sourceDeletion, Fields: []string{"metadata.annotations[confirmation.gardener.cloud/deletion]"}, In: "go", File: "schemas/gorules.go", Severity: SeverityError, Scope: scopeObject, Class: ClassChange},

@@ -4,54 +4,55 @@ import (
 	"bytes"
 	"crypto/tls"
 	"encoding/base64"
-	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/pergola-dev/pergola/schemas/requests"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
+// effectWarning is a rule about what the API takes.
+func effectWarning(kind, name, title, doc, source string, check func(ruleInput) []finding) goRule {
+	prefix := strings.ToLower(kind)
+	if kind == "*" {
+		prefix = "any"
+	}
+	return goRule{Rule: Rule{ID: prefix + "/" + name, Kind: kind, Title: title, Doc: doc, Source: source,
+		In: "go", Severity: SeverityWarning, Scope: scopeObject}, check: check}
+}
+
 // effectGoRules warn of values that the API takes, and that do nothing, or nothing that anybody wants.
 func effectGoRules() []goRule {
-	warning := func(kind, name, title, doc, source string, check func(ruleInput) []finding) goRule {
-		prefix := strings.ToLower(kind)
-		if kind == "*" {
-			prefix = "any"
-		}
-		return goRule{Rule: Rule{ID: prefix + "/" + name, Kind: kind, Title: title, Doc: doc, Source: source,
-			In: "go", Severity: SeverityWarning, Scope: scopeObject}, check: check}
-	}
-	encrypted := func(kind, server string) goRule {
-		return warning(kind, "encrypted-resources", "Resources that are encrypted exist",
-			"A resource without a dot belongs to the core group. An entry that does not exist encrypts nothing. In Go, because the message names the resource that was meant.",
-			"ours", encryptionResources(server)).about(server + ".encryptionConfig")
-	}
 	return []goRule{
-		warning("*", "amounts", "Amounts of cores, memory and volumes are amounts that machines have",
+		effectWarning("*", "amounts", "Amounts of cores, memory and volumes are amounts that machines have",
 			"The suffix m stands for thousandths, M and Gi for many: 512m of memory is half a byte, 500M of cpu are 500 million cores. In Go, because CUE has no arithmetic on quantities.",
 			"ours", amounts).about(""),
-		warning("*", "annotation-names", "Annotations of Gardener have a name that is read",
+		effectWarning("*", "spaces", "Values neither begin nor end with a space",
+			"Values are compared and looked up as they are written, with their spaces. In Go, because it is about every text of an object.",
+			"ours", spaces).about(""),
+		effectWarning("*", "repeated-items", "An item of a list is there once, and has a value",
+			"A text or number that a list has twice is a slip of the pen, as is an empty text. In Go, because it is about every list of an object.",
+			"ours", repeatedItems).about(""),
+		effectWarning("*", "annotation-names", "Annotations of Gardener have a name that is read",
 			"A name nearly like one that Gardener reads does nothing. In Go, because the message names the one that was meant.",
 			"ours", annotationNames).about("metadata.annotations"),
-		warning("Secret", "key-pair", "A Secret for TLS has a certificate and its key",
+		effectWarning("Secret", "known-type", "The type of a Secret is not nearly that of another one",
+			"A type that nobody knows has no checks, and who looks for the one that was meant does not find it. In Go, because the message names the one that was meant.",
+			"k8s.io/api/core/v1, SecretType", knownSecretType).about("type"),
+		effectWarning("Secret", "key-pair", "A Secret for TLS has a certificate and its key",
 			"Servers do not start with another. In Go, because certificates are parsed, and because no value may get into a message.",
 			"crypto/tls, X509KeyPair", secretKeyPair).about("data", "stringData"),
-		warning("Shoot", "schedules-due", "Schedules of hibernation come",
+		effectWarning("Shoot", "schedules-due", "Schedules of hibernation come",
 			"A schedule for the 31st of February never does. In Go, because CUE has no calendar.",
 			"github.com/robfig/cron", schedulesDue).about("spec.hibernation.schedules"),
-		encrypted("Shoot", "spec.kubernetes.kubeAPIServer"),
-		encrypted("Garden", "spec.virtualCluster.kubernetes.kubeAPIServer"),
-		warning("Garden", "quota-resources", "Quotas for projects count resources that exist",
-			"A count of another one limits nothing. In Go, because the resources are those of the kinds that have a schema.",
-			"ours", quotaResources).about("spec.virtualCluster.gardener.gardenerControllerManager.defaultProjectQuotas.config"),
-		warning("Seed", "domains-apart", "The domain for Shoots is another one than the internal domain",
+		effectWarning("Garden", "gardener-admission-ignored", "Configurations of admission plugins of gardener-apiserver have fields that are read",
+			"A field that the plugin does not have is dropped. In Go, because the table is that of the plugins of kube-apiserver, too.",
+			"plugin/pkg/shoot/*/apis", gardenGardenerAdmissionIgnored).about("spec.virtualCluster.gardener.gardenerAPIServer.admissionPlugins.config"),
+		effectWarning("Seed", "domains-apart", "The domain for Shoots is another one than the internal domain",
 			"Both records of a Shoot's API server would have one name. In Go, because items of a list are compared with another field.",
 			"pkg/gardenlet/operation/botanist/dnsrecord.go", seedDomains).about("spec.dns"),
-		warning("Seed", "reserved-resources", "Capacity is reserved of resources that nodes have",
+		effectWarning("Seed", "reserved-resources", "Capacity is reserved of resources that nodes have",
 			"The pods that reserve it are refused with another name. In Go, because the message names the one that was meant.",
 			"k8s.io/kubernetes/pkg/apis/core/helper, IsStandardContainerResourceName", reservedResources).about("spec.settings.excessCapacityReservation.configs.resources"),
 	}
@@ -68,8 +69,8 @@ func amounts(in ruleInput) []finding {
 		return nil // a Secret or ConfigMap has fields of any meaning
 	}
 	r := &report{}
-	var walk func(tree)
-	walk = func(t tree) {
+	var walk func(t tree, ofPod bool)
+	walk = func(t tree, ofPod bool) {
 		switch t.value.(type) {
 		case map[string]any:
 			for _, name := range t.keys() {
@@ -82,20 +83,104 @@ func amounts(in ruleInput) []finding {
 					continue
 				}
 				if quantity, ok := field.quantity(); ok {
-					if wrong := structure.Amount(resource, quantity); wrong != "" {
+					wrong := structure.Amount(resource, quantity)
+					if wrong == "" && ofPod {
+						wrong = structure.AmountOfPod(resource, quantity)
+					}
+					if wrong != "" {
 						r.add(field, TypeInvalid, "%v %s", field.value, wrong)
 					}
 					continue
 				}
-				walk(field)
+				walk(field, slices.Contains(podFields, name))
+			}
+		case []any:
+			for _, item := range t.items() {
+				walk(item, false)
+			}
+		}
+	}
+	walk(tree{value: in.object}, false)
+	return r.findings
+}
+
+// podFields are fields for resources of one pod.
+var podFields = []string{"maxAllowed", "minAllowed"}
+
+func spaces(in ruleInput) []finding { return spacesIn(tree{value: in.object}) }
+
+// contentFields are fields of a Secret or ConfigMap for content of any form.
+var contentFields = []string{"binaryData", "data", "stringData"}
+
+func spacesIn(root tree) []finding {
+	r := &report{}
+	var walk func(tree)
+	walk = func(t tree) {
+		switch value := t.value.(type) {
+		case map[string]any:
+			for _, name := range t.keys() {
+				if !slices.Contains(contentFields, name) {
+					walk(t.at(name))
+				}
 			}
 		case []any:
 			for _, item := range t.items() {
 				walk(item)
 			}
+		case string:
+			if strings.TrimSpace(value) != value && !strings.Contains(value, "\n") {
+				r.add(t, TypeInvalid, "begins or ends with a space, which is part of the value; remove it")
+			}
 		}
 	}
-	walk(tree{value: in.object})
+	walk(root)
+	return r.findings
+}
+
+// listsWithEmptyText are lists in which an empty text has a meaning: the core group of the API.
+var listsWithEmptyText = []string{"apiGroups", "groups"}
+
+// orderedLists are lists that are read in their order, or as a whole.
+var orderedLists = []string{"args", "command"}
+
+func repeatedItems(in ruleInput) []finding {
+	if in.kind.GVK.Group == "" {
+		return nil // a Secret or ConfigMap has content of any form
+	}
+	return repeatedIn(tree{value: in.object})
+}
+
+func repeatedIn(root tree) []finding {
+	r := &report{}
+	var walk func(t tree, name string)
+	walk = func(t tree, name string) {
+		switch t.value.(type) {
+		case map[string]any:
+			for _, name := range t.keys() {
+				if !slices.Contains(orderedLists, name) {
+					walk(t.at(name), name)
+				}
+			}
+		case []any:
+			seen := map[any]string{}
+			for _, item := range t.items() {
+				switch item.value.(type) {
+				case map[string]any, []any:
+					walk(item, name)
+					continue
+				}
+				switch first, has := seen[item.value]; {
+				case item.value == "" && !slices.Contains(listsWithEmptyText, name):
+					r.add(item, TypeInvalid, "is empty, and stands for nothing; remove it")
+				case has:
+					r.add(item, TypeDuplicate, "%v is in the list already, as %s; remove one of them", item.value, first)
+				default:
+					seen[item.value] = item.path
+				}
+			}
+		}
+	}
+	walk(root, "")
 	return r.findings
 }
 
@@ -152,6 +237,20 @@ func annotationNames(in ruleInput) []finding {
 	return r.findings
 }
 
+func knownSecretType(in ruleInput) []finding {
+	r, field := &report{}, tree{value: in.object}.at("type")
+	known := []string{
+		string(corev1.SecretTypeOpaque), string(corev1.SecretTypeServiceAccountToken), string(corev1.SecretTypeDockercfg), string(corev1.SecretTypeDockerConfigJson),
+		string(corev1.SecretTypeBasicAuth), string(corev1.SecretTypeSSHAuth), string(corev1.SecretTypeTLS), string(corev1.SecretTypeBootstrapToken),
+	}
+	if text := strings.TrimSpace(field.text()); text != "" && !slices.Contains(known, text) {
+		if meant := SuggestWithin(text, known, 3); meant != "" {
+			r.add(field, TypeNotSupported, "no such type is known; did you mean %q?", meant)
+		}
+	}
+	return r.findings
+}
+
 func secretKeyPair(in ruleInput) []finding {
 	object := tree{value: in.object}
 	if object.at("type").text() != string(corev1.SecretTypeTLS) {
@@ -195,82 +294,6 @@ func schedulesDue(in ruleInput) []finding {
 		}
 	}
 	return r.findings
-}
-
-func encryptionResources(server string) func(ruleInput) []finding {
-	return func(in ruleInput) []finding {
-		r := &report{}
-		for _, item := range (tree{value: in.object}).at(strings.Split(server, ".")...).at("encryptionConfig", "resources").items() {
-			name, group, _ := strings.Cut(item.text(), ".")
-			wrong := requests.Resource(name, []string{group}, pluralsOf)
-			switch {
-			case name == "" || strings.Contains(name, "*") || strings.ToLower(item.text()) != item.text(): // that is an error
-			case wrong != "":
-				r.add(item, TypeNotSupported, "%s; write NAME, or NAME.GROUP for one of another group", wrong)
-			case in.kind.GVK.Kind == "Garden" && strings.HasSuffix(group, "gardener.cloud") && hasAggregatedAPI(in.landscape):
-				r.add(item, TypeInvalid, "kube-apiserver does not store %s, since spec.gardenAPI of landscape.yaml is aggregated: list it in spec.virtualCluster.gardener.gardenerAPIServer.encryptionConfig", item.text())
-			case group == "" && !hasResource("", name):
-				r.add(item, TypeNotSupported, "%q is no resource of the core group; write NAME.GROUP for one of another group", name)
-			}
-		}
-		return r.findings
-	}
-}
-
-// hasAggregatedAPI tells whether gardener-apiserver serves and stores the API of the garden, as the landscape says.
-func hasAggregatedAPI(landscape *surroundings) bool {
-	if landscape == nil {
-		return false
-	}
-	for _, object := range landscape.objects("Landscape") {
-		if (tree{value: object}).at("spec", "gardenAPI").text() == "aggregated" {
-			return true
-		}
-	}
-	return false
-}
-
-func hasResource(group, name string) bool {
-	for _, plural := range requests.Kubernetes(group) {
-		if plural == name {
-			return true
-		}
-	}
-	return false
-}
-
-func quotaResources(in ruleInput) []finding {
-	r := &report{}
-	for _, quota := range gardenComponent(in.object, "gardenerControllerManager").at("defaultProjectQuotas").items() {
-		hard := quota.at("config", "spec", "hard")
-		for _, name := range hard.keys() {
-			counted, is := strings.CutPrefix(name, "count/")
-			if !is {
-				continue
-			}
-			resource, group, _ := strings.Cut(counted, ".")
-			if wrong := requests.Resource(resource, []string{group}, pluralsOf); wrong != "" {
-				r.add(hard.key(name), TypeNotSupported, "%s; write count/NAME.GROUP", wrong)
-			}
-		}
-	}
-	return r.findings
-}
-
-// pluralsOf are the resources of a group that has schemas here, or of Kubernetes.
-func pluralsOf(group string) map[string]string {
-	out := maps.Clone(requests.Kubernetes(group))
-	if out == nil {
-		out = map[string]string{}
-	}
-	for _, gvk := range embeddedKinds().known {
-		if gvk.Group != group {
-			continue
-		}
-		plural, singular := meta.UnsafeGuessKindToResource(gvk)
-		out[singular.Resource] = plural.Resource
-	}
-	return out
 }
 
 func seedDomains(in ruleInput) []finding {

@@ -21,6 +21,9 @@ func landscapeGoRules() []goRule {
 		{Rule: Rule{ID: "landscape/external-kinds", Kind: "Landscape", Title: "Objects outside of the landscape are of kinds that it can refer to",
 			Doc:    "An entry of another kind, or of a misspelt one, stands for nothing: references to the object stay errors. So does one without a namespace, of a kind whose objects have one. In Go, because the kinds are those that have a schema, and those that components have for each other.",
 			Source: "ours", Fields: []string{"spec.external.kind", "spec.external.namespace"}, In: "go", Severity: SeverityError, Scope: scopeObject}, check: externalKinds},
+		effectWarning("Landscape", "empty-texts", "A text of landscape.yaml is not empty",
+			"An empty text counts as none: an empty context is the current one of the kubeconfig, whichever that is. In Go, because it is about every text.",
+			"ours", emptyTexts).about("spec"),
 	}
 }
 
@@ -75,4 +78,25 @@ func scopes(kinds *kindSet, name string) (namespaced, clustered bool) {
 		namespaced, clustered = namespaced || kind.Namespaced, clustered || !kind.Namespaced
 	}
 	return namespaced, clustered
+}
+
+func emptyTexts(in ruleInput) []finding {
+	r := &report{}
+	var walk func(tree)
+	walk = func(t tree) {
+		for _, name := range t.keys() {
+			if field := t.at(name); name == "health" {
+				continue // its rules are compiled, which tells more
+			} else if field.value == "" {
+				r.add(field, TypeInvalid, "is empty, which counts as not given; write a value, or remove the line")
+			} else {
+				walk(field)
+			}
+		}
+		for _, item := range t.items() {
+			walk(item)
+		}
+	}
+	walk(tree{value: in.object}.at("spec"))
+	return r.findings
 }

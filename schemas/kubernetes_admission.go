@@ -13,7 +13,7 @@ import (
 // a wrong one is accepted and no new kube-apiserver comes up.
 
 // pluginConfig is what the configuration of an admission plugin may be. Source: the packages of the plugins in
-// k8s.io/kubernetes/plugin/pkg/admission, k8s.io/apiserver/pkg/admission/plugin and k8s.io/pod-security-admission.
+// k8s.io/kubernetes/plugin/pkg/admission, k8s.io/apiserver/pkg/admission/plugin, k8s.io/pod-security-admission and Gardener's plugin/pkg/shoot.
 type pluginConfig struct {
 	// types are the forms that the plugin reads, the newest first; none where it asks for no apiVersion and kind.
 	types  []configType
@@ -60,6 +60,21 @@ var pluginConfigs = map[string]pluginConfig{
 	"MutatingAdmissionWebhook":   {types: webhookTypes, fields: webhookFields},
 	"ValidatingAdmissionWebhook": {types: webhookTypes, fields: webhookFields},
 	"PodNodeSelector":            {fields: form{"podNodeSelectorPluginConfig": nodeSelectors}, lenient: true},
+	"ShootDNSRewriting": {
+		types:   []configType{{apiVersion: "shootdnsrewriting.admission.gardener.cloud/v1alpha1", kind: "Configuration"}},
+		fields:  form{"commonSuffixes": formNames("a suffix of names, such as .example.com", suffixFaults)},
+		lenient: true,
+	},
+	"ShootResourceReservation": {
+		types:   []configType{{apiVersion: "shootresourcereservation.admission.gardener.cloud/v1alpha1", kind: "Configuration"}},
+		fields:  form{"useGKEFormula": formSwitch, "selector": formAny},
+		lenient: true,
+	},
+	"ShootTolerationRestriction": {
+		types:   []configType{{apiVersion: "shoottolerationrestriction.admission.gardener.cloud/v1alpha1", kind: "Configuration"}},
+		fields:  form{"defaults": formList(shootToleration), "whitelist": formList(shootToleration)},
+		lenient: true,
+	},
 	// Its type is looked at by the rule that Gardener has, too.
 	"PodSecurity": {fields: form{
 		"apiVersion": formText, "kind": formText,
@@ -208,6 +223,24 @@ func podSecurityVersion(r *configReport, field tree) {
 	} else if !podSecurityVersions.MatchString(field.text()) {
 		r.refused.add(field, TypeInvalid, "%q is no version: it must be latest, or a minor version such as v1.34", field.text())
 	}
+}
+
+// shootToleration is the toleration of a Shoot: a taint of a Seed has a key, and may have a value.
+func shootToleration(r *configReport, field tree) {
+	formObject(form{"key": formText, "value": formText})(r, field)
+	if key := field.at("key"); key.text() == "" {
+		r.refused.add(key, TypeRequired, "must be the key of a taint of Seeds")
+	}
+}
+
+// dottedSuffix is the form that suffixes for CoreDNS have in Shoots, too (rule shoot/dns-rewriting).
+var dottedSuffix = regexp.MustCompile(`^[.]?([a-z0-9]([-a-z0-9]*[a-z0-9])?[.])+[a-z0-9]([-a-z0-9]*[a-z0-9])?[.]?$`)
+
+func suffixFaults(suffix string) []string {
+	if !dottedSuffix.MatchString(suffix) {
+		return []string{"it must be a domain with a dot that is not its first character"}
+	}
+	return nil
 }
 
 func someText(name string) []string {

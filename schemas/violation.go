@@ -155,7 +155,7 @@ type keyPositioner interface {
 // placeOf gives the place of a finding: a field that does not exist is known by its name.
 func placeOf(positions Positioner, f finding) Position {
 	path := cmp.Or(f.at, f.path)
-	if names, ok := positions.(keyPositioner); ok && f.rule == RuleStructure && f.typ == TypeForbidden {
+	if names, ok := positions.(keyPositioner); ok && (f.rule == RuleStructure || f.rule == ruleExtensionConfig) && f.typ == TypeForbidden {
 		return names.KeyPosition(path)
 	}
 	return positions.Position(path)

@@ -108,6 +108,10 @@ func TestHealthByRules(t *testing.T) {
 	assert.Equal(t, 2, same.code)
 	assert.Equal(t, strings.ReplaceAll(o.stderr, "nothing was judged", "not started"), same.stderr)
 
+	o = judge("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: a}\nspec: {}\n", "-o", "text")
+	assert.Equal(t, 2, o.code)
+	assert.Contains(t, o.stderr, file+":1:1: error: is a Landscape: write the fields of its spec.health to a file of their own")
+
 	o = judge("rules: []\n", "--landscape", dir)
 	assert.Equal(t, 2, o.code)
 	assert.Contains(t, o.stderr, "[health-rules landscape]")

@@ -109,6 +109,10 @@ func (o renderOptions) known(bundles []render.Bundle, clusterOf func(render.Bund
 			return fmt.Errorf("%s: %w", filter.flag, unknown.Name(filter.what, filter.value, names(bundles, filter.names)))
 		}
 	}
+	called := names(slices.DeleteFunc(slices.Clone(bundles), func(b render.Bundle) bool { return !b.Owner.IsCalled(o.owner) || b.Owner.Kind == o.owner }), owner)
+	if len(called) > 1 {
+		return fmt.Errorf("--owner: %s is the name of %d owners: give one of %s", o.owner, len(called), strings.Join(called, ", "))
+	}
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/schemas"
@@ -163,6 +164,7 @@ func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 		return nil, err
 	}
 	violations = append(violations, l.CheckSops()...)
+	v.noteEncrypted(l)
 	leftOut, err := ignored(l)
 	if err != nil {
 		return nil, err
@@ -187,6 +189,13 @@ func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 		found = append(found, weakened(former.landscape, l)...)
 	}
 	return append(found, lateOperations(former.landscape, l, time.Now())...), nil
+}
+
+// noteEncrypted says how many Secrets no key decrypts: only a key shows that an encrypted value was changed or moved.
+func (v *validation) noteEncrypted(l *landscapes.Landscape) {
+	if n := len(landscape.Locked(l)); n > 0 {
+		fmt.Fprintf(v.cmd.ErrOrStderr(), "Note: no key decrypts the values of Secrets (%d), so that a damaged or moved value is not found; give a key by SOPS_AGE_KEY_FILE or SOPS_AGE_KEY.\n", n)
+	}
 }
 
 // configFindings are what landscape.yaml, overlays and recorded facts ask of the catalogue and cannot have.

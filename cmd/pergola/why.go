@@ -71,6 +71,7 @@ cluster, or that a cluster does not answer; in the latter case the answer of Git
 }
 
 func (a *asking) run(cmd *cobra.Command, dir, question string) error {
+	hasty()
 	l, err := loadValid(cmd, dir)
 	if err != nil {
 		return err

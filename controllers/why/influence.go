@@ -133,8 +133,67 @@ func roots(in *render.Input) []part {
 	return out
 }
 
-// try changes each of some parts by itself.
+// fewParts are tried one by one: most likely one of them matters, and halving the group would only add to what is rendered.
+const fewParts = 8
+
+// try changes each of some parts. Those that make no difference when all of them are changed together make none by themselves, as in a
+// subtree: so a group is changed at once, and halved while something in it makes a difference or is refused.
 func (p *probe) try(ctx context.Context, base outcome, level []part) ([]effect, error) {
+	effects := make([]effect, len(level))
+	all := make([]int, len(level))
+	for i := range all {
+		all[i] = i
+	}
+	var single []int
+	for groups := [][]int{all}; len(groups) > 0; {
+		matters := make([]atomic.Bool, len(groups))
+		group, inGroup := errgroup.WithContext(ctx)
+		group.SetLimit(runtime.GOMAXPROCS(0))
+		for i, members := range groups {
+			if len(members) <= fewParts {
+				single = append(single, members...)
+				continue
+			}
+			for _, other := range []func(any) any{another, shortened, func(any) any { return absent{} }} {
+				group.Go(func() error {
+					if inGroup.Err() != nil || matters[i].Load() {
+						return inGroup.Err()
+					}
+					in := *p.input
+					for _, member := range slices.Backward(members) { // what is taken out of a list moves what is behind it
+						in = changed(in, level[member].object, level[member].at, other(level[member].value))
+					}
+					if found := p.with(in); found != base {
+						matters[i].Store(true)
+					}
+					return nil
+				})
+			}
+		}
+		if err := group.Wait(); err != nil {
+			return nil, err
+		}
+		var next [][]int
+		for i, members := range groups {
+			if matters[i].Load() {
+				next = append(next, members[:len(members)/2], members[len(members)/2:])
+			}
+		}
+		groups = next
+	}
+	parts := make([]part, len(single))
+	for i, index := range single {
+		parts[i] = level[index]
+	}
+	found, err := p.tryEach(ctx, base, parts)
+	for i, index := range single[:len(found)] {
+		effects[index] = found[i]
+	}
+	return effects, err
+}
+
+// tryEach changes each of some parts by itself.
+func (p *probe) tryEach(ctx context.Context, base outcome, level []part) ([]effect, error) {
 	effects := make([]effect, len(level))
 	failed, tried := make([]atomic.Int64, len(level)), make([]int, len(level))
 	differs := make([]atomic.Bool, len(level))

@@ -12,9 +12,17 @@ import (
 func others(value any) []any {
 	out := []any{another(value)}
 	if list, ok := value.([]any); ok && len(list) > 1 {
-		out = append(out, list[:len(list)-1])
+		out = append(out, shortened(value))
 	}
 	return append(out, absent{})
+}
+
+// shortened is a list without its last item; another value stays.
+func shortened(value any) any {
+	if list, ok := value.([]any); ok && len(list) > 1 {
+		return list[:len(list)-1]
+	}
+	return value
 }
 
 var (

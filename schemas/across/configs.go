@@ -235,6 +235,12 @@ func auditWords(policy *audit.Policy) problems {
 		for j, verb := range rule.Verbs {
 			add(requests.Verb(verb), "rules[%d].verbs[%d]", i, j)
 		}
+		for j, user := range rule.Users {
+			add(requests.Subject(user), "rules[%d].users[%d]", i, j)
+		}
+		for j, group := range rule.UserGroups {
+			add(requests.Subject(group), "rules[%d].userGroups[%d]", i, j)
+		}
 		for j, of := range rule.Resources {
 			wrong := requests.Group(of.Group)
 			add(wrong, "rules[%d].resources[%d].group", i, j)

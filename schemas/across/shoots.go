@@ -107,6 +107,38 @@ func (c *check) taints() {
 	}
 }
 
+// tolerationsAllowed: the plugin ShootTolerationRestriction takes the tolerations that the Project or its own configuration lists.
+func (c *check) tolerationsAllowed() {
+	project, gardens := c.project(), c.all(kindGarden)
+	if project == nil || len(gardens) == 0 {
+		return // the plugin may have a list of its own
+	}
+	allowed := list(project, "spec", "tolerations", "whitelist")
+	for _, in := range gardens {
+		for _, item := range list(in.Content().Object, "spec", "virtualCluster", "gardener", "gardenerAPIServer", "admissionPlugins") {
+			plugin, _ := item.(map[string]any)
+			switch {
+			case text(plugin, "name") != "ShootTolerationRestriction":
+			case at(plugin, "disabled") == true:
+				return
+			default:
+				allowed = slices.Concat(allowed, list(plugin, "config", "whitelist"))
+			}
+		}
+	}
+	for i, item := range list(c.object(), "spec", "tolerations") {
+		toleration, _ := item.(map[string]any)
+		if text(toleration, "key") == "" || slices.ContainsFunc(allowed, func(item any) bool {
+			entry, ok := item.(map[string]any)
+			return ok && text(entry, "key") == text(toleration, "key") && (at(entry, "value") == nil || text(entry, "value") == text(toleration, "value"))
+		}) {
+			continue
+		}
+		c.reportNew(fmt.Sprintf("spec.tolerations[%d]", i), schemas.TypeForbidden,
+			"%s is not in spec.tolerations.whitelist of the Project %q: the API refuses a Shoot that asks for it", describeTaint(toleration), text(project, "metadata", "name"))
+	}
+}
+
 func describeTaint(taint map[string]any) string {
 	if value := text(taint, "value"); value != "" {
 		return text(taint, "key") + "=" + value

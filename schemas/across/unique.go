@@ -104,6 +104,24 @@ func (c *check) namespaceLabelled() {
 	}
 }
 
+// namespaceOfProject: by its label a Namespace is that of a Project, which may name another one.
+func (c *check) namespaceOfProject() {
+	name, _ := at(c.object(), "metadata", "labels", gardencorev1beta1.ProjectName).(string)
+	if name == "" || at(c.object(), "metadata", "labels", gardencorev1beta1.GardenRole) != gardencorev1beta1.GardenRoleProject {
+		return
+	}
+	project := c.find(identity{kind: kindProject, name: name})
+	if project == nil {
+		if !c.isExternal(identity{kind: kindProject, name: name}) {
+			c.report("metadata.labels["+gardencorev1beta1.ProjectName+"]", schemas.TypeInvalid, "there is no Project %q%s", name, c.suggest(identity{kind: kindProject, name: name}))
+		}
+		return
+	}
+	if namespace := text(project.Content().Object, "spec", "namespace"); namespace != "" && namespace != c.name() {
+		c.report("metadata.name", schemas.TypeInvalid, "the label %s says that it is the namespace of the Project %q (%s), but that has the namespace %q", gardencorev1beta1.ProjectName, name, place(project), namespace)
+	}
+}
+
 // seedName: a Seed is registered by one gardenlet.
 func (c *check) seedName() {
 	name := c.name()

@@ -54,7 +54,21 @@ func Group(group string) string {
 	if meant := structure.Suggest(group, shortGroups); meant != "" && !strings.Contains(group, ".") && !slices.Contains(shortGroups, group) {
 		return fmt.Sprintf("%q is no API that requests are for; did you mean %q?", group, meant)
 	}
+	if strings.Contains(group, ".") && !strings.Contains(group, "*") {
+		known := append(slices.Collect(maps.Keys(kubernetes())), gardenerGroups...)
+		if slices.Sort(known); !slices.Contains(known, group) {
+			if meant := structure.SuggestWithin(group, known, 1); strings.Contains(meant, ".") {
+				return fmt.Sprintf("%q is no API that requests are for; did you mean %q?", group, meant)
+			}
+		}
+	}
 	return ""
+}
+
+// gardenerGroups are the APIs of Gardener.
+var gardenerGroups = []string{
+	"authentication.gardener.cloud", "core.gardener.cloud", "extensions.gardener.cloud", "operations.gardener.cloud", "operator.gardener.cloud",
+	"resources.gardener.cloud", "security.gardener.cloud", "seedmanagement.gardener.cloud", "settings.gardener.cloud", "views.gardener.cloud",
 }
 
 // Resource says what is wrong with a resource of groups, "" if nothing is; known are the resources of a group, as Kubernetes gives them.
@@ -124,6 +138,25 @@ func Verb(verb string) string {
 	}
 	if meant := structure.Suggest(verb, knownVerbs); meant != "" {
 		return fmt.Sprintf("%q is no verb that API servers ask about; did you mean %q?", verb, meant)
+	}
+	return ""
+}
+
+// knownSubjects are users and groups of Kubernetes (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#default-roles-and-role-bindings)
+// and of Gardener (pkg/apis/core/v1beta1/constants of upstream).
+var knownSubjects = []string{
+	"gardener.cloud:system:gardenadm-bootstrap", "gardener.cloud:system:seeds", "gardener.cloud:system:shoots", "gardener.cloud:system:viewers",
+	"system:admin", "system:anonymous", "system:apiserver", "system:authenticated", "system:bootstrappers", "system:kube-controller-manager",
+	"system:kube-proxy", "system:kube-scheduler", "system:masters", "system:monitoring", "system:nodes", "system:serviceaccounts", "system:unauthenticated",
+}
+
+// Subject says what is wrong with the name of a user or group, "" if nothing is: one that is nearly that of the system is for nobody.
+func Subject(name string) string {
+	if slices.Contains(knownSubjects, name) {
+		return ""
+	}
+	if meant := structure.SuggestWithin(name, knownSubjects, 2); meant != "" && strings.Contains(name, ":") {
+		return fmt.Sprintf("%q is no user or group of the system; did you mean %q?", name, meant)
 	}
 	return ""
 }

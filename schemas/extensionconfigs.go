@@ -1,0 +1,165 @@
+package schemas
+
+import (
+	_ "embed"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// extensionFields lists the fields of configurations that people write for extensions, as pkg/apis of the repositories
+// github.com/gardener/gardener-extension-* had them in November 2026. A line has the apiVersion, the kind, the path (zones[] is an item of
+// a list, labels{} an entry of a map), the type and, where the values are a closed set, the values. A line without a path is a kind whose
+// fields are not listed.
+//
+//go:embed extensionconfigs.tsv
+var extensionFields string
+
+// extensionConfigurations are the configurations of extensions with their schemas. An extension is released apart from Pergola, so
+// that another version of it may take more than they have.
+var extensionConfigurations = sync.OnceValues(func() (map[schema.GroupVersionKind]knownConfiguration, error) {
+	known := map[schema.GroupVersionKind]knownConfiguration{}
+	for line := range strings.Lines(extensionFields) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		columns := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(columns) != 5 {
+			return nil, fmt.Errorf("reading the configurations of extensions: a line has %d columns instead of 5: %q", len(columns), line)
+		}
+		gvk := schema.FromAPIVersionAndKind(columns[0], columns[1])
+		c, ok := known[gvk]
+		if !ok {
+			c = knownConfiguration{configuration{gvk: gvk, reader: "the extension", foreign: true}, structure.Foreign(gvk)}
+			c.kind.Root.Open = columns[2] == ""
+			known[gvk] = c
+		}
+		if err := addField(c.kind.Root, columns[2], columns[3], columns[4]); err != nil {
+			return nil, fmt.Errorf("reading the configuration %s of extensions: %w", gvk, err)
+		}
+	}
+	for gvk, c := range known {
+		c.kind.Root.Properties["apiVersion"] = &structure.Node{Type: "string"}
+		c.kind.Root.Properties["kind"] = &structure.Node{Type: "string"}
+		known[gvk] = c
+	}
+	return known, nil
+})
+
+// addField adds the node of a path to a schema that has those above it.
+func addField(root *structure.Node, path, typ, values string) error {
+	if path == "" {
+		return nil
+	}
+	node, err := typedNode(typ, values)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	n := root
+	names := strings.Split(path, ".")
+	for i, name := range names {
+		field := strings.TrimRight(name, "[]{}")
+		inner := name[len(field):]
+		last := i == len(names)-1
+		if last && inner == "" {
+			n.Properties[field] = node
+			return nil
+		}
+		if n = n.Properties[field]; n == nil {
+			return fmt.Errorf("%s: a line for %s has to come before", path, field)
+		}
+		for ; inner != ""; inner = inner[2:] {
+			below := &n.Items
+			if inner[:2] == "{}" {
+				below = &n.Additional
+			}
+			switch {
+			case last && len(inner) == 2:
+				*below = node
+			case *below == nil:
+				*below = &structure.Node{Type: "object", Properties: map[string]*structure.Node{}}
+			}
+			n = *below
+		}
+	}
+	return nil
+}
+
+func typedNode(typ, values string) (*structure.Node, error) {
+	var enum []string
+	if values != "" {
+		enum = strings.Split(values, ",")
+	}
+	switch typ {
+	case "object":
+		return &structure.Node{Type: "object", Properties: map[string]*structure.Node{}}, nil
+	case "list":
+		return &structure.Node{Type: "array"}, nil
+	case "map":
+		return &structure.Node{Type: "object"}, nil
+	case "string", "boolean", "integer", "number":
+		return &structure.Node{Type: typ, Enum: enum}, nil
+	case "duration", "cidr":
+		return &structure.Node{Type: "string", Format: typ}, nil
+	case "quantity":
+		return &structure.Node{IntOrString: true, Fraction: true}, nil
+	case "any":
+		return &structure.Node{Open: true}, nil
+	}
+	return nil, fmt.Errorf("there is no type %q", typ)
+}
+
+// misnamed finds a configuration whose apiVersion or kind is nearly that of a known one of extensions, and one without them, by which no
+// extension knows what it is.
+func misnamed(object embeddedObject, known map[schema.GroupVersionKind]knownConfiguration) []finding {
+	gvk := object.gvk()
+	wrong := func(field, format string, args ...any) []finding {
+		return []finding{{path: join(object.path.String(), field), typ: TypeNotSupported, rule: ruleExtensionConfig, severity: SeverityWarning, message: fmt.Sprintf(format, args...)}}
+	}
+	kinds, versions, groups := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for other := range known {
+		groups[other.Group] = true
+		if other.Group == gvk.Group {
+			versions[other.Version] = true
+			kinds[other.Kind] = true
+		}
+	}
+	switch {
+	case len(kinds) == 0:
+		if group := SuggestWithin(gvk.Group, slices.Sorted(maps.Keys(groups)), 2); group != "" {
+			return wrong("apiVersion", "no known extension reads the group %q; did you mean %q?", gvk.Group, group)
+		}
+	case !versions[gvk.Version]:
+		return wrong("apiVersion", "known versions of the group %s are %s, but not %q", gvk.Group, strings.Join(slices.Sorted(maps.Keys(versions)), ", "), gvk.Version)
+	case !kinds[gvk.Kind]:
+		if kind := Suggest(gvk.Kind, slices.Sorted(maps.Keys(kinds))); kind != "" {
+			return wrong("kind", "no known extension reads the kind %q of the group %s; did you mean %q?", gvk.Kind, gvk.Group, kind)
+		}
+	}
+	return nil
+}
+
+// configFields are the fields for a configuration of an extension.
+var configFields = []string{"providerConfig", "infrastructureConfig", "controlPlaneConfig"}
+
+// unnamed finds a configuration without apiVersion or kind, by which its extension knows what it is. The ingress controller is no extension.
+func unnamed(in ruleInput, object embeddedObject) []finding {
+	if len(object.fields) == 0 || len(object.path) == 0 || !slices.Contains([]string{"Shoot", "CloudProfile", "NamespacedCloudProfile"}, in.kind.GVK.Kind) ||
+		!slices.Contains(configFields, fieldpath.Name(object.path[len(object.path)-1])) {
+		return nil
+	}
+	for _, field := range []string{"apiVersion", "kind"} {
+		if text, _ := object.fields[field].(string); text == "" {
+			return []finding{{path: object.path.String(), typ: TypeRequired, rule: ruleExtensionConfig, severity: SeverityWarning,
+				message: fmt.Sprintf("has no %s, by which an extension knows what it is", field)}}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+package schemas
+
+import (
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/pergola-dev/pergola/schemas/requests"
+)
+
+// requestGoRules warn of words for requests that no request has: groups, resources and subjects. The API takes any.
+func requestGoRules() []goRule {
+	const (
+		shootServer    = "spec.kubernetes.kubeAPIServer"
+		gardenServer   = "spec.virtualCluster.kubernetes.kubeAPIServer"
+		gardener       = "spec.virtualCluster.gardener."
+		gardenerServer = gardener + "gardenerAPIServer"
+	)
+	encrypted := func(kind, server string) goRule {
+		return effectWarning(kind, "encrypted-resources", "Resources that are encrypted exist",
+			"A resource without a dot belongs to the core group. An entry that does not exist encrypts nothing. In Go, because the message names the resource that was meant.",
+			"ours", encryptionResources(server)).about(server + ".encryptionConfig")
+	}
+	named := func(kind string, lists ...resourceList) goRule {
+		fields := make([]string, len(lists))
+		for i, list := range lists {
+			fields[i] = list.at
+		}
+		return effectWarning(kind, "named-resources", "Resources that caches, limits and stores are for exist",
+			"An entry for another one is for nothing. In Go, because the message names the resource that was meant.",
+			"ours", namedResources(lists)).about(fields...)
+	}
+	return []goRule{
+		encrypted("Shoot", shootServer),
+		encrypted("Garden", gardenServer),
+		named("Shoot", resourceList{shootServer + ".watchCacheSizes.resources", "apiGroup", "resource"}),
+		named("Garden", resourceList{gardenServer + ".watchCacheSizes.resources", "apiGroup", "resource"},
+			resourceList{gardenServer + ".resourcesToStoreInETCDEvents", "group", "resource"},
+			resourceList{gardenerServer + ".watchCacheSizes.resources", "apiGroup", "resource"},
+			resourceList{gardener + "gardenerAdmissionController.resourceAdmissionConfiguration.limits", "apiGroups", "resources"}),
+		effectWarning("Garden", "quota-resources", "Quotas for projects are ResourceQuotas that count resources that exist",
+			"A count of another one limits nothing. In Go, because the resources are those of the kinds that have a schema.",
+			"ours", quotaResources).about(gardener + "gardenerControllerManager.defaultProjectQuotas.config"),
+		effectWarning("Garden", "known-subjects", "Users and groups of the system have a name that exists",
+			"A name nearly like one of the system is for nobody. In Go, because the message names the one that was meant.",
+			"ours", knownSubjects).about(gardener + "gardenerAdmissionController.resourceAdmissionConfiguration.unrestrictedSubjects"),
+	}
+}
+
+// resourceList is a list whose items name resources: by the fields for the group and the resource, or for several of each.
+type resourceList struct{ at, groups, resources string }
+
+func namedResources(lists []resourceList) func(ruleInput) []finding {
+	return func(in ruleInput) []finding {
+		r := &report{}
+		for _, list := range lists {
+			for _, item := range (tree{value: in.object}).at(strings.Split(list.at, ".")...).items() {
+				r.resources(item.at(list.groups), item.at(list.resources))
+			}
+		}
+		return r.findings
+	}
+}
+
+// resources checks resources of groups. Each of both is one or several; without a group it is the core group.
+func (r *report) resources(groups, resources tree) {
+	names, wrong := []string{}, false
+	for _, group := range texts(groups) {
+		if words := requests.Group(group.text()); words != "" {
+			r.add(group, TypeNotSupported, "%s", words)
+			wrong = true
+		}
+		names = append(names, group.text())
+	}
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	if wrong {
+		return
+	}
+	for _, resource := range texts(resources) {
+		if name := resource.text(); name != "" && !strings.Contains(name, "*") {
+			if words := requests.Resource(name, names, pluralsOf); words != "" {
+				r.add(resource, TypeNotSupported, "%s", words)
+			}
+		}
+	}
+}
+
+// texts are the items of a list, or the value itself.
+func texts(t tree) []tree {
+	if !t.set() {
+		return nil
+	}
+	if isList(t) {
+		return t.items()
+	}
+	return []tree{t}
+}
+
+func knownSubjects(in ruleInput) []finding {
+	r := &report{}
+	for _, subject := range gardenComponent(in.object, "gardenerAdmissionController").at("resourceAdmissionConfiguration", "unrestrictedSubjects").items() {
+		if words := requests.Subject(subject.at("name").text()); words != "" {
+			r.add(subject.at("name"), TypeNotSupported, "%s", words)
+		}
+	}
+	return r.findings
+}
+
+func encryptionResources(server string) func(ruleInput) []finding {
+	return func(in ruleInput) []finding {
+		r := &report{}
+		for _, item := range (tree{value: in.object}).at(strings.Split(server, ".")...).at("encryptionConfig", "resources").items() {
+			name, group, _ := strings.Cut(item.text(), ".")
+			wrong := requests.Resource(name, []string{group}, pluralsOf)
+			switch {
+			case name == "" || strings.Contains(name, "*") || strings.ToLower(item.text()) != item.text(): // that is an error
+			case wrong != "":
+				r.add(item, TypeNotSupported, "%s; write NAME, or NAME.GROUP for one of another group", wrong)
+			case in.kind.GVK.Kind == "Garden" && strings.HasSuffix(group, "gardener.cloud") && hasAggregatedAPI(in.landscape):
+				r.add(item, TypeInvalid, "kube-apiserver does not store %s, since spec.gardenAPI of landscape.yaml is aggregated: list it in spec.virtualCluster.gardener.gardenerAPIServer.encryptionConfig", item.text())
+			case group == "" && !hasResource("", name):
+				r.add(item, TypeNotSupported, "%q is no resource of the core group; write NAME.GROUP for one of another group", name)
+			}
+		}
+		return r.findings
+	}
+}
+
+// hasAggregatedAPI tells whether gardener-apiserver serves and stores the API of the garden, as the landscape says.
+func hasAggregatedAPI(landscape *surroundings) bool {
+	if landscape == nil {
+		return false
+	}
+	for _, object := range landscape.objects("Landscape") {
+		if (tree{value: object}).at("spec", "gardenAPI").text() == "aggregated" {
+			return true
+		}
+	}
+	return false
+}
+
+func hasResource(group, name string) bool {
+	for _, plural := range requests.Kubernetes(group) {
+		if plural == name {
+			return true
+		}
+	}
+	return false
+}
+
+func quotaResources(in ruleInput) []finding {
+	r := &report{}
+	for _, quota := range gardenComponent(in.object, "gardenerControllerManager").at("defaultProjectQuotas").items() {
+		config := quota.at("config")
+		for field, want := range map[string]string{"apiVersion": "v1", "kind": "ResourceQuota"} { // findings are sorted
+			if written := config.at(field); config.set() && written.text() != want {
+				r.add(written, TypeInvalid, "%s is %q, but a quota for projects is a ResourceQuota of v1", field, written.text())
+			}
+		}
+		hard := config.at("spec", "hard")
+		for _, name := range hard.keys() {
+			if amount, ok := hard.key(name).quantity(); ok && (amount.Sign() < 0 || strings.Contains(name, "count/") && !amount.Equal(*resource.NewQuantity(amount.Value(), resource.DecimalSI))) {
+				r.add(hard.key(name), TypeInvalid, "%v must be a whole number that is not negative", hard.key(name).value)
+			}
+			counted, is := strings.CutPrefix(name, "count/")
+			if !is {
+				continue
+			}
+			plain, group, _ := strings.Cut(counted, ".")
+			if wrong := requests.Resource(plain, []string{group}, pluralsOf); wrong != "" {
+				r.add(hard.key(name), TypeNotSupported, "%s; write count/NAME.GROUP", wrong)
+			}
+		}
+	}
+	return r.findings
+}
+
+// pluralsOf are the resources of a group that has schemas here, or of Kubernetes.
+func pluralsOf(group string) map[string]string {
+	out := maps.Clone(requests.Kubernetes(group))
+	if out == nil {
+		out = map[string]string{}
+	}
+	for _, gvk := range embeddedKinds().known {
+		if gvk.Group != group {
+			continue
+		}
+		plural, singular := meta.UnsafeGuessKindToResource(gvk)
+		out[singular.Resource] = plural.Resource
+	}
+	return out
+}
