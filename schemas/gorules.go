@@ -60,7 +60,7 @@ func goRules() []goRule {
 		in("gorules.go", anyGoRules()), in("gorules_garden.go", gardenGoRules()), in("gorules_seed.go", seedGoRules()),
 		in("gorules_shoot.go", shootGoRules()), in("gorules_project.go", projectGoRules()), in("gorules_cloudprofile.go", cloudProfileGoRules()),
 		in("gorules_core.go", coreGoRules()), in("gorules_seedmanagement.go", seedManagementGoRules()),
-		in("gorules_extensions.go", extensionsGoRules()), in("gorules_landscape.go", landscapeGoRules()), in("gorules_effect.go", effectGoRules()), in("gorules_requests.go", requestGoRules()), in("gorules_kubernetes.go", kubernetesGoRules()), in("listkeys.go", listKeyRules()),
+		in("gorules_extensions.go", extensionsGoRules()), in("gorules_landscape.go", landscapeGoRules()), in("gorules_effect.go", effectGoRules()), in("gorules_requests.go", requestGoRules()), in("gorules_plausible.go", plausibleGoRules()), in("gorules_kubernetes.go", kubernetesGoRules()), in("listkeys.go", listKeyRules()),
 	)
 }
 

@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -42,7 +43,7 @@ func requestGoRules() []goRule {
 			resourceList{gardener + "gardenerAdmissionController.resourceAdmissionConfiguration.limits", "apiGroups", "resources"}),
 		effectWarning("Garden", "quota-resources", "Quotas for projects are ResourceQuotas that count resources that exist",
 			"A count of another one limits nothing. In Go, because the resources are those of the kinds that have a schema.",
-			"ours", quotaResources).about(gardener + "gardenerControllerManager.defaultProjectQuotas.config"),
+			"ours", quotaResources).about(gardener + "gardenerControllerManager.defaultProjectQuotas"),
 		effectWarning("Garden", "known-subjects", "Users and groups of the system have a name that exists",
 			"A name nearly like one of the system is for nobody. In Go, because the message names the one that was meant.",
 			"ours", knownSubjects).about(gardener + "gardenerAdmissionController.resourceAdmissionConfiguration.unrestrictedSubjects"),
@@ -58,6 +59,10 @@ func namedResources(lists []resourceList) func(ruleInput) []finding {
 		for _, list := range lists {
 			for _, item := range (tree{value: in.object}).at(strings.Split(list.at, ".")...).items() {
 				r.resources(item.at(list.groups), item.at(list.resources))
+				r.versions(item.at(list.groups), item.at("apiVersions"))
+				if size, ok := item.at("size").quantity(); ok && list.groups == "apiGroups" && size.Sign() > 0 && size.CmpInt64(1000) < 0 {
+					r.add(item.at("size"), TypeInvalid, "%v is %s bytes; write a unit, such as k or Mi", item.at("size").value, size.AsDec())
+				}
 			}
 		}
 		return r.findings
@@ -85,6 +90,28 @@ func (r *report) resources(groups, resources tree) {
 			if words := requests.Resource(name, names, pluralsOf); words != "" {
 				r.add(resource, TypeNotSupported, "%s", words)
 			}
+		}
+	}
+}
+
+// versions checks the versions of groups that have schemas here.
+func (r *report) versions(groups, versions tree) {
+	known := map[string]bool{}
+	for _, group := range texts(groups) {
+		of := 0
+		for _, gvk := range embeddedKinds().known {
+			if gvk.Group == group.text() && group.text() != "" {
+				known[gvk.Version] = true
+				of++
+			}
+		}
+		if of == 0 {
+			return
+		}
+	}
+	for _, version := range texts(versions) {
+		if len(known) > 0 && version.text() != "*" && version.text() != "" && !known[version.text()] {
+			r.add(version, TypeNotSupported, "%q is no version of these APIs, but %s", version.text(), strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 	}
 }
@@ -154,7 +181,8 @@ func hasResource(group, name string) bool {
 
 func quotaResources(in ruleInput) []finding {
 	r := &report{}
-	for _, quota := range gardenComponent(in.object, "gardenerControllerManager").at("defaultProjectQuotas").items() {
+	quotas := gardenComponent(in.object, "gardenerControllerManager").at("defaultProjectQuotas").items()
+	for i, quota := range quotas {
 		config := quota.at("config")
 		for field, want := range map[string]string{"apiVersion": "v1", "kind": "ResourceQuota"} { // findings are sorted
 			if written := config.at(field); config.set() && written.text() != want {
@@ -162,16 +190,24 @@ func quotaResources(in ruleInput) []finding {
 			}
 		}
 		hard := config.at("spec", "hard")
+		if selector := quota.at("projectSelector"); len(selector.keys()) == 0 && i < len(quotas)-1 {
+			r.add(quota, TypeInvalid, "is for all Projects, so that those behind it are for none; put it last, or give it a projectSelector")
+		}
 		for _, name := range hard.keys() {
 			if amount, ok := hard.key(name).quantity(); ok && (amount.Sign() < 0 || strings.Contains(name, "count/") && !amount.Equal(*resource.NewQuantity(amount.Value(), resource.DecimalSI))) {
 				r.add(hard.key(name), TypeInvalid, "%v must be a whole number that is not negative", hard.key(name).value)
 			}
 			counted, is := strings.CutPrefix(name, "count/")
 			if !is {
+				if strings.Contains(name, ".gardener.cloud") && !strings.Contains(name, "/") {
+					r.add(hard.key(name), TypeNotSupported, "counts nothing; write count/%s", name)
+				}
 				continue
 			}
 			plain, group, _ := strings.Cut(counted, ".")
-			if wrong := requests.Resource(plain, []string{group}, pluralsOf); wrong != "" {
+			if wrong := requests.Group(group); wrong != "" {
+				r.add(hard.key(name), TypeNotSupported, "%s", wrong)
+			} else if wrong := requests.Resource(plain, []string{group}, pluralsOf); wrong != "" {
 				r.add(hard.key(name), TypeNotSupported, "%s; write count/NAME.GROUP", wrong)
 			}
 		}

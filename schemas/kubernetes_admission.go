@@ -201,6 +201,9 @@ func nodeSelectors(r *configReport, field tree) {
 	}
 	for _, namespace := range field.keys() {
 		selector := field.at(namespace)
+		if meant := SuggestWithin(namespace, []string{clusterDefault}, 3); meant != "" && namespace != meant {
+			r.ignored.add(selector, TypeNotSupported, "is read as the name of a namespace; did you mean %q?", meant)
+		}
 		if _, ok := selector.value.(string); !ok {
 			r.wrong(selector, "a text such as \"env=test,zone=a\"")
 		} else if _, err := labels.ConvertSelectorToLabelsMap(selector.text()); err != nil {
@@ -208,6 +211,9 @@ func nodeSelectors(r *configReport, field tree) {
 		}
 	}
 }
+
+// clusterDefault is the selector of namespaces without one of their own.
+const clusterDefault = "clusterDefaultNodeSelector"
 
 func podSecurityLevel(r *configReport, field tree) {
 	if field.value != "" {

@@ -61,6 +61,8 @@ type problem struct {
 	field   string
 	typ     schemas.Type
 	message string
+	// warning: the process reads it, and does something else than was most likely meant.
+	warning bool
 }
 
 type problems []problem
@@ -99,10 +101,15 @@ func (c *check) configOf(fieldName, name, key string, read func(string) (runtime
 		c.report(fieldName, schemas.TypeInvalid, "%s has no key %q", place(in), key)
 		return nil
 	}
+	broken := false
 	for _, p := range known.problems {
 		c.reportAbout(in, inKey(key, p.field), p.typ, "%s", p.message)
+		if p.warning {
+			c.found[len(c.found)-1].Severity = schemas.SeverityWarning
+		}
+		broken = broken || !p.warning
 	}
-	if len(known.problems) > 0 {
+	if broken {
 		return nil
 	}
 	return known.object
@@ -218,7 +225,7 @@ func readAuditPolicy(content string) (runtime.Object, problems) {
 		return nil, found
 	}
 	if len(policy.Rules) == 0 { // as kube-apiserver refuses it (k8s.io/apiserver, pkg/audit/policy: LoadPolicyFromBytes)
-		return nil, problems{{"rules", schemas.TypeRequired, "an audit policy has at least one rule; to log nothing: level None"}}
+		return nil, problems{{field: "rules", typ: schemas.TypeRequired, message: "an audit policy has at least one rule; to log nothing: level None"}}
 	}
 	return policy, append(inWords(auditvalidation.ValidatePolicy(policy)), auditWords(policy)...)
 }
@@ -228,10 +235,14 @@ func auditWords(policy *audit.Policy) problems {
 	var out problems
 	add := func(wrong, format string, at ...any) {
 		if wrong != "" {
-			out = append(out, problem{fmt.Sprintf(format, at...), schemas.TypeNotSupported, wrong})
+			out = append(out, problem{field: fmt.Sprintf(format, at...), typ: schemas.TypeNotSupported, message: wrong})
 		}
 	}
 	for i, rule := range policy.Rules {
+		if everything := len(rule.Users)+len(rule.UserGroups)+len(rule.Verbs)+len(rule.Resources)+len(rule.Namespaces)+len(rule.NonResourceURLs) == 0; everything && i < len(policy.Rules)-1 {
+			out = append(out, problem{field: fmt.Sprintf("rules[%d]", i), typ: schemas.TypeInvalid, warning: true,
+				message: "is for every request, so that the rules behind it are for none: the first rule that fits counts; put it last"})
+		}
 		for j, verb := range rule.Verbs {
 			add(requests.Verb(verb), "rules[%d].verbs[%d]", i, j)
 		}
@@ -275,10 +286,10 @@ func readAuthorization(content string) (runtime.Object, problems) {
 			continue
 		}
 		if slices.Contains(ourAuthorizers[:], strings.ToLower(a.Name)) {
-			found = append(found, problem{fmt.Sprintf("authorizers[%d].name", i), schemas.TypeInvalid, fmt.Sprintf("%q is the name of an authorizer that is there without it", a.Name)})
+			found = append(found, problem{field: fmt.Sprintf("authorizers[%d].name", i), typ: schemas.TypeInvalid, message: fmt.Sprintf("%q is the name of an authorizer that is there without it", a.Name)})
 		}
 		if a.Webhook.ConnectionInfo != (apiserver.WebhookConnectionInfo{}) {
-			found = append(found, problem{fmt.Sprintf("authorizers[%d].webhook.connectionInfo", i), schemas.TypeForbidden, "must not be set: Gardener sets it to the kubeconfig of the webhook"})
+			found = append(found, problem{field: fmt.Sprintf("authorizers[%d].webhook.connectionInfo", i), typ: schemas.TypeForbidden, message: "must not be set: Gardener sets it to the kubeconfig of the webhook"})
 		}
 		c.Authorizers[i].Webhook.ConnectionInfo.Type = apiserver.AuthorizationWebhookConnectionInfoTypeInCluster // what Gardener sets is not known here
 	}
@@ -297,7 +308,7 @@ func readFrontend(content string) (runtime.Object, problems) {
 		return nil, wrong("is not a map of the settings of the dashboard, such as landingPageUrl, branding and features")
 	}
 	if _, isMap := fields["features"].(map[string]any); fields["features"] != nil && !isMap {
-		return nil, problems{{"features", schemas.TypeInvalid, "is not a map of features that are true or false"}}
+		return nil, problems{{field: "features", typ: schemas.TypeInvalid, message: "is not a map of features that are true or false"}}
 	}
 	return &unstructured.Unstructured{Object: fields}, nil
 }

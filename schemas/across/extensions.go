@@ -33,6 +33,14 @@ func wants(kind string) []wanted {
 	return nil
 }
 
+// knownTypes are those of published extensions (https://github.com/gardener, https://gardener.cloud/docs/extensions).
+var knownTypes = []string{
+	"alicloud", "alicloud-dns", "aws", "aws-route53", "azure", "azure-dns", "azure-private-dns", "calico", "cilium", "cloudflare-dns", "coreos", "equinixmetal",
+	"flatcar", "gardenlinux", "gcp", "google-clouddns", "gvisor", "infoblox-dns", "ironcore", "memoryone-chost", "memoryone-gardenlinux", "metal", "netlify-dns", "openstack",
+	"openstack-designate", "powerdns", "registry-cache", "registry-mirror", "rfc2136", "shoot-cert-service", "shoot-dns-service", "shoot-falco-service", "shoot-lakom-service",
+	"shoot-networking-filter", "shoot-networking-problemdetector", "shoot-oidc-service", "shoot-rsyslog-relp", "stackit", "suse-chost", "ubuntu", "vsphere",
+}
+
 // typeLocal is provider-local's. Gardener's development setup registers it, and no landscape has to.
 const typeLocal = "local"
 
@@ -44,9 +52,6 @@ func (c *check) extensions() {
 	if c.kind() == kindGarden.Kind {
 		offers, registrations = offersOf(c.all(kindOperatorExtension)), "Extension"
 		elsewhere = c.hasExternal(kindOperatorExtension.Kind)
-	}
-	if elsewhere {
-		return
 	}
 	workerless := len(list(c.object(), "spec", "provider", "workers")) == 0
 	said := map[string]bool{}
@@ -60,6 +65,12 @@ func (c *check) extensions() {
 				return
 			}
 			said[path] = true
+			if elsewhere {
+				if meant := schemas.SuggestWithin(typ, slices.Concat(knownTypes, typesOf(offers, w.kind)), 2); len(typ) > 3 && meant != "" && !slices.Contains(knownTypes, typ) {
+					c.report(path, schemas.TypeNotSupported, "no extension of type %q is known; did you mean %q?", typ, meant)
+				}
+				return
+			}
 			c.report(path, schemas.TypeNotSupported, "no %s of this landscape is for %s of type %q%s: declare one, or name it in landscape.yaml under spec.external if it is made elsewhere",
 				registrations, w.kind, typ, offered(typesOf(offers, w.kind)))
 		})

@@ -166,9 +166,12 @@ func (c *check) reserved(machine *gardencorev1beta1.MachineType, worker map[stri
 			c.report(field+".kubeReserved."+name, schemas.TypeInvalid, "kubeReserved keeps back %s of %s, and machines of type %q of %s have %s", kept.String(), name, machine.Name, path, capacity.String())
 		}
 	}
-	free, err := resource.ParseQuantity(fmt.Sprint(at(own, "evictionHard", "memoryAvailable"))) // not where it is a share
-	if err == nil && free.Cmp(machine.Memory) >= 0 {
-		c.report(field+".evictionHard.memoryAvailable", schemas.TypeInvalid, "pods are evicted while less than %s of memory are free, and machines of type %q of %s have %s", free.String(), machine.Name, path, machine.Memory.String())
+	for _, threshold := range []string{"evictionHard", "evictionSoft"} {
+		free, err := resource.ParseQuantity(fmt.Sprint(at(own, threshold, "memoryAvailable"))) // not where it is a share
+		if err != nil || free.Cmp(machine.Memory) < 0 {
+			continue
+		}
+		c.report(field+"."+threshold+".memoryAvailable", schemas.TypeInvalid, "pods are evicted while less than %s of memory are free, and machines of type %q of %s have %s", free.String(), machine.Name, path, machine.Memory.String())
 	}
 }
 

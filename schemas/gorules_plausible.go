@@ -1,0 +1,367 @@
+package schemas
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// plausibleGoRules warn of values that are well formed, and that hardly anybody means: the API and the components take them.
+func plausibleGoRules() []goRule {
+	const garden = "spec.virtualCluster."
+	return []goRule{
+		effectWarning("Shoot", "plausible-times", "Times are as long as what they are for",
+			"A machine is not healthy again within seconds. In Go, because CUE has no arithmetic on durations.",
+			"ours", shortTimes("Shoot")).about("spec.kubernetes", "spec.provider.workers.machineControllerManager"),
+		effectWarning("Garden", "plausible-times", "Times are as long as what they are for",
+			"A certificate or a session that ends within seconds is of no use. In Go, because CUE has no arithmetic on durations.",
+			"ours", shortTimes("Garden")).about(garden+"kubernetes", garden+"gardener.gardenerDashboard"),
+		effectWarning("Shoot", "eviction", "Soft thresholds of an eviction come before the hard ones",
+			"Otherwise the hard threshold evicts at once, and the soft one is never met. In Go, because CUE has no arithmetic on quantities.",
+			"https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction", eviction).about("spec.kubernetes.kubelet", "spec.provider.workers.kubernetes.kubelet"),
+		effectWarning("Shoot", "known-names", "Conditions of nodes and kernel parameters have a name that is known",
+			"A name nearly like a known one is that of nothing. In Go, because the message names the one that was meant.",
+			"github.com/kubernetes/node-problem-detector/config, https://docs.kernel.org/admin-guide/sysctl", shootNames).about("spec.provider.workers.machineControllerManager.nodeConditions", "spec.provider.workers.sysctls"),
+		effectWarning("Shoot", "infrastructure-networks", "Zones and networks of the infrastructure fit the pools and each other",
+			"The infrastructure has a subnet for each zone with machines; subnets are apart and within the network. In Go, because ranges are compared.",
+			"pkg/apis/aws/validation and pkg/apis/alicloud/validation of upstream's extensions", infrastructureNetworks).about("spec.provider.infrastructureConfig", "spec.provider.workers.zones"),
+		effectWarning("Shoot", "room-for-pods", "Nodes have room for pods",
+			"The system alone has more than ten pods on a node. In Go, because the number is in several places.",
+			"ours", roomForPods).about("spec.kubernetes.kubelet", "spec.provider.workers.kubernetes.kubelet"),
+		effectWarning("Seed", "blocked-networks", "Ranges that are blocked are not those of the seed itself",
+			"Network policies keep pods from what is blocked. In Go, because ranges are compared.",
+			"pkg/component/networkpolicies of upstream", blockedNetworks("spec.networks")).about("spec.networks.blockCIDRs"),
+		effectWarning("Garden", "blocked-networks", "Ranges that are blocked are not those of the runtime cluster itself",
+			"Network policies keep pods from what is blocked. In Go, because ranges are compared.",
+			"pkg/component/networkpolicies of upstream", blockedNetworks("spec.runtimeCluster.networking")).about("spec.runtimeCluster.networking.blockCIDRs"),
+		effectWarning("CloudProfile", "unavailable-types", "Types that a zone does not have are types of the profile",
+			"The entry for another type is for nothing. In Go, because the message names the type that was meant.",
+			"ours", unavailableTypes).about("spec.regions.zones"),
+		effectWarning("CloudProfile", "image-mappings", "The configuration of the provider has each machine image",
+			"The extension cannot make a machine of another version. In Go, because two lists are compared.",
+			"pkg/apis/*/validation/cloudprofile.go of upstream's extensions", imageMappings).about("spec.machineImages", "spec.providerConfig"),
+		effectWarning("Seed", "shoot-defaults", "Default networks for Shoots are not those of the seed",
+			"A Shoot that takes them is refused. In Go, because ranges are compared.",
+			"plugin/pkg/shoot/validator", shootDefaults).about("spec.networks.shootDefaults"),
+		effectWarning("Garden", "etcd-size", "The storage of an etcd holds an etcd",
+			"An etcd has up to 8 GiB of data, and room for snapshots beside it. In Go, because CUE has no arithmetic on quantities.",
+			"https://etcd.io/docs/v3.5/dev-guide/limits", etcdSize).about(garden + "etcd"),
+		effectWarning("Garden", "allowed-amounts", "The least of a component is not above the most that the autoscaler allows",
+			"The autoscaler stays below its bound, whatever the component asks for. In Go, because CUE has no arithmetic on quantities.",
+			"ours", allowedAmounts).about("spec.virtualCluster"),
+		effectWarning("Garden", "dns-providers-used", "A DNS provider of the Garden is that of a domain",
+			"A provider that no domain names makes no record. In Go, because domains are in several places.",
+			"ours", dnsProvidersUsed).about("spec.dns.providers"),
+		effectWarning("Garden", "dashboard-addresses", "Addresses of the dashboard have the form that it reads",
+			"The API of GitHub is a URL, and hosts of terminals are names. In Go, because URLs are parsed.",
+			"ours", dashboardAddresses).about(garden + "gardener.gardenerDashboard"),
+	}
+}
+
+// leastTimes are the times below which a field is most likely in another unit.
+var leastTimes = map[string]map[string]time.Duration{
+	"Garden": {
+		"spec.virtualCluster.kubernetes.kubeAPIServer.eventTTL":                           time.Minute,
+		"spec.virtualCluster.kubernetes.kubeControllerManager.certificateSigningDuration": time.Hour,
+		"spec.virtualCluster.gardener.gardenerDashboard.oidcConfig.sessionLifetime":       time.Minute,
+		"spec.virtualCluster.gardener.gardenerDashboard.gitHub.pollInterval":              time.Second,
+	},
+	"Shoot": {
+		"spec.kubernetes.kubeAPIServer.eventTTL":                                  time.Minute,
+		"spec.provider.workers[].machineControllerManager.machineCreationTimeout": time.Minute,
+		"spec.provider.workers[].machineControllerManager.machineDrainTimeout":    time.Minute,
+		"spec.provider.workers[].machineControllerManager.machineHealthTimeout":   time.Minute,
+	},
+}
+
+func shortTimes(kind string) func(ruleInput) []finding {
+	return func(in ruleInput) []finding {
+		r := &report{}
+		for path, least := range leastTimes[kind] { // findings are sorted
+			for _, field := range each(tree{value: in.object}, path) {
+				if duration, ok := field.duration(); ok && duration >= 0 && duration < least {
+					r.add(field, TypeInvalid, "%s is hardly meant: it is less than %s", field.text(), least)
+				}
+			}
+		}
+		return r.findings
+	}
+}
+
+// each gives the fields of a path, in which name[] stands for each item of a list.
+func each(t tree, path string) []tree {
+	found := []tree{t}
+	for step := range strings.SplitSeq(path, ".") {
+		name, isList := strings.CutSuffix(step, "[]")
+		var next []tree
+		for _, one := range found {
+			if one = one.at(name); isList {
+				next = append(next, one.items()...)
+			} else {
+				next = append(next, one)
+			}
+		}
+		found = next
+	}
+	return found
+}
+
+func eviction(in ruleInput) []finding {
+	r := &report{}
+	root := tree{value: in.object}
+	for _, kubelet := range append(each(root, "spec.provider.workers[].kubernetes.kubelet"), root.at("spec", "kubernetes", "kubelet")) {
+		hard, soft := kubelet.at("evictionHard"), kubelet.at("evictionSoft")
+		for _, name := range soft.keys() {
+			first, second := soft.at(name), hard.at(name)
+			if less, comparable := isBelow(first.text(), second.text()); comparable && less {
+				r.add(first, TypeInvalid, "%s is below %s of evictionHard, which evicts first", first.text(), second.text())
+			}
+		}
+	}
+	return r.findings
+}
+
+const fewPods = 10
+
+func roomForPods(in ruleInput) []finding {
+	r := &report{}
+	root := tree{value: in.object}
+	for _, kubelet := range append(each(root, "spec.provider.workers[].kubernetes.kubelet"), root.at("spec", "kubernetes", "kubelet")) {
+		if most := kubelet.at("maxPods"); most.set() && most.count() >= 0 && most.count() < fewPods {
+			r.add(most, TypeInvalid, "%v leaves no room beside the pods of the system; nodes have 110 pods by default", most.value)
+		}
+	}
+	return r.findings
+}
+
+// isBelow compares two thresholds, where both are a share or both an amount.
+func isBelow(a, b string) (less, comparable bool) {
+	shareA, isShareA := strings.CutSuffix(a, "%")
+	shareB, isShareB := strings.CutSuffix(b, "%")
+	if isShareA != isShareB {
+		return false, false
+	}
+	x, errX := resource.ParseQuantity(shareA)
+	y, errY := resource.ParseQuantity(shareB)
+	return errX == nil && errY == nil && x.Cmp(y) < 0, errX == nil && errY == nil
+}
+
+// nodeConditions are those of Kubernetes and of the node problem detector.
+var nodeConditions = []string{
+	"CorruptDockerOverlay2", "DiskPressure", "FrequentContainerdRestart", "FrequentDockerRestart", "FrequentKubeletRestart", "FrequentUnregisterNetDevice",
+	"KernelDeadlock", "MemoryPressure", "NetworkUnavailable", "PIDPressure", "ReadonlyFilesystem", "Ready",
+}
+
+// kernelParameters are those that people set on nodes.
+var kernelParameters = []string{
+	"fs.file-max", "fs.inotify.max_user_instances", "fs.inotify.max_user_watches", "kernel.msgmax", "kernel.pid_max", "kernel.sem", "kernel.shmall",
+	"kernel.shmmax", "kernel.threads-max", "net.core.netdev_max_backlog", "net.core.rmem_max", "net.core.somaxconn", "net.core.wmem_max", "net.ipv4.conf.all.rp_filter",
+	"net.ipv4.ip_forward", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes",
+	"net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_max_syn_backlog", "net.ipv4.tcp_rmem", "net.ipv4.tcp_syncookies", "net.ipv4.tcp_tw_reuse", "net.ipv4.tcp_wmem",
+	"net.ipv6.conf.all.forwarding", "net.netfilter.nf_conntrack_max", "user.max_user_namespaces", "vm.dirty_ratio", "vm.max_map_count", "vm.overcommit_memory", "vm.swappiness",
+}
+
+func shootNames(in ruleInput) []finding {
+	r := &report{}
+	near := func(at tree, name string, known []string) {
+		if meant := SuggestWithin(name, known, 2); meant != "" && !slices.Contains(known, name) {
+			r.add(at, TypeNotSupported, "%q is not known; did you mean %q?", name, meant)
+		}
+	}
+	for _, worker := range each(tree{value: in.object}, "spec.provider.workers[]") {
+		for _, condition := range worker.at("machineControllerManager", "nodeConditions").items() {
+			near(condition, condition.text(), nodeConditions)
+		}
+		for _, name := range worker.at("sysctls").keys() {
+			near(worker.at("sysctls").key(name), name, kernelParameters)
+		}
+	}
+	return r.findings
+}
+
+// zonedInfrastructures are the groups of configurations that list a subnet for each zone.
+var zonedInfrastructures = []string{"alicloud.provider.extensions.gardener.cloud", "aws.provider.extensions.gardener.cloud"}
+
+func infrastructureNetworks(in ruleInput) []finding {
+	r := &report{}
+	root := tree{value: in.object}
+	config := root.at("spec", "provider", "infrastructureConfig")
+	group, _, _ := strings.Cut(config.at("apiVersion").text(), "/")
+	zones := config.at("networks", "zones").items()
+	if !slices.Contains(zonedInfrastructures, group) || len(zones) == 0 {
+		return nil
+	}
+	names := make([]string, len(zones))
+	var subnets []network
+	for i, zone := range zones {
+		names[i] = zone.at("name").text()
+		for _, name := range []string{"internal", "public", "workers", "worker"} {
+			if subnet, err := netip.ParsePrefix(zone.at(name).text()); err == nil {
+				subnets = append(subnets, network{zone.at(name).path, subnet.Masked()})
+			}
+		}
+	}
+	used := map[string]bool{}
+	for _, zone := range each(root, "spec.provider.workers[].zones[]") {
+		used[zone.text()] = true
+		if !slices.Contains(names, zone.text()) {
+			r.add(zone, TypeInvalid, "the infrastructure has no subnet for the zone %q: add it to %s", zone.text(), config.at("networks", "zones").path)
+		}
+	}
+	for _, zone := range zones {
+		if name := zone.at("name"); !used[name.text()] && len(used) > 0 {
+			r.add(name, TypeInvalid, "no pool of workers has machines in the zone %q", name.text())
+		}
+	}
+	for i, subnet := range subnets {
+		r.findings = append(r.findings, overlaps(subnets[:i], []network{subnet})...)
+	}
+	if whole, err := netip.ParsePrefix(config.at("networks", "vpc", "cidr").text()); err == nil {
+		for _, subnet := range subnets {
+			if !whole.Contains(subnet.prefix.Addr()) || subnet.prefix.Bits() < whole.Bits() {
+				r.findings = append(r.findings, finding{path: subnet.path, typ: TypeInvalid,
+					message: fmt.Sprintf("the range %s is not within %s of %s", subnet.prefix, whole.Masked(), config.at("networks", "vpc", "cidr").path)})
+			}
+		}
+	}
+	return r.findings
+}
+
+func blockedNetworks(at string) func(ruleInput) []finding {
+	return func(in ruleInput) []finding {
+		fields := strings.Split(at, ".")
+		own := []network{}
+		for _, name := range []string{"nodes", "pods", "services"} {
+			own = append(own, collectNetworks(in.object, at+"."+name, append(slices.Clone(fields), name)...)...)
+		}
+		return overlaps(own, collectNetworks(in.object, at+".blockCIDRs", append(slices.Clone(fields), "blockCIDRs")...))
+	}
+}
+
+func unavailableTypes(in ruleInput) []finding {
+	r, spec := &report{}, tree{value: in.object}.at("spec")
+	for _, of := range [][2]string{{"machineTypes", "unavailableMachineTypes"}, {"volumeTypes", "unavailableVolumeTypes"}} {
+		var known []string
+		for _, typ := range spec.at(of[0]).items() {
+			known = append(known, typ.at("name").text())
+		}
+		for _, item := range each(spec, "regions[].zones[]."+of[1]+"[]") {
+			if name := item.text(); name != "" && !slices.Contains(known, name) {
+				r.add(item, TypeNotSupported, "%q is none of spec.%s%s", name, of[0], meant(name, known))
+			}
+		}
+	}
+	return r.findings
+}
+
+func imageMappings(in ruleInput) []finding {
+	r, spec := &report{}, tree{value: in.object}.at("spec")
+	mapped := spec.at("providerConfig", "machineImages")
+	if !isList(mapped) {
+		return nil
+	}
+	known := map[[2]string]bool{}
+	for _, image := range mapped.items() {
+		name := image.at("name").text()
+		known[[2]string{name}] = true
+		for _, version := range image.at("versions").items() {
+			known[[2]string{name, version.at("version").text()}] = true
+		}
+	}
+	for _, image := range spec.at("machineImages").items() {
+		name := image.at("name").text()
+		if !known[[2]string{name}] {
+			r.add(image.at("name"), TypeInvalid, "%s has no machine image %q", mapped.path, name)
+			continue
+		}
+		for _, version := range image.at("versions").items() {
+			if text := version.at("version").text(); text != "" && !known[[2]string{name, text}] {
+				r.add(version.at("version"), TypeInvalid, "%s has no version %s of the machine image %q", mapped.path, text, name)
+			}
+		}
+	}
+	return r.findings
+}
+
+func shootDefaults(in ruleInput) []finding {
+	var own, defaults []network
+	for _, name := range []string{"nodes", "pods", "services"} {
+		own = append(own, collectNetworks(in.object, "spec.networks."+name, "spec", "networks", name)...)
+		defaults = append(defaults, collectNetworks(in.object, "spec.networks.shootDefaults."+name, "spec", "networks", "shootDefaults", name)...)
+	}
+	return overlaps(own, defaults)
+}
+
+const leastEtcd = 1 << 30
+
+func etcdSize(in ruleInput) []finding {
+	r := &report{}
+	for _, name := range []string{"main", "events"} {
+		field := tree{value: in.object}.at("spec", "virtualCluster", "etcd", name, "storage", "capacity")
+		if size, ok := field.quantity(); ok && size.Sign() > 0 && size.CmpInt64(leastEtcd) < 0 {
+			r.add(field, TypeInvalid, "%v is less than 1Gi, which is soon full", field.value)
+		}
+	}
+	return r.findings
+}
+
+func allowedAmounts(in ruleInput) []finding {
+	r := &report{}
+	root := tree{value: in.object}
+	most := root.at("spec", "runtimeCluster", "settings", "verticalPodAutoscaler", "maxAllowed")
+	for _, path := range []string{"kubernetes.kubeAPIServer", "gardener.gardenerAPIServer", "etcd.main", "etcd.events"} {
+		least := root.at("spec", "virtualCluster").at(strings.Split(path, ".")...).at("autoscaling", "minAllowed")
+		for _, name := range least.keys() {
+			low, isLow := least.at(name).quantity()
+			if high, isHigh := most.at(name).quantity(); isLow && isHigh && low.Cmp(high) > 0 {
+				r.add(least.at(name), TypeInvalid, "%v is above %v of %s", least.at(name).value, most.at(name).value, most.at(name).path)
+			}
+		}
+	}
+	return r.findings
+}
+
+func dnsProvidersUsed(in ruleInput) []finding {
+	r := &report{}
+	used := map[string]bool{}
+	var walk func(tree)
+	walk = func(t tree) {
+		for _, name := range t.keys() {
+			if name == "provider" {
+				used[t.at(name).text()] = true
+			}
+			walk(t.at(name))
+		}
+		for _, item := range t.items() {
+			walk(item)
+		}
+	}
+	root := tree{value: in.object}.at("spec")
+	walk(root.at("runtimeCluster", "ingress"))
+	walk(root.at("virtualCluster", "dns"))
+	walk(root.at("virtualCluster", "gardener"))
+	for i, provider := range root.at("dns", "providers").items() {
+		if name := provider.at("name"); i > 0 && name.text() != "" && !used[name.text()] { // the first one is that of domains that name none
+			r.add(name, TypeInvalid, "no domain of the Garden has the provider %q", name.text())
+		}
+	}
+	return r.findings
+}
+
+func dashboardAddresses(in ruleInput) []finding {
+	r := &report{}
+	dashboard := gardenComponent(in.object, "gardenerDashboard")
+	if url := dashboard.at("gitHub", "apiURL"); url.text() != "" && !strings.HasPrefix(strings.ToLower(url.text()), "https://") && !strings.HasPrefix(strings.ToLower(url.text()), "http://") {
+		r.add(url, TypeInvalid, "%q is no URL, such as https://api.github.com", url.text())
+	}
+	for _, host := range dashboard.at("terminal", "allowedHosts").items() {
+		if strings.Contains(host.text(), "/") {
+			r.add(host, TypeInvalid, "%q is no name of a host, such as *.seed.example.com: write it without a scheme and a path", host.text())
+		}
+	}
+	return r.findings
+}
