@@ -30,6 +30,9 @@ func (c *landscapeCheck) healthFields() {
 			var told []string
 			for _, read := range custom.Fields(e.text) {
 				wrong := ""
+				if e.field == "message" {
+					read.Whole = false // it may be of any type
+				}
 				for _, version := range versions { // the rule is for all of them
 					if wrong = misread(version.Root, read); wrong == "" {
 						break
@@ -49,6 +52,10 @@ func misread(n *structure.Node, read custom.Field) string {
 	for i, name := range read.Path {
 		next := n.Properties[name]
 		switch {
+		case name == custom.AnyItem && n.Items != nil:
+			next = n.Items
+		case name == custom.AnyItem:
+			return "" // keys of a map, or a schema that says nothing
 		case next != nil:
 		case n.Additional != nil:
 			next = n.Additional
@@ -59,20 +66,32 @@ func misread(n *structure.Node, read custom.Field) string {
 			if meant := structure.Suggest(name, n.Names()); meant != "" {
 				hint = fmt.Sprintf("; did you mean %q?", meant)
 			}
-			return fmt.Sprintf("have no field self.%s%s", strings.Join(read.Path[:i+1], "."), hint)
+			return fmt.Sprintf("have no field %s%s", pathOf(read.Path[:i+1]), hint)
 		}
 		n = next
 	}
-	field := "have a self." + strings.Join(read.Path, ".") + " that is never "
+	field := "have a " + pathOf(read.Path) + " that is never "
 	literal, isText := read.Compared.(string)
+	last := len(read.Path) - 1
+	values := n.Enum
+	if last > 1 && slices.Equal(read.Path[last-2:], []string{"conditions", custom.AnyItem, "status"}) {
+		values = []string{"True", "False", "Unknown"} // API conventions of Kubernetes
+	}
 	switch kind := literalType(read.Compared); {
+	case read.Whole && n.Type != "" && n.Type != "boolean":
+		return fmt.Sprintf("have a %s of type %s, and the expression has to be true or false; compare it", pathOf(read.Path), n.Type)
 	case kind == "" || n.Type == "" || n.IntOrString:
 	case kind != n.Type && !(kind == "number" && n.Type == "integer"):
 		return fmt.Sprintf("%s%#v: it is of type %s", field, read.Compared, n.Type)
-	case isText && len(n.Enum) > 0 && !slices.Contains(n.Enum, literal):
-		return fmt.Sprintf("%s%q: it is one of %s", field, literal, strings.Join(n.Enum, ", "))
+	case isText && len(values) > 0 && !slices.Contains(values, literal):
+		return fmt.Sprintf("%s%q: it is one of %s", field, literal, strings.Join(values, ", "))
 	}
 	return ""
+}
+
+// pathOf is a path as an expression has it.
+func pathOf(path []string) string {
+	return "self." + strings.ReplaceAll(strings.Join(path, "."), "."+custom.AnyItem, custom.AnyItem)
 }
 
 // literalType is the type in a schema of a literal of CEL, "" for one that is not known.

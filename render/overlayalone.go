@@ -58,6 +58,39 @@ func (w *referenceWalk) onlyBudget(o Object) {
 	})
 }
 
+// evictable wants a PodDisruptionBudget to let a pod go: no node can be drained else.
+func (w *referenceWalk) evictable(o Object) {
+	least, most := valueIn(o.Object, "spec", "minAvailable"), valueIn(o.Object, "spec", "maxUnavailable")
+	field, why := "maxUnavailable", func([]Object) string {
+		if text := fmt.Sprint(most); text == "0" || text == "0%" {
+			return "no pod may be unavailable"
+		}
+		return ""
+	}
+	if least != nil {
+		field, why = "minAvailable", func(among []Object) string {
+			if fmt.Sprint(least) == "100%" {
+				return "all pods have to be available"
+			}
+			count, isCount := least.(int64)
+			for _, pods := range among {
+				for _, template := range podTemplates(pods.Unstructured) {
+					replicas, given := valueIn(pods.Object, "spec", "replicas").(int64)
+					if isCount && given && sameNamespace(pods.GetNamespace(), o.GetNamespace()) && budgetSelector(o).Matches(labels.Set(labelsIn(valueIn(template, "metadata", "labels")))) && replicas > 0 && count >= replicas {
+						return fmt.Sprintf("%s %s has %d replicas, and all have to be available", pods.GetKind(), pods.GetName(), replicas)
+					}
+				}
+			}
+			return ""
+		}
+	}
+	w.found = append(w.found, objectReference{
+		path: fieldpath.Path{"spec", field}, wanted: "a pod that PodDisruptionBudget " + o.GetName() + " lets go",
+		met:     func(among []Object) bool { return why(among) == "" },
+		missing: func(among []Object) string { return why(among) + ": no pod is evicted, so that no node can be drained" },
+	})
+}
+
 // rivalBudget finds another PodDisruptionBudget that selects the same pods, and what makes these.
 func rivalBudget(o Object, among []Object) (rival, pods Object, found bool) {
 	own := budgetSelector(o)

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
@@ -47,4 +48,76 @@ func (w *referenceWalk) policies(object map[string]any) {
 			},
 		})
 	}
+}
+
+// scaler wants what a HorizontalPodAutoscaler measures: the containers that it names, and requests, of which a utilization is a share.
+func (w *referenceWalk) scaler(object map[string]any) {
+	kind, name := textAt(object, "spec", "scaleTargetRef", "kind"), textAt(object, "spec", "scaleTargetRef", "name")
+	containers := func(among []Object) (all []map[string]any) {
+		for _, o := range withName(among, kind, name, w.namespace) {
+			all = append(all, mapsIn(valueIn(o.Object, "spec", "template", "spec", "containers"))...)
+		}
+		return all
+	}
+	for i, metric := range mapsIn(valueIn(object, "spec", "metrics")) {
+		for _, way := range []string{"resource", "containerResource"} {
+			of, _ := metric[way].(map[string]any)
+			resource, container := textAt(of, "name"), textAt(of, "container")
+			path := fieldpath.Path{"spec", "metrics", i, way}
+			measured := func(among []Object) []map[string]any {
+				return slices.DeleteFunc(containers(among), func(c map[string]any) bool { return container != "" && textAt(c, "name") != container })
+			}
+			if container != "" {
+				w.found = append(w.found, objectReference{
+					path: path.Append("container"), wanted: fmt.Sprintf("container %s of %s %s", container, kind, name),
+					met: func(among []Object) bool { return len(containers(among)) == 0 || len(measured(among)) > 0 },
+					missing: func(among []Object) string {
+						var names []string
+						for _, c := range containers(among) {
+							names = append(names, textAt(c, "name"))
+						}
+						return fmt.Sprintf("%s %q has no container %q%s", kind, name, container, instead(container, names, "it has "))
+					},
+				})
+			}
+			if textAt(of, "target", "type") != "Utilization" {
+				continue
+			}
+			lacking := func(among []Object) (names []string) {
+				for _, c := range measured(among) {
+					if valueIn(c, "resources", "requests", resource) == nil {
+						names = append(names, textAt(c, "name"))
+					}
+				}
+				return names
+			}
+			w.found = append(w.found, objectReference{
+				path: path.Append("target").Append("type"), wanted: fmt.Sprintf("requests of %s of a %s", resource, kind),
+				met: func(among []Object) bool { return len(lacking(among)) == 0 },
+				missing: func(among []Object) string {
+					return fmt.Sprintf("a utilization is a share of the request, and containers of %s %q have no request of %s: %s", kind, name, resource, strings.Join(lacking(among), ", "))
+				},
+			})
+		}
+	}
+}
+
+// onlyAutoscaler wants an autoscaler to be the only one of its kind for its target: two of them act against each other.
+func (w *referenceWalk) onlyAutoscaler(o Object, field string) {
+	target := func(o Object) string {
+		ref, _ := valueIn(o.Object, "spec", field).(map[string]any)
+		return textAt(ref, "kind") + " " + textAt(ref, "name")
+	}
+	rivals := func(among []Object) []Object {
+		return slices.DeleteFunc(slices.Clone(among), func(other Object) bool {
+			return other.GetKind() != o.GetKind() || other.GetName() == o.GetName() || !sameNamespace(other.GetNamespace(), w.namespace) || target(other) != target(o)
+		})
+	}
+	w.found = append(w.found, objectReference{
+		path: fieldpath.Path{"spec", field, "name"}, alone: true, wanted: fmt.Sprintf("%s %s alone for %s", o.GetKind(), o.GetName(), target(o)),
+		met: func(among []Object) bool { return len(rivals(among)) == 0 },
+		missing: func(among []Object) string {
+			return fmt.Sprintf("%s %s is for %s, too, and both act against each other: remove one of them", o.GetKind(), rivals(among)[0].GetName(), target(o))
+		},
+	})
 }

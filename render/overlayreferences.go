@@ -96,8 +96,13 @@ func referencesOf(o Object) []objectReference {
 	case "PodDisruptionBudget":
 		w.pods(fieldpath.Path{"spec", "selector", "matchLabels"}, o.Object)
 		w.onlyBudget(o)
+		w.evictable(o)
 	case "NetworkPolicy":
 		w.pods(fieldpath.Path{"spec", "podSelector", "matchLabels"}, o.Object)
+		w.policyPorts(o.Object)
+	case "HorizontalPodAutoscaler":
+		w.scaler(o.Object)
+		w.onlyAutoscaler(o, "scaleTargetRef")
 	case "ServiceMonitor":
 		w.monitor(o.Object, "endpoints", servicesWith, "Services")
 	case "PodMonitor":
@@ -106,6 +111,7 @@ func referencesOf(o Object) []objectReference {
 		w.name(fieldpath.Path{"spec", "policyName"}, strings.TrimSuffix(o.GetKind(), "Binding"), textAt(o.Object, "spec", "policyName"), "")
 	case "VerticalPodAutoscaler":
 		w.policies(o.Object)
+		w.onlyAutoscaler(o, "targetRef")
 	case "StatefulSet":
 		w.name(fieldpath.Path{"spec", "serviceName"}, "Service", textAt(o.Object, "spec", "serviceName"), w.namespace)
 	case "ManagedResource":
@@ -212,8 +218,14 @@ func (w *referenceWalk) field(path fieldpath.Path, field string, value any) {
 		if name := textAt(object, "name"); !strings.HasPrefix(name, "system:") && !slices.Contains([]string{"cluster-admin", "admin", "edit", "view"}, name) {
 			w.name(path.Append("name"), textAt(object, "kind"), name, w.namespace)
 		}
+	case "matchLabels":
+		w.name(path.Append(fieldpath.Key("kubernetes.io/metadata.name")), "Namespace", textAt(object, "kubernetes.io/metadata.name"), "")
 	case "subjects":
 		for i, subject := range mapsIn(value) {
+			if account, is := strings.CutPrefix(textAt(subject, "name"), "system:serviceaccount:"); is && textAt(subject, "kind") == "User" {
+				namespace, name, _ := strings.Cut(account, ":")
+				w.name(path.Append(i).Append("name"), "ServiceAccount", name, namespace)
+			}
 			if name := textAt(subject, "name"); textAt(subject, "kind") == "ServiceAccount" && name != "default" {
 				w.name(path.Append(i).Append("name"), "ServiceAccount", name, textAt(subject, "namespace"))
 			}
@@ -226,6 +238,18 @@ func (w *referenceWalk) field(path fieldpath.Path, field string, value any) {
 		w.name(path.Append("name"), "Service", textAt(object, "name"), namespace)
 	}
 	w.walk(value, path)
+}
+
+// policyPorts wants the ports of the pods that a NetworkPolicy is for, where these have any.
+func (w *referenceWalk) policyPorts(object map[string]any) {
+	labels := labelsIn(valueIn(object, "spec", "podSelector", "matchLabels"))
+	for i, rule := range mapsIn(valueIn(object, "spec", "ingress")) {
+		for j, port := range mapsIn(rule["ports"]) {
+			if port["endPort"] == nil {
+				w.port(fieldpath.Path{"spec", "ingress", i, "ports", j, "port"}, port["port"], "pods", labels, func(among []Object) []string { return portsOfPods(podsWith(among, w.namespace, labels)) })
+			}
+		}
+	}
 }
 
 // name wants an object of a kind and name. An empty namespace means any: objects get theirs after the overlay, or have none.

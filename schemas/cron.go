@@ -44,8 +44,8 @@ func CronProblem(text string) string {
 	return ""
 }
 
-// isNever reports whether a schedule without a problem never comes, since its month has fewer days.
-func isNever(text string) bool {
+// IsNever reports whether a schedule without a problem never comes, since its month has fewer days.
+func IsNever(text string) bool {
 	schedule, err := cron.ParseStandard(text)
 	return err == nil && schedule.Next(time.Unix(0, 0)).IsZero()
 }

@@ -288,7 +288,7 @@ func schedulesDue(in ruleInput) []finding {
 	r := &report{}
 	for _, schedule := range (tree{value: in.object}).at("spec", "hibernation", "schedules").items() {
 		for _, name := range []string{"start", "end"} {
-			if field := schedule.at(name); CronProblem(field.text()) == "" && isNever(field.text()) {
+			if field := schedule.at(name); CronProblem(field.text()) == "" && IsNever(field.text()) {
 				r.add(field, TypeInvalid, "%q never comes: no such month has that many days", field.text())
 			}
 		}

@@ -164,7 +164,7 @@ func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 		return nil, err
 	}
 	violations = append(violations, l.CheckSops()...)
-	v.noteEncrypted(l)
+	v.noteEncrypted(l, violations)
 	leftOut, err := ignored(l)
 	if err != nil {
 		return nil, err
@@ -192,10 +192,16 @@ func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 }
 
 // noteEncrypted says how many Secrets no key decrypts: only a key shows that an encrypted value was changed or moved.
-func (v *validation) noteEncrypted(l *landscapes.Landscape) {
-	if n := len(landscape.Locked(l)); n > 0 {
-		fmt.Fprintf(v.cmd.ErrOrStderr(), "Note: no key decrypts the values of Secrets (%d), so that a damaged or moved value is not found; give a key by SOPS_AGE_KEY_FILE or SOPS_AGE_KEY.\n", n)
+func (v *validation) noteEncrypted(l *landscapes.Landscape, found []schemas.Violation) {
+	n := len(landscape.Locked(l))
+	if n == 0 || slices.ContainsFunc(found, func(v schemas.Violation) bool { return v.Rule == "landscape/sops" }) {
+		return // what is wrong with them is said
 	}
+	hint := "give a key by SOPS_AGE_KEY_FILE or SOPS_AGE_KEY"
+	if len(v.opts.AgeIdentities) > 0 {
+		hint = "they are encrypted for others than the key that is given"
+	}
+	fmt.Fprintf(v.cmd.ErrOrStderr(), "Note: the values of %d Secrets are not decrypted, so that a damaged or moved value is not found: %s.\n", n, hint)
 }
 
 // configFindings are what landscape.yaml, overlays and recorded facts ask of the catalogue and cannot have.

@@ -1,6 +1,7 @@
 package custom
 
 import (
+	"maps"
 	"slices"
 
 	celast "github.com/google/cel-go/common/ast"
@@ -9,11 +10,17 @@ import (
 
 // Field is a field of the object that an expression reads.
 type Field struct {
-	// Path goes from the object down to where the expression takes an item or calls a function.
+	// Path goes from the object down to where the expression calls a function; AnyItem is the step into a list or map that a macro, such as
+	// exists, goes through.
 	Path []string
 	// Compared is the literal that the field is compared with: a string, a bool, an int64, a uint64 or a float64; nil if there is none.
 	Compared any
+	// Whole: the field is all of the expression, so that its value is the result.
+	Whole bool
 }
+
+// AnyItem is the step from a list or map to what it holds.
+const AnyItem = "[]"
 
 // Fields are the fields of the object that an expression reads. An expression that does not compile has none.
 func Fields(expression string) []Field {
@@ -25,23 +32,38 @@ func Fields(expression string) []Field {
 	if issues.Err() != nil {
 		return nil
 	}
-	var out []Field
-	celast.PostOrderVisit(parsed.NativeRep().Expr(), celast.NewExprVisitor(func(e celast.Expr) {
-		if path := selected(e); len(path) > 0 {
-			out = append(out, Field{Path: path})
-		}
-		if e.Kind() == celast.CallKind {
-			out = append(out, comparisons(e.AsCall())...)
-		}
-	}))
-	return out
+	r := reader{}
+	r.walk(celast.NavigateAST(parsed.NativeRep()), map[string][]string{variable: {}}, true)
+	return r.found
 }
 
-// comparisons are the fields that a call compares with literals.
-func comparisons(call celast.CallExpr) []Field {
+// reader finds the fields that an expression reads.
+type reader struct{ found []Field }
+
+// walk reads an expression and its parts; variables are the paths that names stand for in it.
+func (r *reader) walk(e celast.NavigableExpr, variables map[string][]string, whole bool) {
+	switch e.Kind() {
+	case celast.ComprehensionKind:
+		if path := selected(e.AsComprehension().IterRange(), variables); len(path) > 0 {
+			variables = maps.Clone(variables)
+			variables[e.AsComprehension().IterVar()] = append(path, AnyItem)
+		}
+	case celast.CallKind:
+		r.comparisons(e.AsCall(), variables)
+	}
+	if path := selected(e, variables); len(path) > 0 {
+		r.found = append(r.found, Field{Path: path, Whole: whole})
+	}
+	for _, child := range e.Children() {
+		r.walk(child, variables, false)
+	}
+}
+
+// comparisons finds the fields that a call compares with literals.
+func (r *reader) comparisons(call celast.CallExpr, variables map[string][]string) {
 	args := call.Args()
 	if len(args) != 2 {
-		return nil
+		return
 	}
 	pairs := [][2]celast.Expr{{args[0], args[1]}, {args[1], args[0]}}
 	switch call.FunctionName() {
@@ -54,26 +76,24 @@ func comparisons(call celast.CallExpr) []Field {
 			}
 		}
 	default:
-		return nil
+		return
 	}
-	var out []Field
 	for _, pair := range pairs {
-		if path := selected(pair[0]); len(path) > 0 && pair[1].Kind() == celast.LiteralKind {
-			out = append(out, Field{Path: path, Compared: pair[1].AsLiteral().Value()})
+		if path := selected(pair[0], variables); len(path) > 0 && pair[1].Kind() == celast.LiteralKind {
+			r.found = append(r.found, Field{Path: path, Compared: pair[1].AsLiteral().Value()})
 		}
 	}
-	return out
 }
 
 // selected is the path of fields that an expression selects, nil if it begins elsewhere than at the object.
-func selected(e celast.Expr) []string {
+func selected(e celast.Expr, variables map[string][]string) []string {
 	switch e.Kind() {
 	case celast.IdentKind:
-		if e.AsIdent() == variable {
-			return []string{}
+		if path, known := variables[e.AsIdent()]; known {
+			return slices.Clone(path)
 		}
 	case celast.SelectKind:
-		if path := selected(e.AsSelect().Operand()); path != nil {
+		if path := selected(e.AsSelect().Operand(), variables); path != nil {
 			return append(slices.Clone(path), e.AsSelect().FieldName())
 		}
 	}

@@ -23,7 +23,7 @@ import (
 // beyond finds mistakes that API servers accept, or that parts of them refuse which no schema tells of: kubelets, aggregators and operators
 // report them in their own logs only.
 func (k *Kind) beyond(object map[string]any) []structure.Finding {
-	out := annotations(object)
+	out := append(annotations(object), readLabels(nil, object)...)
 	if k.goType == nil {
 		out = append(out, replicas(object)...)
 	}
@@ -49,7 +49,17 @@ func (k *Kind) beyond(object map[string]any) []structure.Finding {
 	case schema.GroupKind{Group: "druid.gardener.cloud", Kind: "Etcd"}:
 		return append(out, schedules(object)...)
 	case schema.GroupKind{Group: "monitoring.coreos.com", Kind: "PrometheusRule"}:
-		return append(out, expressions(object)...)
+		return append(append(out, expressions(object)...), alerts(object)...)
+	case schema.GroupKind{Group: "networking.k8s.io", Kind: "NetworkPolicy"}:
+		return append(out, policyTypes(object)...)
+	case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "Role"}, schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:
+		return append(out, grants(k.GVK.Kind, object)...)
+	case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}, schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}:
+		return append(out, subjects(object)...)
+	case schema.GroupKind{Kind: "PersistentVolumeClaim"}, schema.GroupKind{Group: "apps", Kind: "StatefulSet"}:
+		out = append(out, claimedStorage(object)...)
+	case schema.GroupKind{Group: "batch", Kind: "CronJob"}:
+		out = append(out, schedule(object)...)
 	}
 	if k.goType != nil && k.Root.Properties["spec"] != nil {
 		out = append(out, containers(nil, object)...)
@@ -92,6 +102,7 @@ func checkContainer(at fieldpath.Path, container map[string]any) []structure.Fin
 	}
 	out = append(out, featureGates(at, container)...)
 	out = append(out, alikeFlags(at, container)...)
+	out = append(out, commandWords(at, container)...)
 	var ports []string
 	declared, _ := container["ports"].([]any)
 	for _, item := range declared {

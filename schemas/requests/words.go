@@ -131,10 +131,19 @@ func notPlural(name, resource, plural string) string {
 // others, such as manage-members of Projects, so only one that is written nearly like one of these is wrong.
 var knownVerbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "use", "bind", "escalate", "impersonate", "approve", "sign", "attest"}
 
+// otherVerbs are words for what others of these verbs do.
+var otherVerbs = map[string]string{
+	"read": "get, list and watch", "view": "get, list and watch", "write": "create, update, patch and delete", "edit": "update and patch", "modify": "update and patch",
+	"remove": "delete", "add": "create", "all": `"*"`,
+}
+
 // Verb says which verb was meant, "" if the one that is written may be.
 func Verb(verb string) string {
 	if slices.Contains(knownVerbs, verb) {
 		return ""
+	}
+	if instead := otherVerbs[verb]; instead != "" {
+		return fmt.Sprintf("%q is no verb that API servers ask about; write %s", verb, instead)
 	}
 	if meant := structure.Suggest(verb, knownVerbs); meant != "" {
 		return fmt.Sprintf("%q is no verb that API servers ask about; did you mean %q?", verb, meant)

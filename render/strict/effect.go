@@ -1,0 +1,230 @@
+package strict
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+	"github.com/pergola-dev/pergola/schemas/requests"
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// This file finds parts of objects that API servers take, and that have no effect, or none that anybody wants.
+
+// labelValues are the values of labels that webhooks and controllers of Gardener read (docs/concepts/resource-manager.md, docs/operations/network_policies.md
+// of upstream).
+var labelValues = map[string][]string{
+	"high-availability-config.resources.gardener.cloud/type": {"controller", "server"},
+	"networking.gardener.cloud/to-blocked-cidrs":             {"allowed"},
+	"networking.gardener.cloud/to-dns":                       {"allowed"},
+	"networking.gardener.cloud/to-private-networks":          {"allowed"},
+	"networking.gardener.cloud/to-public-networks":           {"allowed"},
+	"networking.gardener.cloud/to-runtime-apiserver":         {"allowed"},
+}
+
+// networkLabel is the prefix of labels of pods that allow connections.
+const networkLabel = "networking.resources.gardener.cloud/to-"
+
+// readLabels looks at the labels of an object and of its pods.
+func readLabels(at fieldpath.Path, value any) []structure.Finding {
+	var out []structure.Finding
+	fields, _ := value.(map[string]any)
+	for _, path := range []fieldpath.Path{{"metadata", "labels"}, {"spec", "template", "metadata", "labels"}} {
+		labels, _ := valueAt(fields, path).(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(labels)) {
+			text, _ := labels[name].(string)
+			known := labelValues[name]
+			wrong := ""
+			switch {
+			case strings.HasPrefix(name, networkLabel) && text != "allowed":
+				wrong = fmt.Sprintf("%q allows nothing; the value is allowed", text)
+			case len(known) > 0 && !slices.Contains(known, text):
+				wrong = fmt.Sprintf("%q is not read; the value is %s", text, strings.Join(known, " or "))
+			case len(known) == 0:
+				if meant := structure.SuggestWithin(name, slices.Sorted(maps.Keys(labelValues)), 2); meant != "" {
+					wrong = fmt.Sprintf("nobody reads this label; did you mean %q?", meant)
+				}
+			}
+			if wrong != "" {
+				out = append(out, structure.Finding{Path: slices.Concat(at, path, fieldpath.Path{fieldpath.Key(name)}), Type: "NotSupported", Message: wrong})
+			}
+		}
+	}
+	return out
+}
+
+// commandWords finds a command that is one text with its arguments: no program has that name.
+func commandWords(at fieldpath.Path, container map[string]any) []structure.Finding {
+	words, _ := container["command"].([]any)
+	if len(words) == 0 {
+		return nil
+	}
+	first, _ := words[0].(string)
+	if program, rest, has := strings.Cut(first, " "); has && strings.HasPrefix(strings.TrimSpace(rest), "-") {
+		return []structure.Finding{{Path: slices.Concat(at, fieldpath.Path{"command", 0}), Type: "Invalid",
+			Message: fmt.Sprintf("no program is called %q; write %q, and each argument as an item of its own", first, program)}}
+	}
+	return nil
+}
+
+// policyTypes of a NetworkPolicy: rules for a direction that the policy is not for have no effect.
+func policyTypes(object map[string]any) []structure.Finding {
+	types, given := valueAt(object, fieldpath.Path{"spec", "policyTypes"}).([]any)
+	if !given {
+		return nil
+	}
+	var out []structure.Finding
+	for _, of := range [][2]string{{"ingress", "Ingress"}, {"egress", "Egress"}} {
+		if rules, _ := valueAt(object, fieldpath.Path{"spec", of[0]}).([]any); len(rules) > 0 && !slices.Contains(types, any(of[1])) {
+			out = append(out, structure.Finding{Path: fieldpath.Path{"spec", of[0]}, Type: "Invalid", Message: fmt.Sprintf("has no effect, since spec.policyTypes has no %s", of[1])})
+		}
+	}
+	return out
+}
+
+// claimedStorage looks at the sizes of volumes that an object claims.
+func claimedStorage(object map[string]any) []structure.Finding {
+	var out []structure.Finding
+	check := func(at fieldpath.Path, claim any) {
+		path := fieldpath.Path{"spec", "resources", "requests", "storage"}
+		size, err := resource.ParseQuantity(fmt.Sprint(valueAt(claim, path)))
+		if err != nil {
+			return
+		}
+		if wrong := structure.Amount("storage", size); wrong != "" {
+			out = append(out, structure.Finding{Path: slices.Concat(at, path), Type: "Invalid", Message: fmt.Sprintf("%v %s", valueAt(claim, path), wrong)})
+		}
+	}
+	check(nil, object)
+	claims, _ := valueAt(object, fieldpath.Path{"spec", "volumeClaimTemplates"}).([]any)
+	for i, claim := range claims {
+		check(fieldpath.Path{"spec", "volumeClaimTemplates", i}, claim)
+		name, _ := valueAt(claim, fieldpath.Path{"metadata", "name"}).(string)
+		if spec := valueAt(object, fieldpath.Path{"spec", "template", "spec"}); name != "" && spec != nil && !mounts(spec, name) {
+			out = append(out, structure.Finding{Path: fieldpath.Path{"spec", "volumeClaimTemplates", i, "metadata", "name"}, Type: "NotFound", Message: fmt.Sprintf("no container mounts the volume %q", name)})
+		}
+	}
+	return out
+}
+
+// mounts reports whether a container of pods mounts a volume.
+func mounts(spec any, name string) bool {
+	for _, field := range []string{"containers", "initContainers"} {
+		list, _ := valueAt(spec, fieldpath.Path{field}).([]any)
+		for _, container := range list {
+			for _, way := range []string{"volumeMounts", "volumeDevices"} {
+				mounted, _ := valueAt(container, fieldpath.Path{way}).([]any)
+				for _, mount := range mounted {
+					if valueAt(mount, fieldpath.Path{"name"}) == name {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+// schedule of a CronJob that never comes.
+func schedule(object map[string]any) []structure.Finding {
+	path := fieldpath.Path{"spec", "schedule"}
+	if text, _ := valueAt(object, path).(string); schemas.CronProblem(text) == "" && schemas.IsNever(text) {
+		return []structure.Finding{{Path: path, Type: "Invalid", Message: fmt.Sprintf("%q never comes: no such month has that many days", text)}}
+	}
+	return nil
+}
+
+// subjects of a binding: users and groups nearly like those of the system are nobody.
+func subjects(object map[string]any) []structure.Finding {
+	var out []structure.Finding
+	list, _ := object["subjects"].([]any)
+	for i, subject := range list {
+		name, _ := valueAt(subject, fieldpath.Path{"name"}).(string)
+		if wrong := requests.Subject(name); wrong != "" && valueAt(subject, fieldpath.Path{"kind"}) != "ServiceAccount" {
+			out = append(out, structure.Finding{Path: fieldpath.Path{"subjects", i, "name"}, Type: "NotSupported", Message: wrong})
+		}
+	}
+	return out
+}
+
+// clusterResources are resources without a namespace, which a Role cannot grant: Namespaces are not among them, since a request for one is in it.
+var clusterResources = []string{
+	"apiservices", "clusterrolebindings", "clusterroles", "csidrivers", "csinodes", "customresourcedefinitions", "ingressclasses", "mutatingwebhookconfigurations",
+	"nodes", "persistentvolumes", "priorityclasses", "runtimeclasses", "storageclasses", "validatingadmissionpolicies", "validatingwebhookconfigurations", "volumeattachments",
+}
+
+// unnamedVerbs are verbs of requests that name no object, so that resourceNames cannot grant them
+// (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources).
+var unnamedVerbs = []string{"create", "deletecollection"}
+
+// grants finds rules of a role that grant nothing.
+func grants(kind string, object map[string]any) []structure.Finding {
+	var out []structure.Finding
+	rules, _ := object["rules"].([]any)
+	if selectors, _ := valueAt(object, fieldpath.Path{"aggregationRule", "clusterRoleSelectors"}).([]any); len(selectors) > 0 && len(rules) > 0 {
+		out = append(out, structure.Finding{Path: fieldpath.Path{"rules"}, Type: "Forbidden", Message: "is replaced by the rules of the roles that aggregationRule selects; remove one of both"})
+	}
+	for i, rule := range rules {
+		texts := func(field string) []string {
+			var words []string
+			list, _ := valueAt(rule, fieldpath.Path{field}).([]any)
+			for _, word := range list {
+				text, _ := word.(string)
+				words = append(words, text)
+			}
+			return words
+		}
+		verbs, resources := texts("verbs"), texts("resources")
+		if names := texts("resourceNames"); len(names) > 0 && len(verbs) > 0 && !slices.ContainsFunc(verbs, func(verb string) bool { return !slices.Contains(unnamedVerbs, verb) }) &&
+			!slices.ContainsFunc(resources, func(resource string) bool { return strings.Contains(resource, "/") }) {
+			out = append(out, structure.Finding{Path: fieldpath.Path{"rules", i, "resourceNames"}, Type: "Invalid", Message: fmt.Sprintf("grants nothing: a request to %s names no object", strings.Join(verbs, " or "))})
+		}
+		for j, resource := range resources {
+			plain, part, _ := strings.Cut(resource, "/")
+			switch meant := structure.SuggestWithin(part, subresources, 2); {
+			case kind == "Role" && slices.Contains(clusterResources, plain):
+				out = append(out, structure.Finding{Path: fieldpath.Path{"rules", i, "resources", j}, Type: "Invalid", Message: fmt.Sprintf("a Role grants nothing of %s, which are in no namespace; use a ClusterRole", plain)})
+			case part != "" && meant != "" && !slices.Contains(subresources, part) && plain != "*":
+				out = append(out, structure.Finding{Path: fieldpath.Path{"rules", i, "resources", j}, Type: "NotSupported", Message: fmt.Sprintf("%q is no resource that requests are for; did you mean %q?", resource, plain+"/"+meant)})
+			}
+		}
+	}
+	return out
+}
+
+// subresources are those of Kubernetes' and Gardener's APIs.
+var subresources = []string{
+	"adminkubeconfig", "approval", "attach", "binding", "ephemeralcontainers", "eviction", "exec", "finalize", "finalizers", "log", "metrics", "portforward", "proxy", "resize",
+	"scale", "spec", "stats", "status", "token", "viewerkubeconfig",
+}
+
+// alerts finds rules of a PrometheusRule that are two in one, or there twice.
+func alerts(object map[string]any) []structure.Finding {
+	var out []structure.Finding
+	groups, _ := valueAt(object, fieldpath.Path{"spec", "groups"}).([]any)
+	for i, group := range groups {
+		rules, _ := valueAt(group, fieldpath.Path{"rules"}).([]any)
+		seen := map[string]int{}
+		for j, rule := range rules {
+			path := fieldpath.Path{"spec", "groups", i, "rules", j}
+			if valueAt(rule, fieldpath.Path{"record"}) != nil {
+				for _, field := range []string{"for", "keep_firing_for", "annotations"} {
+					if valueAt(rule, fieldpath.Path{field}) != nil {
+						out = append(out, structure.Finding{Path: path.Append(field), Type: "Forbidden", Message: "belongs to an alert, and this rule records; Prometheus refuses the file"})
+					}
+				}
+			}
+			key := fmt.Sprint(rule)
+			if first, has := seen[key]; has {
+				out = append(out, structure.Finding{Path: path, Type: "Duplicate", Message: fmt.Sprintf("is there already, as rules[%d]", first)})
+			}
+			seen[key] = j
+		}
+	}
+	return out
+}

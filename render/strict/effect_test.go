@@ -1,0 +1,81 @@
+package strict
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// TestNoEffect: parts of objects that API servers take, and that do nothing.
+func TestNoEffect(t *testing.T) {
+	const rbac = "apiVersion: rbac.authorization.k8s.io/v1, "
+	role := func(kind, rules string) string {
+		return "{" + rbac + "kind: " + kind + ", metadata: {name: a, namespace: b}, " + rules + "}"
+	}
+	clusterRole := func(rules string) string {
+		return "{" + rbac + "kind: ClusterRole, metadata: {name: a}, " + rules + "}"
+	}
+	policy := func(spec string) string {
+		return "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: a, namespace: b}, spec: {podSelector: {}, " + spec + "}}"
+	}
+	workload := func(labels, container string) string {
+		return "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: b, labels: {" + labels + "}}, spec: {selector: {matchLabels: {x: z}}, template: {metadata: {labels: {x: z, " + labels + "}}, spec: {containers: [{name: c, image: i" + container + "}]}}}}"
+	}
+	set := func(mount, size string) string {
+		return "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a, namespace: b}, spec: {serviceName: s, selector: {matchLabels: {x: z}}, template: {metadata: {labels: {x: z}}, spec: {containers: [{name: c, image: i, volumeMounts: [{name: " + mount + ", mountPath: /m}]}], volumes: [{name: other, emptyDir: {}}]}}, volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: " + size + "}}}}]}}"
+	}
+	job := func(schedule string) string {
+		return "{apiVersion: batch/v1, kind: CronJob, metadata: {name: a, namespace: b}, spec: {schedule: '" + schedule + "', jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}}}}"
+	}
+	for name, tt := range map[string]struct{ object, want string }{
+		"rules of an aggregated role":  {clusterRole("aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}, rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]"), "rules: is replaced by the rules of the roles that aggregationRule selects"},
+		"create of a name":             {clusterRole("rules: [{apiGroups: [''], resources: [pods], resourceNames: [x], verbs: [create]}]"), "rules[0].resourceNames: grants nothing: a request to create names no object"},
+		"create of a name, and others": {clusterRole("rules: [{apiGroups: [''], resources: [pods], resourceNames: [x], verbs: [create, get]}]"), ""},
+		"a subresource":                {clusterRole("rules: [{apiGroups: [''], resources: [pods/exce], verbs: [create]}]"), `did you mean "pods/exec"?`},
+		"subresources":                 {clusterRole("rules: [{apiGroups: [''], resources: [pods/exec, serviceaccounts/token, nodes/proxy], verbs: [create]}]"), ""},
+		"nodes of a Role":              {role("Role", "rules: [{apiGroups: [''], resources: [nodes], verbs: [get]}]"), "rules[0].resources[0]: a Role grants nothing of nodes"},
+		"a group of the system":        {"{" + rbac + "kind: ClusterRoleBinding, metadata: {name: a}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: v}, subjects: [{kind: Group, apiGroup: rbac.authorization.k8s.io, name: 'system:authentcated'}]}", `subjects[0].name: "system:authentcated" is no user or group of the system; did you mean "system:authenticated"?`},
+		"egress of an ingress policy":  {policy("policyTypes: [Ingress], egress: [{to: [{podSelector: {}}]}]"), "spec.egress: has no effect, since spec.policyTypes has no Egress"},
+		"both directions":              {policy("policyTypes: [Ingress, Egress], egress: [{to: [{podSelector: {}}]}]"), ""},
+		"a label that allows nothing":  {workload("networking.gardener.cloud/to-dns: alowed", ""), `"alowed" is not read; the value is allowed`},
+		"a label nobody reads":         {workload("networking.gardener.cloud/to-runtime-apisrver: allowed", ""), `did you mean "networking.gardener.cloud/to-runtime-apiserver"?`},
+		"a connection that is none":    {workload("networking.resources.gardener.cloud/to-x-tcp-444: 'true'", ""), "allows nothing; the value is allowed"},
+		"a type of availability":       {workload("high-availability-config.resources.gardener.cloud/type: sever", ""), `"sever" is not read; the value is controller or server`},
+		"labels that are read":         {workload("networking.gardener.cloud/to-dns: allowed, high-availability-config.resources.gardener.cloud/type: server", ""), ""},
+		"a command in one text":        {workload("a: b", ", command: ['/bin/x --flag']"), `command[0]: no program is called "/bin/x --flag"; write "/bin/x"`},
+		"a command of a shell":         {workload("a: b", ", command: [sh, -c, 'x --flag']"), ""},
+		"a claim nobody mounts":        {set("other", "1Gi"), `volumeClaimTemplates[0].metadata.name: no container mounts the volume "data"`},
+		"a claim of some bytes":        {set("data", "10"), "volumeClaimTemplates[0].spec.resources.requests.storage: 10 is 10 bytes"},
+		"a claim":                      {set("data", "10Gi"), ""},
+		"a day that never comes":       {job("0 0 31 2 *"), `spec.schedule: "0 0 31 2 *" never comes`},
+		"a day":                        {job("0 0 28 2 *"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := found(t, kubernetesKind(t, tt.object), tt.object, 36)
+			if tt.want == "" {
+				assert.Empty(t, got)
+				return
+			}
+			assert.Contains(t, got, tt.want)
+		})
+	}
+}
+
+// TestAlerts: a rule records or alerts, and is there once.
+func TestAlerts(t *testing.T) {
+	kind := opened("monitoring.coreos.com", "v1", "PrometheusRule")
+	for name, tt := range map[string]struct{ rules, want string }{
+		"a record that waits": {"[{record: a, expr: up, for: 5m}]", "spec.groups[0].rules[0].for: belongs to an alert"},
+		"twice":               {"[{alert: A, expr: up == 0}, {alert: A, expr: up == 0}]", "spec.groups[0].rules[1]: is there already, as rules[0]"},
+		"of two levels":       {"[{alert: A, expr: up == 0, labels: {severity: a}}, {alert: A, expr: up == 0, labels: {severity: b}}]", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := found(t, kind, "{apiVersion: monitoring.coreos.com/v1, kind: PrometheusRule, metadata: {name: a, namespace: b}, spec: {groups: [{name: g, rules: "+tt.rules+"}]}}", 36)
+			if tt.want == "" {
+				assert.Empty(t, got)
+				return
+			}
+			assert.Contains(t, got, tt.want)
+		})
+	}
+}
