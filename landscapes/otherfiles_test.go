@@ -42,6 +42,7 @@ func TestFilesThatAreNotRead(t *testing.T) {
 		"an editor's third copy":   {".x.yaml.swp", namespace("x"), ""},
 		"a module of CUE":          {"cue.mod/module.cue", "module: \"x.example\"\nlanguage: version: \"v0.17.0\"\n", ""},
 		"packages of that module":  {"sub/cue.mod/pkg/x/x.cue", cue, ""},
+		"a private key":            {"keys/age.key", "# made today\nAGE-SECRET-KEY-1QQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQ\n", "keys/age.key:1:1 Forbidden holds a private age key: whoever has the repository can decrypt its Secrets; remove the file, and encrypt them anew for another key"},
 		"text":                     {"notes.txt", "apiVersion and kind: two words\n", ""},
 		"Markdown":                 {"README.md", "```yaml\n" + namespace("x") + "```\n", ""},
 		"a script":                 {"make.sh", "#!/bin/sh\nkubectl apply -f - <<EOF\n" + namespace("x") + "EOF\n", ""},

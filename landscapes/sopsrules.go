@@ -30,6 +30,8 @@ type SopsRule struct {
 	only *regexp.Regexp
 	// keyed says that it names keys of any kind, and partly that it encrypts parts of a file only.
 	keyed, partly bool
+	// allBut says that it encrypts all of a file but some parts.
+	allBut bool
 }
 
 // SopsProblem is something in a SopsFile that keeps sops from working, or that it ignores.
@@ -129,6 +131,7 @@ func (s *sopsRules) rule(node *yaml.Node) {
 			rule.keyed = rule.keyed || hasValue(value)
 		case strings.Contains(field, "encrypted_") && field != "mac_only_encrypted":
 			rule.partly = rule.partly || hasValue(value)
+			rule.allBut = rule.allBut || strings.HasPrefix(field, "unencrypted_") && hasValue(value)
 		}
 		switch {
 		case strings.HasSuffix(field, "_regex"):
@@ -287,6 +290,20 @@ func isBelow(folder, parent string) bool {
 	return parent == "." || folder == parent || strings.HasPrefix(folder, parent+"/")
 }
 
+var fieldNames = regexp.MustCompile("[A-Za-z]+")
+
+// misspeltField is a name in a regular expression that is nearly data or stringData, where it does not match that field; "" if there is none.
+func misspeltField(only *regexp.Regexp) string {
+	for _, name := range fieldNames.FindAllString(only.String(), -1) {
+		for _, field := range []string{"data", "stringData"} {
+			if !only.MatchString(field) && schemas.SuggestWithin(name, []string{field}, 2) != "" && len(name) > 2 {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
 // readable warns of rules in a landscape by which sops makes files that it cannot have.
 func (c *sopsCheck) readable(file *sopsRulesFile) {
 	for _, rule := range file.rules {
@@ -294,8 +311,12 @@ func (c *sopsCheck) readable(file *sopsRulesFile) {
 		switch {
 		case !rule.partly:
 			message = "sops encrypts files by this rule as a whole, and of a landscape apiVersion, kind and metadata have to be readable; add encrypted_regex: ^(data|stringData)$"
+		case rule.allBut && rule.only == nil:
+			message = "sops encrypts all but some fields by this rule, and of a landscape apiVersion, kind and metadata have to be readable; write encrypted_regex: ^(data|stringData)$ instead"
 		case rule.only != nil && !rule.only.MatchString("data") && !rule.only.MatchString("stringData"):
 			message = "encrypted_regex matches neither data nor stringData: sops leaves the values of Secrets as they are; write ^(data|stringData)$"
+		case rule.only != nil && misspeltField(rule.only) != "":
+			message = fmt.Sprintf("encrypted_regex matches %q, and not the field that is nearly called so: sops leaves the values there as they are; write ^(data|stringData)$", misspeltField(rule.only))
 		case rule.only != nil && !rule.only.MatchString("stringData") && regexp.MustCompile("(?i)"+rule.only.String()).MatchString("stringData"):
 			message = "encrypted_regex matches stringData in other letters only, which sops leaves as it is then; write ^(data|stringData)$"
 		case len(rule.Recipients) == 0:

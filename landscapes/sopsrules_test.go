@@ -101,6 +101,8 @@ func TestCheckSops(t *testing.T) {
 		"keys of others":     {map[string]string{"l/.sops.yaml": "creation_rules:\n- pgp: x\n  " + part + "\n", "l/b.yaml": sealed("b", b)}, []string{".sops.yaml:2: the rule names no age key, and Pergola opens files with age keys only"}},
 		"whole files":        {map[string]string{"l/.sops.yaml": "creation_rules:\n- age: " + a + "\n"}, []string{".sops.yaml:2: sops encrypts files by this rule as a whole"}},
 		"nothing of them":    {map[string]string{"l/.sops.yaml": "creation_rules:\n- age: " + a + "\n  encrypted_regex: ^(dataa|stringDat)$\n"}, []string{".sops.yaml:2: encrypted_regex matches neither data nor stringData"}},
+		"one of them":        {map[string]string{"l/.sops.yaml": "creation_rules:\n- age: " + a + "\n  encrypted_regex: ^(dta|stringData)$\n"}, []string{".sops.yaml:2: encrypted_regex matches \"dta\", and not the field that is nearly called so"}},
+		"all but some":       {map[string]string{"l/.sops.yaml": "creation_rules:\n- age: " + a + "\n  unencrypted_suffix: _pt\n"}, []string{".sops.yaml:2: sops encrypts all but some fields by this rule"}},
 		"more of them":       {map[string]string{"l/.sops.yaml": "creation_rules:\n- age: " + a + "\n  encrypted_regex: (?i)^(password|stringdata)$\n"}, nil},
 		"whole files beside": {map[string]string{".sops.yaml": "creation_rules:\n- age: " + a + "\n"}, nil},
 		"another ending":     {map[string]string{"l/.sops.yml": rules(a)}, []string{".sops.yml:1: sops does not read this file: it reads .sops.yaml only; rename it"}},

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -40,6 +41,7 @@ func (c *landscapeCheck) images() {
 		if image.Tag == "latest" {
 			c.configWarning(field+".tag", ruleImage, schemas.TypeInvalid, "latest is another image tomorrow, without a change in Git that shows it; write the version, or a digest")
 		}
+		c.overriddenImage(vector, field, image)
 		c.gardenerImages(vector, field, Image{Name: image.Name, Repository: image.Repository, Tag: image.Tag})
 		if image.Repository == "" && image.Tag == "" {
 			c.configWarning(field, ruleImage, schemas.TypeRequired, "it changes nothing; give a repository or a tag, or remove it")
@@ -54,6 +56,43 @@ func (c *landscapeCheck) images() {
 			c.configWarning(field+".version", ruleImage, schemas.TypeInvalid, "it changes nothing, since no cluster has such a version of Kubernetes, nor can it have one: they are %s", spelt(versions))
 		} else {
 			c.kubernetesImage(vector, field, image, allowed)
+		}
+	}
+}
+
+// overriddenImage holds an override against the image that it replaces: one like it changes nothing, a tag has a v or not as it has, and the
+// repository of another image is that of another program.
+func (c *landscapeCheck) overriddenImage(vector []Image, field string, override landscapev1alpha1.ImageOverride) {
+	own, same := []Image{}, override.Repository != "" || override.Tag != ""
+	other := ""
+	for _, image := range vector {
+		if image.Name == override.Name {
+			own = append(own, image)
+			same = same && (override.Repository == "" || override.Repository == image.Repository) && (override.Tag == "" || override.Tag == image.Tag)
+		} else if override.Repository != "" && path.Base(image.Repository) == path.Base(override.Repository) {
+			other = image.Name
+		}
+	}
+	if len(own) == 0 {
+		return
+	}
+	if same {
+		c.configWarning(field, ruleImage, schemas.TypeInvalid, "it changes nothing, since the image is that of %s; remove it", cataloguePath(ImageVectorFile))
+		return
+	}
+	if other != "" && !slices.ContainsFunc(own, func(image Image) bool { return path.Base(image.Repository) == path.Base(override.Repository) }) {
+		c.configWarning(field+".repository", ruleImage, schemas.TypeInvalid, "%q is the repository of the image %s, not of %s", override.Repository, other, override.Name)
+	}
+	for _, image := range own {
+		if _, err := semver.StrictNewVersion(override.Tag); err == nil && strings.HasPrefix(image.Tag, "v") {
+			c.configWarning(field+".tag", ruleImage, schemas.TypeInvalid, "tags of this image begin with v, as %s does; did you mean v%s?", image.Tag, override.Tag)
+			return
+		}
+		if version, has := strings.CutPrefix(override.Tag, "v"); has && image.Tag != "" && !strings.HasPrefix(image.Tag, "v") {
+			if _, err := semver.StrictNewVersion(version); err == nil {
+				c.configWarning(field+".tag", ruleImage, schemas.TypeInvalid, "tags of this image do not begin with v, as %s does not; did you mean %s?", image.Tag, version)
+				return
+			}
 		}
 	}
 }

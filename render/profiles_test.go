@@ -95,7 +95,10 @@ func TestImageOverridesAreImages(t *testing.T) {
 		"repository: \"registry.example.org/a:v1\"":         "spec.images[0].repository",
 		"repository: registry.example.org/Team":             "spec.images[0].repository",
 		"repository: \"a b\"":                               "spec.images[0].repository",
-		"tag: v1.2.3":                                       "",
+		"tag: v1.2.4":                                       "",
+		"tag: v1.2.3":                                       "spec.images[0]",
+		"tag: 1.2.4":                                        "spec.images[0].tag",
+		"repository: registry.example.org/other/sidecar":    "spec.images[0].repository",
 		"tag: \"v1 2\"":                                     "spec.images[0].tag",
 		"tag: \":v1\"":                                      "spec.images[0].tag",
 		"tag: \"sha256:abc\"":                               "spec.images[0].tag",
@@ -103,7 +106,7 @@ func TestImageOverridesAreImages(t *testing.T) {
 		"repository: registry.example.org/a, tag: \"v1/2\"": "spec.images[0].tag",
 	} {
 		l := loadLandscape(t, map[string]string{"landscape.yaml": landscapeFile("{images: [{name: app, " + image + "}]}")})
-		violations := CheckLandscape(smallCatalogue(t, nil), l)
+		violations := CheckLandscape(smallCatalogue(t, map[string]string{"imagevector.yaml": "images:\n- {name: app, repository: registry.example.org/app, tag: v1.2.3}\n- {name: sidecar, repository: registry.example.org/sidecar, tag: v1.2.3}\n"}), l)
 		if want == "" {
 			assert.Empty(t, violations, image)
 		} else if assert.Len(t, violations, 1, image) {

@@ -208,6 +208,7 @@ var readAnnotations = []string{
 	"resources.gardener.cloud/keep-object",
 	"resources.gardener.cloud/mode",
 	"resources.gardener.cloud/skip-health-check",
+	"seed.gardener.cloud/loadbalancer-class",
 	"seed.gardener.cloud/protected",
 	"shoot.gardener.cloud/cleanup-extended-apis-finalize-grace-period-seconds",
 	"shoot.gardener.cloud/cleanup-kubernetes-resources-finalize-grace-period-seconds",

@@ -13,7 +13,22 @@ import (
 // plausibleGoRules warn of values that are well formed, and that hardly anybody means: the API and the components take them.
 func plausibleGoRules() []goRule {
 	const garden = "spec.virtualCluster."
-	return []goRule{
+	rules := []goRule{
+		effectWarning("CloudProfile", "machine-amounts", "Machine types have amounts that machines have, and volumes a class that is counted",
+			"Gi is meant where Mi is written. In Go, because CUE has no arithmetic on quantities.",
+			"ours", machineAmounts).about("spec.machineTypes", "spec.volumeTypes"),
+		effectWarning("Shoot", "schedules-once", "A schedule of hibernation comes once in its hour",
+			"An asterisk for the minute is each minute. In Go, because it is about schedules that are valid.",
+			"ours", everyMinute).about("spec.hibernation.schedules"),
+		effectWarning("Seed", "volume-purposes", "Providers of volumes are for a purpose that is read",
+			"A purpose nearly like one is that of nothing. In Go, because the message names the one that was meant.",
+			"pkg/component/etcd of upstream", volumePurpose).about("spec.volume.providers"),
+		effectWarning("Secret", "credential-keys", "Credentials of a provider have the keys that its extension reads",
+			"A key of nearly the same name is not read. In Go, because no value may get into a message.",
+			"docs of github.com/gardener/gardener-extension-provider-*", misnamedCredentials).about("data", "stringData"),
+		effectWarning("Extension", "admission-charts", "The admission of an Extension has a chart for each cluster",
+			"The same chart in both clusters is a slip: one has the webhooks, the other one what runs them. In Go, because two fields are compared.",
+			"ours", sameAdmissionChart).about("spec.deployment.admission"),
 		effectWarning("Shoot", "plausible-times", "Times are as long as what they are for",
 			"A machine is not healthy again within seconds. In Go, because CUE has no arithmetic on durations.",
 			"ours", shortTimes("Shoot")).about("spec.kubernetes", "spec.provider.workers.machineControllerManager"),
@@ -60,6 +75,13 @@ func plausibleGoRules() []goRule {
 			"The API of GitHub is a URL, and hosts of terminals are names. In Go, because URLs are parsed.",
 			"ours", dashboardAddresses).about(garden + "gardener.gardenerDashboard"),
 	}
+	for _, kind := range gardenletKinds() {
+		at := append(slices.Clone(kind.at), "config")
+		rules = append(rules, effectWarning(kind.name, "plausible-config", "Thresholds and times of a gardenlet are those that are meant",
+			"A threshold is for a condition that is checked, and no controller works in milliseconds. In Go, because the message names the condition that was meant.",
+			"ours", func(in ruleInput) []finding { return gardenletHabits(tree{value: in.object}.at(at...)) }).about(strings.Join(at, ".")))
+	}
+	return rules
 }
 
 // leastTimes are the times below which a field is most likely in another unit.
@@ -363,5 +385,143 @@ func dashboardAddresses(in ruleInput) []finding {
 			r.add(host, TypeInvalid, "%q is no name of a host, such as *.seed.example.com: write it without a scheme and a path", host.text())
 		}
 	}
+	return r.findings
+}
+
+// leastMachine and mostMachine bound the memory of a machine type, as its cores.
+const (
+	leastMachineMemory = 256 << 20
+	mostMachineMemory  = 64 << 40
+	leastMachineCores  = 100 // thousandths
+	mostMachineCores   = 2000
+)
+
+func machineAmounts(in ruleInput) []finding {
+	r := &report{}
+	for _, typ := range each(tree{value: in.object}, "spec.machineTypes[]") {
+		if memory, ok := typ.at("memory").quantity(); ok && memory.Sign() > 0 && (memory.CmpInt64(leastMachineMemory) < 0 || memory.CmpInt64(mostMachineMemory) > 0) {
+			r.add(typ.at("memory"), TypeInvalid, "no machine has %v of memory", typ.at("memory").value)
+		}
+		if cores, ok := typ.at("cpu").quantity(); ok && cores.Sign() > 0 && (cores.MilliValue() < leastMachineCores || cores.CmpInt64(mostMachineCores) > 0) {
+			r.add(typ.at("cpu"), TypeInvalid, "no machine has %v cores", typ.at("cpu").value)
+		}
+	}
+	for _, class := range each(tree{value: in.object}, "spec.volumeTypes[].class") {
+		known := []string{"premium", "standard"}
+		if meant := SuggestWithin(class.text(), known, 2); meant != "" && !slices.Contains(known, class.text()) {
+			r.add(class, TypeNotSupported, "a Quota counts volumes of the class %q; did you mean that one?", meant)
+		}
+	}
+	return r.findings
+}
+
+// everyMinute finds a schedule that begins with an asterisk, which is each minute of an hour.
+func everyMinute(in ruleInput) []finding {
+	r := &report{}
+	for _, schedule := range each(tree{value: in.object}, "spec.hibernation.schedules[]") {
+		for _, name := range []string{"start", "end"} {
+			if field := schedule.at(name); CronProblem(field.text()) == "" && strings.HasPrefix(field.text(), "* ") {
+				r.add(field, TypeInvalid, "%q comes each minute, since its first field is *; write the minute, such as 0", field.text())
+			}
+		}
+	}
+	return r.findings
+}
+
+func sameAdmissionChart(in ruleInput) []finding {
+	r := &report{}
+	admission := tree{value: in.object}.at("spec", "deployment", "admission")
+	ref := func(cluster string) tree { return admission.at(cluster, "helm", "ociRepository", "ref") }
+	if runtime, virtual := ref("runtimeCluster"), ref("virtualCluster"); virtual.text() != "" && runtime.text() == virtual.text() {
+		r.add(virtual, TypeDuplicate, "%q is the chart for the runtime cluster (%s), too: each cluster has one of its own", virtual.text(), runtime.path)
+	}
+	return r.findings
+}
+
+// volumePurposes are those that Gardener reads.
+var volumePurposes = []string{"etcd-main"}
+
+func volumePurpose(in ruleInput) []finding {
+	r := &report{}
+	for _, purpose := range each(tree{value: in.object}, "spec.volume.providers[].purpose") {
+		if meant := SuggestWithin(purpose.text(), volumePurposes, 2); meant != "" && meant != purpose.text() {
+			r.add(purpose, TypeNotSupported, "nobody reads this purpose; did you mean %q?", meant)
+		}
+	}
+	return r.findings
+}
+
+// credentialKeys are the keys that extensions read from the credentials of their provider (docs of github.com/gardener/gardener-extension-provider-*).
+var credentialKeys = map[string][]string{
+	"alicloud": {"accessKeyID", "accessKeySecret"},
+	"aws":      {"accessKeyID", "secretAccessKey"},
+	"azure":    {"clientID", "clientSecret", "subscriptionID", "tenantID"},
+	"gcp":      {"serviceaccount.json"},
+}
+
+const providerLabel = "provider.shoot.gardener.cloud/"
+
+// misnamedCredentials finds keys of a Secret for a provider that are nearly those that its extension reads. Other keys are for others.
+func misnamedCredentials(in ruleInput) []finding {
+	r := &report{}
+	object := tree{value: in.object}
+	for _, label := range object.at("metadata", "labels").keys() {
+		known := credentialKeys[strings.TrimPrefix(label, providerLabel)]
+		if !strings.HasPrefix(label, providerLabel) {
+			continue
+		}
+		for _, field := range []string{"data", "stringData"} {
+			for _, key := range object.at(field).keys() {
+				if slices.Contains(known, key) {
+					continue
+				}
+				meant := SuggestWithin(key, known, 2)
+				for _, other := range known {
+					if strings.EqualFold(other, key) {
+						meant = other
+					}
+				}
+				if meant != "" {
+					r.add(object.at(field).key(key), TypeNotSupported, "the extension reads no key of this name; did you mean %q?", meant)
+				}
+			}
+		}
+	}
+	return r.findings
+}
+
+// conditionTypes are those that a gardenlet takes thresholds for.
+var conditionTypes = []string{
+	"APIServerAvailable", "BackupBucketsReady", "ControlPlaneHealthy", "EmergencyStopShootReconciliations", "EveryNodeReady", "ExtensionsReady", "GardenletReady",
+	"ObservabilityComponentsHealthy", "SeedSystemComponentsHealthy", "SystemComponentsHealthy",
+}
+
+// shortOfGardenlet are times of a gardenlet that are hardly meant when they are shorter than a second.
+var shortOfGardenlet = []string{"reconcileTimeout", "retryDuration", "syncPeriod", "activeDeadlineDuration", "progressDeadline"}
+
+// gardenletHabits finds thresholds for conditions that there are not, and times in the wrong unit.
+func gardenletHabits(config tree) []finding {
+	r := &report{}
+	controllers := config.at("controllers")
+	for _, care := range []string{"shootCare", "seedCare"} {
+		for _, threshold := range controllers.at(care, "conditionThresholds").items() {
+			if name := threshold.at("type"); name.text() != "" && !slices.Contains(conditionTypes, name.text()) {
+				if hint := SuggestWithin(name.text(), conditionTypes, 3); hint != "" {
+					r.add(name, TypeNotSupported, "no such condition is checked; did you mean %q?", hint)
+				}
+			}
+		}
+	}
+	var walk func(tree)
+	walk = func(t tree) {
+		for _, name := range t.keys() {
+			field := t.at(name)
+			if duration, ok := field.duration(); ok && slices.Contains(shortOfGardenlet, name) && duration > 0 && duration < time.Second {
+				r.add(field, TypeInvalid, "%s is hardly meant: it is less than a second", field.text())
+			}
+			walk(field)
+		}
+	}
+	walk(config)
 	return r.findings
 }

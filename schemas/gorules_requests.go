@@ -201,6 +201,8 @@ func quotaResources(in ruleInput) []finding {
 			if !is {
 				if strings.Contains(name, ".gardener.cloud") && !strings.Contains(name, "/") {
 					r.add(hard.key(name), TypeNotSupported, "counts nothing; write count/%s", name)
+				} else if !strings.ContainsAny(name, "./") && !slices.Contains(quotaNames, name) {
+					r.add(hard.key(name), TypeNotSupported, "API servers refuse a quota of %q%s; write count/NAME.GROUP", name, meant(name, quotaNames))
 				}
 				continue
 			}
@@ -213,6 +215,11 @@ func quotaResources(in ruleInput) []finding {
 		}
 	}
 	return r.findings
+}
+
+// quotaNames are what a quota can be of without count/ (https://kubernetes.io/docs/concepts/policy/resource-quotas).
+var quotaNames = []string{
+	"configmaps", "cpu", "ephemeral-storage", "memory", "persistentvolumeclaims", "pods", "replicationcontrollers", "resourcequotas", "secrets", "services",
 }
 
 // pluralsOf are the resources of a group that has schemas here, or of Kubernetes.

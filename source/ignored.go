@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/go-git/go-git/v5/config"
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
@@ -15,9 +17,9 @@ import (
 // ignoreFile is where git looks for what it leaves out, in each folder of a work tree.
 const ignoreFile = ".gitignore"
 
-// Ignored gives those files of a folder that git leaves out because of a .gitignore and that the last commit does not have: no clone has them. Paths are
-// relative to the folder, and may lead out of it. Patterns of the user (core.excludesFile, info/exclude) do not count: others do not have them. In no
-// repository nothing is ignored.
+// Ignored gives those files of a folder that git leaves out because of a .gitignore or info/exclude and that the last commit does not have: no clone has them. Paths
+// are relative to the folder, and may lead out of it. Patterns of the user for all repositories (core.excludesFile) do not count. In no repository nothing
+// is ignored.
 func Ignored(dir string, files []string) ([]string, error) {
 	root, inside, err := topOf(dir)
 	if err != nil || root == "" {
@@ -82,13 +84,21 @@ func ignorePatterns(root string, folder []string, known map[string][]gitignore.P
 		}
 		patterns = append(patterns, above...)
 	}
-	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name), ignoreFile))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read what git ignores: %w", err)
+	var sources []string
+	if len(folder) == 0 {
+		if dir, found, err := findGitDir(root); err == nil && found {
+			sources = append(sources, filepath.Join(dir.common, "info", "exclude"))
+		}
 	}
-	for line := range strings.Lines(string(data)) {
-		if line = strings.TrimRight(line, "\r\n"); strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "#") {
-			patterns = append(patterns, gitignore.ParsePattern(line, folder))
+	for _, source := range append(sources, filepath.Join(root, filepath.FromSlash(name), ignoreFile)) { // the later ones count for more
+		data, err := os.ReadFile(source)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("read what git ignores: %w", err)
+		}
+		for line := range strings.Lines(string(data)) {
+			if line = strings.TrimRight(line, "\r\n"); strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "#") {
+				patterns = append(patterns, gitignore.ParsePattern(line, folder))
+			}
 		}
 	}
 	known[name] = patterns
@@ -114,5 +124,40 @@ func (r *Repository) notCommitted(files, names []string) (out []string, err erro
 		}
 		out = append(out, files[i])
 	}
+	return out, nil
+}
+
+// EmptySubmodules are the submodules in a folder that are not checked out, by their paths in it: what they hold is missing from it.
+func EmptySubmodules(dir string) ([]string, error) {
+	root, inside, err := topOf(dir)
+	if err != nil || root == "" {
+		return nil, err
+	}
+	data, err := os.ReadFile(filepath.Join(root, ".gitmodules"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	modules := config.NewModules()
+	if err == nil {
+		err = modules.Unmarshal(data)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the submodules: %w", err)
+	}
+	var out []string
+	for _, module := range modules.Submodules {
+		if !filepath.IsLocal(filepath.FromSlash(module.Path)) {
+			continue // git refuses it, too
+		}
+		path := filepath.Join(root, filepath.FromSlash(module.Path))
+		name, err := filepath.Rel(inside, path)
+		if err != nil || !filepath.IsLocal(name) {
+			continue
+		}
+		if entries, err := os.ReadDir(path); err == nil && len(entries) == 0 {
+			out = append(out, filepath.ToSlash(name))
+		}
+	}
+	slices.Sort(out)
 	return out, nil
 }

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,6 +23,7 @@ func TestIgnored(t *testing.T) {
 		"a folder":               {map[string]string{".gitignore": "build/\n"}, []string{"build/c.yaml"}},
 		"a folder's own":         {map[string]string{"l/deep/.gitignore": "*.yaml\n"}, []string{"deep/secret.yaml", "deep/b.yaml"}},
 		"taken back":             {map[string]string{".gitignore": "secret.yaml\n", "l/keep/.gitignore": "!secret.yaml\n"}, []string{"secret.yaml", "deep/secret.yaml"}},
+		"excluded here":          {map[string]string{".git/info/exclude": "secret.yaml\n", "l/keep/.gitignore": "!secret.yaml\n"}, []string{"secret.yaml", "deep/secret.yaml"}},
 		"comments, empty, spots": {map[string]string{".gitignore": "# a.yaml\n\n*.json\r\nl/**/b.yaml\r\n"}, []string{"deep/b.yaml"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -51,4 +53,24 @@ func TestIgnored(t *testing.T) {
 	got, err := Ignored(t.TempDir(), files)
 	require.NoError(t, err)
 	assert.Empty(t, got, "in no repository")
+}
+
+// TestEmptySubmodules: one that is not checked out has nothing in its folder.
+func TestEmptySubmodules(t *testing.T) {
+	root := t.TempDir()
+	inGit(t, root, "init", "-q")
+	write(t, root, "l/landscape.yaml", "a: b\n")
+	write(t, root, "l/there/a.yaml", "a: b\n")
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "l", "gone"), 0o755))
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "beside"), 0o755))
+	got, err := EmptySubmodules(filepath.Join(root, "l"))
+	require.NoError(t, err)
+	assert.Empty(t, got)
+	for _, path := range []string{"l/gone", "l/there", "beside"} {
+		inGit(t, root, "config", "--file", ".gitmodules", "submodule."+path+".path", path)
+		inGit(t, root, "config", "--file", ".gitmodules", "submodule."+path+".url", "https://git.example.org/a.git")
+	}
+	got, err = EmptySubmodules(filepath.Join(root, "l"))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"gone"}, got)
 }

@@ -30,7 +30,17 @@ func ignored(l *landscapes.Landscape) ([]schemas.Violation, error) {
 	for _, file := range found {
 		out = append(out, schemas.Violation{
 			Severity: schemas.SeverityWarning, File: file, Line: 1, Column: 1, Type: schemas.TypeForbidden, Rule: ruleIgnored,
-			Message: "a .gitignore leaves the file out, so that no clone and no operator has it; commit it by `git add --force`, mend the .gitignore, or move the file out of the landscape",
+			Message: "git ignores the file (.gitignore or .git/info/exclude), so that no clone and no operator has it; commit it by `git add --force`, mend what git ignores, or move the file out of the landscape",
+		})
+	}
+	empty, err := source.EmptySubmodules(l.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("look for submodules that are not checked out: %w", err)
+	}
+	for _, folder := range empty {
+		out = append(out, schemas.Violation{
+			Severity: schemas.SeverityWarning, File: folder, Line: 1, Column: 1, Type: schemas.TypeRequired, Rule: ruleIgnored,
+			Message: "the submodule is not checked out, so that what it holds is missing here: run `git submodule update --init`",
 		})
 	}
 	return out, nil

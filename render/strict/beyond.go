@@ -39,15 +39,23 @@ func (k *Kind) beyond(object map[string]any) []structure.Finding {
 				out = append(out, scrapeTimes(fieldpath.Path{"spec", list, i}, endpoint, "interval", "scrapeTimeout")...)
 			}
 		}
-		return out
+		return append(out, relabellings(object)...)
 	case schema.GroupKind{Kind: "Namespace"}:
 		return append(out, podSecurity(object)...)
 	case schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}:
 		return append(out, apiService(object)...)
 	case schema.GroupKind{Group: "autoscaling.k8s.io", Kind: "VerticalPodAutoscaler"}:
-		return append(out, bounds(object)...)
+		return append(append(out, bounds(object)...), targetAPI(object)...)
+	case schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}:
+		return append(out, targetAPI(object)...)
+	case schema.GroupKind{Group: "policy", Kind: "PodDisruptionBudget"}:
+		return append(out, budget(object)...)
+	case schema.GroupKind{Kind: "Service"}:
+		return append(out, allowedPorts(object)...)
+	case schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}, schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}:
+		return append(out, webhookRules(object)...)
 	case schema.GroupKind{Group: "druid.gardener.cloud", Kind: "Etcd"}:
-		return append(out, schedules(object)...)
+		return append(append(out, schedules(object)...), members(object)...)
 	case schema.GroupKind{Group: "monitoring.coreos.com", Kind: "PrometheusRule"}:
 		return append(append(out, expressions(object)...), alerts(object)...)
 	case schema.GroupKind{Group: "networking.k8s.io", Kind: "NetworkPolicy"}:
@@ -204,8 +212,13 @@ func expressions(object map[string]any) []structure.Finding {
 			rule, _ := item.(map[string]any)
 			at := fieldpath.Path{"spec", "groups", i, "rules", j}
 			if text, ok := rule["expr"].(string); ok {
-				if _, err := promQL.ParseExpr(text); err != nil {
+				switch parsed, err := promQL.ParseExpr(text); {
+				case err != nil:
 					out = append(out, structure.Finding{Path: at.Append("expr"), Type: "Invalid", Message: fmt.Sprintf("is no expression of Prometheus: %v", err)})
+				case rule["alert"] != nil && always(parsed):
+					out = append(out, structure.Finding{Path: at.Append("expr"), Type: "Invalid", Message: "fires always: with bool a comparison is 0 or 1, and an alert fires for any value; leave bool out"})
+				case rule["alert"] != nil:
+					out = append(out, emptyLabels(at, rule, parsed)...)
 				}
 			}
 			for _, field := range []string{"annotations", "labels"} {

@@ -1,11 +1,15 @@
 package strict
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/prometheus/prometheus/promql/parser"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/pergola-dev/pergola/schemas"
@@ -224,6 +228,163 @@ func alerts(object map[string]any) []structure.Finding {
 				out = append(out, structure.Finding{Path: path, Type: "Duplicate", Message: fmt.Sprintf("is there already, as rules[%d]", first)})
 			}
 			seen[key] = j
+		}
+	}
+	return out
+}
+
+// budget of disruption without a selector, which is for no pod.
+func budget(object map[string]any) []structure.Finding {
+	if valueAt(object, fieldpath.Path{"spec", "selector"}) != nil {
+		return nil
+	}
+	return []structure.Finding{{Path: fieldpath.Path{"spec", "selector"}, Type: "Required", Message: "must be set: a budget without a selector is for no pod"}}
+}
+
+// members of an etcd: with an even number it lives through the loss of no more of them than with one less.
+func members(object map[string]any) []structure.Finding {
+	path := fieldpath.Path{"spec", "replicas"}
+	if count, ok := valueAt(object, path).(int64); ok && count > 0 && count%2 == 0 {
+		return []structure.Finding{{Path: path, Type: "Invalid", Message: fmt.Sprintf("%d members live through the loss of no more of them than %d do; write an odd number", count, count-1)}}
+	}
+	return nil
+}
+
+// allowedPorts looks at the annotations of a Service by which it is scraped: no policy is made of one that cannot be read.
+func allowedPorts(object map[string]any) []structure.Finding {
+	var out []structure.Finding
+	given, _ := valueAt(object, fieldpath.Path{"metadata", "annotations"}).(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		text, _ := given[name].(string)
+		if !strings.HasPrefix(name, "networking.resources.gardener.cloud/from-") || !strings.HasSuffix(name, "-ports") {
+			continue
+		}
+		var ports []struct {
+			Protocol string `json:"protocol"`
+			Port     any    `json:"port"`
+		}
+		if err := json.Unmarshal([]byte(text), &ports); err != nil {
+			out = append(out, structure.Finding{Path: fieldpath.Path{"metadata", "annotations", fieldpath.Key(name)}, Type: "Invalid",
+				Message: fmt.Sprintf("is no list of ports in JSON, such as %s: %v", `[{"protocol":"TCP","port":8080}]`, err)})
+		}
+	}
+	return out
+}
+
+// targetAPI of an autoscaler: workloads of Kubernetes are in the API apps.
+func targetAPI(object map[string]any) []structure.Finding {
+	for _, field := range []string{"scaleTargetRef", "targetRef"} {
+		kind, _ := valueAt(object, fieldpath.Path{"spec", field, "kind"}).(string)
+		version, has := valueAt(object, fieldpath.Path{"spec", field, "apiVersion"}).(string)
+		if has && slices.Contains([]string{"DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"}, kind) && version != "apps/v1" {
+			return []structure.Finding{{Path: fieldpath.Path{"spec", field, "apiVersion"}, Type: "NotSupported", Message: fmt.Sprintf("a %s is of apps/v1, not of %q", kind, version)}}
+		}
+	}
+	return nil
+}
+
+// relabellings of a monitor have regular expressions that Prometheus reads.
+func relabellings(object map[string]any) []structure.Finding {
+	var out []structure.Finding
+	for _, list := range []string{"endpoints", "podMetricsEndpoints"} {
+		endpoints, _ := valueAt(object, fieldpath.Path{"spec", list}).([]any)
+		for i, endpoint := range endpoints {
+			for _, field := range []string{"relabelings", "metricRelabelings"} {
+				steps, _ := valueAt(endpoint, fieldpath.Path{field}).([]any)
+				for j, step := range steps {
+					text, _ := valueAt(step, fieldpath.Path{"regex"}).(string)
+					if _, err := regexp.Compile(text); err != nil {
+						out = append(out, structure.Finding{Path: fieldpath.Path{"spec", list, i, field, j, "regex"}, Type: "Invalid",
+							Message: "is no regular expression: " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")})
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// webhookRules name groups and resources that requests are for.
+func webhookRules(object map[string]any) []structure.Finding {
+	var out []structure.Finding
+	webhooks, _ := object["webhooks"].([]any)
+	for i, webhook := range webhooks {
+		rules, _ := valueAt(webhook, fieldpath.Path{"rules"}).([]any)
+		for j, rule := range rules {
+			var groups []string
+			for _, check := range []struct {
+				field string
+				wrong func(string) string
+			}{
+				{"apiGroups", func(group string) string { groups = append(groups, group); return requests.Group(group) }},
+				{"resources", func(resource string) string { return requests.Resource(resource, groups, requests.Kubernetes) }},
+			} {
+				words, _ := valueAt(rule, fieldpath.Path{check.field}).([]any)
+				for k, word := range words {
+					text, _ := word.(string)
+					if strings.Contains(text, "*") {
+						groups = append(groups, "*") // nothing is known of its resources
+						continue
+					}
+					if wrong := check.wrong(text); wrong != "" && !strings.Contains(text, SymbolicMark) {
+						out = append(out, structure.Finding{Path: fieldpath.Path{"webhooks", i, "rules", j, check.field, k}, Type: "NotSupported", Message: wrong})
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// always reports whether an alert fires whatever its metrics are: a comparison with bool yields 0 or 1, and both are values.
+func always(expression parser.Expr) bool {
+	for {
+		paren, is := expression.(*parser.ParenExpr)
+		if !is {
+			break
+		}
+		expression = paren.Expr
+	}
+	binary, is := expression.(*parser.BinaryExpr)
+	return is && binary.ReturnBool
+}
+
+// labelsOf are the labels that the result of an expression has, where an aggregation says which.
+func labelsOf(expression parser.Expr) (names []string, known bool) {
+	switch e := expression.(type) {
+	case *parser.ParenExpr:
+		return labelsOf(e.Expr)
+	case *parser.AggregateExpr:
+		if e.Without || slices.Contains([]parser.ItemType{parser.TOPK, parser.BOTTOMK, parser.COUNT_VALUES, parser.LIMITK, parser.LIMIT_RATIO}, e.Op) {
+			return nil, false
+		}
+		return e.Grouping, true
+	case *parser.BinaryExpr:
+		if _, isNumber := e.RHS.(*parser.NumberLiteral); isNumber && e.Op.IsComparisonOperator() {
+			return labelsOf(e.LHS)
+		}
+	}
+	return nil, false
+}
+
+var usedLabel = regexp.MustCompile(`\$labels\.([A-Za-z_][A-Za-z0-9_]*)`)
+
+// emptyLabels finds labels in the texts of an alert that its expression has aggregated away.
+func emptyLabels(at fieldpath.Path, rule map[string]any, expression parser.Expr) []structure.Finding {
+	names, known := labelsOf(expression)
+	if !known {
+		return nil
+	}
+	var out []structure.Finding
+	added, _ := rule["labels"].(map[string]any)
+	texts, _ := rule["annotations"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		text, _ := texts[name].(string)
+		for _, used := range usedLabel.FindAllStringSubmatch(text, -1) {
+			if _, has := added[used[1]]; !has && !slices.Contains(names, used[1]) {
+				out = append(out, structure.Finding{Path: at.Append("annotations").Append(fieldpath.Key(name)), Type: "NotFound",
+					Message: fmt.Sprintf("the expression leaves no label %s: it has %s", used[1], cmp.Or(strings.Join(names, ", "), "none"))})
+			}
 		}
 	}
 	return out

@@ -48,6 +48,12 @@ func TestNoEffect(t *testing.T) {
 		"a claim of some bytes":        {set("data", "10"), "volumeClaimTemplates[0].spec.resources.requests.storage: 10 is 10 bytes"},
 		"a claim":                      {set("data", "10Gi"), ""},
 		"a day that never comes":       {job("0 0 31 2 *"), `spec.schedule: "0 0 31 2 *" never comes`},
+		"a budget for no pod":          {"{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: a, namespace: b}, spec: {minAvailable: 1}}", "spec.selector: must be set"},
+		"ports that are no JSON":       {"{apiVersion: v1, kind: Service, metadata: {name: a, namespace: b, annotations: {networking.resources.gardener.cloud/from-all-scrape-targets-allowed-ports: '[{protocol:TCP,port:1}]'}}, spec: {selector: {x: z}, ports: [{port: 1}]}}", "is no list of ports in JSON"},
+		"ports":                        {"{apiVersion: v1, kind: Service, metadata: {name: a, namespace: b, annotations: {networking.resources.gardener.cloud/from-all-scrape-targets-allowed-ports: '[{\"protocol\":\"TCP\",\"port\":1}]'}}, spec: {selector: {x: z}, ports: [{port: 1}]}}", ""},
+		"a target of an old API":       {"{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: a, namespace: b}, spec: {maxReplicas: 2, scaleTargetRef: {apiVersion: extensions/v1beta1, kind: Deployment, name: c}}}", `spec.scaleTargetRef.apiVersion: a Deployment is of apps/v1, not of "extensions/v1beta1"`},
+		"pods of another group":        {"{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: a}, webhooks: [{name: a.example.org, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {service: {name: s, namespace: ns}}, rules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}]}", `webhooks[0].rules[0].resources[0]: "pods" is no resource of the API "apps"`},
+		"all of some groups":           {"{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: a}, webhooks: [{name: a.example.org, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {service: {name: s, namespace: ns}}, rules: [{apiGroups: ['*'], apiVersions: [v1], operations: [CREATE], resources: [pods, things]}]}]}", ""},
 		"a day":                        {job("0 0 28 2 *"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -65,9 +71,13 @@ func TestNoEffect(t *testing.T) {
 func TestAlerts(t *testing.T) {
 	kind := opened("monitoring.coreos.com", "v1", "PrometheusRule")
 	for name, tt := range map[string]struct{ rules, want string }{
-		"a record that waits": {"[{record: a, expr: up, for: 5m}]", "spec.groups[0].rules[0].for: belongs to an alert"},
-		"twice":               {"[{alert: A, expr: up == 0}, {alert: A, expr: up == 0}]", "spec.groups[0].rules[1]: is there already, as rules[0]"},
-		"of two levels":       {"[{alert: A, expr: up == 0, labels: {severity: a}}, {alert: A, expr: up == 0, labels: {severity: b}}]", ""},
+		"a record that waits":  {"[{record: a, expr: up, for: 5m}]", "spec.groups[0].rules[0].for: belongs to an alert"},
+		"twice":                {"[{alert: A, expr: up == 0}, {alert: A, expr: up == 0}]", "spec.groups[0].rules[1]: is there already, as rules[0]"},
+		"always":               {"[{alert: A, expr: up == bool 0}]", "spec.groups[0].rules[0].expr: fires always"},
+		"a label that is gone": {"[{alert: A, expr: sum by (job) (up) == 0, annotations: {text: '{{ $labels.instance }} of {{ $labels.job }}'}}]", "annotations[text]: the expression leaves no label instance: it has job"},
+		"labels that it has":   {"[{alert: A, expr: sum by (job) (up) == 0, labels: {team: x}, annotations: {text: '{{ $labels.team }} of {{ $labels.job }}'}}]", ""},
+		"any label":            {"[{alert: A, expr: up == 0, annotations: {text: '{{ $labels.instance }}'}}]", ""},
+		"of two levels":        {"[{alert: A, expr: up == 0, labels: {severity: a}}, {alert: A, expr: up == 0, labels: {severity: b}}]", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := found(t, kind, "{apiVersion: monitoring.coreos.com/v1, kind: PrometheusRule, metadata: {name: a, namespace: b}, spec: {groups: [{name: g, rules: "+tt.rules+"}]}}", 36)

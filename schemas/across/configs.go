@@ -270,7 +270,16 @@ func readAuthentication(content string) (runtime.Object, problems) {
 	if len(found) > 0 {
 		return nil, found
 	}
-	return c, inWords(apiservervalidation.ValidateAuthenticationConfiguration(authenticationcel.NewDefaultCompiler(), c, nil))
+	out := inWords(apiservervalidation.ValidateAuthenticationConfiguration(authenticationcel.NewDefaultCompiler(), c, nil))
+	for i, jwt := range c.JWT {
+		for field, prefix := range map[string]*string{"username": jwt.ClaimMappings.Username.Prefix, "groups": jwt.ClaimMappings.Groups.Prefix} { // findings are sorted
+			if prefix != nil && strings.HasPrefix(*prefix, "system:") {
+				out = append(out, problem{field: fmt.Sprintf("jwt[%d].claimMappings.%s.prefix", i, field), typ: schemas.TypeInvalid, warning: true,
+					message: fmt.Sprintf("%q is the beginning of the names of Kubernetes' own users and groups, which the issuer could give to anyone then", *prefix)})
+			}
+		}
+	}
+	return c, out
 }
 
 // ourAuthorizers are in every configuration of a Shoot or Garden, by their names (components/kubernetes/apiserver_auth.cue and those who use it).

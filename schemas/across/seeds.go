@@ -66,6 +66,60 @@ func seedSelected(path ...string) func(*check) {
 	}
 }
 
+// visibleSeed: a Shoot without a Seed gets one from the scheduler, which takes those that are visible.
+func (c *check) visibleSeed() {
+	if text(c.object(), "spec", "seedName") != "" || c.hasExternal(kindSeed.Kind) {
+		return
+	}
+	all, hidden := 0, 0
+	look := func(in *schemas.Input, path ...string) {
+		if all++; at(in.Content().Object, append(slices.Clone(path), "spec", "settings", "scheduling", "visible")...) == false {
+			hidden++
+		}
+	}
+	for _, in := range c.all(kindSeed) {
+		look(in)
+	}
+	for kind, path := range templatesOfSeeds {
+		for _, of := range c.kindsNamed(kind) {
+			for _, in := range c.all(of) {
+				look(in, path...)
+			}
+		}
+	}
+	if hidden > 0 && hidden == all {
+		c.report("spec.seedName", schemas.TypeRequired, "no Seed of the landscape is visible (spec.settings.scheduling), so that the scheduler finds none: name a Seed, or make one visible")
+	}
+}
+
+// bastionOfShoot: a Bastion is at the provider of its Shoot, and one that has no SSH access has none.
+func (c *check) bastionOfShoot() {
+	in := c.find(identity{kindShoot, c.namespace(), text(c.object(), "spec", "shootRef", "name")})
+	if in == nil {
+		return // the references say so
+	}
+	shoot := in.Content().Object
+	if own, typ := text(c.object(), "spec", "providerType"), text(shoot, "spec", "provider", "type"); own != "" && typ != "" && own != typ {
+		c.report("spec.providerType", schemas.TypeInvalid, "%q is not the provider of the Shoot (%s), which is %q", own, place(in), typ)
+	}
+	if at(shoot, "spec", "provider", "workersSettings", "sshAccess", "enabled") == false {
+		c.report("spec.shootRef.name", schemas.TypeForbidden, "the Shoot (%s) allows no SSH access (spec.provider.workersSettings), so that its Bastions are deleted", place(in))
+	}
+}
+
+// ownIssuer: tokens of two clusters with one issuer have two sets of keys, of which a verifier finds one.
+func (c *check) ownIssuer() {
+	const field, words = "spec.kubernetes.kubeAPIServer.serviceAccountConfig.issuer", "the issuer %q is that of %s already; each cluster has keys of its own"
+	issuer := text(c.object(), strings.Split(field, ".")...)
+	for _, in := range c.all(kindGarden) {
+		if issuer != "" && issuer == text(in.Content().Object, "spec", "virtualCluster", "kubernetes", "kubeAPIServer", "serviceAccountConfig", "issuer") {
+			c.report(field, schemas.TypeDuplicate, words, issuer, place(in))
+			return
+		}
+	}
+	c.once("issuer of service accounts", issuer, field, words, issuer)
+}
+
 // seedRegion: a Seed is in a region that a profile of its provider has, and in its zones. Profiles need not have them: only a name that is nearly
 // one of theirs is a slip. Another number is another region, and another last letter another zone.
 func (c *check) seedRegion() {

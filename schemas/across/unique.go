@@ -112,8 +112,9 @@ func (c *check) namespaceOfProject() {
 	}
 	project := c.find(identity{kind: kindProject, name: name})
 	if project == nil {
-		if !c.isExternal(identity{kind: kindProject, name: name}) {
-			c.report("metadata.labels["+gardencorev1beta1.ProjectName+"]", schemas.TypeInvalid, "there is no Project %q%s", name, c.suggest(identity{kind: kindProject, name: name}))
+		id := identity{kind: kindProject, name: name}
+		if hint := c.suggest(id); hint != "" && !c.isExternal(id) { // another one may be in a file that cannot be read, or elsewhere
+			c.report("metadata.labels["+gardencorev1beta1.ProjectName+"]", schemas.TypeInvalid, "there is no Project %q%s", name, hint)
 		}
 		return
 	}
