@@ -90,6 +90,9 @@ func (l *loader) checkThresholds(config *Declaration, spec map[string]any) {
 		text, _ := entry["duration"].(string)
 		if duration, err := time.ParseDuration(text); err == nil && duration < 0 {
 			l.reportField(config, field+".duration", schemas.TypeInvalid, ruleConfig, "must not be negative; 0s lets the condition turn at once")
+		} else if err == nil && duration > 0 && duration < time.Second {
+			l.reportField(config, field+".duration", schemas.TypeInvalid, ruleConfig, "is less than a second; checks are minutes apart, so write 0s, or a time such as 1m")
+			l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning
 		} else if err == nil && duration > 24*time.Hour {
 			l.reportField(config, field+".duration", schemas.TypeInvalid, ruleConfig, fmt.Sprintf("is more than a day: a check fails for %s before the condition says so", duration))
 			l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning

@@ -236,6 +236,18 @@ func (w *referenceWalk) field(path fieldpath.Path, field string, value any) {
 			namespace = given
 		}
 		w.name(path.Append("name"), "Service", textAt(object, "name"), namespace)
+		w.portOfService(path, object, namespace)
+	case "tls":
+		for i, of := range mapsIn(value) {
+			w.name(path.Append(i).Append("secretName"), "Secret", textAt(of, "secretName"), w.namespace)
+		}
+	case "podAffinity":
+		for i, term := range mapsIn(object["requiredDuringSchedulingIgnoredDuringExecution"]) {
+			labels := labelsIn(valueIn(term, "labelSelector", "matchLabels"))
+			if term["namespaces"] == nil && term["namespaceSelector"] == nil {
+				w.labels(path.Append("requiredDuringSchedulingIgnoredDuringExecution").Append(i).Append("labelSelector"), labels, podsWith, "pods")
+			}
+		}
 	}
 	w.walk(value, path)
 }
@@ -250,6 +262,41 @@ func (w *referenceWalk) policyPorts(object map[string]any) {
 			}
 		}
 	}
+}
+
+// portOfService wants a port of a Service that is rendered: by name or number, as a backend has it, or by number, as a webhook has it.
+func (w *referenceWalk) portOfService(path fieldpath.Path, object map[string]any, namespace string) {
+	name, port := textAt(object, "name"), object["port"]
+	if of, is := port.(map[string]any); is {
+		path = path.Append("port")
+		for _, field := range []string{"name", "number"} {
+			if of[field] != nil {
+				port, path = of[field], path.Append(field)
+			}
+		}
+	} else {
+		path = path.Append("port")
+	}
+	if name == "" || port == nil {
+		return
+	}
+	ports := func(among []Object) (all []string) {
+		for _, o := range withName(among, "Service", name, namespace) {
+			all = append(all, portsOfServices([]map[string]any{o.Object})...)
+			for _, of := range mapsIn(valueIn(o.Object, "spec", "ports")) {
+				all = append(all, fmt.Sprint(of["port"]))
+			}
+		}
+		return all
+	}
+	wanted := fmt.Sprint(port)
+	w.found = append(w.found, objectReference{
+		path: path, wanted: fmt.Sprintf("port %s of Service %s", wanted, name),
+		met: func(among []Object) bool { return len(ports(among)) == 0 || slices.Contains(ports(among), wanted) },
+		missing: func(among []Object) string {
+			return fmt.Sprintf("Service %q has no port %s%s", name, wanted, instead(wanted, ports(among), "it has "))
+		},
+	})
 }
 
 // name wants an object of a kind and name. An empty namespace means any: objects get theirs after the overlay, or have none.

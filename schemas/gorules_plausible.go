@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -29,6 +30,12 @@ func plausibleGoRules() []goRule {
 		effectWarning("Extension", "admission-charts", "The admission of an Extension has a chart for each cluster",
 			"The same chart in both clusters is a slip: one has the webhooks, the other one what runs them. In Go, because two fields are compared.",
 			"ours", sameAdmissionChart).about("spec.deployment.admission"),
+		effectWarning("CloudProfile", "supported-versions", "A cloud profile has a version of Kubernetes that is supported",
+			"A version without a classification is supported. Without any, versions that are written in part cannot be completed, and maintenance raises none. In Go, because it is about all items of a list.",
+			"plugin/pkg/shoot/mutator", supportedVersions).about("spec.kubernetes.versions"),
+		effectWarning("CredentialsBinding", "provider-labels", "The labels of a binding are those of its provider",
+			"By them bindings are found. In Go, because names of labels are compared.",
+			"pkg/controllermanager/controller/credentialsbinding", bindingLabels).about("metadata.labels"),
 		effectWarning("Shoot", "plausible-times", "Times are as long as what they are for",
 			"A machine is not healthy again within seconds. In Go, because CUE has no arithmetic on durations.",
 			"ours", shortTimes("Shoot")).about("spec.kubernetes", "spec.provider.workers.machineControllerManager"),
@@ -44,6 +51,9 @@ func plausibleGoRules() []goRule {
 		effectWarning("Shoot", "infrastructure-networks", "Zones and networks of the infrastructure fit the pools and each other",
 			"The infrastructure has a subnet for each zone with machines; subnets are apart and within the network. In Go, because ranges are compared.",
 			"pkg/apis/aws/validation and pkg/apis/alicloud/validation of upstream's extensions", infrastructureNetworks).about("spec.provider.infrastructureConfig", "spec.provider.workers.zones"),
+		effectWarning("Shoot", "pod-ranges", "The network for pods has a range for each node",
+			"A node without a range gets no pods. Make the network larger, or the range of a node smaller. In Go, because CUE has no arithmetic on ranges.",
+			"https://kubernetes.io/docs/reference/command-line-tools-reference/kube-controller-manager", podRanges).about("spec.networking.pods"),
 		effectWarning("Shoot", "room-for-pods", "Nodes have room for pods",
 			"The system alone has more than ten pods on a node. In Go, because the number is in several places.",
 			"ours", roomForPods).about("spec.kubernetes.kubelet", "spec.provider.workers.kubernetes.kubelet"),
@@ -74,6 +84,12 @@ func plausibleGoRules() []goRule {
 		effectWarning("Garden", "dashboard-addresses", "Addresses of the dashboard have the form that it reads",
 			"The API of GitHub is a URL, and hosts of terminals are names. In Go, because URLs are parsed.",
 			"ours", dashboardAddresses).about(garden + "gardener.gardenerDashboard"),
+	}
+	for _, kind := range slices.Sorted(maps.Keys(chartReferences)) {
+		at := chartReferences[kind]
+		rules = append(rules, effectWarning(kind, "chart-version", "A chart in a registry has a version",
+			"Without a tag or a digest it is another chart tomorrow, without a change in Git. In Go, because references are parsed.",
+			"ours", chartVersions(at)).about(at...))
 	}
 	for _, kind := range gardenletKinds() {
 		at := append(slices.Clone(kind.at), "config")
@@ -523,5 +539,76 @@ func gardenletHabits(config tree) []finding {
 		}
 	}
 	walk(config)
+	return r.findings
+}
+
+func supportedVersions(in ruleInput) []finding {
+	r, versions := &report{}, tree{value: in.object}.at("spec", "kubernetes", "versions")
+	items := versions.items()
+	if len(items) > 0 && !slices.ContainsFunc(items, func(v tree) bool {
+		return v.at("lifecycle").set() || slices.Contains([]string{"", "supported"}, v.at("classification").text())
+	}) {
+		r.add(versions, TypeInvalid, "no version has the classification supported, so that a Shoot has to name its version in full and is never updated")
+	}
+	return r.findings
+}
+
+func bindingLabels(in ruleInput) []finding {
+	r, object := &report{}, tree{value: in.object}
+	labels, typ := object.at("metadata", "labels"), object.at("provider", "type").text()
+	for _, label := range labels.keys() {
+		if of, is := strings.CutPrefix(label, providerLabel); is && typ != "" && of != typ {
+			r.add(labels.key(label), TypeInvalid, "the binding is for the provider %q", typ)
+		}
+	}
+	return r.findings
+}
+
+// chartReferences are the places in kinds that name a chart in a registry.
+var chartReferences = map[string][]string{
+	"ControllerDeployment": {"helm.ociRepository"},
+	"Extension":            {"spec.deployment.extension.helm.ociRepository", "spec.deployment.admission.runtimeCluster.helm.ociRepository", "spec.deployment.admission.virtualCluster.helm.ociRepository"},
+}
+
+func chartVersions(at []string) func(ruleInput) []finding {
+	return func(in ruleInput) []finding {
+		r := &report{}
+		for _, path := range at {
+			ref := tree{value: in.object}.at(strings.Split(path, ".")...).at("ref")
+			name := ref.text()[strings.LastIndexByte(ref.text(), '/')+1:]
+			if name != "" && !strings.ContainsAny(name, ":@") {
+				r.add(ref, TypeInvalid, "%q has neither a tag nor a digest; write the version, as in %s:1.2.3", ref.text(), name)
+			}
+		}
+		return r.findings
+	}
+}
+
+// defaultNodeMask is the size of the range of a node where nodeCIDRMaskSize is not set
+// (https://kubernetes.io/docs/reference/command-line-tools-reference/kube-controller-manager).
+const defaultNodeMask = 24
+
+// podRanges holds the ranges that the network for pods has for nodes against the nodes that pools may have.
+func podRanges(in ruleInput) []finding {
+	r, spec := &report{}, tree{value: in.object}.at("spec")
+	pods, err := netip.ParsePrefix(spec.at("networking", "pods").text())
+	if err != nil || !pods.Addr().Is4() {
+		return nil
+	}
+	mask := defaultNodeMask
+	if given := spec.at("kubernetes", "kubeControllerManager", "nodeCIDRMaskSize"); given.set() {
+		mask = given.count()
+	}
+	bits := mask - pods.Bits()
+	if bits < 0 || bits > 20 {
+		return nil // that it is too small is said, and more nodes than that nobody has
+	}
+	nodes := 0
+	for _, worker := range spec.at("provider", "workers").items() {
+		nodes += max(0, worker.at("maximum").count())
+	}
+	if ranges := 1 << bits; nodes > ranges {
+		r.add(spec.at("networking", "pods"), TypeInvalid, "%s has ranges for %d nodes (each a /%d, spec.kubernetes.kubeControllerManager.nodeCIDRMaskSize), and the pools may have %d", pods, ranges, mask, nodes)
+	}
 	return r.findings
 }

@@ -48,6 +48,8 @@ func (k *Kind) beyond(object map[string]any) []structure.Finding {
 		return append(append(out, bounds(object)...), targetAPI(object)...)
 	case schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}:
 		return append(out, targetAPI(object)...)
+	case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
+		return append(out, requiredFields(object)...)
 	case schema.GroupKind{Group: "policy", Kind: "PodDisruptionBudget"}:
 		return append(out, budget(object)...)
 	case schema.GroupKind{Kind: "Service"}:

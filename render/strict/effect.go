@@ -188,6 +188,9 @@ func grants(kind string, object map[string]any) []structure.Finding {
 			!slices.ContainsFunc(resources, func(resource string) bool { return strings.Contains(resource, "/") }) {
 			out = append(out, structure.Finding{Path: fieldpath.Path{"rules", i, "resourceNames"}, Type: "Invalid", Message: fmt.Sprintf("grants nothing: a request to %s names no object", strings.Join(verbs, " or "))})
 		}
+		if slices.ContainsFunc(texts("apiGroups"), func(group string) bool { return strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io") }) {
+			continue // an API of others has what it likes
+		}
 		for j, resource := range resources {
 			plain, part, _ := strings.Cut(resource, "/")
 			switch meant := structure.SuggestWithin(part, subresources, 2); {
@@ -386,6 +389,39 @@ func emptyLabels(at fieldpath.Path, rule map[string]any, expression parser.Expr)
 					Message: fmt.Sprintf("the expression leaves no label %s: it has %s", used[1], cmp.Or(strings.Join(names, ", "), "none"))})
 			}
 		}
+	}
+	return out
+}
+
+// requiredFields of a definition are among its fields: an object that has to have another one is never valid.
+func requiredFields(object map[string]any) []structure.Finding {
+	var out []structure.Finding
+	var walk func(at fieldpath.Path, value any)
+	walk = func(at fieldpath.Path, value any) {
+		node, _ := value.(map[string]any)
+		fields, _ := node["properties"].(map[string]any)
+		required, _ := node["required"].([]any)
+		for i, item := range required {
+			name, _ := item.(string)
+			if _, has := fields[name]; has || len(fields) == 0 || node["x-kubernetes-preserve-unknown-fields"] == true {
+				continue
+			}
+			hint := ""
+			if meant := structure.Suggest(name, slices.Sorted(maps.Keys(fields))); meant != "" {
+				hint = fmt.Sprintf("; did you mean %q?", meant)
+			}
+			out = append(out, structure.Finding{Path: slices.Concat(at, fieldpath.Path{"required", i}), Type: "NotFound", Message: fmt.Sprintf("there is no field %q, so that no object is ever valid%s", name, hint)})
+		}
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			walk(slices.Concat(at, fieldpath.Path{"properties", fieldpath.Key(name)}), fields[name])
+		}
+		if node["items"] != nil {
+			walk(at.Append("items"), node["items"])
+		}
+	}
+	versions, _ := valueAt(object, fieldpath.Path{"spec", "versions"}).([]any)
+	for i, version := range versions {
+		walk(fieldpath.Path{"spec", "versions", i, "schema", "openAPIV3Schema"}, valueAt(version, fieldpath.Path{"schema", "openAPIV3Schema"}))
 	}
 	return out
 }
