@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kubernetes/pkg/apis/core"
@@ -39,6 +40,8 @@ func placementErrors(at *field.Path, template *core.PodTemplateSpec) field.Error
 		detail := fmt.Sprintf("no node has this value of %s", name)
 		if meant := structure.Suggest(value, known); meant != "" {
 			detail += fmt.Sprintf("; did you mean %q?", meant)
+		} else {
+			detail += ", which is one of " + strings.Join(known, ", ")
 		}
 		errs = append(errs, field.Invalid(at, value, detail))
 	}

@@ -1,6 +1,9 @@
 package across
 
 import (
+	"fmt"
+	"path"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -24,12 +27,8 @@ func (c *check) seedLabels() (all []labels.Set, ok bool) {
 		return nil, false
 	}
 	add := func(object map[string]any, path ...string) {
-		set := labels.Set{}
-		values, _ := at(object, append(slices.Clone(path), "metadata", "labels")...).(map[string]any)
-		for key, value := range values {
-			set[key], _ = value.(string)
-		}
-		all = append(all, set)
+		inside, _ := at(object, path...).(map[string]any)
+		all = append(all, labelsOf(inside))
 	}
 	for _, in := range c.all(kindSeed) {
 		add(in.Content().Object)
@@ -45,25 +44,92 @@ func (c *check) seedLabels() (all []labels.Set, ok bool) {
 }
 
 // seedSelected: a selector of Seeds that fits none schedules nothing.
-func seedSelected(path ...string) func(*check) {
+func seedSelected(field ...string) func(*check) {
 	return func(c *check) {
-		value, is := at(c.object(), path...).(map[string]any)
-		if !is {
-			return
-		}
-		selector := metav1.LabelSelector{}
-		if runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"matchLabels": value["matchLabels"], "matchExpressions": value["matchExpressions"]}, &selector) != nil {
-			return // the structure says so
-		}
-		matches, err := metav1.LabelSelectorAsSelector(&selector)
-		if err != nil || matches.Empty() {
+		selector := readSelector(at(c.object(), field...))
+		matches, err := metav1.LabelSelectorAsSelector(selector)
+		if selector == nil || err != nil || matches.Empty() {
 			return
 		}
 		all, ok := c.seedLabels()
 		if ok && !slices.ContainsFunc(all, func(set labels.Set) bool { return matches.Matches(set) }) {
-			c.report(strings.Join(path, "."), schemas.TypeInvalid, "no Seed of the landscape has the labels %s", metav1.FormatLabelSelector(&selector))
+			c.report(strings.Join(field, "."), schemas.TypeInvalid, "no Seed of the landscape has the labels %s", metav1.FormatLabelSelector(selector))
 		}
 	}
+}
+
+// shootsFit: Shoots stay on a Seed whose taints or labels change, and none like them comes to it any more.
+func (c *check) shootsFit() {
+	if !c.in.Changed() {
+		return
+	}
+	before, now := c.in.OldContent().Object, c.object()
+	old, taints := list(before, "spec", "taints"), list(now, "spec", "taints")
+	type refusal struct{ field, words string }
+	refused := map[refusal][]string{}
+	for _, in := range c.all(kindShoot) {
+		shoot := in.Content().Object
+		if text(shoot, "spec", "seedName") != c.name() {
+			continue
+		}
+		name := path.Join(text(shoot, "metadata", "namespace"), text(shoot, "metadata", "name")) + " (" + place(in) + ")"
+		for i, item := range taints {
+			taint, _ := item.(map[string]any)
+			if !slices.ContainsFunc(old, func(other any) bool { return reflect.DeepEqual(other, item) }) && !c.tolerates(shoot, taint) {
+				r := refusal{fmt.Sprintf("spec.taints[%d]", i), fmt.Sprintf("does not tolerate %s", describeTaint(taint))}
+				refused[r] = append(refused[r], name)
+			}
+		}
+		for whose, selector := range c.seedSelectors(shoot) {
+			matches, err := metav1.LabelSelectorAsSelector(selector)
+			if err == nil && matches.Matches(labelsOf(before)) && !matches.Matches(labelsOf(now)) {
+				r := refusal{"metadata.labels", fmt.Sprintf("needs a Seed with %s, by %s", metav1.FormatLabelSelector(selector), whose)}
+				refused[r] = append(refused[r], name)
+			}
+		}
+	}
+	for r, names := range refused { // findings are sorted
+		slices.Sort(names)
+		more := ""
+		if len(names) > 1 {
+			more = fmt.Sprintf(", as %d more", len(names)-1)
+		}
+		c.report(r.field, schemas.TypeForbidden, "the Shoot %s is on the Seed and %s%s: it stays, and another one like it is refused", names[0], r.words, more)
+	}
+}
+
+// seedSelectors are the selectors that the Seed of a Shoot has to fit, by those who ask for them.
+func (c *check) seedSelectors(shoot map[string]any) map[string]*metav1.LabelSelector {
+	out := map[string]*metav1.LabelSelector{}
+	id, _ := profileField(shoot, text(shoot, "metadata", "namespace"))
+	c.ask(question{aboutProfile, id})
+	if p := c.profile(id); p != nil && p.spec.SeedSelector != nil {
+		out[p.place] = &p.spec.SeedSelector.LabelSelector
+	}
+	if class := c.find(identity{kind: kindExposureClass, name: text(shoot, "spec", "exposureClassName")}); class != nil {
+		if selector := readSelector(at(class.Content().Object, "scheduling", "seedSelector")); selector != nil {
+			out[place(class)] = selector
+		}
+	}
+	return out
+}
+
+func labelsOf(object map[string]any) labels.Set {
+	set := labels.Set{}
+	for key, value := range table(object, "metadata", "labels") {
+		set[key], _ = value.(string)
+	}
+	return set
+}
+
+// readSelector reads the selector of labels in a field, nil if there is none, or its structure is broken.
+func readSelector(value any) *metav1.LabelSelector {
+	fields, is := value.(map[string]any)
+	selector := &metav1.LabelSelector{}
+	if !is || runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"matchLabels": fields["matchLabels"], "matchExpressions": fields["matchExpressions"]}, selector) != nil {
+		return nil
+	}
+	return selector
 }
 
 // visibleSeed: a Shoot without a Seed gets one from the scheduler, which takes those that are visible.

@@ -84,27 +84,30 @@ func (c *check) taints() {
 	if seed == nil || c.staysOnSeed() {
 		return
 	}
-	tolerations := list(c.object(), "spec", "tolerations")
-	if project := c.project(); project != nil {
-		tolerations = slices.Concat(tolerations, list(project, "spec", "tolerations", "defaults"))
-	}
-	if class := c.find(identity{kind: kindExposureClass, name: text(c.object(), "spec", "exposureClassName")}); class != nil {
-		tolerations = slices.Concat(tolerations, list(class.Content().Object, "scheduling", "tolerations"))
-	}
-	tolerated := func(taint map[string]any) bool {
-		if text(taint, "key") == gardencorev1beta1.SeedTaintProtected && c.namespace() == gardencorev1beta1.GardenNamespace {
-			return true
-		}
-		return slices.ContainsFunc(tolerations, func(item any) bool {
-			t, ok := item.(map[string]any)
-			return ok && text(t, "key") == text(taint, "key") && (at(taint, "value") == nil || text(t, "value") == text(taint, "value"))
-		})
-	}
 	for _, item := range list(seed, "spec", "taints") {
-		if taint, ok := item.(map[string]any); ok && !tolerated(taint) {
+		if taint, ok := item.(map[string]any); ok && !c.tolerates(c.object(), taint) {
 			c.reportNew("spec.seedName", schemas.TypeForbidden, "the Seed %q has the taint %s, which the Shoot does not tolerate (spec.tolerations)", text(c.object(), "spec", "seedName"), describeTaint(taint))
 		}
 	}
+}
+
+// tolerates reports whether a Shoot tolerates a taint of a Seed, by its own tolerations or those of its Project and its ExposureClass.
+func (c *check) tolerates(shoot, taint map[string]any) bool {
+	namespace := text(shoot, "metadata", "namespace")
+	if text(taint, "key") == gardencorev1beta1.SeedTaintProtected && namespace == gardencorev1beta1.GardenNamespace {
+		return true
+	}
+	tolerations := list(shoot, "spec", "tolerations")
+	if project := c.projectOf(namespace); project != nil {
+		tolerations = slices.Concat(tolerations, list(project.Content().Object, "spec", "tolerations", "defaults"))
+	}
+	if class := c.find(identity{kind: kindExposureClass, name: text(shoot, "spec", "exposureClassName")}); class != nil {
+		tolerations = slices.Concat(tolerations, list(class.Content().Object, "scheduling", "tolerations"))
+	}
+	return slices.ContainsFunc(tolerations, func(item any) bool {
+		t, ok := item.(map[string]any)
+		return ok && text(t, "key") == text(taint, "key") && (at(taint, "value") == nil || text(t, "value") == text(taint, "value"))
+	})
 }
 
 // tolerationsAllowed: the plugin ShootTolerationRestriction takes the tolerations that the Project or its own configuration lists.
