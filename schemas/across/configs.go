@@ -310,7 +310,7 @@ func readAuthorization(content string) (runtime.Object, problems) {
 func readFrontend(content string) (runtime.Object, problems) {
 	raw, err := yaml.YAMLToJSON([]byte(content))
 	if err != nil {
-		return nil, notYAML(err)
+		return nil, notYAML(content, err)
 	}
 	var fields map[string]any
 	if json.Unmarshal(raw, &fields) != nil {
@@ -322,8 +322,13 @@ func readFrontend(content string) (runtime.Object, problems) {
 	return &unstructured.Unstructured{Object: fields}, nil
 }
 
-func notYAML(err error) problems {
-	return wrong("is not YAML: %s", strings.TrimPrefix(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "), "yaml: "))
+// notYAML says what is wrong with a text that should be YAML. One that is all in one line is most likely that of a block that joins its lines.
+func notYAML(content string, err error) problems {
+	hint := ""
+	if line := strings.TrimRight(content, "\n"); !strings.Contains(line, "\n") && strings.Count(line, ": ") > 1 {
+		hint = "; it is one line: if it has several in the file, write | in front of them, as > joins them"
+	}
+	return wrong("is not YAML: %s%s", strings.TrimPrefix(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "), "yaml: "), hint)
 }
 
 // decoded reads a file of the given type.
@@ -332,7 +337,7 @@ func decoded[T runtime.Object](decoder runtime.Decoder, content, what string) (T
 	var fields map[string]any // what the decoder says of anything but an object is about its own types
 	raw, err := yaml.YAMLToJSON([]byte(content))
 	if err != nil {
-		return none, notYAML(err)
+		return none, notYAML(content, err)
 	}
 	if json.Unmarshal(raw, &fields) != nil {
 		return none, wrong("is not %s, but a text, number or list: an object with apiVersion and kind is wanted", what)

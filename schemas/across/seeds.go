@@ -2,7 +2,6 @@ package across
 
 import (
 	"fmt"
-	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -72,7 +71,7 @@ func (c *check) shootsFit() {
 		if text(shoot, "spec", "seedName") != c.name() {
 			continue
 		}
-		name := path.Join(text(shoot, "metadata", "namespace"), text(shoot, "metadata", "name")) + " (" + place(in) + ")"
+		name := place(in)
 		for i, item := range taints {
 			taint, _ := item.(map[string]any)
 			if !slices.ContainsFunc(old, func(other any) bool { return reflect.DeepEqual(other, item) }) && !c.tolerates(shoot, taint) {
@@ -94,7 +93,7 @@ func (c *check) shootsFit() {
 		if len(names) > 1 {
 			more = fmt.Sprintf(", as %d more", len(names)-1)
 		}
-		c.report(r.field, schemas.TypeForbidden, "the Shoot %s is on the Seed and %s%s: it stays, and another one like it is refused", names[0], r.words, more)
+		c.report(r.field, schemas.TypeForbidden, "%s is on the Seed and %s%s: it stays, and another one like it is refused", names[0], r.words, more)
 	}
 }
 
