@@ -63,8 +63,36 @@ func (w *itemWalk) walk(node *yamlv3.Node, n *structure.Node, value any, path fi
 			w.walk(node.Content[i+1], inner, v[name], path.Append(step))
 		}
 	case []any:
-		if node.Kind == yamlv3.SequenceNode && n.ListType == "map" && len(v) > 0 {
+		switch {
+		case node.Kind != yamlv3.SequenceNode || len(v) == 0:
+		case n.ListType == "map":
 			w.list(node, n, v, path)
+		case len(path) > 0 && slices.Contains([]any{"args", "command"}, path[len(path)-1]):
+			w.replaced(node, v, path)
+		}
+	}
+}
+
+// replaced finds arguments that a patch takes away, since a strategic merge replaces the whole list: most likely one was to be added, or changed.
+func (w *itemWalk) replaced(node *yamlv3.Node, items []any, path fieldpath.Path) {
+	flags := func(text string) string {
+		name, _, _ := strings.Cut(text, "=")
+		return name
+	}
+	var kept []string
+	for _, item := range node.Content {
+		kept = append(kept, flags(item.Value))
+	}
+	var gone []string
+	for _, item := range items {
+		if text, ok := item.(string); ok && !slices.Contains(kept, flags(text)) {
+			gone = append(gone, text)
+		}
+	}
+	if len(gone) > 0 {
+		w.added[node] = finding{
+			Position: w.patch.position(node), field: path.String(), kind: schemas.TypeInvalid, rule: ruleOverlayItem, warning: true,
+			message: fmt.Sprintf("replaces the whole list: %s %s loses %s; to add or change one, use operations of a JSON patch", w.object.GetKind(), w.object.GetName(), strings.Join(shortened(gone), ", ")),
 		}
 	}
 }

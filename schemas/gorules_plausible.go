@@ -51,6 +51,9 @@ func plausibleGoRules() []goRule {
 		effectWarning("Shoot", "infrastructure-networks", "Zones and networks of the infrastructure fit the pools and each other",
 			"The infrastructure has a subnet for each zone with machines; subnets are apart and within the network. In Go, because ranges are compared.",
 			"pkg/apis/aws/validation and pkg/apis/alicloud/validation of upstream's extensions", infrastructureNetworks).about("spec.provider.infrastructureConfig", "spec.provider.workers.zones"),
+		effectWarning("Shoot", "dns-secrets", "Providers of the DNS service have a Secret that spec.resources names",
+			"The extension finds the Secret by the name there. In Go, because two lists are compared.",
+			"docs of github.com/gardener/gardener-extension-shoot-dns-service", dnsSecrets).about("spec.extensions", "spec.resources"),
 		effectWarning("Shoot", "pod-ranges", "The network for pods has a range for each node",
 			"A node without a range gets no pods. Make the network larger, or the range of a node smaller. In Go, because CUE has no arithmetic on ranges.",
 			"https://kubernetes.io/docs/reference/command-line-tools-reference/kube-controller-manager", podRanges).about("spec.networking.pods"),
@@ -331,7 +334,11 @@ func shootDefaults(in ruleInput) []finding {
 		own = append(own, collectNetworks(in.object, "spec.networks."+name, "spec", "networks", name)...)
 		defaults = append(defaults, collectNetworks(in.object, "spec.networks.shootDefaults."+name, "spec", "networks", "shootDefaults", name)...)
 	}
-	return overlaps(own, defaults)
+	found := overlaps(own, defaults)
+	for i, n := range defaults {
+		found = append(found, overlaps(defaults[:i], []network{n})...)
+	}
+	return found
 }
 
 const leastEtcd = 1 << 30
@@ -609,6 +616,26 @@ func podRanges(in ruleInput) []finding {
 	}
 	if ranges := 1 << bits; nodes > ranges {
 		r.add(spec.at("networking", "pods"), TypeInvalid, "%s has ranges for %d nodes (each a /%d, spec.kubernetes.kubeControllerManager.nodeCIDRMaskSize), and the pools may have %d", pods, ranges, mask, nodes)
+	}
+	return r.findings
+}
+
+func dnsSecrets(in ruleInput) []finding {
+	r, spec := &report{}, tree{value: in.object}.at("spec")
+	var known []string
+	for _, resource := range spec.at("resources").items() {
+		known = append(known, resource.at("name").text())
+	}
+	for _, extension := range spec.at("extensions").items() {
+		config := extension.at("providerConfig")
+		if config.at("kind").text() != "DNSConfig" {
+			continue
+		}
+		for _, provider := range config.at("providers").items() {
+			if name := provider.at("secretName"); name.text() != "" && !slices.Contains(known, name.text()) {
+				r.add(name, TypeInvalid, "spec.resources has no resource %q%s", name.text(), meant(name.text(), known))
+			}
+		}
 	}
 	return r.findings
 }

@@ -62,8 +62,26 @@ func readLabels(at fieldpath.Path, value any) []structure.Finding {
 	return out
 }
 
-// commandWords finds a command that is one text with its arguments: no program has that name.
+// flagAndValue is a flag and its value in one text, which a program reads as a flag with a space in its name.
+var flagAndValue = regexp.MustCompile(`^(--?[A-Za-z][A-Za-z0-9-]*) ([^ ].*)$`)
+
+// commandWords finds a command that is one text with its arguments, and a flag that is one text with its value: no program has the one or the other.
 func commandWords(at fieldpath.Path, container map[string]any) []structure.Finding {
+	var out []structure.Finding
+	for _, field := range []string{"command", "args"} {
+		words, _ := container[field].([]any)
+		for i, word := range words {
+			text, _ := word.(string)
+			if parts := flagAndValue.FindStringSubmatch(text); parts != nil {
+				out = append(out, structure.Finding{Path: slices.Concat(at, fieldpath.Path{field, i}), Type: "Invalid",
+					Message: fmt.Sprintf("no flag is called %q; write %s=%s, or the value as an item of its own", text, parts[1], parts[2])})
+			}
+		}
+	}
+	return append(out, commandName(at, container)...)
+}
+
+func commandName(at fieldpath.Path, container map[string]any) []structure.Finding {
 	words, _ := container["command"].([]any)
 	if len(words) == 0 {
 		return nil

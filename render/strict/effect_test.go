@@ -44,6 +44,8 @@ func TestNoEffect(t *testing.T) {
 		"a type of availability":       {workload("high-availability-config.resources.gardener.cloud/type: sever", ""), `"sever" is not read; the value is controller or server`},
 		"labels that are read":         {workload("networking.gardener.cloud/to-dns: allowed, high-availability-config.resources.gardener.cloud/type: server", ""), ""},
 		"a command in one text":        {workload("a: b", ", command: ['/bin/x --flag']"), `command[0]: no program is called "/bin/x --flag"; write "/bin/x"`},
+		"a flag and its value":         {workload("a: b", ", args: [--v 4]"), `args[0]: no flag is called "--v 4"; write --v=4`},
+		"a flag beside its value":      {workload("a: b", ", args: [--v, '4', '--text=a b', '- a b']"), ""},
 		"a command of a shell":         {workload("a: b", ", command: [sh, -c, 'x --flag']"), ""},
 		"a claim nobody mounts":        {set("other", "1Gi"), `volumeClaimTemplates[0].metadata.name: no container mounts the volume "data"`},
 		"a claim of some bytes":        {set("data", "10"), "volumeClaimTemplates[0].spec.resources.requests.storage: 10 is 10 bytes"},

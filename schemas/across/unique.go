@@ -2,6 +2,7 @@ package across
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
@@ -121,6 +122,25 @@ func (c *check) namespaceOfProject() {
 	if namespace := text(project.Content().Object, "spec", "namespace"); namespace != "" && namespace != c.name() {
 		c.report("metadata.name", schemas.TypeInvalid, "the label %s says that it is the namespace of the Project %q (%s), but that has the namespace %q", gardencorev1beta1.ProjectName, name, place(project), namespace)
 	}
+}
+
+// memberNamespaces: a service account that is a member is in a namespace that is not nearly that of a Project.
+func (c *check) memberNamespaces() {
+	var known []string
+	for _, in := range c.all(kindProject) {
+		if namespace := text(in.Content().Object, "spec", "namespace"); namespace != "" {
+			known = append(known, namespace)
+		}
+	}
+	for _, in := range c.all(kindNamespace) {
+		known = append(known, identityOf(in).name)
+	}
+	each(c.object(), "spec.members[].namespace", func(path string, value any) {
+		namespace, _ := value.(string)
+		if meant := schemas.SuggestWithin(namespace, known, 2); meant != "" && !slices.Contains(known, namespace) {
+			c.report(path, schemas.TypeInvalid, "no Project has the namespace %q; did you mean %q?", namespace, meant)
+		}
+	})
 }
 
 // seedName: a Seed is registered by one gardenlet.
