@@ -235,6 +235,8 @@ func wrongKind(byGroup map[string][]string, rule custom.Rule) (field, message st
 		return "", "" // said by those who compile the rule
 	case rule.APIGroup != "" && len(validation.IsDNS1123Subdomain(rule.APIGroup)) > 0:
 		return "apiGroup", fmt.Sprintf("%q cannot be an API group: it has small letters, digits, '-' and '.'", rule.APIGroup)
+	case rule.Kind[0] >= 'a' && rule.Kind[0] <= 'z':
+		return "kind", fmt.Sprintf("kinds begin with a capital letter, and no object has the kind %q; did you mean %q?", rule.Kind, strings.ToUpper(rule.Kind[:1])+rule.Kind[1:])
 	case !known && !strings.Contains(rule.APIGroup, "."):
 		var groups []string
 		for group := range byGroup {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -87,6 +88,11 @@ func plausibleGoRules() []goRule {
 		effectWarning("Garden", "dashboard-addresses", "Addresses of the dashboard have the form that it reads",
 			"The API of GitHub is a URL, and hosts of terminals are names. In Go, because URLs are parsed.",
 			"ours", dashboardAddresses).about(garden + "gardener.gardenerDashboard"),
+	}
+	for _, kind := range []string{"CloudProfile", "NamespacedCloudProfile"} {
+		rules = append(rules, effectWarning(kind, "earlier-expiration", "A version does not expire earlier than it did",
+			"Who has planned an update by the former time is too late. In Go, because versions of two states are compared.",
+			"https://github.com/gardener/gardener/blob/master/docs/usage/shoot/shoot_versions.md", earlierExpiration).about("spec.kubernetes.versions", "spec.machineImages").change())
 	}
 	for _, kind := range slices.Sorted(maps.Keys(chartReferences)) {
 		at := chartReferences[kind]
@@ -577,11 +583,21 @@ var chartReferences = map[string][]string{
 	"Extension":            {"spec.deployment.extension.helm.ociRepository", "spec.deployment.admission.runtimeCluster.helm.ociRepository", "spec.deployment.admission.virtualCluster.helm.ociRepository"},
 }
 
+var sha256Digest = regexp.MustCompile("^sha256:[0-9a-f]{64}$")
+
 func chartVersions(at []string) func(ruleInput) []finding {
 	return func(in ruleInput) []finding {
 		r := &report{}
 		for _, path := range at {
 			ref := tree{value: in.object}.at(strings.Split(path, ".")...).at("ref")
+			digest := tree{value: in.object}.at(strings.Split(path, ".")...).at("digest")
+			if _, behind, has := strings.Cut(ref.text(), "@"); has {
+				if !sha256Digest.MatchString(behind) {
+					r.add(ref, TypeInvalid, "%q ends in no digest: one is sha256: and 64 hexadecimal digits", ref.text())
+				}
+			} else if strings.HasPrefix(digest.text(), "sha256:") && !sha256Digest.MatchString(digest.text()) {
+				r.add(digest, TypeInvalid, "%q is no digest: one is sha256: and 64 hexadecimal digits", digest.text())
+			}
 			name := ref.text()[strings.LastIndexByte(ref.text(), '/')+1:]
 			if name != "" && !strings.ContainsAny(name, ":@") {
 				r.add(ref, TypeInvalid, "%q has neither a tag nor a digest; write the version, as in %s:1.2.3", ref.text(), name)
@@ -634,6 +650,28 @@ func dnsSecrets(in ruleInput) []finding {
 		for _, provider := range config.at("providers").items() {
 			if name := provider.at("secretName"); name.text() != "" && !slices.Contains(known, name.text()) {
 				r.add(name, TypeInvalid, "spec.resources has no resource %q%s", name.text(), meant(name.text(), known))
+			}
+		}
+	}
+	return r.findings
+}
+
+func earlierExpiration(in ruleInput) []finding {
+	r := &report{}
+	if in.old == nil {
+		return nil
+	}
+	former := map[string]string{}
+	for _, path := range []string{"spec.kubernetes.versions[]", "spec.machineImages[].versions[]"} {
+		for _, version := range each(tree{value: in.old}, path) {
+			former[path+version.at("version").text()] = version.at("expirationDate").text()
+		}
+		for _, version := range each(tree{value: in.object}, path) {
+			field, number := version.at("expirationDate"), version.at("version").text()
+			was, errWas := time.Parse(time.RFC3339, former[path+number])
+			now, errNow := time.Parse(time.RFC3339, field.text())
+			if errWas == nil && errNow == nil && now.Before(was) {
+				r.add(field, TypeInvalid, "version %s expires earlier than before the change (%s); what has it has less time to be updated", number, former[path+number])
 			}
 		}
 	}
