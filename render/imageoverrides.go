@@ -41,8 +41,11 @@ func (c *landscapeCheck) images() {
 		if image.Tag == "latest" {
 			c.configWarning(field+".tag", ruleImage, schemas.TypeInvalid, "latest is another image tomorrow, without a change in Git that shows it; write the version, or a digest")
 		}
-		c.overriddenImage(vector, field, image)
+		found := len(c.out)
 		c.gardenerImages(vector, field, Image{Name: image.Name, Repository: image.Repository, Tag: image.Tag})
+		if len(c.out) == found { // else its version is wrong, which tells more
+			c.overriddenImage(vector, field, image)
+		}
 		if image.Repository == "" && image.Tag == "" {
 			c.configWarning(field, ruleImage, schemas.TypeRequired, "it changes nothing; give a repository or a tag, or remove it")
 		} else if later := slices.IndexFunc(overrides[i+1:], func(other landscapev1alpha1.ImageOverride) bool { return replaces(other, image) }); later >= 0 {
@@ -84,6 +87,9 @@ func (c *landscapeCheck) overriddenImage(vector []Image, field string, override 
 		c.configWarning(field+".repository", ruleImage, schemas.TypeInvalid, "%q is the repository of the image %s, not of %s", override.Repository, other, override.Name)
 	}
 	for _, image := range own {
+		if override.Repository != "" && path.Base(image.Repository) != path.Base(override.Repository) {
+			continue // another program has tags of its own
+		}
 		if _, err := semver.StrictNewVersion(override.Tag); err == nil && strings.HasPrefix(image.Tag, "v") {
 			c.configWarning(field+".tag", ruleImage, schemas.TypeInvalid, "tags of this image begin with v, as %s does; did you mean v%s?", image.Tag, override.Tag)
 			return
