@@ -1,9 +1,7 @@
 package schemas
 
 import (
-	"fmt"
 	"maps"
-	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -91,7 +89,7 @@ func plausibleGoRules() []goRule {
 	}
 	for _, kind := range []string{"CloudProfile", "NamespacedCloudProfile"} {
 		rules = append(rules, effectWarning(kind, "earlier-expiration", "A version does not expire earlier than it did",
-			"Who has planned an update by the former time is too late. In Go, because versions of two states are compared.",
+			"An update that was planned by the former time comes too late. In Go, because versions of two states are compared.",
 			"https://github.com/gardener/gardener/blob/master/docs/usage/shoot/shoot_versions.md", earlierExpiration).about("spec.kubernetes.versions", "spec.machineImages").change())
 	}
 	for _, kind := range slices.Sorted(maps.Keys(chartReferences)) {
@@ -225,220 +223,6 @@ func shootNames(in ruleInput) []finding {
 		}
 		for _, name := range worker.at("sysctls").keys() {
 			near(worker.at("sysctls").key(name), name, kernelParameters)
-		}
-	}
-	return r.findings
-}
-
-// zonedInfrastructures are the groups of configurations that list a subnet for each zone.
-var zonedInfrastructures = []string{"alicloud.provider.extensions.gardener.cloud", "aws.provider.extensions.gardener.cloud"}
-
-func infrastructureNetworks(in ruleInput) []finding {
-	r := &report{}
-	root := tree{value: in.object}
-	config := root.at("spec", "provider", "infrastructureConfig")
-	group, _, _ := strings.Cut(config.at("apiVersion").text(), "/")
-	zones := config.at("networks", "zones").items()
-	if !slices.Contains(zonedInfrastructures, group) || len(zones) == 0 {
-		return nil
-	}
-	names := make([]string, len(zones))
-	var subnets []network
-	for i, zone := range zones {
-		names[i] = zone.at("name").text()
-		for _, name := range []string{"internal", "public", "workers", "worker"} {
-			if subnet, err := netip.ParsePrefix(zone.at(name).text()); err == nil {
-				subnets = append(subnets, network{zone.at(name).path, subnet.Masked()})
-			}
-		}
-	}
-	used := map[string]bool{}
-	for _, zone := range each(root, "spec.provider.workers[].zones[]") {
-		used[zone.text()] = true
-		if !slices.Contains(names, zone.text()) {
-			r.add(zone, TypeInvalid, "the infrastructure has no subnet for the zone %q: add it to %s", zone.text(), config.at("networks", "zones").path)
-		}
-	}
-	for _, zone := range zones {
-		if name := zone.at("name"); !used[name.text()] && len(used) > 0 {
-			r.add(name, TypeInvalid, "no pool of workers has machines in the zone %q", name.text())
-		}
-	}
-	for i, subnet := range subnets {
-		r.findings = append(r.findings, overlaps(subnets[:i], []network{subnet})...)
-	}
-	if whole, err := netip.ParsePrefix(config.at("networks", "vpc", "cidr").text()); err == nil {
-		for _, subnet := range subnets {
-			if !whole.Contains(subnet.prefix.Addr()) || subnet.prefix.Bits() < whole.Bits() {
-				r.findings = append(r.findings, finding{path: subnet.path, typ: TypeInvalid,
-					message: fmt.Sprintf("the range %s is not within %s of %s", subnet.prefix, whole.Masked(), config.at("networks", "vpc", "cidr").path)})
-			}
-		}
-	}
-	return r.findings
-}
-
-func blockedNetworks(at string) func(ruleInput) []finding {
-	return func(in ruleInput) []finding {
-		fields := strings.Split(at, ".")
-		own := []network{}
-		for _, name := range []string{"nodes", "pods", "services"} {
-			own = append(own, collectNetworks(in.object, at+"."+name, append(slices.Clone(fields), name)...)...)
-		}
-		return overlaps(own, collectNetworks(in.object, at+".blockCIDRs", append(slices.Clone(fields), "blockCIDRs")...))
-	}
-}
-
-func unavailableTypes(in ruleInput) []finding {
-	r, spec := &report{}, tree{value: in.object}.at("spec")
-	for _, of := range [][2]string{{"machineTypes", "unavailableMachineTypes"}, {"volumeTypes", "unavailableVolumeTypes"}} {
-		var known []string
-		for _, typ := range spec.at(of[0]).items() {
-			known = append(known, typ.at("name").text())
-		}
-		for _, item := range each(spec, "regions[].zones[]."+of[1]+"[]") {
-			if name := item.text(); name != "" && !slices.Contains(known, name) {
-				r.add(item, TypeNotSupported, "%q is none of spec.%s%s", name, of[0], meant(name, known))
-			}
-		}
-	}
-	return r.findings
-}
-
-func imageMappings(in ruleInput) []finding {
-	r, spec := &report{}, tree{value: in.object}.at("spec")
-	mapped := spec.at("providerConfig", "machineImages")
-	if !isList(mapped) {
-		return nil
-	}
-	known := map[[2]string]bool{}
-	for _, image := range mapped.items() {
-		name := image.at("name").text()
-		known[[2]string{name}] = true
-		for _, version := range image.at("versions").items() {
-			known[[2]string{name, version.at("version").text()}] = true
-		}
-	}
-	for _, image := range spec.at("machineImages").items() {
-		name := image.at("name").text()
-		if !known[[2]string{name}] {
-			r.add(image.at("name"), TypeInvalid, "%s has no machine image %q", mapped.path, name)
-			continue
-		}
-		for _, version := range image.at("versions").items() {
-			if text := version.at("version").text(); text != "" && !known[[2]string{name, text}] {
-				r.add(version.at("version"), TypeInvalid, "%s has no version %s of the machine image %q", mapped.path, text, name)
-			}
-		}
-	}
-	return r.findings
-}
-
-func shootDefaults(in ruleInput) []finding {
-	var own, defaults []network
-	for _, name := range []string{"nodes", "pods", "services"} {
-		own = append(own, collectNetworks(in.object, "spec.networks."+name, "spec", "networks", name)...)
-		defaults = append(defaults, collectNetworks(in.object, "spec.networks.shootDefaults."+name, "spec", "networks", "shootDefaults", name)...)
-	}
-	found := overlaps(own, defaults)
-	for i, n := range defaults {
-		found = append(found, overlaps(defaults[:i], []network{n})...)
-	}
-	return found
-}
-
-const leastEtcd = 1 << 30
-
-func etcdSize(in ruleInput) []finding {
-	r := &report{}
-	for _, name := range []string{"main", "events"} {
-		field := tree{value: in.object}.at("spec", "virtualCluster", "etcd", name, "storage", "capacity")
-		if size, ok := field.quantity(); ok && size.Sign() > 0 && size.CmpInt64(leastEtcd) < 0 {
-			r.add(field, TypeInvalid, "%v is less than 1Gi, which is soon full", field.value)
-		}
-	}
-	return r.findings
-}
-
-func allowedAmounts(in ruleInput) []finding {
-	r := &report{}
-	root := tree{value: in.object}
-	most := root.at("spec", "runtimeCluster", "settings", "verticalPodAutoscaler", "maxAllowed")
-	for _, path := range []string{"kubernetes.kubeAPIServer", "gardener.gardenerAPIServer", "etcd.main", "etcd.events"} {
-		least := root.at("spec", "virtualCluster").at(strings.Split(path, ".")...).at("autoscaling", "minAllowed")
-		for _, name := range least.keys() {
-			low, isLow := least.at(name).quantity()
-			if high, isHigh := most.at(name).quantity(); isLow && isHigh && low.Cmp(high) > 0 {
-				r.add(least.at(name), TypeInvalid, "%v is above %v of %s", least.at(name).value, most.at(name).value, most.at(name).path)
-			}
-		}
-	}
-	return r.findings
-}
-
-func dnsProvidersUsed(in ruleInput) []finding {
-	r := &report{}
-	used := map[string]bool{}
-	var walk func(tree)
-	walk = func(t tree) {
-		for _, name := range t.keys() {
-			if name == "provider" {
-				used[t.at(name).text()] = true
-			}
-			walk(t.at(name))
-		}
-		for _, item := range t.items() {
-			walk(item)
-		}
-	}
-	root := tree{value: in.object}.at("spec")
-	walk(root.at("runtimeCluster", "ingress"))
-	walk(root.at("virtualCluster", "dns"))
-	walk(root.at("virtualCluster", "gardener"))
-	for i, provider := range root.at("dns", "providers").items() {
-		if name := provider.at("name"); i > 0 && name.text() != "" && !used[name.text()] { // the first one is that of domains that name none
-			r.add(name, TypeInvalid, "no domain of the Garden has the provider %q", name.text())
-		}
-	}
-	return r.findings
-}
-
-func dashboardAddresses(in ruleInput) []finding {
-	r := &report{}
-	dashboard := gardenComponent(in.object, "gardenerDashboard")
-	if url := dashboard.at("gitHub", "apiURL"); url.text() != "" && !strings.HasPrefix(strings.ToLower(url.text()), "https://") && !strings.HasPrefix(strings.ToLower(url.text()), "http://") {
-		r.add(url, TypeInvalid, "%q is no URL, such as https://api.github.com", url.text())
-	}
-	for _, host := range dashboard.at("terminal", "allowedHosts").items() {
-		if strings.Contains(host.text(), "/") {
-			r.add(host, TypeInvalid, "%q is no name of a host, such as *.seed.example.com: write it without a scheme and a path", host.text())
-		}
-	}
-	return r.findings
-}
-
-// leastMachine and mostMachine bound the memory of a machine type, as its cores.
-const (
-	leastMachineMemory = 256 << 20
-	mostMachineMemory  = 64 << 40
-	leastMachineCores  = 100 // thousandths
-	mostMachineCores   = 2000
-)
-
-func machineAmounts(in ruleInput) []finding {
-	r := &report{}
-	for _, typ := range each(tree{value: in.object}, "spec.machineTypes[]") {
-		if memory, ok := typ.at("memory").quantity(); ok && memory.Sign() > 0 && (memory.CmpInt64(leastMachineMemory) < 0 || memory.CmpInt64(mostMachineMemory) > 0) {
-			r.add(typ.at("memory"), TypeInvalid, "no machine has %v of memory", typ.at("memory").value)
-		}
-		if cores, ok := typ.at("cpu").quantity(); ok && cores.Sign() > 0 && (cores.MilliValue() < leastMachineCores || cores.CmpInt64(mostMachineCores) > 0) {
-			r.add(typ.at("cpu"), TypeInvalid, "no machine has %v cores", typ.at("cpu").value)
-		}
-	}
-	for _, class := range each(tree{value: in.object}, "spec.volumeTypes[].class") {
-		known := []string{"premium", "standard"}
-		if meant := SuggestWithin(class.text(), known, 2); meant != "" && !slices.Contains(known, class.text()) {
-			r.add(class, TypeNotSupported, "a Quota counts volumes of the class %q; did you mean that one?", meant)
 		}
 	}
 	return r.findings
@@ -605,35 +389,6 @@ func chartVersions(at []string) func(ruleInput) []finding {
 		}
 		return r.findings
 	}
-}
-
-// defaultNodeMask is the size of the range of a node where nodeCIDRMaskSize is not set
-// (https://kubernetes.io/docs/reference/command-line-tools-reference/kube-controller-manager).
-const defaultNodeMask = 24
-
-// podRanges holds the ranges that the network for pods has for nodes against the nodes that pools may have.
-func podRanges(in ruleInput) []finding {
-	r, spec := &report{}, tree{value: in.object}.at("spec")
-	pods, err := netip.ParsePrefix(spec.at("networking", "pods").text())
-	if err != nil || !pods.Addr().Is4() {
-		return nil
-	}
-	mask := defaultNodeMask
-	if given := spec.at("kubernetes", "kubeControllerManager", "nodeCIDRMaskSize"); given.set() {
-		mask = given.count()
-	}
-	bits := mask - pods.Bits()
-	if bits < 0 || bits > 20 {
-		return nil // that it is too small is said, and more nodes than that nobody has
-	}
-	nodes := 0
-	for _, worker := range spec.at("provider", "workers").items() {
-		nodes += max(0, worker.at("maximum").count())
-	}
-	if ranges := 1 << bits; nodes > ranges {
-		r.add(spec.at("networking", "pods"), TypeInvalid, "%s has ranges for %d nodes (each a /%d, spec.kubernetes.kubeControllerManager.nodeCIDRMaskSize), and the pools may have %d", pods, ranges, mask, nodes)
-	}
-	return r.findings
 }
 
 func dnsSecrets(in ruleInput) []finding {

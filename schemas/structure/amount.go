@@ -12,7 +12,7 @@ import (
 const (
 	mostCores = 10_000
 	leastRoom = 1 << 20
-	// Of one pod.
+	// Bounds of one pod.
 	mostCoresOfPod       = 256
 	leastMillicoresOfPod = 10
 	mostMemoryOfPod      = 8 << 40

@@ -1,0 +1,75 @@
+package schemas
+
+import "strings"
+
+// This file has the warnings about values of a Garden that nobody means; gorules_plausible.go lists them.
+
+const leastEtcd = 1 << 30
+
+func etcdSize(in ruleInput) []finding {
+	r := &report{}
+	for _, name := range []string{"main", "events"} {
+		field := tree{value: in.object}.at("spec", "virtualCluster", "etcd", name, "storage", "capacity")
+		if size, ok := field.quantity(); ok && size.Sign() > 0 && size.CmpInt64(leastEtcd) < 0 {
+			r.add(field, TypeInvalid, "%v is less than 1Gi, which is soon full", field.value)
+		}
+	}
+	return r.findings
+}
+
+func allowedAmounts(in ruleInput) []finding {
+	r := &report{}
+	root := tree{value: in.object}
+	most := root.at("spec", "runtimeCluster", "settings", "verticalPodAutoscaler", "maxAllowed")
+	for _, path := range []string{"kubernetes.kubeAPIServer", "gardener.gardenerAPIServer", "etcd.main", "etcd.events"} {
+		least := root.at("spec", "virtualCluster").at(strings.Split(path, ".")...).at("autoscaling", "minAllowed")
+		for _, name := range least.keys() {
+			low, isLow := least.at(name).quantity()
+			if high, isHigh := most.at(name).quantity(); isLow && isHigh && low.Cmp(high) > 0 {
+				r.add(least.at(name), TypeInvalid, "%v is above %v of %s", least.at(name).value, most.at(name).value, most.at(name).path)
+			}
+		}
+	}
+	return r.findings
+}
+
+func dnsProvidersUsed(in ruleInput) []finding {
+	r := &report{}
+	used := map[string]bool{}
+	var walk func(tree)
+	walk = func(t tree) {
+		for _, name := range t.keys() {
+			if name == "provider" {
+				used[t.at(name).text()] = true
+			}
+			walk(t.at(name))
+		}
+		for _, item := range t.items() {
+			walk(item)
+		}
+	}
+	root := tree{value: in.object}.at("spec")
+	walk(root.at("runtimeCluster", "ingress"))
+	walk(root.at("virtualCluster", "dns"))
+	walk(root.at("virtualCluster", "gardener"))
+	for i, provider := range root.at("dns", "providers").items() {
+		if name := provider.at("name"); i > 0 && name.text() != "" && !used[name.text()] { // the first one is that of domains that name none
+			r.add(name, TypeInvalid, "no domain of the Garden has the provider %q", name.text())
+		}
+	}
+	return r.findings
+}
+
+func dashboardAddresses(in ruleInput) []finding {
+	r := &report{}
+	dashboard := gardenComponent(in.object, "gardenerDashboard")
+	if url := dashboard.at("gitHub", "apiURL"); url.text() != "" && !strings.HasPrefix(strings.ToLower(url.text()), "https://") && !strings.HasPrefix(strings.ToLower(url.text()), "http://") {
+		r.add(url, TypeInvalid, "%q is no URL, such as https://api.github.com", url.text())
+	}
+	for _, host := range dashboard.at("terminal", "allowedHosts").items() {
+		if strings.Contains(host.text(), "/") {
+			r.add(host, TypeInvalid, "%q is no name of a host, such as *.seed.example.com: write it without a scheme and a path", host.text())
+		}
+	}
+	return r.findings
+}
