@@ -64,6 +64,18 @@ func (x *index) setPolicy(name types.NamespacedName, p *networkingv1.NetworkPoli
 	return out
 }
 
+// forgetPolicy notes that a policy is deleted before the watch says so: it would be deleted twice if its Service is looked at meanwhile.
+// One made anew under the same name has another UID and stays.
+func (x *index) forgetPolicy(p *networkingv1.NetworkPolicy) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	name := types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
+	if live := x.policies.live[name]; live != nil && live.UID == p.UID {
+		delete(x.policies.live, name)
+		remove(x.policies.of, serviceOf(live), name)
+	}
+}
+
 // expect notes what a Service wants.
 func (s *policies) expect(service types.NamespacedName, wanted policySet) {
 	if len(wanted) == 0 {

@@ -135,6 +135,19 @@ func TestOwnWritesAreNoNews(t *testing.T) {
 	assert.Nil(t, e.fight)
 	assert.Equal(t, []*networkingv1.NetworkPolicy{stale}, x.planFor(service).remove)
 	assert.Empty(t, x.setPolicy(key(stale.Namespace, stale.Name), nil).services, "deleted by us")
+
+	stale.UID = "first"
+	x.setPolicy(key(stale.Namespace, stale.Name), stale)
+	anew := stale.DeepCopy()
+	anew.UID = "second"
+	x.forgetPolicy(anew)
+	assert.Len(t, x.planFor(service).remove, 1, "another one was deleted")
+	x.forgetPolicy(stale)
+	assert.Empty(t, x.planFor(service).remove, "deleted by us, and the watch is late")
+	assert.Empty(t, x.setPolicy(key(stale.Namespace, stale.Name), nil).services)
+	x.setPolicy(key(stale.Namespace, stale.Name), anew)
+	x.forgetPolicy(stale)
+	assert.Len(t, x.planFor(service).remove, 1, "made anew meanwhile")
 }
 
 func TestLabelledClientsAndGatewaysShareAPolicy(t *testing.T) {

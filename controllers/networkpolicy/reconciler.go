@@ -121,7 +121,11 @@ func (r *reconciler) apply(ctx context.Context, policy *networkingv1.NetworkPoli
 // remove deletes a policy, unless it is another one by now.
 func (r *reconciler) remove(ctx context.Context, policy *networkingv1.NetworkPolicy) error {
 	err := r.client.Delete(ctx, policy, client.Preconditions{UID: &policy.UID, ResourceVersion: &policy.ResourceVersion})
-	return client.IgnoreNotFound(err)
+	if client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	r.index.forgetPolicy(policy)
+	return nil
 }
 
 // tell says what people have to do, once.
