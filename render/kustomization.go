@@ -150,11 +150,17 @@ func (c *kustomizationCheck) refused(k kustomization) findings {
 		fields = append(fields, struct{ field, message string }{
 			"secretGenerator", "a render is readable for everyone: declare the Secret in the landscape, encrypted with SOPS, and refer to it",
 		})
+		if k.dir() == c.root || k.Kind == types.ComponentKind { // else it is for what the folder holds
+			for _, field := range []string{"namePrefix", "nameSuffix"} {
+				fields = append(fields, struct{ field, message string }{field,
+					"renames all objects of the component, which others call by their names: for what you add put it into the kustomization of a folder among resources"})
+			}
+		}
 	}
 	var out findings
 	for _, refused := range fields {
 		value := k.node(refused.field)
-		if value == nil || value.ShortTag() == "!!null" {
+		if value == nil || value.ShortTag() == "!!null" || value.Kind == yamlv3.ScalarNode && value.Value == "" {
 			continue
 		}
 		if isList := value.Kind == yamlv3.SequenceNode; !isList || len(value.Content) > 0 || refused.field == "vars" {

@@ -122,8 +122,11 @@ func (c *overlayCheck) moved(k kustomization, made, before []Object) {
 // effect of labels for all objects.
 func (c *overlayCheck) selectors(k kustomization, made, before []Object) {
 	field, hint := "patches", "leave the selector as it is"
-	if slices.ContainsFunc(k.Labels, func(l types.Label) bool { return l.IncludeSelectors }) { // commonLabels has become this
+	if slices.ContainsFunc(k.Labels, func(l types.Label) bool { return l.IncludeSelectors }) {
 		field, hint = "labels", "write labels: [{pairs: {…}, includeTemplates: true}], which leaves selectors as they are"
+		if k.node("commonLabels") != nil { // it has become labels when the file was read
+			field = "commonLabels"
+		}
 	}
 	var changed []string
 	for _, o := range made {

@@ -148,7 +148,7 @@ func TestOverlayFindings(t *testing.T) {
 		"no YAML":                  {map[string]string{"kustomization.yaml": "patches:\n- path: p.yaml\n path: x\n"}, []string{place + "3:2: error: this is not YAML: the line is indented by 1 space"}},
 		"two documents":            {map[string]string{"kustomization.yaml": "patches: []\n---\npatches: []\n"}, []string{place + "3:1: error: the file must hold one document"}},
 		"unknown fields":           {map[string]string{"kustomization.yaml": "patchs: []\nimages:\n- nmae: x\n"}, []string{place + `1:1: error: patchs: the field "patchs" does not exist; did you mean "patches"?`, place + `3:3: error: images[0].nmae: the field "nmae" does not exist; did you mean "name"?`}},
-		"wrong type":               {map[string]string{"kustomization.yaml": "patches: p.yaml\nnamePrefix: 7\n"}, []string{place + "1:10: error: patches: must be a list", place + "2:13: error: namePrefix: must be text"}},
+		"wrong type":               {map[string]string{"kustomization.yaml": "patches: p.yaml\nnamespace: 7\n"}, []string{place + "1:10: error: patches: must be a list", place + "2:12: error: namespace: must be text"}},
 		"another kind":             {map[string]string{"kustomization.yaml": "apiVersion: v1\nkind: Other\n"}, []string{place + "2:1: error: kind: kind should be Kustomization or Component"}},
 		"remote":                   {map[string]string{"kustomization.yaml": "resources:\n- https://example.org/x\n"}, []string{place + `2:3: error: resources[0]: "https://example.org/x" is not in this folder: nothing remote is read`}},
 		"parent":                   {map[string]string{"kustomization.yaml": "resources:\n- ../../secret.yaml\n- /etc/passwd\n"}, []string{place + `2:3: error: resources[0]: "../../secret.yaml" leaves the folder`, place + `3:3: error: resources[1]: "/etc/passwd" leaves the folder`}},
@@ -163,7 +163,8 @@ func TestOverlayFindings(t *testing.T) {
 		"a chart that is text":     {map[string]string{"kustomization.yaml": "helmCharts: x\n"}, []string{place + "1:1: error: helmCharts: Helm is not run here"}},
 		"settings of Helm":         {map[string]string{"kustomization.yaml": "helmGlobals: {chartHome: 1}\n"}, []string{place + "1:1: error: helmGlobals: Helm is not run here"}},
 		"an old chart":             {map[string]string{"kustomization.yaml": "helmChartInflationGenerator:\n- chartVersion: 1\n"}, []string{place + "1:1: error: helmChartInflationGenerator: Helm is not run here"}},
-		"a plugin, and a mistake":  {map[string]string{"kustomization.yaml": "transformers: [7]\nnamePrefix: 7\n"}, []string{place + "1:1: error: transformers: generators, ", place + "2:13: error: namePrefix: must be text"}},
+		"names of all":             {map[string]string{"kustomization.yaml": "nameSuffix: \"\"\nnamePrefix: x-\n"}, []string{place + "2:1: error: namePrefix: renames all objects of the component, which others call by their names"}},
+		"a plugin, and a mistake":  {map[string]string{"kustomization.yaml": "transformers: [7]\nnamespace: 7\n"}, []string{place + "1:1: error: transformers: generators, ", place + "2:12: error: namespace: must be text"}},
 		"a secret as a number":     {map[string]string{"kustomization.yaml": "secretGenerator:\n- name: 7\n"}, []string{place + "1:1: error: secretGenerator: a render is readable for everyone"}},
 		"secret generator":         {map[string]string{"kustomization.yaml": "secretGenerator:\n- name: t\n  literals: [p=hunter2]\n"}, []string{place + "1:1: error: secretGenerator: a render is readable for everyone"}},
 		"empty patch":              {map[string]string{"kustomization.yaml": "patches:\n- {}\n- path: p.yaml\n", "p.yaml": "# nothing\n"}, []string{place + "2:3: error: patches[0]: set one of patch and path", "components/garden/app/p.yaml:1:1: error: patches[1]: the patch is empty"}},
@@ -264,7 +265,7 @@ func TestOverlayOfAComponentThatIsSwitchedOff(t *testing.T) {
 	})
 	const (
 		off     = "{components: {garden: {app: {enabled: false}}}}"
-		overlay = "namePrefix: x-\n"
+		overlay = "commonAnnotations: {x: a}\n"
 		garden  = "components/garden/app/kustomization.yaml:1:1: warning: the overlay has no effect: spec.components.garden.app.enabled switches the component off (landscape.yaml:"
 		advice  = "; switch it on, or remove the overlay [landscape/overlay]"
 	)

@@ -102,12 +102,78 @@ func (w *referenceWalk) scaler(object map[string]any) {
 	}
 }
 
+// unscaled wants no VerticalPodAutoscaler to set the requests that a HorizontalPodAutoscaler measures usage by: each of the two answers the other
+// one's change. An average value is no share of a request, so that the two may go together.
+func (w *referenceWalk) unscaled(o Object) {
+	both := func(other Object) (resource string) {
+		horizontal, vertical := o, other
+		if o.GetKind() == "VerticalPodAutoscaler" {
+			horizontal, vertical = other, o
+		}
+		of, by := valueIn(horizontal.Object, "spec", "scaleTargetRef"), valueIn(vertical.Object, "spec", "targetRef")
+		if horizontal.GetKind() != "HorizontalPodAutoscaler" || vertical.GetKind() != "VerticalPodAutoscaler" || !sameNamespace(other.GetNamespace(), w.namespace) ||
+			targetText(of) != targetText(by) {
+			return ""
+		}
+		for _, metric := range mapsIn(valueIn(horizontal.Object, "spec", "metrics")) {
+			for _, way := range []string{"resource", "containerResource"} {
+				of, _ := metric[way].(map[string]any)
+				if textAt(of, "target", "type") == "Utilization" && setsRequest(vertical.Object, textAt(of, "container"), textAt(of, "name")) {
+					return textAt(of, "name")
+				}
+			}
+		}
+		return ""
+	}
+	rival := func(among []Object) int { return slices.IndexFunc(among, func(other Object) bool { return both(other) != "" }) }
+	w.found = append(w.found, objectReference{
+		path: fieldpath.Path{"spec"}, alone: true, wanted: fmt.Sprintf("requests of %s %s to themselves", o.GetKind(), o.GetName()),
+		met: func(among []Object) bool { return rival(among) < 0 },
+		missing: func(among []Object) string {
+			other, ref := among[rival(among)], valueIn(o.Object, "spec", "targetRef")
+			if ref == nil {
+				ref = valueIn(o.Object, "spec", "scaleTargetRef")
+			}
+			return fmt.Sprintf("the HorizontalPodAutoscaler of %s and the VerticalPodAutoscaler scale it by %s (the other one is %s %s): one sets the requests of which the other one measures a share, so that each answers the other one's changes; measure an AverageValue, or take %s from controlledResources",
+				targetText(ref), both(other), other.GetKind(), other.GetName(), both(other))
+		},
+	})
+}
+
+// targetText is the kind and name of what an autoscaler is for.
+func targetText(ref any) string {
+	of, _ := ref.(map[string]any)
+	return textAt(of, "kind") + " " + textAt(of, "name")
+}
+
+// setsRequest reports whether a VerticalPodAutoscaler sets the request of a container. An empty one is any of the target: where policies name
+// containers, these are taken for all there are.
+func setsRequest(object map[string]any, container, resource string) bool {
+	if textAt(object, "spec", "updatePolicy", "updateMode") == "Off" {
+		return false
+	}
+	policies := mapsIn(valueIn(object, "spec", "resourcePolicy", "containerPolicies"))
+	sets := func(policy map[string]any) bool {
+		controlled, limited := policy["controlledResources"].([]any)
+		return textAt(policy, "mode") != "Off" && (!limited || slices.Contains(controlled, any(resource)))
+	}
+	all, other := container != "" || len(policies) == 0, false
+	for _, policy := range policies {
+		switch name := textAt(policy, "containerName"); {
+		case name == container && container != "":
+			return sets(policy)
+		case name == allContainers:
+			all = sets(policy)
+		case container == "":
+			other = other || sets(policy)
+		}
+	}
+	return all || other
+}
+
 // onlyAutoscaler wants an autoscaler to be the only one of its kind for its target: two of them act against each other.
 func (w *referenceWalk) onlyAutoscaler(o Object, field string) {
-	target := func(o Object) string {
-		ref, _ := valueIn(o.Object, "spec", field).(map[string]any)
-		return textAt(ref, "kind") + " " + textAt(ref, "name")
-	}
+	target := func(o Object) string { return targetText(valueIn(o.Object, "spec", field)) }
 	rivals := func(among []Object) []Object {
 		return slices.DeleteFunc(slices.Clone(among), func(other Object) bool {
 			return other.GetKind() != o.GetKind() || other.GetName() == o.GetName() || !sameNamespace(other.GetNamespace(), w.namespace) || target(other) != target(o)

@@ -103,6 +103,7 @@ func referencesOf(o Object) []objectReference {
 	case "HorizontalPodAutoscaler":
 		w.scaler(o.Object)
 		w.onlyAutoscaler(o, "scaleTargetRef")
+		w.unscaled(o)
 	case "ServiceMonitor":
 		w.monitor(o.Object, "endpoints", servicesWith, "Services")
 	case "PodMonitor":
@@ -112,6 +113,7 @@ func referencesOf(o Object) []objectReference {
 	case "VerticalPodAutoscaler":
 		w.policies(o.Object)
 		w.onlyAutoscaler(o, "targetRef")
+		w.unscaled(o)
 	case "StatefulSet":
 		w.name(fieldpath.Path{"spec", "serviceName"}, "Service", textAt(o.Object, "spec", "serviceName"), w.namespace)
 	case "ManagedResource":
@@ -252,53 +254,6 @@ func (w *referenceWalk) field(path fieldpath.Path, field string, value any) {
 	w.walk(value, path)
 }
 
-// policyPorts wants the ports of the pods that a NetworkPolicy is for, where these have any.
-func (w *referenceWalk) policyPorts(object map[string]any) {
-	labels := labelsIn(valueIn(object, "spec", "podSelector", "matchLabels"))
-	for i, rule := range mapsIn(valueIn(object, "spec", "ingress")) {
-		for j, port := range mapsIn(rule["ports"]) {
-			if port["endPort"] == nil {
-				w.port(fieldpath.Path{"spec", "ingress", i, "ports", j, "port"}, port["port"], "pods", labels, func(among []Object) []string { return portsOfPods(podsWith(among, w.namespace, labels)) })
-			}
-		}
-	}
-}
-
-// portOfService wants a port of a Service that is rendered: by name or number, as a backend has it, or by number, as a webhook has it.
-func (w *referenceWalk) portOfService(path fieldpath.Path, object map[string]any, namespace string) {
-	name, port := textAt(object, "name"), object["port"]
-	if of, is := port.(map[string]any); is {
-		path = path.Append("port")
-		for _, field := range []string{"name", "number"} {
-			if of[field] != nil {
-				port, path = of[field], path.Append(field)
-			}
-		}
-	} else {
-		path = path.Append("port")
-	}
-	if name == "" || port == nil {
-		return
-	}
-	ports := func(among []Object) (all []string) {
-		for _, o := range withName(among, "Service", name, namespace) {
-			all = append(all, portsOfServices([]map[string]any{o.Object})...)
-			for _, of := range mapsIn(valueIn(o.Object, "spec", "ports")) {
-				all = append(all, fmt.Sprint(of["port"]))
-			}
-		}
-		return all
-	}
-	wanted := fmt.Sprint(port)
-	w.found = append(w.found, objectReference{
-		path: path, wanted: fmt.Sprintf("port %s of Service %s", wanted, name),
-		met: func(among []Object) bool { return len(ports(among)) == 0 || slices.Contains(ports(among), wanted) },
-		missing: func(among []Object) string {
-			return fmt.Sprintf("Service %q has no port %s%s", name, wanted, instead(wanted, ports(among), "it has "))
-		},
-	})
-}
-
 // name wants an object of a kind and name. An empty namespace means any: objects get theirs after the overlay, or have none.
 func (w *referenceWalk) name(path fieldpath.Path, kind, name, namespace string) {
 	if kind == "" || name == "" || kind == "ConfigMap" && name == "kube-root-ca.crt" { // which Kubernetes puts into each namespace
@@ -383,7 +338,7 @@ func (w *referenceWalk) service(object map[string]any) {
 		if port[field] == nil {
 			field = "port"
 		}
-		w.port(fieldpath.Path{"spec", "ports", i, field}, port[field], "pods", labels, func(among []Object) []string { return portsOfPods(podsWith(among, w.namespace, labels)) })
+		w.port(fieldpath.Path{"spec", "ports", i, field}, port[field], protocolOf(port), "pods", labels, w.portsOfPods(labels))
 	}
 }
 
@@ -405,7 +360,7 @@ func (w *referenceWalk) monitor(object map[string]any, endpoints string, find fu
 		ports = portsOfServices
 	}
 	for i, endpoint := range mapsIn(valueIn(object, "spec", endpoints)) {
-		w.port(fieldpath.Path{"spec", endpoints, i, "port"}, endpoint["port"], what, labels, func(among []Object) []string { return ports(find(among, w.namespace, labels)) })
+		w.port(fieldpath.Path{"spec", endpoints, i, "port"}, endpoint["port"], "", what, labels, func(among []Object) []portOf { return ports(find(among, w.namespace, labels)) })
 	}
 }
 
@@ -423,24 +378,6 @@ func (w *referenceWalk) labels(path fieldpath.Path, labels map[string]string, fi
 		met: func(among []Object) bool { return len(find(among, w.namespace, labels)) > 0 },
 		missing: func([]Object) string {
 			return fmt.Sprintf("selects nothing: no %s that are rendered for the cluster have the labels %s", what, text)
-		},
-	})
-}
-
-// port wants a port of what is selected, where that has any.
-func (w *referenceWalk) port(path fieldpath.Path, port any, what string, labels map[string]string, ports func([]Object) []string) {
-	if port == nil || len(labels) == 0 {
-		return
-	}
-	wanted := fmt.Sprint(port)
-	w.found = append(w.found, objectReference{
-		path: path, wanted: fmt.Sprintf("port %s of %s %v", wanted, what, labels),
-		met: func(among []Object) bool {
-			all := ports(among)
-			return len(all) == 0 || slices.Contains(all, wanted)
-		},
-		missing: func(among []Object) string {
-			return fmt.Sprintf("the %s that are selected have no port %s%s", what, wanted, instead(wanted, ports(among), "they have "))
 		},
 	})
 }
@@ -500,36 +437,6 @@ func hasLabels(labels, wanted map[string]string) bool {
 		}
 	}
 	return true
-}
-
-// portsOfPods are names and numbers.
-func portsOfPods(templates []map[string]any) []string {
-	var out []string
-	for _, template := range templates {
-		for _, field := range []string{"containers", "initContainers"} {
-			for _, container := range mapsIn(valueIn(template, "spec", field)) {
-				for _, port := range mapsIn(container["ports"]) {
-					out = append(out, fmt.Sprint(port["containerPort"]))
-					if name := textAt(port, "name"); name != "" {
-						out = append(out, name)
-					}
-				}
-			}
-		}
-	}
-	return out
-}
-
-func portsOfServices(services []map[string]any) []string {
-	var out []string
-	for _, service := range services {
-		for _, port := range mapsIn(valueIn(service, "spec", "ports")) {
-			if name := textAt(port, "name"); name != "" {
-				out = append(out, name)
-			}
-		}
-	}
-	return out
 }
 
 func textPath(path fieldpath.Path) []string {

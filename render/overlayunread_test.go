@@ -24,15 +24,15 @@ func TestFilesThatNoKustomizationNames(t *testing.T) {
 		"content of a ConfigMap":   {"configMapGenerator: [{name: c, files: [key=a.yml]}]", []string{"a.yml"}, nil},
 		"an environment":           {"configMapGenerator: [{name: c, envs: [a.yaml]}]", []string{"a.yaml"}, nil},
 		"a folder of resources":    {"resources: [sub]", []string{"sub/kustomization.yaml", "sub/a.yaml"}, []string{"sub/a.yaml"}},
-		"a folder that none names": {"namePrefix: x-", []string{"sub/kustomization.yaml", "a.yaml"}, []string{"a.yaml", "sub/kustomization.yaml"}},
-		"for people":               {"namePrefix: x-", []string{"README.md", "notes.txt", ".hidden.yaml", ".git/a.yaml"}, nil},
+		"a folder that none names": {"commonAnnotations: {x: a}", []string{"sub/kustomization.yaml", "a.yaml"}, []string{"a.yaml", "sub/kustomization.yaml"}},
+		"for people":               {"commonAnnotations: {x: a}", []string{"README.md", "notes.txt", ".hidden.yaml", ".git/a.yaml"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := fstest.MapFS{"o/kustomization.yaml": {Data: []byte(test.kustomization + "\n")}}
 			for _, file := range test.files {
 				text := object
 				if file == "sub/kustomization.yaml" {
-					text = "namePrefix: y-\n"
+					text = "commonAnnotations: {x: z}\n"
 				}
 				files["o/"+file] = &fstest.MapFile{Data: []byte(text)}
 			}

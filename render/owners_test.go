@@ -173,7 +173,7 @@ func TestCheckLandscapeOfAnything(t *testing.T) {
 		"empty spec":        strings.ReplaceAll(all, "kind: ", "spec: {provider: {workers: [{}]}, kubernetes: null, virtualCluster: {}, seedName: x, dns: {}}\nkind: "),
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := loadLandscape(t, map[string]string{"landscape.yaml": landscapeFile("{}"), "all.yaml": text, "components/garden/vpa/kustomization.yaml": "namePrefix: x-\n"})
+			l := loadLandscape(t, map[string]string{"landscape.yaml": landscapeFile("{}"), "all.yaml": text, "components/garden/vpa/kustomization.yaml": "commonAnnotations: {x: a}\n"})
 			assert.NotPanics(t, func() {
 				CheckLandscape(components.FS, l)
 				Partial(l, components.FS)
