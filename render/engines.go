@@ -241,6 +241,8 @@ func (d yamlDocument) first() int {
 type yamlDocument struct {
 	text []byte
 	line int
+	// follows is set where another value of a JSON stream is before it, without a separator.
+	follows bool
 }
 
 // splitYAML cuts a stream into its documents: at lines that begin with ---, after which a document may begin at once, and between
@@ -291,7 +293,7 @@ func splitJSON(doc yamlDocument) []yamlDocument {
 		start := values.InputOffset() - int64(len(value))
 		line += bytes.Count(doc.text[read:start], []byte("\n"))
 		read = start
-		out = append(out, yamlDocument{text: value, line: line})
+		out = append(out, yamlDocument{text: value, line: line, follows: len(out) > 0})
 	}
 }
 

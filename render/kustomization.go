@@ -280,6 +280,12 @@ func (c *kustomizationCheck) objects(file string) {
 	for _, o := range objects {
 		c.out = append(c.out, nameless(o)...)
 	}
+	for _, doc := range splitYAML(data) {
+		if doc.follows {
+			c.out = append(c.out, finding{Position: schemas.Position{File: c.place(file), Line: doc.line, Column: 1}, kind: schemas.TypeInvalid,
+				message: "Kustomize reads the first value of a JSON stream only: put a line with --- before each other one"})
+		}
+	}
 	if found := findingsIn(err); len(found) > 0 {
 		c.out = append(c.out, found...)
 	} else if err != nil {

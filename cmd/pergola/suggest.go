@@ -48,12 +48,23 @@ func unknownCommand(root *cobra.Command, name string) error {
 	return fmt.Errorf("%s; pergola --help lists the commands", text)
 }
 
+// flagForms say what a value of a flag looks like, by the types of pflag, whose errors are in the words of the parsers.
+var flagForms = map[string]string{
+	"bool": "true or false; alone it means true", "duration": "a time with its unit, such as 30s, 5m or 1h30m",
+	"int": "a whole number", "int32": "a whole number", "int64": "a whole number", "uint": "a whole number from 0",
+}
+
 // flagError says which flag was meant and where the flags are explained. A command that does not exist explains all flags after it.
 func flagError(cmd *cobra.Command, err error) error {
 	if !cmd.HasParent() && cmd.Flags().NArg() > 0 {
 		return unknownCommand(cmd, cmd.Flags().Arg(0))
 	}
 	help := "; " + cmd.CommandPath() + " --help lists the flags"
+	if wrong, is := errors.AsType[*pflag.InvalidValueError](err); is {
+		if want := flagForms[wrong.GetFlag().Value.Type()]; want != "" {
+			return fmt.Errorf("--%s %q: want %s", wrong.GetFlag().Name, wrong.GetValue(), want)
+		}
+	}
 	var missing *pflag.NotExistError
 	if !errors.As(err, &missing) {
 		return fmt.Errorf("%w%s", err, help)
