@@ -141,7 +141,7 @@ func (w *worker) checkConfiguration(in ruleInput, object embeddedObject) ([]find
 		broken = append(misspelt, structural(known.kind, clean)...)
 	}
 	broken = slices.DeleteFunc(names.places(broken), func(f finding) bool {
-		return known.foreign && f.typ == TypeForbidden && f.meant == "" || slices.ContainsFunc(known.templates, func(template string) bool { return within(template, f.path) })
+		return known.foreign && f.typ == TypeForbidden && f.meant == "" && hasField(configurations, gvk, f.path) == "" || slices.ContainsFunc(known.templates, func(template string) bool { return within(template, f.path) })
 	})
 	for i := range broken {
 		f := &broken[i]
@@ -157,6 +157,9 @@ func (w *worker) checkConfiguration(in ruleInput, object embeddedObject) ([]find
 		}
 		switch {
 		case known.foreign:
+			if group := hasField(configurations, gvk, strings.TrimPrefix(f.path, object.path.String()+".")); group != "" {
+				f.message += fmt.Sprintf("; it is one of %s", group)
+			}
 			f.message += fmt.Sprintf("; %s refuses or drops it", known.reader)
 		case !known.strict:
 			f.severity = SeverityWarning

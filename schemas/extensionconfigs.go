@@ -116,6 +116,37 @@ func typedNode(typ, values string) (*structure.Node, error) {
 	return nil, fmt.Errorf("there is no type %q", typ)
 }
 
+// hasField gives the group of another extension whose configuration of the same kind has a field at a path.
+func hasField(known map[schema.GroupVersionKind]knownConfiguration, gvk schema.GroupVersionKind, path string) string {
+	var groups []string
+	for other, c := range known {
+		if other.Kind != gvk.Kind || other.Group == gvk.Group || !c.foreign {
+			continue
+		}
+		n := c.kind.Root
+		for _, step := range fieldpath.Parse(path) {
+			if n == nil {
+				break
+			}
+			switch name := step.(type) {
+			case int:
+				n = n.Items
+			case fieldpath.Key:
+				n = n.Additional
+			case string:
+				n = n.Properties[name]
+			}
+		}
+		if n != nil {
+			groups = append(groups, other.Group)
+		}
+	}
+	if len(groups) == 0 {
+		return ""
+	}
+	return slices.Min(groups)
+}
+
 // misnamed finds a configuration whose apiVersion or kind is nearly that of a known one of extensions, and one without them, by which no
 // extension knows what it is.
 func misnamed(object embeddedObject, known map[schema.GroupVersionKind]knownConfiguration) []finding {

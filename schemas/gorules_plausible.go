@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/Masterminds/semver/v3"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
@@ -50,6 +51,39 @@ func plausibleGoRules() []goRule {
 		effectWarning("Shoot", "infrastructure-networks", "Zones and networks of the infrastructure fit the pools and each other",
 			"The infrastructure has a subnet for each zone with machines; subnets are apart and within the network. In Go, because ranges are compared.",
 			"pkg/apis/aws/validation and pkg/apis/alicloud/validation of upstream's extensions", infrastructureNetworks).about("spec.provider.infrastructureConfig", "spec.provider.workers.zones"),
+		effectWarning("Shoot", "infrastructure-fits", "Configurations of the provider fit the pools and networks",
+			"Nodes are in the network for nodes, and settings of volumes are for volumes of the pool. In Go, because ranges and lists are compared.",
+			"pkg/apis/*/validation of upstream's extensions", infrastructureFits).about("spec.provider"),
+		effectWarning("Shoot", "infrastructure-stays", "Networks of the infrastructure stay",
+			"Machines and load balancers are in them. In Go, because two states are compared.",
+			"pkg/apis/*/validation of upstream's extensions", infrastructureStays).about("spec.provider.infrastructureConfig", "spec.provider.controlPlaneConfig").change(),
+		effectWarning("WorkloadIdentity", "target-config", "The configuration of a WorkloadIdentity is one that its extension accepts",
+			"Only the extension hands out tokens. In Go, because the message must not have the value of credentials.",
+			"pkg/apis/gcp/validation of upstream's extension", identityTarget).about("spec.targetSystem.providerConfig"),
+		effectWarning("Garden", "admin-expiration", "Kubeconfigs with all rights end soon",
+			"None of them can be taken back. In Go, because CUE has no arithmetic on durations.",
+			"ours", adminExpiration).about(garden + "gardener.gardenerAPIServer.shootAdminKubeconfigMaxExpiration"),
+		effectWarning("Garden", "server-names", "Certificates are for names of the virtual garden",
+			"Clients ask for a name below its domains. In Go, because names are compared.",
+			"ours", serverNames).about(garden + "kubernetes.kubeAPIServer.sni"),
+		effectWarning("Shoot", "kubelet-habits", "Numbers of kubelets and of the autoscaler of pods are those that are meant",
+			"A number in the wrong unit is taken as it is. In Go, because fields are compared.",
+			"ours", kubeletHabits).about("spec.kubernetes.kubelet", "spec.provider.workers.kubernetes.kubelet", "spec.kubernetes.kubeControllerManager.horizontalPodAutoscaler"),
+		effectWarning("Shoot", "node-habits", "Labels and kernel parameters of nodes are for pools to set",
+			"Some labels are set by Kubernetes, the cloud and Gardener. In Go, because the message depends on the name.",
+			"https://kubernetes.io/docs/reference/labels-annotations-taints", nodeHabits).about("spec.provider.workers.labels", "spec.provider.workers.sysctls"),
+		effectWarning("Shoot", "service-proxy", "Something forwards the traffic of Services, and one thing only",
+			"kube-proxy and the data plane of the network do the same. In Go, because two fields are compared.",
+			"https://github.com/gardener/gardener-extension-networking-calico/blob/master/docs/usage/usage.md", proxyAndNetwork).about("spec.kubernetes.kubeProxy", "spec.networking.providerConfig"),
+		effectWarning("Shoot", "renamed-pools", "A pool keeps its name",
+			"Machines belong to a pool by its name. In Go, because lists of two states are compared.",
+			"pkg/apis/extensions of upstream, Worker", renamedPools).about("spec.provider.workers").change(),
+		effectWarning("Project", "open-members", "Members of a Project are somebody",
+			"A group of everybody opens the Project to each user. In Go, because the message depends on the name.",
+			"ours", openProjects).about("spec.members"),
+		effectWarning("CloudProfile", "image-regions", "Images of the provider are for regions of the profile, each once",
+			"An image of another region is for nothing; one of another architecture does not start. In Go, because lists are compared.",
+			"pkg/apis/aws/validation of upstream's extension", imageRegions).about("spec.providerConfig"),
 		effectWarning("Shoot", "dns-secrets", "Providers of the DNS service have a Secret that spec.resources names",
 			"The extension finds the Secret by the name there. In Go, because two lists are compared.",
 			"docs of github.com/gardener/gardener-extension-shoot-dns-service", dnsSecrets).about("spec.extensions", "spec.resources"),
@@ -74,6 +108,9 @@ func plausibleGoRules() []goRule {
 		effectWarning("Seed", "shoot-defaults", "Default networks for Shoots are not those of the seed",
 			"A Shoot that takes them is refused. In Go, because ranges are compared.",
 			"plugin/pkg/shoot/validator", shootDefaults).about("spec.networks.shootDefaults"),
+		effectWarning("Garden", "runtime-families", "Ranges of the runtime cluster are of its IP families",
+			"A range of another family is that of nothing. In Go, because ranges are parsed.",
+			"pkg/apis/operator/v1alpha1, RuntimeNetworking", runtimeFamilies).about("spec.runtimeCluster.networking"),
 		effectWarning("Garden", "etcd-size", "The storage of an etcd holds an etcd",
 			"An etcd has up to 8 GiB of data, and room for snapshots beside it. In Go, because CUE has no arithmetic on quantities.",
 			"https://etcd.io/docs/v3.5/dev-guide/limits", etcdSize).about(garden + "etcd"),
@@ -87,6 +124,31 @@ func plausibleGoRules() []goRule {
 			"The API of GitHub is a URL, and hosts of terminals are names. In Go, because URLs are parsed.",
 			"ours", dashboardAddresses).about(garden + "gardener.gardenerDashboard"),
 	}
+	for _, kind := range []string{"ControllerRegistration", "Extension"} {
+		rules = append(rules, effectWarning(kind, "reconcile-timeouts", "An extension has time",
+			"A timeout in the wrong unit fails each Shoot. In Go, because CUE has no arithmetic on durations.",
+			"ours", reconcileTimeouts("spec.resources")).about("spec.resources"))
+	}
+	for kind, at := range map[string]string{"Shoot": "spec.kubernetes.kubeAPIServer", "Garden": garden + "kubernetes.kubeAPIServer"} { // rules are sorted
+		rules = append(rules, effectWarning(kind, "issuer-replaced", "Tokens of the former issuer are accepted while they are in use",
+			"Pods get new tokens within an hour or a day. In Go, because two states are compared.",
+			"https://kubernetes.io/docs/reference/command-line-tools-reference/kube-apiserver, --service-account-issuer", lostIssuers(at)).about(at+".serviceAccountConfig").change(),
+			effectWarning(kind, "anonymous-access", "Requests without credentials are answered where that is meant",
+				"Anonymous access to all paths lets anybody ask. In Go, because Garden and Shoot share it.",
+				"https://kubernetes.io/docs/reference/access-authn-authz/authentication/#anonymous-requests", anonymousAccess(at)).about(at+".enableAnonymousAuthentication"),
+			effectWarning(kind, "less-protection", "A change does not take protection away unseen",
+				"It is said once, by the change itself. In Go, because two states are compared.",
+				"ours", lessProtection(at)).about(at+".admissionPlugins", at+".auditConfig").change())
+	}
+	for _, kind := range slices.Sorted(maps.Keys(configKinds)) {
+		fields := []string{}
+		for _, at := range slices.Sorted(maps.Keys(configKinds[kind])) {
+			fields = append(fields, strings.ReplaceAll(at, "[]", ""))
+		}
+		rules = append(rules, effectWarning(kind, "config-kinds", "Each configuration of a provider is of the kind that its place is for",
+			"The extension reads no other one. In Go, because it is about several fields.",
+			"docs of github.com/gardener/gardener-extension-provider-*", configsInPlace(kind)).about(fields...))
+	}
 	for _, kind := range []string{"CloudProfile", "NamespacedCloudProfile"} {
 		rules = append(rules, effectWarning(kind, "earlier-expiration", "A version does not expire earlier than it did",
 			"An update that was planned by the former time comes too late. In Go, because versions of two states are compared.",
@@ -97,8 +159,19 @@ func plausibleGoRules() []goRule {
 		rules = append(rules, effectWarning(kind, "chart-version", "A chart in a registry has a version",
 			"Without a tag or a digest it is another chart tomorrow, without a change in Git. In Go, because references are parsed.",
 			"ours", chartVersions(at)).about(at...))
+		rules = append(rules, effectWarning(kind, "chart-older", "The chart of an extension is not older than before",
+			"A downgrade is seldom meant. In Go, because versions are compared.",
+			"ours", olderCharts(at)).about(at...).change())
+		if len(at) > 1 {
+			rules = append(rules, effectWarning(kind, "chart-versions", "Charts of an extension are of one version",
+				"What runs and its admission are released together. In Go, because versions are compared.",
+				"ours", mixedCharts(at)).about(at[1:]...))
+		}
 	}
 	for _, kind := range gardenletKinds() {
+		rules = append(rules, effectWarning(kind.name, "plausible-deployment", "A gardenlet runs, in a version that is known",
+			"A tag that moves is another gardenlet tomorrow. In Go, because Gardenlets and ManagedSeeds share it.",
+			"ours", func(in ruleInput) []finding { return gardenletDeploymentHabits(in, kind.at) }).about(strings.Join(append(slices.Clone(kind.at), "deployment"), ".")))
 		at := append(slices.Clone(kind.at), "config")
 		rules = append(rules, effectWarning(kind.name, "plausible-config", "Thresholds and times of a gardenlet are those that are meant",
 			"A threshold is for a condition that is checked, and no controller works in milliseconds. In Go, because the message names the condition that was meant.",
@@ -117,6 +190,7 @@ var leastTimes = map[string]map[string]time.Duration{
 	},
 	"Shoot": {
 		"spec.kubernetes.kubeAPIServer.eventTTL":                                  time.Minute,
+		"spec.kubernetes.kubeControllerManager.nodeMonitorGracePeriod":            20 * time.Second, // two reports of a kubelet
 		"spec.provider.workers[].machineControllerManager.machineCreationTimeout": time.Minute,
 		"spec.provider.workers[].machineControllerManager.machineDrainTimeout":    time.Minute,
 		"spec.provider.workers[].machineControllerManager.machineHealthTimeout":   time.Minute,
@@ -198,7 +272,7 @@ func isBelow(a, b string) (less, comparable bool) {
 // nodeConditions are those of Kubernetes and of the node problem detector.
 var nodeConditions = []string{
 	"CorruptDockerOverlay2", "DiskPressure", "FrequentContainerdRestart", "FrequentDockerRestart", "FrequentKubeletRestart", "FrequentUnregisterNetDevice",
-	"KernelDeadlock", "MemoryPressure", "NetworkUnavailable", "PIDPressure", "ReadonlyFilesystem", "Ready",
+	"KernelDeadlock", "MemoryPressure", "NetworkUnavailable", "PIDPressure", "ReadonlyFilesystem",
 }
 
 // kernelParameters are those that people set on nodes.
@@ -220,6 +294,9 @@ func shootNames(in ruleInput) []finding {
 	for _, worker := range each(tree{value: in.object}, "spec.provider.workers[]") {
 		for _, condition := range worker.at("machineControllerManager", "nodeConditions").items() {
 			near(condition, condition.text(), nodeConditions)
+			if condition.text() == "Ready" {
+				r.add(condition, TypeInvalid, "a machine is replaced while a condition of the list is true, and Ready is true of each healthy node: leave it out")
+			}
 		}
 		for _, name := range worker.at("sysctls").keys() {
 			near(worker.at("sysctls").key(name), name, kernelParameters)
@@ -257,7 +334,7 @@ var volumePurposes = []string{"etcd-main"}
 func volumePurpose(in ruleInput) []finding {
 	r := &report{}
 	for _, purpose := range each(tree{value: in.object}, "spec.volume.providers[].purpose") {
-		if meant := SuggestWithin(purpose.text(), volumePurposes, 2); meant != "" && meant != purpose.text() {
+		if meant := SuggestWithin(purpose.text(), volumePurposes, 5); meant != "" && meant != purpose.text() {
 			r.add(purpose, TypeNotSupported, "nobody reads this purpose; did you mean %q?", meant)
 		}
 	}
@@ -272,30 +349,50 @@ var credentialKeys = map[string][]string{
 	"gcp":      {"serviceaccount.json"},
 }
 
-const providerLabel = "provider.shoot.gardener.cloud/"
+// alertingKeys are those of a Secret with the role alerting (docs/usage/monitoring of upstream).
+var alertingKeys = []string{
+	"auth_identity", "auth_password", "auth_type", "auth_username", "ca.crt", "from", "insecure_skip_verify", "password", "smarthost", "tls.crt", "tls.key", "to", "url", "username",
+}
+
+// CredentialSlip gives the key that was meant by one of credentials of a provider, "" if nothing is wrong with it as far as is known.
+func CredentialSlip(provider, key string) string {
+	return keySlip(key, credentialKeys[provider])
+}
+
+func keySlip(key string, known []string) string {
+	if slices.Contains(known, key) {
+		return ""
+	}
+	for _, other := range known {
+		if strings.EqualFold(other, key) {
+			return other
+		}
+	}
+	return SuggestWithin(key, known, min(2, len(key)/3))
+}
+
+// Labels of Secrets that say what they are for.
+const (
+	providerLabel = "provider.shoot.gardener.cloud/"
+	roleLabel     = "gardener.cloud/role"
+)
 
 // misnamedCredentials finds keys of a Secret for a provider that are nearly those that its extension reads. Other keys are for others.
 func misnamedCredentials(in ruleInput) []finding {
 	r := &report{}
 	object := tree{value: in.object}
-	for _, label := range object.at("metadata", "labels").keys() {
+	labels := object.at("metadata", "labels")
+	for _, label := range labels.keys() {
 		known := credentialKeys[strings.TrimPrefix(label, providerLabel)]
-		if !strings.HasPrefix(label, providerLabel) {
+		if label == roleLabel && labels.key(label).text() == "alerting" {
+			known = alertingKeys
+		} else if !strings.HasPrefix(label, providerLabel) {
 			continue
 		}
 		for _, field := range []string{"data", "stringData"} {
 			for _, key := range object.at(field).keys() {
-				if slices.Contains(known, key) {
-					continue
-				}
-				meant := SuggestWithin(key, known, 2)
-				for _, other := range known {
-					if strings.EqualFold(other, key) {
-						meant = other
-					}
-				}
-				if meant != "" {
-					r.add(object.at(field).key(key), TypeNotSupported, "the extension reads no key of this name; did you mean %q?", meant)
+				if meant := keySlip(key, known); meant != "" {
+					r.add(object.at(field).key(key), TypeNotSupported, "nobody reads a key of this name; did you mean %q?", meant)
 				}
 			}
 		}
@@ -308,6 +405,9 @@ var conditionTypes = []string{
 	"APIServerAvailable", "BackupBucketsReady", "ControlPlaneHealthy", "EmergencyStopShootReconciliations", "EveryNodeReady", "ExtensionsReady", "GardenletReady",
 	"ObservabilityComponentsHealthy", "SeedSystemComponentsHealthy", "SystemComponentsHealthy",
 }
+
+// leastEvents is less than an etcd of a Shoot has in a minute.
+const leastEvents = 1000
 
 // shortOfGardenlet are times of a gardenlet that are hardly meant when they are shorter than a second.
 var shortOfGardenlet = []string{"reconcileTimeout", "retryDuration", "syncPeriod", "activeDeadlineDuration", "progressDeadline"}
@@ -329,14 +429,88 @@ func gardenletHabits(config tree) []finding {
 	walk = func(t tree) {
 		for _, name := range t.keys() {
 			field := t.at(name)
-			if duration, ok := field.duration(); ok && slices.Contains(shortOfGardenlet, name) && duration > 0 && duration < time.Second {
-				r.add(field, TypeInvalid, "%s is hardly meant: it is less than a second", field.text())
+			least := time.Second
+			if name == "syncPeriod" {
+				least = 5 * time.Second
+			}
+			if duration, ok := field.duration(); ok && slices.Contains(shortOfGardenlet, name) && duration > 0 && duration < least {
+				r.add(field, TypeInvalid, "%s is hardly meant: it is less than %s", field.text(), least)
+			}
+			if name == "eventsThreshold" && field.set() && field.count() < leastEvents {
+				r.add(field, TypeInvalid, "%v is hardly meant: etcd is compacted each %v changes; the default is 1000000", field.value, field.value)
 			}
 			walk(field)
 		}
 	}
 	walk(config)
+	if address := config.at("gardenClientConnection", "gardenClusterAddress"); strings.HasPrefix(address.text(), "http://") {
+		r.add(address, TypeInvalid, "%q has no TLS: credentials would be read on the way; write https", address.text())
+	}
+	if life := config.at("gardenClientConnection", "kubeconfigValidity", "validity"); life.set() {
+		if duration, ok := life.duration(); ok && duration < time.Hour {
+			r.add(life, TypeInvalid, "%s is hardly meant: a gardenlet that is away for so long does not get in again; the default is that of the cluster", life.text())
+		}
+	}
 	return r.findings
+}
+
+// leastReconcile is less than a cloud needs for anything, in resources of registrations of extensions.
+const leastReconcile = 10 * time.Second
+
+func reconcileTimeouts(at string) func(ruleInput) []finding {
+	return func(in ruleInput) []finding {
+		r := &report{}
+		for _, field := range each(tree{value: in.object}, at+"[].reconcileTimeout") {
+			if duration, ok := field.duration(); ok && duration < leastReconcile {
+				r.add(field, TypeInvalid, "%s is hardly meant: no extension is ready so soon, and what waits for it fails", field.text())
+			}
+		}
+		return r.findings
+	}
+}
+
+// chartTag is the version at the end of a reference to a chart, which CompareVersions reads.
+func chartTag(ref tree) string {
+	name := ref.text()[strings.LastIndexByte(ref.text(), '/')+1:]
+	_, tag, _ := strings.Cut(name, ":")
+	tag, _, _ = strings.Cut(tag, "@")
+	return strings.TrimPrefix(tag, "v")
+}
+
+// olderCharts finds a chart that is older than before.
+func olderCharts(at []string) func(ruleInput) []finding {
+	return func(in ruleInput) []finding {
+		r := &report{}
+		for _, path := range at {
+			ref, former := chartReference(in.object, path), chartReference(in.old, path)
+			tag, err := semver.NewVersion(chartTag(ref))
+			was, errWas := semver.NewVersion(chartTag(former))
+			if err == nil && errWas == nil && tag.LessThan(was) {
+				r.add(ref, TypeInvalid, "%s is older than %s, from before the change: an extension may not read what the newer one wrote", tag, was)
+			}
+		}
+		return r.findings
+	}
+}
+
+// mixedCharts finds charts of one Extension that are of different versions.
+func mixedCharts(at []string) func(ruleInput) []finding {
+	return func(in ruleInput) []finding {
+		r, first := &report{}, chartReference(in.object, at[0])
+		for _, path := range at[1:] {
+			ref := chartReference(in.object, path)
+			one, err := semver.NewVersion(chartTag(first))
+			other, errOther := semver.NewVersion(chartTag(ref))
+			if err == nil && errOther == nil && !one.Equal(other) {
+				r.add(ref, TypeInvalid, "%s is another version than %s of %s: charts of one extension are released together", other, one, first.path)
+			}
+		}
+		return r.findings
+	}
+}
+
+func chartReference(object map[string]any, path string) tree {
+	return tree{value: object}.at(strings.Split(path, ".")...).at("ref")
 }
 
 func supportedVersions(in ruleInput) []finding {
@@ -382,6 +556,7 @@ func chartVersions(at []string) func(ruleInput) []finding {
 			} else if strings.HasPrefix(digest.text(), "sha256:") && !sha256Digest.MatchString(digest.text()) {
 				r.add(digest, TypeInvalid, "%q is no digest: one is sha256: and 64 hexadecimal digits", digest.text())
 			}
+			r.movingTag(ref)
 			name := ref.text()[strings.LastIndexByte(ref.text(), '/')+1:]
 			if name != "" && !strings.ContainsAny(name, ":@") {
 				r.add(ref, TypeInvalid, "%q has neither a tag nor a digest; write the version, as in %s:1.2.3", ref.text(), name)

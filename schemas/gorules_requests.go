@@ -199,6 +199,10 @@ func quotaResources(in ruleInput) []finding {
 			}
 			counted, is := strings.CutPrefix(name, "count/")
 			if !is {
+				if of, is := strings.CutPrefix(strings.TrimPrefix(name, "requests."), "limits."); (is || strings.HasPrefix(name, "requests.")) && !strings.Contains(of, "/") && !slices.Contains(quotaAmountNames, of) {
+					r.add(hard.key(name), TypeNotSupported, "counts nothing: amounts are of %s; write count/NAME.GROUP for numbers of objects", strings.Join(quotaAmountNames, ", "))
+					continue
+				}
 				if strings.Contains(name, ".gardener.cloud") && !strings.Contains(name, "/") {
 					r.add(hard.key(name), TypeNotSupported, "counts nothing; write count/%s", name)
 				} else if !strings.ContainsAny(name, "./") && !slices.Contains(quotaNames, name) {
@@ -221,6 +225,9 @@ func quotaResources(in ruleInput) []finding {
 var quotaNames = []string{
 	"configmaps", "cpu", "ephemeral-storage", "memory", "persistentvolumeclaims", "pods", "replicationcontrollers", "resourcequotas", "secrets", "services",
 }
+
+// quotaAmountNames are what requests. and limits. are of.
+var quotaAmountNames = []string{"cpu", "ephemeral-storage", "memory", "storage"}
 
 // pluralsOf are the resources of a group that has schemas here, or of Kubernetes.
 func pluralsOf(group string) map[string]string {

@@ -228,6 +228,8 @@ func podSecurityVersion(r *configReport, field tree) {
 		r.wrong(field, "a text")
 	} else if !podSecurityVersions.MatchString(field.text()) {
 		r.refused.add(field, TypeInvalid, "%q is no version: it must be latest, or a minor version such as v1.34", field.text())
+	} else if minor := minorOf(strings.TrimPrefix(field.text(), "v")); r.minor > 0 && minor > r.minor {
+		r.ignored.add(field, TypeInvalid, "%s is above the version of the cluster, which has the standards up to v1.%d only", field.text(), r.minor)
 	}
 }
 

@@ -1,6 +1,10 @@
 package schemas
 
-import "strings"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // This file has the warnings about values of a Garden that nobody means; gorules_plausible.go lists them.
 
@@ -66,9 +70,49 @@ func dashboardAddresses(in ruleInput) []finding {
 	if url := dashboard.at("gitHub", "apiURL"); url.text() != "" && !strings.HasPrefix(strings.ToLower(url.text()), "https://") && !strings.HasPrefix(strings.ToLower(url.text()), "http://") {
 		r.add(url, TypeInvalid, "%q is no URL, such as https://api.github.com", url.text())
 	}
+	for _, scope := range dashboard.at("oidcConfig", "additionalScopes").items() {
+		if strings.ContainsAny(scope.text(), ", ") {
+			r.add(scope, TypeInvalid, "%q is one scope: write an item for each", scope.text())
+		}
+	}
 	for _, host := range dashboard.at("terminal", "allowedHosts").items() {
 		if strings.Contains(host.text(), "/") {
 			r.add(host, TypeInvalid, "%q is no name of a host, such as *.seed.example.com: write it without a scheme and a path", host.text())
+		}
+	}
+	return r.findings
+}
+
+// longAdmin is longer than anybody needs a kubeconfig with all rights.
+const longAdmin = 30 * 24 * time.Hour
+
+func adminExpiration(in ruleInput) []finding {
+	r, server := &report{}, gardenComponent(in.object, "gardenerAPIServer")
+	if most := server.at("shootAdminKubeconfigMaxExpiration"); most.set() {
+		if duration, ok := most.duration(); ok && duration > longAdmin {
+			r.add(most, TypeInvalid, "%s: nobody can take back a kubeconfig with all rights on a Shoot before it ends; the default is 24h", most.text())
+		}
+	}
+	return r.findings
+}
+
+// serverNames finds certificates for names that are below no domain of the virtual garden.
+func serverNames(in ruleInput) []finding {
+	r, virtual := &report{}, tree{value: in.object}.at("spec", "virtualCluster")
+	var domains []string
+	for _, domain := range virtual.at("dns", "domains").items() {
+		name := domain.text()
+		if name == "" {
+			name = domain.at("name").text()
+		}
+		domains = append(domains, name)
+	}
+	for _, pattern := range virtual.at("kubernetes", "kubeAPIServer", "sni", "domainPatterns").items() {
+		name := strings.TrimPrefix(pattern.text(), "*.")
+		if name != "" && len(domains) > 0 && !slices.ContainsFunc(domains, func(domain string) bool {
+			return name == domain || strings.HasSuffix(name, "."+domain) || pattern.text() != name && strings.HasSuffix(domain, "."+name)
+		}) {
+			r.add(pattern, TypeInvalid, "%q is below no domain of the virtual garden (spec.virtualCluster.dns.domains: %s), so that nobody asks for it", pattern.text(), strings.Join(domains, ", "))
 		}
 	}
 	return r.findings

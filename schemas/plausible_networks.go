@@ -25,6 +25,9 @@ func infrastructureNetworks(in ruleInput) []finding {
 	var subnets []network
 	for i, zone := range zones {
 		names[i] = zone.at("name").text()
+		if first := slices.Index(names[:i], names[i]); first >= 0 {
+			r.add(zone.at("name"), TypeDuplicate, "the zone %q is listed already as %s", names[i], zones[first].path)
+		}
 		for _, name := range []string{"internal", "public", "workers", "worker"} {
 			if subnet, err := netip.ParsePrefix(zone.at(name).text()); err == nil {
 				subnets = append(subnets, network{zone.at(name).path, subnet.Masked()})
@@ -106,6 +109,30 @@ func podRanges(in ruleInput) []finding {
 	}
 	if ranges := 1 << bits; nodes > ranges {
 		r.add(spec.at("networking", "pods"), TypeInvalid, "%s has ranges for %d nodes (each a /%d, spec.kubernetes.kubeControllerManager.nodeCIDRMaskSize), and the pools may have %d", pods, ranges, mask, nodes)
+	}
+	return r.findings
+}
+
+func runtimeFamilies(in ruleInput) []finding {
+	r, networking := &report{}, tree{value: in.object}.at("spec", "runtimeCluster", "networking")
+	families := networking.at("ipFamilies").texts()
+	if len(families) == 0 {
+		families = []string{"IPv4"} // the default
+	}
+	for _, name := range []string{"nodes", "pods", "services"} {
+		for _, field := range texts(networking.at(name)) {
+			prefix, err := netip.ParsePrefix(field.text())
+			if err != nil {
+				continue
+			}
+			family := "IPv4"
+			if prefix.Addr().Is6() {
+				family = "IPv6"
+			}
+			if !slices.Contains(families, family) {
+				r.add(field, TypeInvalid, "%s is a range of %s, and spec.runtimeCluster.networking.ipFamilies has %s only", prefix, family, strings.Join(families, ", "))
+			}
+		}
 	}
 	return r.findings
 }

@@ -1,6 +1,11 @@
 package schemas
 
-import "slices"
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
 
 // This file has the warnings about values of a CloudProfile that nobody means; gorules_plausible.go lists them.
 
@@ -26,24 +31,92 @@ func imageMappings(in ruleInput) []finding {
 	if !isList(mapped) {
 		return nil
 	}
-	known := map[[2]string]bool{}
+	known := map[[2]string]map[string]bool{}
 	for _, image := range mapped.items() {
 		name := image.at("name").text()
-		known[[2]string{name}] = true
+		known[[2]string{name}] = map[string]bool{}
 		for _, version := range image.at("versions").items() {
-			known[[2]string{name, version.at("version").text()}] = true
+			key := [2]string{name, version.at("version").text()}
+			if known[key] == nil {
+				known[key] = map[string]bool{}
+			}
+			maps.Copy(known[key], mappedArchitectures(version))
 		}
 	}
 	for _, image := range spec.at("machineImages").items() {
 		name := image.at("name").text()
-		if !known[[2]string{name}] {
+		if known[[2]string{name}] == nil {
 			r.add(image.at("name"), TypeInvalid, "%s has no machine image %q", mapped.path, name)
 			continue
 		}
 		for _, version := range image.at("versions").items() {
-			if text := version.at("version").text(); text != "" && !known[[2]string{name, text}] {
+			text := version.at("version").text()
+			architectures := known[[2]string{name, text}]
+			if text != "" && architectures == nil {
 				r.add(version.at("version"), TypeInvalid, "%s has no version %s of the machine image %q", mapped.path, text, name)
 			}
+			for _, architecture := range version.at("architectures").items() {
+				if len(architectures) > 0 && !architectures[architecture.text()] {
+					r.add(architecture, TypeInvalid, "%s has no image of the version %s of %q for %s", mapped.path, text, name, architecture.text())
+				}
+			}
+		}
+	}
+	return r.findings
+}
+
+// defaultArchitecture is that of what names none (pkg/apis/core/v1beta1/constants, ArchitectureAMD64).
+const defaultArchitecture = "amd64"
+
+// mappedArchitectures are those that the configuration of a provider has a version of an image for: it says so of the version, or of a region.
+func mappedArchitectures(version tree) map[string]bool {
+	out := map[string]bool{}
+	add := func(of tree) {
+		if name := of.at("architecture").text(); name != "" {
+			out[name] = true
+		} else {
+			out[defaultArchitecture] = true
+		}
+	}
+	if len(version.at("capabilityFlavors").items()) > 0 {
+		return out // capabilities say it
+	}
+	regions := version.at("regions").items()
+	for _, region := range regions {
+		add(region)
+	}
+	if len(regions) == 0 {
+		add(version)
+	}
+	return out
+}
+
+// amiForm is the form of the ID of an image of AWS (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/resource-ids.html).
+var amiForm = regexp.MustCompile("^ami-([0-9a-f]{8}|[0-9a-f]{17})$")
+
+func imageRegions(in ruleInput) []finding {
+	r, spec := &report{}, tree{value: in.object}.at("spec")
+	var known []string
+	for _, region := range spec.at("regions").items() {
+		known = append(known, region.at("name").text())
+	}
+	for _, version := range each(spec, "providerConfig.machineImages[].versions[]") {
+		seen := map[string]tree{}
+		for _, region := range version.at("regions").items() {
+			if name := region.at("name"); name.text() != "" && len(known) > 0 && !slices.Contains(known, name.text()) {
+				r.add(name, TypeInvalid, "%q is none of spec.regions%s", name.text(), meant(name.text(), known))
+			}
+			ami := region.at("ami")
+			if ami.text() == "" {
+				continue
+			}
+			if !amiForm.MatchString(ami.text()) {
+				r.add(ami, TypeInvalid, "%q is no ID of an image, such as ami-0123456789abcdef0", ami.text())
+			}
+			if other, has := seen[ami.text()]; has {
+				r.add(ami, TypeDuplicate, "%s is the same image: one is for one region and architecture", other.path)
+			}
+			seen[ami.text()] = ami
 		}
 	}
 	return r.findings
@@ -59,9 +132,14 @@ const (
 
 func machineAmounts(in ruleInput) []finding {
 	r := &report{}
-	for _, typ := range each(tree{value: in.object}, "spec.machineTypes[]") {
+	types := each(tree{value: in.object}, "spec.machineTypes[]")
+	binary := slices.ContainsFunc(types, func(typ tree) bool { return strings.HasSuffix(typ.at("memory").text(), "Gi") })
+	for _, typ := range types {
 		if memory, ok := typ.at("memory").quantity(); ok && memory.Sign() > 0 && (memory.CmpInt64(leastMachineMemory) < 0 || memory.CmpInt64(mostMachineMemory) > 0) {
 			r.add(typ.at("memory"), TypeInvalid, "no machine has %v of memory", typ.at("memory").value)
+		}
+		if memory := typ.at("memory").text(); strings.HasSuffix(memory, "G") && binary {
+			r.add(typ.at("memory"), TypeInvalid, "%s is less than %si, in which other machine types of the profile are: nodes have more than the autoscaler reckons with", memory, memory)
 		}
 		if cores, ok := typ.at("cpu").quantity(); ok && cores.Sign() > 0 && (cores.MilliValue() < leastMachineCores || cores.CmpInt64(mostMachineCores) > 0) {
 			r.add(typ.at("cpu"), TypeInvalid, "no machine has %v cores", typ.at("cpu").value)

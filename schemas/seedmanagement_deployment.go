@@ -2,6 +2,8 @@ package schemas
 
 import (
 	"reflect"
+	"slices"
+	"strings"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +23,27 @@ func (r *report) gardenletDeployment(deployment tree) {
 	podLabels, podAnnotations := deployment.at("podLabels"), deployment.at("podAnnotations")
 	r.apiErrors(metav1validation.ValidateLabels(podLabels.textMap(), field.NewPath(podLabels.path)))
 	r.apiErrors(apivalidation.ValidateAnnotations(podAnnotations.textMap(), field.NewPath(podAnnotations.path)))
+}
+
+// gardenletDeploymentHabits finds a deployment that has no gardenlet, or another one tomorrow without a change in Git.
+func gardenletDeploymentHabits(in ruleInput, at []string) []finding {
+	r, deployment := &report{}, tree{value: in.object}.at(at...).at("deployment")
+	if replicas := deployment.at("replicaCount"); replicas.set() && replicas.count() == 0 {
+		r.add(replicas, TypeInvalid, "no gardenlet runs then, so that nobody looks after the seed and its Shoots")
+	}
+	image := deployment.at("image")
+	for _, tag := range []tree{image.at("tag"), image.at("ref"), deployment.at("helm", "ociRepository", "tag"), deployment.at("helm", "ociRepository", "ref")} {
+		r.movingTag(tag)
+	}
+	return r.findings
+}
+
+// movingTag finds a tag that is another program tomorrow.
+func (r *report) movingTag(field tree) {
+	name := field.text()[strings.LastIndexByte(field.text(), ':')+1:]
+	if slices.Contains([]string{"latest", "main", "master"}, name) && !strings.Contains(field.text(), "@") {
+		r.add(field, TypeInvalid, "%q is another one tomorrow, without a change in Git; write the version or a digest", name)
+	}
 }
 
 // withinLimits: the API server refuses pods that ask for more than their limit.

@@ -243,6 +243,10 @@ func auditWords(policy *audit.Policy) problems {
 			out = append(out, problem{field: fmt.Sprintf("rules[%d]", i), typ: schemas.TypeInvalid, warning: true,
 				message: "is for every request, so that the rules behind it are for none: the first rule that fits counts; put it last"})
 		}
+		if (rule.Level == audit.LevelRequest || rule.Level == audit.LevelRequestResponse) && len(rule.NonResourceURLs) == 0 && ofSecrets(rule.Resources) && !slices.ContainsFunc(policy.Rules[:i], spareSecrets) {
+			out = append(out, problem{field: fmt.Sprintf("rules[%d].level", i), typ: schemas.TypeInvalid, warning: true,
+				message: fmt.Sprintf("%s writes the content of Secrets to the log; put a rule with level Metadata for secrets before it", rule.Level)})
+		}
 		for j, verb := range rule.Verbs {
 			add(requests.Verb(verb), "rules[%d].verbs[%d]", i, j)
 		}
@@ -265,13 +269,33 @@ func auditWords(policy *audit.Policy) problems {
 	return out
 }
 
+// ofSecrets reports whether resources of a rule have Secrets among them. None are all.
+func ofSecrets(resources []audit.GroupResources) bool {
+	return len(resources) == 0 || slices.ContainsFunc(resources, func(of audit.GroupResources) bool {
+		return of.Group == "" && len(of.ResourceNames) == 0 && (len(of.Resources) == 0 || slices.Contains(of.Resources, "secrets") || slices.Contains(of.Resources, "*"))
+	})
+}
+
+// spareSecrets reports whether a rule keeps the content of Secrets from the log, of some users at least.
+func spareSecrets(rule audit.PolicyRule) bool {
+	return (rule.Level == audit.LevelNone || rule.Level == audit.LevelMetadata) && len(rule.NonResourceURLs) == 0 && ofSecrets(rule.Resources)
+}
+
 func readAuthentication(content string) (runtime.Object, problems) {
 	c, found := decoded[*apiserver.AuthenticationConfiguration](fileDecoders().apiserver, content, "an AuthenticationConfiguration of apiserver.config.k8s.io")
 	if len(found) > 0 {
 		return nil, found
 	}
 	out := inWords(apiservervalidation.ValidateAuthenticationConfiguration(authenticationcel.NewDefaultCompiler(), c, nil))
+	if c.Anonymous != nil && c.Anonymous.Enabled && len(c.Anonymous.Conditions) == 0 {
+		out = append(out, problem{field: "anonymous.enabled", typ: schemas.TypeInvalid, warning: true,
+			message: "lets requests without credentials through for all paths; name those that are meant in anonymous.conditions, such as /livez and /readyz"})
+	}
 	for i, jwt := range c.JWT {
+		if groups := jwt.ClaimMappings.Groups; groups.Prefix != nil && *groups.Prefix == "" && len(jwt.UserValidationRules) == 0 {
+			out = append(out, problem{field: fmt.Sprintf("jwt[%d].claimMappings.groups.prefix", i), typ: schemas.TypeInvalid, warning: true,
+				message: "is empty, so that the issuer can put anyone into the groups of Kubernetes, system:masters among them: set a prefix, or refuse groups that begin with system: in userValidationRules"})
+		}
 		for field, prefix := range map[string]*string{"username": jwt.ClaimMappings.Username.Prefix, "groups": jwt.ClaimMappings.Groups.Prefix} { // findings are sorted
 			if prefix != nil && strings.HasPrefix(*prefix, "system:") {
 				out = append(out, problem{field: fmt.Sprintf("jwt[%d].claimMappings.%s.prefix", i, field), typ: schemas.TypeInvalid, warning: true,

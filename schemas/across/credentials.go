@@ -1,6 +1,7 @@
 package across
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
 // referred gives the object that a field names, nil if it is not of the kind, or not in the landscape.
@@ -59,6 +61,39 @@ func (c *check) bindingProvider() {
 			c.reportNew("spec.provider.type", schemas.TypeInvalid, "%q is not the provider of the credentials: %s is for %q", written, place(in), types)
 		}
 	}
+}
+
+// credentialKeys: the Secret of a binding has the keys that the extension of its provider reads. Values are never named.
+func credentialKeys(ref func(*check) (namespace, name string)) func(*check) {
+	return func(c *check) {
+		namespace, name := ref(c)
+		in := c.find(identity{kindSecret, namespace, name})
+		if name == "" || in == nil {
+			return
+		}
+		for _, provider := range strings.Split(text(c.object(), "provider", "type"), ",") {
+			for _, field := range []string{"data", "stringData"} {
+				values := table(in.Content().Object, field)
+				for key := range values { // findings are sorted
+					if meant := schemas.CredentialSlip(provider, key); meant != "" && values[meant] == nil {
+						c.reportAbout(in, fieldpath.Path{field, fieldpath.Key(key)}.String(), schemas.TypeNotSupported, "the extension of the provider %q reads no key of this name; did you mean %q?", provider, meant)
+					}
+				}
+			}
+		}
+	}
+}
+
+// credentialsOf is the Secret of a CredentialsBinding, and secretOf that of a SecretBinding.
+func credentialsOf(c *check) (namespace, name string) {
+	if text(c.object(), "credentialsRef", "kind") != kindSecret.Kind {
+		return "", ""
+	}
+	return cmp.Or(text(c.object(), "credentialsRef", "namespace"), c.namespace()), text(c.object(), "credentialsRef", "name")
+}
+
+func secretOf(c *check) (namespace, name string) {
+	return cmp.Or(text(c.object(), "secretRef", "namespace"), c.namespace()), text(c.object(), "secretRef", "name")
 }
 
 // pluginKubeconfigs: a Secret of an admission plugin reaches the control plane by spec.resources, and has a kubeconfig.

@@ -78,6 +78,17 @@ func (c *check) managedSeed() {
 	}
 }
 
+// hostAwake: the Shoot of a ManagedSeed is never hibernated: its nodes are those of the Seed.
+func (c *check) hostAwake() {
+	in := c.find(identity{kindShoot, c.namespace(), text(c.object(), "spec", "shoot", "name")})
+	if in == nil {
+		return
+	}
+	if at(in.Content().Object, "spec", "hibernation", "enabled") == true || len(list(in.Content().Object, "spec", "hibernation", "schedules")) > 0 {
+		c.report("spec.shoot.name", schemas.TypeInvalid, "%s is hibernated, or will be by a schedule (spec.hibernation), and with its nodes goes all that the Seed runs; remove spec.hibernation there", place(in))
+	}
+}
+
 // managedSeedSet: the Shoots of a ManagedSeedSet can become Seeds. That they have workers is a rule of its own.
 func (c *check) managedSeedSet() {
 	if shoot := c.hostOfManagedSeedSet(); shoot != nil && len(shoot.spec.Provider.Workers) > 0 {

@@ -61,7 +61,11 @@ func (c *check) zones(p *profile, offered map[string]bool, written []string, pat
 	for i, zone := range written {
 		field := fmt.Sprintf("%s[%d]", path, i)
 		if !offered[zone] {
-			c.unoffered(field, "zone", zone, keys(offered), p)
+			unused := slices.DeleteFunc(keys(offered), func(other string) bool { return slices.Contains(written, other) })
+			if len(unused) == 0 {
+				unused = keys(offered)
+			}
+			c.unoffered(field, "zone", zone, unused, p)
 		}
 		if slices.Contains(written[:i], zone) {
 			c.report(field, schemas.TypeDuplicate, "the zone %q is listed already", zone)

@@ -57,6 +57,48 @@ func seedSelected(field ...string) func(*check) {
 	}
 }
 
+// providersSelected: a cloud profile names providers of Seeds in its selector, of which one has to be there; an asterisk is any.
+func (c *check) providersSelected() {
+	wanted := texts(list(c.object(), "spec", "seedSelector", "providerTypes"))
+	if len(wanted) == 0 || slices.Contains(wanted, "*") || c.hasExternal(kindSeed.Kind) {
+		return
+	}
+	var known []string
+	for _, in := range c.all(kindSeed) {
+		known = append(known, text(in.Content().Object, "spec", "provider", "type"))
+	}
+	for kind, path := range templatesOfSeeds {
+		for _, of := range c.kindsNamed(kind) {
+			for _, in := range c.all(of) {
+				typ := text(in.Content().Object, append(slices.Clone(path), "spec", "provider", "type")...)
+				if shoot := c.find(identity{kindShoot, identityOf(in).namespace, text(in.Content().Object, "spec", "shoot", "name")}); typ == "" && shoot != nil {
+					typ = text(shoot.Content().Object, "spec", "provider", "type")
+				}
+				if typ == "" {
+					return // it is that of a Shoot that is made, or elsewhere
+				}
+				known = append(known, typ)
+			}
+		}
+	}
+	if len(known) > 0 && !slices.ContainsFunc(wanted, func(typ string) bool { return slices.Contains(known, typ) }) {
+		slices.Sort(known)
+		c.report("spec.seedSelector.providerTypes", schemas.TypeInvalid, "no Seed of the landscape has the provider %s; they have %s", strings.Join(wanted, " or "), enumerate(slices.Compact(known)))
+	}
+}
+
+// bucketOfSeed: a BackupBucket of a Seed is at the provider that the Seed keeps its backups with.
+func (c *check) bucketOfSeed() {
+	seed := c.find(identity{kind: kindSeed, name: text(c.object(), "spec", "seedName")})
+	if seed == nil {
+		return // the references say so
+	}
+	own, of := text(c.object(), "spec", "provider", "type"), text(seed.Content().Object, "spec", "backup", "provider")
+	if own != "" && of != "" && own != of {
+		c.report("spec.provider.type", schemas.TypeInvalid, "%q is not the provider of the backups of %s, which is %q", own, place(seed), of)
+	}
+}
+
 // shootsFit: Shoots stay on a Seed whose taints or labels change, and none like them comes to it any more.
 func (c *check) shootsFit() {
 	if !c.in.Changed() {
@@ -215,11 +257,24 @@ func (c *check) seedRegion() {
 	}
 	each(c.object(), "spec.provider.zones[]", func(path string, value any) {
 		zone, _ := value.(string)
+		for _, other := range regions {
+			if other != region && slices.Contains(zones[other], zone) && !slices.Contains(zones[region], zone) {
+				c.report(path, schemas.TypeInvalid, "the zone %q is in the region %q, and not in %q", zone, other, region)
+				return
+			}
+		}
 		meant := schemas.SuggestWithin(zone, zones[region], 2)
 		if meant != "" && !slices.Contains(zones[region], zone) && len(zone) > 3 && digitsOf(meant) == digitsOf(zone) && meant[len(meant)-1] == zone[len(zone)-1] {
 			c.report(path, schemas.TypeNotSupported, "no cloud profile of the provider %q has the zone %q in the region %q; did you mean %q?", provider, zone, region, meant)
+		} else if strays(zone, region, zones[region]) {
+			c.report(path, schemas.TypeInvalid, "zones of the region %q begin with its name, as in %s, and %q does not", region, enumerate(zones[region]), zone)
 		}
 	})
+}
+
+// strays reports whether a zone is in another region by its name: those of the region all begin with the name of the region.
+func strays(zone, region string, known []string) bool {
+	return len(known) > 0 && zone != "" && !strings.HasPrefix(zone, region) && !slices.ContainsFunc(known, func(name string) bool { return !strings.HasPrefix(name, region) })
 }
 
 // digitsOf are those of a name.
