@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	"github.com/pergola-dev/pergola/schemas"
@@ -14,6 +16,22 @@ const AnnotationCluster = "landscape.pergola.dev/cluster"
 
 // ruleClusterStays is the rule id of findings about what would leave the runtime cluster.
 const ruleClusterStays = "landscape/cluster-stays"
+
+// ClusterOf names the cluster that a declaration is for, runtime or virtual: by its annotation, its API, or the names in RuntimeReferences.
+func ClusterOf(obj *unstructured.Unstructured, referenced map[string]bool) string {
+	const runtime, virtual = "runtime", "virtual"
+	if c, ok := obj.GetAnnotations()[AnnotationCluster]; ok && (c == runtime || c == virtual) {
+		return c
+	}
+	if obj.GroupVersionKind().Group == operatorv1alpha1.SchemeGroupVersion.Group {
+		return runtime
+	}
+	kind := obj.GetKind()
+	if (kind == "Secret" || kind == "ConfigMap") && obj.GetNamespace() == gardencorev1beta1.GardenNamespace && referenced[obj.GetName()] {
+		return runtime
+	}
+	return virtual
+}
 
 // RuntimeReferences are the names by which the Garden and the operator's Extensions refer to Secrets and ConfigMaps of namespace garden: what has one of them is
 // put into the runtime cluster.

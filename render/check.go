@@ -298,6 +298,7 @@ func (c *landscapeCheck) settle(in Input) {
 				for _, b := range result.Bundles {
 					all, byCluster[b.Cluster] = append(all, b.Objects...), append(byCluster[b.Cluster], b.Objects...)
 				}
+				c.addDeclared(byCluster)
 			}
 			among := all
 			if r.alone {
@@ -311,6 +312,18 @@ func (c *landscapeCheck) settle(in Input) {
 			}
 		}
 		probe.open = nil
+	}
+}
+
+// addDeclared adds what Git declares to the objects of the clusters that it is for.
+func (c *landscapeCheck) addDeclared(byCluster map[string][]Object) {
+	referenced := c.landscape.RuntimeReferences()
+	for i := range c.landscape.Declarations {
+		d := &c.landscape.Declarations[i]
+		if d.GroupVersionKind().Group != landscapev1alpha1.SchemeGroupVersion.Group {
+			cluster := landscapes.ClusterOf(d.Object(), referenced)
+			byCluster[cluster] = append(byCluster[cluster], Object{d.Object(), Origin{File: d.File, Line: d.Line}})
+		}
 	}
 }
 

@@ -125,7 +125,9 @@ func (w *referenceWalk) unscaled(o Object) {
 		}
 		return ""
 	}
-	rival := func(among []Object) int { return slices.IndexFunc(among, func(other Object) bool { return both(other) != "" }) }
+	rival := func(among []Object) int {
+		return slices.IndexFunc(among, func(other Object) bool { return both(other) != "" })
+	}
 	w.found = append(w.found, objectReference{
 		path: fieldpath.Path{"spec"}, alone: true, wanted: fmt.Sprintf("requests of %s %s to themselves", o.GetKind(), o.GetName()),
 		met: func(among []Object) bool { return rival(among) < 0 },

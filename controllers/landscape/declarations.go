@@ -41,7 +41,7 @@ func split(l *landscapes.Landscape) map[string]*declarations {
 			continue
 		}
 		obj := d.Copy()
-		target := out[clusterOf(obj, referenced)]
+		target := out[landscapes.ClusterOf(obj, referenced)]
 		if d.Secret == landscapes.SecretEncrypted {
 			target.locked = append(target.locked, lockedSecretOf(d))
 			continue
@@ -62,20 +62,6 @@ func without(m map[string]string, key string) map[string]string {
 		return nil
 	}
 	return m
-}
-
-func clusterOf(obj *unstructured.Unstructured, referenced map[string]bool) string {
-	if c, ok := obj.GetAnnotations()[AnnotationCluster]; ok && (c == Runtime || c == Virtual) {
-		return c
-	}
-	if obj.GroupVersionKind().Group == "operator.gardener.cloud" {
-		return Runtime
-	}
-	kind := obj.GetKind()
-	if (kind == "Secret" || kind == "ConfigMap") && obj.GetNamespace() == owner.InventoryNamespace && referenced[obj.GetName()] {
-		return Runtime
-	}
-	return Virtual
 }
 
 // set of declarations for the engine.

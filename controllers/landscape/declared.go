@@ -23,7 +23,7 @@ func Declared(l *landscapes.Landscape, sealed map[apply.Ref]bool) []plan.Place {
 			continue
 		}
 		obj := d.Copy()
-		cluster := clusterOf(obj, referenced)
+		cluster := landscapes.ClusterOf(obj, referenced)
 		if d.Sealed() != nil && (d.Secret == landscapes.SecretEncrypted || sealed[apply.RefOf(obj)]) {
 			obj = (&unstructured.Unstructured{Object: d.Sealed()}).DeepCopy()
 		}
