@@ -294,7 +294,13 @@ func (c *landscapeCheck) settle(in Input) {
 				rendered = true
 				opts := *c.rendering
 				opts.probes = nil
-				result, _ := Render(in, opts) // what is wrong with others is found by itself
+				result, err := Render(in, opts)
+				if len(findingsIn(err)) > 0 { // what is wrong is found by itself, and what it has is missing here
+					for _, other := range c.sound {
+						c.rendering.probes[other.Name].open = nil
+					}
+					return
+				}
 				for _, b := range result.Bundles {
 					all, byCluster[b.Cluster] = append(all, b.Objects...), append(byCluster[b.Cluster], b.Objects...)
 				}

@@ -191,7 +191,7 @@ func TestEngineErrors(t *testing.T) {
 
 		"kustomize: missing file": {kustomize("resources: [b.yaml]\n"), `components/garden/app/kustomization.yaml:1:13: resources[0]: there is no file "b.yaml" in this folder`},
 		"kustomize: same object twice": {with(kustomize("resources: [a.yaml, b.yaml]\n"), "garden/app/a.yaml", plainYAML, "garden/app/b.yaml", plainYAML),
-			"components/garden/app/kustomization.yaml:1:1: resources: there are two of ConfigMap a: leave out one"},
+			"components/garden/app/kustomization.yaml:1:1: resources: there are two of ConfigMap a: patch the one that is there, or leave one out"},
 		"kustomize: broken patch": {with(kustomize("resources: [a.yaml]\npatches:\n- patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: y}}'\n- patch: '[{op: remove, path: /spec}]'\n  target: {kind: ConfigMap}\n"), "garden/app/a.yaml", plainYAML),
 			"components/garden/app/kustomization.yaml:4:3: patches[1]: "},
 		"kustomize: broken object": {with(kustomize("resources: [a.yaml]\n"), "garden/app/a.yaml", "# x\n---\na: [\n"), "components/garden/app/a.yaml:3:"},

@@ -45,7 +45,7 @@ func (k kustomization) plainly(memory filesys.FileSystem, p part, said string) *
 		return &f
 	}
 	if is := registeredID.FindStringSubmatch(said); is != nil {
-		f := k.partFinding(p, fmt.Sprintf("there are two of %s: leave out one", named(is[1], strings.ReplaceAll(is[3], "[noNs]", ""), is[2])))
+		f := k.partFinding(p, fmt.Sprintf("there are two of %s: patch the one that is there, or leave one out", named(is[1], strings.ReplaceAll(is[3], "[noNs]", ""), is[2])))
 		return &f
 	}
 	return nil

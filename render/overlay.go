@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 
@@ -83,7 +82,7 @@ func buildOverlay(overlay Overlay, bundles []Bundle, objects objectCheck, probe 
 	if probe != nil {
 		check.references(k, made, bundles)
 		check.moved(k, made, index)
-		check.selectors(k, made, index)
+		check.changed(k, made, index)
 	}
 	changed, err := distribute(dir, made, index, bundles)
 	if err != nil || probe == nil {
@@ -116,34 +115,6 @@ func (c *overlayCheck) moved(k kustomization, made, before []Object) {
 	}
 	c.warn(finding{Position: k.position("namespace"), field: "namespace", kind: schemas.TypeInvalid, rule: ruleOverlayReference, warning: true,
 		message: first + ": Secrets and network policies that are made for the component stay where it is, and others call it by its former name; leave the namespace as it is"})
-}
-
-// selectors warns of workloads of the component whose selector changes: API servers refuse that of one that exists. It is most likely the side
-// effect of labels for all objects.
-func (c *overlayCheck) selectors(k kustomization, made, before []Object) {
-	field, hint := "patches", "leave the selector as it is"
-	if slices.ContainsFunc(k.Labels, func(l types.Label) bool { return l.IncludeSelectors }) {
-		field, hint = "labels", "write labels: [{pairs: {…}, includeTemplates: true}], which leaves selectors as they are"
-		if k.node("commonLabels") != nil { // it has become labels when the file was read
-			field = "commonLabels"
-		}
-	}
-	var changed []string
-	for _, o := range made {
-		i, err := strconv.Atoi(o.GetAnnotations()[indexAnnotation])
-		if err != nil || i >= len(before) || !slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"}, o.GetKind()) {
-			continue
-		}
-		former, _, _ := unstructured.NestedFieldNoCopy(before[i].Object, "spec", "selector")
-		now, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "selector")
-		if !equality.Semantic.DeepEqual(former, now) {
-			changed = append(changed, fmt.Sprintf("%s %s", o.GetKind(), path.Join(before[i].GetNamespace(), before[i].GetName())))
-		}
-	}
-	if len(changed) > 0 {
-		c.warn(finding{Position: k.position(field), field: field, kind: schemas.TypeForbidden, rule: ruleOverlayReference, warning: true,
-			message: fmt.Sprintf("spec.selector of %s changes, which API servers refuse of what exists; %s", strings.Join(changed, ", "), hint)})
-	}
 }
 
 // componentFolder holds the objects of the component while an overlay is built.

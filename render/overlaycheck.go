@@ -2,8 +2,10 @@ package render
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -239,6 +241,7 @@ func (c *overlayCheck) patch(p *patch, targets []Object) {
 		return
 	}
 	c.directives(p, nil, content)
+	c.named(p, content)
 	content, _ = withoutDirectives(content).(map[string]any)
 	var checked []schema.GroupVersionKind
 	for _, o := range targets {
@@ -252,6 +255,20 @@ func (c *overlayCheck) patch(p *patch, targets []Object) {
 		}
 	}
 }
+
+// named warns of a patch whose target is another object than the one that it names, which is there, too: the patch was copied.
+func (c *overlayCheck) named(p *patch, content map[string]any) {
+	kind, name, target := textIn(content, "kind"), textAt(content, "metadata", "name"), strings.ReplaceAll(p.Target.Name, `\`, "")
+	if c.warn == nil || target == "" || name == "" || name == target || !slices.ContainsFunc(c.objects, func(o Object) bool { return o.GetKind() == kind && o.GetName() == name }) {
+		return
+	}
+	at := p.position(nodeAt(p.node, fieldpath.Path{"metadata", "name"}))
+	c.warn(finding{Position: at, field: p.entry + ": metadata.name", kind: schemas.TypeInvalid, rule: ruleOverlayItem, warning: true,
+		message: fmt.Sprintf("the patch names %s %q and is for %q, by its target; write the same name in both", kind, name, target)})
+}
+
+// deletable are fields with maps, of which null in a strategic merge deletes an entry.
+var deletable = []string{"annotations", "data", "labels", "limits", "matchLabels", "nodeSelector", "requests"}
 
 // directives finds those of a strategic merge that are none: Kustomize takes $patch with another value for a field.
 func (c *overlayCheck) directives(p *patch, path fieldpath.Path, value any) {
@@ -284,9 +301,14 @@ func withoutDirectives(value any) any {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for name, inner := range v {
-			if name == "" || name[0] != '$' {
-				out[name] = withoutDirectives(inner)
+			if name != "" && name[0] == '$' {
+				continue
 			}
+			if entries, is := inner.(map[string]any); is && slices.Contains(deletable, name) {
+				inner = maps.Clone(entries)
+				maps.DeleteFunc(inner.(map[string]any), func(_ string, value any) bool { return value == nil })
+			}
+			out[name] = withoutDirectives(inner)
 		}
 		return out
 	case []any:

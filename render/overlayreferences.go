@@ -93,6 +93,18 @@ func referencesOf(o Object) []objectReference {
 		return w.found // what they hold is somebody else's
 	case "Service":
 		w.service(o.Object)
+		w.worldPorts(o)
+	case "RoleBinding", "ClusterRoleBinding":
+		w.rights(o.Object)
+	case "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration":
+		w.closed(o.Object)
+	case "ValidatingAdmissionPolicy", "MutatingAdmissionPolicy":
+		w.bound(o)
+	case "ResourceQuota":
+		w.limited(o.Object)
+	case "Prometheus":
+		w.alertmanagers(o.Object)
+		w.scrapes(o.Object)
 	case "PodDisruptionBudget":
 		w.pods(fieldpath.Path{"spec", "selector", "matchLabels"}, o.Object)
 		w.onlyBudget(o)
@@ -112,6 +124,7 @@ func referencesOf(o Object) []objectReference {
 		w.name(fieldpath.Path{"spec", "policyName"}, strings.TrimSuffix(o.GetKind(), "Binding"), textAt(o.Object, "spec", "policyName"), "")
 	case "VerticalPodAutoscaler":
 		w.policies(o.Object)
+		w.fewReplicas(o.Object)
 		w.onlyAutoscaler(o, "targetRef")
 		w.unscaled(o)
 	case "StatefulSet":
@@ -121,6 +134,17 @@ func referencesOf(o Object) []objectReference {
 		w.class(textAt(o.Object, "spec", "class"))
 	}
 	w.scraped(o)
+	w.istio(o)
+	w.onlyOwner(o)
+	for _, template := range podTemplates(o.Unstructured) {
+		path := fieldpath.Path{"spec", "template"}
+		if o.GetKind() == "CronJob" {
+			path = fieldpath.Path{"spec", "jobTemplate", "spec", "template"}
+		}
+		spec, _ := template["spec"].(map[string]any)
+		w.flags(path.Append("spec"), spec)
+		w.clients(path, template)
+	}
 	w.walk(o.Object, nil)
 	return w.found
 }
@@ -160,7 +184,7 @@ func (w *referenceWalk) scraped(o Object) {
 		met: func(among []Object) bool {
 			return slices.ContainsFunc(among, func(p Object) bool {
 				wanted := labelsIn(valueIn(p.Object, "spec", field, "matchLabels"))
-				return p.GetKind() == "Prometheus" && len(wanted) > 0 && hasLabels(o.GetLabels(), wanted)
+				return p.GetKind() == "Prometheus" && (p.GetName() == label || len(wanted) > 0 && hasLabels(o.GetLabels(), wanted)) // one of the name tells what is wrong with its selector
 			})
 		},
 		missing: func(among []Object) string {
@@ -243,7 +267,7 @@ func (w *referenceWalk) field(path fieldpath.Path, field string, value any) {
 		for i, of := range mapsIn(value) {
 			w.name(path.Append(i).Append("secretName"), "Secret", textAt(of, "secretName"), w.namespace)
 		}
-	case "podAffinity":
+	case "podAffinity", "podAntiAffinity":
 		for i, term := range mapsIn(object["requiredDuringSchedulingIgnoredDuringExecution"]) {
 			labels := labelsIn(valueIn(term, "labelSelector", "matchLabels"))
 			if term["namespaces"] == nil && term["namespaceSelector"] == nil {
@@ -349,18 +373,25 @@ func (w *referenceWalk) pods(path fieldpath.Path, object map[string]any) {
 
 // monitor wants what a ServiceMonitor or PodMonitor selects, and its ports.
 func (w *referenceWalk) monitor(object map[string]any, endpoints string, find func([]Object, string, map[string]string) []map[string]any, what string) {
-	if valueIn(object, "spec", "namespaceSelector") != nil {
-		return // others than those of this cluster's components are meant, too
+	namespace := w.namespace
+	if selector := valueIn(object, "spec", "namespaceSelector"); selector != nil {
+		names, _ := valueIn(object, "spec", "namespaceSelector", "matchNames").([]any)
+		if len(names) != 1 {
+			return // others than those of this cluster's components are meant, too
+		}
+		namespace, _ = names[0].(string)
 	}
+	in := referenceWalk{namespace: namespace}
+	defer func() { w.found = append(w.found, in.found...) }()
 	path := fieldpath.Path{"spec", "selector", "matchLabels"}
 	labels := labelsIn(valueIn(object, textPath(path)...))
-	w.labels(path, labels, find, what)
+	in.labels(path, labels, find, what)
 	ports := portsOfPods
 	if what == "Services" {
 		ports = portsOfServices
 	}
 	for i, endpoint := range mapsIn(valueIn(object, "spec", endpoints)) {
-		w.port(fieldpath.Path{"spec", endpoints, i, "port"}, endpoint["port"], "", what, labels, func(among []Object) []portOf { return ports(find(among, w.namespace, labels)) })
+		in.port(fieldpath.Path{"spec", endpoints, i, "port"}, endpoint["port"], "", what, labels, func(among []Object) []portOf { return ports(find(among, namespace, labels)) })
 	}
 }
 

@@ -20,6 +20,8 @@ type overlayProbe struct {
 	matched    []bool
 	// names of the objects there are, by kind.
 	names map[string][]string
+	// ids say what else is known of an object, by its kind and name.
+	ids map[string]string
 	// images are those of the containers there are, without tag and digest.
 	images []string
 	// warnings are about what may be meant.
@@ -41,7 +43,7 @@ func (p *overlayProbe) leaveOpen(r openReference) { p.open = append(p.open, r) }
 func (p *overlayProbe) learn(memory filesys.FileSystem, k kustomization, selections []selection, after resmap.ResMap, changed bool) error {
 	p.applied, p.changed = true, p.changed || changed
 	if p.selections == nil {
-		p.selections, p.matched, p.names = selections, make([]bool, len(selections)), map[string][]string{}
+		p.selections, p.matched, p.names, p.ids = selections, make([]bool, len(selections)), map[string][]string{}, map[string]string{}
 	}
 	if p.complete() {
 		return nil
@@ -54,6 +56,7 @@ func (p *overlayProbe) learn(memory filesys.FileSystem, k kustomization, selecti
 	}
 	for _, r := range before.Resources() {
 		p.names[r.GetKind()] = append(p.names[r.GetKind()], r.GetName())
+		p.ids[r.GetKind()+" "+r.GetName()] = fmt.Sprintf("of %s in namespace %q", r.GetGvk().ApiVersion(), r.GetNamespace())
 		if content, err := r.Map(); err == nil {
 			p.images = append(p.images, imagesIn(content)...)
 		}
@@ -105,7 +108,11 @@ func (p *overlayProbe) hint(s selection) string {
 	if len(names) == 0 {
 		return "; its kinds are " + strings.Join(sortedKeys(p.names), ", ")
 	}
-	if guess := schemas.Suggest(strings.ReplaceAll(s.name, `\`, ""), names); guess != "" && s.name != "" {
+	name := strings.ReplaceAll(s.name, `\`, "")
+	if slices.Contains(names, name) {
+		return "; the one of that name is " + p.ids[s.kind+" "+name]
+	}
+	if guess := schemas.Suggest(name, names); guess != "" && s.name != "" {
 		return fmt.Sprintf("; did you mean %q?", guess)
 	}
 	if len(names) > 8 {

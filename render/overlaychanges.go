@@ -1,0 +1,145 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// changed warns of changes of an object of the component that are side effects, as its former state shows.
+func (c *overlayCheck) changed(k kustomization, made, before []Object) {
+	type fault struct {
+		at      schemas.Position
+		message string
+	}
+	said, everywhere := map[fault]bool{}, map[string]bool{}
+	for _, o := range made {
+		i, err := strconv.Atoi(o.GetAnnotations()[indexAnnotation])
+		if err != nil || i >= len(before) {
+			continue
+		}
+		former := before[i]
+		for _, wrong := range changesOf(former, o) {
+			if everywhere[wrong.Path.String()] {
+				continue // one object stands for all
+			}
+			at, by, ok := c.culprit(k, o, wrong, func(o Object, _ []Object) bool {
+				return slices.ContainsFunc(changesOf(former, o), func(f structure.Finding) bool {
+					return f.Path.String() == wrong.Path.String() && f.Message == wrong.Message
+				})
+			})
+			if !ok {
+				continue
+			}
+			if by.isWholesale() {
+				everywhere[wrong.Path.String()] = true
+				if slices.ContainsFunc(k.Labels, func(l types.Label) bool { return l.IncludeSelectors }) { // commonLabels has become this
+					wrong.Message += "; write labels: [{pairs: {…}, includeTemplates: true}], which leaves selectors as they are"
+				}
+			}
+			f := objectFinding(at, o.Unstructured, wrong)
+			f.rule, f.warning = ruleOverlayReference, true
+			if key := (fault{at, f.message}); !said[key] {
+				said[key] = true
+				c.warn(f)
+			}
+		}
+	}
+}
+
+// changesOf finds what an object is without, or has otherwise, that others count on.
+func changesOf(before, now Object) (out []structure.Finding) {
+	add := func(path fieldpath.Path, typ schemas.Type, format string, args ...any) {
+		out = append(out, structure.Finding{Path: path, Type: string(typ), Message: fmt.Sprintf(format, args...)})
+	}
+	if slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"}, now.GetKind()) {
+		former, is := valueIn(before.Object, "spec", "selector"), valueIn(now.Object, "spec", "selector")
+		if !equality.Semantic.DeepEqual(former, is) {
+			add(fieldpath.Path{"spec", "selector"}, schemas.TypeForbidden, "changes, which API servers refuse of what exists: leave the selector as it is")
+		}
+	}
+	labels := func(path fieldpath.Path, of func(Object) map[string]string) {
+		former, is := of(before), of(now)
+		for _, label := range sortedKeys(former) {
+			switch value, has := is[label]; {
+			case !has && isTraffic(label):
+				add(path, schemas.TypeInvalid, "the label %s is taken away, by which the network policies of Gardener let the pods reach what it names", label)
+			case has && value != former[label] && !strings.HasSuffix(label, "version"):
+				add(path.Append(fieldpath.Key(label)), schemas.TypeInvalid, "the label was %q, and others may select by it: give the object another label", former[label])
+			}
+		}
+	}
+	labels(fieldpath.Path{"metadata", "labels"}, func(o Object) map[string]string { return o.GetLabels() })
+	for i := range podTemplates(now.Unstructured) {
+		if i >= len(podTemplates(before.Unstructured)) {
+			break
+		}
+		labels(fieldpath.Path{"spec", "template", "metadata", "labels"}, func(o Object) map[string]string {
+			return labelsIn(valueIn(podTemplates(o.Unstructured)[i], "metadata", "labels"))
+		})
+		for n, container := range mapsIn(valueIn(podTemplates(now.Unstructured)[i], "spec", "containers")) {
+			for _, former := range mapsIn(valueIn(podTemplates(before.Unstructured)[i], "spec", "containers")) {
+				if args, _ := former["args"].([]any); textAt(former, "name") == textAt(container, "name") && len(args) > 0 && container["args"] == nil {
+					add(fieldpath.Path{"spec", "template", "spec", "containers", n}, schemas.TypeInvalid, "the container %s loses all its arguments, with all else that is not written again: leave $patch out, or write all of it", textAt(container, "name"))
+				}
+			}
+		}
+	}
+	if now.GetKind() == "ConfigMap" {
+		former, is := labelsIn(before.Object["data"]), labelsIn(now.Object["data"])
+		for _, key := range sortedKeys(is) {
+			if former[key] != is[key] && former[key] != "" {
+				for _, name := range renamedKeys(former[key], is[key]) {
+					add(fieldpath.Path{"data", fieldpath.Key(key)}, schemas.TypeNotSupported, "the component does not have the field %s; did you mean %q?", name[0], name[1])
+				}
+			}
+		}
+	}
+	return out
+}
+
+// isTraffic reports whether a label of pods opens a way for them.
+func isTraffic(label string) bool {
+	return strings.HasPrefix(label, "networking.gardener.cloud/to-") || strings.HasPrefix(label, clientLabel)
+}
+
+// renamedKeys finds fields of a configuration that are nearly the names of ones that it had and has no more.
+func renamedKeys(before, now string) (out [][2]string) {
+	var former, is any
+	if yaml.Unmarshal([]byte(before), &former) != nil || yaml.Unmarshal([]byte(now), &is) != nil {
+		return nil
+	}
+	var walk func(a, b any)
+	walk = func(a, b any) {
+		was, isMap := a.(map[string]any)
+		has, both := b.(map[string]any)
+		if !isMap || !both {
+			return
+		}
+		var gone []string
+		for name := range was {
+			if _, still := has[name]; !still {
+				gone = append(gone, name)
+			}
+		}
+		slices.Sort(gone)
+		for _, name := range sortedKeys(has) {
+			if _, known := was[name]; known {
+				walk(was[name], has[name])
+			} else if meant := structure.Suggest(name, gone); meant != "" {
+				out = append(out, [2]string{name, meant})
+			}
+		}
+	}
+	walk(former, is)
+	return out
+}

@@ -1,0 +1,131 @@
+package render
+
+import (
+	"crypto/tls"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+)
+
+// This file has what an object says that API servers and programs take, or refuse when it is too late, whatever else there is.
+
+// says notes something that is hardly meant. It is a warning, unless the component says the same.
+func (w *referenceWalk) says(path fieldpath.Path, format string, args ...any) {
+	message := fmt.Sprintf(format, args...)
+	w.found = append(w.found, objectReference{
+		path: path, wanted: path.String() + " " + message,
+		met:     func([]Object) bool { return false },
+		missing: func([]Object) string { return message },
+	})
+}
+
+// everybody are users and groups that anyone is (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#discovery-roles).
+var everybody = []string{"system:anonymous", "system:authenticated", "system:serviceaccounts", "system:unauthenticated"}
+
+// rights finds a binding for anyone to a role that is not one of Kubernetes for that.
+func (w *referenceWalk) rights(object map[string]any) {
+	role := textAt(object, "roleRef", "name")
+	for i, subject := range mapsIn(object["subjects"]) {
+		if name := textAt(subject, "name"); slices.Contains(everybody, name) && !strings.HasPrefix(role, "system:") {
+			w.says(fieldpath.Path{"subjects", i, "name"}, "%q is anyone: each user, or each pod, gets the rights of %s %s", name, textAt(object, "roleRef", "kind"), role)
+		}
+	}
+}
+
+// closed finds webhooks for pods everywhere that refuse what they cannot look at: without their pods no pod starts, nor theirs.
+func (w *referenceWalk) closed(object map[string]any) {
+	selects := func(selector any) bool {
+		fields, _ := selector.(map[string]any)
+		return len(fields) > 0
+	}
+	for i, webhook := range mapsIn(object["webhooks"]) {
+		if policy := textAt(webhook, "failurePolicy"); policy == "Ignore" || selects(webhook["namespaceSelector"]) || selects(webhook["objectSelector"]) || len(mapsIn(webhook["matchConditions"])) > 0 {
+			continue
+		}
+		for _, rule := range mapsIn(webhook["rules"]) {
+			has := func(field string, words ...string) bool {
+				items, _ := rule[field].([]any)
+				return slices.ContainsFunc(items, func(item any) bool { text, _ := item.(string); return slices.Contains(words, text) })
+			}
+			if has("apiGroups", "", "*") && has("resources", "pods", "*", "*/*") && has("operations", "CREATE", "*") {
+				w.says(fieldpath.Path{"webhooks", i, "failurePolicy"}, "no pod of the cluster starts while the webhook does not answer, and its own pods neither: set Ignore, or a namespaceSelector or objectSelector that leaves those of the system out")
+				break
+			}
+		}
+	}
+}
+
+var (
+	// timed are endings of flags that take a time in most programs.
+	timed = []string{"-delay", "-duration", "-grace-period", "-interval", "-period", "-timeout", "-ttl"}
+	// untimed are flags of Kubernetes that have such an ending and take seconds.
+	untimed = []string{"min-request-timeout"}
+	// repeated are flags of Kubernetes that may be given several times.
+	repeated = []string{"api-audiences", "service-account-issuer", "service-account-key-file", "tls-sni-cert-key"}
+
+	withUnit = regexp.MustCompile(`^[0-9][0-9.]*[A-Za-z]*$`)
+	flagForm = regexp.MustCompile(`^--?([A-Za-z][A-Za-z0-9.-]*)=(.*)$`)
+)
+
+// flags finds values that programs written in Go do not start with, and flags that are given twice.
+func (w *referenceWalk) flags(path fieldpath.Path, spec map[string]any) {
+	for _, list := range []string{"containers", "initContainers"} {
+		for i, container := range mapsIn(spec[list]) {
+			given := map[string]string{}
+			for _, field := range []string{"command", "args"} {
+				items, _ := container[field].([]any)
+				for j, item := range items {
+					text, _ := item.(string)
+					parts := flagForm.FindStringSubmatch(text)
+					if parts == nil {
+						continue
+					}
+					at, name, value := path.Append(list, i, field, j), parts[1], parts[2]
+					if former, twice := given[name]; twice && former != value && !slices.Contains(repeated, name) {
+						w.says(at, "--%s is given already, as %s: most programs take the last one; replace it", name, former)
+					}
+					given[name] = value
+					if words := flagValue(name, value); words != "" {
+						w.says(at, "--%s=%s: %s", name, value, words)
+					}
+				}
+			}
+		}
+	}
+}
+
+// flagValue says what is wrong with the value of a flag, "" if nothing is as far as the name tells.
+func flagValue(name, value string) string {
+	has := func(word string) bool { return slices.Contains(strings.Split(value, ","), word) }
+	switch {
+	case name == "authorization-mode" && has("AlwaysAllow"):
+		return "everybody may do everything"
+	case name == "anonymous-auth" && value == "true":
+		return "requests without credentials are answered"
+	case name == "tls-min-version" && !slices.Contains([]string{"VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"}, value):
+		return "write VersionTLS12 or VersionTLS13"
+	case name == "tls-cipher-suites":
+		known := []string{}
+		for _, suite := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
+			known = append(known, suite.Name)
+		}
+		for suite := range strings.SplitSeq(value, ",") {
+			if !slices.Contains(known, suite) {
+				return fmt.Sprintf("there is no cipher suite %q%s", suite, hintOf(suite, known))
+			}
+		}
+	case slices.Contains([]string{"yes", "no"}, value):
+		return "a switch is true or false"
+	case slices.ContainsFunc(timed, func(ending string) bool { return strings.HasSuffix(name, ending) }) && !slices.Contains(untimed, name) && withUnit.MatchString(value):
+		if _, err := time.ParseDuration(value); err != nil {
+			return "is no time such as 30s, 5m or 1h30m"
+		}
+	case slices.Contains([]string{"audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize"}, name) && strings.Trim(value, "0123456789") != "":
+		return "is no whole number: days, files and megabytes have no unit"
+	}
+	return ""
+}

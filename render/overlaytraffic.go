@@ -1,0 +1,172 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+)
+
+// This file has references by which traffic finds its way: labels of clients, annotations of Services, and the objects of Istio.
+
+// Words by which the network policies of a landscape know clients and servers (controllers/networkpolicy).
+const (
+	clientLabel    = gardencorev1beta1.LabelNetworkPolicyToPrefix
+	fromWorldPorts = "networking.resources.gardener.cloud/from-world-to-ports"
+	allowedClient  = gardencorev1beta1.LabelNetworkPolicyAllowed
+)
+
+// clients wants the Services that labels of pods name, where a Service has nearly that name: others may be those of other clusters.
+func (w *referenceWalk) clients(path fieldpath.Path, template map[string]any) {
+	for label, value := range labelsIn(valueIn(template, "metadata", "labels")) { // what is missing is sorted by its place
+		id, is := strings.CutPrefix(label, clientLabel)
+		if !is || value != allowedClient {
+			continue
+		}
+		w.found = append(w.found, objectReference{
+			path: path.Append("metadata", "labels", fieldpath.Key(label)), wanted: "Service that is reached by " + id,
+			met: func(among []Object) bool {
+				known := reachedBy(among, w.namespace)
+				return slices.Contains(known, id) || nearest(id, known) == ""
+			},
+			missing: func(among []Object) string {
+				return fmt.Sprintf("no Service and port is reached by the label; did you mean %q?", clientLabel+nearest(id, reachedBy(among, w.namespace)))
+			},
+		})
+	}
+}
+
+// nearest is the ID of a Service that is meant: one that is written nearly like it, or another port of the same Service.
+func nearest(id string, known []string) string {
+	if hint := hintOf(id, known); strings.Contains(hint, "did you mean") {
+		_, after, _ := strings.Cut(hint, `"`)
+		name, _, _ := strings.Cut(after, `"`)
+		return name
+	}
+	for _, other := range known {
+		if i := strings.LastIndex(other, "-tcp-"); i > 0 && strings.HasPrefix(id, other[:i]+"-tcp-") {
+			return other
+		}
+	}
+	return ""
+}
+
+// reachedBy are the IDs of ports of Services in labels of clients: <service>-<protocol>-<target port>, in other namespaces after the one of the Service.
+func reachedBy(among []Object, namespace string) (ids []string) {
+	for _, o := range among {
+		if o.GetKind() != "Service" {
+			continue
+		}
+		for _, port := range mapsIn(valueIn(o.Object, "spec", "ports")) {
+			target := port["targetPort"]
+			if target == nil {
+				target = port["port"]
+			}
+			id := fmt.Sprintf("%s-%s-%v", o.GetName(), strings.ToLower(protocolOf(port)), target)
+			if !sameNamespace(o.GetNamespace(), namespace) {
+				id = o.GetNamespace() + "-" + id
+			}
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// worldPorts wants the ports of pods that a Service opens to everybody.
+func (w *referenceWalk) worldPorts(o Object) {
+	text := o.GetAnnotations()[fromWorldPorts]
+	var ports []map[string]any
+	if text == "" || json.Unmarshal([]byte(text), &ports) != nil {
+		return // it is found that it cannot be read
+	}
+	labels := labelsIn(valueIn(o.Object, "spec", "selector"))
+	for _, port := range ports {
+		number := port["port"]
+		if f, is := number.(float64); is {
+			number = int64(f)
+		}
+		w.port(fieldpath.Path{"metadata", "annotations", fieldpath.Key(fromWorldPorts)}, number, protocolOf(port), "pods", labels, w.portsOfPods(labels))
+	}
+}
+
+// alertmanagers wants the Services that a Prometheus sends its alerts to.
+func (w *referenceWalk) alertmanagers(object map[string]any) {
+	path := fieldpath.Path{"spec", "alerting", "alertmanagers"}
+	for i, of := range mapsIn(valueIn(object, textPath(path)...)) {
+		namespace := w.namespace
+		if given := textAt(of, "namespace"); given != "" {
+			namespace = given
+		}
+		w.name(path.Append(i, "name"), "Service", textAt(of, "name"), namespace)
+		w.portOfService(path.Append(i), of, namespace)
+	}
+}
+
+// scrapes wants something that a Prometheus selects by its labels.
+func (w *referenceWalk) scrapes(object map[string]any) {
+	for _, kind := range sortedKeys(selectors) {
+		field := selectors[kind]
+		wanted := labelsIn(valueIn(object, "spec", field, "matchLabels"))
+		if len(wanted) == 0 {
+			continue
+		}
+		w.found = append(w.found, objectReference{
+			path: fieldpath.Path{"spec", field, "matchLabels"}, wanted: fmt.Sprintf("%s with %v", kind, wanted),
+			met: func(among []Object) bool {
+				return slices.ContainsFunc(among, func(o Object) bool { return o.GetKind() == kind && hasLabels(o.GetLabels(), wanted) })
+			},
+			missing: func([]Object) string {
+				return fmt.Sprintf("selects nothing: no %s that is rendered for the cluster has the labels", kind)
+			},
+		})
+	}
+}
+
+// istio wants the gateways, hosts and pods that objects of Istio name.
+func (w *referenceWalk) istio(o Object) {
+	switch o.GetKind() {
+	case "VirtualService":
+		gateways, _ := valueIn(o.Object, "spec", "gateways").([]any)
+		for i, item := range gateways {
+			if name, _ := item.(string); name != "mesh" {
+				namespace, plain := w.namespace, name
+				if before, after, both := strings.Cut(name, "/"); both {
+					namespace, plain = before, after
+				}
+				w.name(fieldpath.Path{"spec", "gateways", i}, "Gateway", plain, namespace)
+			}
+		}
+		for _, protocol := range []string{"http", "tcp", "tls"} {
+			for i, rule := range mapsIn(valueIn(o.Object, "spec", protocol)) {
+				for j, route := range mapsIn(rule["route"]) {
+					w.host(fieldpath.Path{"spec", protocol, i, "route", j, "destination", "host"}, textAt(route, "destination", "host"))
+				}
+			}
+		}
+	case "DestinationRule":
+		w.host(fieldpath.Path{"spec", "host"}, textAt(o.Object, "spec", "host"))
+	case "Gateway":
+		if labels := labelsIn(valueIn(o.Object, "spec", "selector")); strings.HasPrefix(o.GetAPIVersion(), "networking.istio.io/") {
+			anywhere := referenceWalk{}
+			anywhere.labels(fieldpath.Path{"spec", "selector"}, labels, podsWith, "pods")
+			w.found = append(w.found, anywhere.found...)
+		}
+	case "AuthorizationPolicy":
+		w.labels(fieldpath.Path{"spec", "selector", "matchLabels"}, labelsIn(valueIn(o.Object, "spec", "selector", "matchLabels")), podsWith, "pods")
+	}
+}
+
+// host wants the Service of a host that is one of the cluster.
+func (w *referenceWalk) host(path fieldpath.Path, host string) {
+	name, rest, _ := strings.Cut(host, ".")
+	namespace, domain, _ := strings.Cut(rest, ".")
+	if rest == "" {
+		namespace, domain = w.namespace, "svc"
+	}
+	if strings.HasPrefix(domain, "svc") && !strings.Contains(name, "*") {
+		w.name(path, "Service", name, namespace)
+	}
+}
