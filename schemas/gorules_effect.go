@@ -34,6 +34,9 @@ func effectGoRules() []goRule {
 		effectWarning("*", "repeated-items", "An item of a list is there once, and has a value",
 			"A text or number that a list has twice is a slip of the pen, as is an empty text. In Go, because it is about every list of an object.",
 			"ours", repeatedItems).about(""),
+		effectWarning("*", "empty-values", "A field of Gardener has a value",
+			"An empty text is most likely one that was to be filled in; leave the field out. In Go, because it is about every text of an object.",
+			"ours", emptyTextsOf).about(""),
 		effectWarning("*", "annotation-names", "Annotations of Gardener have a name that is read",
 			"A name nearly like one that Gardener reads does nothing. In Go, because the message names the one that was meant.",
 			"ours", annotationNames).about("metadata.annotations"),
@@ -134,6 +137,38 @@ func spacesIn(root tree) []finding {
 		}
 	}
 	walk(root)
+	return r.findings
+}
+
+// mayBeEmpty are fields in which an empty text has a meaning, beside those for content of any form: the core group of an API, a taint or a label without a
+// value, no prefix. Rules of their own are about names.
+var mayBeEmpty = []string{"apiGroup", "apiVersion", "group", "name", "prefix", "value"}
+
+// fieldsOfTexts are maps from names to texts.
+var fieldsOfTexts = []string{"annotations", "labels", "matchLabels", "nodeSelector"}
+
+func emptyTextsOf(in ruleInput) []finding {
+	if !strings.HasSuffix(in.kind.GVK.Group, ".gardener.cloud") {
+		return nil
+	}
+	r := &report{}
+	var walk func(tree)
+	walk = func(t tree) {
+		for _, item := range t.items() {
+			walk(item)
+		}
+		for _, name := range t.keys() {
+			field := t.at(name)
+			switch {
+			case slices.Contains(freeFields, name), slices.Contains(contentFields, name), slices.Contains(fieldsOfTexts, name):
+			case field.value == "" && !slices.Contains(mayBeEmpty, name):
+				r.add(field, TypeRequired, "is an empty text; give it a value, or leave it out")
+			default:
+				walk(field)
+			}
+		}
+	}
+	walk(tree{value: in.object})
 	return r.findings
 }
 

@@ -170,6 +170,11 @@ func structuredAuthentication(server string) func(*check) {
 		if !ok {
 			return
 		}
+		if issuer := text(c.object(), strings.Split(gardenDashboard+".oidcConfig.issuerURL", ".")...); issuer != "" && server == gardenKube &&
+			!slices.ContainsFunc(authentication.JWT, func(jwt apiserver.JWTAuthenticator) bool { return jwt.Issuer.URL == issuer }) {
+			c.report(gardenDashboard+".oidcConfig.issuerURL", schemas.TypeInvalid, "kube-apiserver accepts no tokens of %q, as %s has no issuer with this url, so that nobody gets in by the dashboard", issuer, place(c.configMapOf(text(c.object(), strings.Split(at, ".")...))))
+			c.found[len(c.found)-1].Severity = schemas.SeverityWarning
+		}
 		accounts := table(c.object(), strings.Split(server+".serviceAccountConfig", ".")...)
 		own := append(texts(list(accounts, "acceptedIssuers")), text(accounts, "issuer"))
 		in := c.configMapOf(text(c.object(), strings.Split(at, ".")...))

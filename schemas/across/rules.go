@@ -198,7 +198,7 @@ func configRules(def define) []rule {
 		def("Garden", "garden/audit-policy", policyTitle, policyDoc, "pkg/operator/webhook/validation", auditPolicies(gardenKube, gardenAPI)).about(gardenAPI+policyRef, gardenKube+policyRef),
 		def("Shoot", "shoot/audit-policy", policyTitle, policyDoc, webhooks+"auditpolicy", auditPolicies(shootKube)).about(shootKube + policyRef),
 		def("Garden", "garden/dashboard-frontend", frontendTitle, frontendDoc, frontendSource, frontendConfig).about(gardenDashboard + ".frontendConfigMapRef"),
-		def("Garden", "garden/structured-authentication", authenticationTitle, authenticationDoc, webhooks+"authenticationconfig", structuredAuthentication(gardenKube)).about(gardenKube + ".structuredAuthentication"),
+		def("Garden", "garden/structured-authentication", authenticationTitle, authenticationDoc, webhooks+"authenticationconfig", structuredAuthentication(gardenKube)).about(gardenKube+".structuredAuthentication", gardenDashboard+".oidcConfig"),
 		def("Shoot", "shoot/structured-authentication", authenticationTitle, authenticationDoc, webhooks+"authenticationconfig", structuredAuthentication(shootKube)).about(shootKube + ".structuredAuthentication"),
 		def("Garden", "garden/structured-authorization", authorizationTitle, authorizationDoc, webhooks+"authorizationconfig", structuredAuthorization(gardenKube)).about(gardenKube + ".structuredAuthorization"),
 		def("Shoot", "shoot/structured-authorization", authorizationTitle, authorizationDoc, webhooks+"authorizationconfig", structuredAuthorization(shootKube)).about(shootKube + ".structuredAuthorization"),
