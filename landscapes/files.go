@@ -160,6 +160,7 @@ func (l *loader) declare(name string, c content) []Declaration {
 		return nil
 	}
 	l.checkSecret(&d)
+	l.checkTexts(&d)
 	return []Declaration{d}
 }
 
@@ -192,6 +193,11 @@ func (l *loader) checkIdentity(d *Declaration) bool {
 	}
 	if _, err := schema.ParseGroupVersion(d.Object().GetAPIVersion()); err != nil {
 		l.reportField(d, "apiVersion", schemas.TypeInvalid, "landscape/kind", fmt.Sprintf("%q must have the form GROUP/VERSION", d.Object().GetAPIVersion()))
+		return false
+	}
+	if d.Object().GetAPIVersion() == "v1" && d.Object().GetKind() == "Config" {
+		l.reportField(d, "kind", schemas.TypeForbidden, "landscape/kind", "this is a kubeconfig, which is no object of an API, and credentials do not belong into Git; "+
+			"remove the file, and renew the credentials: the history of the repository keeps them")
 		return false
 	}
 	if field, typ, message := checkKind(d.kind); field != "" {

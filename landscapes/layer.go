@@ -104,6 +104,7 @@ func (l *layer) walk(folder string, depth int, skip []string) error {
 		l.report(folder, 0, 0, "landscape/file", schemas.TypeInvalid, "the folder cannot be read: %s", reason(err))
 		return nil
 	}
+	l.checkNames(folder, entries)
 	var cueFiles []string
 	for _, entry := range entries {
 		name := path.Join(folder, entry.Name())
@@ -140,6 +141,27 @@ func (l *layer) walk(folder string, depth int, skip []string) error {
 		l.readings = append(l.readings, reading{pkg: pkg})
 	}
 	return nil
+}
+
+// checkNames warns of names that are easily taken for others: those that differ only in the case of letters, which some file systems
+// do not keep apart, so that a clone there lacks files; and one that is nearly landscape.yaml.
+func (l *layer) checkNames(folder string, entries []fs.DirEntry) {
+	warn := func(name, rule, format string, args ...any) {
+		l.report(path.Join(folder, name), 1, 1, rule, schemas.TypeInvalid, format, args...)
+		l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning
+	}
+	seen := map[string]string{}
+	for _, entry := range entries {
+		name := entry.Name()
+		lower := strings.ToLower(name)
+		switch other := seen[lower]; {
+		case other != "":
+			warn(name, "landscape/file", "differs from %s only in the case of letters: a clone on a file system that does not keep them apart has one of the two; rename one", other)
+		case name != configFile && strings.TrimSuffix(lower, path.Ext(lower)) == "landscape" && isDeclarationFile(lower) && l.isLandscape(folder):
+			warn(name, ruleConfig, "is not read as the settings of the landscape: those are in %s; move there what it says, and remove the file", configFile)
+		}
+		seen[lower] = name
+	}
 }
 
 // isLandscape tells whether a folder inside is a landscape of its own, which is no part of this one.

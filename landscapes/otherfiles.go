@@ -20,7 +20,7 @@ import (
 const (
 	ruleNotRead = "landscape/not-read"
 	ruleLeftOut = "landscape/left-out"
-	// rulePrivateKey is the rule of findings about keys that decrypt the Secrets beside them.
+	// rulePrivateKey is the rule of findings about private keys, and other credentials, that everyone can read.
 	rulePrivateKey = "landscape/private-key"
 )
 
@@ -54,10 +54,8 @@ func (l *layer) checkOther(name string) {
 	}
 	line, holds := l.objectIn(name)
 	switch {
-	case !holds && l.holdsKey(name):
-		l.report(name, 1, 1, rulePrivateKey, schemas.TypeForbidden, "holds a private age key: whoever has the repository can decrypt its Secrets; remove the file, and encrypt them anew for another key")
-		l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning
 	case !holds:
+		l.checkKeys(name)
 	case isBackup(base):
 		advice := "remove the file"
 		if original := strings.TrimSuffix(name, path.Ext(name)); isDeclarations(original) {
@@ -93,12 +91,6 @@ func (l *layer) objectIn(name string) (line int, holds bool) {
 		return 0, false
 	}
 	return firstObject(data)
-}
-
-// holdsKey reports whether a file has a private age key.
-func (l *layer) holdsKey(name string) bool {
-	data, ok := l.part().readBytes(name)
-	return ok && bytes.Contains(data, []byte("AGE-SECRET-KEY-1"))
 }
 
 var (

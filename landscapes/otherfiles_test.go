@@ -43,6 +43,10 @@ func TestFilesThatAreNotRead(t *testing.T) {
 		"a module of CUE":          {"cue.mod/module.cue", "module: \"x.example\"\nlanguage: version: \"v0.17.0\"\n", ""},
 		"packages of that module":  {"sub/cue.mod/pkg/x/x.cue", cue, ""},
 		"a private key":            {"keys/age.key", "# made today\nAGE-SECRET-KEY-1QQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQ\n", "keys/age.key:1:1 Forbidden holds a private age key: whoever has the repository can decrypt its Secrets; remove the file, and encrypt them anew for another key"},
+		"a key of SSH":             {"garden/id_ed25519", sshKey, "garden/id_ed25519:1:1 Forbidden holds a private key, which everyone who has the repository can use; remove the file, and renew the key: the history of the repository keeps it"},
+		"a key in an overlay":      {"components/garden/x/tls.key", sshKey, "components/garden/x:0:0 Required the overlay has no file kustomization.yaml\ncomponents/garden/x/tls.key:1:1 Forbidden holds a private key, which everyone who has the repository can use; remove the file, and renew the key: the history of the repository keeps it"},
+		"a public key":             {"garden/id_ed25519.pub", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA me@example.org\n", ""},
+		"a certificate":            {"garden/ca.crt", "-----BEGIN CERTIFICATE-----\nMIIBszCCAVqgAwIBAgIUX\n-----END CERTIFICATE-----\n", ""},
 		"text":                     {"notes.txt", "apiVersion and kind: two words\n", ""},
 		"Markdown":                 {"README.md", "```yaml\n" + namespace("x") + "```\n", ""},
 		"a script":                 {"make.sh", "#!/bin/sh\nkubectl apply -f - <<EOF\n" + namespace("x") + "EOF\n", ""},
@@ -50,6 +54,9 @@ func TestFilesThatAreNotRead(t *testing.T) {
 		"other YAML":               {"values.tpl", "a: 1\n", ""},
 		"a kubeconfig":             {"kubeconfig", "apiVersion: v1\nkind: Config\nclusters: []\n", ""},
 		"a kubeconfig in JSON":     {"admin.kubeconfig", `{"kind": "Config", "apiVersion": "v1", "clusters": []}`, ""},
+		"a kubeconfig with a user": {"admin.conf", "apiVersion: v1\nkind: Config\nusers: [{name: a, user: {token: abc}}]\n", "admin.conf:1:1 Forbidden is a kubeconfig with credentials, which everyone who has the repository can use; remove the file, and renew the credentials: the history of the repository keeps them"},
+		"a kubeconfig without one": {"admin.conf", "apiVersion: v1\nkind: Config\nusers: [{name: a, user: {exec: {command: x}}}]\n", ""},
+		"a kubeconfig in YAML":     {"sub/k.yaml", "apiVersion: v1\nkind: Config\nclusters: []\n", "sub/k.yaml:2:7 Forbidden this is a kubeconfig, which is no object of an API, and credentials do not belong into Git; remove the file, and renew the credentials: the history of the repository keeps them"},
 		"an object after it":       {"x.txt", "apiVersion: v1\nkind: Config\n---\n" + namespace("x"), "x.txt:4:1 " + notRead},
 		"another Config":           {"x.txt", "apiVersion: example.org/v1\nkind: Config\n", "x.txt:1:1 " + notRead},
 		"large":                    {"x.log", strings.Repeat("apiVersion: kind:\n", 100_000), ""},
@@ -63,4 +70,59 @@ func TestFilesThatAreNotRead(t *testing.T) {
 	}
 	landscape, _ := load(t, tree(map[string]string{"landscape.yaml": bareConfig, "x.YAML": namespace("x")}), ".", Options{})
 	assert.True(t, landscape.Incomplete, "nothing counts as removed")
+}
+
+const sshKey = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAA\n-----END OPENSSH PRIVATE KEY-----\n"
+
+// TestNamesOfFiles: names that are easily taken for others.
+func TestNamesOfFiles(t *testing.T) {
+	const differs = " only in the case of letters: a clone on a file system that does not keep them apart has one of the two; rename one"
+	for name, test := range map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"other names":          {map[string]string{"eu-1.yaml": namespace("a"), "eu-2.yaml": namespace("b")}, ""},
+		"other folders":        {map[string]string{"a/x.yaml": namespace("a"), "b/X.yaml": namespace("b")}, ""},
+		"files":                {map[string]string{"seeds/EU-1.yaml": namespace("a"), "seeds/eu-1.yaml": namespace("b")}, "seeds/eu-1.yaml:1:1 Invalid differs from EU-1.yaml" + differs},
+		"folders":              {map[string]string{"Seeds/1.yaml": namespace("a"), "seeds/2.yaml": namespace("b")}, "seeds:1:1 Invalid differs from Seeds" + differs},
+		"another ending":       {map[string]string{"landscape.yml": namespace("a")}, "landscape.yml:1:1 Invalid is not read as the settings of the landscape: those are in landscape.yaml; move there what it says, and remove the file"},
+		"in a folder below":    {map[string]string{"sub/landscape.yml": namespace("a")}, ""},
+		"another name of JSON": {map[string]string{"landscapes.json": "{\"apiVersion\": \"v1\", \"kind\": \"Namespace\", \"metadata\": {\"name\": \"a\"}}"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.files["landscape.yaml"] = bareConfig
+			_, violations := load(t, tree(test.files), ".", Options{})
+			assert.Equal(t, test.want, strings.Join(violations, "\n"))
+		})
+	}
+}
+
+// TestTexts: values that should not be readable, and those that nothing can read. No message has a value.
+func TestTexts(t *testing.T) {
+	const (
+		readable = "holds a private key, which everyone who has the repository can use; put it into a Secret that is encrypted with SOPS, and renew the key: the history of the repository keeps it"
+		joined   = "begins like PEM, but its lines were joined to one, so that nothing can read it; write the text after | with each line on its own"
+		secret   = "apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: garden}\n"
+		plain    = "the values are readable for everyone who can read the repository; encrypt the file with SOPS, and renew the values"
+		config   = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: garden}\n"
+		key      = "  key: |\n    -----BEGIN EC PRIVATE KEY-----\n    MHcCAQEEIOgYxmGVb3vOdDVw\n    -----END EC PRIVATE KEY-----\n"
+		lines    = "    -----BEGIN CERTIFICATE-----\n    MIIBszCCAVqgAwIBAgIUX\n    -----END CERTIFICATE-----\n"
+	)
+	for name, test := range map[string]struct{ text, want string }{
+		"a key":                 {config + "data:\n" + key, "x.yaml:5:8 Invalid " + readable},
+		"a key of age":          {config + "data: {a: AGE-SECRET-KEY-1QQQQQQQQQQ}\n", "x.yaml:4:11 Invalid " + readable},
+		"a key in base64":       {config + "binaryData: {a: LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCmFhYWEK}\n", "x.yaml:4:17 Invalid " + readable},
+		"a key in a Secret":     {secret + "stringData:\n" + key, "x.yaml:5:3 Forbidden " + plain},
+		"a certificate":         {config + "data:\n  ca.crt: |\n" + lines, ""},
+		"a certificate in JSON": {config + "data: {a: '{\"ca\": \"-----BEGIN CERTIFICATE-----\\nMIIBszCCAVqgAwIBAgIUX\\n\"}'}\n", ""},
+		"words about keys":      {config + "data: {a: the first line is -----BEGIN CERTIFICATE----- and so on}\n", ""},
+		"folded":                {config + "data:\n  ca.crt: >\n" + lines, "x.yaml:5:11 Invalid " + joined},
+		"without a sign":        {config + "data:\n  ca.crt:\n" + lines, "x.yaml:6:5 Invalid " + joined},
+		"folded in a Secret":    {secret + "stringData:\n  ca.crt: >\n" + lines, "x.yaml:5:3 Forbidden " + plain + "\nx.yaml:5:11 Invalid " + joined},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, violations := load(t, tree(map[string]string{"landscape.yaml": bareConfig, "x.yaml": test.text}), ".", Options{})
+			assert.Equal(t, test.want, strings.Join(violations, "\n"))
+		})
+	}
 }

@@ -42,7 +42,7 @@ func (l *layer) readSpecialFolders() {
 		case path.Base(folder) == operationFolder:
 			l.readOperations(folder)
 		default:
-			l.checkTree(folder, 0)
+			l.checkTree(folder, 0, func(string) {})
 		}
 	}
 }
@@ -60,7 +60,7 @@ func (l *layer) readOverlays(components string) {
 		}
 		for _, component := range l.subfolders(path.Join(components, owner)) {
 			folder := path.Join(components, owner, component)
-			l.checkTree(folder, 0)
+			l.checkTree(folder, 0, func(name string) { l.checkKeys(name) })
 			info, err := fs.Lstat(l.fs, path.Join(folder, overlayFile))
 			if err != nil {
 				l.report(folder, 0, 0, "landscape/overlay", schemas.TypeRequired, "the overlay has no file %s%s", overlayFile, l.misnamed(folder))
@@ -112,21 +112,25 @@ func (l *layer) entries(folder string) []fs.DirEntry {
 	return entries
 }
 
-// checkTree looks for links that lead out, and for what is no file, in a folder whose files are read by others.
-func (l *layer) checkTree(folder string, depth int) {
+// checkTree looks for links that lead out, and for what is no file, in a folder whose files are read by others; visit gets those files.
+func (l *layer) checkTree(folder string, depth int, visit func(name string)) {
 	if depth > l.limits.Depth {
 		l.report(folder, 0, 0, "landscape/limits", schemas.TypeTooMany, "folders are nested more than %d deep", l.limits.Depth)
 		return
 	}
-	for _, entry := range l.entries(folder) {
+	entries := l.entries(folder)
+	l.checkNames(folder, entries)
+	for _, entry := range entries {
 		name := path.Join(folder, entry.Name())
 		switch {
 		case entry.Type()&fs.ModeSymlink != 0:
 			l.checkLink(name)
 		case entry.IsDir():
-			l.checkTree(name, depth+1)
+			l.checkTree(name, depth+1, visit)
 		case !entry.Type().IsRegular():
 			l.reportIrregular(name, entry.Type())
+		case !isAside(entry.Name()):
+			visit(name)
 		}
 	}
 }
