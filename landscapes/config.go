@@ -37,6 +37,40 @@ func (l *loader) checkConfig() {
 	l.checkTimes(config, spec)
 	l.checkGates(config, spec)
 	l.checkObjectsFields(config, spec)
+	l.checkExternal(config, spec)
+}
+
+// warnField is reportField for what is legal and hardly meant.
+func (l *loader) warnField(d *Declaration, field, rule, message string) {
+	l.reportField(d, field, schemas.TypeInvalid, rule, message)
+	l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning
+}
+
+// checkExternal warns of objects that something else is said to make, and that the landscape declares itself: once they are removed
+// there, nothing would say that they are missing. An entry has no API group: of a kind that several groups have, either may be meant.
+func (l *loader) checkExternal(config *Declaration, spec map[string]any) {
+	groups := map[string]int{}
+	for _, names := range deletableKinds() {
+		for _, kind := range names {
+			groups[kind]++
+		}
+	}
+	list, _ := spec["external"].([]any)
+	for i, item := range list {
+		entry, _ := item.(map[string]any)
+		kind, _ := entry["kind"].(string)
+		namespace, _ := entry["namespace"].(string)
+		name, _ := entry["name"].(string)
+		if groups[kind] > 1 {
+			continue
+		}
+		for j := range l.landscape.Declarations {
+			if d := &l.landscape.Declarations[j]; d.kind.Kind == kind && d.namespace == namespace && d.name == name {
+				l.warnField(config, fmt.Sprintf("spec.external[%d]", i), ruleConfig, fmt.Sprintf("is declared in %s:%d, so that it is not external; remove the entry, or the declaration if something else makes the object", d.File, d.Line))
+				break
+			}
+		}
+	}
 }
 
 // objectsFields count in the Landscape of the cluster alone (LandscapeSpec, SyncSpec).

@@ -40,7 +40,11 @@ func (l *loader) checkHealth(config *Declaration, spec map[string]any) {
 func (l *loader) reportHealth(config *Declaration, health map[string]any, source func(string) []byte) {
 	for _, f := range checkHealthRules(health) {
 		l.reportField(config, fieldHealth+"."+f.field, f.typ, ruleHealth, f.message)
-		if v := &l.violations[len(l.violations)-1]; f.offset >= 0 {
+		v := &l.violations[len(l.violations)-1]
+		if f.warning {
+			v.Severity = schemas.SeverityWarning
+		}
+		if f.offset >= 0 {
 			v.Line, v.Column = insideScalar(source(v.File), v.Line, v.Column, []rune(f.text), f.offset)
 		}
 	}
@@ -55,6 +59,8 @@ type healthFinding struct {
 	// text is an expression and offset the rune of it that is meant; -1 is the field as a whole.
 	text   string
 	offset int
+	// warning says that the rule can be evaluated, and hardly says what is meant.
+	warning bool
 }
 
 // checkHealthRules finds what the schema of spec.health cannot say. Values of a wrong type are left to the schema, and so are
@@ -78,6 +84,9 @@ func checkHealthRules(health map[string]any) []healthFinding {
 		}
 		if field, message := wrongKind(byGroup, rule); field != "" {
 			findings = append(findings, healthFinding{field: fmt.Sprintf("rules[%d].%s", i, field), typ: schemas.TypeNotSupported, message: message, offset: -1})
+		}
+		for field, message := range hardlyRules(rule) {
+			findings = append(findings, healthFinding{field: fmt.Sprintf("rules[%d].%s", i, field), typ: schemas.TypeInvalid, message: message, offset: -1, warning: true})
 		}
 		key := rule.APIGroup + "/" + rule.Kind
 		if item, _ := item.(map[string]any); item["kind"] == nil || seen[key] {
@@ -110,6 +119,21 @@ func checkHealthRules(health map[string]any) []healthFinding {
 		findings = append(findings, f)
 	}
 	return findings
+}
+
+// hardlyRules gives the fields of a rule that say less than they seem to, with what to write.
+func hardlyRules(rule custom.Rule) map[string]string {
+	same := func(a, b string) bool {
+		return a != "" && strings.Join(strings.Fields(a), " ") == strings.Join(strings.Fields(b), " ")
+	}
+	out := map[string]string{}
+	if same(rule.Healthy, "true") && rule.Progressing == "" {
+		out["healthy"] = "is true of each object, so that none of the kind ever fails, nor is waited for; write an expression over its status, such as self.status.ready"
+	}
+	if same(rule.Progressing, rule.Healthy) {
+		out["progressing"] = "is the same expression as healthy, so that an object is progressing exactly while it is healthy; write what holds during a rollout, or leave progressing out"
+	}
+	return out
 }
 
 // healthRule reads an item of the list; not ok if a field of it has another type.

@@ -42,7 +42,11 @@ func TestHealthRules(t *testing.T) {
 		"good": {rules("apiGroup: example.org", "kind: Database", `healthy: self.status.phase == "Running"`, `progressing: "false"`,
 			`message: '"phase " + self.status.phase'`), nil},
 		"of a known kind":     {rules("{apiGroup: apps, kind: Deployment, healthy: self.status.availableReplicas > 0}"), nil},
-		"of the core group":   {rules("{kind: PersistentVolumeClaim, healthy: 'true'}"), nil},
+		"of the core group":   {rules("{kind: PersistentVolumeClaim, healthy: self.status.phase == 'Bound'}"), nil},
+		"always healthy":      {rules(database + "healthy: «'true'}"), []string{"warning: Landscape test: spec.health.rules[0].healthy: is true of each object, so that none of the kind ever fails, nor is waited for; write an expression over its status, such as self.status.ready [landscape/health]"}},
+		"a boolean":           {rules(database + "healthy: «true}"), []string{"spec.health.rules[0].healthy: must be text"}},
+		"only progressing":    {rules(database + "healthy: 'true', progressing: self.status.busy}"), nil},
+		"the same":            {rules(database + "healthy: self.status.ready, progressing: «'self.status.ready'}"), []string{"warning: Landscape test: spec.health.rules[0].progressing: is the same expression as healthy, so that an object is progressing exactly while it is healthy; write what holds during a rollout, or leave progressing out [landscape/health]"}},
 		"none":                {"  health: {rules: []}\n", nil},
 		"others":              {"  health: {otherKinds: Existence}\n", nil},
 		"others, misspelt":    {"  health: {otherKinds: «Existense}\n", []string{`spec.health.otherKinds: "Existense" is not supported, but "Status" or "Existence"`}},
@@ -76,14 +80,14 @@ func TestHealthRules(t *testing.T) {
 		"too long":     {rules(database + "healthy: «'" + strings.Repeat("true && ", 600) + "true'}"), []string{"spec.health.rules[0].healthy: has 4804 bytes, 4096 at most are allowed"}},
 		"nothing said": {rules("«{apiGroup: example.org, kind: Database}"), []string{"spec.health.rules[0].healthy: is required, unless progressing is given"}},
 
-		"a Secret":             {rules("{kind: «Secret, healthy: 'true'}"), []string{"spec.health.rules[0].kind: Secrets cannot be judged by a rule"}},
+		"a Secret":             {rules("{kind: «Secret, healthy: self.a}"), []string{"spec.health.rules[0].kind: Secrets cannot be judged by a rule"}},
 		"no kind":              {rules("«{apiGroup: apps, healthy: 'self.a ==«'}"), []string{"spec.health.rules[0].kind: must be set", "spec.health.rules[0].healthy: Syntax error: "}},
-		"an empty kind":        {rules("{apiGroup: apps, kind: «'', healthy: 'true'}"), []string{"spec.health.rules[0].kind: is required"}},
-		"a kind misspelt":      {rules("{apiGroup: apps, kind: «Deploymnt, healthy: 'true'}"), []string{`spec.health.rules[0].kind: the group "apps" has no kind "Deploymnt"; did you mean Deployment?`}},
-		"a kind without group": {rules("{kind: «StatefulSet, healthy: 'true'}"), []string{`spec.health.rules[0].kind: the core group has no kind "StatefulSet"; it is one of apiGroup apps [landscape/health]`}},
-		"a group misspelt":     {rules("{apiGroup: «app, kind: Deployment, healthy: 'true'}"), []string{`spec.health.rules[0].apiGroup: there is no API group "app"; did you mean apps?`}},
-		"a version":            {rules("{apiGroup: «apps/v1, kind: Deployment, healthy: 'true'}"), []string{`spec.health.rules[0].apiGroup: "apps/v1" has a version`}},
-		"twice":                {rules("{kind: Pod, healthy: 'true'}") + "    - «{kind: Pod, healthy: «obj}\n", []string{"spec.health.rules[1]: is given already by spec.health.rules[0]", notDeclaredAfter}},
+		"an empty kind":        {rules("{apiGroup: apps, kind: «'', healthy: self.a}"), []string{"spec.health.rules[0].kind: is required"}},
+		"a kind misspelt":      {rules("{apiGroup: apps, kind: «Deploymnt, healthy: self.a}"), []string{`spec.health.rules[0].kind: the group "apps" has no kind "Deploymnt"; did you mean Deployment?`}},
+		"a kind without group": {rules("{kind: «StatefulSet, healthy: self.a}"), []string{`spec.health.rules[0].kind: the core group has no kind "StatefulSet"; it is one of apiGroup apps [landscape/health]`}},
+		"a group misspelt":     {rules("{apiGroup: «app, kind: Deployment, healthy: self.a}"), []string{`spec.health.rules[0].apiGroup: there is no API group "app"; did you mean apps?`}},
+		"a version":            {rules("{apiGroup: «apps/v1, kind: Deployment, healthy: self.a}"), []string{`spec.health.rules[0].apiGroup: "apps/v1" has a version`}},
+		"twice":                {rules("{kind: Pod, healthy: self.a}") + "    - «{kind: Pod, healthy: «obj}\n", []string{"spec.health.rules[1]: is given already by spec.health.rules[0]", notDeclaredAfter}},
 		"no text":              {rules("{kind: Pod, healthy: «true}"), []string{"spec.health.rules[0].healthy: must be text"}},
 		"no rule":              {rules("«Pod"), []string{"spec.health.rules[0]: must be an object"}},
 		"an unknown field":     {rules("{kind: Pod, «healty: 'true', progressing: 'true'}"), []string{`the field "healty" does not exist; did you mean "healthy"?`}},
@@ -94,7 +98,11 @@ func TestHealthRules(t *testing.T) {
 			require.Len(t, lines, len(test.want), "%s", strings.Join(lines, "\n"))
 			require.Len(t, places, len(test.want))
 			for i, want := range test.want {
-				assert.True(t, strings.HasPrefix(lines[i], "landscape.yaml:"+places[i]+": error: Landscape test: "), "%s: %s", places[i], lines[i])
+				severity := "error"
+				if strings.HasPrefix(want, "warning: ") {
+					severity = "warning"
+				}
+				assert.True(t, strings.HasPrefix(lines[i], "landscape.yaml:"+places[i]+": "+severity+": Landscape test: "), "%s: %s", places[i], lines[i])
 				assert.Contains(t, lines[i], want)
 				assert.NotContains(t, lines[i], "container")
 				assert.NotContains(t, lines[i], "expecting {")
@@ -125,7 +133,7 @@ func TestTooManyHealthRules(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("  health:\n    rules:\n")
 	for i := range 257 {
-		fmt.Fprintf(&text, "    - {apiGroup: a.org, kind: K%d, healthy: 'true'}\n", i)
+		fmt.Fprintf(&text, "    - {apiGroup: a.org, kind: K%d, healthy: self.a}\n", i)
 	}
 	_, lines := validated(t, map[string]string{"landscape.yaml": withSpec(text.String())}, ".")
 	assert.Equal(t, []string{"landscape.yaml:263:31: error: Landscape test: spec.health.rules[256].kind: there are 257 rules, 256 at most are allowed [landscape/health]"}, lines)
@@ -142,7 +150,7 @@ func TestHealthRulesOfALayer(t *testing.T) {
 	require.Len(t, lines, 1)
 	assert.Contains(t, lines[0], "../base/landscape.yaml:"+places[0]+": error: ")
 
-	files["live/landscape.yaml"] = withSpec("  layers: [../base]\n  health: {rules: [{apiGroup: example.org, kind: Other, healthy: 'true'}]}\n")
+	files["live/landscape.yaml"] = withSpec("  layers: [../base]\n  health: {rules: [{apiGroup: example.org, kind: Other, healthy: self.status.ready}]}\n")
 	l, lines := validated(t, files, "live")
 	assert.Empty(t, lines, "a list replaces the one of the layer below")
 	assert.Equal(t, "Other", l.Config.Spec.Health.Rules[0].Kind)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/robfig/cron/v3"
+
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/landscapes/windows"
 	"github.com/pergola-dev/pergola/schemas"
@@ -19,6 +21,8 @@ func (l *loader) checkTimes(config *Declaration, spec map[string]any) {
 	text, _ := spec["timeout"].(string)
 	if timeout, err := time.ParseDuration(text); err == nil && timeout <= 0 {
 		l.reportField(config, "spec.timeout", schemas.TypeInvalid, ruleConfig, "must be more than 0, such as 1h")
+	} else if err == nil && timeout < time.Minute {
+		l.warnField(config, "spec.timeout", ruleConfig, "is less than a minute, in which hardly anything gets healthy: each sync would fail by it; write a time such as 1h")
 	}
 	list, _ := spec["windows"].([]any)
 	never := len(list) > 0
@@ -39,9 +43,44 @@ func (l *loader) checkTimes(config *Declaration, spec map[string]any) {
 			never = false
 		} else if err == nil && !schedule.Next(someDay).IsZero() {
 			never = false
+			if field, message := hardlyMeant(window, schedule); message != "" {
+				l.warnField(config, fmt.Sprintf("spec.windows[%d]%s", i, field), ruleConfig, message)
+			}
 		}
 	}
 	if never {
 		l.reportField(config, "spec.windows", schemas.TypeInvalid, ruleConfig, "none of them ever opens: nothing could be applied any more, not even what takes them away")
 	}
+}
+
+// hardlyMeant gives the field of a window, as .schedule, that is legal and says another thing than it seems to, with what to write.
+func hardlyMeant(window landscapev1alpha1.SyncWindow, schedule cron.Schedule) (field, message string) {
+	duration := window.Duration.Duration
+	minutes := uint64(1)<<60 - 1
+	fields, _ := schedule.(*cron.SpecSchedule)
+	switch {
+	case duration < time.Minute:
+		return ".duration", fmt.Sprintf("%s is less than a minute, so that a new revision is hardly ever noticed in time; write how long the window is open, such as 8h", duration)
+	case fields != nil && fields.Minute&minutes == minutes:
+		return ".schedule", fmt.Sprintf("%q opens the window anew each minute, so that it closes %s after the last one; write the minute at which it opens, such as \"0 8 * * 1-5\"", window.Schedule, duration)
+	case alwaysOpen(schedule, duration):
+		return "", fmt.Sprintf("is always open: it opens again before its %s are over; shorten the duration, or remove spec.windows", duration)
+	}
+	return "", ""
+}
+
+// mostOpenings bounds how many openings of a window are compared: those of a year that come each hour, and more.
+const mostOpenings = 10_000
+
+// alwaysOpen reports whether a window never closes, in the year after someDay.
+func alwaysOpen(schedule cron.Schedule, duration time.Duration) bool {
+	last := schedule.Next(someDay)
+	for end, n := last.AddDate(1, 0, 0), 0; last.Before(end) && n < mostOpenings; n++ {
+		next := schedule.Next(last)
+		if next.IsZero() || next.Sub(last) > duration {
+			return false
+		}
+		last = next
+	}
+	return true
 }

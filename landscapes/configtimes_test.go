@@ -20,6 +20,15 @@ func TestTimesOfLandscapes(t *testing.T) {
 		"no duration":        {"  windows:\n  - {schedule: \"0 8 * * *\", duration: 0s}\n", `6:39: error: Landscape test: spec.windows[0].duration: "0s": want more than 0, such as 8h [landscape/config]`},
 		"no day":             {"  windows:\n  - {schedule: \"0 8 30 2 *\", duration: 8h}\n", `spec.windows: none of them ever opens`},
 		"a negative timeout": {"  timeout: -1h\n", `5:12: error: Landscape test: spec.timeout: must be more than 0, such as 1h [landscape/config]`},
+		"a short timeout":    {"  timeout: 10s\n", `5:12: warning: Landscape test: spec.timeout: is less than a minute, in which hardly anything gets healthy: each sync would fail by it; write a time such as 1h [landscape/config]`},
+		"a timeout that may": {"  timeout: 1m\n", ""},
+		"seconds":            {"  windows:\n  - {schedule: \"0 8 * * *\", duration: 8s}\n", `6:39: warning: Landscape test: spec.windows[0].duration: 8s is less than a minute, so that a new revision is hardly ever noticed in time; write how long the window is open, such as 8h [landscape/config]`},
+		"each minute":        {"  windows:\n  - {schedule: \"* 8 * * *\", duration: 8h}\n", `6:16: warning: Landscape test: spec.windows[0].schedule: "* 8 * * *" opens the window anew each minute, so that it closes 8h0m0s after the last one; write the minute at which it opens, such as "0 8 * * 1-5" [landscape/config]`},
+		"always":             {"  windows:\n  - {schedule: \"0 8 * * *\", duration: 24h}\n", `6:5: warning: Landscape test: spec.windows[0]: is always open: it opens again before its 24h0m0s are over; shorten the duration, or remove spec.windows [landscape/config]`},
+		"always, by hours":   {"  windows:\n  - {schedule: \"@hourly\", duration: 2h}\n", `spec.windows[0]: is always open`},
+		"not on Sundays":     {"  windows:\n  - {schedule: \"0 * * * 1-6\", duration: 2h}\n", ""},
+		"nearly always":      {"  windows:\n  - {schedule: \"0 8 * * *\", duration: 23h59m}\n", ""},
+		"each ten minutes":   {"  windows:\n  - {schedule: \"*/10 8 * * *\", duration: 5m}\n", ""},
 		"left to the schema": {"  windows:\n  - {schedule: \"0 8 * * *\"}\n", ""},
 		"a number":           {"  windows:\n  - {schedule: 8, duration: 8h}\n", ""},
 	} {
@@ -53,5 +62,28 @@ func TestGatesOfLandscapes(t *testing.T) {
 		}
 		require.Len(t, violations, 1, gates)
 		assert.Contains(t, violations[0].String(), want, gates)
+	}
+}
+
+// TestExternalOfLandscapes: what is declared is not external.
+func TestExternalOfLandscapes(t *testing.T) {
+	for name, test := range map[string]struct{ entry, want string }{
+		"declared":           {"{kind: Namespace, name: a}", "landscape.yaml:6:5: warning: Landscape test: spec.external[0]: is declared in a.yaml:1, so that it is not external; remove the entry, or the declaration if something else makes the object [landscape/config]"},
+		"another one":        {"{kind: Namespace, name: b}", ""},
+		"another kind":       {"{kind: Seed, name: a}", ""},
+		"in a namespace":     {"{kind: Namespace, namespace: x, name: a}", ""},
+		"several":            {"{kind: Namespace, name: '*'}", ""},
+		"left to the schema": {"{kind: Namespace}", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, violations, err := LoadFS(t.Context(), tree(map[string]string{"landscape.yaml": withSpec("  external:\n  - " + test.entry + "\n"), "a.yaml": namespace("a")}), ".", Options{})
+			require.NoError(t, err)
+			if test.want == "" {
+				assert.Empty(t, violations)
+				return
+			}
+			require.Len(t, violations, 1)
+			assert.Equal(t, test.want, violations[0].String())
+		})
 	}
 }

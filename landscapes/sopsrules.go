@@ -306,7 +306,13 @@ func misspeltField(only *regexp.Regexp) string {
 
 // readable warns of rules in a landscape by which sops makes files that it cannot have.
 func (c *sopsCheck) readable(file *sopsRulesFile) {
-	for _, rule := range file.rules {
+	for i, rule := range file.rules {
+		if j := slices.IndexFunc(file.rules[:i], func(before SopsRule) bool { return covers(before.path, rule.path) }); j >= 0 {
+			c.found = append(c.found, schemas.Violation{
+				Severity: schemas.SeverityWarning, File: file.name, Line: rule.Line, Column: 1, Type: schemas.TypeInvalid, Rule: ruleSops,
+				Message: fmt.Sprintf("the rule is never reached: the one in line %d is for all of its files, and sops takes the first that fits; put this one before it, or remove it", file.rules[j].Line),
+			})
+		}
 		message := ""
 		switch {
 		case !rule.partly:
@@ -319,6 +325,8 @@ func (c *sopsCheck) readable(file *sopsRulesFile) {
 			message = fmt.Sprintf("encrypted_regex matches %q, and not the field that is nearly called so: sops leaves the values there as they are; write ^(data|stringData)$", misspeltField(rule.only))
 		case rule.only != nil && !rule.only.MatchString("stringData") && regexp.MustCompile("(?i)"+rule.only.String()).MatchString("stringData"):
 			message = "encrypted_regex matches stringData in other letters only, which sops leaves as it is then; write ^(data|stringData)$"
+		case rule.only != nil && !rule.only.MatchString("stringData") && rule.only.MatchString("data"):
+			message = "encrypted_regex matches data and not stringData: sops leaves the values of Secrets there as they are; write ^(data|stringData)$"
 		case len(rule.Recipients) == 0:
 			message = "the rule names no age key, and Pergola opens files with age keys only; give age, too"
 		default:

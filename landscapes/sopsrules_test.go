@@ -2,6 +2,7 @@ package landscapes
 
 import (
 	"fmt"
+	"regexp"
 	"testing"
 	"testing/fstest"
 
@@ -103,6 +104,8 @@ func TestCheckSops(t *testing.T) {
 		"nothing of them":    {map[string]string{"l/.sops.yaml": "creation_rules:\n- age: " + a + "\n  encrypted_regex: ^(dataa|stringDat)$\n"}, []string{".sops.yaml:2: encrypted_regex matches neither data nor stringData"}},
 		"one of them":        {map[string]string{"l/.sops.yaml": "creation_rules:\n- age: " + a + "\n  encrypted_regex: ^(dta|stringData)$\n"}, []string{".sops.yaml:2: encrypted_regex matches \"dta\", and not the field that is nearly called so"}},
 		"all but some":       {map[string]string{"l/.sops.yaml": "creation_rules:\n- age: " + a + "\n  unencrypted_suffix: _pt\n"}, []string{".sops.yaml:2: sops encrypts all but some fields by this rule"}},
+		"data alone":         {map[string]string{"l/.sops.yaml": "creation_rules:\n- age: " + a + "\n  encrypted_regex: ^(data)$\n"}, []string{".sops.yaml:2: encrypted_regex matches data and not stringData: sops leaves the values of Secrets there as they are"}},
+		"never reached":      {map[string]string{"l/.sops.yaml": rules(a) + "- {path_regex: ^in/, " + part + ", age: " + b + "}\n"}, []string{".sops.yaml:4: the rule is never reached: the one in line 2 is for all of its files, and sops takes the first that fits; put this one before it, or remove it"}},
 		"more of them":       {map[string]string{"l/.sops.yaml": "creation_rules:\n- age: " + a + "\n  encrypted_regex: (?i)^(password|stringdata)$\n"}, nil},
 		"whole files beside": {map[string]string{".sops.yaml": "creation_rules:\n- age: " + a + "\n"}, nil},
 		"another ending":     {map[string]string{"l/.sops.yml": rules(a)}, []string{".sops.yml:1: sops does not read this file: it reads .sops.yaml only; rename it"}},
@@ -125,4 +128,32 @@ func TestCheckSops(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCovers: a rule behind one that is for all of its files is never reached.
+func TestCovers(t *testing.T) {
+	for _, tt := range []struct {
+		one, other string
+		want       bool
+	}{
+		{".*", "^seeds/.*\\.yaml$", true},
+		{"^.*$", "x", true},
+		{"\\.yaml$", "^seeds/.*\\.yaml$", true},
+		{".*\\.ya?ml$", "secrets/[a-z0-9-]+\\.yaml$", true},
+		{"^seeds/", "^seeds/(eu|us)-[0-9]+/", true},
+		{"\\.yaml$", "\\.yaml$", true},
+		{"seeds/.*", "seeds/eu", true},
+		{"^seeds/.*\\.yaml$", "\\.yaml$", false},
+		{"\\.yaml$", "^seeds/", false},
+		{"^[^/]*\\.yaml$", ".*\\.yaml$", false},
+		{"^seeds/eu", "^seeds/(eu|us)", false},
+		{"a\\.yaml$", "b\\.yaml$", false},
+		{"^in/", "^out/", false},
+		{"dev", "(dev|prod)/secrets", false},
+	} {
+		assert.Equal(t, tt.want, covers(regexp.MustCompile(tt.one), regexp.MustCompile(tt.other)), "%s before %s", tt.one, tt.other)
+	}
+	assert.True(t, covers(nil, regexp.MustCompile("x")))
+	assert.True(t, covers(nil, nil))
+	assert.False(t, covers(regexp.MustCompile("x"), nil))
 }

@@ -1,0 +1,90 @@
+package landscapes
+
+import (
+	"math/rand/v2"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+)
+
+// mostPaths is how many paths of a rule are made up to compare it with those before it.
+const mostPaths = 200
+
+// covers reports whether one path_regex matches all that another one does; nil matches everything. Nothing computes that of
+// expressions in general: paths that the other one matches are made up, always the same ones, and each has to match.
+func covers(one, other *regexp.Regexp) bool {
+	if one == nil || other == nil {
+		return one == nil
+	}
+	parsed, err := syntax.Parse(other.String(), syntax.Perl)
+	if err != nil {
+		return false
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	made := 0
+	for range mostPaths {
+		// An expression without ^ or $ matches what has more before or after it.
+		path := pick(random, "", "", "a/", "q.x/b-1/") + example(parsed, random) + pick(random, "", "", "a", ".txt", "/b.yml")
+		switch {
+		case !other.MatchString(path):
+		case !one.MatchString(path):
+			return false
+		default:
+			made++
+		}
+	}
+	return made > mostPaths/20
+}
+
+func pick(random *rand.Rand, texts ...string) string { return texts[random.IntN(len(texts))] }
+
+// example makes up a text that an expression matches, as far as that is possible from its parts alone.
+func example(e *syntax.Regexp, random *rand.Rand) string {
+	times := 1
+	switch e.Op {
+	case syntax.OpLiteral:
+		return string(e.Rune)
+	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		return pick(random, "a", "z", "7", "-", ".", "/")
+	case syntax.OpCharClass:
+		// Ranges may be as wide as all characters but one: those that paths have come first.
+		for range 20 {
+			if c := rune(pick(random, "a", "m", "z", "A", "0", "5", "-", "_", ".", "/")[0]); inClass(e.Rune, c) {
+				return string(c)
+			}
+		}
+		if len(e.Rune) > 0 {
+			return string(e.Rune[0])
+		}
+	case syntax.OpAlternate:
+		return example(e.Sub[random.IntN(len(e.Sub))], random)
+	case syntax.OpQuest:
+		times = random.IntN(2)
+	case syntax.OpStar:
+		times = random.IntN(4)
+	case syntax.OpPlus:
+		times = 1 + random.IntN(3)
+	case syntax.OpRepeat:
+		times = e.Min
+		if e.Max != e.Min {
+			times += random.IntN(3)
+		}
+	}
+	var out strings.Builder
+	for range times {
+		for _, sub := range e.Sub {
+			out.WriteString(example(sub, random))
+		}
+	}
+	return out.String()
+}
+
+// inClass reports whether a character is in one of the ranges.
+func inClass(ranges []rune, c rune) bool {
+	for i := 0; i+1 < len(ranges); i += 2 {
+		if ranges[i] <= c && c <= ranges[i+1] {
+			return true
+		}
+	}
+	return false
+}
