@@ -160,7 +160,9 @@ func (l *loader) declare(name string, c content) []Declaration {
 		return nil
 	}
 	l.checkSecret(&d)
-	l.checkTexts(&d)
+	if c.secret != "" || len(c.document.data) == 0 || mentionsKeys(c.document.data) {
+		l.checkTexts(&d)
+	}
 	return []Declaration{d}
 }
 

@@ -116,6 +116,9 @@ func loadFS(ctx context.Context, fsys fs.FS, folder, dir string, opts Options) (
 	}
 	l.landscape.Declarations = l.merged.list
 	l.reportNested()
+	for i := range l.landscape.Declarations {
+		l.checkSynced(&l.landscape.Declarations[i])
+	}
 	l.checkConfig()
 	l.convertConfig()
 	l.landscape.Incomplete = l.incomplete()
@@ -179,6 +182,9 @@ func Parse(ctx context.Context, name string, data []byte, opts Options) ([]Decla
 			return nil, nil, ctx.Err()
 		}
 		return nil, nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	for i := range layer.found.list {
+		l.checkSynced(&layer.found.list[i])
 	}
 	schemas.Sort(l.violations)
 	return layer.found.list, l.violations, nil

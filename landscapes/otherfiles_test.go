@@ -110,8 +110,9 @@ func TestTexts(t *testing.T) {
 	)
 	for name, test := range map[string]struct{ text, want string }{
 		"a key":                 {config + "data:\n" + key, "x.yaml:5:8 Invalid " + readable},
-		"a key of age":          {config + "data: {a: AGE-SECRET-KEY-1QQQQQQQQQQ}\n", "x.yaml:4:11 Invalid " + readable},
-		"a key in base64":       {config + "binaryData: {a: LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCmFhYWEK}\n", "x.yaml:4:17 Invalid " + readable},
+		"a key of age":          {config + "data: {a: AGE-SECRET-KEY-1QQQQQQQQQQ}\n", "x.yaml:1:1 Invalid " + readable},
+		"all in one line":       {"{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: garden}, data: {a: AGE-SECRET-KEY-1QQQQQQQQQQ}}\n", "x.yaml:0:0 Invalid " + readable},
+		"a key in base64":       {config + "binaryData: {a: LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCmFhYWEK}\n", "x.yaml:1:1 Invalid " + readable},
 		"a key in a Secret":     {secret + "stringData:\n" + key, "x.yaml:5:3 Forbidden " + plain},
 		"a certificate":         {config + "data:\n  ca.crt: |\n" + lines, ""},
 		"a certificate in JSON": {config + "data: {a: '{\"ca\": \"-----BEGIN CERTIFICATE-----\\nMIIBszCCAVqgAwIBAgIUX\\n\"}'}\n", ""},

@@ -1,6 +1,7 @@
 package landscapes
 
 import (
+	"bytes"
 	"encoding/base64"
 	"regexp"
 	"slices"
@@ -61,6 +62,11 @@ func holdsCredentials(data []byte) bool {
 // beginsPEM is how the base64 form of a text begins that begins with `-----BEGIN `.
 var beginsPEM = strings.TrimRight(base64.StdEncoding.EncodeToString([]byte("-----BEGIN ")), "=")[:14]
 
+// mentionsKeys reports whether a document can hold a text that checkTexts warns of: to visit all values of all objects takes longer.
+func mentionsKeys(data []byte) bool {
+	return bytes.Contains(data, []byte("-----BEGIN ")) || bytes.Contains(data, []byte(beginsPEM)) || ageKey.Match(data)
+}
+
 // checkTexts warns of values that hold private keys, and of certificates and keys whose lines were joined. No message has a value.
 func (l *loader) checkTexts(d *Declaration) {
 	isSecret := d.kind.Group == "" && d.kind.Kind == "Secret"
@@ -90,6 +96,9 @@ func (l *loader) checkTexts(d *Declaration) {
 			Severity: schemas.SeverityWarning, File: where.File, Line: where.Line, Column: where.Column, Kind: d.kind.Kind, Namespace: d.namespace, Name: d.name,
 			Field: strings.Join(slices.Clone(path), "."), Type: schemas.TypeInvalid, Rule: rule, Message: message,
 		})
+		if written, _ := value.(string); rule == rulePrivateKey && !strings.Contains(written, "PRIVATE KEY") { // those are known to who shows lines
+			l.hideLine(d)
+		}
 	}, d.content(toRead).origins[0].tree)
 }
 
@@ -105,4 +114,14 @@ func (l *layer) checkKeys(name string) bool {
 		l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning
 	}
 	return advice != ""
+}
+
+// hideLine moves the last finding from a line that holds a credential to where the object begins: lines of findings are shown.
+func (l *loader) hideLine(d *Declaration) {
+	v := &l.violations[len(l.violations)-1]
+	if v.Line == d.Line {
+		v.Line, v.Column = 0, 0 // the object is in one line
+		return
+	}
+	v.Line, v.Column = d.Line, d.Column
 }

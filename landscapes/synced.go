@@ -1,0 +1,248 @@
+package landscapes
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/Masterminds/semver/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/controllers/notification"
+	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/source"
+)
+
+// ruleSync is the rule of findings about a Landscape that an operator syncs.
+const ruleSync = "landscape/sync"
+
+// checkSynced checks a Landscape as an operator gets it, by the functions that the operator opens its source and its notifications with.
+// They need Secrets, which are in the cluster, so that stand-ins take their place. Values of a wrong form are left to the schema.
+func (l *loader) checkSynced(d *Declaration) {
+	object := &landscapev1alpha1.Landscape{}
+	if d.kind != landscapev1alpha1.SchemeGroupVersion.WithKind(configKind) || runtime.DefaultUnstructuredConverter.FromUnstructured(d.Object().Object, object) != nil {
+		return
+	}
+	content, _ := d.Object().Object["spec"].(map[string]any)
+	l.checkTimes(d, content)
+	spec := &object.Spec
+	for i, dependency := range spec.DependsOn {
+		if dependency.Name == object.Name && object.Name != "" {
+			l.failField(d, fmt.Sprintf("spec.dependsOn[%d].name", i), "is the Landscape itself, which would wait for itself for ever; remove the entry")
+		}
+	}
+	if spec.Source == nil || !anySource.MatchString(spec.Source.URL) {
+		return // a file with the settings alone, as landscape.yaml has them
+	}
+	for _, at := range []struct {
+		field string
+		is    *metav1.Duration
+		least time.Duration
+	}{
+		{"spec.interval", spec.Interval, 10 * time.Second},
+		{"spec.retryInterval", spec.RetryInterval, time.Second},
+		{"spec.source.interval", spec.Source.Interval, 10 * time.Second},
+		{"spec.source.timeout", spec.Source.Timeout, time.Second},
+	} {
+		if at.is != nil && at.is.Duration < at.least {
+			l.warnField(d, at.field, ruleSync, fmt.Sprintf("%s is less than %s, for which hardly any server is made; write a time such as 1m", at.is.Duration, at.least))
+		}
+	}
+	l.checkSource(d, spec.Source)
+	l.checkNotifications(d, spec)
+}
+
+// The forms that the schema demands: what does not have them is left to it.
+var (
+	anySource = regexp.MustCompile(`^(https?|ssh|file|oci)://.+$`)
+	anyCommit = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})?$`)
+	anyDigest = regexp.MustCompile(`^(sha256:[0-9a-f]{64})?$`)
+)
+
+func (l *loader) failField(d *Declaration, field, message string) {
+	l.reportField(d, field, schemas.TypeInvalid, ruleSync, message)
+}
+
+// checkSource checks what is synced.
+func (l *loader) checkSource(d *Declaration, from *landscapev1alpha1.Source) {
+	field, err := sourceFault(from)
+	if err != nil {
+		message := err.Error()
+		if rest, named := strings.CutPrefix(message, strings.TrimPrefix(field, "spec.source.")+" "); named {
+			message = rest
+		}
+		l.failField(d, field, message)
+		if location, err := url.Parse(from.URL); field == "spec.source.url" && (err != nil || location.User != nil && location.Scheme != "ssh") {
+			l.hideLine(d)
+		}
+	}
+	if location, err := url.Parse(from.URL); err == nil && forgePage.MatchString(location.Path) && strings.HasPrefix(from.URL, "http") {
+		l.warnField(d, "spec.source.url", ruleSync, "looks like the page of a folder on a forge, which is no repository; give the url that git clone takes, the branch in ref.branch, and the folder in path")
+	}
+	switch clean := strings.TrimPrefix(path.Join("/", from.Path), "/"); {
+	case path.Base(clean) == configFile:
+		l.failField(d, "spec.source.path", "names a file; give the folder that has "+configFile)
+	case path.IsAbs(from.Path) || slices.Contains(strings.Split(from.Path, "/"), ".."):
+		l.warnField(d, "spec.source.path", ruleSync, fmt.Sprintf("is a folder within the repository, and is read as %q; write it so", clean))
+	}
+	if ref := from.Ref; ref != nil {
+		l.checkReference(d, *ref)
+	}
+}
+
+// forgePage is how pages of GitHub, GitLab, Gitea and Bitbucket name a folder or file of a revision.
+var forgePage = regexp.MustCompile(`^/[^/]+/.+?(/-)?/(tree|blob|src/branch|src/tag|src/commit)/[^/]+`)
+
+func (l *loader) checkReference(d *Declaration, ref landscapev1alpha1.Reference) {
+	const field = "spec.source.ref"
+	ignored := func(name, value, other string) {
+		if value != "" {
+			l.warnField(d, field+"."+name, ruleSync, fmt.Sprintf("has no effect beside %s, which counts alone; remove one of them", other))
+		}
+	}
+	switch {
+	case ref.Commit != "" || ref.Digest != "": // a branch and a tag beside them have a meaning
+		ignored("semver", ref.SemVer, "commit or digest")
+	case ref.SemVer != "":
+		ignored("tag", ref.Tag, "semver")
+		ignored("branch", ref.Branch, "semver")
+	case ref.Tag != "":
+		ignored("branch", ref.Branch, "tag")
+	}
+	if isEmptyRange(ref.SemVer) {
+		l.failField(d, field+".semver", "no version is in the range, so that no tag is ever found; write it like \">=1.2.0 <2\"")
+	}
+	if name, isRemote := strings.CutPrefix(ref.Branch, "origin/"); isRemote {
+		l.warnField(d, field+".branch", ruleSync, fmt.Sprintf("is how clones name branch %s of the repository; write %s", name, name))
+	}
+}
+
+// aVersion is a version in a range; a part of it may be left open.
+var aVersion = regexp.MustCompile(`\d+(\.\d+)*(-[0-9A-Za-z.-]+)?`)
+
+// isEmptyRange reports whether no version is in a range. Where one is, there is one at an end of the range, or next to it.
+func isEmptyRange(text string) bool {
+	if text == "" {
+		return false
+	}
+	constraint, err := semver.NewConstraint(text)
+	if err != nil {
+		return false // which the source says
+	}
+	tried := []semver.Version{*semver.New(0, 0, 0, "", ""), *semver.New(99_999, 0, 0, "", "")}
+	for _, end := range aVersion.FindAllString(text, -1) {
+		v, err := semver.NewVersion(end)
+		if err != nil {
+			return false
+		}
+		major, minor, patch := v.Major(), v.Minor(), v.Patch()
+		tried = append(tried, *v, v.IncPatch(), v.IncMinor(), v.IncMajor(), *semver.New(major, minor, patch, "", ""), *semver.New(major, minor, patch+1, "0", ""),
+			*semver.New(major, minor, max(patch, 1)-1, "", ""), *semver.New(major, max(minor, 1)-1, 99_999, "", ""), *semver.New(max(major, 1)-1, 99_999, 0, "", ""))
+	}
+	return !slices.ContainsFunc(tried, func(v semver.Version) bool { return constraint.Check(&v) })
+}
+
+// standIn is a public key in the place of those that are in the cluster.
+const standIn = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f stand-in\n"
+
+// sourceFault gives why the operator cannot open a source, and the field without which it could.
+func sourceFault(from *landscapev1alpha1.Source) (string, error) {
+	options := source.Options{URL: from.URL, Submodules: from.Submodules, Insecure: from.Insecure}
+	if from.Ref != nil {
+		options.Ref = *from.Ref
+		if !anyCommit.MatchString(options.Ref.Commit) || !anyDigest.MatchString(options.Ref.Digest) {
+			return "", nil
+		}
+	}
+	if v := from.Verify; v != nil {
+		options.Verify = &source.Verify{Mode: v.Mode, Keys: map[string][]byte{"key": []byte(standIn)}}
+		if !slices.Contains([]landscapev1alpha1.VerificationMode{"", landscapev1alpha1.VerifyHEAD, landscapev1alpha1.VerifyTag, landscapev1alpha1.VerifyTagAndHEAD}, v.Mode) {
+			return "", nil
+		}
+	}
+	if from.SecretRef != nil {
+		if strings.HasPrefix(from.URL, "file:") {
+			_, err := source.CredentialsOf(from.URL, nil)
+			return "spec.source.secretRef", err
+		}
+		// Offline asks for no key of SSH.
+		options.Credentials.BearerToken, options.Offline = "stand-in", true
+	}
+	open := func(change func(*source.Options)) error {
+		changed := options
+		change(&changed)
+		remote, err := source.NewRemote(changed)
+		if err == nil {
+			err = remote.Close()
+		}
+		return err
+	}
+	err := open(func(*source.Options) {})
+	if err == nil {
+		return "", nil
+	}
+	for _, without := range []struct {
+		field  string
+		change func(*source.Options)
+	}{
+		{"verify", func(o *source.Options) { o.Verify = nil }},
+		{"submodules", func(o *source.Options) { o.Submodules = false }},
+		{"ref.branch", func(o *source.Options) { o.Ref.Branch = "" }},
+		{"ref.tag", func(o *source.Options) { o.Ref.Tag = "" }},
+		{"ref.semver", func(o *source.Options) { o.Ref.SemVer = "" }},
+		{"ref.commit", func(o *source.Options) { o.Ref.Commit = "" }},
+		{"ref.digest", func(o *source.Options) { o.Ref.Digest = "" }},
+	} {
+		if open(without.change) == nil {
+			return "spec.source." + without.field, err
+		}
+	}
+	return "spec.source.url", err
+}
+
+// checkNotifications checks who is told what happens.
+func (l *loader) checkNotifications(d *Declaration, spec *landscapev1alpha1.LandscapeSpec) {
+	for i, n := range spec.Notifications {
+		field := fmt.Sprintf("spec.notifications[%d]", i)
+		switch n.Type {
+		case landscapev1alpha1.NotifyCommitStatus:
+			// An API server refuses it by a rule of the definition, as it does a webhook without url.
+			if n.Provider == "" {
+				l.failField(d, field+".provider", "must be set for a commit status: github, gitlab, gitea or forgejo")
+			}
+			token := func(string) (map[string][]byte, error) { return map[string][]byte{"token": []byte("stand-in")}, nil }
+			_, errs := notification.Destinations(spec.Source.URL, spec.Notifications[i:i+1], token)
+			for _, err := range errs {
+				l.failField(d, field, err.Error())
+			}
+		case landscapev1alpha1.NotifyWebhook:
+			if n.URL == "" {
+				l.failField(d, field+".url", "must be set for a webhook, such as https://chat.example.org/hook")
+			}
+			if n.Provider != "" {
+				l.warnField(d, field+".provider", ruleSync, "has no effect on a webhook; remove it, or write type: commitStatus")
+			}
+			if isPlain(n.URL) {
+				l.warnField(d, field+".url", ruleSync, "is plain HTTP, so that others on the way can read and change what is told; use https")
+			}
+		}
+	}
+}
+
+// isPlain reports whether an address is one of plain HTTP outside of the cluster and of the machine.
+func isPlain(address string) bool {
+	at, err := url.Parse(address)
+	if err != nil || at.Scheme != "http" {
+		return false
+	}
+	host := at.Hostname()
+	ip := net.ParseIP(host)
+	return !(ip.IsLoopback() || ip == nil && !strings.Contains(host, ".") || strings.HasSuffix(host, ".svc") || strings.HasSuffix(host, ".cluster.local"))
+}
