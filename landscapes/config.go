@@ -10,6 +10,7 @@ import (
 	"time"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	"github.com/pergola-dev/pergola/schemas"
 )
@@ -44,6 +45,15 @@ func (l *loader) checkConfig() {
 func (l *loader) warnField(d *Declaration, field, rule, message string) {
 	l.reportField(d, field, schemas.TypeInvalid, rule, message)
 	l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning
+}
+
+// checkSettings checks the settings of a Landscape object that an operator gets, as far as landscape.yaml has them, too.
+func (l *loader) checkSettings(d *Declaration) {
+	if d.kind.Group != landscapev1alpha1.GroupName || d.kind.Kind != configKind {
+		return // without reading it
+	}
+	spec, _ := d.Object().Object["spec"].(map[string]any)
+	l.checkTimes(d, spec)
 }
 
 // checkExternal warns of objects that something else is said to make, and that the landscape declares itself: once they are removed

@@ -117,7 +117,7 @@ func loadFS(ctx context.Context, fsys fs.FS, folder, dir string, opts Options) (
 	l.landscape.Declarations = l.merged.list
 	l.reportNested()
 	for i := range l.landscape.Declarations {
-		l.checkSynced(&l.landscape.Declarations[i])
+		l.checkSettings(&l.landscape.Declarations[i])
 	}
 	l.checkConfig()
 	l.convertConfig()
@@ -184,7 +184,7 @@ func Parse(ctx context.Context, name string, data []byte, opts Options) ([]Decla
 		return nil, nil, fmt.Errorf("reading %s: %w", name, err)
 	}
 	for i := range layer.found.list {
-		l.checkSynced(&layer.found.list[i])
+		l.checkSettings(&layer.found.list[i])
 	}
 	schemas.Sort(l.violations)
 	return layer.found.list, l.violations, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/synced"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/schemas"
@@ -170,6 +171,9 @@ func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 		return nil, err
 	}
 	violations = append(violations, leftOut...)
+	for i := range l.Declarations {
+		violations = append(violations, synced.Check(&l.Declarations[i])...)
+	}
 	if v.from == "" {
 		return findingsSince(v.cmd, l, nil, violations)
 	}
@@ -239,6 +243,7 @@ func (v *validation) manifest(name string, data []byte) ([]schemas.Violation, er
 	var inputs []schemas.Input
 	for i := range declarations {
 		d := &declarations[i]
+		violations = append(violations, synced.Check(d)...)
 		input := schemas.Input{Object: d.Object(), Positions: d}
 		if o, ok := before[identity(d)]; ok {
 			input.Old = o.Object()

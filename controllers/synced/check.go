@@ -1,4 +1,4 @@
-package landscapes
+package synced
 
 import (
 	"fmt"
@@ -16,26 +16,39 @@ import (
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/controllers/notification"
+	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/source"
 )
 
-// ruleSync is the rule of findings about a Landscape that an operator syncs.
-const ruleSync = "landscape/sync"
+// rule is that of findings about a Landscape that an operator syncs.
+const rule = "landscape/sync"
 
-// checkSynced checks a Landscape as an operator gets it, by the functions that the operator opens its source and its notifications with.
-// They need Secrets, which are in the cluster, so that stand-ins take their place. Values of a wrong form are left to the schema.
-func (l *loader) checkSynced(d *Declaration) {
-	object := &landscapev1alpha1.Landscape{}
-	if d.kind != landscapev1alpha1.SchemeGroupVersion.WithKind(configKind) || runtime.DefaultUnstructuredConverter.FromUnstructured(d.Object().Object, object) != nil {
-		return
+// Check finds what an operator would not sync a Landscape object by, or not as it is meant. Other objects have no findings.
+func Check(d *landscapes.Declaration) []schemas.Violation {
+	c := &check{d: d}
+	c.run()
+	return c.found
+}
+
+// check is about one object.
+type check struct {
+	d     *landscapes.Declaration
+	found []schemas.Violation
+}
+
+func (c *check) run() {
+	if c.d.GroupVersionKind() != landscapev1alpha1.SchemeGroupVersion.WithKind("Landscape") {
+		return // without reading it
 	}
-	content, _ := d.Object().Object["spec"].(map[string]any)
-	l.checkTimes(d, content)
+	object := &landscapev1alpha1.Landscape{}
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(c.d.Object().Object, object) != nil {
+		return // values of a wrong form are left to the schema
+	}
 	spec := &object.Spec
 	for i, dependency := range spec.DependsOn {
 		if dependency.Name == object.Name && object.Name != "" {
-			l.failField(d, fmt.Sprintf("spec.dependsOn[%d].name", i), "is the Landscape itself, which would wait for itself for ever; remove the entry")
+			c.fail(fmt.Sprintf("spec.dependsOn[%d].name", i), "is the Landscape itself, which would wait for itself for ever; remove the entry")
 		}
 	}
 	if spec.Source == nil || !anySource.MatchString(spec.Source.URL) {
@@ -52,11 +65,11 @@ func (l *loader) checkSynced(d *Declaration) {
 		{"spec.source.timeout", spec.Source.Timeout, time.Second},
 	} {
 		if at.is != nil && at.is.Duration < at.least {
-			l.warnField(d, at.field, ruleSync, fmt.Sprintf("%s is less than %s, for which hardly any server is made; write a time such as 1m", at.is.Duration, at.least))
+			c.warn(at.field, fmt.Sprintf("%s is less than %s, for which hardly any server is made; write a time such as 1m", at.is.Duration, at.least))
 		}
 	}
-	l.checkSource(d, spec.Source)
-	l.checkNotifications(d, spec)
+	c.source(spec.Source)
+	c.notifications(spec)
 }
 
 // The forms that the schema demands: what does not have them is left to it.
@@ -66,45 +79,64 @@ var (
 	anyDigest = regexp.MustCompile(`^(sha256:[0-9a-f]{64})?$`)
 )
 
-func (l *loader) failField(d *Declaration, field, message string) {
-	l.reportField(d, field, schemas.TypeInvalid, ruleSync, message)
+func (c *check) fail(field, message string) {
+	place := c.d.Position(field)
+	c.found = append(c.found, schemas.Violation{
+		Severity: schemas.SeverityError, File: place.File, Line: place.Line, Column: place.Column, Kind: c.d.GroupVersionKind().Kind, Namespace: c.d.Namespace(), Name: c.d.Name(),
+		Field: field, Type: schemas.TypeInvalid, Rule: rule, Message: message,
+	})
 }
 
-// checkSource checks what is synced.
-func (l *loader) checkSource(d *Declaration, from *landscapev1alpha1.Source) {
+func (c *check) warn(field, message string) {
+	c.fail(field, message)
+	c.found[len(c.found)-1].Severity = schemas.SeverityWarning
+}
+
+// hideLine moves the last finding from a line that holds a credential to where the object begins: lines of findings are shown.
+func (c *check) hideLine() {
+	v := &c.found[len(c.found)-1]
+	if v.Line == c.d.Line {
+		v.Line, v.Column = 0, 0 // the object is in one line
+		return
+	}
+	v.Line, v.Column = c.d.Line, c.d.Column
+}
+
+// source checks what is synced.
+func (c *check) source(from *landscapev1alpha1.Source) {
 	field, err := sourceFault(from)
 	if err != nil {
 		message := err.Error()
 		if rest, named := strings.CutPrefix(message, strings.TrimPrefix(field, "spec.source.")+" "); named {
 			message = rest
 		}
-		l.failField(d, field, message)
+		c.fail(field, message)
 		if location, err := url.Parse(from.URL); field == "spec.source.url" && (err != nil || location.User != nil && location.Scheme != "ssh") {
-			l.hideLine(d)
+			c.hideLine()
 		}
 	}
 	if location, err := url.Parse(from.URL); err == nil && forgePage.MatchString(location.Path) && strings.HasPrefix(from.URL, "http") {
-		l.warnField(d, "spec.source.url", ruleSync, "looks like the page of a folder on a forge, which is no repository; give the url that git clone takes, the branch in ref.branch, and the folder in path")
+		c.warn("spec.source.url", "looks like the page of a folder on a forge, which is no repository; give the url that git clone takes, the branch in ref.branch, and the folder in path")
 	}
 	switch clean := strings.TrimPrefix(path.Join("/", from.Path), "/"); {
-	case path.Base(clean) == configFile:
-		l.failField(d, "spec.source.path", "names a file; give the folder that has "+configFile)
+	case path.Base(clean) == "landscape.yaml":
+		c.fail("spec.source.path", "names a file; give the folder that has "+"landscape.yaml")
 	case path.IsAbs(from.Path) || slices.Contains(strings.Split(from.Path, "/"), ".."):
-		l.warnField(d, "spec.source.path", ruleSync, fmt.Sprintf("is a folder within the repository, and is read as %q; write it so", clean))
+		c.warn("spec.source.path", fmt.Sprintf("is a folder within the repository, and is read as %q; write it so", clean))
 	}
 	if ref := from.Ref; ref != nil {
-		l.checkReference(d, *ref)
+		c.reference(*ref)
 	}
 }
 
 // forgePage is how pages of GitHub, GitLab, Gitea and Bitbucket name a folder or file of a revision.
 var forgePage = regexp.MustCompile(`^/[^/]+/.+?(/-)?/(tree|blob|src/branch|src/tag|src/commit)/[^/]+`)
 
-func (l *loader) checkReference(d *Declaration, ref landscapev1alpha1.Reference) {
+func (c *check) reference(ref landscapev1alpha1.Reference) {
 	const field = "spec.source.ref"
 	ignored := func(name, value, other string) {
 		if value != "" {
-			l.warnField(d, field+"."+name, ruleSync, fmt.Sprintf("has no effect beside %s, which counts alone; remove one of them", other))
+			c.warn(field+"."+name, fmt.Sprintf("has no effect beside %s, which counts alone; remove one of them", other))
 		}
 	}
 	switch {
@@ -117,10 +149,10 @@ func (l *loader) checkReference(d *Declaration, ref landscapev1alpha1.Reference)
 		ignored("branch", ref.Branch, "tag")
 	}
 	if isEmptyRange(ref.SemVer) {
-		l.failField(d, field+".semver", "no version is in the range, so that no tag is ever found; write it like \">=1.2.0 <2\"")
+		c.fail(field+".semver", "no version is in the range, so that no tag is ever found; write it like \">=1.2.0 <2\"")
 	}
 	if name, isRemote := strings.CutPrefix(ref.Branch, "origin/"); isRemote {
-		l.warnField(d, field+".branch", ruleSync, fmt.Sprintf("is how clones name branch %s of the repository; write %s", name, name))
+		c.warn(field+".branch", fmt.Sprintf("is how clones name branch %s of the repository; write %s", name, name))
 	}
 }
 
@@ -207,30 +239,30 @@ func sourceFault(from *landscapev1alpha1.Source) (string, error) {
 	return "spec.source.url", err
 }
 
-// checkNotifications checks who is told what happens.
-func (l *loader) checkNotifications(d *Declaration, spec *landscapev1alpha1.LandscapeSpec) {
+// notifications checks who is told what happens.
+func (c *check) notifications(spec *landscapev1alpha1.LandscapeSpec) {
 	for i, n := range spec.Notifications {
 		field := fmt.Sprintf("spec.notifications[%d]", i)
 		switch n.Type {
 		case landscapev1alpha1.NotifyCommitStatus:
 			// An API server refuses it by a rule of the definition, as it does a webhook without url.
 			if n.Provider == "" {
-				l.failField(d, field+".provider", "must be set for a commit status: github, gitlab, gitea or forgejo")
+				c.fail(field+".provider", "must be set for a commit status: github, gitlab, gitea or forgejo")
 			}
 			token := func(string) (map[string][]byte, error) { return map[string][]byte{"token": []byte("stand-in")}, nil }
 			_, errs := notification.Destinations(spec.Source.URL, spec.Notifications[i:i+1], token)
 			for _, err := range errs {
-				l.failField(d, field, err.Error())
+				c.fail(field, err.Error())
 			}
 		case landscapev1alpha1.NotifyWebhook:
 			if n.URL == "" {
-				l.failField(d, field+".url", "must be set for a webhook, such as https://chat.example.org/hook")
+				c.fail(field+".url", "must be set for a webhook, such as https://chat.example.org/hook")
 			}
 			if n.Provider != "" {
-				l.warnField(d, field+".provider", ruleSync, "has no effect on a webhook; remove it, or write type: commitStatus")
+				c.warn(field+".provider", "has no effect on a webhook; remove it, or write type: commitStatus")
 			}
 			if isPlain(n.URL) {
-				l.warnField(d, field+".url", ruleSync, "is plain HTTP, so that others on the way can read and change what is told; use https")
+				c.warn(field+".url", "is plain HTTP, so that others on the way can read and change what is told; use https")
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package landscapes
+package synced
 
 import (
 	"strings"
@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/landscapes"
 )
 
 // TestSyncedLandscapes: the object that an operator gets is judged before it is applied. Texts begin at `source:` of the spec.
@@ -64,8 +66,10 @@ func TestSyncedLandscapes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: production, namespace: garden}\nspec:\n" + test.spec
-			_, violations, err := Parse(t.Context(), "lo.yaml", []byte(text), Options{})
+			declarations, violations, err := landscapes.Parse(t.Context(), "lo.yaml", []byte(text), landscapes.Options{})
 			require.NoError(t, err)
+			require.Len(t, declarations, 1)
+			violations = append(violations, Check(&declarations[0])...)
 			if test.want == "" {
 				assert.Empty(t, violations)
 				return
