@@ -25,7 +25,7 @@ import (
 func (k *Kind) beyond(object map[string]any) []structure.Finding {
 	out := append(annotations(object), readLabels(nil, object)...)
 	if k.goType == nil {
-		out = append(out, replicas(object)...)
+		out = slices.Concat(out, replicas(object), accessModes(nil, object, false))
 	}
 	switch (schema.GroupKind{Group: k.GVK.Group, Kind: k.GVK.Kind}) {
 	case schema.GroupKind{Kind: "ConfigMap"}:
@@ -41,11 +41,11 @@ func (k *Kind) beyond(object map[string]any) []structure.Finding {
 		}
 		return append(out, relabellings(object)...)
 	case schema.GroupKind{Kind: "Namespace"}:
-		return append(out, podSecurity(object)...)
+		return append(append(out, podSecurity(object)...), nearKeys(fieldpath.Path{"metadata", "labels"}, object, podSecurityLabels)...)
 	case schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}:
 		return append(out, apiService(object)...)
 	case schema.GroupKind{Group: "autoscaling.k8s.io", Kind: "VerticalPodAutoscaler"}:
-		return append(append(out, bounds(object)...), targetAPI(object)...)
+		return slices.Concat(out, bounds(object), targetAPI(object), leastReplicas(object))
 	case schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}:
 		return append(out, targetAPI(object)...)
 	case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
@@ -55,14 +55,15 @@ func (k *Kind) beyond(object map[string]any) []structure.Finding {
 	case schema.GroupKind{Kind: "Service"}:
 		return append(out, allowedPorts(object)...)
 	case schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}, schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}:
-		return append(out, webhookRules(object)...)
+		return append(append(out, webhookRules(object)...), namespaceSelectors(nil, object)...)
 	case schema.GroupKind{Group: "druid.gardener.cloud", Kind: "Etcd"}:
 		return append(append(out, schedules(object)...), members(object)...)
 	case schema.GroupKind{Group: "monitoring.coreos.com", Kind: "PrometheusRule"}:
 		return append(append(out, expressions(object)...), alerts(object)...)
 	case schema.GroupKind{Group: "networking.k8s.io", Kind: "NetworkPolicy"}:
-		return append(out, policyTypes(object)...)
+		return append(append(out, policyTypes(object)...), namespaceSelectors(nil, object)...)
 	case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "Role"}, schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:
+		out = append(out, nearKeys(fieldpath.Path{"metadata", "labels"}, object, aggregationLabels)...)
 		return append(out, grants(k.GVK.Kind, object)...)
 	case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}, schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}:
 		return append(out, subjects(object)...)

@@ -94,13 +94,21 @@ func commandName(at fieldpath.Path, container map[string]any) []structure.Findin
 	return nil
 }
 
-// policyTypes of a NetworkPolicy: rules for a direction that the policy is not for have no effect.
+// policyTypes of a NetworkPolicy: rules for a direction that the policy is not for have no effect, and an empty list of peers allows all.
 func policyTypes(object map[string]any) []structure.Finding {
+	var out []structure.Finding
+	for _, of := range [][2]string{{"ingress", "from"}, {"egress", "to"}} {
+		rules, _ := valueAt(object, fieldpath.Path{"spec", of[0]}).([]any)
+		for i, rule := range rules {
+			if peers, given := valueAt(rule, fieldpath.Path{of[1]}).([]any); given && len(peers) == 0 {
+				out = append(out, structure.Finding{Path: fieldpath.Path{"spec", of[0], i, of[1]}, Type: "Invalid", Message: "an empty list allows everybody; leave the field out to allow everybody, and the rule to allow nobody"})
+			}
+		}
+	}
 	types, given := valueAt(object, fieldpath.Path{"spec", "policyTypes"}).([]any)
 	if !given {
-		return nil
+		return out
 	}
-	var out []structure.Finding
 	for _, of := range [][2]string{{"ingress", "Ingress"}, {"egress", "Egress"}} {
 		if rules, _ := valueAt(object, fieldpath.Path{"spec", of[0]}).([]any); len(rules) > 0 && !slices.Contains(types, any(of[1])) {
 			out = append(out, structure.Finding{Path: fieldpath.Path{"spec", of[0]}, Type: "Invalid", Message: fmt.Sprintf("has no effect, since spec.policyTypes has no %s", of[1])})
@@ -158,8 +166,16 @@ func schedule(object map[string]any) []structure.Finding {
 	if text, _ := valueAt(object, path).(string); schemas.CronProblem(text) == "" && schemas.IsNever(text) {
 		return []structure.Finding{{Path: path, Type: "Invalid", Message: fmt.Sprintf("%q never comes: no such month has that many days", text)}}
 	}
+	deadline := fieldpath.Path{"spec", "startingDeadlineSeconds"}
+	if seconds, given := numberAt(object, deadline); given && seconds >= 0 && seconds < leastDeadline {
+		return []structure.Finding{{Path: deadline, Type: "Invalid", Message: fmt.Sprintf("%v seconds may be over before the controller starts a job: it reads schedules every %d seconds", seconds, leastDeadline)}}
+	}
 	return nil
 }
+
+// leastDeadline is the time in seconds between two runs of the controller of CronJobs
+// (https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#starting-deadline).
+const leastDeadline = 10
 
 // subjects of a binding: users and groups nearly like those of the system are nobody.
 func subjects(object map[string]any) []structure.Finding {
@@ -167,7 +183,8 @@ func subjects(object map[string]any) []structure.Finding {
 	list, _ := object["subjects"].([]any)
 	for i, subject := range list {
 		name, _ := valueAt(subject, fieldpath.Path{"name"}).(string)
-		if wrong := requests.Subject(name); wrong != "" && valueAt(subject, fieldpath.Path{"kind"}) != "ServiceAccount" {
+		kind, _ := valueAt(subject, fieldpath.Path{"kind"}).(string)
+		if wrong := requests.SubjectOf(kind, name); wrong != "" && kind != "ServiceAccount" && !strings.Contains(name, SymbolicMark) {
 			out = append(out, structure.Finding{Path: fieldpath.Path{"subjects", i, "name"}, Type: "NotSupported", Message: wrong})
 		}
 	}
@@ -205,6 +222,11 @@ func grants(kind string, object map[string]any) []structure.Finding {
 		if names := texts("resourceNames"); len(names) > 0 && len(verbs) > 0 && !slices.ContainsFunc(verbs, func(verb string) bool { return !slices.Contains(unnamedVerbs, verb) }) &&
 			!slices.ContainsFunc(resources, func(resource string) bool { return strings.Contains(resource, "/") }) {
 			out = append(out, structure.Finding{Path: fieldpath.Path{"rules", i, "resourceNames"}, Type: "Invalid", Message: fmt.Sprintf("grants nothing: a request to %s names no object", strings.Join(verbs, " or "))})
+		}
+		for j, url := range texts("nonResourceURLs") {
+			if url != "*" && !strings.HasPrefix(url, "/") && !strings.Contains(url, SymbolicMark) {
+				out = append(out, structure.Finding{Path: fieldpath.Path{"rules", i, "nonResourceURLs", j}, Type: "Invalid", Message: fmt.Sprintf("%q is the path of no request; write %q", url, "/"+url)})
+			}
 		}
 		if slices.ContainsFunc(texts("apiGroups"), func(group string) bool { return strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io") }) {
 			continue // an API of others has what it likes
@@ -280,13 +302,19 @@ func allowedPorts(object map[string]any) []structure.Finding {
 		if !strings.HasPrefix(name, "networking.resources.gardener.cloud/from-") || !strings.HasSuffix(name, "-ports") {
 			continue
 		}
+		at := fieldpath.Path{"metadata", "annotations", fieldpath.Key(name)}
 		var ports []struct {
 			Protocol string `json:"protocol"`
 			Port     any    `json:"port"`
 		}
 		if err := json.Unmarshal([]byte(text), &ports); err != nil {
-			out = append(out, structure.Finding{Path: fieldpath.Path{"metadata", "annotations", fieldpath.Key(name)}, Type: "Invalid",
+			out = append(out, structure.Finding{Path: at, Type: "Invalid",
 				Message: fmt.Sprintf("is no list of ports in JSON, such as %s: %v", `[{"protocol":"TCP","port":8080}]`, err)})
+		}
+		for _, port := range ports {
+			if known := []string{"SCTP", "TCP", "UDP"}; port.Protocol != "" && !slices.Contains(known, port.Protocol) {
+				out = append(out, structure.Finding{Path: at, Type: "NotSupported", Message: fmt.Sprintf("%q is no protocol%s", port.Protocol, meaning(port.Protocol, known))})
+			}
 		}
 	}
 	return out

@@ -169,3 +169,21 @@ func Subject(name string) string {
 	}
 	return ""
 }
+
+// SubjectOf is Subject for one kind of subject of a binding: User or Group. The user of a ServiceAccount and the groups of ServiceAccounts differ by one
+// letter (https://kubernetes.io/docs/reference/access-authn-authz/authentication/#service-account-tokens).
+func SubjectOf(kind, name string) string {
+	const one, all = "system:serviceaccount:", "system:serviceaccounts"
+	namespace, account, isOne := strings.Cut(strings.TrimPrefix(name, one), ":")
+	switch {
+	case kind == "Group" && strings.HasPrefix(name, one) && isOne:
+		return fmt.Sprintf("%q is no group, but a user; the kind is User, or write %q for all ServiceAccounts of the namespace", name, all+":"+namespace)
+	case kind == "Group" && strings.HasPrefix(name, one):
+		return fmt.Sprintf("%q is no group; did you mean %q?", name, all+":"+namespace)
+	case kind == "User" && (name == all || strings.HasPrefix(name, all+":")):
+		return fmt.Sprintf("%q is no user, but a group of ServiceAccounts; the kind is Group", name)
+	case kind == "User" && strings.HasPrefix(name, one) && (namespace == "" || account == ""):
+		return fmt.Sprintf("%q is no user: that of a ServiceAccount is %q", name, one+"NAMESPACE:NAME")
+	}
+	return Subject(name)
+}
