@@ -40,12 +40,16 @@ func (k *Kind) beyond(object map[string]any) []structure.Finding {
 			}
 		}
 		return append(out, relabellings(object)...)
+	case schema.GroupKind{Kind: "Node"}:
+		return append(out, taints(object)...)
+	case schema.GroupKind{Kind: "LimitRange"}, schema.GroupKind{Kind: "ResourceQuota"}, schema.GroupKind{Kind: "PersistentVolume"}:
+		return append(out, amountsOf(k.GVK.Kind, object)...)
 	case schema.GroupKind{Kind: "Namespace"}:
 		return append(append(out, podSecurity(object)...), nearKeys(fieldpath.Path{"metadata", "labels"}, object, podSecurityLabels)...)
 	case schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}:
 		return append(out, apiService(object)...)
 	case schema.GroupKind{Group: "autoscaling.k8s.io", Kind: "VerticalPodAutoscaler"}:
-		return slices.Concat(out, bounds(object), targetAPI(object), leastReplicas(object))
+		return slices.Concat(out, bounds(object), targetAPI(object), leastReplicas(object), amountsOf(k.GVK.Kind, object))
 	case schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}:
 		return append(out, targetAPI(object)...)
 	case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
@@ -73,7 +77,7 @@ func (k *Kind) beyond(object map[string]any) []structure.Finding {
 		out = append(out, schedule(object)...)
 	}
 	if k.goType != nil && k.Root.Properties["spec"] != nil {
-		out = append(out, containers(nil, object)...)
+		out = append(append(out, containers(nil, object)...), dnsPolicy(k.GVK.Kind, object)...)
 	}
 	return out
 }

@@ -67,17 +67,27 @@ func placementErrors(at *field.Path, template *core.PodTemplateSpec) field.Error
 	if spec.Affinity == nil {
 		return errs
 	}
-	if node := spec.Affinity.NodeAffinity; node != nil && node.RequiredDuringSchedulingIgnoredDuringExecution != nil {
-		at := at.Child("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
-		for i, term := range node.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
-			for j, e := range term.MatchExpressions {
-				at := at.Index(i).Child("matchExpressions").Index(j)
-				key(at.Child("key"), e.Key)
-				for k, v := range e.Values {
-					value(at.Child("values").Index(k), e.Key, v)
-				}
+	expressions := func(at *field.Path, term core.NodeSelectorTerm) {
+		for j, e := range term.MatchExpressions {
+			at := at.Child("matchExpressions").Index(j)
+			key(at.Child("key"), e.Key)
+			for k, v := range e.Values {
+				value(at.Child("values").Index(k), e.Key, v)
 			}
 		}
+	}
+	node := spec.Affinity.NodeAffinity
+	if node != nil {
+		for i, term := range node.PreferredDuringSchedulingIgnoredDuringExecution {
+			expressions(at.Child("affinity", "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution").Index(i).Child("preference"), term.Preference)
+		}
+	}
+	if node != nil && node.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+		at := at.Child("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+		for i, term := range node.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+			expressions(at.Index(i), term)
+		}
+		errs = append(errs, contradictions(at, node.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms, spec.NodeSelector)...)
 	}
 	for name, list := range affinityTerms(spec.Affinity) {
 		for i, term := range list {
@@ -96,4 +106,22 @@ func affinityTerms(a *core.Affinity) map[string][]core.PodAffinityTerm {
 		out["podAntiAffinity"] = a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 	}
 	return out
+}
+
+// contradictions of a selector and all terms of an affinity: a node has one value of a label.
+func contradictions(at *field.Path, terms []core.NodeSelectorTerm, selector map[string]string) field.ErrorList {
+	var errs field.ErrorList
+	for i, term := range terms {
+		against := slices.IndexFunc(term.MatchExpressions, func(e core.NodeSelectorRequirement) bool {
+			want, selected := selector[e.Key]
+			has := slices.Contains(e.Values, want)
+			return selected && (e.Operator == core.NodeSelectorOpIn && !has || e.Operator == core.NodeSelectorOpNotIn && has || e.Operator == core.NodeSelectorOpDoesNotExist)
+		})
+		if against < 0 {
+			return nil
+		}
+		e := term.MatchExpressions[against]
+		errs = append(errs, field.Invalid(at.Index(i).Child("matchExpressions").Index(against), e.Key, fmt.Sprintf("no node has this and what nodeSelector has, %s=%s", e.Key, selector[e.Key])))
+	}
+	return errs
 }

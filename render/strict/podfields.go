@@ -1,0 +1,312 @@
+package strict
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/kubernetes/pkg/apis/core/pods"
+
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// This file finds fields of pods that API servers and kubelets take, and that do not do as they are written.
+
+func fieldErrors(at *field.Path, template *core.PodTemplateSpec) field.ErrorList {
+	spec := &template.Spec
+	errs := slices.Concat(volumeErrors(at.Child("volumes"), template), tolerationErrors(at.Child("tolerations"), spec.Tolerations))
+	pods.VisitContainersWithPath(spec, at, func(c *core.Container, path *field.Path) bool {
+		errs = append(errs, variableErrors(path, c)...)
+		errs = append(errs, hookErrors(path.Child("lifecycle", "preStop"), c, spec.TerminationGracePeriodSeconds)...)
+		return true
+	})
+	return errs
+}
+
+// volumeErrors finds modes of files in decimal digits, sizes of some bytes, and volumes that no container mounts.
+func volumeErrors(at *field.Path, template *core.PodTemplateSpec) field.ErrorList {
+	var errs field.ErrorList
+	mounted := map[string]bool{}
+	pods.VisitContainersWithPath(&template.Spec, at, func(c *core.Container, _ *field.Path) bool {
+		for _, mount := range c.VolumeMounts {
+			mounted[mount.Name] = true
+		}
+		for _, device := range c.VolumeDevices {
+			mounted[device.Name] = true
+		}
+		return true
+	})
+	for i, volume := range template.Spec.Volumes {
+		at := at.Index(i)
+		errs = append(errs, modeErrors(at, volume.VolumeSource)...)
+		if e := volume.EmptyDir; e != nil && e.SizeLimit != nil {
+			if wrong := fewBytes(*e.SizeLimit); wrong != "" {
+				errs = append(errs, field.Invalid(at.Child("emptyDir", "sizeLimit"), e.SizeLimit.String(), wrong))
+			}
+		}
+		// Other volumes do something without a mount: a claim is bound, and a folder of the node is made. Whatever injects containers may mount all.
+		isContent := volume.EmptyDir != nil || volume.ConfigMap != nil || volume.Secret != nil || volume.Projected != nil || volume.DownwardAPI != nil
+		if isContent && !mounted[volume.Name] && !hasInjected(template.Annotations) && !strings.Contains(volume.Name, SymbolicMark) {
+			errs = append(errs, field.Invalid(at.Child("name"), volume.Name, "no container mounts this volume"))
+		}
+	}
+	return errs
+}
+
+// hasInjected reports whether a webhook is asked for more containers.
+func hasInjected(annotations map[string]string) bool {
+	for name := range annotations {
+		if strings.Contains(name, "inject") {
+			return true
+		}
+	}
+	return false
+}
+
+// fewBytes says what is wrong with a quantity of bytes that holds nothing, "" for a larger one.
+func fewBytes(amount resource.Quantity) string {
+	if amount.Sign() <= 0 || amount.CmpInt64(1<<10) >= 0 {
+		return ""
+	}
+	return structure.Amount("storage", amount)
+}
+
+// decimalModes are the modes of files that are meant in octal digits where they stand in decimal ones; API servers refuse those above 511.
+var decimalModes = []int32{400, 440, 444, 500}
+
+func modeErrors(at *field.Path, source core.VolumeSource) field.ErrorList {
+	var errs field.ErrorList
+	mode := func(at *field.Path, name string, mode *int32) {
+		if mode != nil && slices.Contains(decimalModes, *mode) {
+			errs = append(errs, field.Invalid(at.Child(name), *mode, fmt.Sprintf("%d is %#o in octal digits; write 0%d", *mode, *mode, *mode)))
+		}
+	}
+	keys := func(at *field.Path, items []core.KeyToPath) {
+		for i, item := range items {
+			mode(at.Child("items").Index(i), "mode", item.Mode)
+		}
+	}
+	fields := func(at *field.Path, items []core.DownwardAPIVolumeFile) {
+		for i, item := range items {
+			mode(at.Child("items").Index(i), "mode", item.Mode)
+		}
+	}
+	if s := source.ConfigMap; s != nil {
+		mode(at.Child("configMap"), "defaultMode", s.DefaultMode)
+		keys(at.Child("configMap"), s.Items)
+	}
+	if s := source.Secret; s != nil {
+		mode(at.Child("secret"), "defaultMode", s.DefaultMode)
+		keys(at.Child("secret"), s.Items)
+	}
+	if s := source.DownwardAPI; s != nil {
+		mode(at.Child("downwardAPI"), "defaultMode", s.DefaultMode)
+		fields(at.Child("downwardAPI"), s.Items)
+	}
+	if source.Projected == nil {
+		return errs
+	}
+	mode(at.Child("projected"), "defaultMode", source.Projected.DefaultMode)
+	for i, s := range source.Projected.Sources {
+		at := at.Child("projected", "sources").Index(i)
+		switch {
+		case s.ConfigMap != nil:
+			keys(at.Child("configMap"), s.ConfigMap.Items)
+		case s.Secret != nil:
+			keys(at.Child("secret"), s.Secret.Items)
+		case s.DownwardAPI != nil:
+			fields(at.Child("downwardAPI"), s.DownwardAPI.Items)
+		}
+	}
+	return errs
+}
+
+// knownTaints are those that Kubernetes and Gardener put on nodes (https://kubernetes.io/docs/reference/labels-annotations-taints/).
+var knownTaints = []string{
+	"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master", "node.cloudprovider.kubernetes.io/shutdown",
+	"node.cloudprovider.kubernetes.io/uninitialized", "node.gardener.cloud/critical-components-not-ready", "node.kubernetes.io/disk-pressure",
+	"node.kubernetes.io/memory-pressure", "node.kubernetes.io/network-unavailable", "node.kubernetes.io/not-ready", "node.kubernetes.io/out-of-service",
+	"node.kubernetes.io/pid-pressure", "node.kubernetes.io/unreachable", "node.kubernetes.io/unschedulable",
+}
+
+func tolerationErrors(at *field.Path, tolerations []core.Toleration) field.ErrorList {
+	var errs field.ErrorList
+	for i, toleration := range tolerations {
+		if meant := near(toleration.Key, knownTaints, 2); meant != "" {
+			errs = append(errs, field.Invalid(at.Index(i).Child("key"), toleration.Key, fmt.Sprintf("no node has this taint; did you mean %q?", meant)))
+		}
+	}
+	return errs
+}
+
+// taints of a Node.
+func taints(object map[string]any) []structure.Finding {
+	var out []structure.Finding
+	list, _ := valueAt(object, fieldpath.Path{"spec", "taints"}).([]any)
+	for i, taint := range list {
+		key, _ := valueAt(taint, fieldpath.Path{"key"}).(string)
+		if meant := near(key, knownTaints, 2); meant != "" {
+			out = append(out, structure.Finding{Path: fieldpath.Path{"spec", "taints", i, "key"}, Type: "NotSupported", Message: fmt.Sprintf("no pod tolerates the taint %q; did you mean %q?", key, meant)})
+		}
+	}
+	return out
+}
+
+// variableName is a name that programs of a shell do not have, which could stand in the same brackets.
+var variableName = regexp.MustCompile(`^[A-Z][A-Z0-9_]+$`)
+
+// references gives the variables that a kubelet replaces in a text: $(NAME), and not $$(NAME).
+func references(text string) []string {
+	var out []string
+	for i := 0; i+1 < len(text); i++ {
+		if text[i] != '$' {
+			continue
+		}
+		if i++; text[i] != '(' {
+			continue
+		}
+		if end := strings.IndexByte(text[i:], ')'); end > 0 && variableName.MatchString(text[i+1:i+end]) {
+			out = append(out, text[i+1:i+end])
+		}
+	}
+	return out
+}
+
+// variableErrors finds $(NAME) that stays as it is: a kubelet knows only variables that are defined before, and leaves the others as text
+// (https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/). Any variable may come of envFrom.
+func variableErrors(at *field.Path, c *core.Container) field.ErrorList {
+	if len(c.EnvFrom) > 0 {
+		return nil
+	}
+	var errs field.ErrorList
+	var defined []string
+	for _, variable := range c.Env {
+		defined = append(defined, variable.Name)
+	}
+	check := func(at *field.Path, text string, before []string, self string) {
+		for _, name := range references(text) {
+			if slices.Contains(before, name) || strings.Contains(name, "_SERVICE_") || strings.Contains(name, "_PORT") { // those of Services
+				continue
+			}
+			if slices.Contains(defined, name) {
+				detail := fmt.Sprintf("$(%s) stays as it is, since the variable is defined below; define it before", name)
+				if name == self {
+					detail = fmt.Sprintf("$(%s) stays as it is: a variable has no value before it is defined", name)
+				}
+				errs = append(errs, field.Invalid(at, text, detail))
+			} else if meant := near(name, slices.DeleteFunc(slices.Clone(defined), func(d string) bool { return d == self }), 1+len(name)/10); meant != "" {
+				errs = append(errs, field.Invalid(at, text, fmt.Sprintf("$(%s) stays as it is: no variable is called so; did you mean $(%s)?", name, meant)))
+			}
+		}
+	}
+	for i, variable := range c.Env {
+		check(at.Child("env").Index(i).Child("value"), variable.Value, defined[:i], variable.Name)
+	}
+	for i, text := range c.Command {
+		check(at.Child("command").Index(i), text, defined, "")
+	}
+	for i, text := range c.Args {
+		check(at.Child("args").Index(i), text, defined, "")
+	}
+	return errs
+}
+
+// sleeps is a program that does nothing else, or nothing before.
+var sleeps = regexp.MustCompile(`^\s*(?:/usr)?(?:/bin/)?sleep +([0-9]{1,9})(s|m)?\s*(?:$|;|&&)`)
+
+// hookErrors finds hooks that take all of the time that a container has to stop.
+func hookErrors(at *field.Path, c *core.Container, grace *int64) field.ErrorList {
+	if c.Lifecycle == nil || c.Lifecycle.PreStop == nil || c.Lifecycle.PreStop.Exec == nil || grace == nil || *grace == 0 {
+		return nil
+	}
+	command := c.Lifecycle.PreStop.Exec.Command
+	text := strings.Join(command, " ")
+	if len(command) == 3 && slices.Contains([]string{"sh", "bash", "/bin/sh", "/bin/bash"}, command[0]) && command[1] == "-c" {
+		text = command[2]
+	}
+	parts := sleeps.FindStringSubmatch(text)
+	if parts == nil {
+		return nil
+	}
+	seconds, err := strconv.ParseInt(parts[1], 10, 64)
+	if parts[2] == "m" {
+		seconds *= 60
+	}
+	if err != nil || seconds < *grace {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at.Child("exec", "command"), text, fmt.Sprintf("the pod has %d seconds (terminationGracePeriodSeconds) to stop: the container is killed before it can", *grace))}
+}
+
+// podSpec gives the pods that an object of Kubernetes makes, as they are written.
+func podSpec(kind string, object map[string]any) (fieldpath.Path, any) {
+	path := fieldpath.Path{"spec", "template", "spec"}
+	switch kind {
+	case "Pod":
+		path = fieldpath.Path{"spec"}
+	case "PodTemplate":
+		path = fieldpath.Path{"template", "spec"}
+	case "CronJob":
+		path = fieldpath.Path{"spec", "jobTemplate", "spec", "template", "spec"}
+	}
+	return path, valueAt(object, path)
+}
+
+// dnsPolicy of pods in the network of a node: they ask the servers of the node whatever ClusterFirst says.
+func dnsPolicy(kind string, object map[string]any) []structure.Finding {
+	at, spec := podSpec(kind, object)
+	if valueAt(spec, fieldpath.Path{"hostNetwork"}) != true || valueAt(spec, fieldpath.Path{"dnsPolicy"}) != "ClusterFirst" {
+		return nil
+	}
+	return []structure.Finding{{Path: at.Append("dnsPolicy"), Type: "Invalid", Message: "with hostNetwork ClusterFirst is the same as Default; write ClusterFirstWithHostNet or Default"}}
+}
+
+// byteAmounts finds quantities of bytes that hold nothing in lists of resources.
+func byteAmounts(at fieldpath.Path, value any) []structure.Finding {
+	var out []structure.Finding
+	list, _ := value.(map[string]any)
+	for name, amount := range list {
+		size, err := resource.ParseQuantity(fmt.Sprint(amount))
+		of := strings.TrimPrefix(strings.TrimPrefix(name, "requests."), "limits.")
+		if err != nil || !slices.Contains([]string{"memory", "storage", "ephemeral-storage"}, of) && !strings.HasSuffix(of, "/requests.storage") {
+			continue
+		}
+		if wrong := fewBytes(size); wrong != "" {
+			out = append(out, structure.Finding{Path: at.Append(fieldpath.Key(name)), Type: "Invalid", Message: fmt.Sprintf("%v %s", amount, wrong)})
+		}
+	}
+	return out
+}
+
+// amountsOf looks at the lists of resources of objects that bound them.
+func amountsOf(kind string, object map[string]any) []structure.Finding {
+	var out []structure.Finding
+	in := func(at fieldpath.Path, value any, names ...string) {
+		for _, name := range names {
+			out = append(out, byteAmounts(at.Append(name), valueAt(value, fieldpath.Path{name}))...)
+		}
+	}
+	items := func(at fieldpath.Path, names ...string) {
+		list, _ := valueAt(object, at).([]any)
+		for i, item := range list {
+			in(at.Append(i), item, names...)
+		}
+	}
+	switch kind {
+	case "VerticalPodAutoscaler":
+		items(fieldpath.Path{"spec", "resourcePolicy", "containerPolicies"}, "minAllowed", "maxAllowed")
+	case "LimitRange":
+		items(fieldpath.Path{"spec", "limits"}, "default", "defaultRequest", "max", "min")
+	case "ResourceQuota":
+		in(fieldpath.Path{"spec"}, object["spec"], "hard")
+	case "PersistentVolume":
+		in(fieldpath.Path{"spec"}, object["spec"], "capacity")
+	}
+	return out
+}
