@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/template/parse"
 	"time"
 
 	"github.com/distribution/reference"
@@ -27,6 +26,9 @@ func (k *Kind) beyond(object map[string]any) []structure.Finding {
 	if k.goType == nil {
 		out = slices.Concat(out, replicas(object), accessModes(nil, object, false))
 	}
+	if k.GVK.Group == "monitoring.coreos.com" {
+		out = append(out, relabellings(nil, object)...)
+	}
 	switch (schema.GroupKind{Group: k.GVK.Group, Kind: k.GVK.Kind}) {
 	case schema.GroupKind{Kind: "ConfigMap"}:
 		return append(out, files(object)...)
@@ -39,7 +41,7 @@ func (k *Kind) beyond(object map[string]any) []structure.Finding {
 				out = append(out, scrapeTimes(fieldpath.Path{"spec", list, i}, endpoint, "interval", "scrapeTimeout")...)
 			}
 		}
-		return append(out, relabellings(object)...)
+		return out
 	case schema.GroupKind{Kind: "Node"}:
 		return append(out, taints(object)...)
 	case schema.GroupKind{Kind: "LimitRange"}, schema.GroupKind{Kind: "ResourceQuota"}, schema.GroupKind{Kind: "PersistentVolume"}:
@@ -63,7 +65,9 @@ func (k *Kind) beyond(object map[string]any) []structure.Finding {
 	case schema.GroupKind{Group: "druid.gardener.cloud", Kind: "Etcd"}:
 		return append(append(out, schedules(object)...), members(object)...)
 	case schema.GroupKind{Group: "monitoring.coreos.com", Kind: "PrometheusRule"}:
-		return append(append(out, expressions(object)...), alerts(object)...)
+		return slices.Concat(out, expressions(object), alerts(object), recordedNames(object))
+	case schema.GroupKind{Group: "monitoring.coreos.com", Kind: "AlertmanagerConfig"}:
+		return append(out, receivers(object)...)
 	case schema.GroupKind{Group: "networking.k8s.io", Kind: "NetworkPolicy"}:
 		return append(append(out, policyTypes(object)...), namespaceSelectors(nil, object)...)
 	case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "Role"}, schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:
@@ -222,6 +226,8 @@ func expressions(object map[string]any) []structure.Finding {
 				switch parsed, err := promQL.ParseExpr(text); {
 				case err != nil:
 					out = append(out, structure.Finding{Path: at.Append("expr"), Type: "Invalid", Message: fmt.Sprintf("is no expression of Prometheus: %v", err)})
+				case quantiles(parsed) != "":
+					out = append(out, structure.Finding{Path: at.Append("expr"), Type: "Invalid", Message: quantiles(parsed)})
 				case rule["alert"] != nil && always(parsed):
 					out = append(out, structure.Finding{Path: at.Append("expr"), Type: "Invalid", Message: "fires always: with bool a comparison is 0 or 1, and an alert fires for any value; leave bool out"})
 				case rule["alert"] != nil:
@@ -232,9 +238,8 @@ func expressions(object map[string]any) []structure.Finding {
 				texts, _ := rule[field].(map[string]any)
 				for _, name := range slices.Sorted(maps.Keys(texts)) {
 					text, _ := texts[name].(string)
-					if err := readTemplate(text); err != nil {
-						_, words, _ := strings.Cut(strings.TrimPrefix(err.Error(), "template: "), ": ")
-						out = append(out, structure.Finding{Path: at.Append(field).Append(fieldpath.Key(name)), Type: "Invalid", Message: "is no template of Prometheus, which takes no rule of the file then: " + words})
+					if wrong := templateProblem(text); wrong != "" {
+						out = append(out, structure.Finding{Path: at.Append(field).Append(fieldpath.Key(name)), Type: "Invalid", Message: wrong})
 					}
 				}
 			}
@@ -245,14 +250,6 @@ func expressions(object map[string]any) []structure.Finding {
 		}
 	}
 	return out
-}
-
-// readTemplate reads a text as Prometheus does for alerts, which knows functions that are not known here.
-func readTemplate(text string) error {
-	tree := parse.New("text")
-	tree.Mode = parse.SkipFuncCheck
-	_, err := tree.Parse(`{{$labels := .}}{{$externalLabels := .}}{{$externalURL := .}}{{$value := .}}`+text, "", "", map[string]*parse.Tree{})
-	return err
 }
 
 // podSecurity looks at the labels by which a Namespace asks for a level of pod security

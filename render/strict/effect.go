@@ -332,27 +332,6 @@ func targetAPI(object map[string]any) []structure.Finding {
 	return nil
 }
 
-// relabellings of a monitor have regular expressions that Prometheus reads.
-func relabellings(object map[string]any) []structure.Finding {
-	var out []structure.Finding
-	for _, list := range []string{"endpoints", "podMetricsEndpoints"} {
-		endpoints, _ := valueAt(object, fieldpath.Path{"spec", list}).([]any)
-		for i, endpoint := range endpoints {
-			for _, field := range []string{"relabelings", "metricRelabelings"} {
-				steps, _ := valueAt(endpoint, fieldpath.Path{field}).([]any)
-				for j, step := range steps {
-					text, _ := valueAt(step, fieldpath.Path{"regex"}).(string)
-					if _, err := regexp.Compile(text); err != nil {
-						out = append(out, structure.Finding{Path: fieldpath.Path{"spec", list, i, field, j, "regex"}, Type: "Invalid",
-							Message: "is no regular expression: " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")})
-					}
-				}
-			}
-		}
-	}
-	return out
-}
-
 // webhookRules name groups and resources that requests are for.
 func webhookRules(object map[string]any) []structure.Finding {
 	var out []structure.Finding

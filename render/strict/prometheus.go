@@ -1,0 +1,231 @@
+package strict
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template/parse"
+
+	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// This file finds configuration that Prometheus and its operator refuse, or that selects nothing.
+
+// relabelLists are the fields that hold steps of relabelling.
+var relabelLists = []string{"relabelings", "metricRelabelings", "relabelingConfigs", "relabelConfigs", "metricRelabelConfigs", "writeRelabelConfigs", "alertRelabelings"}
+
+// targetActions are those that write to a label, or compare with one (prometheus/model/relabel, Config.Validate). The first one is the default.
+var targetActions = []string{"replace", "hashmod", "lowercase", "uppercase", "keepequal", "dropequal"}
+
+// relabellings of an object have regular expressions that Prometheus reads, labels to write to, and labels to read.
+func relabellings(at fieldpath.Path, value any) []structure.Finding {
+	var out []structure.Finding
+	switch v := value.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			steps, isList := v[name].([]any)
+			if !isList || !slices.Contains(relabelLists, name) {
+				out = append(out, relabellings(at.Append(name), v[name])...)
+				continue
+			}
+			for i, item := range steps {
+				step, isObject := item.(map[string]any)
+				if isObject {
+					out = append(out, relabelStep(at.Append(name, i), step, strings.HasPrefix(name, "metric"))...)
+				}
+			}
+		}
+	case []any:
+		for i, item := range v {
+			out = append(out, relabellings(at.Append(i), item)...)
+		}
+	}
+	return out
+}
+
+func relabelStep(at fieldpath.Path, step map[string]any, ofMetrics bool) []structure.Finding {
+	var out []structure.Finding
+	text, _ := step["regex"].(string)
+	if _, err := regexp.Compile(text); err != nil {
+		out = append(out, structure.Finding{Path: at.Append("regex"), Type: "Invalid", Message: "is no regular expression: " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")})
+	}
+	action, given := step["action"].(string)
+	if !given {
+		action = targetActions[0]
+	}
+	if target, _ := step["targetLabel"].(string); target == "" && slices.Contains(targetActions, strings.ToLower(action)) {
+		out = append(out, structure.Finding{Path: at.Append("targetLabel"), Type: "Required", Message: fmt.Sprintf("must be set: the action %s writes to a label, or compares with one", strings.ToLower(action))})
+	}
+	labels, _ := step["sourceLabels"].([]any)
+	for i, label := range labels {
+		if name, _ := label.(string); ofMetrics && strings.HasPrefix(name, "__meta_") {
+			out = append(out, structure.Finding{Path: at.Append("sourceLabels", i), Type: "NotFound", Message: fmt.Sprintf("no metric has the label %s: labels of targets that begin with __ are dropped before; copy it in relabelings", name)})
+		}
+	}
+	return out
+}
+
+// receivers of the routes of an AlertmanagerConfig are its own; the operator leaves out the whole object else.
+func receivers(object map[string]any) []structure.Finding {
+	var out []structure.Finding
+	var names []string
+	list, _ := valueAt(object, fieldpath.Path{"spec", "receivers"}).([]any)
+	for _, receiver := range list {
+		name, _ := valueAt(receiver, fieldpath.Path{"name"}).(string)
+		names = append(names, name)
+	}
+	var walk func(at fieldpath.Path, route any)
+	walk = func(at fieldpath.Path, route any) {
+		name, _ := valueAt(route, fieldpath.Path{"receiver"}).(string)
+		if name != "" && !slices.Contains(names, name) && !strings.Contains(name, SymbolicMark) {
+			wrong := fmt.Sprintf("spec.receivers has no %q", name)
+			if len(names) > 0 {
+				wrong += meaning(name, names)
+			}
+			out = append(out, structure.Finding{Path: at.Append("receiver"), Type: "NotFound", Message: wrong})
+		}
+		routes, _ := valueAt(route, fieldpath.Path{"routes"}).([]any)
+		for i, nested := range routes {
+			walk(at.Append("routes", i), nested)
+		}
+	}
+	walk(fieldpath.Path{"spec", "route"}, valueAt(object, fieldpath.Path{"spec", "route"}))
+	return out
+}
+
+// quantiles says what is wrong with those of an expression, "" if nothing is.
+func quantiles(expression parser.Expr) string {
+	wrong := ""
+	parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
+		switch e := node.(type) {
+		case *parser.Call:
+			if (e.Func.Name == "histogram_quantile" || e.Func.Name == "quantile_over_time") && len(e.Args) == 2 && wrong == "" {
+				wrong = quantile(e.Func.Name, e.Args[0])
+			}
+			if e.Func.Name == "histogram_quantile" && len(e.Args) == 2 && wrong == "" {
+				wrong = withoutBuckets(e.Args[1])
+			}
+		case *parser.AggregateExpr:
+			if e.Op == parser.QUANTILE && e.Param != nil && wrong == "" {
+				wrong = quantile("quantile", e.Param)
+			}
+		}
+		return nil
+	})
+	return wrong
+}
+
+func quantile(function string, expression parser.Expr) string {
+	number, is := expression.(*parser.NumberLiteral)
+	if !is || number.Val <= 1 {
+		return ""
+	}
+	return fmt.Sprintf("%s of %v is infinite: a quantile is between 0 and 1, such as 0.99", function, number.Val)
+}
+
+// withoutBuckets finds an aggregation of classic buckets that drops the label by which they differ. Native histograms have no such label.
+func withoutBuckets(expression parser.Expr) string {
+	for {
+		paren, is := expression.(*parser.ParenExpr)
+		if !is {
+			break
+		}
+		expression = paren.Expr
+	}
+	e, is := expression.(*parser.AggregateExpr)
+	if !is || !slices.Contains([]parser.ItemType{parser.SUM, parser.AVG, parser.MAX, parser.MIN}, e.Op) || e.Without != slices.Contains(e.Grouping, "le") {
+		return ""
+	}
+	buckets := false
+	parser.Inspect(e.Expr, func(node parser.Node, _ []parser.Node) error {
+		selector, is := node.(*parser.VectorSelector)
+		buckets = buckets || is && strings.HasSuffix(selector.Name, "_bucket")
+		return nil
+	})
+	if !buckets {
+		return ""
+	}
+	return fmt.Sprintf("histogram_quantile finds no buckets: %s drops the label le; add it to by (...)", e.Op)
+}
+
+// recordedNames finds names of recorded series that are nearly those which the object itself records. A name with one letter for another may be
+// that of something else.
+func recordedNames(object map[string]any) []structure.Finding {
+	var out []structure.Finding
+	var recorded []string
+	type use struct {
+		at   fieldpath.Path
+		name string
+	}
+	var used []use
+	groups, _ := valueAt(object, fieldpath.Path{"spec", "groups"}).([]any)
+	for i, group := range groups {
+		rules, _ := valueAt(group, fieldpath.Path{"rules"}).([]any)
+		for j, rule := range rules {
+			if name, _ := valueAt(rule, fieldpath.Path{"record"}).(string); strings.Contains(name, ":") {
+				recorded = append(recorded, name)
+			}
+			text, _ := valueAt(rule, fieldpath.Path{"expr"}).(string)
+			parsed, err := promQL.ParseExpr(text)
+			if err != nil {
+				continue
+			}
+			parser.Inspect(parsed, func(node parser.Node, _ []parser.Node) error {
+				if selector, is := node.(*parser.VectorSelector); is && strings.Contains(selector.Name, ":") {
+					used = append(used, use{fieldpath.Path{"spec", "groups", i, "rules", j, "expr"}, selector.Name})
+				}
+				return nil
+			})
+		}
+	}
+	for _, of := range used {
+		meant := near(of.name, recorded, 1)
+		if meant == "" || len(meant) == len(of.name) && !strings.EqualFold(meant, of.name) && !sameLetters(meant, of.name) || digits.FindString(of.name+meant) != "" && digits.ReplaceAllString(of.name, "") == digits.ReplaceAllString(meant, "") {
+			continue
+		}
+		out = append(out, structure.Finding{Path: of.at, Type: "NotFound", Message: fmt.Sprintf("no rule here records %s; did you mean %s?", of.name, meant)})
+	}
+	return out
+}
+
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// sameLetters reports whether two words differ in the order of their letters only.
+func sameLetters(a, b string) bool {
+	return slices.Equal(slices.Sorted(slices.Values([]byte(a))), slices.Sorted(slices.Values([]byte(b))))
+}
+
+// templateFunctions are those that texts of alerts may use: Prometheus' own (template/template.go of Prometheus) and those of text/template.
+var templateFunctions = strings.Fields(`args externalURL first graphLink humanize humanize1024 humanizeDuration humanizePercentage humanizeTimestamp label match
+	now parseDuration pathPrefix query reReplaceAll safeHtml sortByLabel stripDomain stripPort strvalue tableLink title tmpl toDuration toLower toTime
+	toUpper urlQueryEscape value
+	and call eq ge gt html index js le len lt ne not or print printf println slice urlquery`)
+
+var noFunction = regexp.MustCompile(`function "([^"]+)" not defined`)
+
+// templateProblem says what is wrong with a text that Prometheus reads as a template for alerts, "" if nothing is.
+func templateProblem(text string) string {
+	functions := map[string]any{}
+	for _, name := range templateFunctions {
+		functions[name] = fmt.Sprint // the parser reads the names only
+	}
+	_, err := parse.New("text").Parse(`{{$labels := .}}{{$externalLabels := .}}{{$externalURL := .}}{{$value := .}}`+text, "", "", map[string]*parse.Tree{}, functions)
+	if err == nil {
+		return ""
+	}
+	parts := noFunction.FindStringSubmatch(err.Error())
+	if parts == nil {
+		_, words, _ := strings.Cut(strings.TrimPrefix(err.Error(), "template: "), ": ")
+		return "is no template of Prometheus, which takes no rule of the file then: " + words
+	}
+	hint := ""
+	if meant := structure.Suggest(parts[1], templateFunctions); meant != "" {
+		hint = fmt.Sprintf("; did you mean %q?", meant)
+	}
+	return fmt.Sprintf("Prometheus takes no rule of the file: its templates have no function %q%s", parts[1], hint)
+}
