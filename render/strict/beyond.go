@@ -29,6 +29,9 @@ func (k *Kind) beyond(object map[string]any) []structure.Finding {
 	if k.GVK.Group == "monitoring.coreos.com" {
 		out = append(out, relabellings(nil, object)...)
 	}
+	if k.GVK.Group == "networking.istio.io" || k.GVK.Group == "security.istio.io" {
+		out = append(out, istioFields(k.GVK.Kind, object)...)
+	}
 	switch (schema.GroupKind{Group: k.GVK.Group, Kind: k.GVK.Kind}) {
 	case schema.GroupKind{Kind: "ConfigMap"}:
 		return append(out, files(object)...)
@@ -63,7 +66,11 @@ func (k *Kind) beyond(object map[string]any) []structure.Finding {
 	case schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}, schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}:
 		return append(append(out, webhookRules(object)...), namespaceSelectors(nil, object)...)
 	case schema.GroupKind{Group: "druid.gardener.cloud", Kind: "Etcd"}:
-		return append(append(out, schedules(object)...), members(object)...)
+		return slices.Concat(out, schedules(object), members(object), quota(object))
+	case schema.GroupKind{Group: "extensions.gardener.cloud", Kind: "DNSRecord"}:
+		return append(out, dnsValues(object)...)
+	case schema.GroupKind{Group: "extensions.gardener.cloud", Kind: "OperatingSystemConfig"}:
+		return append(out, osConfig(object)...)
 	case schema.GroupKind{Group: "monitoring.coreos.com", Kind: "PrometheusRule"}:
 		return slices.Concat(out, expressions(object), alerts(object), recordedNames(object))
 	case schema.GroupKind{Group: "monitoring.coreos.com", Kind: "AlertmanagerConfig"}:

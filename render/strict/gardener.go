@@ -1,0 +1,78 @@
+package strict
+
+import (
+	"fmt"
+	"net/netip"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// dnsValues of a DNSRecord have the form that its type asks for.
+func dnsValues(object map[string]any) []structure.Finding {
+	var out []structure.Finding
+	of, _ := valueAt(object, fieldpath.Path{"spec", "recordType"}).(string)
+	values, _ := valueAt(object, fieldpath.Path{"spec", "values"}).([]any)
+	for i, value := range values {
+		text, isText := value.(string)
+		if !isText || strings.Contains(text, SymbolicMark) {
+			continue
+		}
+		address, err := netip.ParseAddr(text)
+		wrong := ""
+		switch {
+		case of == "A" && (err != nil || !address.Is4()):
+			wrong = "is no IPv4 address, and the type is A"
+		case of == "AAAA" && (err != nil || !address.Is6()):
+			wrong = "is no IPv6 address, and the type is AAAA"
+		case of == "CNAME" && err == nil:
+			wrong = "is an address, and the type is CNAME; write A or AAAA"
+		}
+		if wrong != "" {
+			out = append(out, structure.Finding{Path: fieldpath.Path{"spec", "values", i}, Type: "Invalid", Message: fmt.Sprintf("%q %s", text, wrong)})
+		}
+	}
+	return out
+}
+
+// quota of an Etcd fits on its volume.
+func quota(object map[string]any) []structure.Finding {
+	most := fieldpath.Path{"spec", "etcd", "quota"}
+	bytes, errQuota := resource.ParseQuantity(fmt.Sprint(valueAt(object, most)))
+	room, errRoom := resource.ParseQuantity(fmt.Sprint(valueAt(object, fieldpath.Path{"spec", "storageCapacity"})))
+	if errQuota != nil || errRoom != nil || bytes.Cmp(room) <= 0 {
+		return nil
+	}
+	return []structure.Finding{{Path: most, Type: "Invalid", Message: fmt.Sprintf("%s is above spec.storageCapacity, which is %s: the volume is full before", bytes.String(), room.String())}}
+}
+
+// unitTypes are those of systemd (systemd.unit(5)).
+var unitTypes = []string{".automount", ".device", ".mount", ".path", ".scope", ".service", ".slice", ".socket", ".swap", ".target", ".timer"}
+
+// decimalPermissions are those that are meant in octal digits where they stand in decimal ones: none of them is a mode of a file that anybody writes.
+var decimalPermissions = []float64{400, 440, 444, 500, 544, 550, 555, 600, 640, 644, 660, 664, 666, 700, 740, 744, 750, 755, 770, 775, 777}
+
+// osConfig looks at the files and units of an OperatingSystemConfig.
+func osConfig(object map[string]any) []structure.Finding {
+	var out []structure.Finding
+	files, _ := valueAt(object, fieldpath.Path{"spec", "files"}).([]any)
+	for i, file := range files {
+		if mode, _ := numberAt(file, fieldpath.Path{"permissions"}); slices.Contains(decimalPermissions, mode) {
+			out = append(out, structure.Finding{Path: fieldpath.Path{"spec", "files", i, "permissions"}, Type: "Invalid", Message: fmt.Sprintf("%d is %#o in octal digits; write 0%d", int(mode), int(mode), int(mode))})
+		}
+	}
+	units, _ := valueAt(object, fieldpath.Path{"spec", "units"}).([]any)
+	for i, unit := range units {
+		at := fieldpath.Path{"spec", "units", i, "name"}
+		name, _ := valueAt(unit, fieldpath.Path{"name"}).(string)
+		if name != "" && !slices.Contains(unitTypes, path.Ext(name)) && !strings.Contains(name, SymbolicMark) {
+			out = append(out, structure.Finding{Path: at, Type: "Invalid", Message: fmt.Sprintf("%q is no unit of systemd: it ends in no type, such as .service", name)})
+		}
+	}
+	return out
+}

@@ -1,0 +1,141 @@
+package strict
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// This file finds configuration of Istio that its definitions take, and istiod or Envoy refuse, or never use.
+
+// istioFields looks at the objects of Istio's APIs.
+func istioFields(kind string, object map[string]any) []structure.Finding {
+	switch kind {
+	case "VirtualService":
+		return append(istioValues(fieldpath.Path{"spec"}, object["spec"]), unreachable(object)...)
+	case "DestinationRule", "ServiceEntry", "Sidecar":
+		return istioValues(fieldpath.Path{"spec"}, object["spec"])
+	case "Gateway":
+		return servers(object)
+	case "AuthorizationPolicy":
+		return addressRanges(object)
+	}
+	return nil
+}
+
+// istioDurations are fields that hold durations, and istioMaps those whose keys are names of anything.
+var (
+	istioDurations = []string{
+		"baseEjectionTime", "connectTimeout", "fixedDelay", "idleTimeout", "interval", "maxAge", "maxConnectionDuration", "perTryTimeout", "time", "timeout", "ttl",
+	}
+	istioMaps  = []string{"add", "labels", "set", "sourceLabels"}
+	onlyDigits = regexp.MustCompile(`^[0-9]*[1-9][0-9]*(\.[0-9]+)?$`)
+)
+
+// istioValues finds durations without a unit, and regular expressions that Envoy does not read. Its expressions are those of RE2, as Go's are.
+func istioValues(at fieldpath.Path, value any) []structure.Finding {
+	var out []structure.Finding
+	switch v := value.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			text, isText := v[name].(string)
+			if !isText {
+				if !slices.Contains(istioMaps, name) {
+					out = append(out, istioValues(at.Append(name), v[name])...)
+				}
+				continue
+			}
+			if slices.Contains(istioDurations, name) && onlyDigits.MatchString(text) {
+				out = append(out, structure.Finding{Path: at.Append(name), Type: "Invalid", Message: fmt.Sprintf("%q is no duration; write a unit, such as %ss", text, text)})
+			}
+			if name != "regex" || strings.Contains(text, SymbolicMark) {
+				continue
+			}
+			if _, err := regexp.Compile(text); err != nil {
+				out = append(out, structure.Finding{Path: at.Append(name), Type: "Invalid", Message: "is no regular expression: " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")})
+			}
+		}
+	case []any:
+		for i, item := range v {
+			out = append(out, istioValues(at.Append(i), item)...)
+		}
+	}
+	return out
+}
+
+// unreachable finds routes for all requests before others, which no request comes to then.
+func unreachable(object map[string]any) []structure.Finding {
+	var out []structure.Finding
+	for _, protocol := range []string{"http", "tcp"} {
+		routes, _ := valueAt(object, fieldpath.Path{"spec", protocol}).([]any)
+		for i, route := range routes {
+			matches, _ := valueAt(route, fieldpath.Path{"match"}).([]any)
+			if len(matches) == 0 && i < len(routes)-1 {
+				out = append(out, structure.Finding{Path: fieldpath.Path{"spec", protocol, i}, Type: "Invalid", Message: "has no match and takes all requests: the routes below are never used; write it last"})
+				break
+			}
+		}
+	}
+	return out
+}
+
+// servers of a Gateway have a certificate where they need one, and none where their protocol has no TLS. Source: istio's
+// pkg/config/validation, validateServer and validateTLSOptions.
+func servers(object map[string]any) []structure.Finding {
+	var out []structure.Finding
+	list, _ := valueAt(object, fieldpath.Path{"spec", "servers"}).([]any)
+	for i, server := range list {
+		at := fieldpath.Path{"spec", "servers", i, "tls"}
+		protocol, _ := valueAt(server, fieldpath.Path{"port", "protocol"}).(string)
+		tls, given := valueAt(server, fieldpath.Path{"tls"}).(map[string]any)
+		mode, _ := tls["mode"].(string)
+		certificates := slices.ContainsFunc([]string{"credentialName", "credentialNames", "serverCertificate", "tlsCertificates"}, func(field string) bool { return tls[field] != nil })
+		switch upper := strings.ToUpper(protocol); {
+		case (upper == "HTTPS" || upper == "TLS") && !given:
+			out = append(out, structure.Finding{Path: at, Type: "Required", Message: fmt.Sprintf("must be set for the protocol %s", protocol)})
+		case (upper == "HTTP" || upper == "HTTP2" || upper == "GRPC") && (certificates || mode != "" && mode != "PASSTHROUGH"):
+			out = append(out, structure.Finding{Path: at, Type: "Forbidden", Message: fmt.Sprintf("the protocol %s has no TLS besides httpsRedirect; write HTTPS", protocol)})
+		case (mode == "SIMPLE" || mode == "MUTUAL") && !certificates:
+			out = append(out, structure.Finding{Path: at.Append("credentialName"), Type: "Required", Message: fmt.Sprintf("must be set for the mode %s, or serverCertificate", mode)})
+		}
+	}
+	return out
+}
+
+// addressRanges of an AuthorizationPolicy.
+func addressRanges(object map[string]any) []structure.Finding {
+	var out []structure.Finding
+	check := func(at fieldpath.Path, value any) {
+		blocks, _ := value.([]any)
+		for i, block := range blocks {
+			text, _ := block.(string)
+			_, noRange := netip.ParsePrefix(text)
+			if _, noAddress := netip.ParseAddr(text); noRange != nil && noAddress != nil && !strings.Contains(text, SymbolicMark) {
+				out = append(out, structure.Finding{Path: at.Append(i), Type: "Invalid", Message: fmt.Sprintf("%q is no range of addresses, such as 10.0.0.0/8, and no address", text)})
+			}
+		}
+	}
+	rules, _ := valueAt(object, fieldpath.Path{"spec", "rules"}).([]any)
+	for i, rule := range rules {
+		sources, _ := valueAt(rule, fieldpath.Path{"from"}).([]any)
+		for j, source := range sources {
+			for _, field := range []string{"ipBlocks", "notIpBlocks", "remoteIpBlocks", "notRemoteIpBlocks"} {
+				check(fieldpath.Path{"spec", "rules", i, "from", j, "source", field}, valueAt(source, fieldpath.Path{"source", field}))
+			}
+		}
+		conditions, _ := valueAt(rule, fieldpath.Path{"when"}).([]any)
+		for j, condition := range conditions {
+			if key, _ := valueAt(condition, fieldpath.Path{"key"}).(string); slices.Contains([]string{"source.ip", "remote.ip", "destination.ip"}, key) {
+				check(fieldpath.Path{"spec", "rules", i, "when", j, "values"}, valueAt(condition, fieldpath.Path{"values"}))
+				check(fieldpath.Path{"spec", "rules", i, "when", j, "notValues"}, valueAt(condition, fieldpath.Path{"notValues"}))
+			}
+		}
+	}
+	return out
+}
