@@ -66,7 +66,7 @@ func (k *Kind) beyond(object map[string]any) []structure.Finding {
 	case schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}, schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}:
 		return append(append(out, webhookRules(object)...), namespaceSelectors(nil, object)...)
 	case schema.GroupKind{Group: "druid.gardener.cloud", Kind: "Etcd"}:
-		return slices.Concat(out, schedules(object), members(object), quota(object))
+		return append(append(out, schedules(object)...), members(object)...)
 	case schema.GroupKind{Group: "extensions.gardener.cloud", Kind: "DNSRecord"}:
 		return append(out, dnsValues(object)...)
 	case schema.GroupKind{Group: "extensions.gardener.cloud", Kind: "OperatingSystemConfig"}:

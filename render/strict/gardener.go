@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
@@ -38,17 +36,6 @@ func dnsValues(object map[string]any) []structure.Finding {
 		}
 	}
 	return out
-}
-
-// quota of an Etcd fits on its volume.
-func quota(object map[string]any) []structure.Finding {
-	most := fieldpath.Path{"spec", "etcd", "quota"}
-	bytes, errQuota := resource.ParseQuantity(fmt.Sprint(valueAt(object, most)))
-	room, errRoom := resource.ParseQuantity(fmt.Sprint(valueAt(object, fieldpath.Path{"spec", "storageCapacity"})))
-	if errQuota != nil || errRoom != nil || bytes.Cmp(room) <= 0 {
-		return nil
-	}
-	return []structure.Finding{{Path: most, Type: "Invalid", Message: fmt.Sprintf("%s is above spec.storageCapacity, which is %s: the volume is full before", bytes.String(), room.String())}}
 }
 
 // unitTypes are those of systemd (systemd.unit(5)).

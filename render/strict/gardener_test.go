@@ -7,7 +7,6 @@ func TestGardener(t *testing.T) {
 		return "{apiVersion: " + api + ", kind: " + kind + ", metadata: {name: a, namespace: b}, spec: {" + spec + "}}"
 	}
 	record := func(spec string) string { return object("extensions.gardener.cloud/v1alpha1", "DNSRecord", spec) }
-	etcd := func(spec string) string { return object("druid.gardener.cloud/v1alpha1", "Etcd", spec) }
 	config := func(spec string) string {
 		return object("extensions.gardener.cloud/v1alpha1", "OperatingSystemConfig", spec)
 	}
@@ -20,10 +19,6 @@ func TestGardener(t *testing.T) {
 		"an address of a name": {record("recordType: CNAME, values: [1.2.3.4]"), `spec.values[0]: "1.2.3.4" is an address, and the type is CNAME; write A or AAAA`},
 		"a name of an address": {record("recordType: A, values: [1.2.3.4, lb.example.org]"), `spec.values[1]: "lb.example.org" is no IPv4 address, and the type is A`},
 		"four for six":         {record("recordType: AAAA, values: [1.2.3.4]"), "is no IPv6 address"},
-
-		"a quota":              {etcd("storageCapacity: 10Gi, etcd: {quota: 8Gi}"), ""},
-		"a quota without room": {etcd("storageCapacity: 10Gi, etcd: {quota: 16Gi}"), "spec.etcd.quota: 16Gi is above spec.storageCapacity, which is 10Gi"},
-		"a quota of any room":  {etcd("etcd: {quota: 16Gi}"), ""},
 
 		"files and units":        {config("files: [{path: /a, permissions: 420}, {path: /b, permissions: 0755}, {path: /c}], units: [{name: a.service}, {name: a@.timer}]"), ""},
 		"permissions in decimal": {config("files: [{path: /a, permissions: 644}]"), "spec.files[0].permissions: 644 is 01204 in octal digits; write 0644"},
