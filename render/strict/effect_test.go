@@ -22,7 +22,7 @@ func TestNoEffect(t *testing.T) {
 		return "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: b, labels: {" + labels + "}}, spec: {selector: {matchLabels: {x: z}}, template: {metadata: {labels: {x: z, " + labels + "}}, spec: {containers: [{name: c, image: i" + container + "}]}}}}"
 	}
 	set := func(mount, size string) string {
-		return "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a, namespace: b}, spec: {serviceName: s, selector: {matchLabels: {x: z}}, template: {metadata: {labels: {x: z}}, spec: {containers: [{name: c, image: i, volumeMounts: [{name: " + mount + ", mountPath: /m}]}], volumes: [{name: other, hostPath: {path: /x}}]}}, volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: " + size + "}}}}]}}"
+		return "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a, namespace: b}, spec: {serviceName: s, selector: {matchLabels: {x: z}}, template: {metadata: {labels: {x: z}}, spec: {containers: [{name: c, image: i, volumeMounts: [{name: " + mount + ", mountPath: /m}]}], volumes: [{name: other, emptyDir: {}}]}}, volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: " + size + "}}}}]}}"
 	}
 	job := func(schedule string) string {
 		return "{apiVersion: batch/v1, kind: CronJob, metadata: {name: a, namespace: b}, spec: {schedule: '" + schedule + "', jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}}}}"

@@ -18,9 +18,9 @@ import (
 
 // This file finds fields of pods that API servers and kubelets take, and that do not do as they are written.
 
-func fieldErrors(at *field.Path, template *core.PodTemplateSpec) field.ErrorList {
-	spec := &template.Spec
-	errs := slices.Concat(volumeErrors(at.Child("volumes"), template), tolerationErrors(at.Child("tolerations"), spec.Tolerations))
+// fieldErrors finds what the fields of pods and their containers do not do.
+func fieldErrors(at *field.Path, spec *core.PodSpec) field.ErrorList {
+	errs := slices.Concat(volumeErrors(at.Child("volumes"), spec.Volumes), tolerationErrors(at.Child("tolerations"), spec.Tolerations))
 	pods.VisitContainersWithPath(spec, at, func(c *core.Container, path *field.Path) bool {
 		errs = append(errs, variableErrors(path, c)...)
 		errs = append(errs, hookErrors(path.Child("lifecycle", "preStop"), c, spec.TerminationGracePeriodSeconds)...)
@@ -29,20 +29,10 @@ func fieldErrors(at *field.Path, template *core.PodTemplateSpec) field.ErrorList
 	return errs
 }
 
-// volumeErrors finds modes of files in decimal digits, sizes of some bytes, and volumes that no container mounts.
-func volumeErrors(at *field.Path, template *core.PodTemplateSpec) field.ErrorList {
+// volumeErrors finds modes of files in decimal digits, and sizes of some bytes.
+func volumeErrors(at *field.Path, volumes []core.Volume) field.ErrorList {
 	var errs field.ErrorList
-	mounted := map[string]bool{}
-	pods.VisitContainersWithPath(&template.Spec, at, func(c *core.Container, _ *field.Path) bool {
-		for _, mount := range c.VolumeMounts {
-			mounted[mount.Name] = true
-		}
-		for _, device := range c.VolumeDevices {
-			mounted[device.Name] = true
-		}
-		return true
-	})
-	for i, volume := range template.Spec.Volumes {
+	for i, volume := range volumes {
 		at := at.Index(i)
 		errs = append(errs, modeErrors(at, volume.VolumeSource)...)
 		if e := volume.EmptyDir; e != nil && e.SizeLimit != nil {
@@ -50,23 +40,8 @@ func volumeErrors(at *field.Path, template *core.PodTemplateSpec) field.ErrorLis
 				errs = append(errs, field.Invalid(at.Child("emptyDir", "sizeLimit"), e.SizeLimit.String(), wrong))
 			}
 		}
-		// Other volumes do something without a mount: a claim is bound, and a folder of the node is made. Whatever injects containers may mount all.
-		isContent := volume.EmptyDir != nil || volume.ConfigMap != nil || volume.Secret != nil || volume.Projected != nil || volume.DownwardAPI != nil
-		if isContent && !mounted[volume.Name] && !hasInjected(template.Annotations) && !strings.Contains(volume.Name, SymbolicMark) {
-			errs = append(errs, field.Invalid(at.Child("name"), volume.Name, "no container mounts this volume"))
-		}
 	}
 	return errs
-}
-
-// hasInjected reports whether a webhook is asked for more containers.
-func hasInjected(annotations map[string]string) bool {
-	for name := range annotations {
-		if strings.Contains(name, "inject") {
-			return true
-		}
-	}
-	return false
 }
 
 // fewBytes says what is wrong with a quantity of bytes that holds nothing, "" for a larger one.

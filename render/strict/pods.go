@@ -58,7 +58,7 @@ func podErrors(o runtime.Object) field.ErrorList {
 		}
 	}
 	errs = append(errs, placementErrors(child(at, "spec"), template)...)
-	errs = append(errs, fieldErrors(child(at, "spec"), template)...)
+	errs = append(errs, fieldErrors(child(at, "spec"), &template.Spec)...)
 	return append(errs, nodeErrors(child(at, "spec"), &template.Spec)...)
 }
 
