@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+	"github.com/pergola-dev/pergola/render/strict"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 	"github.com/pergola-dev/pergola/schemas/structure"
@@ -132,6 +133,9 @@ func referencesOf(o Object) []objectReference {
 	case "ManagedResource":
 		w.names(fieldpath.Path{"spec", "secretRefs"}, "Secret", valueIn(o.Object, "spec", "secretRefs"))
 		w.class(textAt(o.Object, "spec", "class"))
+	}
+	for _, hint := range strict.Hints(o.Unstructured) {
+		w.says(hint.Path, "%s", hint.Message)
 	}
 	w.scraped(o)
 	w.istio(o)

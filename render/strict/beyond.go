@@ -72,7 +72,7 @@ func (k *Kind) beyond(object map[string]any) []structure.Finding {
 	case schema.GroupKind{Group: "extensions.gardener.cloud", Kind: "OperatingSystemConfig"}:
 		return append(out, osConfig(object)...)
 	case schema.GroupKind{Group: "monitoring.coreos.com", Kind: "PrometheusRule"}:
-		return slices.Concat(out, expressions(object), alerts(object), recordedNames(object))
+		return slices.Concat(out, expressions(object), alerts(object))
 	case schema.GroupKind{Group: "monitoring.coreos.com", Kind: "AlertmanagerConfig"}:
 		return append(out, receivers(object)...)
 	case schema.GroupKind{Group: "networking.k8s.io", Kind: "NetworkPolicy"}:
@@ -88,7 +88,7 @@ func (k *Kind) beyond(object map[string]any) []structure.Finding {
 		out = append(out, schedule(object)...)
 	}
 	if k.goType != nil && k.Root.Properties["spec"] != nil {
-		out = append(append(out, containers(nil, object)...), dnsPolicy(k.GVK.Kind, object)...)
+		out = append(out, containers(nil, object)...)
 	}
 	return out
 }

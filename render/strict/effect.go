@@ -166,16 +166,8 @@ func schedule(object map[string]any) []structure.Finding {
 	if text, _ := valueAt(object, path).(string); schemas.CronProblem(text) == "" && schemas.IsNever(text) {
 		return []structure.Finding{{Path: path, Type: "Invalid", Message: fmt.Sprintf("%q never comes: no such month has that many days", text)}}
 	}
-	deadline := fieldpath.Path{"spec", "startingDeadlineSeconds"}
-	if seconds, given := numberAt(object, deadline); given && seconds >= 0 && seconds < leastDeadline {
-		return []structure.Finding{{Path: deadline, Type: "Invalid", Message: fmt.Sprintf("%v seconds may be over before the controller starts a job: it reads schedules every %d seconds", seconds, leastDeadline)}}
-	}
 	return nil
 }
-
-// leastDeadline is the time in seconds between two runs of the controller of CronJobs
-// (https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#starting-deadline).
-const leastDeadline = 10
 
 // subjects of a binding: users and groups nearly like those of the system are nobody.
 func subjects(object map[string]any) []structure.Finding {

@@ -1,10 +1,12 @@
 package strict
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 )
@@ -25,6 +27,11 @@ func checkObjects(t *testing.T, cases map[string]objectCase) {
 				kind = opened(gvk.Group, gvk.Version, gvk.Kind)
 			}
 			got := found(t, kind, tt.object, 36)
+			var object unstructured.Unstructured
+			require.NoError(t, yaml.Unmarshal([]byte(tt.object), &object.Object))
+			for _, hint := range Hints(&object) {
+				got += fmt.Sprintf("%s: %s\n", hint.Path, hint.Message)
+			}
 			if tt.want == "" {
 				assert.Empty(t, got)
 				return
