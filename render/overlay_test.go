@@ -130,6 +130,8 @@ func TestOverlayFindings(t *testing.T) {
 			[]string{place + `3:3: error: patchesJson6902[0].target: matches nothing: `}},
 		"replacement of nothing": {map[string]string{"kustomization.yaml": "patches: [{path: p.yaml}]\nreplacements:\n- source: {kind: ConfigMap, name: a, fieldPath: data.x}\n  targets:\n  - select: {kind: ConfigMap, name: a}\n    fieldPaths: [data.y]\n    options: {create: true}\n  - select: {kind: ConfigMap, name: b}\n    fieldPaths: [data.y]\n", "p.yaml": good},
 			[]string{place + `8:5: error: replacements[0]: matches nothing: the component has no ConfigMap "b"; did you mean "a"?`}},
+		"replacement of what is rejected": {map[string]string{"kustomization.yaml": "patches: [{path: p.yaml}]\nreplacements:\n- source: {kind: ConfigMap, name: a, fieldPath: data.x}\n  targets:\n  - select: {kind: ConfigMap}\n    reject: [{kind: ConfigMap}]\n    fieldPaths: [data.y]\n    options: {create: true}\n", "p.yaml": good},
+			[]string{place + "5:5: error: replacements[0]: matches nothing: the component has no ConfigMap"}},
 		"replacement from nothing": {map[string]string{"kustomization.yaml": "replacements:\n- source: {kind: ConfigMap, name: b, fieldPath: data.x}\n  targets:\n  - select: {kind: ConfigMap, name: a}\n    fieldPaths: [data.y]\n"},
 			[]string{place + `2:3: error: replacements[0].source: there is no ConfigMap "b" to take the value from`}},
 		"replacement from no field": {map[string]string{"kustomization.yaml": "replacements:\n- source: {kind: ConfigMap, name: a, fieldPath: data.q}\n  targets:\n  - select: {kind: ConfigMap, name: a}\n    fieldPaths: [data.y]\n"},

@@ -148,7 +148,7 @@ func TestOverlayItems(t *testing.T) {
 	}{
 		"container":          {deploymentPatch("{template: {spec: {containers: [{name: ap, image: x}]}}}"), `5:46: warning: patches[0]: spec.template.spec.containers[0].name: adds an item to spec.template.spec.containers: Deployment app has no "ap" there; it has app, proxy; did you mean "app"? To add one that is meant, use an operation add with the path /spec/template/spec/containers/- [landscape/overlay-item]`},
 		"variable":           {containerPatch("env: [{name: LEVL, value: debug}]"), `Deployment app has no "LEVL" there; it has LEVEL; did you mean "LEVEL"?`},
-		"volume":             {deploymentPatch("{template: {spec: {volumes: [{name: confg, emptyDir: {}}]}}}"), `Deployment app has no "confg" there; it has config; did you mean "config"?`},
+		"volume":             {deploymentPatch("{template: {spec: {containers: [{name: app, volumeMounts: [{name: confg, mountPath: /y}]}], volumes: [{name: confg, emptyDir: {}}]}}}"), `Deployment app has no "confg" there; it has config; did you mean "config"?`},
 		"port":               {containerPatch("ports: [{containerPort: 8080}]"), `adds an item to spec.template.spec.containers[0].ports: Deployment app has no "8080" there; it has 80.`},
 		"deletes nothing":    {deploymentPatch("{template: {spec: {containers: [{name: prxy, $patch: delete}]}}, replicas: 3}"), `deletes nothing: Deployment app has no "prxy" in spec.template.spec.containers; it has app, proxy; did you mean "proxy"?`},
 		"none like it":       {deploymentPatch("{template: {spec: {containers: [{name: sidecar, image: x}]}}}"), `has no "sidecar" there; it has app, proxy. To add`},

@@ -16,8 +16,10 @@ import (
 // says notes something that is hardly meant. It is a warning, unless the component says the same.
 func (w *referenceWalk) says(path fieldpath.Path, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
+	// An item of a list is the same one in another place.
+	plain := slices.DeleteFunc(slices.Clone(path), func(step any) bool { _, isIndex := step.(int); return isIndex })
 	w.found = append(w.found, objectReference{
-		path: path, wanted: path.String() + " " + message,
+		path: path, wanted: plain.String() + " " + message,
 		met:     func([]Object) bool { return false },
 		missing: func([]Object) string { return message },
 	})

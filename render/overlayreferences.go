@@ -147,6 +147,7 @@ func referencesOf(o Object) []objectReference {
 		}
 		spec, _ := template["spec"].(map[string]any)
 		w.flags(path.Append("spec"), spec)
+		w.subPaths(path.Append("spec"), spec)
 		w.clients(path, template)
 	}
 	w.walk(o.Object, nil)
@@ -325,6 +326,30 @@ func (w *referenceWalk) content(path fieldpath.Path, kind string, object map[str
 	w.key(path.Append("key"), kind, name, textAt(object, "key"), namespace)
 	for i, item := range mapsIn(object["items"]) {
 		w.key(path.Append("items").Append(i).Append("key"), kind, name, textAt(item, "key"), namespace)
+	}
+}
+
+// subPaths want the keys of ConfigMaps and Secrets that containers mount alone.
+func (w *referenceWalk) subPaths(path fieldpath.Path, spec map[string]any) {
+	for _, list := range []string{"containers", "initContainers"} {
+		for i, container := range mapsIn(spec[list]) {
+			for j, mount := range mapsIn(container["volumeMounts"]) {
+				for _, volume := range mapsIn(spec["volumes"]) {
+					configMap, _ := volume["configMap"].(map[string]any)
+					secret, _ := volume["secret"].(map[string]any)
+					if textAt(volume, "name") != textAt(mount, "name") || configMap["items"] != nil || secret["items"] != nil {
+						continue
+					}
+					at := path.Append(list, i, "volumeMounts", j, "subPath")
+					if name := textAt(configMap, "name"); name != "" {
+						w.key(at, "ConfigMap", name, textAt(mount, "subPath"), w.namespace)
+					}
+					if name := textAt(secret, "secretName"); name != "" {
+						w.key(at, "Secret", name, textAt(mount, "subPath"), w.namespace)
+					}
+				}
+			}
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/kustomize/api/resmap"
+	kustomizeresource "sigs.k8s.io/kustomize/api/resource"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/kustomize/kyaml/resid"
@@ -43,9 +45,15 @@ type selection struct {
 	matches func(resmap.ResMap) bool
 }
 
-func selects(s types.Selector) func(resmap.ResMap) bool {
+// selects tells whether objects are picked by a selector, and by none of those that reject some.
+func selects(s types.Selector, rejects ...*types.Selector) func(resmap.ResMap) bool {
 	return func(objects resmap.ResMap) bool {
 		found, err := objects.Select(s)
+		for _, reject := range rejects {
+			if refused, wrong := objects.Select(*reject); wrong == nil {
+				found = slices.DeleteFunc(found, func(r *kustomizeresource.Resource) bool { return slices.Contains(refused, r) })
+			}
+		}
 		return err == nil && len(found) > 0
 	}
 }
@@ -319,7 +327,7 @@ func replacementsOf(files filesys.FileSystem, k kustomization, place func(string
 					continue
 				}
 				s := *target.Select
-				out = append(out, selection{at: at(fmt.Sprintf(".targets[%d].select", t)), field: field, what: describe(s), kind: s.Kind, name: s.Name, matches: selects(s)})
+				out = append(out, selection{at: at(fmt.Sprintf(".targets[%d].select", t)), field: field, what: describe(s), kind: s.Kind, name: s.Name, matches: selects(s, target.Reject...)})
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package strict
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -15,10 +16,38 @@ func Hints(o *unstructured.Unstructured) []structure.Finding {
 	case "PrometheusRule":
 		return recordedNames(o.Object)
 	case "CronJob":
-		return append(deadline(o.Object), dnsPolicy(kind, o.Object)...)
+		return slices.Concat(deadline(o.Object), dnsPolicy(kind, o.Object), unmounted(kind, o.Object))
 	default:
-		return dnsPolicy(kind, o.Object)
+		return append(dnsPolicy(kind, o.Object), unmounted(kind, o.Object)...)
 	}
+}
+
+// unmounted finds volumes that no container has: the mount is missing, or has another name.
+func unmounted(kind string, object map[string]any) []structure.Finding {
+	at, spec := podSpec(kind, object)
+	volumes, _ := valueAt(spec, fieldpath.Path{"volumes"}).([]any)
+	if len(volumes) == 0 || !slices.Contains([]string{"CronJob", "DaemonSet", "Deployment", "Job", "Pod", "ReplicaSet", "StatefulSet"}, kind) {
+		return nil
+	}
+	mounted := map[any]bool{}
+	for _, list := range []string{"containers", "initContainers", "ephemeralContainers"} {
+		containers, _ := valueAt(spec, fieldpath.Path{list}).([]any)
+		for _, container := range containers {
+			for _, field := range []string{"volumeMounts", "volumeDevices"} {
+				mounts, _ := valueAt(container, fieldpath.Path{field}).([]any)
+				for _, mount := range mounts {
+					mounted[valueAt(mount, fieldpath.Path{"name"})] = true
+				}
+			}
+		}
+	}
+	var out []structure.Finding
+	for i, volume := range volumes {
+		if name := valueAt(volume, fieldpath.Path{"name"}); !mounted[name] {
+			out = append(out, structure.Finding{Path: at.Append("volumes", i), Type: "Invalid", Message: fmt.Sprintf("no container mounts the volume %v: add it to volumeMounts, or remove it", name)})
+		}
+	}
+	return out
 }
 
 // leastDeadline is the time in seconds between two runs of the controller of CronJobs

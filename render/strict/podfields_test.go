@@ -24,6 +24,7 @@ func TestPodFields(t *testing.T) {
 	checkObjects(t, map[string]objectCase{
 		"names of the node":        {pod("hostNetwork: true, dnsPolicy: ClusterFirst, " + container), "spec.template.spec.dnsPolicy: with hostNetwork ClusterFirst is the same as Default"},
 		"no names written":         {pod("hostNetwork: true, " + container), ""},
+		"a volume without a mount": {pod("volumes: [{name: a, emptyDir: {}}, {name: b, emptyDir: {}}], containers: [{name: a, image: i, volumeMounts: [{name: a, mountPath: /a}]}]"), "spec.template.spec.volumes[1]: no container mounts the volume b"},
 		"names of the cluster":     {pod("hostNetwork: true, dnsPolicy: ClusterFirstWithHostNet, " + container), ""},
 		"names in its own network": {pod("dnsPolicy: ClusterFirst, " + container), ""},
 		"names of a job":           {"{apiVersion: batch/v1, kind: CronJob, metadata: {name: a, namespace: b}, spec: {schedule: '@daily', jobTemplate: {spec: {template: {spec: {restartPolicy: Never, hostNetwork: true, dnsPolicy: ClusterFirst, " + container + "}}}}}}", "spec.jobTemplate.spec.template.spec.dnsPolicy"},
