@@ -29,6 +29,7 @@
 //   - adoption: landscapes that upstream's controllers run, and how these are stopped
 //   - seedpublication: what a seed needs of a landscape folder, carried through the virtual garden
 //   - notification: who is told what becomes of a Landscape
+//   - synced: a Landscape object, judged before it is applied
 //   - why: where a field of an object comes from
 //   - garbagecollector, tokenrequestor, networkpolicy, resourcewebhooks: what else the resource manager does, each for itself
 //
