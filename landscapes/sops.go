@@ -109,7 +109,7 @@ func decryptFile(data []byte, identities []age.Identity) (sops.TreeBranches, err
 	}
 	wanted, err := cipher.Decrypt(tree.Metadata.MessageAuthenticationCode, key, tree.Metadata.LastModified.Format(time.RFC3339))
 	if err != nil || wanted != mac {
-		return nil, errors.New("the signature (sops.mac) does not fit the content: the file was changed after it was encrypted; edit it with `sops FILE`")
+		return nil, errors.New("the signature (sops.mac) does not fit the content: the file was changed after it was encrypted; take the change back and make it with `sops FILE`, or sign what is there with `sops --ignore-mac FILE`")
 	}
 	return tree.Branches, nil
 }

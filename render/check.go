@@ -307,7 +307,7 @@ func (c *landscapeCheck) settle(in Input) {
 				c.addDeclared(byCluster)
 			}
 			among := all
-			if r.alone {
+			if r.alone || r.near {
 				among = byCluster[r.cluster]
 			}
 			if r.met(among) {

@@ -28,8 +28,9 @@ type objectReference struct {
 	met func([]Object) bool
 	// missing says what is not there.
 	missing func([]Object) string
-	// alone is set where any other object can break it: all objects of the owner in the same cluster are asked, even if those of the component meet it.
-	alone bool
+	// alone is set where any other object can break it, and near where any other one can tell what was meant: all objects of the owner in the same
+	// cluster are asked, even if those of the component meet it.
+	alone, near bool
 	// rule is set where it has to be met; else it is a warning.
 	rule string
 }
@@ -49,11 +50,11 @@ func (c *overlayCheck) references(k kustomization, objects []Object, bundles []B
 	known := map[string]bool{}
 	for _, o := range c.objects[:c.own] {
 		for _, r := range referencesOf(o) {
-			known[r.wanted] = known[r.wanted] || r.alone || !r.met(c.objects[:c.own])
+			known[r.wanted] = known[r.wanted] || r.alone || r.near || !r.met(c.objects[:c.own])
 		}
 	}
 	broken := func(o Object, among []Object) []objectReference {
-		return slices.DeleteFunc(referencesOf(o), func(r objectReference) bool { return known[r.wanted] || !r.alone && r.met(among) })
+		return slices.DeleteFunc(referencesOf(o), func(r objectReference) bool { return known[r.wanted] || !r.alone && !r.near && r.met(among) })
 	}
 	clusters := map[string]string{}
 	for _, b := range bundles {
@@ -103,6 +104,8 @@ func referencesOf(o Object) []objectReference {
 		w.bound(o)
 	case "ResourceQuota":
 		w.limited(o.Object)
+	case "PrometheusRule":
+		w.jobs(o.Object)
 	case "Prometheus":
 		w.alertmanagers(o.Object)
 		w.scrapes(o.Object)

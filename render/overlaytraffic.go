@@ -3,11 +3,13 @@ package render
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
+	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
 // This file has references by which traffic finds its way: labels of clients, annotations of Services, and the objects of Istio.
@@ -27,7 +29,7 @@ func (w *referenceWalk) clients(path fieldpath.Path, template map[string]any) {
 			continue
 		}
 		w.found = append(w.found, objectReference{
-			path: path.Append("metadata", "labels", fieldpath.Key(label)), wanted: "Service that is reached by " + id,
+			path: path.Append("metadata", "labels", fieldpath.Key(label)), wanted: "Service that is reached by " + id, near: true,
 			met: func(among []Object) bool {
 				known := reachedBy(among, w.namespace)
 				return slices.Contains(known, id) || nearest(id, known) == ""
@@ -123,6 +125,56 @@ func (w *referenceWalk) scrapes(object map[string]any) {
 			},
 		})
 	}
+}
+
+// jobForm is how an expression picks the targets of a job.
+var jobForm = regexp.MustCompile(`\bjob="([^"]+)"`)
+
+// jobs want what an alert is about, where something has nearly its name: an alert on what there is not never fires, or always.
+func (w *referenceWalk) jobs(object map[string]any) {
+	known := func(among []Object) (names []string) {
+		for _, o := range among {
+			switch o.GetKind() {
+			case "DaemonSet", "Deployment", "PodMonitor", "Probe", "ScrapeConfig", "Service", "ServiceMonitor", "StatefulSet":
+				names = append(append(names, o.GetName()), replacements(o.Object)...)
+			}
+		}
+		return names
+	}
+	for i, group := range mapsIn(valueIn(object, "spec", "groups")) {
+		for j, rule := range mapsIn(group["rules"]) {
+			for _, parts := range jobForm.FindAllStringSubmatch(textAt(rule, "expr"), -1) {
+				name := parts[1]
+				w.found = append(w.found, objectReference{
+					path: fieldpath.Path{"spec", "groups", i, "rules", j, "expr"}, wanted: "job " + name, near: true,
+					met: func(among []Object) bool {
+						return slices.Contains(known(among), name) || structure.SuggestWithin(name, known(among), 2) == ""
+					},
+					missing: func(among []Object) string {
+						return fmt.Sprintf("no target has the job %q; did you mean %q?", name, structure.SuggestWithin(name, known(among), 2))
+					},
+				})
+			}
+		}
+	}
+}
+
+// replacements are the values that relabellings write, the names of jobs among them.
+func replacements(value any) (out []string) {
+	switch v := value.(type) {
+	case map[string]any:
+		if text, is := v["replacement"].(string); is {
+			out = append(out, text)
+		}
+		for _, inner := range v {
+			out = append(out, replacements(inner)...)
+		}
+	case []any:
+		for _, inner := range v {
+			out = append(out, replacements(inner)...)
+		}
+	}
+	return out
 }
 
 // istio wants the gateways, hosts and pods that objects of Istio name.

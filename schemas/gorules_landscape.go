@@ -21,6 +21,9 @@ func landscapeGoRules() []goRule {
 		{Rule: Rule{ID: "landscape/external-kinds", Kind: "Landscape", Title: "Objects outside of the landscape are of kinds that it can refer to",
 			Doc:    "An entry of another kind, or of a misspelt one, stands for nothing: references to the object stay errors. So does one without a namespace, of a kind whose objects have one. In Go, because the kinds are those that have a schema, and those that components have for each other.",
 			Source: "ours", Fields: []string{"spec.external.kind", "spec.external.namespace"}, In: "go", Severity: SeverityError, Scope: scopeObject}, check: externalKinds},
+		effectWarning("Landscape", "external-extensions", "Extensions that are made elsewhere have the name of a provider that is used",
+			"Published extensions are named after what they serve, such as provider-aws. In Go, because the message names the one that was meant.",
+			"ours", externalExtensions).about("spec.external"),
 		effectWarning("Landscape", "empty-texts", "A text of landscape.yaml is not empty",
 			"An empty text counts as none: an empty context is the current one of the kubeconfig, whichever that is. In Go, because it is about every text.",
 			"ours", emptyTexts).about("spec"),
@@ -98,5 +101,31 @@ func emptyTexts(in ruleInput) []finding {
 		}
 	}
 	walk(tree{value: in.object}.at("spec"))
+	return r.findings
+}
+
+func externalExtensions(in ruleInput) []finding {
+	r := &report{}
+	if in.landscape == nil {
+		return nil
+	}
+	var known []string
+	for kind, path := range map[string][]string{"CloudProfile": {"spec", "type"}, "Seed": {"spec", "provider", "type"}} { // names are sorted
+		for _, object := range in.landscape.objects(kind) {
+			if typ := (tree{value: object}).at(path...).text(); typ != "" {
+				known = append(known, "provider-"+typ)
+			}
+		}
+	}
+	slices.Sort(known)
+	for _, entry := range each(tree{value: in.object}, "spec.external[]") {
+		name := entry.at("name")
+		if !slices.Contains([]string{"ControllerRegistration", "Extension"}, entry.at("kind").text()) || slices.Contains(known, name.text()) {
+			continue
+		}
+		if guess := SuggestWithin(name.text(), known, 2); guess != "" {
+			r.add(name, TypeNotSupported, "no Seed and no cloud profile has the provider of %q; did you mean %q?", name.text(), guess)
+		}
+	}
 	return r.findings
 }

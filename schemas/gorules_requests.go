@@ -59,7 +59,7 @@ func namedResources(lists []resourceList) func(ruleInput) []finding {
 		for _, list := range lists {
 			for _, item := range (tree{value: in.object}).at(strings.Split(list.at, ".")...).items() {
 				r.resources(item.at(list.groups), item.at(list.resources))
-				r.versions(item.at(list.groups), item.at("apiVersions"))
+				r.versions(item.at(list.groups), item.at(list.resources), item.at("apiVersions"))
 				if size, ok := item.at("size").quantity(); ok && list.groups == "apiGroups" && size.Sign() > 0 && size.CmpInt64(1000) < 0 {
 					r.add(item.at("size"), TypeInvalid, "%v is %s bytes; write a unit, such as k or Mi", item.at("size").value, size.AsDec())
 				}
@@ -94,24 +94,37 @@ func (r *report) resources(groups, resources tree) {
 	}
 }
 
-// versions checks the versions of groups that have schemas here.
-func (r *report) versions(groups, versions tree) {
-	known := map[string]bool{}
+// versions checks the versions of groups that have schemas here, and that each resource has one of them.
+func (r *report) versions(groups, resources, versions tree) {
+	known, of := map[string]bool{}, map[string]map[string]bool{}
 	for _, group := range texts(groups) {
-		of := 0
+		here := false
 		for _, gvk := range embeddedKinds().known {
-			if gvk.Group == group.text() && group.text() != "" {
-				known[gvk.Version] = true
-				of++
+			if gvk.Group != group.text() || gvk.Group == "" {
+				continue
 			}
+			here, known[gvk.Version] = true, true
+			plural, _ := meta.UnsafeGuessKindToResource(gvk)
+			if of[plural.Resource] == nil {
+				of[plural.Resource] = map[string]bool{}
+			}
+			of[plural.Resource][gvk.Version] = true
 		}
-		if of == 0 {
+		if !here {
 			return
 		}
 	}
+	written := versions.texts()
 	for _, version := range texts(versions) {
 		if len(known) > 0 && version.text() != "*" && version.text() != "" && !known[version.text()] {
 			r.add(version, TypeNotSupported, "%q is no version of these APIs, but %s", version.text(), strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+			return
+		}
+	}
+	for _, resource := range texts(resources) {
+		has := of[resource.text()]
+		if len(has) > 0 && len(written) > 0 && !slices.ContainsFunc(written, func(version string) bool { return version == "*" || has[version] }) {
+			r.add(versions, TypeNotSupported, "%s are not served in %s, but in %s", resource.text(), strings.Join(written, ", "), strings.Join(slices.Sorted(maps.Keys(has)), ", "))
 		}
 	}
 }

@@ -117,3 +117,18 @@ func serverNames(in ruleInput) []finding {
 	}
 	return r.findings
 }
+
+// lostZones finds zones that a runtime cluster has no more: volumes of the garden may be there.
+func lostZones(in ruleInput) []finding {
+	r := &report{}
+	zones := func(object map[string]any) tree {
+		return tree{value: object}.at("spec", "runtimeCluster", "provider", "zones")
+	}
+	now := zones(in.object)
+	for _, zone := range zones(in.old).texts() {
+		if !slices.Contains(now.texts(), zone) {
+			r.add(now, TypeInvalid, "the zone %q is taken away, and volumes that are there keep their pods in it: move these first", zone)
+		}
+	}
+	return r.findings
+}

@@ -180,7 +180,7 @@ func lessProtection(at string) func(ruleInput) []finding {
 			return tree{}
 		}
 		was, is := plugin(old).at("config", "defaults", "enforce"), plugin(now).at("config", "defaults", "enforce")
-		if slices.Index(securityLevels, was.text()) > max(0, slices.Index(securityLevels, is.text())) {
+		if level := slices.Index(securityLevels, is.text()); level >= 0 && slices.Index(securityLevels, was.text()) > level { // another word is no level
 			if is.path == "" || !plugin(now).set() {
 				is = now.at("admissionPlugins")
 			}
@@ -188,4 +188,18 @@ func lessProtection(at string) func(ruleInput) []finding {
 		}
 		return r.findings
 	}
+}
+
+// referredKinds are those of resources that Shoots bring to their control planes, by their API.
+var referredKinds = map[string][]string{"v1": {"ConfigMap", "Secret"}, "security.gardener.cloud/v1alpha1": {"WorkloadIdentity"}}
+
+func resourceKinds(in ruleInput) []finding {
+	r := &report{}
+	for _, ref := range each(tree{value: in.object}, "spec.resources[].resourceRef") {
+		known, kind := referredKinds[ref.at("apiVersion").text()], ref.at("kind")
+		if guess := SuggestWithin(kind.text(), known, 2); guess != "" && !slices.Contains(known, kind.text()) {
+			r.add(kind, TypeNotSupported, "there is no kind %q; did you mean %q?", kind.text(), guess)
+		}
+	}
+	return r.findings
 }

@@ -36,7 +36,7 @@ func (k *Kind) beyond(object map[string]any) []structure.Finding {
 	case schema.GroupKind{Kind: "ConfigMap"}:
 		return append(out, files(object)...)
 	case schema.GroupKind{Group: "monitoring.coreos.com", Kind: "Prometheus"}:
-		return append(out, scrapeTimes(fieldpath.Path{"spec"}, object["spec"], "scrapeInterval", "scrapeTimeout")...)
+		return slices.Concat(out, scrapeTimes(fieldpath.Path{"spec"}, object["spec"], "scrapeInterval", "scrapeTimeout"), remotes(object))
 	case schema.GroupKind{Group: "monitoring.coreos.com", Kind: "ServiceMonitor"}, schema.GroupKind{Group: "monitoring.coreos.com", Kind: "PodMonitor"}:
 		for _, list := range []string{"endpoints", "podMetricsEndpoints"} {
 			endpoints, _ := valueAt(object, fieldpath.Path{"spec", list}).([]any)

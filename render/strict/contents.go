@@ -35,7 +35,7 @@ func files(object map[string]any) []structure.Finding {
 			language = "JSON"
 			var any json.RawMessage
 			if text != "" {
-				err = json.Unmarshal([]byte(text), &any)
+				err = readJSON(text, &any)
 			}
 		}
 		if err != nil {
@@ -44,6 +44,16 @@ func files(object map[string]any) []structure.Finding {
 		}
 	}
 	return out
+}
+
+// readJSON says in which line of the text a fault is.
+func readJSON(text string, into any) error {
+	err := json.Unmarshal([]byte(text), into)
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) && syntax.Offset > 0 && int(syntax.Offset) <= len(text) {
+		return fmt.Errorf("line %d: %w", 1+strings.Count(text[:syntax.Offset-1], "\n"), err)
+	}
+	return err
 }
 
 func readYAML(text string) error {

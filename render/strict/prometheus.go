@@ -3,6 +3,7 @@ package strict
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -65,6 +66,21 @@ func relabelStep(at fieldpath.Path, step map[string]any, ofMetrics bool) []struc
 	for i, label := range labels {
 		if name, _ := label.(string); ofMetrics && strings.HasPrefix(name, "__meta_") {
 			out = append(out, structure.Finding{Path: at.Append("sourceLabels", i), Type: "NotFound", Message: fmt.Sprintf("no metric has the label %s: labels of targets that begin with __ are dropped before; copy it in relabelings", name)})
+		}
+	}
+	return out
+}
+
+// remotes are the addresses that a Prometheus writes to and reads from.
+func remotes(object map[string]any) []structure.Finding {
+	var out []structure.Finding
+	for _, field := range []string{"remoteWrite", "remoteRead"} {
+		list, _ := valueAt(object, fieldpath.Path{"spec", field}).([]any)
+		for i, item := range list {
+			text, _ := valueAt(item, fieldpath.Path{"url"}).(string)
+			if at, err := url.Parse(text); text != "" && (err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "") {
+				out = append(out, structure.Finding{Path: fieldpath.Path{"spec", field, i, "url"}, Type: "Invalid", Message: fmt.Sprintf("%q is no URL, such as https://prometheus.example.org/api/v1/write", text)})
+			}
 		}
 	}
 	return out

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
@@ -94,6 +95,25 @@ func credentialsOf(c *check) (namespace, name string) {
 
 func secretOf(c *check) (namespace, name string) {
 	return cmp.Or(text(c.object(), "secretRef", "namespace"), c.namespace()), text(c.object(), "secretRef", "name")
+}
+
+// bindingNamespace: the gardenlet takes the Secret of another namespace only where gardener-apiserver has checked that the author of the binding may
+// read it (docs/gardenlet.md).
+func bindingNamespace(field string) func(*check) {
+	return func(c *check) {
+		namespace := text(c.object(), field, "namespace")
+		if namespace == "" || namespace == c.namespace() || field == "credentialsRef" && text(c.object(), field, "kind") != kindSecret.Kind {
+			return
+		}
+		for _, in := range c.all(kindLandscape) {
+			if text(in.Content().Object, "spec", "gardenAPI") == string(landscapev1alpha1.GardenAPIAggregated) {
+				return
+			}
+		}
+		if len(c.all(kindLandscape)) > 0 {
+			c.report(field+".namespace", schemas.TypeInvalid, "a Secret of another namespace counts with spec.gardenAPI: aggregated in landscape.yaml only, so that Shoots with the binding fail; declare the Secret in namespace %s, too", c.namespace())
+		}
+	}
 }
 
 // pluginKubeconfigs: a Secret of an admission plugin reaches the control plane by spec.resources, and has a kubeconfig.
