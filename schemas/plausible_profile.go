@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // This file has the warnings about values of a CloudProfile that nobody means; gorules_plausible.go lists them.
@@ -149,6 +150,39 @@ func machineAmounts(in ruleInput) []finding {
 		known := []string{"premium", "standard"}
 		if meant := SuggestWithin(class.text(), known, 2); meant != "" && !slices.Contains(known, class.text()) {
 			r.add(class, TypeNotSupported, "a Quota counts volumes of the class %q; did you mean that one?", meant)
+		}
+	}
+	return r.findings
+}
+
+func supportedVersions(in ruleInput) []finding {
+	r, versions := &report{}, tree{value: in.object}.at("spec", "kubernetes", "versions")
+	items := versions.items()
+	if len(items) > 0 && !slices.ContainsFunc(items, func(v tree) bool {
+		return v.at("lifecycle").set() || slices.Contains([]string{"", "supported"}, v.at("classification").text())
+	}) {
+		r.add(versions, TypeInvalid, "no version has the classification supported, so that a Shoot has to name its version in full and is never updated")
+	}
+	return r.findings
+}
+
+func earlierExpiration(in ruleInput) []finding {
+	r := &report{}
+	if in.old == nil {
+		return nil
+	}
+	former := map[string]string{}
+	for _, path := range []string{"spec.kubernetes.versions[]", "spec.machineImages[].versions[]"} {
+		for _, version := range each(tree{value: in.old}, path) {
+			former[path+version.at("version").text()] = version.at("expirationDate").text()
+		}
+		for _, version := range each(tree{value: in.object}, path) {
+			field, number := version.at("expirationDate"), version.at("version").text()
+			was, errWas := time.Parse(time.RFC3339, former[path+number])
+			now, errNow := time.Parse(time.RFC3339, field.text())
+			if errWas == nil && errNow == nil && now.Before(was) {
+				r.add(field, TypeInvalid, "version %s expires earlier than before the change (%s); what has it has less time to be updated", number, former[path+number])
+			}
 		}
 	}
 	return r.findings

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/pergola-dev/pergola/schemas/requests"
 )
 
@@ -199,6 +201,115 @@ func resourceKinds(in ruleInput) []finding {
 		known, kind := referredKinds[ref.at("apiVersion").text()], ref.at("kind")
 		if guess := SuggestWithin(kind.text(), known, 2); guess != "" && !slices.Contains(known, kind.text()) {
 			r.add(kind, TypeNotSupported, "there is no kind %q; did you mean %q?", kind.text(), guess)
+		}
+	}
+	return r.findings
+}
+
+func eviction(in ruleInput) []finding {
+	r := &report{}
+	root := tree{value: in.object}
+	for _, kubelet := range append(each(root, "spec.provider.workers[].kubernetes.kubelet"), root.at("spec", "kubernetes", "kubelet")) {
+		hard, soft := kubelet.at("evictionHard"), kubelet.at("evictionSoft")
+		for _, name := range soft.keys() {
+			first, second := soft.at(name), hard.at(name)
+			if less, comparable := isBelow(first.text(), second.text()); comparable && less {
+				r.add(first, TypeInvalid, "%s is below %s of evictionHard, which evicts first", first.text(), second.text())
+			}
+		}
+	}
+	return r.findings
+}
+
+const fewPods = 10
+
+func roomForPods(in ruleInput) []finding {
+	r := &report{}
+	root := tree{value: in.object}
+	for _, kubelet := range append(each(root, "spec.provider.workers[].kubernetes.kubelet"), root.at("spec", "kubernetes", "kubelet")) {
+		if most := kubelet.at("maxPods"); most.set() && most.count() >= 0 && most.count() < fewPods {
+			r.add(most, TypeInvalid, "%v leaves no room beside the pods of the system; nodes have 110 pods by default", most.value)
+		}
+	}
+	return r.findings
+}
+
+// isBelow compares two thresholds, where both are a share or both an amount.
+func isBelow(a, b string) (less, comparable bool) {
+	shareA, isShareA := strings.CutSuffix(a, "%")
+	shareB, isShareB := strings.CutSuffix(b, "%")
+	if isShareA != isShareB {
+		return false, false
+	}
+	x, errX := resource.ParseQuantity(shareA)
+	y, errY := resource.ParseQuantity(shareB)
+	return errX == nil && errY == nil && x.Cmp(y) < 0, errX == nil && errY == nil
+}
+
+// nodeConditions are those of Kubernetes and of the node problem detector.
+var nodeConditions = []string{
+	"CorruptDockerOverlay2", "DiskPressure", "FrequentContainerdRestart", "FrequentDockerRestart", "FrequentKubeletRestart", "FrequentUnregisterNetDevice",
+	"KernelDeadlock", "MemoryPressure", "NetworkUnavailable", "PIDPressure", "ReadonlyFilesystem",
+}
+
+// kernelParameters are those that people set on nodes.
+var kernelParameters = []string{
+	"fs.file-max", "fs.inotify.max_user_instances", "fs.inotify.max_user_watches", "kernel.msgmax", "kernel.pid_max", "kernel.sem", "kernel.shmall",
+	"kernel.shmmax", "kernel.threads-max", "net.core.netdev_max_backlog", "net.core.rmem_max", "net.core.somaxconn", "net.core.wmem_max", "net.ipv4.conf.all.rp_filter",
+	"net.ipv4.ip_forward", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes",
+	"net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_max_syn_backlog", "net.ipv4.tcp_rmem", "net.ipv4.tcp_syncookies", "net.ipv4.tcp_tw_reuse", "net.ipv4.tcp_wmem",
+	"net.ipv6.conf.all.forwarding", "net.netfilter.nf_conntrack_max", "user.max_user_namespaces", "vm.dirty_ratio", "vm.max_map_count", "vm.overcommit_memory", "vm.swappiness",
+}
+
+func shootNames(in ruleInput) []finding {
+	r := &report{}
+	near := func(at tree, name string, known []string) {
+		if meant := SuggestWithin(name, known, 2); meant != "" && !slices.Contains(known, name) {
+			r.add(at, TypeNotSupported, "%q is not known; did you mean %q?", name, meant)
+		}
+	}
+	for _, worker := range each(tree{value: in.object}, "spec.provider.workers[]") {
+		for _, condition := range worker.at("machineControllerManager", "nodeConditions").items() {
+			near(condition, condition.text(), nodeConditions)
+			if condition.text() == "Ready" {
+				r.add(condition, TypeInvalid, "a machine is replaced while a condition of the list is true, and Ready is true of each healthy node: leave it out")
+			}
+		}
+		for _, name := range worker.at("sysctls").keys() {
+			near(worker.at("sysctls").key(name), name, kernelParameters)
+		}
+	}
+	return r.findings
+}
+
+// everyMinute finds a schedule that begins with an asterisk, which is each minute of an hour.
+func everyMinute(in ruleInput) []finding {
+	r := &report{}
+	for _, schedule := range each(tree{value: in.object}, "spec.hibernation.schedules[]") {
+		for _, name := range []string{"start", "end"} {
+			if field := schedule.at(name); CronProblem(field.text()) == "" && strings.HasPrefix(field.text(), "* ") {
+				r.add(field, TypeInvalid, "%q comes each minute, since its first field is *; write the minute, such as 0", field.text())
+			}
+		}
+	}
+	return r.findings
+}
+
+func dnsSecrets(in ruleInput) []finding {
+	r, spec := &report{}, tree{value: in.object}.at("spec")
+	var known []string
+	for _, resource := range spec.at("resources").items() {
+		known = append(known, resource.at("name").text())
+	}
+	for _, extension := range spec.at("extensions").items() {
+		config := extension.at("providerConfig")
+		if config.at("kind").text() != "DNSConfig" {
+			continue
+		}
+		for _, provider := range config.at("providers").items() {
+			if name := provider.at("secretName"); name.text() != "" && !slices.Contains(known, name.text()) {
+				r.add(name, TypeInvalid, "spec.resources has no resource %q%s", name.text(), meant(name.text(), known))
+			}
 		}
 	}
 	return r.findings

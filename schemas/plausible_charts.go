@@ -1,0 +1,111 @@
+package schemas
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/Masterminds/semver/v3"
+)
+
+// This file has the warnings about charts of extensions; gorules_plausible.go lists them.
+
+func sameAdmissionChart(in ruleInput) []finding {
+	r := &report{}
+	admission := tree{value: in.object}.at("spec", "deployment", "admission")
+	ref := func(cluster string) tree { return admission.at(cluster, "helm", "ociRepository", "ref") }
+	if runtime, virtual := ref("runtimeCluster"), ref("virtualCluster"); virtual.text() != "" && runtime.text() == virtual.text() {
+		r.add(virtual, TypeDuplicate, "%q is the chart for the runtime cluster (%s), too: each cluster has one of its own", virtual.text(), runtime.path)
+	}
+	return r.findings
+}
+
+// leastReconcile is less than a cloud needs for anything, in resources of registrations of extensions.
+const leastReconcile = 10 * time.Second
+
+func reconcileTimeouts(at string) func(ruleInput) []finding {
+	return func(in ruleInput) []finding {
+		r := &report{}
+		for _, field := range each(tree{value: in.object}, at+"[].reconcileTimeout") {
+			if duration, ok := field.duration(); ok && duration < leastReconcile {
+				r.add(field, TypeInvalid, "%s is hardly meant: no extension is ready so soon, and what waits for it fails", field.text())
+			}
+		}
+		return r.findings
+	}
+}
+
+// chartTag is the version at the end of a reference to a chart, which CompareVersions reads.
+func chartTag(ref tree) string {
+	name := ref.text()[strings.LastIndexByte(ref.text(), '/')+1:]
+	_, tag, _ := strings.Cut(name, ":")
+	tag, _, _ = strings.Cut(tag, "@")
+	return strings.TrimPrefix(tag, "v")
+}
+
+// olderCharts finds a chart that is older than before.
+func olderCharts(at []string) func(ruleInput) []finding {
+	return func(in ruleInput) []finding {
+		r := &report{}
+		for _, path := range at {
+			ref, former := chartReference(in.object, path), chartReference(in.old, path)
+			tag, err := semver.NewVersion(chartTag(ref))
+			was, errWas := semver.NewVersion(chartTag(former))
+			if err == nil && errWas == nil && tag.LessThan(was) {
+				r.add(ref, TypeInvalid, "%s is older than %s, from before the change: an extension may not read what the newer one wrote", tag, was)
+			}
+		}
+		return r.findings
+	}
+}
+
+// mixedCharts finds charts of one Extension that are of different versions.
+func mixedCharts(at []string) func(ruleInput) []finding {
+	return func(in ruleInput) []finding {
+		r, first := &report{}, chartReference(in.object, at[0])
+		for _, path := range at[1:] {
+			ref := chartReference(in.object, path)
+			one, err := semver.NewVersion(chartTag(first))
+			other, errOther := semver.NewVersion(chartTag(ref))
+			if err == nil && errOther == nil && !one.Equal(other) {
+				r.add(ref, TypeInvalid, "%s is another version than %s of %s: charts of one extension are released together", other, one, first.path)
+			}
+		}
+		return r.findings
+	}
+}
+
+func chartReference(object map[string]any, path string) tree {
+	return tree{value: object}.at(strings.Split(path, ".")...).at("ref")
+}
+
+// chartReferences are the places in kinds that name a chart in a registry.
+var chartReferences = map[string][]string{
+	"ControllerDeployment": {"helm.ociRepository"},
+	"Extension":            {"spec.deployment.extension.helm.ociRepository", "spec.deployment.admission.runtimeCluster.helm.ociRepository", "spec.deployment.admission.virtualCluster.helm.ociRepository"},
+}
+
+var sha256Digest = regexp.MustCompile("^sha256:[0-9a-f]{64}$")
+
+func chartVersions(at []string) func(ruleInput) []finding {
+	return func(in ruleInput) []finding {
+		r := &report{}
+		for _, path := range at {
+			ref := tree{value: in.object}.at(strings.Split(path, ".")...).at("ref")
+			digest := tree{value: in.object}.at(strings.Split(path, ".")...).at("digest")
+			if _, behind, has := strings.Cut(ref.text(), "@"); has {
+				if !sha256Digest.MatchString(behind) {
+					r.add(ref, TypeInvalid, "%q ends in no digest: one is sha256: and 64 hexadecimal digits", ref.text())
+				}
+			} else if strings.HasPrefix(digest.text(), "sha256:") && !sha256Digest.MatchString(digest.text()) {
+				r.add(digest, TypeInvalid, "%q is no digest: one is sha256: and 64 hexadecimal digits", digest.text())
+			}
+			r.movingTag(ref)
+			name := ref.text()[strings.LastIndexByte(ref.text(), '/')+1:]
+			if name != "" && !strings.ContainsAny(name, ":@") {
+				r.add(ref, TypeInvalid, "%q has neither a tag nor a digest; write the version, as in %s:1.2.3", ref.text(), name)
+			}
+		}
+		return r.findings
+	}
+}

@@ -1,0 +1,78 @@
+package schemas
+
+import (
+	"slices"
+	"strings"
+)
+
+// This file has the warnings about credentials; gorules_plausible.go lists them.
+
+// credentialKeys are the keys that extensions read from the credentials of their provider (docs of github.com/gardener/gardener-extension-provider-*).
+var credentialKeys = map[string][]string{
+	"alicloud": {"accessKeyID", "accessKeySecret"},
+	"aws":      {"accessKeyID", "secretAccessKey"},
+	"azure":    {"clientID", "clientSecret", "subscriptionID", "tenantID"},
+	"gcp":      {"serviceaccount.json"},
+}
+
+// alertingKeys are those of a Secret with the role alerting (docs/usage/monitoring of upstream).
+var alertingKeys = []string{
+	"auth_identity", "auth_password", "auth_type", "auth_username", "ca.crt", "from", "insecure_skip_verify", "password", "smarthost", "tls.crt", "tls.key", "to", "url", "username",
+}
+
+// CredentialSlip gives the key that was meant by one of credentials of a provider, "" if nothing is wrong with it as far as is known.
+func CredentialSlip(provider, key string) string {
+	return keySlip(key, credentialKeys[provider])
+}
+
+func keySlip(key string, known []string) string {
+	if slices.Contains(known, key) {
+		return ""
+	}
+	for _, other := range known {
+		if strings.EqualFold(other, key) {
+			return other
+		}
+	}
+	return SuggestWithin(key, known, min(2, len(key)/3))
+}
+
+// Labels of Secrets that say what they are for.
+const (
+	providerLabel = "provider.shoot.gardener.cloud/"
+	roleLabel     = "gardener.cloud/role"
+)
+
+// misnamedCredentials finds keys of a Secret for a provider that are nearly those that its extension reads. Other keys are for others.
+func misnamedCredentials(in ruleInput) []finding {
+	r := &report{}
+	object := tree{value: in.object}
+	labels := object.at("metadata", "labels")
+	for _, label := range labels.keys() {
+		known := credentialKeys[strings.TrimPrefix(label, providerLabel)]
+		if label == roleLabel && labels.key(label).text() == "alerting" {
+			known = alertingKeys
+		} else if !strings.HasPrefix(label, providerLabel) {
+			continue
+		}
+		for _, field := range []string{"data", "stringData"} {
+			for _, key := range object.at(field).keys() {
+				if meant := keySlip(key, known); meant != "" {
+					r.add(object.at(field).key(key), TypeNotSupported, "nobody reads a key of this name; did you mean %q?", meant)
+				}
+			}
+		}
+	}
+	return r.findings
+}
+
+func bindingLabels(in ruleInput) []finding {
+	r, object := &report{}, tree{value: in.object}
+	labels, typ := object.at("metadata", "labels"), object.at("provider", "type").text()
+	for _, label := range labels.keys() {
+		if of, is := strings.CutPrefix(label, providerLabel); is && typ != "" && of != typ {
+			r.add(labels.key(label), TypeInvalid, "the binding is for the provider %q", typ)
+		}
+	}
+	return r.findings
+}
