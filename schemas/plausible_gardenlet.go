@@ -25,7 +25,12 @@ func gardenletHabits(config tree) []finding {
 	r := &report{}
 	controllers := config.at("controllers")
 	for _, care := range []string{"shootCare", "seedCare"} {
+		seen := map[string]tree{}
 		for _, threshold := range controllers.at(care, "conditionThresholds").items() {
+			if first, twice := seen[threshold.at("type").text()]; twice {
+				r.add(threshold.at("type"), TypeDuplicate, "has a threshold already (%s); remove one of them", first.path)
+			}
+			seen[threshold.at("type").text()] = threshold
 			if name := threshold.at("type"); name.text() != "" && !slices.Contains(conditionTypes, name.text()) {
 				if hint := SuggestWithin(name.text(), conditionTypes, 3); hint != "" {
 					r.add(name, TypeNotSupported, "no such condition is checked; did you mean %q?", hint)
@@ -51,6 +56,15 @@ func gardenletHabits(config tree) []finding {
 		}
 	}
 	walk(config)
+	if capacity := config.at("resources", "capacity", "shoots"); capacity.set() {
+		if most, ok := capacity.quantity(); ok && most.IsZero() {
+			r.add(capacity, TypeInvalid, "no Shoot gets a place on the seed then; leave it out for any number, or set spec.settings.scheduling.visible to false")
+		}
+	}
+	secret, bootstrap := config.at("gardenClientConnection", "kubeconfigSecret"), config.at("gardenClientConnection", "bootstrapKubeconfig")
+	if secret.at("name").text() != "" && equal(secret.value, bootstrap.value) {
+		r.add(bootstrap, TypeDuplicate, "is the Secret of kubeconfigSecret, too: the gardenlet deletes it once it has written its own kubeconfig there")
+	}
 	if address := config.at("gardenClientConnection", "gardenClusterAddress"); strings.HasPrefix(address.text(), "http://") {
 		r.add(address, TypeInvalid, "%q has no TLS: credentials would be read on the way; write https", address.text())
 	}

@@ -109,6 +109,19 @@ func references() []reference {
 	}
 }
 
+// seedReferences: a gardenlet makes its Seed from a template, which refers to what a Seed does.
+func seedReferences(kind string) func(*check) {
+	return func(c *check) {
+		for _, r := range references() {
+			if r.of != kindSeed.Kind {
+				continue
+			}
+			r.path = strings.Join(templatesOfSeeds[kind], ".") + "." + r.path
+			each(c.object(), r.path, func(path string, value any) { c.exists(r, path, value) })
+		}
+	}
+}
+
 // referenceRules makes a rule of the references of each kind.
 func referenceRules() []rule {
 	byKind := map[string][]reference{}

@@ -228,11 +228,45 @@ func (c *check) ownIssuer() {
 }
 
 // seedRegion: a Seed is in a region that a profile of its provider has, and in its zones. Profiles need not have them: only a name that is nearly
-// one of theirs is a slip. Another number is another region, and another last letter another zone.
-func (c *check) seedRegion() {
-	provider, region := text(c.object(), "spec", "provider", "type"), text(c.object(), "spec", "provider", "region")
-	var regions []string
-	zones := map[string][]string{}
+// one of theirs is a slip. Another number is another region, and another last letter another zone. At is where a template of a Seed is.
+func seedRegion(at ...string) func(*check) {
+	return func(c *check) {
+		spec := append(slices.Clone(at), "spec", "provider")
+		field := strings.Join(spec, ".")
+		in := func(name string) string { return text(c.object(), append(slices.Clone(spec), name)...) }
+		provider, region := in("type"), in("region")
+		regions, zones := c.regionsOf(provider)
+		known := slices.Contains(regions, region)
+		if !known && region != "" {
+			if meant := schemas.SuggestWithin(region, regions, 2); meant != "" && digitsOf(meant) == digitsOf(region) {
+				c.report(field+".region", schemas.TypeNotSupported, "no cloud profile of the provider %q has the region %q; did you mean %q?", provider, region, meant)
+				return
+			}
+		}
+		each(c.object(), field+".zones[]", func(path string, value any) {
+			zone, _ := value.(string)
+			for _, other := range regions {
+				if other != region && region != "" && strings.HasPrefix(zone, other) && slices.Contains(zones[other], zone) && !slices.Contains(zones[region], zone) {
+					c.report(path, schemas.TypeInvalid, "the zone %q is in the region %q, and not in %q", zone, other, region)
+					return
+				}
+			}
+			if !known {
+				return
+			}
+			meant := schemas.SuggestWithin(zone, zones[region], 2)
+			if meant != "" && !slices.Contains(zones[region], zone) && len(zone) > 3 && digitsOf(meant) == digitsOf(zone) && meant[len(meant)-1] == zone[len(zone)-1] {
+				c.report(path, schemas.TypeNotSupported, "no cloud profile of the provider %q has the zone %q in the region %q; did you mean %q?", provider, zone, region, meant)
+			} else if strays(zone, region, zones[region]) {
+				c.report(path, schemas.TypeInvalid, "zones of the region %q begin with its name, as in %s, and %q does not", region, enumerate(zones[region]), zone)
+			}
+		})
+	}
+}
+
+// regionsOf are the regions of the cloud profiles of a provider, sorted, and their zones.
+func (c *check) regionsOf(provider string) (regions []string, zones map[string][]string) {
+	zones = map[string][]string{}
 	for _, in := range c.all(kindCloudProfile) {
 		spec, _ := at(in.Content().Object, "spec").(map[string]any)
 		if text(spec, "type") != provider {
@@ -249,27 +283,7 @@ func (c *check) seedRegion() {
 		}
 	}
 	slices.Sort(regions)
-	if !slices.Contains(regions, region) {
-		if meant := schemas.SuggestWithin(region, regions, 2); meant != "" && digitsOf(meant) == digitsOf(region) {
-			c.report("spec.provider.region", schemas.TypeNotSupported, "no cloud profile of the provider %q has the region %q; did you mean %q?", provider, region, meant)
-		}
-		return
-	}
-	each(c.object(), "spec.provider.zones[]", func(path string, value any) {
-		zone, _ := value.(string)
-		for _, other := range regions {
-			if other != region && slices.Contains(zones[other], zone) && !slices.Contains(zones[region], zone) {
-				c.report(path, schemas.TypeInvalid, "the zone %q is in the region %q, and not in %q", zone, other, region)
-				return
-			}
-		}
-		meant := schemas.SuggestWithin(zone, zones[region], 2)
-		if meant != "" && !slices.Contains(zones[region], zone) && len(zone) > 3 && digitsOf(meant) == digitsOf(zone) && meant[len(meant)-1] == zone[len(zone)-1] {
-			c.report(path, schemas.TypeNotSupported, "no cloud profile of the provider %q has the zone %q in the region %q; did you mean %q?", provider, zone, region, meant)
-		} else if strays(zone, region, zones[region]) {
-			c.report(path, schemas.TypeInvalid, "zones of the region %q begin with its name, as in %s, and %q does not", region, enumerate(zones[region]), zone)
-		}
-	})
+	return regions, zones
 }
 
 // strays reports whether a zone is in another region by its name: those of the region all begin with the name of the region.
