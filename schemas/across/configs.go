@@ -61,11 +61,16 @@ type problem struct {
 	field   string
 	typ     schemas.Type
 	message string
-	// warning: the process reads it, and does something else than was most likely meant.
-	warning bool
+	// warning: the process reads it, and does something else than was most likely meant. Taken: the process reads it, too, and it is wrong.
+	warning, taken bool
 }
 
 type problems []problem
+
+// faults are the problems that the process does not start with.
+func (p problems) faults() problems {
+	return slices.DeleteFunc(slices.Clone(p), func(one problem) bool { return one.warning || one.taken })
+}
 
 // Error implements error.
 func (p problems) Error() string {
@@ -240,7 +245,7 @@ func auditWords(policy *audit.Policy) problems {
 	var out problems
 	add := func(wrong, format string, at ...any) {
 		if wrong != "" {
-			out = append(out, problem{field: fmt.Sprintf(format, at...), typ: schemas.TypeNotSupported, message: wrong})
+			out = append(out, problem{field: fmt.Sprintf(format, at...), typ: schemas.TypeNotSupported, taken: true, message: wrong})
 		}
 	}
 	for i, rule := range policy.Rules {

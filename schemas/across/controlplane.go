@@ -161,8 +161,9 @@ func (r Reference) Check(data map[string]string) error {
 			if read == nil {
 				continue
 			}
-			if _, found := read(content); len(found) > 0 {
-				return fmt.Errorf("is not what %s has to be: data[%s]: %w", field, key, found)
+			_, found := read(content)
+			if len(found.faults()) > 0 {
+				return fmt.Errorf("is not what %s has to be: data[%s]: %w", field, key, found.faults())
 			}
 		}
 	}

@@ -93,3 +93,13 @@ func TestFilesOfReferences(t *testing.T) {
 		assert.NotEmpty(t, keys, "%s %s", r.of, r.path)
 	}
 }
+
+// TestWarningsStopNoControlPlane: what is warned of in a configuration is used all the same.
+func TestWarningsStopNoControlPlane(t *testing.T) {
+	policy := Reference{Fields: []string{shootKube + policyRef + ".name"}}
+	require.NoError(t, policy.Check(map[string]string{keyPolicy: `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Request"}, {"level": "None"}]}`}))
+	require.ErrorContains(t, policy.Check(map[string]string{keyPolicy: `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Requst"}]}`}), "rules[0].level")
+	require.NoError(t, policy.Check(map[string]string{keyPolicy: `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Metadata", "verbs": ["gett"]}]}`}), "an error of validate, which API servers take")
+	authn := Reference{Fields: []string{shootKube + ".structuredAuthentication.configMapName"}}
+	require.NoError(t, authn.Check(map[string]string{keyConfig: `{"apiVersion": "apiserver.config.k8s.io/v1beta1", "kind": "AuthenticationConfiguration", "anonymous": {"enabled": true}}`}))
+}
