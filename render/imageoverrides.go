@@ -50,6 +50,10 @@ func (c *landscapeCheck) images() {
 			c.configWarning(field, ruleImage, schemas.TypeRequired, "it changes nothing; give a repository or a tag, or remove it")
 		} else if later := slices.IndexFunc(overrides[i+1:], func(other landscapev1alpha1.ImageOverride) bool { return replaces(other, image) }); later >= 0 {
 			c.configWarning(field, ruleImage, schemas.TypeDuplicate, "it changes nothing, since spec.images[%d] replaces all of it; remove one of them", i+1+later)
+		} else if later := slices.IndexFunc(overrides[i+1:], func(other landscapev1alpha1.ImageOverride) bool {
+			return image.Tag != "" && replaces(other, landscapev1alpha1.ImageOverride{Name: image.Name, Version: image.Version, Tag: image.Tag})
+		}); later >= 0 {
+			c.configWarning(field+".tag", ruleImage, schemas.TypeDuplicate, "it has no effect, since spec.images[%d].tag replaces it; remove one of them", i+1+later)
 		}
 		if image.Version == "" {
 			c.kubernetesImage(vector, field, image, nil)

@@ -18,6 +18,7 @@ func TestImageOverrides(t *testing.T) {
 		"a mirror":                        {images: "{name: kube-apiserver, repository: mirror.example.org/kube-apiserver}"},
 		"nothing":                         {images: "{name: kube-apiserver}", want: "spec.images[0]: it changes nothing; give a repository or a tag"},
 		"a range and nothing":             {images: "{name: kube-apiserver, version: '>= 1.34'}", want: "spec.images[0]: it changes nothing; give"},
+		"replaced in part":                {images: "{name: etcd-druid, repository: a.example.org/etcd-druid, tag: v0.1.0}, {name: etcd-druid, tag: v0.1.1}", want: "spec.images[0].tag: it has no effect, since spec.images[1].tag replaces it"},
 		"replaced":                        {images: "{name: etcd-druid, tag: v0.1.0}, {name: etcd-druid, repository: a.example.org/druid, tag: v0.1.1}", want: "spec.images[0]: it changes nothing, since spec.images[1] replaces all of it"},
 		"replaced for the same versions":  {images: "{name: etcd-druid, tag: v0.1.0, version: '>= 1.33'}, {name: etcd-druid, tag: v0.1.1, version: '>= 1.33'}", want: "spec.images[0]: it changes nothing, since"},
 		"both count":                      {images: "{name: etcd-druid, tag: v0.1.0}, {name: etcd-druid, repository: a.example.org/druid}"},

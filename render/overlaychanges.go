@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	yamlv3 "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
@@ -40,6 +41,9 @@ func (c *overlayCheck) changed(k kustomization, made, before []Object) {
 			if !ok {
 				continue
 			}
+			if by.patch >= 0 && len(k.aimed) == len(k.Patches) && wrong.Type == string(typeLost) && (k.aimed[by.patch].node.Kind != yamlv3.SequenceNode || removesFrom(k.aimed[by.patch].node)) {
+				continue // it is meant, or told of the list that a merge replaces
+			}
 			if by.isWholesale() {
 				everywhere[wrong.Path.String()] = true
 				if slices.ContainsFunc(k.Labels, func(l types.Label) bool { return l.IncludeSelectors }) { // commonLabels has become this
@@ -54,6 +58,32 @@ func (c *overlayCheck) changed(k kustomization, made, before []Object) {
 			}
 		}
 	}
+}
+
+// typeLost is the type of findings about arguments that are gone.
+const typeLost = schemas.TypeRequired
+
+// removesFrom reports whether a list of operations removes an argument.
+func removesFrom(operations *yamlv3.Node) bool {
+	return slices.ContainsFunc(operations.Content, func(item *yamlv3.Node) bool {
+		_, op := child(item, "op")
+		_, at := child(item, "path")
+		return op != nil && at != nil && op.Value == "remove" && (strings.Contains(at.Value, "/args") || strings.Contains(at.Value, "/command"))
+	})
+}
+
+// flagsOf are the names of the flags of a container.
+func flagsOf(container map[string]any) (names []string) {
+	for _, field := range []string{"command", "args"} {
+		items, _ := container[field].([]any)
+		for _, item := range items {
+			if text, _ := item.(string); strings.HasPrefix(text, "-") {
+				name, _, _ := strings.Cut(text, "=")
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // changesOf finds what an object is without, or has otherwise, that others count on.
@@ -88,7 +118,14 @@ func changesOf(before, now Object) (out []structure.Finding) {
 		})
 		for n, container := range mapsIn(valueIn(podTemplates(now.Unstructured)[i], "spec", "containers")) {
 			for _, former := range mapsIn(valueIn(podTemplates(before.Unstructured)[i], "spec", "containers")) {
-				if args, _ := former["args"].([]any); textAt(former, "name") == textAt(container, "name") && len(args) > 0 && container["args"] == nil {
+				if textAt(former, "name") != textAt(container, "name") {
+					continue
+				}
+				kept := flagsOf(container)
+				lost := slices.DeleteFunc(flagsOf(former), func(name string) bool { return slices.Contains(kept, name) })
+				if args, _ := former["args"].([]any); len(lost) > 0 && (len(args) == 0 || container["args"] != nil) {
+					add(fieldpath.Path{"spec", "template", "spec", "containers", n}, typeLost, "the container %s loses %s: an operation on a list as a whole, or on an item that is there, takes the place of what was there; to add an argument use the path …/args/-, and to take one away the operation remove", textAt(container, "name"), strings.Join(shortened(lost), ", "))
+				} else if len(args) > 0 && container["args"] == nil {
 					add(fieldpath.Path{"spec", "template", "spec", "containers", n}, schemas.TypeInvalid, "the container %s loses all its arguments, with all else that is not written again: leave $patch out, or write all of it", textAt(container, "name"))
 				}
 			}

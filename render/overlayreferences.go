@@ -179,26 +179,37 @@ var selectors = map[string]string{
 	"ServiceMonitor": "serviceMonitorSelector", "PodMonitor": "podMonitorSelector", "Probe": "probeSelector", "ScrapeConfig": "scrapeConfigSelector", "PrometheusRule": "ruleSelector",
 }
 
-// scraped wants a Prometheus that selects an object by the label that is for this.
+// scraped wants a Prometheus that selects an object, where there is one in the cluster that selects by labels.
 func (w *referenceWalk) scraped(o Object) {
-	label, field := o.GetLabels()["prometheus"], selectors[o.GetKind()]
-	if label == "" || field == "" {
+	field := selectors[o.GetKind()]
+	if field == "" || !strings.HasPrefix(o.GetAPIVersion(), "monitoring.coreos.com/") {
 		return
 	}
+	label := o.GetLabels()["prometheus"]
+	wanted := func(p Object) map[string]string { return labelsIn(valueIn(p.Object, "spec", field, "matchLabels")) }
 	w.found = append(w.found, objectReference{
-		path: fieldpath.Path{"metadata", "labels", fieldpath.Key("prometheus")}, wanted: "Prometheus that selects " + o.GetKind() + " " + label,
+		path: fieldpath.Path{"metadata", "labels", fieldpath.Key("prometheus")}, near: true, wanted: "Prometheus that selects " + o.GetKind() + " " + label,
 		met: func(among []Object) bool {
-			return slices.ContainsFunc(among, func(p Object) bool {
-				wanted := labelsIn(valueIn(p.Object, "spec", field, "matchLabels"))
-				return p.GetKind() == "Prometheus" && (p.GetName() == label || len(wanted) > 0 && hasLabels(o.GetLabels(), wanted)) // one of the name tells what is wrong with its selector
-			})
+			all := 0
+			for _, p := range among {
+				if p.GetKind() != "Prometheus" || len(wanted(p)) == 0 {
+					continue
+				}
+				if all++; label != "" && p.GetName() == label || hasLabels(o.GetLabels(), wanted(p)) { // one of the name tells what is wrong with its selector
+					return true
+				}
+			}
+			return all == 0 && label == ""
 		},
 		missing: func(among []Object) string {
 			var names []string
 			for _, p := range among {
-				if name := labelsIn(valueIn(p.Object, "spec", field, "matchLabels"))["prometheus"]; p.GetKind() == "Prometheus" && name != "" {
+				if name := wanted(p)["prometheus"]; p.GetKind() == "Prometheus" && name != "" {
 					names = append(names, name)
 				}
+			}
+			if label == "" {
+				return fmt.Sprintf("no Prometheus that is rendered for the cluster selects a %s without the label prometheus%s", o.GetKind(), instead("", names, "they select "))
 			}
 			return fmt.Sprintf("no Prometheus that is rendered for the cluster selects a %s with the label prometheus=%s%s", o.GetKind(), label, instead(label, names, "they select "))
 		},

@@ -114,7 +114,7 @@ func (d *diffing) run(args []string) error {
 			p.Notes = append(append(p.Notes, "it could not be compared: "+firstLine(err)), firstFindings(err)...)
 		}
 		if d.to != "" && p.From == p.To {
-			fmt.Fprintf(d.cmd.ErrOrStderr(), "Note: %s is compared with itself: give --from to compare with another revision\n", p.To)
+			fmt.Fprintf(d.cmd.ErrOrStderr(), "Note: %s is compared with itself: give another revision by --from, or leave --to out to compare with the files as they are\n", p.To)
 		}
 		if d.all && p.Empty() && len(p.Notes) == 0 {
 			continue

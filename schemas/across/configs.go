@@ -356,11 +356,11 @@ func readFrontend(content string) (runtime.Object, problems) {
 	return &unstructured.Unstructured{Object: fields}, nil
 }
 
-// notYAML says what is wrong with a text that should be YAML. One that is all in one line is most likely that of a block that joins its lines.
+// notYAML says what is wrong with a text that should be YAML. One with several fields in a line is most likely that of a block that joins its lines.
 func notYAML(content string, err error) problems {
 	hint := ""
-	if line := strings.TrimRight(content, "\n"); !strings.Contains(line, "\n") && strings.Count(line, ": ") > 1 {
-		hint = "; it is one line: if it has several in the file, write | in front of them, as > joins them"
+	if line, _, _ := strings.Cut(content, "\n"); strings.Count(line, ": ") > 1 {
+		hint = "; its first line holds several fields: if each has a line of its own in the file, write | in front of them, as > joins them"
 	}
 	return wrong("is not YAML: %s%s", strings.TrimPrefix(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "), "yaml: "), hint)
 }
