@@ -81,7 +81,7 @@ func TestEncryptedFormIsKept(t *testing.T) {
 func TestTamperedSecret(t *testing.T) {
 	text := sopsFile(t, "secret.yaml")
 	tests := map[string]struct{ text, want string }{
-		"another name":    {strings.Replace(text, "name: one", "name: two", 1), "secret.yaml:12:1 Invalid the signature (sops.mac) does not fit the content: the file was changed after it was encrypted; edit it with `sops FILE`"},
+		"another name":    {strings.Replace(text, "name: one", "name: two", 1), "secret.yaml:12:1 Invalid the signature (sops.mac) does not fit the content: the file was changed after it was encrypted; take the change back and make it with `sops FILE`, or sign what is there with `sops --ignore-mac FILE`"},
 		"moved value":     {strings.Replace(text, "password:", "other:", 1), "secret.yaml:12:1 Invalid a value cannot be decrypted: it was changed after it was encrypted, or moved to another field"},
 		"broken metadata": {strings.Replace(text, "lastmodified: \"2026", "lastmodified: \"x", 1), "secret.yaml:12:1 Invalid the SOPS metadata cannot be read; encrypt the file again with `sops --encrypt`"},
 		"plain value":     {strings.Replace(text, "stringData:", "stringData:\n  added: hunter2-in-the-clear", 1), "secret.yaml:8:10 Forbidden stringData.added is not encrypted, though the SOPS metadata say it has to be: edit the file with `sops FILE`, and renew the value"},
