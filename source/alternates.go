@@ -171,8 +171,21 @@ func (f objectsFS) Open(name string) (billy.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.Filesystem.Open(rel)
+	file, err := f.Filesystem.Open(rel)
+	if err != nil {
+		return nil, err
+	}
+	return namedFile{file, name}, nil
 }
+
+// namedFile is a file under the name that it was asked for: go-git opens a pack again by it.
+type namedFile struct {
+	billy.File
+	name string
+}
+
+// Name implements billy.File.
+func (f namedFile) Name() string { return f.name }
 
 func (f objectsFS) Stat(name string) (fs.FileInfo, error) {
 	rel, err := f.within(name)

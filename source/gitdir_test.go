@@ -107,6 +107,7 @@ func TestRepositoriesAsGitReadsThem(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			repo := gittest.New(t, t.TempDir(), "landscape")
+			repo.Push("f/large.yaml", strings.Repeat("# more than go-git keeps of an object in memory\n", 1000), "large")
 			first := repo.Push("f/a.yaml", "1", "first")
 			last := repo.Push("f/a.yaml", "2", "second")
 			dir := t.TempDir()

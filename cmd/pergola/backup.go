@@ -84,7 +84,9 @@ func (b *backingUp) run(cmd *cobra.Command, dir string) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), b.access.timeout)
 	defer cancel()
 	from := recovery.Source{Landscape: l, Clusters: clusters, Clock: clock.RealClock{}, Program: version}
-	from.Revision, from.Dirty = revisionOf(dir)
+	if from.Revision, from.Dirty, err = revisionOf(dir); err != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "Note: the backup does not say of which commit it is: %v\n", err)
+	}
 	archive, err := recovery.Collect(ctx, from)
 	if err != nil {
 		return err
@@ -161,18 +163,21 @@ func (b *backingUp) connect(cmd *cobra.Command, l *landscapes.Landscape) (map[st
 	return clusters, nil
 }
 
-// revisionOf is the commit of a landscape, and whether there are changes beside it.
-func revisionOf(dir string) (revision string, dirty bool) {
+// revisionOf is the commit of a landscape, and whether there are changes beside it; none for one that is in no repository.
+func revisionOf(dir string) (revision string, dirty bool, err error) {
 	repo, err := source.Open(dir)
+	if errors.Is(err, source.ErrNoRepository) {
+		return "", false, nil
+	}
 	if err != nil {
-		return "", false
+		return "", false, err
 	}
 	rel, err := repo.Rel(dir)
 	if err != nil {
-		return "", false
+		return "", false, err
 	}
 	commit, changed, err := repo.Uncommitted(rel)
-	return commit, err != nil || len(changed) > 0
+	return commit, err != nil || len(changed) > 0, err
 }
 
 func newBackupShow() *cobra.Command {
