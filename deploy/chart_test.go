@@ -114,7 +114,7 @@ func TestWrongValues(t *testing.T) {
 		"digest":    {deploy.Operator, map[string]any{"image": map[string]any{"repository": "pergola", "digest": "x@sha256:" + strings.Repeat("0", 64)}}, "image.digest: "},
 		"account":   {deploy.Operator, map[string]any{"image": image, "serviceAccount": map[string]any{"name": "A b"}}, "serviceAccount.name: 'A b' does not match pattern"},
 		"deeper":    {deploy.Operator, map[string]any{"image": image, "operator": map[string]any{"receivers": true}}, "operator: there is no value 'receivers' here; did you mean \"receiver\"?"},
-		"type":      {deploy.Operator, map[string]any{"image": image, "replicas": "two"}, "replicas: got string, want integer"},
+		"type":      {deploy.Operator, map[string]any{"image": image, "replicas": "two"}, "replicas: must be of type integer, but is of type string"},
 		"port":      {deploy.Operator, map[string]any{"image": image, "networkPolicy": map[string]any{"egress": map[string]any{"ports": []any{0}}}}, "networkPolicy.egress.ports.0: minimum: got 0, want 1"},
 		"source":    {deploy.Operator, map[string]any{"image": image, "landscapes": []any{map[string]any{"name": "a", "spec": map[string]any{}}}}, "landscapes.0.spec: missing property 'source'"},
 		"host":      {deploy.Operator, map[string]any{"image": image, "operator": map[string]any{"receiver": map[string]any{"ingress": map[string]any{"enabled": true}}}}, "operator.receiver.ingress.host: is required"},

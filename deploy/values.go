@@ -31,6 +31,9 @@ var conditional = regexp.MustCompile(`^('?allOf'?|'?anyOf'?|'?then'?|'?else'?|va
 // additional is what it says of values that do not exist.
 var additional = regexp.MustCompile(`^additional propert(?:y|ies) (.+) not allowed$`)
 
+// wrongType is what it says of values of another type.
+var wrongType = regexp.MustCompile(`^got (\w+), want (\w+)$`)
+
 // namesAt are the names of the values at a path of the chart's own ones.
 func namesAt(defaults map[string]any, path string) []string {
 	if path != "" {
@@ -55,8 +58,15 @@ func valuesError(err error, defaults map[string]any) error {
 				what += " here"
 			}
 			if one := strings.Trim(names[1], "'"); !strings.Contains(one, "'") {
-				what += unknown.Hint(one, namesAt(defaults, where))
+				hint := unknown.Hint(one, namesAt(defaults, where))
+				if known := namesAt(defaults, where); hint == "" && len(known) > 0 {
+					hint = fmt.Sprintf("; there are %s: correct it in --set or in the file of --values", strings.Join(known, ", "))
+				}
+				what += hint
 			}
+		}
+		if types := wrongType.FindStringSubmatch(what); types != nil {
+			what = fmt.Sprintf("must be of type %s, but is of type %s", types[2], types[1])
 		}
 		if what == "minLength: got 0, want 1" {
 			what = fmt.Sprintf("is required; give --set %s=VALUE, or a file with --values", where)

@@ -115,7 +115,7 @@ func TestBadFiles(t *testing.T) {
 		"unknown tag":     {"x.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {b: !secret c}\n", []string{"x.yaml:4:11 Invalid the value has a tag, which API objects do not know; text that begins with ! needs quotes"}},
 		"infinite number": {"x.yaml", "a: .inf\n", []string{"x.yaml:1:4 Invalid the value is not a finite number"}},
 		"broken yaml":     {"x.yaml", namespace("good") + "---\na: b: c\n---\n" + namespace("good2"), []string{"x.yaml:6:5 Invalid this is not YAML: the value holds a colon and a space, which would begin another field; put the value in quotes, or begin a new line"}},
-		"cue syntax":      {"x.cue", "a: {\n", []string{"x.cue:1:6 Invalid expected '}', found 'EOF'"}},
+		"cue syntax":      {"x.cue", "a: {\n", []string{"x.cue:1:6 Invalid the file ends before a bracket is closed: } is missing"}},
 		"cue conflict":    {"x.cue", "ns: {apiVersion: \"v1\", kind: \"Namespace\", metadata: name: \"a\"}\nns: metadata: name: \"b\"\n", []string{`x.cue:2:21 Invalid ns.metadata.name: two places give it different values, or one gives a type that the other does not allow`}},
 		"cue open":        {"x.cue", "ns: {apiVersion: \"v1\", kind: \"Namespace\", metadata: name: string}\n", []string{"x.cue:1:59 Invalid ns.metadata.name: it has no concrete value"}},
 		"cue import":      {"x.cue", "import \"example.com/x\"\na: x.y\n", []string{`x.cue:1:8 Forbidden "example.com/x" must not be imported: declarations use the CUE standard library only`}},

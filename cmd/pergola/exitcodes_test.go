@@ -212,7 +212,7 @@ func TestWhatWasMeant(t *testing.T) {
 		"why Seed landscape local":                                                "landscape is one, and stands first",
 		"operate Seed landscape reconcile":                                        `landscape is one, and stands first: pergola operate LANDSCAPE OBJECT OPERATION`,
 		"render landscap":                                                         "did you mean landscape?",
-		"sync landscape":                                                          "landscape is the folder of a landscape, and a Landscape in a cluster is wanted: its landscape is called small; one that is called like the folder is written garden/landscape",
+		"sync landscape":                                                          "landscape is the folder of a landscape, and a Landscape in a cluster is wanted: its landscape is called small; give garden/small",
 	} {
 		o := pergola(t, strings.Fields(line)...)
 		assert.Equal(t, exitUsage, o.code, "%s: %+v", line, o)

@@ -61,7 +61,7 @@ func (o *objectFlags) handle(name string) (*operator.Handle, error) {
 		return nil, fmt.Errorf("%q is no Landscape in a cluster: give NAME or NAMESPACE/NAME, not a folder%s", name, namedBy(name))
 	}
 	if hint := namedBy(name); hint != "" {
-		return nil, fmt.Errorf("%s is the folder of a landscape, and a Landscape in a cluster is wanted%s; one that is called like the folder is written %s/%s", name, hint, key.Namespace, key.Name)
+		return nil, fmt.Errorf("%s is the folder of a landscape, and a Landscape in a cluster is wanted%s; give %s/%s", name, hint, o.namespace, nameInFile(os.DirFS(name), landscapeFile))
 	}
 	config, err := o.config()
 	if err != nil {

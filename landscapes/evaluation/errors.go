@@ -30,6 +30,9 @@ func (r *reader) reportAt(at place, typ schemas.Type, format string, args ...any
 	r.report(r.pkg.Files[at.file].Name, at.line, at.column, typ, format, args...)
 }
 
+// unclosed is how CUE says that a file ends within brackets.
+var unclosed = regexp.MustCompile(`^expected '([])}])', found 'EOF'$`)
+
 // reportAll reports every error of an evaluation at its place.
 func (r *reader) reportAll(file string, err error) {
 	for _, e := range errors.Errors(err) {
@@ -50,6 +53,9 @@ func (r *reader) reportAll(file string, err error) {
 		message := r.undefinedField(e)
 		if message == "" {
 			message = sentence(e, r.quotable(name, line))
+		}
+		if missing := unclosed.FindStringSubmatch(message); missing != nil {
+			message = fmt.Sprintf("the file ends before a bracket is closed: %s is missing", missing[1])
 		}
 		r.report(name, line, column, schemas.TypeInvalid, "%s%s", where, message)
 	}
