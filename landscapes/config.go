@@ -57,7 +57,7 @@ func (l *loader) checkSettings(d *Declaration) {
 }
 
 // checkExternal warns of objects that something else is said to make, and that the landscape declares itself: once they are removed
-// there, nothing would say that they are missing. An entry has no API group: of a kind that several groups have, either may be meant.
+// there, nothing would say that they are missing. An entry has no API group, so that a kind of several groups may mean either.
 func (l *loader) checkExternal(config *Declaration, spec map[string]any) {
 	groups := map[string]int{}
 	for _, names := range deletableKinds() {

@@ -276,3 +276,13 @@ func (p *place) shift(lines, columns int) {
 		field.shift(lines, columns)
 	}
 }
+
+// Hide moves a finding from a line that holds a credential to the beginning of the object: lines of findings are shown. An object in one line gets no
+// line.
+func (d *Declaration) Hide(v *schemas.Violation) {
+	if v.Line == d.Line {
+		v.Line, v.Column = 0, 0
+		return
+	}
+	v.Line, v.Column = d.Line, d.Column
+}

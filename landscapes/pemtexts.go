@@ -97,7 +97,7 @@ func (l *loader) checkTexts(d *Declaration) {
 			Field: strings.Join(slices.Clone(path), "."), Type: schemas.TypeInvalid, Rule: rule, Message: message,
 		})
 		if written, _ := value.(string); rule == rulePrivateKey && !strings.Contains(written, "PRIVATE KEY") { // those are known to who shows lines
-			l.hideLine(d)
+			d.Hide(&l.violations[len(l.violations)-1])
 		}
 	}, d.content(toRead).origins[0].tree)
 }
@@ -114,14 +114,4 @@ func (l *layer) checkKeys(name string) bool {
 		l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning
 	}
 	return advice != ""
-}
-
-// hideLine moves the last finding from a line that holds a credential to where the object begins: lines of findings are shown.
-func (l *loader) hideLine(d *Declaration) {
-	v := &l.violations[len(l.violations)-1]
-	if v.Line == d.Line {
-		v.Line, v.Column = 0, 0 // the object is in one line
-		return
-	}
-	v.Line, v.Column = d.Line, d.Column
 }

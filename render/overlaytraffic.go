@@ -41,7 +41,7 @@ func (w *referenceWalk) clients(path fieldpath.Path, template map[string]any) {
 	}
 }
 
-// nearest is the ID of a Service that is meant: one that is written nearly like it, or another port of the same Service.
+// nearest is the ID of a Service that is meant: a similar name, or another port of the same Service.
 func nearest(id string, known []string) string {
 	if hint := hintOf(id, known); strings.Contains(hint, "did you mean") {
 		_, after, _ := strings.Cut(hint, `"`)

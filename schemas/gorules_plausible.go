@@ -166,7 +166,7 @@ func plausibleGoRules() []goRule {
 			"ours", olderCharts(at)).about(at...).change())
 		if len(at) > 1 {
 			rules = append(rules, effectWarning(kind, "chart-versions", "Charts of an extension are of one version",
-				"What runs and its admission are released together. In Go, because versions are compared.",
+				"An extension and its admission are released together. In Go, because versions are compared.",
 				"ours", mixedCharts(at)).about(at[1:]...))
 		}
 	}

@@ -181,7 +181,7 @@ func earlierExpiration(in ruleInput) []finding {
 			was, errWas := time.Parse(time.RFC3339, former[path+number])
 			now, errNow := time.Parse(time.RFC3339, field.text())
 			if errWas == nil && errNow == nil && now.Before(was) {
-				r.add(field, TypeInvalid, "version %s expires earlier than before the change (%s); what has it has less time to be updated", number, former[path+number])
+				r.add(field, TypeInvalid, "version %s expires earlier than before the change (%s), so that Shoots have less time to be updated", number, former[path+number])
 			}
 		}
 	}

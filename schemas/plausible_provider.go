@@ -112,7 +112,7 @@ func infrastructureStays(in ruleInput) []finding {
 	now, old := tree{value: in.object}.at("spec", "provider"), tree{value: in.old}.at("spec", "provider")
 	stays := func(field, former tree) {
 		if former.text() != "" && field.text() != former.text() {
-			r.add(field, TypeForbidden, "was %q: what is there is not changed, so that the extension refuses it", former.text())
+			r.add(field, TypeForbidden, "was %q: the extension refuses the change, since networks and zones stay as they were made", former.text())
 		}
 	}
 	stays(now.at("controlPlaneConfig", "zone"), old.at("controlPlaneConfig", "zone"))

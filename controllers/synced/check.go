@@ -72,7 +72,7 @@ func (c *check) run() {
 	c.notifications(spec)
 }
 
-// The forms that the schema demands: what does not have them is left to it.
+// These forms are demanded by the schema, which reports values without them.
 var (
 	anySource = regexp.MustCompile(`^(https?|ssh|file|oci)://.+$`)
 	anyCommit = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})?$`)
@@ -92,16 +92,6 @@ func (c *check) warn(field, message string) {
 	c.found[len(c.found)-1].Severity = schemas.SeverityWarning
 }
 
-// hideLine moves the last finding from a line that holds a credential to where the object begins: lines of findings are shown.
-func (c *check) hideLine() {
-	v := &c.found[len(c.found)-1]
-	if v.Line == c.d.Line {
-		v.Line, v.Column = 0, 0 // the object is in one line
-		return
-	}
-	v.Line, v.Column = c.d.Line, c.d.Column
-}
-
 // source checks what is synced.
 func (c *check) source(from *landscapev1alpha1.Source) {
 	field, err := sourceFault(from)
@@ -112,7 +102,7 @@ func (c *check) source(from *landscapev1alpha1.Source) {
 		}
 		c.fail(field, message)
 		if location, err := url.Parse(from.URL); field == "spec.source.url" && (err != nil || location.User != nil && location.Scheme != "ssh") {
-			c.hideLine()
+			c.d.Hide(&c.found[len(c.found)-1])
 		}
 	}
 	if location, err := url.Parse(from.URL); err == nil && forgePage.MatchString(location.Path) && strings.HasPrefix(from.URL, "http") {

@@ -51,7 +51,7 @@ func TestBindings(t *testing.T) {
 		"a namespace as an account":  {binding("kind: Group, name: 'system:serviceaccount:garden'"), `subjects[0].name: "system:serviceaccount:garden" is no group; did you mean "system:serviceaccounts:garden"?`},
 		"an account as a group":      {binding("kind: Group, name: 'system:serviceaccount:garden:app'"), `is no group, but a user; the kind is User`},
 		"a namespace as a user":      {binding("kind: User, name: 'system:serviceaccounts:garden'"), "is no user, but a group of ServiceAccounts"},
-		"an account without a name":  {binding("kind: User, name: 'system:serviceaccount:garden'"), `is no user: that of a ServiceAccount is "system:serviceaccount:NAMESPACE:NAME"`},
+		"an account without a name":  {binding("kind: User, name: 'system:serviceaccount:garden'"), `is no user: the user of a ServiceAccount is called "system:serviceaccount:NAMESPACE:NAME"`},
 		"a user of anybody":          {binding("kind: User, name: 'garden:app'"), ""},
 		"an unknown fact as a group": {binding("kind: Group, name: 'system:serviceaccount:" + SymbolicMark + "'"), ""},
 	})

@@ -94,7 +94,7 @@ func TestFilesOfReferences(t *testing.T) {
 	}
 }
 
-// TestWarningsStopNoControlPlane: what is warned of in a configuration is used all the same.
+// TestWarningsStopNoControlPlane: a configuration with a warning is used all the same.
 func TestWarningsStopNoControlPlane(t *testing.T) {
 	policy := Reference{Fields: []string{shootKube + policyRef + ".name"}}
 	require.NoError(t, policy.Check(map[string]string{keyPolicy: `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Request"}, {"level": "None"}]}`}))

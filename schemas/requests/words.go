@@ -183,7 +183,7 @@ func SubjectOf(kind, name string) string {
 	case kind == "User" && (name == all || strings.HasPrefix(name, all+":")):
 		return fmt.Sprintf("%q is no user, but a group of ServiceAccounts; the kind is Group", name)
 	case kind == "User" && strings.HasPrefix(name, one) && (namespace == "" || account == ""):
-		return fmt.Sprintf("%q is no user: that of a ServiceAccount is %q", name, one+"NAMESPACE:NAME")
+		return fmt.Sprintf("%q is no user: the user of a ServiceAccount is called %q", name, one+"NAMESPACE:NAME")
 	}
 	return Subject(name)
 }
