@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/token"
 	yamlv3 "go.yaml.in/yaml/v3"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -85,8 +87,13 @@ func writtenAt(v cue.Value) token.Pos {
 	return best
 }
 
-// definitions are those of our API, read once; nobody changes them.
-var definitions = sync.OnceValue(crds.All)
+// definitions are those of our API by groups, each read once; nobody changes them.
+var definitions sync.Map
+
+func ownDefinitions(group string) []*apiextensionsv1.CustomResourceDefinition {
+	read, _ := definitions.LoadOrStore(group, sync.OnceValue(func() []*apiextensionsv1.CustomResourceDefinition { return crds.ByGroup(group) }))
+	return read.(func() []*apiextensionsv1.CustomResourceDefinition)()
+}
 
 // cueObjects takes a list of objects; each knows the line it was written on.
 func cueObjects(v cue.Value) ([]Object, error) {
@@ -126,7 +133,8 @@ func crdObjects(v cue.Value) ([]Object, error) {
 	var out []Object
 	for i, name := range names {
 		found := false
-		for _, crd := range definitions() {
+		_, group, _ := strings.Cut(name, ".")
+		for _, crd := range slices.Concat(ownDefinitions(name), ownDefinitions(group)) {
 			if crd.Spec.Group != name && crd.Name != name {
 				continue
 			}
@@ -146,7 +154,7 @@ func crdObjects(v cue.Value) ([]Object, error) {
 
 func crdGroups() []string {
 	set := map[string]bool{}
-	for _, crd := range definitions() {
+	for _, crd := range crds.All() {
 		set[crd.Spec.Group] = true
 	}
 	groups := make([]string, 0, len(set))

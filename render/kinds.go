@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/pergola-dev/pergola/api/crds"
 	"github.com/pergola-dev/pergola/render/strict"
 )
 
@@ -47,10 +48,8 @@ func (k *kinds) of(gvk schema.GroupVersionKind) *strict.Kind {
 	ours := k.groups[gvk.Group]
 	if ours == nil {
 		ours = map[schema.GroupVersionKind]*strict.Kind{}
-		for _, crd := range definitions() {
-			if crd.Spec.Group == gvk.Group {
-				define(ours, crd)
-			}
+		for _, crd := range ownDefinitions(gvk.Group) {
+			define(ours, crd)
 		}
 		k.groups[gvk.Group] = ours
 	}
@@ -107,7 +106,7 @@ func (k *kinds) near(gvk schema.GroupVersionKind) string {
 	k.mu.Lock()
 	known = slices.Concat(known, slices.Collect(maps.Keys(k.charts)), slices.Collect(maps.Keys(k.added)))
 	k.mu.Unlock()
-	for _, crd := range definitions() {
+	for _, crd := range crds.All() {
 		known = append(known, schema.GroupVersionKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind})
 	}
 	return strict.Near(gvk, known)

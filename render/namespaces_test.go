@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/pergola-dev/pergola/api/crds"
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
@@ -125,7 +126,7 @@ func TestScopesAsServed(t *testing.T) {
 	}
 	assert.Greater(t, checked, 50)
 	ours := map[schema.GroupKind]bool{}
-	for _, crd := range definitions() {
+	for _, crd := range crds.All() {
 		gk := schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
 		namespaced, known := isNamespaced(gk.WithVersion("v1"))
 		assert.True(t, known, gk)

@@ -311,6 +311,9 @@ func normalise(obj *unstructured.Unstructured) error {
 	if obj.GetAPIVersion() == "" || obj.GetKind() == "" || obj.GetName() == "" {
 		return errors.New("apiVersion, kind and metadata.name are required")
 	}
+	if isPlain(obj.Object) {
+		return nil
+	}
 	raw, err := obj.MarshalJSON()
 	if err != nil {
 		return err

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"sort"
 	"strconv"
+	"unicode/utf8"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 )
@@ -15,17 +17,19 @@ import (
 // keys in a "natural" order that is no total order for keys with digits in them, so
 // the same object may come out in several ways; here it has one form only.
 func MarshalYAML(object any) ([]byte, error) {
-	raw, err := json.Marshal(object)
-	if err != nil {
-		return nil, err
+	if !isPlain(object) {
+		raw, err := json.Marshal(object)
+		if err != nil {
+			return nil, err
+		}
+		decoder := json.NewDecoder(bytes.NewReader(raw))
+		decoder.UseNumber()
+		object = nil
+		if err := decoder.Decode(&object); err != nil {
+			return nil, err
+		}
 	}
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	var plain any
-	if err := decoder.Decode(&plain); err != nil {
-		return nil, err
-	}
-	node, err := yamlNode(plain)
+	node, err := yamlNode(object)
 	if err != nil {
 		return nil, err
 	}
@@ -67,28 +71,56 @@ func yamlNode(v any) (*yamlv3.Node, error) {
 		return node, nil
 	case string:
 		return stringNode(x), nil
+	case bool:
+		return &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(x)}, nil
+	case int64:
+		return &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: "!!int", Value: strconv.FormatInt(x, 10)}, nil
 	case json.Number:
 		tag := "!!float"
 		if _, err := strconv.ParseInt(x.String(), 10, 64); err == nil {
 			tag = "!!int"
 		}
 		return &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: tag, Value: x.String()}, nil
-	case bool:
-		return &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(x)}, nil
 	case nil:
 		return &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: "!!null", Value: "null"}, nil
 	}
 	return nil, fmt.Errorf("a %T has no YAML form", v)
 }
 
+// isPlain tells whether a value is what reading its JSON would give: no other types than those that the API machinery copies, and no fractions, which may be whole numbers.
+func isPlain(v any) bool {
+	switch x := v.(type) {
+	case map[string]any:
+		for key, value := range x {
+			if !utf8.ValidString(key) || !isPlain(value) {
+				return false
+			}
+		}
+		return x != nil
+	case []any:
+		return x != nil && !slices.ContainsFunc(x, func(item any) bool { return !isPlain(item) })
+	case string:
+		return utf8.ValidString(x)
+	case nil, bool, int64:
+		return true
+	}
+	return false
+}
+
 // ambiguous strings mean something else to a YAML 1.1 reader (yes, off, 1_000,
 // 12:30) when they are not quoted.
-var ambiguous = regexp.MustCompile(`^([-+.0-9][-+.0-9_:eExXoOa-fA-F]*|[yYnN]|[yY]es|YES|[nN]o|NO|[tT]rue|TRUE|[fF]alse|FALSE|[oO]n|ON|[oO]ff|OFF|[nN]ull|NULL|~|=|<<)$`)
+var (
+	ambiguousNumber = regexp.MustCompile(`^[-+.0-9][-+.0-9_:eExXoOa-fA-F]*$`)
+	ambiguousWord   = regexp.MustCompile(`^(?:[yYnN]|[yY]es|YES|[nN]o|NO|[tT]rue|TRUE|[fF]alse|FALSE|[oO]n|ON|[oO]ff|OFF|[nN]ull|NULL|~|=|<<)$`)
+)
+
+// longestWord is the length of the longest that ambiguousWord finds.
+const longestWord = len("false")
 
 func stringNode(s string) *yamlv3.Node {
 	node := &yamlv3.Node{}
 	node.SetString(s)
-	if ambiguous.MatchString(s) {
+	if ambiguousNumber.MatchString(s) || len(s) <= longestWord && ambiguousWord.MatchString(s) {
 		node.Style = yamlv3.DoubleQuotedStyle
 	}
 	return node

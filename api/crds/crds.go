@@ -1,11 +1,13 @@
 package crds
 
 import (
+	"bytes"
 	"embed"
+	"encoding/json"
 	"fmt"
 	"io/fs"
-	"path"
 	"strings"
+	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -76,13 +78,30 @@ func read(pattern string) []*apiextensionsv1.CustomResourceDefinition {
 	files := names(pattern)
 	crds := make([]*apiextensionsv1.CustomResourceDefinition, 0, len(files))
 	for _, name := range files {
+		decoder := json.NewDecoder(bytes.NewReader(asJSON(name)))
+		decoder.DisallowUnknownFields()
 		crd := &apiextensionsv1.CustomResourceDefinition{}
-		if err := yaml.UnmarshalStrict(content(name), crd); err != nil {
-			panic(fmt.Sprintf("embedded definition %s: %v", path.Base(name), err))
+		if err := decoder.Decode(crd); err != nil {
+			panic(fmt.Sprintf("embedded definition %s: %v", name, err))
 		}
 		crds = append(crds, crd)
 	}
 	return crds
+}
+
+// converted are definitions as JSON, by file name. Their YAML takes most of the time of reading, and a process reads many of them twice.
+var converted sync.Map
+
+func asJSON(name string) []byte {
+	if known, ok := converted.Load(name); ok {
+		return known.([]byte)
+	}
+	data, err := yaml.YAMLToJSONStrict(content(name))
+	if err != nil {
+		panic(fmt.Sprintf("embedded definition %s: %v", name, err))
+	}
+	converted.Store(name, data)
+	return data
 }
 
 // The files are part of the binary and read by tests: failing to read them is a broken build, not a condition

@@ -50,7 +50,7 @@ func readLabels(at fieldpath.Path, value any) []structure.Finding {
 			case len(known) > 0 && !slices.Contains(known, text):
 				wrong = fmt.Sprintf("%q is not read; the value is %s", text, strings.Join(known, " or "))
 			case len(known) == 0:
-				if meant := structure.SuggestWithin(name, slices.Sorted(maps.Keys(labelValues)), 2); meant != "" {
+				if meant := structure.SuggestWithin(name, slices.Collect(maps.Keys(labelValues)), 2); meant != "" {
 					wrong = fmt.Sprintf("nobody reads this label; did you mean %q?", meant)
 				}
 			}

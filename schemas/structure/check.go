@@ -101,10 +101,23 @@ func (c *checker) checkObject(path fieldpath.Path, n *Node, object map[string]an
 		case known:
 			c.check(path.Append(name), child, object[name])
 		case n.Additional != nil:
-			c.check(path.Append(fieldpath.Key(name)), n.Additional.named(name), object[name])
+			c.checkNamed(path.Append(fieldpath.Key(name)), n.Additional, name, object[name])
 		case !n.Open && (len(n.Properties) > 0 || n.Additional != nil || n.Type == "object"):
 			c.unknown(path.Append(name), name, n, object)
 		}
+	}
+}
+
+// checkNamed checks a value in a map. Its key may tell that it is secret, which matters only where something is wrong.
+func (c *checker) checkNamed(path fieldpath.Path, n *Node, key string, value any) {
+	found := len(c.findings)
+	c.check(path, n, value)
+	if len(c.findings) == found {
+		return
+	}
+	if secret := n.named(key); secret != n {
+		c.findings = c.findings[:found]
+		c.check(path, secret, value)
 	}
 }
 

@@ -11,15 +11,20 @@ func Suggest(word string, candidates []string) string {
 	return SuggestWithin(word, candidates, max(1, len(word)/3))
 }
 
-// SuggestWithin is Suggest with another limit of edits.
+// SuggestWithin is Suggest with another limit of edits. Of candidates that are equally close it gives the first by name.
 func SuggestWithin(word string, candidates []string, limit int) string {
-	sorted := slices.Sorted(slices.Values(candidates))
 	best, bestDistance := "", limit+1
-	for _, candidate := range sorted {
-		if strings.EqualFold(word, candidate) {
-			return candidate
+	small := strings.ToLower(word)
+	for _, candidate := range candidates {
+		// Words differ by one edit at least for each letter that one has more: most candidates need no look.
+		if longer := len(candidate) - len(word); max(longer, -longer) > bestDistance {
+			continue
 		}
-		if d := distance(strings.ToLower(word), strings.ToLower(candidate)); d < bestDistance {
+		d := 0
+		if !strings.EqualFold(word, candidate) {
+			d = distance(small, strings.ToLower(candidate))
+		}
+		if d < bestDistance || d == bestDistance && d <= limit && candidate < best {
 			best, bestDistance = candidate, d
 		}
 	}
@@ -36,12 +41,11 @@ func isMisspelt(word string, names []string) bool {
 
 // distance counts the edits (insert, delete, replace, swap of neighbours) between two words.
 func distance(a, b string) int {
-	before, previous := make([]int, len(b)+1), make([]int, len(b)+1)
+	before, previous, current := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range previous {
 		previous[j] = j
 	}
 	for i := 1; i <= len(a); i++ {
-		current := make([]int, len(b)+1)
 		current[0] = i
 		for j := 1; j <= len(b); j++ {
 			cost := 1
@@ -53,7 +57,7 @@ func distance(a, b string) int {
 				current[j] = min(current[j], before[j-2]+1)
 			}
 		}
-		before, previous = previous, current
+		before, previous, current = previous, current, before
 	}
 	return previous[len(b)]
 }
