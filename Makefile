@@ -44,12 +44,16 @@ demo-rotation: build $(LOCAL) ## rotate all credentials of the demonstration's G
 demo-end: build $(LOCAL) ## delete a Garden whose control plane runs, and compare the runtime cluster with before, on a cluster of its own (Linux)
 	@hack/demo/end.sh
 
+.PHONY: check
+check: ## vet, lint, check generated files, tests without API servers
+	@hack/test.sh check
+
 .PHONY: test
-test: ## vet, lint, check generated files, unit and integration tests; of what takes long a sample
-	@hack/test.sh
+test: ## the same and tests on real API servers; of what takes long a sample (hack/speeds/speeds.txt)
+	@hack/test.sh test
 
 .PHONY: test-all
-test-all: ## all tests, with those that make test leaves out or takes a sample of; PART=NAME runs one part
+test-all: ## all tests, with what the others leave out; PART=NAME runs one part
 	@hack/test-all.sh $(PART)
 
 .PHONY: bench

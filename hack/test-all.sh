@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `make test-all` runs this: all tests, also those that `make test` skips or samples (`testing.Short()` in the tests).
+# `make test-all` runs this: all tests, also those that `make test` leaves out or samples (hack/speeds/speeds.txt).
 # Arguments name the parts to run; without any, all run, one after the other.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -39,6 +39,7 @@ bin/pergola-local build
 if [ -z "${KUBEBUILDER_ASSETS:-}" ]; then
   export KUBEBUILDER_ASSETS="$PWD/hack/local/bin"
 fi
+go build -o bin/pool ./hack/apiserver/pool
 
 for part in ${@:-$parts}; do
   printf '\n== %s\n' "$part"
@@ -46,8 +47,8 @@ for part in ${@:-$parts}; do
   case "$part" in
   local) go -C hack/local test -timeout 20m ./... ;;
   # Points in time are tried side by side: they wait more than they work.
-  faults) go test -timeout 60m -parallel 6 $(packages faults) ;;
-  *) go test -timeout 60m $(packages "$part") | { grep --line-buffered -v "no test files" || true; } ;;
+  faults) go test -ldflags=-w -timeout 60m -parallel 6 $(packages faults) ;;
+  *) bin/pool go test -ldflags=-w -timeout 60m $(packages "$part") | { grep --line-buffered -v "no test files" || true; } ;;
   esac
   echo "$part: $((SECONDS - started)) s"
 done

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# `make test` runs this. Long tests are skipped or sampled (`testing.Short()`): hack/test-all.sh runs them. Integration tests
-# use real API servers: etcd and the Kubernetes control plane are built from Go modules once (or taken from KUBEBUILDER_ASSETS).
+# `make check` and `make test` run this, with their name. Both vet, lint, check generated files and run tests: check those that need no API server,
+# test the others, too, on real API servers: etcd and the Kubernetes control plane are built from Go modules once (or taken from
+# KUBEBUILDER_ASSETS). hack/speeds/speeds.txt lists the tests that they leave out, and of which they take a sample: hack/test-all.sh runs all.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+speed="${1:-test}"
 
 # One set of flags for all that is compiled here, that of hack/build.sh: packages are compiled once, for the program and for the
 # tests, and a second checkout finds them in the build cache.
@@ -10,11 +12,20 @@ export CGO_ENABLED=0 GOFLAGS=-trimpath
 
 step() { printf '\n== %s\n' "$*"; }
 
-step "local control plane binaries"
-go -C hack/local build -trimpath -o "$PWD/bin/pergola-local" .
-bin/pergola-local build
-if [ -z "${KUBEBUILDER_ASSETS:-}" ]; then
-  export KUBEBUILDER_ASSETS="$PWD/hack/local/bin"
+# tests runs tests without what this speed leaves out. Nobody debugs these programs: without symbols they are linked in half the time.
+tests() {
+  local left
+  left="$(awk -v speed="$speed" '{ sub(/#.*/, "") } !/:/ && ($1 == "test" || $1 == speed) { printf "%s^%s$", sep, $2; sep = "|" }' hack/speeds/speeds.txt)"
+  ${run:-} go test -short -ldflags=-w -skip "$left" "$@" | { grep --line-buffered -v "no test files" || true; }
+}
+
+if [ "$speed" = test ]; then
+  step "local control plane binaries"
+  go -C hack/local build -trimpath -o "$PWD/bin/pergola-local" .
+  bin/pergola-local build
+  export KUBEBUILDER_ASSETS="${KUBEBUILDER_ASSETS:-$PWD/hack/local/bin}"
+else
+  unset KUBEBUILDER_ASSETS
 fi
 
 step "lint"
@@ -38,17 +49,25 @@ if [ ! -d "${PERGOLA_CORPUS:-../shared/corpus}" ]; then
   step "left out: conformance with the corpus (it is not part of a clone)"
 fi
 
+if [ "$speed" = check ]; then
+  step "tests without API servers"
+  tests -timeout 20m ./...
+  exit
+fi
+
 # Before the tests, which build it themselves: two of them at once would compile everything twice.
 step "the program as the image has it"
 hack/build.sh bin/pergola ./cmd/pergola
 
-step "unit and integration tests"
+step "tests on API servers"
 # Clusters with controllers and control planes that run for real need the machine for themselves: they come after the others, one by one.
-alone='/controllers/(adoption|gardendeletion|itest|variants)$'
-go test -short -timeout 40m $(go list ./... | grep -vE "$alone") | { grep --line-buffered -v "no test files" || true; }
+alone='/controllers/(gardendeletion|itest|variants)$'
+go build -o bin/pool ./hack/apiserver/pool
+# Tests on API servers wait more than they work.
+run="bin/pool" tests -p 4 -timeout 40m $(go list ./... | grep -vE "$alone")
 
 step "tests on clusters with controllers"
-go test -short -p 1 -timeout 30m $(go list ./... | grep -E "$alone")
+tests -p 1 -timeout 30m $(go list ./... | grep -E "$alone")
 
 step "tests of the local clusters"
 go -C hack/local test -timeout 20m ./...

@@ -1,7 +1,6 @@
 package secrets
 
 import (
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	clocktesting "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
@@ -22,14 +20,7 @@ import (
 // cluster starts an API server for one test.
 func cluster(t *testing.T) kubernetes.Interface {
 	t.Helper()
-	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		t.Skip("KUBEBUILDER_ASSETS is not set: no API server to test with (make test sets it)")
-	}
-	env := &envtest.Environment{}
-	config, err := apiserver.Begin(env)
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, env.Stop()) })
-	client, err := kubernetes.NewForConfig(config)
+	client, err := kubernetes.NewForConfig(apiserver.Start(t))
 	require.NoError(t, err)
 	for _, ns := range []string{"garden", "race"} {
 		_, err = client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, metav1.CreateOptions{})

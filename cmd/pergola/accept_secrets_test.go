@@ -30,6 +30,7 @@ import (
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/hack/apiserver"
 	"github.com/pergola-dev/pergola/hack/corpus"
+	"github.com/pergola-dev/pergola/hack/speeds"
 	"github.com/pergola-dev/pergola/schemas/report"
 )
 
@@ -300,11 +301,8 @@ func TestNoClusterMakesACommandShowASecret(t *testing.T) {
 	api, kubeconfig := testServer(t)
 	t.Setenv("KUBECONFIG", kubeconfig)
 	cases := secretCases(t)
-	if testing.Short() {
-		// The sample has a case for each way in which a text of the cluster can come to be shown.
-		sample := []string{"argo-hide-different-values", "flux-apply-immutable-error", "flux-sanitize-old-only", "own-data-wrong-types", "own-error-text-admission", "own-managedresource-data-brotli"}
-		cases = slices.DeleteFunc(cases, func(c secretCase) bool { return !slices.Contains(sample, c.name) })
-	}
+	// The listed ones are one for each way in which a text of the cluster can come to be shown.
+	cases = slices.DeleteFunc(cases, func(c secretCase) bool { return !speeds.Has(t, c.name) })
 	refusing(t, api, cases)
 	there := 0
 	for _, namespace := range []string{"garden", "bar"} {

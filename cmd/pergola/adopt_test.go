@@ -26,9 +26,6 @@ import (
 // TestAdopt is what a person sees of a landscape with gardener-operator whose CAs have other names. The whole way is tested in controllers/adoption.
 func TestAdopt(t *testing.T) {
 	apiserver.Needed(t)
-	if testing.Short() {
-		t.Skip("in make test-all: it compares a whole Garden several times")
-	}
 	c, kubeconfig := testServer(t)
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	require.NoError(t, err)

@@ -10,9 +10,6 @@ import (
 // TestDiffIsTheSameWhateverIsKnown: what was kept of earlier runs, and what was learned in this process, makes a diff faster and says
 // nothing of what is in it.
 func TestDiffIsTheSameWhateverIsKnown(t *testing.T) {
-	if testing.Short() {
-		t.Skip("in make test-all: five times all that a change of everything changes")
-	}
 	f := newFleet(t)
 	t.Chdir(f.root)
 	f.everywhere(t, "eventTTL: 1h", "eventTTL: 2h", "base/garden/garden.yaml")

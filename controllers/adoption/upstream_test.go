@@ -16,9 +16,6 @@ import (
 
 // TestObjectsOfUpstream compares and stops what gardener-operator and gardener-resource-manager have really written and run for upstream's example Garden (shared/corpus).
 func TestObjectsOfUpstream(t *testing.T) {
-	if testing.Short() {
-		t.Skip("in make test-all: a takeover to the end, of objects that are recorded")
-	}
 	dir := corpus.Dir(t)
 	u := newUpstream(t, dir)
 	u.deploy(dir)

@@ -11,22 +11,11 @@ import (
 // silence, and waits 15 for the answer.
 const noticed = 90 * time.Second
 
-// quickly makes clients notice sooner, where not everything is tested.
-func quickly(t *testing.T) {
-	if testing.Short() {
-		t.Setenv("HTTP2_READ_IDLE_TIMEOUT_SECONDS", "2")
-		t.Setenv("HTTP2_PING_TIMEOUT_SECONDS", "1")
-	}
-}
-
 // TestHalfOpenConnections: the process is not told that nothing gets through any more, while it waits and while it works.
 func TestHalfOpenConnections(t *testing.T) {
-	quickly(t)
 	for name, frozenAt := range map[string]int{"while it waits": 0, "while it makes": 4, "while it changes": 3} {
 		t.Run(name, func(t *testing.T) {
-			if !testing.Short() {
-				t.Parallel() // an environment of its own forbids it
-			}
+			t.Parallel()
 			w, through := newWorld(t, 8*time.Minute), newWire(t)
 			p := w.start("seed", func(s *setup) { s.config, s.cluster.RequestTimeout = through.config(), 3*time.Second })
 			frozen := 0

@@ -12,16 +12,19 @@ import (
 
 	"github.com/pergola-dev/pergola/api/crds"
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+	"github.com/pergola-dev/pergola/hack/speeds"
 )
+
+// lastWrite is one behind the last write of the first deployment.
+const lastWrite = 16
 
 // atEachWrite runs a test for every write of the first deployment, or for some.
 func atEachWrite(t *testing.T, run func(w *world, p *process, n int)) {
-	first, step := 1, 1
-	if testing.Short() {
-		step = 5
-		first += chance(t).IntN(step)
-	}
-	for n := first; n <= 16; n += step {
+	t.Helper()
+	for n := range speeds.Points(t) {
+		if n > lastWrite {
+			return
+		}
 		t.Run(fmt.Sprint("write ", n), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 5*time.Minute)

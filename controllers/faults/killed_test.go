@@ -2,15 +2,18 @@ package faults
 
 import (
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/hack/apiserver"
+	"github.com/pergola-dev/pergola/hack/speeds"
 )
 
 // The objects of the ManagedResource that the tests of killed processes deploy, change, hand over and delete.
@@ -75,6 +78,7 @@ type blow struct {
 // TestKilledBetweenAnyTwoRequests lets a ManagedResource be made, changed, handed over to another class and back, and deleted,
 // and meanwhile each process meets its fate at its n-th request after each of these began: for all n.
 func TestKilledBetweenAnyTwoRequests(t *testing.T) {
+	apiserver.Needed(t)
 	for name, b := range map[string]blow{
 		"killed before its request gets to the server":   {fate{unreached: true}, true},
 		"killed after its request, before the answer":    {fate{lost: true}, true},
@@ -82,31 +86,27 @@ func TestKilledBetweenAnyTwoRequests(t *testing.T) {
 		"its request is carried out, the answer is lost": {fate{lost: true}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			first, step := 1, 1
-			if testing.Short() {
-				step = 18
-				first += chance(t).IntN(step)
-			}
-			var next, last atomic.Int64
-			var walkers sync.WaitGroup
-			for range 4 {
-				walkers.Go(func() {
-					for last.Load() == 0 {
-						n := first + step*int(next.Add(1)-1)
-						t.Run(fmt.Sprint("request ", n), func(t *testing.T) {
-							if newWorld(t, 5*time.Minute).walk(n, b) == 0 {
-								last.Store(int64(n))
-							}
-						})
-						if t.Failed() {
-							return
+			var last atomic.Int64
+			var walkers errgroup.Group
+			walkers.SetLimit(4)
+			for n := range speeds.Points(t) {
+				if last.Load() > 0 || t.Failed() {
+					break
+				}
+				walkers.Go(func() error {
+					t.Run(fmt.Sprint("request ", n), func(t *testing.T) {
+						if newWorld(t, 5*time.Minute).walk(n, b) == 0 {
+							last.Store(int64(n))
 						}
-					}
+					})
+					return nil
 				})
 			}
-			walkers.Wait()
-			t.Logf("no process sends %d requests", last.Load())
-			assert.True(t, t.Failed() || last.Load() > 10, "more requests were expected")
+			require.NoError(t, walkers.Wait())
+			if !testing.Short() {
+				t.Logf("no process sends %d requests", last.Load())
+				assert.True(t, t.Failed() || last.Load() > 10, "more requests were expected")
+			}
 		})
 	}
 }

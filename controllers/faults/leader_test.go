@@ -18,6 +18,7 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/resourcemanager"
+	"github.com/pergola-dev/pergola/hack/speeds"
 )
 
 // late is how late a request may arrive at most.
@@ -64,12 +65,10 @@ func (w *world) elect() *candidate {
 // TestLeaderChangesWhileApplying: the first process loses its lease with requests on their way. They arrive when the second one has
 // long done its work, and the declaration is another one.
 func TestLeaderChangesWhileApplying(t *testing.T) {
-	first, step := 1, 1
-	if testing.Short() {
-		step = 5
-		first += chance(t).IntN(step)
-	}
-	for n := first; n <= 16; n += step {
+	for n := range speeds.Points(t) {
+		if n > lastWrite {
+			return
+		}
 		t.Run(fmt.Sprint("write ", n), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 5*time.Minute)

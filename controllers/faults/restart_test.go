@@ -1,11 +1,14 @@
 package faults
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/pergola-dev/pergola/hack/speeds"
 )
 
 // TestAPIServerRestarts while a ManagedResource is made, changed and deleted.
@@ -22,9 +25,8 @@ func TestAPIServerRestarts(t *testing.T) {
 		},
 		func() { w.withdraw("thing") },
 	}
-	restarted := draw.IntN(len(stages))
 	for i, stage := range stages {
-		if testing.Short() && i != restarted {
+		if !speeds.Has(t, fmt.Sprint("stage ", i+1)) {
 			stage()
 			w.settled()
 			continue
@@ -53,9 +55,6 @@ func TestCompactedHistory(t *testing.T) {
 	p.use(nil)
 	w.settled()
 	assert.Greater(t, p.expiries(), before, "no watch was told that it is too late")
-	if testing.Short() {
-		return
-	}
 
 	p.use(func(req *http.Request) fate { return fate{unreached: isWatch(req)} })
 	p.hangUp()

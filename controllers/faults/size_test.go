@@ -57,10 +57,7 @@ func TestLargeObject(t *testing.T) {
 
 // TestManyObjects in one ManagedResource.
 func TestManyObjects(t *testing.T) {
-	n := 5000
-	if testing.Short() {
-		n = 1500
-	}
+	const n = 5000
 	w := newWorld(t, 10*time.Minute)
 	memory(t, "before")
 	w.start("seed")
@@ -81,10 +78,7 @@ func TestManyObjects(t *testing.T) {
 
 // TestManyManagedResources of two objects each.
 func TestManyManagedResources(t *testing.T) {
-	n := 2000
-	if testing.Short() {
-		n = 200
-	}
+	const n = 2000
 	w := newWorld(t, 15*time.Minute)
 	objects := func(i int, value string) []*unstructured.Unstructured {
 		return w.objects(

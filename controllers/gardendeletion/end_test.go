@@ -20,6 +20,7 @@ import (
 
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/hack/speeds"
 	"github.com/pergola-dev/pergola/hack/testclusters"
 	"github.com/pergola-dev/pergola/hack/world"
 )
@@ -38,29 +39,28 @@ type step struct {
 	test func(*stage)
 }
 
-// TestGarden is the life of three Gardens.
-func TestGarden(t *testing.T) {
+// TestLifeOfGardens is the life of three Gardens.
+func TestLifeOfGardens(t *testing.T) {
 	if env.configs == nil {
 		t.Skip(testclusters.Missing(env.Root, false))
 	}
 	s := newStage(t)
 	before := s.world()
 	steps := []step{
-		{"it is made, and what it refers to is protected", testMade},
+		{"it is made and what it refers to is protected", testMade},
 		{"what Extensions install comes and goes with them", testExtensions},
 		{"another one is refused", testSecond},
 		{"a removed file deletes nothing without the confirmation", testUnconfirmed},
 		{"it stays while the virtual garden is in use", testInUse},
 		{"it waits for a bucket that is retained, and says so", testRetained},
 		{"then the runtime cluster is as it was before", func(s *stage) { testEnd(s, before) }},
-		// Short tests end here.
 		{"another one ends although its virtual garden is gone", func(s *stage) { testLost(s, before) }},
 		{"one with all options on leaves nothing either", func(s *stage) { testAllOptions(s, before) }},
 	}
-	if testing.Short() {
-		steps = steps[:7]
-	}
 	for _, step := range steps {
+		if !speeds.Has(t, step.name) {
+			continue
+		}
 		if !t.Run(step.name, func(t *testing.T) { step.test(s.on(t)) }) {
 			t.Fatalf("the rest is left out: it builds on %q", step.name)
 		}

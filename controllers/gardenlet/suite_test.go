@@ -27,7 +27,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
@@ -53,8 +52,7 @@ func TestMain(m *testing.M) {
 	}
 	// The seed has the definition of ManagedResources: the care asks for them, and an unknown kind makes it read the discovery
 	// again every few seconds.
-	seed := &envtest.Environment{CRDs: crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)}
-	config, err := apiserver.Begin(seed)
+	config, end, err := apiserver.New(crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "starting the API server of the seed:", err)
 		os.Exit(1)
@@ -67,7 +65,7 @@ func TestMain(m *testing.M) {
 		}
 	}
 	code := apiserver.Main(m, func(config *rest.Config) { servers.virtual = config }, definitions...)
-	if err := seed.Stop(); err != nil {
+	if err := end(); err != nil {
 		fmt.Fprintln(os.Stderr, "stopping the API server of the seed:", err)
 	}
 	os.Exit(code)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/pergola-dev/pergola/hack/speeds"
 	"github.com/pergola-dev/pergola/hack/testclusters"
 )
 
@@ -107,8 +108,8 @@ func (e *environment) processOf(cluster, part string) (*os.Process, error) {
 	return nil, fmt.Errorf("no %s of cluster %s", part, cluster)
 }
 
-// TestLandscape runs all tests in their order: building the clusters up takes most of the time, so they share them.
-func TestLandscape(t *testing.T) {
+// TestLandscapeOnClusters runs all tests in their order: building the clusters up takes most of the time, so they share them.
+func TestLandscapeOnClusters(t *testing.T) {
 	if env.configs == nil {
 		t.Skip(testclusters.Missing(env.Root, false))
 	}
@@ -136,6 +137,9 @@ func TestLandscape(t *testing.T) {
 		{"an interrupted run", testInterrupt},
 		{"a Shoot that is gone from Git", testRemovedShoot},
 	} {
+		if !speeds.Has(t, step.name) {
+			continue
+		}
 		if !t.Run(step.name, func(t *testing.T) { step.test(t, s.on(t)) }) {
 			t.Fatalf("the rest is left out: it builds on %q", step.name)
 		}

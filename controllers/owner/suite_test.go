@@ -20,7 +20,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
@@ -40,8 +39,8 @@ var server struct {
 
 func TestMain(m *testing.M) {
 	code := apiserver.Main(m, func(config *rest.Config) { server.config = config }, slices.Concat(crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group), crds.ByGroup("extensions.gardener.cloud"), crds.ByGroup("security.gardener.cloud"))...)
-	if shootServer.env != nil {
-		if err := shootServer.env.Stop(); err != nil {
+	if shootServer.end != nil {
+		if err := shootServer.end(); err != nil {
 			fmt.Fprintln(os.Stderr, "stopping the API server of the Shoots:", err)
 		}
 	}
@@ -51,8 +50,8 @@ func TestMain(m *testing.M) {
 // shootServer is another one, for all Shoots of the tests; it starts when it is needed.
 var shootServer struct {
 	once   sync.Once
-	env    *envtest.Environment
 	config *rest.Config
+	end    func() error
 	err    error
 }
 
@@ -60,8 +59,7 @@ func shootAPI(t testing.TB) *rest.Config {
 	t.Helper()
 	apiserver.Needed(t)
 	shootServer.once.Do(func() {
-		shootServer.env = &envtest.Environment{}
-		shootServer.config, shootServer.err = apiserver.Begin(shootServer.env)
+		shootServer.config, shootServer.end, shootServer.err = apiserver.New()
 	})
 	require.NoError(t, shootServer.err)
 	return shootServer.config

@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/api/crds"
@@ -39,12 +38,7 @@ func newGarden(t *testing.T) *garden {
 	t.Helper()
 	apiserver.Needed(t)
 	g := &garden{T: t}
-	env := &envtest.Environment{}
-	env.CRDs = append(env.CRDs, crds.Get(gardencorev1beta1.SchemeGroupVersion.Group, "Seed"), crds.Get(seedmanagementv1alpha1.SchemeGroupVersion.Group, "Gardenlet"))
-	var err error
-	g.config, err = apiserver.Begin(env)
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, env.Stop()) })
+	g.config = apiserver.Start(t, crds.Get(gardencorev1beta1.SchemeGroupVersion.Group, "Seed"), crds.Get(seedmanagementv1alpha1.SchemeGroupVersion.Group, "Gardenlet"))
 	client, err := dynamic.NewForConfig(g.config)
 	require.NoError(t, err)
 	g.seeds = client.Resource(gardencorev1beta1.SchemeGroupVersion.WithResource("seeds"))

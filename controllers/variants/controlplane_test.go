@@ -45,6 +45,9 @@ func gardenPlane(t *testing.T) *plane {
 // shootPlane is that of a Shoot.
 func shootPlane(t *testing.T, shoot string) *plane {
 	t.Helper()
+	if here(t); !hasShoot(shoot) {
+		t.Skipf("in make test-all: Shoot %s", shoot)
+	}
 	return connect(t, &plane{cluster: seedCluster, namespace: controlPlane(shoot)})
 }
 

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"text/template"
+
+	"github.com/pergola-dev/pergola/hack/speeds"
 )
 
 // clusters that run, and Shoots of the landscape.
@@ -20,6 +22,12 @@ const (
 	shootGuarded   = "guarded"
 	shootAvailable = "local" // its control plane survives the failure of a zone
 )
+
+// shoots are the files of all of them.
+var shoots = map[string]string{shootAESGCM: "aesgcm.yaml", shootSecretbox: "secretbox.yaml", shootGuarded: "guarded.yaml", shootAvailable: "shoot.yaml"}
+
+// hasShoot reports whether the landscape has a Shoot; in make test it has one.
+func hasShoot(name string) bool { return speeds.SuiteHas("controllers/variants", name) }
 
 // controlPlane is the namespace of the control plane of a Shoot.
 func controlPlane(shoot string) string { return "shoot--local--" + shoot }
@@ -49,6 +57,13 @@ func (e *environment) writeLandscape() (string, error) {
 	})
 	if err != nil {
 		return "", err
+	}
+	for name, file := range shoots {
+		if !hasShoot(name) {
+			if err := os.Remove(filepath.Join(dir, "projects/local", file)); err != nil {
+				return "", err
+			}
+		}
 	}
 	for _, edit := range []struct{ file, old, new string }{
 		{"gardenconfig/cloudprofile.yaml", "    - version: 1.35.0\n", "    - version: 1.36.0\n      classification: preview\n    - version: 1.35.0\n"},

@@ -31,9 +31,6 @@ import (
 // All credentials of the Garden are rotated while somebody works with it: what is in etcd is encrypted with another key, tokens and certificates of before
 // count until the end of the rotation and not longer, and whoever changes over in between notices nothing.
 func TestRotationOfAllCredentials(t *testing.T) {
-	if testing.Short() {
-		t.Skip("in make test-all: three rounds through all control planes")
-	}
 	before := gardenPlane(t)
 	namespace := before.makeNamespace(t, "rotation")
 	_, err := before.api.CoreV1().Secrets(namespace).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "old"}, StringData: map[string]string{"a": "b"}}, metav1.CreateOptions{})

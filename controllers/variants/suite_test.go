@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -49,6 +50,7 @@ func TestMain(m *testing.M) {
 var notRun string
 
 func run(m *testing.M) (code int, err error) {
+	flag.Parse() // whether tests are to be short
 	root, err := testclusters.Repository()
 	if err != nil {
 		return 1, err

@@ -41,37 +41,47 @@ func Needed(t testing.TB) {
 	}
 }
 
+// New gives a server with some definitions that nobody else uses before its end: one of the run's pool where there is one (command pool), else a new one.
+func New(definitions ...*apiextensionsv1.CustomResourceDefinition) (config *rest.Config, end func() error, err error) {
+	if socket := os.Getenv(Pool); socket != "" {
+		return lease(socket, definitions)
+	}
+	env := &envtest.Environment{CRDs: definitions}
+	if config, err = Begin(env); err != nil {
+		return nil, nil, err
+	}
+	return config, env.Stop, nil
+}
+
 // Main is the TestMain of a package whose tests share one server with some definitions; it gives its exit code. Without
 // programs the tests run without a server: config is not called.
 func Main(m *testing.M, config func(*rest.Config), definitions ...*apiextensionsv1.CustomResourceDefinition) int {
 	if !There() {
 		return m.Run()
 	}
-	env := &envtest.Environment{CRDs: definitions}
-	started, err := Begin(env)
+	started, end, err := New(definitions...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "starting the API server:", err)
 		return 1
 	}
 	config(started)
 	code := m.Run()
-	if err := env.Stop(); err != nil {
+	if err := end(); err != nil {
 		fmt.Fprintln(os.Stderr, "stopping the API server:", err)
 	}
 	return code
 }
 
-// Start gives one test a server of its own, which stops with it.
-func Start(t testing.TB) *rest.Config {
+// Start gives one test a server of its own.
+func Start(t testing.TB, definitions ...*apiextensionsv1.CustomResourceDefinition) *rest.Config {
 	t.Helper()
 	Needed(t)
-	env := &envtest.Environment{}
-	config, err := Begin(env)
+	config, end, err := New(definitions...)
 	if err != nil {
 		t.Fatal("starting the API server: ", err)
 	}
 	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
+		if err := end(); err != nil {
 			t.Error("stopping the API server: ", err)
 		}
 	})

@@ -112,8 +112,8 @@ func (e entry) landscape(t testing.TB) []*unstructured.Unstructured {
 	return slices.DeleteFunc(goodLandscape(t), func(o *unstructured.Unstructured) bool { return slices.Contains(e.Remove, o.GetKind()) })
 }
 
-// TestRules: every rule has an entry in which it is broken, and holds in the good landscape.
-func TestRules(t *testing.T) {
+// TestRulesAcross: every rule has an entry in which it is broken, and holds in the good landscape.
+func TestRulesAcross(t *testing.T) {
 	data, err := os.ReadFile("testdata/tests.yaml")
 	require.NoError(t, err)
 	var entries []entry

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// etcd is the etcd of a server, by its gateway for JSON (https://etcd.io/docs/latest/dev-guide/api_grpc_gateway/).
+type etcd struct{ url string }
+
+// root is the prefix of all that API servers keep.
+const root = "/registry/"
+
+// entry is a key of etcd; the gateway has bytes as base64 and revisions as text, as encoding/json does with these types.
+type entry struct {
+	Key      []byte `json:"key"`
+	Value    []byte `json:"value"`
+	Revision int64  `json:"mod_revision,string"`
+}
+
+// own are keys that API servers write on their own as long as they run.
+var own = []string{"leases/kube-system/apiserver-", "masterleases/", "peerserverleases/"}
+
+func (e entry) isOwn() bool {
+	return slices.ContainsFunc(own, func(prefix string) bool { return strings.HasPrefix(string(e.Key), root+prefix) })
+}
+
+// content is what an etcd has, by key, less what servers write on their own.
+type content map[string]entry
+
+// read gives the content; keys only is without values.
+func (e etcd) read(keysOnly bool) (content, error) {
+	var answer struct {
+		Kvs []entry `json:"kvs"`
+	}
+	end := []byte(root)
+	end[len(end)-1]++
+	if err := e.call("/v3/kv/range", map[string]any{"key": []byte(root), "range_end": end, "keys_only": keysOnly}, &answer); err != nil {
+		return nil, err
+	}
+	out := content{}
+	for _, kv := range answer.Kvs {
+		if !kv.isOwn() {
+			out[string(kv.Key)] = kv
+		}
+	}
+	return out, nil
+}
+
+// most is how many changes one transaction may have (--max-txn-ops of etcd).
+const most = 128
+
+// restore brings back the content of before, and gives it with its new revisions.
+func (e etcd) restore(before content) (content, error) {
+	now, err := e.read(true)
+	if err != nil {
+		return nil, err
+	}
+	var changes []map[string]any
+	for key, is := range now {
+		if _, was := before[key]; !was {
+			changes = append(changes, map[string]any{"request_delete_range": map[string]any{"key": is.Key}})
+		}
+	}
+	for key, was := range before {
+		if is, there := now[key]; !there || is.Revision != was.Revision {
+			changes = append(changes, map[string]any{"request_put": map[string]any{"key": was.Key, "value": was.Value}})
+		}
+	}
+	for part := range slices.Chunk(changes, most) {
+		if err := e.call("/v3/kv/txn", map[string]any{"success": part}, &struct{}{}); err != nil {
+			return nil, err
+		}
+	}
+	if now, err = e.read(true); err != nil {
+		return nil, err
+	}
+	out := content{}
+	for key, was := range before {
+		was.Revision = now[key].Revision
+		out[key] = was
+	}
+	return out, nil
+}
+
+func (e etcd) call(path string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	answer, err := http.Post(e.url+path, "application/json", bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("etcd: %w", err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return fmt.Errorf("etcd: %s: %w", path, err)
+	}
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("etcd: %s: %s: %s", path, answer.Status, text)
+	}
+	return json.Unmarshal(text, out)
+}

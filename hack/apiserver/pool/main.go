@@ -1,0 +1,62 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/pergola-dev/pergola/hack/apiserver"
+)
+
+func main() {
+	log.SetLogger(logr.Discard()) // envtest's: what matters comes as an error
+	if len(os.Args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: pool COMMAND [ARGUMENT…]")
+		os.Exit(2)
+	}
+	code, err := run(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "pool of API servers:", err)
+		os.Exit(2)
+	}
+	os.Exit(code)
+}
+
+// run gives the exit code of the command.
+func run(command []string) (int, error) {
+	// The path is the same each time: results of tests are cached by the environment, too. It is short, as paths of sockets have to be.
+	socket := filepath.Join(os.TempDir(), fmt.Sprintf("pergola-api-servers-%d", os.Getuid()))
+	if connection, err := net.Dial("unix", socket); err == nil {
+		_ = connection.Close()
+		return 0, fmt.Errorf("another run uses %s: wait for it", socket)
+	}
+	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return 0, err
+	}
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		return 0, err
+	}
+	defer listener.Close()
+	if err := os.Chmod(socket, 0o600); err != nil {
+		return 0, err
+	}
+	p := &pool{}
+	defer p.stop()
+	go p.serve(listener)
+
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Env = append(os.Environ(), apiserver.Pool+"="+socket)
+	var exit *exec.ExitError
+	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
+		return 0, err
+	}
+	return cmd.ProcessState.ExitCode(), nil
+}

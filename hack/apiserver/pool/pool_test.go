@@ -1,0 +1,150 @@
+package main
+
+import (
+	"net"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/pergola-dev/pergola/api/crds"
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+	"github.com/pergola-dev/pergola/hack/apiserver"
+)
+
+// newPool is one that this test uses alone.
+func newPool(t *testing.T) {
+	t.Helper()
+	apiserver.Needed(t)
+	socket := filepath.Join(t.TempDir(), "s")
+	listener, err := net.Listen("unix", socket)
+	require.NoError(t, err)
+	p := &pool{}
+	go p.serve(listener)
+	t.Cleanup(func() {
+		assert.NoError(t, listener.Close())
+		p.stop()
+	})
+	t.Setenv(apiserver.Pool, socket)
+}
+
+// take gives a server, and what gives it back.
+func take(t *testing.T, definitions ...*apiextensionsv1.CustomResourceDefinition) (*rest.Config, kubernetes.Interface, func()) {
+	t.Helper()
+	config, end, err := apiserver.New(definitions...)
+	require.NoError(t, err)
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	return config, client, func() { require.NoError(t, end()) }
+}
+
+// everything is all objects of a server, by their kinds, less what it writes on its own: an APIService comes anew with the definitions of its group.
+func everything(t *testing.T, config *rest.Config) map[string][]string {
+	t.Helper()
+	config = rest.CopyConfig(config)
+	config.WarningHandler = rest.NoWarnings{}
+	client, err := dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	served, err := discovery.NewDiscoveryClientForConfig(config)
+	require.NoError(t, err)
+	_, lists, err := served.ServerGroupsAndResources()
+	require.NoError(t, err)
+	out := map[string][]string{}
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		require.NoError(t, err)
+		for _, r := range list.APIResources {
+			if !slices.Contains(r.Verbs, "list") || slices.Contains([]string{"leases", "events", "componentstatuses"}, r.Name) {
+				continue
+			}
+			objects, err := client.Resource(version.WithResource(r.Name)).List(t.Context(), metav1.ListOptions{})
+			require.NoError(t, err)
+			out[r.Name] = []string{}
+			for _, o := range objects.Items {
+				o.SetResourceVersion("")
+				o.SetManagedFields(nil)
+				if r.Name == "apiservices" {
+					o.SetUID("")
+					o.SetCreationTimestamp(metav1.Time{})
+				}
+				text, err := o.MarshalJSON()
+				require.NoError(t, err)
+				out[r.Name] = append(out[r.Name], string(text))
+			}
+		}
+	}
+	return out
+}
+
+// TestServersAreAsBefore: whoever gets a server that somebody else had finds nothing of him.
+func TestServersAreAsBefore(t *testing.T) {
+	newPool(t)
+	ours := crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)
+	config, client, giveBack := take(t, ours...)
+	ctx := t.Context()
+	before := everything(t, config)
+
+	_, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "one"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = client.CoreV1().ConfigMaps("one").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept", Finalizers: []string{"example.org/never"}}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	for i := range 300 { // more than one transaction
+		_, err = client.CoreV1().ConfigMaps("one").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "many-"}, Data: map[string]string{"n": string(rune('a' + i%26))}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	require.NoError(t, client.RbacV1().ClusterRoles().Delete(ctx, "view", metav1.DeleteOptions{}))
+	edit, err := client.RbacV1().ClusterRoles().Get(ctx, "edit", metav1.GetOptions{})
+	require.NoError(t, err)
+	edit.Labels["changed"] = "yes"
+	_, err = client.RbacV1().ClusterRoles().Update(ctx, edit, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	_, err = envtest.InstallCRDs(config, envtest.CRDInstallOptions{CRDs: crds.ByGroup("security.gardener.cloud")})
+	require.NoError(t, err)
+	require.NoError(t, envtest.UninstallCRDs(config, envtest.CRDInstallOptions{CRDs: ours}))
+	host := config.Host
+	giveBack()
+
+	config, client, giveBack = take(t, ours...)
+	assert.Equal(t, host, config.Host, "another server was started")
+	assert.Equal(t, before, everything(t, config))
+	_, err = client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "one"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	giveBack()
+}
+
+// TestServersByDefinitions: two at once are two servers, and one without definitions serves none.
+func TestServersByDefinitions(t *testing.T) {
+	newPool(t)
+	ours := crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)
+	first, _, giveBackFirst := take(t)
+	second, _, giveBackSecond := take(t, ours...)
+	assert.NotEqual(t, first.Host, second.Host)
+	assert.Contains(t, everything(t, second), "managedresources")
+	giveBackSecond()
+	giveBackFirst()
+
+	again, _, giveBack := take(t)
+	assert.Equal(t, first.Host, again.Host)
+	assert.NotContains(t, everything(t, again), "managedresources")
+	giveBack()
+}
+
+// TestRefusedDefinitions: who asks is told what is wrong.
+func TestRefusedDefinitions(t *testing.T) {
+	newPool(t)
+	wrong := crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)[0]
+	wrong.Spec.Names.Plural = "others"
+	_, _, err := apiserver.New(wrong)
+	require.ErrorContains(t, err, "metadata.name")
+}

@@ -1,0 +1,87 @@
+// Package speeds says what `make check` and `make test` leave out of the tests that `make test-all` runs: speeds.txt lists it. The scripts leave out whole
+// tests by name; a test that tries many points or parts asks here which ones it tries.
+package speeds
+
+import (
+	_ "embed"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+//go:embed speeds.txt
+var list string
+
+// left is a test that is not run whole.
+type left struct {
+	speed, test string
+	// parts are those that it runs all the same.
+	parts []string
+}
+
+func read() []left {
+	var out []left
+	for line := range strings.Lines(list) {
+		line, _, _ = strings.Cut(line, "#")
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		test, parts, _ := strings.Cut(line, ":")
+		words := strings.Fields(test)
+		l := left{speed: words[0], test: words[1]}
+		for part := range strings.SplitSeq(parts, ",") {
+			if part = strings.TrimSpace(part); part != "" {
+				l.parts = append(l.parts, part)
+			}
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// partsOf gives the parts of a test that `make test` runs.
+func partsOf(t testing.TB) []string {
+	t.Helper()
+	name, _, _ := strings.Cut(t.Name(), "/")
+	for _, l := range read() {
+		if l.test == name && len(l.parts) > 0 {
+			return l.parts
+		}
+	}
+	t.Fatalf("hack/speeds/speeds.txt does not say which parts of %s make test runs", name)
+	return nil
+}
+
+// Points gives the points of a test, counted from 1 without an end; in `make test` those that are listed.
+func Points(t testing.TB) iter.Seq[int] {
+	t.Helper()
+	if !testing.Short() {
+		return func(yield func(int) bool) {
+			for n := 1; yield(n); n++ {
+			}
+		}
+	}
+	var points []int
+	for _, part := range partsOf(t) {
+		n, err := strconv.Atoi(part)
+		if err != nil {
+			t.Fatal(fmt.Errorf("hack/speeds/speeds.txt: a point of %s: %w", t.Name(), err))
+		}
+		points = append(points, n)
+	}
+	return slices.Values(points)
+}
+
+// Has reports whether a test tries a part; in `make test` it tries those that are listed.
+func Has(t testing.TB, part string) bool {
+	t.Helper()
+	return !testing.Short() || slices.Contains(partsOf(t), part)
+}
+
+// SuiteHas is Has for what all tests of a package use; the package is listed by its folder.
+func SuiteHas(folder, part string) bool {
+	return !testing.Short() || slices.ContainsFunc(read(), func(l left) bool { return l.test == folder && slices.Contains(l.parts, part) })
+}

@@ -1,0 +1,67 @@
+package speeds
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestListNamesTests: what is listed is there, once, so that nothing is left out by a name that has changed or that two tests have.
+func TestListNamesTests(t *testing.T) {
+	root := "../.."
+	tests := map[string]int{}
+	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && path != root {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		for _, found := range declared.FindAllStringSubmatch(string(text), -1) {
+			tests[found[1]]++
+		}
+		return err
+	}))
+	listed := map[string]bool{}
+	for _, l := range read() {
+		assert.Contains(t, []string{"check", "test"}, l.speed, l.test)
+		assert.False(t, listed[l.test], "%s is listed twice", l.test)
+		listed[l.test] = true
+		if strings.Contains(l.test, "/") {
+			assert.DirExists(t, filepath.Join(root, l.test))
+			continue
+		}
+		assert.Equal(t, 1, tests[l.test], "tests of the name %s", l.test)
+	}
+	assert.Greater(t, len(listed), 20)
+}
+
+func TestSampleListed(t *testing.T) {
+	of := list
+	t.Cleanup(func() { list = of })
+	list = "test TestSampleListed/x: a\ntest TestSampleListed: 3, 9 # why\n\ntest a/folder: one, two words\n"
+	var points []int
+	for n := range Points(t) {
+		if points = append(points, n); len(points) == 4 {
+			break
+		}
+	}
+	if !testing.Short() {
+		assert.Equal(t, []int{1, 2, 3, 4}, points)
+		assert.True(t, Has(t, "anything"))
+		return
+	}
+	assert.Equal(t, []int{3, 9}, points)
+	assert.True(t, Has(t, "9"))
+	assert.False(t, Has(t, "4"))
+	assert.True(t, SuiteHas("a/folder", "two words"))
+	assert.False(t, SuiteHas("a/folder", "three"))
+}
