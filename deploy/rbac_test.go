@@ -56,8 +56,33 @@ func examples(t *testing.T) []*landscapes.Landscape {
 // bundled gives every object that the landscapes render for a kind of cluster, without the namespaces of others.
 func bundled(t *testing.T, clusters ...string) []*unstructured.Unstructured {
 	t.Helper()
+	if renderedExamples == nil {
+		renderedExamples = renderExamples(t)
+	}
 	var out []*unstructured.Unstructured
 	seen := map[apply.Ref]bool{}
+	for _, b := range renderedExamples {
+		if !slices.Contains(clusters, b.Cluster) {
+			continue
+		}
+		for _, object := range b.Objects {
+			o := resolved(t, object.Unstructured)
+			if ref := apply.RefOf(o); !seen[ref] {
+				seen[ref] = true
+				out = append(out, o)
+			}
+		}
+	}
+	require.NotEmpty(t, out)
+	return out
+}
+
+// renderedExamples are rendered by the first test that needs them.
+var renderedExamples []render.Bundle
+
+// renderExamples renders the landscapes as they are, and with what they have switched off.
+func renderExamples(t *testing.T) []render.Bundle {
+	t.Helper()
 	more := examples(t)
 	for _, l := range more {
 		l.Config.Spec.FeatureGates = &landscapev1alpha1.FeatureGates{VictoriaLogsBackend: ptr.To(true), DisableNginxIngressInGarden: ptr.To(false), DefaultSeccompProfile: ptr.To(true)}
@@ -67,23 +92,12 @@ func bundled(t *testing.T, clusters ...string) []*unstructured.Unstructured {
 			}
 		}
 	}
+	var out []render.Bundle
 	for _, l := range append(examples(t), more...) {
 		bundles, err := render.All(l, components.FS, nil, render.At(time.Now()))
 		require.NoError(t, err)
-		for _, b := range bundles {
-			if !slices.Contains(clusters, b.Cluster) {
-				continue
-			}
-			for _, object := range b.Objects {
-				o := resolved(t, object.Unstructured)
-				if ref := apply.RefOf(o); !seen[ref] {
-					seen[ref] = true
-					out = append(out, o)
-				}
-			}
-		}
+		out = append(out, bundles...)
 	}
-	require.NotEmpty(t, out)
 	return out
 }
 

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/api/crds"
+	"github.com/pergola-dev/pergola/hack/speeds"
 )
 
 // fieldCase says which objects another value of a field changes: these, and no others.
@@ -36,8 +37,7 @@ type fieldCase struct {
 }
 
 // TestFieldsOfTheGarden proves for each field of a Garden that another value of it changes what it has to, and nothing else.
-// testdata/garden-fields.yaml has them; a field of the API that is not there fails. PERGOLA_FIELDS_ALONE=1 renders each by itself. Short tests
-// take every fifth.
+// testdata/garden-fields.yaml has them; a field of the API that is not there fails. PERGOLA_FIELDS_ALONE=1 renders each by itself.
 func TestFieldsOfTheGarden(t *testing.T) {
 	var cases []fieldCase
 	data, err := os.ReadFile("testdata/garden-fields.yaml")
@@ -50,13 +50,14 @@ func TestFieldsOfTheGarden(t *testing.T) {
 	for _, c := range cases {
 		listed[c.Field] = true
 	}
-	if testing.Short() {
-		var sample []fieldCase
-		for i := 0; i < len(cases); i += 5 {
-			sample = append(sample, cases[i])
+	var tried []fieldCase
+	for n := range speeds.Points(t) {
+		if n > len(cases) {
+			break
 		}
-		cases = sample
+		tried = append(tried, cases[n-1])
 	}
+	cases = tried
 	got, problems := changesOf(t.Context(), cases)
 	for i, c := range cases {
 		t.Run(c.Field, func(t *testing.T) {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -30,11 +32,16 @@ func main() {
 
 // run gives the exit code of the command.
 func run(command []string) (int, error) {
-	// The path is the same each time: results of tests are cached by the environment, too. It is short, as paths of sockets have to be.
-	socket := filepath.Join(os.TempDir(), fmt.Sprintf("pergola-api-servers-%d", os.Getuid()))
+	dir, err := os.Getwd()
+	if err != nil {
+		return 0, err
+	}
+	// The path is the same each time in a checkout: results of tests are cached by the environment, too. It is short, as paths of sockets have to be.
+	sum := sha256.Sum256([]byte(dir))
+	socket := filepath.Join(os.TempDir(), "pergola-api-servers-"+hex.EncodeToString(sum[:6]))
 	if connection, err := net.Dial("unix", socket); err == nil {
 		_ = connection.Close()
-		return 0, fmt.Errorf("another run uses %s: wait for it", socket)
+		return 0, fmt.Errorf("another run in %s uses %s: wait for its end", dir, socket)
 	}
 	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return 0, err
