@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 export CGO_ENABLED=0 GOFLAGS=-trimpath
 
-parts="faults commands landscapes operator variants local rest"
+parts="faults commands landscapes operator renders variants local rest"
 
 # packages says which packages a part has; those that no part names are the rest.
 packages() {
@@ -15,6 +15,7 @@ packages() {
   commands) echo ./cmd/... ./controllers/adoption ./controllers/admission ;;
   landscapes) echo ./controllers/itest ./controllers/gardendeletion ;;
   operator) echo ./controllers/operator ./controllers/recovery ./controllers/gardenlet ;;
+  renders) echo ./render/... ./schemas/... ./components/... ./deploy/... ;;
   variants) echo ./controllers/variants ;;
   rest)
     local named
