@@ -51,6 +51,7 @@ type ObjectError struct {
 	Fields   []string `json:"fields,omitempty"`   // Conflict, Invalid, Immutable
 	Webhook  string   `json:"webhook,omitempty"`  // WebhookDenied: webhook or policy
 	Because  *Ref     `json:"because,omitempty"`  // SkippedDependency: the object that failed
+	Set      string   `json:"set,omitempty"`      // OwnedElsewhere: the set that has the object
 	Err      error    `json:"-"`
 }
 

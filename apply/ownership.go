@@ -87,7 +87,7 @@ func (r *run) takenOver(d *desired, live *unstructured.Unstructured) (outcome, b
 		message = r.noun() + origin + " has taken this object over"
 	}
 	e := &ObjectError{Cluster: r.c.name, Object: d.ref, Op: "apply", Reason: OwnedElsewhere, Source: d.source,
-		Message: message, Hint: hint}
+		Message: message, Hint: hint, Set: origin}
 	return outcome{ref: d.ref, action: Failed, message: e.Message, err: e}, true
 }
 

@@ -49,6 +49,8 @@ type Error struct {
 	Reason Reason
 	// Permanent: to try the same again gives the same. Settings, a Secret or the repository have to change first.
 	Permanent bool
+	// Field is the setting that cannot work, below spec.source of a Landscape; empty where it is not one of them. Message begins with it.
+	Field string
 	// Message says what is wrong and what to do.
 	Message string
 	// Err is the cause, if there is one; Message does not repeat it.
@@ -94,6 +96,13 @@ func (r Reason) permanent() bool {
 // failure is an Error without a cause.
 func failure(reason Reason, format string, args ...any) *Error {
 	return &Error{Reason: reason, Permanent: reason.permanent(), Message: fmt.Sprintf(format, args...)}
+}
+
+// ofField is the Error of a setting that cannot work.
+func ofField(field, format string, args ...any) *Error {
+	e := failure(ReasonInvalid, field+" "+format, args...)
+	e.Field = field
+	return e
 }
 
 // unreachable gives the error of a connection its reason. What is of a kind already stays as it is.

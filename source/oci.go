@@ -62,13 +62,13 @@ type artifactRemote struct {
 func checkArtifactReference(ref landscapev1alpha1.Reference) error {
 	switch {
 	case ref.Commit != "":
-		return failure(ReasonInvalid, "ref.commit is for Git: name a digest, a tag or a range")
+		return ofField("ref.commit", "is for Git: name a digest, a tag or a range")
 	case ref.Branch != "":
-		return failure(ReasonInvalid, "ref.branch is for Git: name a digest, a tag or a range")
+		return ofField("ref.branch", "is for Git: name a digest, a tag or a range")
 	case ref.Digest != "" && !isDigest(ref.Digest):
-		return failure(ReasonInvalid, "ref.digest has to be sha256: and 64 hexadecimal digits in lower case")
+		return ofField("ref.digest", "has to be sha256: and 64 hexadecimal digits in lower case")
 	case ref.Tag != "" && !ociref.IsValidTag(ref.Tag):
-		return failure(ReasonInvalid, "ref.tag %q cannot be the tag of an artifact", printable(ref.Tag, 100))
+		return ofField("ref.tag", "%q cannot be the tag of an artifact", printable(ref.Tag, 100))
 	}
 	return checkRange(ref)
 }

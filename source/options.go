@@ -186,15 +186,15 @@ func locate(options Options) (*url.URL, error) {
 func checkGitReference(ref landscapev1alpha1.Reference) error {
 	switch {
 	case ref.Digest != "":
-		return failure(ReasonInvalid, "ref.digest is for OCI artifacts: name a commit")
+		return ofField("ref.digest", "is for OCI artifacts: name a commit")
 	case len(ref.Commit) == 64 && isHex(ref.Commit):
-		return failure(ReasonInvalid, "ref.commit has 64 digits: repositories with SHA-256 object names are not supported")
+		return ofField("ref.commit", "has 64 digits: repositories with SHA-256 object names are not supported")
 	case ref.Commit != "" && !isCommit(ref.Commit):
-		return failure(ReasonInvalid, "ref.commit has to be 40 hexadecimal digits in lower case")
+		return ofField("ref.commit", "has to be 40 hexadecimal digits in lower case")
 	}
 	for field, name := range map[string]string{"branch": ref.Branch, "tag": ref.Tag} {
 		if name != "" && !validReferenceName(name) {
-			return failure(ReasonInvalid, "ref.%s %q cannot be the name of a %s: give it without refs/", field, printable(name, 100), field)
+			return ofField("ref."+field, "%q cannot be the name of a %s: give it without refs/", printable(name, 100), field)
 		}
 	}
 	return checkRange(ref)
@@ -205,7 +205,7 @@ func checkRange(ref landscapev1alpha1.Reference) error {
 		return nil
 	}
 	if _, err := semver.NewConstraint(ref.SemVer); err != nil {
-		return failure(ReasonInvalid, "ref.semver %q is no range of versions: write it like \">=1.2.0 <2\"", printable(ref.SemVer, 100))
+		return ofField("ref.semver", "%q is no range of versions: write it like \">=1.2.0 <2\"", printable(ref.SemVer, 100))
 	}
 	return nil
 }

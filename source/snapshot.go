@@ -58,10 +58,10 @@ func trustedKeys(options Options) (*signature.Keys, error) {
 	case "", landscapev1alpha1.VerifyHEAD:
 	case landscapev1alpha1.VerifyTag, landscapev1alpha1.VerifyTagAndHEAD:
 		if options.Ref.Tag == "" && options.Ref.SemVer == "" || options.Ref.Commit != "" {
-			return nil, failure(ReasonInvalid, "verify.mode %s needs ref.tag or ref.semver: a branch and a commit have no signed tag", options.Verify.Mode)
+			return nil, ofField("verify.mode", "%s needs ref.tag or ref.semver: a branch and a commit have no signed tag", options.Verify.Mode)
 		}
 	default:
-		return nil, failure(ReasonInvalid, "verify.mode %q is not known: use HEAD, Tag or TagAndHEAD", printable(string(options.Verify.Mode), 40))
+		return nil, ofField("verify.mode", "%q is not known: use HEAD, Tag or TagAndHEAD", printable(string(options.Verify.Mode), 40))
 	}
 	keys, err := signature.ReadKeys(options.Verify.Keys)
 	if err != nil {

@@ -180,14 +180,20 @@ func (a *around) unanswered(ref apply.Ref) string {
 	return strings.Join(waiting, ", ")
 }
 
-// hadBefore and hadAfter are around the name of the landscape that has an object.
-const (
-	hadBefore = "landscape "
-	hadAfter  = " declares this object as well"
-)
+// declaredElsewhereError is why an object is not applied: another landscape declares it as well, and had it first.
+type declaredElsewhereError struct {
+	landscape string
+	// file is where the other landscape declares it; empty where its inventory does not say.
+	file string
+}
 
-// hadBy says who has an object that was declared for another landscape.
-func hadBy(name string) string { return hadBefore + name + hadAfter }
+func (e *declaredElsewhereError) Error() string {
+	where := ""
+	if e.file != "" {
+		where = ", in " + e.file
+	}
+	return "landscape " + e.landscape + " declares this object as well" + where + ", and had it first"
+}
 
 // MovesFrom names the landscapes that a run waits for, because they have objects that moved from them. It names none when something else went
 // wrong, too, which is no consequence of that.
@@ -205,12 +211,11 @@ func MovesFrom(err error) []string {
 		switch e := err.(type) {
 		case nil, *owner.FollowsError:
 		case *apply.ObjectError:
-			rest, before := strings.CutPrefix(e.Message, hadBefore)
-			name, _, after := strings.Cut(rest, hadAfter)
+			var elsewhere *declaredElsewhereError
 			switch {
-			case e.Reason == apply.OwnedElsewhere && before && after:
-				if !slices.Contains(out, name) {
-					out = append(out, name)
+			case errors.As(e.Err, &elsewhere):
+				if !slices.Contains(out, elsewhere.landscape) {
+					out = append(out, elsewhere.landscape)
 				}
 			case e.Reason != apply.SkippedDependency:
 				only = false
@@ -239,14 +244,11 @@ func (a *around) explain(err error) error {
 	for _, e := range all {
 		for _, n := range a.neighbours {
 			entry, declared := n.declares[withoutVersion(e.Object)]
-			if e.Reason != apply.OwnedElsewhere || !declared || !strings.Contains(e.Message, "landscape."+n.name+"/") {
+			if name, is := a.landscapeOf(e.Set); !is || name != n.name || !declared {
 				continue
 			}
-			e.Message = hadBy(n.name)
-			if entry.Source != "" {
-				e.Message += ", in " + entry.Source
-			}
-			e.Message += ", and had it first"
+			e.Err = &declaredElsewhereError{landscape: n.name, file: entry.Source}
+			e.Message = e.Err.Error()
 			e.Hint = "declare it in one of the two only"
 		}
 	}

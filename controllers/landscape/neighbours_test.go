@@ -221,7 +221,7 @@ func TestTwoLandscapesDeclareTheSame(t *testing.T) {
 // TestMovesFrom: a run waits for others alone where each of its problems is that they have an object, or follows from that.
 func TestMovesFrom(t *testing.T) {
 	has := func(name string) error {
-		return &apply.ObjectError{Reason: apply.OwnedElsewhere, Message: hadBy(name) + ", in x.yaml, and had it first"}
+		return &apply.ObjectError{Reason: apply.OwnedElsewhere, Err: &declaredElsewhereError{landscape: name, file: "x.yaml"}}
 	}
 	follows := &owner.FollowsError{Err: errors.New("Shoot a/b: not reconciled")}
 	for name, test := range map[string]struct {
@@ -235,7 +235,7 @@ func TestMovesFrom(t *testing.T) {
 		"another object is no good":  {errors.Join(has("a"), &apply.ObjectError{Reason: apply.Invalid, Message: "no"}), nil},
 		"something else went wrong":  {errors.Join(has("a"), fmt.Errorf("reading: %w", errors.New("no connection"))), nil},
 		"another owner of an object": {errors.Join(has("a"), &apply.ObjectError{Reason: apply.OwnedElsewhere, Message: "it belongs to x"}), nil},
-		"a text like it":             {errors.New(hadBy("a")), nil},
+		"a text like it":             {&apply.ObjectError{Reason: apply.OwnedElsewhere, Message: (&declaredElsewhereError{landscape: "a"}).Error()}, nil},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, test.want, MovesFrom(test.err)) })
 	}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/health"
@@ -231,20 +232,14 @@ func (r *Reconciler) converge(ctx context.Context, mr *resourcesv1alpha1.Managed
 func (r *Reconciler) unchanged(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, version string, inventory apply.Inventory) (bool, error) {
 	applied := condition.Get(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
 	if version == "" || mr.Status.SecretsVersion != version || mr.Status.ObservedGeneration != mr.Generation || len(mr.Status.Resources) == 0 ||
-		applied == nil || applied.Reason != resourcesv1alpha1.ConditionApplySucceeded ||
-		!isApplied(applied.Message) {
+		applied == nil || applied.Status != gardencorev1beta1.ConditionTrue || applied.Reason != resourcesv1alpha1.ConditionApplySucceeded {
 		return false, nil
 	}
 	return r.Engine.Unchanged(ctx, r.Target, r.Set(mr, nil), inventory)
 }
 
-// isApplied tells whether a message of appliedMessage says that nothing is left to do: fields that stay otherwise than declared will do so.
-func isApplied(message string) bool {
-	said, is := strings.CutPrefix(message, messageApplied)
-	return is && (said == "" || strings.HasPrefix(said, messageKept) || strings.HasPrefix(said, messageDropped))
-}
-
-// appliedReason of a pass without errors: objects that left the set may still be on their way out.
+// appliedReason of a pass without errors, empty where nothing is left to do: objects that left the set may still be on their way out. Fields that stay
+// otherwise than declared will do so.
 func appliedReason(result *apply.Result) string {
 	for _, o := range result.Objects {
 		if o.Action == apply.Deleting {

@@ -286,7 +286,7 @@ func (p *parts) openCache(l *landscapev1alpha1.Landscape, keys map[string][]byte
 // located puts the field of the object in front of what is wrong with it.
 func located(err error) error {
 	e, ok := errors.AsType[*source.Error](err)
-	if !ok || !strings.HasPrefix(e.Message, "ref.") && !strings.HasPrefix(e.Message, "verify.") {
+	if !ok || e.Field == "" {
 		return err
 	}
 	out := *e

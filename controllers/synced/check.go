@@ -1,6 +1,7 @@
 package synced
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -210,17 +211,15 @@ func sourceFault(from *landscapev1alpha1.Source) (string, error) {
 	if err == nil {
 		return "", nil
 	}
+	if e, ok := errors.AsType[*source.Error](err); ok && e.Field != "" {
+		return "spec.source." + e.Field, err
+	}
 	for _, without := range []struct {
 		field  string
 		change func(*source.Options)
 	}{
 		{"verify", func(o *source.Options) { o.Verify = nil }},
 		{"submodules", func(o *source.Options) { o.Submodules = false }},
-		{"ref.branch", func(o *source.Options) { o.Ref.Branch = "" }},
-		{"ref.tag", func(o *source.Options) { o.Ref.Tag = "" }},
-		{"ref.semver", func(o *source.Options) { o.Ref.SemVer = "" }},
-		{"ref.commit", func(o *source.Options) { o.Ref.Commit = "" }},
-		{"ref.digest", func(o *source.Options) { o.Ref.Digest = "" }},
 	} {
 		if open(without.change) == nil {
 			return "spec.source." + without.field, err

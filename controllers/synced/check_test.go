@@ -48,7 +48,7 @@ func TestSyncedLandscapes(t *testing.T) {
 		"path from the root": {git + "    path: /production\n", `7:11: warning: spec.source.path: is a folder within the repository, and is read as "production"; write it so`},
 		"path to outside":    {git + "    path: ../production\n", `warning: spec.source.path: is a folder within the repository, and is read as "production"`},
 		"path of a file":     {git + "    path: production/landscape.yaml\n", "7:11: error: spec.source.path: names a file; give the folder that has landscape.yaml"},
-		"signed branch":      {git + "    verify: {mode: Tag, secretRef: {name: k}}\n", "7:13: error: spec.source.verify: verify.mode Tag needs ref.tag or ref.semver"},
+		"signed branch":      {git + "    verify: {mode: Tag, secretRef: {name: k}}\n", "7:20: error: spec.source.verify.mode: Tag needs ref.tag or ref.semver"},
 		"signed artifact":    {oci + "    verify: {secretRef: {name: k}}\n", "7:13: error: spec.source.verify: oci://registry.example.org/landscapes: signatures of artifacts are not verified"},
 		"always asking":      {git + "    interval: 1ms\n", "7:15: warning: spec.source.interval: 1ms is less than 10s"},
 		"itself":             {git + "  dependsOn: [{name: production}]\n", "7:22: error: spec.dependsOn[0].name: is the Landscape itself"},
