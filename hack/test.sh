@@ -34,20 +34,18 @@ hack/lint.sh
 step "generated files are current"
 before="$(mktemp -d)"
 trap 'rm -rf "$before"' EXIT
-mkdir -p "$before/api" "$before/schemas"
-cp -rp api/. "$before/api"
-cp -rp schemas/base "$before/schemas/base"
-cp -p docs/rules.md "$before/rules.md"
+generated="api schemas/base deploy/charts deploy/kustomize docs/rules.md"
+tar -cf - $generated | tar -xf - -C "$before"
 hack/generate/generate.sh
 go run ./schemas/generate schemas/base
-if ! diff -rq "$before/api" api || ! diff -rq "$before/schemas/base" schemas/base || ! diff -q "$before/rules.md" docs/rules.md; then
-  echo "generated files are not current: commit the result of make generate" >&2
-  exit 1
-fi
+for path in $generated; do
+  if ! diff -rq "$before/$path" "$path"; then
+    echo "generated files are not current: commit the result of make generate" >&2
+    exit 1
+  fi
+done
 # With their old times: results of tests that read them are still in the cache.
-cp -rp "$before/api/." api
-cp -rp "$before/schemas/base/." schemas/base
-cp -p "$before/rules.md" docs/rules.md
+tar -cf - -C "$before" $generated | tar -xf -
 
 if [ ! -d "${PERGOLA_CORPUS:-../shared/corpus}" ]; then
   step "left out: conformance with the corpus (it is not part of a clone)"
