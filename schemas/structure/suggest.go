@@ -11,7 +11,7 @@ func Suggest(word string, candidates []string) string {
 	return SuggestWithin(word, candidates, max(1, len(word)/3))
 }
 
-// SuggestWithin is Suggest with another limit of edits. Of candidates that are equally close it gives the first by name.
+// SuggestWithin is Suggest with another limit of edits. Among equally close candidates it gives the first by name.
 func SuggestWithin(word string, candidates []string, limit int) string {
 	best, bestDistance := "", limit+1
 	small := strings.ToLower(word)

@@ -105,7 +105,7 @@ func (p *pool) remove(i int) *server {
 	return s
 }
 
-// giveBack takes a server that nobody uses any more. What is in it goes when it is taken again: until then, somebody may still write who ends late.
+// giveBack takes a server that nobody uses any more. Its content is restored when it is taken again: until then, a process that ends late may still write.
 func (p *pool) giveBack(s *server) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
