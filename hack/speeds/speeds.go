@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -75,10 +76,34 @@ func Points(t testing.TB) iter.Seq[int] {
 	return slices.Values(points)
 }
 
-// Has reports whether a test tries a part; in `make test` it tries those that are listed.
+// Has reports whether a test tries a part; in `make test` it tries those that are listed. A test that passes without having asked for one of these
+// fails: the part has another name now, and nothing would try it.
 func Has(t testing.TB, part string) bool {
 	t.Helper()
-	return !testing.Short() || slices.Contains(partsOf(t), part)
+	if !testing.Short() {
+		return true
+	}
+	parts := partsOf(t)
+	seen, known := asked.LoadOrStore(t.Name(), &sync.Map{})
+	if !known {
+		t.Cleanup(func() {
+			asked.Delete(t.Name())
+			for _, p := range unasked(parts, seen.(*sync.Map)) {
+				if !t.Failed() && !t.Skipped() {
+					t.Errorf("hack/speeds/speeds.txt lists %q, which %s does not have", p, t.Name())
+				}
+			}
+		})
+	}
+	seen.(*sync.Map).Store(part, true)
+	return slices.Contains(parts, part)
+}
+
+// asked are the parts that each running test has asked for.
+var asked sync.Map
+
+func unasked(parts []string, seen *sync.Map) []string {
+	return slices.DeleteFunc(slices.Clone(parts), func(part string) bool { _, is := seen.Load(part); return is })
 }
 
 // SuiteHas is Has for what all tests of a package use; the package is listed by its folder.

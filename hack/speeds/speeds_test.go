@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -62,6 +63,9 @@ func TestSampleListed(t *testing.T) {
 	assert.Equal(t, []int{3, 9}, points)
 	assert.True(t, Has(t, "9"))
 	assert.False(t, Has(t, "4"))
+	seen, _ := asked.Load(t.Name())
+	assert.Equal(t, []string{"3"}, unasked([]string{"3", "9"}, seen.(*sync.Map)))
+	assert.True(t, Has(t, "3"))
 	assert.True(t, SuiteHas("a/folder", "two words"))
 	assert.False(t, SuiteHas("a/folder", "three"))
 }
