@@ -19,7 +19,7 @@ func TestAddressesHideUsers(t *testing.T) {
 		http.Error(w, "no", http.StatusTeapot)
 	}))
 	defer server.Close()
-	c, err := NewCluster("a", &rest.Config{Host: strings.Replace(server.URL, "://", "://bot:hunter2@", 1)}, ClusterOptions{})
+	c, err := newCluster("a", &rest.Config{Host: strings.Replace(server.URL, "://", "://bot:hunter2@", 1)}, ClusterOptions{})
 	require.NoError(t, err)
 	defer c.Close()
 	_, err = c.GetLive(t.Context(), Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "a"})
@@ -32,7 +32,7 @@ func TestAddressesHideUsers(t *testing.T) {
 	assert.NotContains(t, err.Error(), "bot")
 	assert.NotContains(t, c.RESTConfig().Host, "hunter2")
 
-	_, err = NewCluster("a", &rest.Config{Host: "https://bot:ab/hunter2@127.0.0.1:1"}, ClusterOptions{})
+	_, err = newCluster("a", &rest.Config{Host: "https://bot:ab/hunter2@127.0.0.1:1"}, ClusterOptions{})
 	require.Error(t, err)
 	assert.NotContains(t, err.Error(), "hunter2")
 }

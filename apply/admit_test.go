@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 )
 
 // A change that is not admitted leaves the object alone and in the inventory, and stops nothing else. New and unchanged objects
@@ -48,7 +48,7 @@ func TestChangesAreAdmitted(t *testing.T) {
 	p, err := f.e.Plan(f.ctx, f.cluster(), f.set(f.configMap("a", "one"), f.configMap("b", "no"), f.configMap("c", "two")), f.inv, opts)
 	require.ErrorContains(t, err, "data.key: must stay")
 	require.Len(t, p.Items, 1)
-	assert.Equal(t, plan.Fail, p.Items[0].Action)
+	assert.Equal(t, change.Fail, p.Items[0].Action)
 
 	_, err = apply("one", "yes", "two")
 	require.NoError(t, err)

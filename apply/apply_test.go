@@ -20,7 +20,7 @@ func TestRequestsForCreateChangeAndNothing(t *testing.T) {
 	assert.Empty(t, f.requests(func() { r = f.mustApply(objects("1")) }))
 	assert.Equal(t, 3, r.Count(Unchanged))
 	f.c = f.cluster()
-	f.e = NewEngine(Options{})
+	f.e = newEngine(Options{})
 	f.inv = NewConfigMapInventory(f.c, f.ns, "inventory", nil)
 	counts := f.requests(func() { r = f.mustApply(objects("1")) })
 	assert.Equal(t, 3, r.Count(Unchanged))

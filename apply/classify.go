@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change/redact"
 )
 
 // explain turns an error of a request into an ObjectError with its reason and next step.
@@ -29,7 +29,7 @@ func (c *Cluster) explain(ref Ref, op string, err error) *ObjectError {
 	if ref.GroupKind() == secretKind {
 		out.Err = withoutValues(err)
 	}
-	out.Message = plan.CleanText(out.Err.Error())
+	out.Message = redact.Text(out.Err.Error())
 	switch {
 	case explainTyped(out, err):
 	case c.explainConnection(out):
@@ -87,7 +87,7 @@ func (c *Cluster) explainConnection(e *ObjectError) bool {
 		e.Reason = Unreachable
 		e.Hint = "the certificate of the API server does not match the CA in the kubeconfig"
 	case errors.As(e.Err, &down):
-		e.Reason, e.Message = Unreachable, plan.CleanText(down.Error())
+		e.Reason, e.Message = Unreachable, redact.Text(down.Error())
 		e.Hint = "check that the API server runs and that its address and the network to it are right"
 	default:
 		return false
@@ -215,16 +215,21 @@ func explainInvalid(e *ObjectError, s metav1.Status) {
 		said = append(said, cause.Field+": "+text)
 	}
 	if dumped {
-		e.Message = plan.CleanText(strings.Join(said, "; "))
+		e.Message = redact.Text(strings.Join(said, "; "))
 	}
 	if len(e.Fields) > 0 {
 		e.Hint = "correct " + strings.Join(e.Fields, ", ") + " in the declaration"
 	}
 	if isImmutable(e.Err) {
 		e.Reason = Immutable
-		e.Hint = "the field cannot change on a live object: keep its value, or let the object be recreated with the" +
-			" annotation resources.gardener.cloud/delete-on-invalid-update=true; where somebody has made it anew by hand, delete it: it is made as declared"
+		e.Hint = immutableHint("")
 	}
+}
+
+// immutableHint says what to do about a change that the API never lets through; how is the way that an object asks to be recreated.
+func immutableHint(how string) string {
+	return "the field cannot change on a live object: keep its value, or let the object be recreated" + how +
+		"; where somebody has made it anew by hand, delete it: it is made as declared"
 }
 
 // dumpLength is from where a value in a message is the dump of a whole structure, which nobody reads.
@@ -259,7 +264,7 @@ func explainTyped(e *ObjectError, err error) bool {
 	if form := unconvertedForm.FindString(status.Message); form != "" {
 		e.Reason, e.Hint = Invalid, "a value has a form that its field does not allow: correct it"
 		if !secret {
-			e.Message = plan.CleanText(strings.TrimPrefix(status.Message, form))
+			e.Message = redact.Text(strings.TrimPrefix(status.Message, form))
 		}
 		return true
 	}
@@ -283,7 +288,7 @@ func explainTyped(e *ObjectError, err error) bool {
 	if len(said) == 0 {
 		return false
 	}
-	e.Reason, e.Message = Invalid, plan.CleanText(strings.Join(said, "; "))
+	e.Reason, e.Message = Invalid, redact.Text(strings.Join(said, "; "))
 	e.Hint = "correct " + strings.Join(e.Fields, ", ") + " in the declaration"
 	return true
 }

@@ -19,10 +19,10 @@ import (
 	"github.com/pergola-dev/pergola/internal/addresses"
 )
 
-// ClusterOptions tune the access to one API server. The zero value is good.
+// ClusterOptions tune the access to one API server. Only Selector has to be set.
 type ClusterOptions struct {
 	Clock          clock.WithTicker   // default: the real clock
-	Selector       string             // label selector of the live cache; default: GardenerKeys().Selector()
+	Selector       string             // label selector of the live cache, as Keys.Selector gives it
 	Whole          []schema.GroupKind // kinds of which the live cache holds all objects, with the label or not
 	Namespace      string             // the live cache holds objects of this namespace only; default: all
 	MaxInFlight    int                // requests at a time, watches excepted; default 16. There is no other client limit
@@ -69,7 +69,7 @@ func NewCluster(name string, cfg *rest.Config, opts ClusterOptions) (*Cluster, e
 		opts.Clock = clock.RealClock{}
 	}
 	if opts.Selector == "" {
-		opts.Selector = GardenerKeys().Selector()
+		return nil, fmt.Errorf("cluster %s: no label selector says which objects are cached", name)
 	}
 	selector, err := labels.Parse(opts.Selector)
 	if err != nil {

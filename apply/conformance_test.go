@@ -17,7 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/change/redact"
 )
 
 func restConfigOf(host string) *rest.Config { return &rest.Config{Host: host} }
@@ -269,7 +270,7 @@ func (f *fixture) modified(c corpusCase) ([]string, error) {
 				out = append(out, fmt.Sprintf("%s: %v → %v", field.Path, field.Old, field.New))
 			}
 		}
-		if item.Action == plan.Create || item.Action == plan.Recreate {
+		if item.Action == change.Create || item.Action == change.Recreate {
 			out = append(out, string(item.Action))
 		}
 	}
@@ -277,8 +278,8 @@ func (f *fixture) modified(c corpusCase) ([]string, error) {
 }
 
 // isBookkeeping is true for the label and the annotations that the engine puts on what it adopts.
-func isBookkeeping(f plan.Field) bool {
-	keys := GardenerKeys()
+func isBookkeeping(f change.Field) bool {
+	keys := gardenerKeys()
 	ours := map[string]bool{keys.ManagedByLabel: true, keys.Origin: true, keys.Description: true}
 	for k := range ours {
 		if strings.HasSuffix(f.Path, "["+k+"]") {
@@ -375,7 +376,7 @@ func (f *fixture) merged(t *testing.T, c corpusCase) ([]string, error) {
 		if err := f.become(asApplied(foreign)); err != nil {
 			return nil, fmt.Errorf("the object of before: %w", err)
 		}
-		foreign.SetLabels(merge(foreign.GetLabels(), map[string]string{GardenerKeys().ManagedByLabel: "gardener"}))
+		foreign.SetLabels(merge(foreign.GetLabels(), map[string]string{gardenerKeys().ManagedByLabel: "gardener"}))
 		f.other = "somebody"
 	}
 	if err := f.become(foreign); err != nil {
@@ -411,7 +412,7 @@ func (f *fixture) merged(t *testing.T, c corpusCase) ([]string, error) {
 	expected := f.alive(c.objects["expected"])
 	dropBookkeeping(expected)
 	var lost []string
-	for _, field := range plan.Compare(expected.Object, result.Object) {
+	for _, field := range redact.Compare(expected.Object, result.Object) {
 		if list, ok := field.Old.([]any); ok && len(list) == 0 || field.Old == nil && !field.Hidden || field.Old == "" || field.Old == int64(0) {
 			continue
 		}
@@ -443,7 +444,7 @@ func asApplied(live *unstructured.Unstructured) *unstructured.Unstructured {
 		{"spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt"}} {
 		unstructured.RemoveNestedField(out.Object, path...)
 	}
-	out.SetLabels(map[string]string{GardenerKeys().ManagedByLabel: "gardener"})
+	out.SetLabels(map[string]string{gardenerKeys().ManagedByLabel: "gardener"})
 	return out
 }
 

@@ -64,7 +64,7 @@ func corpusCases(t *testing.T, pattern string) []corpusCase {
 func TestInjectionAsUpstream(t *testing.T) {
 	for _, c := range corpusCases(t, "merge/inject-*.yaml") {
 		t.Run(c.name, func(t *testing.T) {
-			keys := GardenerKeys()
+			keys := gardenerKeys()
 			got, err := keys.decorate(&Set{Name: "x", InjectLabels: c.strings(t, "injectLabels")}, c.objects["desired"])
 			require.NoError(t, err)
 			dropBookkeeping(got)
@@ -79,7 +79,7 @@ func TestInjectionAsUpstream(t *testing.T) {
 
 // dropBookkeeping removes what the engine itself adds to every object.
 func dropBookkeeping(o *unstructured.Unstructured) {
-	keys := GardenerKeys()
+	keys := gardenerKeys()
 	unstructured.RemoveNestedField(o.Object, "metadata", "labels", keys.ManagedByLabel)
 	unstructured.RemoveNestedField(o.Object, "metadata", "annotations", keys.Origin)
 	unstructured.RemoveNestedField(o.Object, "metadata", "annotations", keys.Description)
@@ -96,7 +96,7 @@ func dropEmptyMetadata(o *unstructured.Unstructured) {
 
 // The texts in which servers and parsers repeat a Secret.
 func TestNoSecretInTheErrorOfAnObject(t *testing.T) {
-	c, err := NewCluster("seed", restConfigOf("https://seed.example.com"), ClusterOptions{})
+	c, err := newCluster("seed", restConfigOf("https://seed.example.com"), ClusterOptions{})
 	require.NoError(t, err)
 	defer c.Close()
 	seen := 0

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 )
 
 // Delete removes all objects of a set, in reverse order of their kinds, and then its inventory. Objects of one
@@ -27,7 +27,7 @@ func (e *Engine) Delete(ctx context.Context, c *Cluster, s Set, inv Inventory, o
 }
 
 // PlanDelete tells what Delete would do now.
-func (e *Engine) PlanDelete(ctx context.Context, c *Cluster, s Set, inv Inventory, o DeleteOptions) (plan.Plan, error) {
+func (e *Engine) PlanDelete(ctx context.Context, c *Cluster, s Set, inv Inventory, o DeleteOptions) (change.Plan, error) {
 	r := e.newDeletion(c, s, inv, o, true)
 	r.teardown(ctx, o)
 	return r.plan()

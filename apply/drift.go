@@ -9,17 +9,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/change/redact"
 )
 
 // DriftEvent says that a live object is not as we applied it: it is gone, or fields we own changed.
 type DriftEvent struct {
-	Cluster string       `json:"cluster"`
-	Set     string       `json:"set"`
-	Ref     Ref          `json:"object"`
-	Deleted bool         `json:"deleted,omitempty"`
-	Fields  []plan.Field `json:"fields,omitempty"` // with the manager that owns the field now
-	At      time.Time    `json:"at"`
+	Cluster string         `json:"cluster"`
+	Set     string         `json:"set"`
+	Ref     Ref            `json:"object"`
+	Deleted bool           `json:"deleted,omitempty"`
+	Fields  []change.Field `json:"fields,omitempty"` // with the manager that owns the field now
+	At      time.Time      `json:"at"`
 }
 
 // tracker knows what every applied object should look like, per cluster.
@@ -223,8 +224,8 @@ func (t *tracker) sameValues(c *Cluster, old, new *unstructured.Unstructured, ma
 }
 
 // driftedFields are the fields that we owned in the old state and that differ in the new one.
-func driftedFields(old, new *unstructured.Unstructured, manager string, createOnly []string) []plan.Field {
-	var out []plan.Field
+func driftedFields(old, new *unstructured.Unstructured, manager string, createOnly []string) []change.Field {
+	var out []change.Field
 	owned := withoutCreateOnly(ownedFields(old, manager), createOnly)
 	owned.Leaves().Iterate(func(p fieldpath.Path) {
 		before, _ := lookup(old.Object, p)
@@ -232,8 +233,8 @@ func driftedFields(old, new *unstructured.Unstructured, manager string, createOn
 		if there && digest(before) == digest(after) {
 			return
 		}
-		f := plan.Field{Path: strings.TrimPrefix(p.String(), "."), Old: before, New: after, Manager: ownerOf(new, p, manager)}
-		out = append(out, plan.Conceal(new.Object, names(p), f))
+		f := change.Field{Path: strings.TrimPrefix(p.String(), "."), Old: before, New: after, Manager: ownerOf(new, p, manager)}
+		out = append(out, redact.Conceal(new.Object, names(p), f))
 	})
 	return out
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	testingclock "k8s.io/utils/clock/testing"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 )
 
 func TestDriftIsReportedAndRepaired(t *testing.T) {
@@ -32,7 +32,7 @@ func TestDriftIsReportedAndRepaired(t *testing.T) {
 	f.patch(f.configMap("edited", ""), "kubectl-edit", `{"data":{"key":"wrong","more":"by hand"}}`)
 	e := <-events
 	assert.Equal(t, "edited", e.Ref.Name)
-	assert.Equal(t, []plan.Field{{Path: "data.key", Old: "right", New: "wrong", Manager: "kubectl-edit"}}, e.Fields)
+	assert.Equal(t, []change.Field{{Path: "data.key", Old: "right", New: "wrong", Manager: "kubectl-edit"}}, e.Fields)
 
 	require.NoError(t, f.resource(f.configMap("deleted", "")).Delete(f.ctx, "deleted", metav1.DeleteOptions{}))
 	e = <-events
@@ -116,7 +116,7 @@ func TestForeignSecretValueIsDriftWithoutValues(t *testing.T) {
 		return len(f.c.watched) > 0
 	})
 	f.patch(secret, "kubectl-edit", `{"data":{"password":"aHVudGVyMi1zdG9sZW4="}}`)
-	assert.Equal(t, []plan.Field{{Path: "data.password", Hidden: true, Manager: "kubectl-edit"}}, (<-events).Fields)
+	assert.Equal(t, []change.Field{{Path: "data.password", Hidden: true, Manager: "kubectl-edit"}}, (<-events).Fields)
 	assert.Equal(t, Configured, f.mustApply(f.set(secret)).Objects[0].Action)
 	assert.Empty(t, f.requests(func() { f.mustApply(f.set(secret)) }))
 }
@@ -125,7 +125,7 @@ func TestForeignSecretValueIsDriftWithoutValues(t *testing.T) {
 func TestIdleWatchesEnd(t *testing.T) {
 	f := newFixture(t)
 	clk := testingclock.NewFakeClock(time.Now())
-	c, err := NewCluster("test", server.config, ClusterOptions{Clock: clk})
+	c, err := newCluster("test", server.config, ClusterOptions{Clock: clk})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	f.c = c
@@ -193,5 +193,5 @@ func TestScaledDriftNamesWhoScaled(t *testing.T) {
 	f.patch(f.deployment("d", 1), "kubectl", `{"spec":{"replicas":3}}`, "scale")
 	f.patch(f.deployment("d", 1), "kube-controller-manager", `{"status":{"replicas":1,"observedGeneration":1}}`, "status")
 	e := <-events
-	assert.Equal(t, []plan.Field{{Path: "spec.replicas", Old: int64(1), New: int64(3), Manager: "kubectl"}}, e.Fields)
+	assert.Equal(t, []change.Field{{Path: "spec.replicas", Old: int64(1), New: int64(3), Manager: "kubectl"}}, e.Fields)
 }

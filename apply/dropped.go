@@ -12,7 +12,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/change/redact"
 )
 
 // The API server notes who owns a field before it drops the field, as it does behind a closed feature gate, and says nothing of it. So
@@ -169,7 +170,7 @@ func (r *run) noteDropped(out outcome, dropped []droppedField, live *unstructure
 	for _, d := range dropped {
 		out.dropped = append(out.dropped, d.String())
 		if r.dry && out.action != Created {
-			out.fields = append(out.fields, plan.Conceal(live.Object, names(d.path), plan.Field{Path: d.String(), New: d.sent}))
+			out.fields = append(out.fields, redact.Conceal(live.Object, names(d.path), change.Field{Path: d.String(), New: d.sent}))
 		}
 	}
 	if out.message = joinNotes(out.message, droppedNote(out.dropped)); r.dry && (out.action == Unchanged || out.action == Kept) {

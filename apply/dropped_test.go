@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 )
 
 // TestDroppedFields: what the API server accepts and drops is told by apply, again as long as it is so, and by every plan. All of these
@@ -34,7 +34,7 @@ func TestDroppedFields(t *testing.T) {
 			p, err := f.e.Plan(f.ctx, f.c, set, f.inv, ApplyOptions{})
 			require.NoError(t, err)
 			require.Len(t, p.Items, 1)
-			assert.Equal(t, plan.Create, p.Items[0].Action)
+			assert.Equal(t, change.Create, p.Items[0].Action)
 			for _, path := range c.dropped {
 				assert.Contains(t, p.Items[0].Reason, path)
 			}
@@ -49,7 +49,7 @@ func TestDroppedFields(t *testing.T) {
 			p, err = f.e.Plan(f.ctx, f.c, set, f.inv, ApplyOptions{})
 			require.NoError(t, err)
 			require.Len(t, p.Items, 1)
-			assert.Equal(t, plan.Change, p.Items[0].Action)
+			assert.Equal(t, change.Change, p.Items[0].Action)
 			var paths []string
 			for _, field := range p.Items[0].Fields {
 				paths = append(paths, field.Path)
@@ -58,7 +58,7 @@ func TestDroppedFields(t *testing.T) {
 			}
 			assert.Equal(t, c.dropped, paths)
 
-			f.c, f.e = f.cluster(), NewEngine(Options{})
+			f.c, f.e = f.cluster(), newEngine(Options{})
 			f.inv = NewConfigMapInventory(f.c, f.ns, "inventory", nil)
 			assert.Equal(t, c.dropped, f.mustApply(set).Objects[0].Dropped, "after a restart, too")
 		})
@@ -122,8 +122,8 @@ func TestScaleOfReplicasThatNobodyOwned(t *testing.T) {
 		p, err := f.e.Plan(f.ctx, f.c, set, f.inv, ApplyOptions{})
 		require.NoError(t, err)
 		require.Len(t, p.Items, 1)
-		assert.Equal(t, plan.Change, p.Items[0].Action)
-		assert.Equal(t, []plan.Field{{Path: "spec.replicas", Old: int64(3), New: int64(2)}}, p.Items[0].Fields)
+		assert.Equal(t, change.Change, p.Items[0].Action)
+		assert.Equal(t, []change.Field{{Path: "spec.replicas", Old: int64(3), New: int64(2)}}, p.Items[0].Fields)
 	}
 	p, err := f.e.Plan(f.ctx, f.c, f.set(f.deployment("d", 3)), f.inv, ApplyOptions{})
 	require.NoError(t, err)

@@ -7,16 +7,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
+
+	"github.com/pergola-dev/pergola/change"
 )
 
-// Options configure an Engine. The zero value is good.
+// Options configure an Engine. Only Keys have to be set.
 type Options struct {
-	Keys  Keys             // default: GardenerKeys()
+	Keys  Keys
 	Clock clock.WithTicker // default: the real clock
-	// Protected kinds are never deleted to be made anew; default: DefaultProtected().
+	// Protected kinds are never deleted to be made anew.
 	Protected []schema.GroupKind
 	// Former lists the managers that wrote whole objects before us and hand them over; what they own becomes ours
-	// at the first apply. Default: DefaultFormer().
+	// at the first apply.
 	Former []Former
 	// Kin tells the field managers that are this engine's under other names, such as those of other classes. What they applied
 	// to an object that belongs to a set by now becomes that set's, as with Former.
@@ -25,6 +27,9 @@ type Options struct {
 	Force func(Ref) bool
 	// ForceHint says how a person makes Force name an object; it ends the hint of a Conflict: "…, or force it".
 	ForceHint func(Ref) string
+	// Explain adds to an item of a plan what its action does beyond the object: old and new are the object before and after, as far as they exist
+	// and are known.
+	Explain func(item *change.Item, old, new *unstructured.Unstructured)
 	// Parallel is the number of objects worked on at a time in one run; default 16.
 	Parallel int
 }
@@ -39,6 +44,7 @@ type Engine struct {
 	kin       func(string) bool
 	force     func(Ref) bool
 	forceHint func(Ref) string
+	explain   func(item *change.Item, old, new *unstructured.Unstructured)
 	parallel  int
 	limbo     *limbo
 	tracked   *tracker
@@ -46,17 +52,8 @@ type Engine struct {
 
 // NewEngine makes an engine.
 func NewEngine(o Options) *Engine {
-	if o.Keys == (Keys{}) {
-		o.Keys = GardenerKeys()
-	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
-	}
-	if o.Protected == nil {
-		o.Protected = DefaultProtected()
-	}
-	if o.Former == nil {
-		o.Former = DefaultFormer()
 	}
 	if o.Kin == nil {
 		o.Kin = func(string) bool { return false }
@@ -67,11 +64,14 @@ func NewEngine(o Options) *Engine {
 	if o.ForceHint == nil {
 		o.ForceHint = func(Ref) string { return "force" }
 	}
+	if o.Explain == nil {
+		o.Explain = func(*change.Item, *unstructured.Unstructured, *unstructured.Unstructured) {}
+	}
 	if o.Parallel <= 0 {
 		o.Parallel = 16
 	}
 	e := &Engine{keys: o.Keys, clock: o.Clock, protected: map[schema.GroupKind]bool{}, former: o.Former, kin: o.Kin,
-		force: o.Force, forceHint: o.ForceHint, parallel: o.Parallel, tracked: newTracker(), limbo: &limbo{}}
+		force: o.Force, forceHint: o.ForceHint, explain: o.Explain, parallel: o.Parallel, tracked: newTracker(), limbo: &limbo{}}
 	for _, gk := range o.Protected {
 		e.protected[gk] = true
 	}
@@ -81,25 +81,6 @@ func NewEngine(o Options) *Engine {
 // Settle says that requests of an engine before this one may still arrive for a while, such as those of a leader that lost its
 // lease: what that one was about to make stays in its inventory, in case it comes late.
 func (e *Engine) Settle(d time.Duration) { e.limbo.begin(e.clock, d) }
-
-// DefaultProtected are the kinds whose deletion loses data that an apply does not bring back.
-func DefaultProtected() []schema.GroupKind {
-	return []schema.GroupKind{
-		{Kind: "PersistentVolumeClaim"}, {Kind: "PersistentVolume"}, namespaceKind, crdKind,
-		{Group: "druid.gardener.cloud", Kind: "Etcd"},
-		{Group: "operator.gardener.cloud", Kind: "Garden"},
-		{Group: "core.gardener.cloud", Kind: "Seed"},
-		{Group: "core.gardener.cloud", Kind: "Shoot"},
-		{Group: "core.gardener.cloud", Kind: "Project"},
-		{Group: "core.gardener.cloud", Kind: "BackupBucket"},
-		{Group: "core.gardener.cloud", Kind: "BackupEntry"},
-		{Group: "core.gardener.cloud", Kind: "ShootState"},
-		{Group: "extensions.gardener.cloud", Kind: "BackupBucket"},
-		{Group: "extensions.gardener.cloud", Kind: "BackupEntry"},
-		{Group: "extensions.gardener.cloud", Kind: "Infrastructure"},
-		{Group: "extensions.gardener.cloud", Kind: "Worker"},
-	}
-}
 
 // ApplyOptions steer one run of Apply or Plan.
 type ApplyOptions struct {

@@ -23,7 +23,7 @@ func TestUnreachableClusterFailsFast(t *testing.T) {
 	require.NoError(t, err)
 	address := listener.Addr().String()
 	require.NoError(t, listener.Close())
-	c, err := NewCluster("seed-1", &rest.Config{Host: "https://" + address}, ClusterOptions{})
+	c, err := newCluster("seed-1", &rest.Config{Host: "https://" + address}, ClusterOptions{})
 	require.NoError(t, err)
 	defer c.Close()
 	objects := make([]*unstructured.Unstructured, 100)
@@ -33,7 +33,7 @@ func TestUnreachableClusterFailsFast(t *testing.T) {
 	set := Set{Name: "x/set", FieldManager: "pergola", Objects: objects}
 	began := time.Now()
 	for range 5 {
-		r, err := NewEngine(Options{}).Apply(t.Context(), c, set, NewConfigMapInventory(c, "x", "i", nil), ApplyOptions{})
+		r, err := newEngine(Options{}).Apply(t.Context(), c, set, NewConfigMapInventory(c, "x", "i", nil), ApplyOptions{})
 		assert.Equal(t, Unreachable, ReasonOf(err))
 		assert.ErrorContains(t, err, "cluster seed-1")
 		assert.ErrorContains(t, err, address)
@@ -53,7 +53,7 @@ func TestAClusterThatWentAway(t *testing.T) {
 	cfg := rest.CopyConfig(server.config)
 	cfg.Host = "https://" + proxy.Addr().String()
 	cfg.TLSClientConfig.ServerName = "127.0.0.1"
-	c, err := NewCluster("proxied", cfg, ClusterOptions{Cooldown: 50 * time.Millisecond})
+	c, err := newCluster("proxied", cfg, ClusterOptions{Cooldown: 50 * time.Millisecond})
 	require.NoError(t, err)
 	defer c.Close()
 	set := f.set(f.configMap("c", "x"))
@@ -151,7 +151,7 @@ func TestReasonsOfARealServer(t *testing.T) {
 	t.Run("forbidden", func(t *testing.T) {
 		cfg := rest.CopyConfig(server.config)
 		cfg.Impersonate = rest.ImpersonationConfig{UserName: "nobody-special"}
-		c, err := NewCluster("test", cfg, ClusterOptions{})
+		c, err := newCluster("test", cfg, ClusterOptions{})
 		require.NoError(t, err)
 		defer c.Close()
 		_, err = f.e.Apply(f.ctx, c, f.set(f.configMap("c", "x")), NewMemoryInventory(), ApplyOptions{})
@@ -163,7 +163,7 @@ func TestReasonsOfARealServer(t *testing.T) {
 	t.Run("unauthorized", func(t *testing.T) {
 		cfg := rest.AnonymousClientConfig(server.config)
 		cfg.BearerToken = "wrong"
-		c, err := NewCluster("test", cfg, ClusterOptions{})
+		c, err := newCluster("test", cfg, ClusterOptions{})
 		require.NoError(t, err)
 		defer c.Close()
 		_, err = f.e.Apply(f.ctx, c, f.set(f.configMap("c", "x")), NewMemoryInventory(), ApplyOptions{})
@@ -212,7 +212,7 @@ func TestRequestTimeout(t *testing.T) {
 	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }))
 	defer slow.Close()
 	defer close(hang)
-	c, err := NewCluster("slow", &rest.Config{Host: slow.URL}, ClusterOptions{RequestTimeout: 50 * time.Millisecond})
+	c, err := newCluster("slow", &rest.Config{Host: slow.URL}, ClusterOptions{RequestTimeout: 50 * time.Millisecond})
 	require.NoError(t, err)
 	defer c.Close()
 	_, err = c.GetLive(t.Context(), Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b"})
@@ -236,13 +236,13 @@ func TestAWatchThatNeverBegins(t *testing.T) {
 			return next.RoundTrip(req)
 		})
 	})
-	c, err := NewCluster("lazy", config, ClusterOptions{RequestTimeout: time.Second})
+	c, err := newCluster("lazy", config, ClusterOptions{RequestTimeout: time.Second})
 	require.NoError(t, err)
 	defer c.Close()
 	one := f.configMap("one", "1")
 	_, err = c.List(f.ctx, one.GroupVersionKind(), f.ns, nil)
 	require.NoError(t, err)
-	one.SetLabels(map[string]string{GardenerKeys().ManagedByLabel: "gardener"})
+	one.SetLabels(map[string]string{gardenerKeys().ManagedByLabel: "gardener"})
 	f.by("somebody", one)
 	_, err = c.GetLive(f.ctx, RefOf(one))
 	require.NoError(t, err)

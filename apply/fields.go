@@ -5,18 +5,19 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/change/redact"
 )
 
 // differences are the fields in which a live object and the server's answer to a dry run differ.
-func differences(live, answer *unstructured.Unstructured) []plan.Field {
-	return plan.Compare(live.Object, answer.Object)
+func differences(live, answer *unstructured.Unstructured) []change.Field {
+	return redact.Compare(live.Object, answer.Object)
 }
 
 // differencesAt compares the fields that a server's message names: before an object is recreated there is no
 // answer to compare with, and defaults would show as differences.
-func differencesAt(live, want *unstructured.Unstructured, paths []string) []plan.Field {
-	return plan.Compare(only(live, paths).Object, only(want, paths).Object)
+func differencesAt(live, want *unstructured.Unstructured, paths []string) []change.Field {
+	return redact.Compare(only(live, paths).Object, only(want, paths).Object)
 }
 
 // only is an object with nothing but the fields at some paths.

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 )
 
 func TestConflictIsReportedAndForced(t *testing.T) {
@@ -29,7 +29,7 @@ func TestConflictIsReportedAndForced(t *testing.T) {
 	assert.Equal(t, map[string]Action{"ConfigMap/contested": Failed, "ConfigMap/other": Configured}, actions(r))
 
 	asking := f.configMap("contested", "asked for")
-	asking.SetAnnotations(map[string]string{GardenerKeys().ForceConflicts: "true"})
+	asking.SetAnnotations(map[string]string{gardenerKeys().ForceConflicts: "true"})
 	single := f.set(asking, set.Objects[1])
 	single.Force = false
 	assert.Equal(t, Configured, actions(f.mustApply(single))["ConfigMap/contested"])
@@ -127,7 +127,7 @@ func TestDriftIsTakenBackFromSome(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.NoError(t, planned)
-			assert.Equal(t, plan.Change, p.Items[0].Action)
+			assert.Equal(t, change.Change, p.Items[0].Action)
 			assert.Equal(t, []string{"data.key (by kubectl-edit)"}, r.Objects[0].TakenBack)
 			for field := range nested(f.get(object()), "data").(map[string]any) {
 				assert.Equal(t, "ours", nested(f.get(object()), "data", field), field)
@@ -220,7 +220,7 @@ func TestAnAutoscalerStartsNothing(t *testing.T) {
 	assert.EqualValues(t, 5, replicas(), "the autoscaler is held")
 	f.mustApply(asleep)
 	kept := f.deployment("d", 3)
-	kept.SetAnnotations(map[string]string{GardenerKeys().PreserveReplicas: "true"})
+	kept.SetAnnotations(map[string]string{gardenerKeys().PreserveReplicas: "true"})
 	f.mustApply(f.set(kept))
 	assert.EqualValues(t, 0, replicas(), "the annotation keeps what lives, whatever that is")
 }
@@ -238,7 +238,7 @@ func TestReplicasThatGitStopsToDeclareStay(t *testing.T) {
 func TestPreserveResources(t *testing.T) {
 	f := newFixture(t)
 	d := f.deployment("d", 1)
-	d.SetAnnotations(map[string]string{GardenerKeys().PreserveResources: "true"})
+	d.SetAnnotations(map[string]string{gardenerKeys().PreserveResources: "true"})
 	f.mustApply(f.set(d))
 	f.patch(d, "vpa", `{"spec":{"template":{"spec":{"containers":[{"name":"app","image":"registry.k8s.io/pause:3.10","resources":{"requests":{"cpu":"2","memory":"1Gi"}}}]}}}}`)
 	changed := d.DeepCopy()
@@ -288,7 +288,7 @@ spec:
 	claim := nested(live, "spec", "volumeClaimTemplates").([]any)[0].(map[string]any)
 	assert.Equal(t, map[string]any{"injected": "yes"}, claim["metadata"].(map[string]any)["labels"])
 	cm := f.get(f.configMap("plain", ""))
-	keys := GardenerKeys()
+	keys := gardenerKeys()
 	assert.Equal(t, map[string]string{"injected": "yes", keys.ManagedByLabel: "gardener"}, cm.GetLabels())
 	assert.Equal(t, set.Name, cm.GetAnnotations()[keys.Origin])
 	assert.NotEmpty(t, cm.GetAnnotations()[keys.Description])
@@ -316,7 +316,7 @@ func TestForceOverwriteLabelsAndAnnotations(t *testing.T) {
 
 func TestIgnoreAndModeIgnore(t *testing.T) {
 	f := newFixture(t)
-	keys := GardenerKeys()
+	keys := gardenerKeys()
 	f.mustApply(f.set(f.configMap("live", "1"), f.configMap("mode", "1"), f.configMap("declared", "1")))
 	f.patch(f.configMap("live", ""), "kubectl-annotate", `{"metadata":{"annotations":{"`+keys.Ignore+`":"true"}},"data":{"key":"mine"}}`)
 	mode, declared := f.configMap("mode", "2"), f.configMap("declared", "2")

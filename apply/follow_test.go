@@ -59,7 +59,7 @@ func newFollower(t *testing.T) *follower {
 		})
 	})
 	var err error
-	f.c, err = NewCluster("followed", config, ClusterOptions{Clock: f.clock})
+	f.c, err = newCluster("followed", config, ClusterOptions{Clock: f.clock})
 	require.NoError(t, err)
 	t.Cleanup(f.c.Close)
 	return f

@@ -31,7 +31,7 @@ type Entry struct {
 
 func (e Entry) key() key { return keyOf(e.Ref) }
 
-// HeldBefore is why objects of an inventory were held in a run before, for plan.Gate.Before.
+// HeldBefore is why objects of an inventory were held in a run before, for permit.Gate.Before.
 func HeldBefore(entries []Entry) map[Ref]string {
 	out := map[Ref]string{}
 	for _, e := range entries {

@@ -1,6 +1,6 @@
 package apply
 
-// Keys are the labels and annotations by which objects steer the engine. GardenerKeys is the default.
+// Keys are the labels and annotations by which objects steer the engine.
 type Keys struct {
 	ManagedByLabel string // set on every applied object; the live cache selects by it
 	ManagedByValue string
@@ -19,28 +19,6 @@ type Keys struct {
 	PreserveResources     string // "true": cpu and memory of containers are set on creation only
 	GarbageCollectable    string // label, "true": a garbage collector deletes it when nothing refers to it
 	FinalizeDeletionAfter string // duration after which the finalizers of a deleted object are removed
-}
-
-// GardenerKeys returns the keys of upstream's ManagedResource contract (pkg/apis/resources/v1alpha1).
-func GardenerKeys() Keys {
-	const p = "resources.gardener.cloud/"
-	return Keys{
-		ManagedByLabel:        p + "managed-by",
-		ManagedByValue:        "gardener",
-		Origin:                p + "origin",
-		Description:           p + "description",
-		DescriptionText:       "Managed by Pergola. Changes made by hand are reverted; change the declaration in Git instead.",
-		Ignore:                p + "ignore",
-		Mode:                  p + "mode",
-		ForceConflicts:        "landscape.pergola.dev/force-conflicts", // ours: upstream always overwrites
-		KeepObject:            p + "keep-object",
-		DeleteOnInvalidUpdate: p + "delete-on-invalid-update",
-		InvalidUpdateDeletion: p + "deletion-propagation-on-invalid-update",
-		PreserveReplicas:      p + "preserve-replicas",
-		PreserveResources:     p + "preserve-resources",
-		GarbageCollectable:    p + "garbage-collectable-reference",
-		FinalizeDeletionAfter: p + "finalize-deletion-after",
-	}
 }
 
 // Selector is the label selector that finds every object applied with these keys.

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 )
 
 // TestFieldsThatCannotChangeAreKept: what else is declared is applied, and the outcome names what is not. Upstream says nothing.
@@ -38,7 +38,7 @@ spec:
 			set := f.set(made(c.second, "two"))
 			item, err := f.planned(set)
 			require.NoError(t, err)
-			assert.Equal(t, plan.Change, item.Action)
+			assert.Equal(t, change.Change, item.Action)
 
 			r := f.mustApply(set)
 			assert.Equal(t, Configured, r.Objects[0].Action)
@@ -62,7 +62,7 @@ spec:
 			f2.mustApply(f2.set(f2.object(strings.NewReplacer("SIZE", c.first, "IMAGE", "one").Replace(c.text))))
 			item, err = f2.planned(f2.set(f2.object(strings.NewReplacer("SIZE", c.second, "IMAGE", "one").Replace(c.text))))
 			require.NoError(t, err)
-			assert.Equal(t, plan.Keep, item.Action)
+			assert.Equal(t, change.Keep, item.Action)
 			assert.Contains(t, item.Reason, c.path)
 		})
 	}
@@ -83,7 +83,7 @@ func TestAdoptedObjectsKeepWhatTheServerSet(t *testing.T) {
 			t.Run(name+" "+cached, func(t *testing.T) {
 				f := newFixture(t)
 				theirs := f.object(c.theirs)
-				theirs.SetLabels(map[string]string{"stale": "1", GardenerKeys().ManagedByLabel: cached})
+				theirs.SetLabels(map[string]string{"stale": "1", gardenerKeys().ManagedByLabel: cached})
 				f.by(former, theirs)
 				before := f.get(theirs)
 				set := f.set(f.object(c.ours))

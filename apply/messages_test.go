@@ -189,10 +189,10 @@ func TestExpiredCertificates(t *testing.T) {
 	old.StartTLS()
 	defer old.Close()
 	t.Run("of the server", func(t *testing.T) {
-		c, err := NewCluster("seed-1", &rest.Config{Host: old.URL, TLSClientConfig: rest.TLSClientConfig{CAData: cert}}, ClusterOptions{})
+		c, err := newCluster("seed-1", &rest.Config{Host: old.URL, TLSClientConfig: rest.TLSClientConfig{CAData: cert}}, ClusterOptions{})
 		require.NoError(t, err)
 		defer c.Close()
-		_, err = NewEngine(Options{}).Apply(t.Context(), c, Set{Name: "x/set", FieldManager: "pergola",
+		_, err = newEngine(Options{}).Apply(t.Context(), c, Set{Name: "x/set", FieldManager: "pergola",
 			Objects: []*unstructured.Unstructured{parse(t, "x", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: NS}}")}}, NewMemoryInventory(), ApplyOptions{})
 		var e *ObjectError
 		require.ErrorAs(t, err, &e)
@@ -205,7 +205,7 @@ func TestExpiredCertificates(t *testing.T) {
 		_, cert, key := certificate(t, past)
 		cfg := rest.AnonymousClientConfig(server.config)
 		cfg.CertData, cfg.KeyData = cert, key
-		c, err := NewCluster("seed-1", cfg, ClusterOptions{})
+		c, err := newCluster("seed-1", cfg, ClusterOptions{})
 		require.NoError(t, err)
 		defer c.Close()
 		_, err = f.e.Apply(f.ctx, c, f.set(f.configMap("c", "x")), NewMemoryInventory(), ApplyOptions{})
@@ -218,7 +218,7 @@ func TestExpiredCertificates(t *testing.T) {
 }
 
 func TestTimeoutSaysWhereAndWhatToDo(t *testing.T) {
-	c, err := NewCluster("seed-1", &rest.Config{Host: "https://x.example.com"}, ClusterOptions{Clock: clocktesting.NewFakeClock(time.Now())})
+	c, err := newCluster("seed-1", &rest.Config{Host: "https://x.example.com"}, ClusterOptions{Clock: clocktesting.NewFakeClock(time.Now())})
 	require.NoError(t, err)
 	defer c.Close()
 	e := c.explain(ref("v1", "ConfigMap", "n", "c"), "apply", fmt.Errorf("patch: %w", context.DeadlineExceeded))
@@ -228,7 +228,7 @@ func TestTimeoutSaysWhereAndWhatToDo(t *testing.T) {
 }
 
 func TestCredentialsOfAProxyAreInNoError(t *testing.T) {
-	c, err := NewCluster("seed-1", &rest.Config{Host: "https://x.example.com"}, ClusterOptions{})
+	c, err := newCluster("seed-1", &rest.Config{Host: "https://x.example.com"}, ClusterOptions{})
 	require.NoError(t, err)
 	defer c.Close()
 	for _, cause := range []error{

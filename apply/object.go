@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 )
 
 // applyPhase applies the objects of one phase side by side, started in their order.
@@ -100,10 +100,10 @@ type wanted struct {
 	kept    []string // what of it is declared otherwise, and cannot change
 	foreign bool     // it exists and we have never applied it
 
-	fields    map[string]string // what is declared of fields that may be left to others
-	handed    []plan.HandedOver // those that are
-	reclaimed []string          // those that are taken back from others
-	takenBack []string          // those that were edited by managers of Set.TakeBackFrom
+	fields    map[string]string   // what is declared of fields that may be left to others
+	handed    []change.HandedOver // those that are
+	reclaimed []string            // those that are taken back from others
+	takenBack []string            // those that were edited by managers of Set.TakeBackFrom
 }
 
 // adjust makes the object that is sent fit to the live one.

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 )
 
 // outcome is the result for one object, of a run or of a plan.
@@ -16,14 +16,14 @@ type outcome struct {
 	err     *ObjectError
 	kept    []string // declared otherwise, but cannot change on a live object
 	dropped []string // declared and owned, and not in the live object
-	handed  []plan.HandedOver
+	handed  []change.HandedOver
 
 	takenBack []string // with their managers
 	waits     bool     // it is to go, and was not told to yet
 	told      bool     // this run told it to go
 
-	fields   []plan.Field               // plan: what differs
-	putBack  []plan.Field               // plan: what would, but for webhooks
+	fields   []change.Field             // plan: what differs
+	putBack  []change.Field             // plan: what would, but for webhooks
 	old, new *unstructured.Unstructured // plan: before and after, where they are known
 }
 
@@ -64,6 +64,9 @@ func (r *run) fail(d *desired, err error) outcome {
 	explainSize(e, d.obj)
 	if e.Reason == Conflict {
 		e.Hint = r.c.Commands(conflictHint(d.ref, r.e.forceHint(d.ref)))
+	}
+	if e.Reason == Immutable {
+		e.Hint = immutableHint(" with the annotation " + r.e.keys.DeleteOnInvalidUpdate + "=true")
 	}
 	return outcome{ref: d.ref, action: Failed, message: e.Message, err: e}
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 )
 
 // createAs makes an object in the name of a manager.
@@ -24,7 +24,7 @@ func (f *fixture) createAs(manager string, o *unstructured.Unstructured) {
 
 // marked is an object with the label of managed objects and an origin, where it is not empty.
 func (f *fixture) marked(name, origin string) *unstructured.Unstructured {
-	o, keys := f.configMap(name, "x"), GardenerKeys()
+	o, keys := f.configMap(name, "x"), gardenerKeys()
 	o.SetLabels(map[string]string{keys.ManagedByLabel: keys.ManagedByValue})
 	if origin != "" {
 		o.SetAnnotations(map[string]string{keys.Origin: origin})
@@ -58,9 +58,9 @@ func TestPruneWantsTheObjectToShowThatItIsOurs(t *testing.T) {
 			set := f.set(f.configMap("stays", "x"))
 			p, err := f.e.Plan(f.ctx, f.c, set, f.inv, ApplyOptions{})
 			require.NoError(t, err)
-			wanted := plan.Keep
+			wanted := change.Keep
 			if c.want == Deleted {
-				wanted = plan.Delete
+				wanted = change.Delete
 			}
 			require.Len(t, p.Items, 2)
 			item := p.Items[0]
@@ -106,7 +106,7 @@ func TestPruneOfWhatAnotherSetHasGivenUp(t *testing.T) {
 				_, err := f.e.Apply(f.ctx, f.c, other, NewMemoryInventory(), ApplyOptions{})
 				require.NoError(t, err)
 			}
-			f.inv = NewMemoryInventory(Entry{Ref: RefOf(o), Annotations: map[string]string{GardenerKeys().Origin: f.ns + "/set"}})
+			f.inv = NewMemoryInventory(Entry{Ref: RefOf(o), Annotations: map[string]string{gardenerKeys().Origin: f.ns + "/set"}})
 			set := f.set(f.configMap("stays", "x"))
 			var asked []string
 			options := ApplyOptions{GivenUp: c.givenUp, ApprovePrune: func(entries []Entry) []Held {
@@ -149,7 +149,7 @@ func TestDeleteLeavesAloneWhatIsNotOurs(t *testing.T) {
 	f.tamper(RefOf(foreign))
 	p, err := f.e.PlanDelete(f.ctx, f.c, f.set(), f.inv, DeleteOptions{})
 	require.NoError(t, err)
-	assert.Equal(t, plan.Summary{Delete: 1, Keep: 1}, p.Summary)
+	assert.Equal(t, change.Summary{Delete: 1, Keep: 1}, p.Summary)
 	r, err := f.e.Delete(f.ctx, f.c, f.set(), f.inv, DeleteOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, map[string]Action{"ConfigMap/ours": Deleted, "ConfigMap/foreign": LeftAlone}, actions(r))
@@ -192,7 +192,7 @@ func TestALostInventoryIsRebuilt(t *testing.T) {
 	f.inv = NewConfigMapInventory(f.c, f.ns, "inventory", nil)
 	p, err := f.e.Plan(f.ctx, f.c, with(f.configMap("stays", "x")), f.inv, ApplyOptions{})
 	require.NoError(t, err)
-	assert.Equal(t, plan.Summary{Delete: 2}, p.Summary, p.Items)
+	assert.Equal(t, change.Summary{Delete: 2}, p.Summary, p.Items)
 	r := f.mustApply(with(f.configMap("stays", "x")))
 	assert.Equal(t, map[string]Action{"ConfigMap/stays": Unchanged, "ConfigMap/goes": Deleted, "ServiceAccount/goes": Deleted}, actions(r))
 	assert.True(t, f.exists(f.configMap("copy", "")))

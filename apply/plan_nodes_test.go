@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/plan"
 )
 
@@ -32,13 +33,13 @@ spec:
 	f.mustApply(f.set(workers, worker("a", "small"), worker("b", "small"), worker("c", "small")))
 	p, err := f.e.Plan(f.ctx, f.c, f.set(workers, worker("a", "large"), worker("b", "small")), f.inv, ApplyOptions{})
 	require.NoError(t, err)
-	pools := map[string][]plan.PoolChange{}
+	pools := map[string][]change.PoolChange{}
 	for _, item := range p.Items {
 		pools[item.Object.Name] = item.Pools
 	}
-	assert.Equal(t, map[string][]plan.PoolChange{
-		"a": {{Pool: "w", How: plan.NodesReplaced, Nodes: 4, Surge: "1", Unavailable: "0", Why: []string{"machine type small → large"}}},
-		"c": {{Pool: "w", How: plan.NodesDeleted, Nodes: 4, Why: []string{"the pool is removed"}}},
+	assert.Equal(t, map[string][]change.PoolChange{
+		"a": {{Pool: "w", How: change.NodesReplaced, Nodes: 4, Surge: "1", Unavailable: "0", Why: []string{"machine type small → large"}}},
+		"c": {{Pool: "w", How: change.NodesDeleted, Nodes: 4, Why: []string{"the pool is removed"}}},
 	}, pools)
 	text, _, _ := strings.Cut(plan.Markdown(p, plan.MaxMarkdown), "<details>")
 	assert.Contains(t, text, "#### Nodes are replaced (up to 4, in 1 shoot): machine type small → large")
@@ -49,8 +50,8 @@ spec:
 	}})
 	require.NoError(t, err)
 	require.Len(t, p.Items, 1)
-	assert.Equal(t, plan.Hold, p.Items[0].Action)
+	assert.Equal(t, change.Hold, p.Items[0].Action)
 	assert.Equal(t, []string{"deletes the machines of the cluster"}, p.Items[0].Consequences)
-	require.Len(t, p.Nodes(), 1)
-	assert.Equal(t, []string{"the pool is removed", "which is held"}, p.Nodes()[0].Why)
+	require.Len(t, plan.Nodes(p), 1)
+	assert.Equal(t, []string{"the pool is removed", "which is held"}, plan.Nodes(p)[0].Why)
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 )
 
 func TestPlanSaysWhatApplyThenDoes(t *testing.T) {
 	f := newFixture(t)
 	keep := f.configMap("keep", "x")
-	keep.SetAnnotations(map[string]string{GardenerKeys().KeepObject: "true"})
+	keep.SetAnnotations(map[string]string{gardenerKeys().KeepObject: "true"})
 	f.mustApply(f.set(f.configMap("same", "x"), f.configMap("changed", "old"), f.configMap("goes", "x"), keep,
 		f.immutable("ConfigMap", "old"), f.deployment("d", 1)))
 	f.create(f.configMap("adopted", "x"))
@@ -31,31 +31,31 @@ func TestPlanSaysWhatApplyThenDoes(t *testing.T) {
 	p, err := f.e.Plan(f.ctx, f.c, set, f.inv, ApplyOptions{})
 	require.NoError(t, err)
 	assert.Zero(t, f.c.Requests().Sub(before).Writes(), "a plan writes nothing")
-	items, said := map[string]plan.Item{}, map[string]plan.Action{}
+	items, said := map[string]change.Item{}, map[string]change.Action{}
 	for _, i := range p.Items {
 		items[i.Object.Kind+"/"+i.Object.Name], said[i.Object.Kind+"/"+i.Object.Name] = i, i.Action
 	}
-	assert.Equal(t, []plan.Field{{Path: "data.key", Old: "old", New: "new"}}, items["ConfigMap/changed"].Fields)
-	assert.Equal(t, []plan.Field{{Path: "data.key", Old: "old", New: "new"}}, items["ConfigMap/i"].Fields)
+	assert.Equal(t, []change.Field{{Path: "data.key", Old: "old", New: "new"}}, items["ConfigMap/changed"].Fields)
+	assert.Equal(t, []change.Field{{Path: "data.key", Old: "old", New: "new"}}, items["ConfigMap/i"].Fields)
 	assert.Equal(t, []string{"is deleted and created again"}, items["ConfigMap/i"].Consequences)
-	assert.Equal(t, []plan.Field{{Path: "spec.template.spec.containers[name=app].image",
+	assert.Equal(t, []change.Field{{Path: "spec.template.spec.containers[name=app].image",
 		Old: "registry.k8s.io/pause:3.10", New: "registry.k8s.io/pause:3.11"}}, items["Deployment/d"].Fields)
 	assert.Equal(t, []string{"rolls its pods"}, items["Deployment/d"].Consequences)
 	assert.Equal(t, 1, p.Unchanged)
 
 	r := f.mustApply(set)
-	done := map[string]plan.Action{}
+	done := map[string]change.Action{}
 	for _, o := range r.Objects {
 		if o.Action != Unchanged {
 			done[o.Ref.Kind+"/"+o.Ref.Name] = planned[o.Action]
 		}
 	}
 	assert.Equal(t, done, said)
-	assert.Equal(t, map[string]plan.Action{
-		"ConfigMap/changed": plan.Change, "ConfigMap/new": plan.Create, "ConfigMap/adopted": plan.Adopt,
-		"ConfigMap/i": plan.Recreate, "Deployment/d": plan.Change, "ConfigMap/goes": plan.Delete, "ConfigMap/keep": plan.Keep,
-		"CustomResourceDefinition/" + f.widgets().GetName(): plan.Create, "Widget/w": plan.Create,
-		"Namespace/" + ns.GetName(): plan.Create, "ConfigMap/inside": plan.Create,
+	assert.Equal(t, map[string]change.Action{
+		"ConfigMap/changed": change.Change, "ConfigMap/new": change.Create, "ConfigMap/adopted": change.Adopt,
+		"ConfigMap/i": change.Recreate, "Deployment/d": change.Change, "ConfigMap/goes": change.Delete, "ConfigMap/keep": change.Keep,
+		"CustomResourceDefinition/" + f.widgets().GetName(): change.Create, "Widget/w": change.Create,
+		"Namespace/" + ns.GetName(): change.Create, "ConfigMap/inside": change.Create,
 	}, said)
 
 	p, err = f.e.Plan(f.ctx, f.c, set, f.inv, ApplyOptions{})
@@ -64,7 +64,7 @@ func TestPlanSaysWhatApplyThenDoes(t *testing.T) {
 	assert.Equal(t, 10, p.Unchanged)
 	gone, err := f.e.PlanDelete(f.ctx, f.c, f.set(), f.inv, DeleteOptions{})
 	require.NoError(t, err)
-	assert.Equal(t, plan.Summary{Delete: 10}, gone.Summary)
+	assert.Equal(t, change.Summary{Delete: 10}, gone.Summary)
 	assert.True(t, f.exists(f.configMap("same", "")))
 }
 

@@ -40,7 +40,7 @@ func TestPolicyThatWaitsForItsParameters(t *testing.T) {
 				})
 			})
 			clk := clocktesting.NewFakeClock(time.Now())
-			c, err := NewCluster("test", config, ClusterOptions{Clock: clk})
+			c, err := newCluster("test", config, ClusterOptions{Clock: clk})
 			require.NoError(t, err)
 			defer c.Close()
 			began := clk.Now()

@@ -38,7 +38,7 @@ func (f *fixture) release(o *unstructured.Unstructured) {
 
 func TestPruneDeletesWhatLeftTheSet(t *testing.T) {
 	f := newFixture(t)
-	keys := GardenerKeys()
+	keys := gardenerKeys()
 	kept := f.configMap("kept", "x")
 	kept.SetAnnotations(map[string]string{keys.KeepObject: "true"})
 	f.mustApply(f.set(f.configMap("stays", "x"), f.configMap("goes", "x"), kept))
@@ -160,7 +160,7 @@ func (f *fixture) patchGone(o *unstructured.Unstructured) {
 func TestDelete(t *testing.T) {
 	f := newFixture(t)
 	keep, stuck := f.configMap("keep", "x"), f.stuck("stuck")
-	keep.SetAnnotations(map[string]string{GardenerKeys().KeepObject: "true"})
+	keep.SetAnnotations(map[string]string{gardenerKeys().KeepObject: "true"})
 	f.release(stuck)
 	f.mustApply(f.set(keep, stuck, f.configMap("a", "x"), f.object(`{apiVersion: v1, kind: Service, metadata: {name: s, namespace: NS}, spec: {ports: [{port: 1}]}}`)))
 
@@ -216,13 +216,13 @@ func TestFinalizeDeletionAfter(t *testing.T) {
 	f := newFixture(t)
 	clock := clocktesting.NewFakeClock(time.Now())
 	stuck := f.stuck("stuck")
-	stuck.SetAnnotations(map[string]string{GardenerKeys().FinalizeDeletionAfter: "1h"})
+	stuck.SetAnnotations(map[string]string{gardenerKeys().FinalizeDeletionAfter: "1h"})
 	f.release(stuck)
 	f.mustApply(f.set(stuck))
 	_, err := f.e.Delete(f.ctx, f.c, f.set(), f.inv, DeleteOptions{Timeout: 50 * time.Millisecond})
 	assert.Equal(t, Stuck, ReasonOf(err))
 
-	f.e = NewEngine(Options{Clock: clock})
+	f.e = newEngine(Options{Clock: clock})
 	clock.SetTime(f.get(stuck).GetDeletionTimestamp().Add(time.Hour))
 	_, err = f.e.Delete(f.ctx, f.c, f.set(), f.inv, DeleteOptions{})
 	require.NoError(t, err)
@@ -287,7 +287,7 @@ func TestTheInventoryIsWrittenBeforeTheFirstObject(t *testing.T) {
 // Secrets and ConfigMaps with the label of the garbage collector stay until that one deletes them, where there is one.
 func TestCollectablesAreLeftToTheCollector(t *testing.T) {
 	f := newFixture(t)
-	label := map[string]string{GardenerKeys().GarbageCollectable: "true"}
+	label := map[string]string{gardenerKeys().GarbageCollectable: "true"}
 	config, account := f.configMap("c", "x"), f.object("{apiVersion: v1, kind: ServiceAccount, metadata: {name: a, namespace: NS}}")
 	config.SetLabels(label)
 	account.SetLabels(label)
@@ -310,10 +310,10 @@ func TestModeIgnoreWithoutANamespace(t *testing.T) {
 	class := f.object("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: NS-class, namespace: NS}, value: 5}")
 	bare := f.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: NS-bare}}")
 	kept := f.configMap("kept", "x")
-	kept.SetAnnotations(map[string]string{GardenerKeys().KeepObject: "True"})
+	kept.SetAnnotations(map[string]string{gardenerKeys().KeepObject: "True"})
 	f.mustApply(f.set(class, bare, kept, f.configMap("other", "x")))
 	for _, o := range []*unstructured.Unstructured{class, bare} {
-		o.SetAnnotations(map[string]string{GardenerKeys().Mode: "Ignore"})
+		o.SetAnnotations(map[string]string{gardenerKeys().Mode: "Ignore"})
 	}
 	f.mustApply(f.set(class, bare, f.configMap("other", "x")))
 	class.SetNamespace("")
@@ -321,8 +321,8 @@ func TestModeIgnoreWithoutANamespace(t *testing.T) {
 	for _, o := range []*unstructured.Unstructured{class, bare, kept} {
 		assert.True(t, f.exists(o), o.GetName())
 	}
-	assert.NotContains(t, f.get(class).GetAnnotations(), GardenerKeys().Origin)
-	assert.NotContains(t, f.get(bare).GetAnnotations(), GardenerKeys().Description)
+	assert.NotContains(t, f.get(class).GetAnnotations(), gardenerKeys().Origin)
+	assert.NotContains(t, f.get(bare).GetAnnotations(), gardenerKeys().Description)
 	require.NoError(t, f.resource(class).Delete(f.ctx, class.GetName(), metav1.DeleteOptions{}))
 	require.NoError(t, f.resource(bare).Delete(f.ctx, bare.GetName(), metav1.DeleteOptions{}))
 }

@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/change/redact"
 )
 
 // A takeover takes fields away that nobody owns any more. A dry run goes by the admission webhooks of the cluster, as the apply does, and one that had put such
@@ -22,7 +23,7 @@ var templateOf = []string{"spec", "template"}
 var templatesKind = Ref{APIVersion: "v1", Kind: "PodTemplate"}
 
 // putBack are the fields of a template of pods that go with a takeover, and that a webhook has put back into what the server foresees.
-func (r *run) putBack(ctx context.Context, ref Ref, foreseen *unstructured.Unstructured, goes *fieldpath.Set) []plan.Field {
+func (r *run) putBack(ctx context.Context, ref Ref, foreseen *unstructured.Unstructured, goes *fieldpath.Set) []change.Field {
 	if pods := podsAt[ref.GroupKind()]; !slices.Equal(pods, append(slices.Clone(templateOf), "spec")) {
 		return nil
 	}
@@ -51,7 +52,7 @@ func (r *run) putBack(ctx context.Context, ref Ref, foreseen *unstructured.Unstr
 		return nil
 	}
 	without, _ = prune(foreseen.Object, mutated).(map[string]any)
-	return plan.Compare(foreseen.Object, without)
+	return redact.Compare(foreseen.Object, without)
 }
 
 // defaultedTemplate is a template of pods as the server fills it in.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change/redact"
 )
 
 // recreate handles an update that only immutable fields forbid: the object is deleted and made anew in the same
@@ -116,7 +116,7 @@ func saidOf(rejected error) string {
 		return ""
 	}
 	line, _, _ := strings.Cut(withoutDump(status.Details.Causes[0].Message), "\n")
-	return plan.CleanText(strings.TrimSpace(line))
+	return redact.Text(strings.TrimSpace(line))
 }
 
 // changedAt are the paths below some fields at which a declaration differs from the live object. What the server has set

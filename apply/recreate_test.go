@@ -58,7 +58,7 @@ func TestImmutableSelectorOfADeployment(t *testing.T) {
 
 	// With the annotation it is recreated, unless the new object would not be valid either.
 	changed.SetAnnotations(map[string]string{
-		GardenerKeys().DeleteOnInvalidUpdate: "true", GardenerKeys().InvalidUpdateDeletion: "Background"})
+		gardenerKeys().DeleteOnInvalidUpdate: "true", gardenerKeys().InvalidUpdateDeletion: "Background"})
 	broken := changed.DeepCopy()
 	require.NoError(t, unstructured.SetNestedField(broken.Object, int64(-1), "spec", "replicas"))
 	_, err = f.apply(f.set(broken, f.configMap("c", "2")))

@@ -6,14 +6,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 )
 
 // Ref names one object; plans, errors and results use the same.
-type Ref = plan.Ref
+type Ref = change.Ref
 
 // RefOf is the reference of an object.
-func RefOf(o *unstructured.Unstructured) Ref { return plan.RefOf(o) }
+func RefOf(o *unstructured.Unstructured) Ref { return change.RefOf(o) }
 
 func keyOf(r Ref) key { return key{gk: r.GroupKind(), name: nsName{r.Namespace, r.Name}} }
 

@@ -3,7 +3,7 @@ package apply
 import (
 	"slices"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 )
 
 // Action is what was done with an object.
@@ -38,7 +38,7 @@ type ObjectResult struct {
 	// Dropped are declared fields that the API server accepted and that the live object does not have, such as those of a closed feature gate.
 	Dropped []string `json:"dropped,omitempty"`
 	// HandedOver are declared fields that are left as others set them, see Set.Yields.
-	HandedOver []plan.HandedOver `json:"handedOver,omitempty"`
+	HandedOver []change.HandedOver `json:"handedOver,omitempty"`
 	// TakenBack are fields that others had changed and that are ours again, each with the manager, see Set.TakeBackFrom.
 	TakenBack []string     `json:"takenBack,omitempty"`
 	Err       *ObjectError `json:"error,omitempty"`
@@ -92,29 +92,29 @@ func (r *Result) Pending() []ObjectResult {
 }
 
 // planned are the actions that a plan announces; what is not here is counted as unchanged.
-var planned = map[Action]plan.Action{Created: plan.Create, Configured: plan.Change, Adopted: plan.Adopt,
-	Recreated: plan.Recreate, Deleted: plan.Delete, Deleting: plan.Delete, Kept: plan.Keep, HandedOver: plan.Keep,
-	LeftAlone: plan.Keep,
-	HeldBack:  plan.Hold, Skipped: plan.Fail, Failed: plan.Fail}
+var planned = map[Action]change.Action{Created: change.Create, Configured: change.Change, Adopted: change.Adopt,
+	Recreated: change.Recreate, Deleted: change.Delete, Deleting: change.Delete, Kept: change.Keep, HandedOver: change.Keep,
+	LeftAlone: change.Keep,
+	HeldBack:  change.Hold, Skipped: change.Fail, Failed: change.Fail}
 
 // plan is what the outcomes of a dry run announce.
-func (r *run) plan() (plan.Plan, error) {
-	var p plan.Plan
+func (r *run) plan() (change.Plan, error) {
+	var p change.Plan
 	for _, o := range r.ordered() {
 		p.HandedOver = append(p.HandedOver, o.handed...)
-		item := plan.Item{Cluster: r.c.name, Bundle: r.set.Name, Object: o.ref, Action: planned[o.action], Fields: o.fields,
+		item := change.Item{Cluster: r.c.name, Bundle: r.set.Name, Object: o.ref, Action: planned[o.action], Fields: o.fields,
 			PutBack: o.putBack, Reason: o.message, Origin: r.set.Sources[o.ref]}
 		if o.err != nil {
 			item.Reason = o.err.Error()
 		}
-		if _, ours := r.entries[keyOf(o.ref)]; item.Action == plan.Keep && ours && len(o.kept) == 0 {
+		if _, ours := r.entries[keyOf(o.ref)]; item.Action == change.Keep && ours && len(o.kept) == 0 {
 			item.Action = "" // it stays where it is for now, in the inventory too
 		}
 		if item.Action == "" {
 			p.Unchanged++
 			continue
 		}
-		item.Consequences, item.Pools = plan.Consequences(item, o.old, o.new), plan.Pools(item, o.old, o.new)
+		r.e.explain(&item, o.old, o.new)
 		p.Items = append(p.Items, item)
 	}
 	p.Sort()

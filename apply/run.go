@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 )
 
 // run is one pass of one set over one cluster. Apply, Plan, Delete and PlanDelete are the same pass with
@@ -57,7 +57,7 @@ func (e *Engine) Apply(ctx context.Context, c *Cluster, s Set, inv Inventory, o 
 
 // Plan tells what Apply would do now. It asks the server by dry runs for objects that are not known to be
 // unchanged, and writes nothing, the inventory neither.
-func (e *Engine) Plan(ctx context.Context, c *Cluster, s Set, inv Inventory, o ApplyOptions) (plan.Plan, error) {
+func (e *Engine) Plan(ctx context.Context, c *Cluster, s Set, inv Inventory, o ApplyOptions) (change.Plan, error) {
 	r := e.newRun(c, &s, inv, o, true)
 	r.apply(ctx)
 	return r.plan()

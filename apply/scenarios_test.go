@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/hack/corpus"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // scenarios says which test of this package plays a scenario of the corpus, or, in words, why none does.
@@ -125,7 +125,7 @@ func TestAPlanOfANamespaceThatIsNotThereYet(t *testing.T) {
 	pod := f.object(`{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: NS-later}, spec: {containers: [{name: c, image: x}]}}`)
 	p, err := f.e.Plan(f.ctx, f.c, f.set(ns, pod), f.inv, ApplyOptions{})
 	require.NoError(t, err)
-	assert.Equal(t, plan.Summary{Create: 2}, p.Summary)
+	assert.Equal(t, change.Summary{Create: 2}, p.Summary)
 	assert.False(t, f.exists(ns))
 	entries, err := f.inv.Load(f.ctx)
 	require.NoError(t, err)
@@ -173,7 +173,7 @@ func TestAnInvalidCABundle(t *testing.T) {
 
 func TestAnIgnoredObjectIsNotCreated(t *testing.T) {
 	f := newFixture(t)
-	keys := GardenerKeys()
+	keys := gardenerKeys()
 	ignored, mode := f.configMap("ignored", "x"), f.configMap("mode", "x")
 	ignored.SetAnnotations(map[string]string{keys.Ignore: "true"})
 	mode.SetAnnotations(map[string]string{keys.Mode: "Ignore"})
@@ -188,7 +188,7 @@ func TestAnIgnoredObjectIsNotCreated(t *testing.T) {
 
 func (f *fixture) service(kind string) *unstructured.Unstructured {
 	o := f.object(`{apiVersion: v1, kind: Service, metadata: {name: s, namespace: NS}, spec: {type: ` + kind + `, ports: [{port: 80}]}}`)
-	o.SetAnnotations(map[string]string{GardenerKeys().DeleteOnInvalidUpdate: "true"})
+	o.SetAnnotations(map[string]string{gardenerKeys().DeleteOnInvalidUpdate: "true"})
 	return o
 }
 
@@ -205,7 +205,7 @@ func TestAnInvalidChangeDeletesNothing(t *testing.T) {
 func TestAValidChangeDeletesNothing(t *testing.T) {
 	f := newFixture(t)
 	o := f.immutable("ConfigMap", "x")
-	o.SetAnnotations(map[string]string{GardenerKeys().DeleteOnInvalidUpdate: "true"})
+	o.SetAnnotations(map[string]string{gardenerKeys().DeleteOnInvalidUpdate: "true"})
 	f.mustApply(f.set(o))
 	before := f.get(o).GetUID()
 	changed := o.DeepCopy()

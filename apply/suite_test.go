@@ -47,7 +47,7 @@ type fixture struct {
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	apiserver.Needed(t)
-	f := &fixture{TB: t, ns: fmt.Sprintf("t%d-%d", os.Getpid(), server.count.Add(1)), e: NewEngine(Options{}), other: "somebody"}
+	f := &fixture{TB: t, ns: fmt.Sprintf("t%d-%d", os.Getpid(), server.count.Add(1)), e: newEngine(Options{}), other: "somebody"}
 	var cancel context.CancelFunc
 	f.ctx, cancel = context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
@@ -85,7 +85,7 @@ func (f *fixture) releaseServices() {
 
 // cluster is a new connection, as after a restart of the process.
 func (f *fixture) cluster() *Cluster {
-	c, err := NewCluster("test", server.config, ClusterOptions{})
+	c, err := newCluster("test", server.config, ClusterOptions{})
 	require.NoError(f, err)
 	f.Cleanup(c.Close)
 	return c

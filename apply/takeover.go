@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 )
 
 // Some managers write a whole object as a desired state and then hand it over to us. What they own becomes ours at
@@ -30,28 +30,8 @@ type Former struct {
 	Inventories bool
 }
 
-// lastApplied is where kubectl's client-side apply keeps what it applied.
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
-
-// DefaultFormer are client-side kubectl apply, Helm, and the Gardener components that write with Update. Objects that
-// are older than managed fields belong to "before-first-apply", those of old kubectls to "kubectl"; kubectl's
-// annotation tells that they were applied as a whole.
-func DefaultFormer() []Former {
-	const update, apply = metav1.ManagedFieldsOperationUpdate, metav1.ManagedFieldsOperationApply
-	return []Former{
-		{Name: "kubectl-client-side-apply", Operation: update},
-		{Name: "kubectl", Operation: update, Annotation: lastApplied},
-		{Name: "before-first-apply", Operation: update, Annotation: lastApplied},
-		{Name: "helm", Operation: update}, {Name: "helm", Operation: apply},
-		{Name: "gardener-resource-manager", Operation: update, Inventories: true},
-		{Name: "gardener-operator", Operation: update, Inventories: true},
-		{Name: "gardenlet", Operation: update, Inventories: true},
-		{Name: AdoptionManager, Operation: update},
-	}
-}
-
-// AdoptionManager owns what pergola adopt has written into objects of others before they are ours.
-const AdoptionManager = "pergola-adopt"
+// LastApplied is where kubectl's client-side apply keeps what it applied.
+const LastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // adoption is what it means that an object becomes ours.
 const adoption = "it exists already; from now on it is deleted when it is not declared any more"
@@ -216,7 +196,7 @@ func (r *run) takeOver(ctx context.Context, w wanted, live *unstructured.Unstruc
 	default:
 		goes = r.removed(live, answer)
 	}
-	var back []plan.Field
+	var back []change.Field
 	if r.dry {
 		if answer, err = r.foresee(ctx, w.ref, answer, goes); err == nil {
 			back = r.putBack(ctx, w.ref, answer, goes)
@@ -416,7 +396,7 @@ func takeoverNote(former []string, goes *fieldpath.Set) string {
 	text := "takes over the fields of " + strings.Join(former, ", ")
 	var names []string
 	goes.Leaves().Iterate(func(p fieldpath.Path) {
-		if name := strings.TrimPrefix(p.String(), "."); !strings.HasSuffix(name, lastApplied) {
+		if name := strings.TrimPrefix(p.String(), "."); !strings.HasSuffix(name, LastApplied) {
 			names = append(names, name)
 		}
 	})
@@ -435,7 +415,7 @@ func joinNotes(notes ...string) string {
 }
 
 // nameOwners says of the fields that go whose they were.
-func nameOwners(fields []plan.Field, former []string) {
+func nameOwners(fields []change.Field, former []string) {
 	for i, f := range fields {
 		if f.New == nil && f.Old != nil {
 			fields[i].Manager = strings.Join(former, ", ")

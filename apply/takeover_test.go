@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 )
 
 func TestFieldsOfFormerManagersAreTakenOver(t *testing.T) {
@@ -38,7 +38,7 @@ func TestFieldsOfFormerManagersAreTakenOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			former := f.configMap("c", "old")
-			former.SetLabels(map[string]string{GardenerKeys().ManagedByLabel: c.label})
+			former.SetLabels(map[string]string{gardenerKeys().ManagedByLabel: c.label})
 			former.Object["data"].(map[string]any)["stale"] = "x"
 			_, err := f.resource(former).Create(f.ctx, former, metav1.CreateOptions{FieldManager: c.manager})
 			require.NoError(t, err)
@@ -83,7 +83,7 @@ func TestWhoWritesMeanwhileDoesNotEndATakeover(t *testing.T) {
 					return next.RoundTrip(r)
 				})
 			})
-			c, err := NewCluster("test", config, ClusterOptions{})
+			c, err := newCluster("test", config, ClusterOptions{})
 			require.NoError(t, err)
 			defer c.Close()
 			_, err = f.e.Apply(f.ctx, c, f.set(f.configMap("c", "new")), NewMemoryInventory(), ApplyOptions{})
@@ -110,7 +110,7 @@ func (f *fixture) by(manager string, o *unstructured.Unstructured) {
 }
 
 // planned is what a plan says of the first object of a set, the only one in it.
-func (f *fixture) planned(s Set) (plan.Item, error) {
+func (f *fixture) planned(s Set) (change.Item, error) {
 	f.Helper()
 	before := f.c.Requests()
 	p, err := f.e.Plan(f.ctx, f.c, s, f.inv, ApplyOptions{})
@@ -120,7 +120,7 @@ func (f *fixture) planned(s Set) (plan.Item, error) {
 }
 
 func TestWhatImperativeWritersSetStays(t *testing.T) {
-	for _, label := range []string{GardenerKeys().ManagedByLabel, "team"} { // in the live cache, or not
+	for _, label := range []string{gardenerKeys().ManagedByLabel, "team"} { // in the live cache, or not
 		for _, manager := range []string{"kubectl-create", "kubectl-edit", "kubectl-patch", "kubectl-label", "kubectl", "before-first-apply", "somebody"} {
 			t.Run(manager+", "+label, func(t *testing.T) {
 				f := newFixture(t)
@@ -132,7 +132,7 @@ func TestWhatImperativeWritersSetStays(t *testing.T) {
 
 				item, err := f.planned(set)
 				require.Error(t, err)
-				assert.Equal(t, plan.Fail, item.Action)
+				assert.Equal(t, change.Fail, item.Action)
 				_, err = f.apply(set)
 				var e *ObjectError
 				require.ErrorAs(t, err, &e)
@@ -144,7 +144,7 @@ func TestWhatImperativeWritersSetStays(t *testing.T) {
 				set.Objects[0] = f.configMap("mal", "1")
 				item, err = f.planned(set)
 				require.NoError(t, err)
-				assert.Equal(t, plan.Adopt, item.Action)
+				assert.Equal(t, change.Adopt, item.Action)
 				assert.Contains(t, item.Reason, "from now on it is deleted when it is not declared any more")
 				assert.NotContains(t, item.Reason, "takes over")
 				for _, field := range item.Fields {
@@ -166,7 +166,7 @@ func TestForceNamesObjects(t *testing.T) {
 	f.by("kubectl-create", f.configMap("two", "theirs"))
 	set := f.set(f.configMap("one", "ours"), f.configMap("two", "ours"))
 	set.Force = false
-	f.e = NewEngine(Options{Force: func(r Ref) bool { return r.Name == "one" }, ForceHint: func(r Ref) string { return "say force " + r.Name }})
+	f.e = newEngine(Options{Force: func(r Ref) bool { return r.Name == "one" }, ForceHint: func(r Ref) string { return "say force " + r.Name }})
 	r, err := f.apply(set)
 	var e *ObjectError
 	require.ErrorAs(t, err, &e)
@@ -221,7 +221,7 @@ func TestPlanShowsWhatATakeoverRemoves(t *testing.T) {
 			after := f.get(theirs)
 			text, err := after.MarshalJSON()
 			require.NoError(t, err)
-			assert.Equal(t, plan.Adopt, item.Action)
+			assert.Equal(t, change.Adopt, item.Action)
 			assert.Equal(t, Adopted, r.Objects[0].Action)
 			assert.Equal(t, r.Objects[0].Message, item.Reason)
 			assert.Contains(t, item.Reason, "takes over the fields of "+c.manager+" and removes what is not declared: ")
@@ -244,7 +244,7 @@ func TestATakeoverThatCannotBeForeseen(t *testing.T) {
 	set.Force = false
 	item, err := f.planned(set)
 	require.NoError(t, err)
-	assert.Equal(t, plan.Adopt, item.Action)
+	assert.Equal(t, change.Adopt, item.Action)
 	r := f.mustApply(set)
 	assert.Equal(t, Adopted, r.Objects[0].Action)
 	assert.Equal(t, r.Objects[0].Message, item.Reason)
@@ -295,7 +295,7 @@ func TestWhatWeMadeIsNotAdopted(t *testing.T) {
 	require.NoError(t, err)
 	var adopted []string
 	for _, item := range p.Items {
-		if item.Action == plan.Adopt {
+		if item.Action == change.Adopt {
 			adopted = append(adopted, item.Object.Name)
 		}
 	}
@@ -320,7 +320,7 @@ func TestPlanShowsWhatAWebhookPutsBack(t *testing.T) {
 	set.Force = false
 	item, err := f.planned(set)
 	require.NoError(t, err)
-	assert.Equal(t, plan.Adopt, item.Action)
+	assert.Equal(t, change.Adopt, item.Action)
 	assert.Empty(t, inSpec(item.Fields), "the webhook puts it back")
 	require.Len(t, item.PutBack, 1, "defaults come back by themselves, and what nobody owns stays")
 	assert.Equal(t, "spec.template.spec.tolerations", item.PutBack[0].Path)
@@ -339,7 +339,7 @@ func TestPlanShowsWhatAWebhookPutsBack(t *testing.T) {
 }
 
 // inSpec are the paths of fields in the spec.
-func inSpec(fields []plan.Field) []string {
+func inSpec(fields []change.Field) []string {
 	var out []string
 	for _, f := range fields {
 		if strings.HasPrefix(f.Path, "spec.") {

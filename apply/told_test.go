@@ -44,7 +44,7 @@ func TestARecreationIsApprovedOnceHoweverLongItTakes(t *testing.T) {
 			engine := f.e
 			if c.interrupted {
 				clock := clocktesting.NewFakeClock(time.Now())
-				f.e = NewEngine(Options{Clock: clock})
+				f.e = newEngine(Options{Clock: clock})
 				var ends sync.WaitGroup
 				defer ends.Wait()
 				defer cancel()

@@ -37,7 +37,7 @@ func TestTraces(t *testing.T) {
 			return next.RoundTrip(req)
 		})
 	})
-	c, err := NewCluster("traced", config, ClusterOptions{})
+	c, err := newCluster("traced", config, ClusterOptions{})
 	require.NoError(t, err)
 	defer c.Close()
 	secret := f.object(`{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: NS}, stringData: {word: hidden-in-a-secret}}`)

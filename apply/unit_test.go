@@ -99,7 +99,7 @@ func invalid(causes ...metav1.StatusCause) error {
 }
 
 func TestReasons(t *testing.T) {
-	c, err := NewCluster("seed", &rest.Config{Host: "https://seed.example.com"}, ClusterOptions{})
+	c, err := newCluster("seed", &rest.Config{Host: "https://seed.example.com"}, ClusterOptions{})
 	require.NoError(t, err)
 	defer c.Close()
 	status := func(code int32, reason metav1.StatusReason, message string) error {
@@ -185,7 +185,7 @@ spec: {replicas: 3, template: {spec: {containers: [{name: app, image: i, args: [
 }
 
 func TestInventoryInAConfigMap(t *testing.T) {
-	c, err := NewCluster("x", &rest.Config{Host: "https://x.example.com"}, ClusterOptions{})
+	c, err := newCluster("x", &rest.Config{Host: "https://x.example.com"}, ClusterOptions{})
 	require.NoError(t, err)
 	defer c.Close()
 	inv := NewConfigMapInventory(c, "garden", "i", map[string]string{"a": "b"}).(*configMapInventory)

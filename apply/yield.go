@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 )
 
 // Some fields of an object are declared and then changed by a controller whose task that is. They are left out of the apply as long
@@ -169,8 +169,8 @@ func (r *run) yield(w *wanted, live *unstructured.Unstructured) {
 	}
 }
 
-func (r *run) handedOver(ref Ref, c Contest, path fieldpath.Path, why string) plan.HandedOver {
-	out := plan.HandedOver{Cluster: r.c.name, Object: ref, Path: pathText(path), Declared: c.Declared, Live: c.Live, By: c.By, Why: why}
+func (r *run) handedOver(ref Ref, c Contest, path fieldpath.Path, why string) change.HandedOver {
+	out := change.HandedOver{Cluster: r.c.name, Object: ref, Path: pathText(path), Declared: c.Declared, Live: c.Live, By: c.By, Why: why}
 	for _, e := range path {
 		if e.FieldName != nil {
 			out.Steps = append(out.Steps, *e.FieldName)
@@ -296,7 +296,7 @@ func (r *run) fileOf(source string) string {
 
 // HandedOver tells which declared fields of a set are left to others now. It costs no request once the caches are open; objects that are
 // not in them are left out.
-func (e *Engine) HandedOver(ctx context.Context, c *Cluster, s Set, inv Inventory) ([]plan.HandedOver, error) {
+func (e *Engine) HandedOver(ctx context.Context, c *Cluster, s Set, inv Inventory) ([]change.HandedOver, error) {
 	r := e.newRun(c, &s, inv, ApplyOptions{}, true)
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
@@ -308,7 +308,7 @@ func (e *Engine) HandedOver(ctx context.Context, c *Cluster, s Set, inv Inventor
 	if err := r.open(ctx); err != nil {
 		return nil, err
 	}
-	var out []plan.HandedOver
+	var out []change.HandedOver
 	for _, d := range r.desired {
 		if live, _ := r.live(d.ref); live != nil {
 			w := r.wish(d)
@@ -320,7 +320,7 @@ func (e *Engine) HandedOver(ctx context.Context, c *Cluster, s Set, inv Inventor
 }
 
 // HandedOverOf tells which fields of one declared object are left to others, by the live object alone: for those who do not apply it.
-func HandedOverOf(s Set, declared, live *unstructured.Unstructured) []plan.HandedOver {
+func HandedOverOf(s Set, declared, live *unstructured.Unstructured) []change.HandedOver {
 	r := &run{c: &Cluster{}, set: &s, old: map[key]Entry{}}
 	w := wanted{desired: &desired{ref: RefOf(declared), obj: declared}}
 	r.yield(&w, live)

@@ -14,6 +14,8 @@
 //
 // What they are made of:
 //
+//   - permit: which deletions may happen
+//   - conventions: what is Gardener's about the engine of apply
 //   - owner: a Garden, Seed or Shoot converged by its flow, with conditions and lastOperation
 //   - managedresource: the ManagedResource contract (the work of gardener-resource-manager)
 //   - access: how the API servers that Pergola makes are found

@@ -18,13 +18,14 @@ import (
 
 	"github.com/pergola-dev/pergola/api/crds"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/deploy"
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
 // TestGardensAreKept asks a real API server, to which nothing was installed but the policies of the chart.
 func TestGardensAreKept(t *testing.T) {
-	c, err := apply.NewCluster("test", rest.CopyConfig(apiserver.Start(t)), apply.ClusterOptions{})
+	c, err := conventions.NewCluster("test", rest.CopyConfig(apiserver.Start(t)), apply.ClusterOptions{})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	namespace(t, c, "garden")

@@ -107,7 +107,7 @@ func TestContextOfTheImage(t *testing.T) {
 	for name, want := range map[string]bool{
 		"go.mod": true, "cmd/pergola/main.go": true, "components/components.go": true, "landscapes/doc.go": true, "deploy/charts/pergola/values.yaml": true,
 		".git/config": false, "cmd/pergola/main_test.go": false, "landscapes/local/.sops/age.key": false, "landscapes/local/landscape.yaml": false,
-		"bin/pergola": false, "hack/local/main.go": false, "hack/apiserver/apiserver.go": false, "plan/testdata/plan.html": false, "render/golden/record.go": true, ".local/demo/token": false,
+		"bin/pergola": false, "hack/local/main.go": false, "hack/apiserver/apiserver.go": false, "plan/testdata/plan.html": false, "plan/golden/record.go": true, ".local/demo/token": false,
 	} {
 		assert.Equal(t, want, inContext(lines, name), name)
 	}

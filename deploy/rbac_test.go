@@ -27,10 +27,11 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/deploy"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -107,7 +108,7 @@ func applyAll(t *testing.T, account string, objects []*unstructured.Unstructured
 	ctx := testContext(t)
 	requests := &wire{}
 	c := as(t, account, requests)
-	engine := apply.NewEngine(apply.Options{})
+	engine := conventions.NewEngine(apply.Options{})
 	// One each: what the other could not delete, for want of a garbage collector, is not ours.
 	inventory := apply.NewConfigMapInventory(c, "garden", "pergola-inventory.test-"+account[strings.LastIndex(account, "-")+1:], nil)
 	set := apply.Set{Name: "test/" + strings.ReplaceAll(account, ":", "."), Objects: objects, FieldManager: "pergola", Force: true}
@@ -288,7 +289,7 @@ func TestOperatorConverges(t *testing.T) {
 	config.Wrap(requests.wrap)
 	c, err := landscape.New(examples(t)[0], landscape.Options{
 		Catalogue: components.FS, Configs: map[string]*rest.Config{landscape.Runtime: config}, Part: landscape.PartOperator(),
-		Clock: clock.RealClock{}, Holder: "test", Version: components.Version, Gate: plan.DefaultGate(), StepTimeout: 15 * time.Second,
+		Clock: clock.RealClock{}, Holder: "test", Version: components.Version, Gate: permit.DefaultGate(), StepTimeout: 15 * time.Second,
 	})
 	require.NoError(t, err)
 	defer c.Close()

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/deploy"
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
@@ -47,7 +48,7 @@ func as(t *testing.T, account string, requests *wire) *apply.Cluster {
 	if requests != nil {
 		config.Wrap(requests.wrap)
 	}
-	c, err := apply.NewCluster("test", config, apply.ClusterOptions{})
+	c, err := conventions.NewCluster("test", config, apply.ClusterOptions{})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c

@@ -12,6 +12,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -146,7 +147,7 @@ func (l *loader) checkThresholds(config *Declaration, spec map[string]any) {
 
 // didYouMean is a hint at the right name, or empty.
 func didYouMean(name string, known []string) string {
-	if better := schemas.Suggest(name, known); better != "" {
+	if better := suggest.Word(name, known); better != "" {
 		return fmt.Sprintf("; did you mean %s?", better)
 	}
 	return ""

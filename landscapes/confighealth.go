@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/pergola-dev/pergola/health/custom"
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -233,7 +234,7 @@ func functionHint(name string) string {
 	var near []string
 	if known := ofOtherLanguages[strings.ToLower(name)]; known != "" {
 		near = append(near, known)
-	} else if best := schemas.Suggest(name, all); best != "" {
+	} else if best := suggest.Word(name, all); best != "" {
 		near = append(near, best)
 	}
 	for _, word := range all {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -56,7 +57,7 @@ func unknownKind(gvk schema.GroupVersionKind, known map[schema.GroupVersion][]st
 		all = nil // its kinds have names of their own
 	}
 	for _, names := range [][]string{own, all} {
-		if better := schemas.Suggest(gvk.Kind, names); better != "" {
+		if better := suggest.Word(gvk.Kind, names); better != "" {
 			return fmt.Sprintf("unknown kind %q; did you mean %s?", gvk.Kind, better)
 		}
 	}
@@ -84,5 +85,5 @@ func isForeign(group string, known map[schema.GroupVersion][]string) bool {
 	for gv := range known {
 		groups = append(groups, gv.Group)
 	}
-	return schemas.Suggest(group, groups) == ""
+	return suggest.Word(group, groups) == ""
 }

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
 // merge lays one object over another: maps are merged key by key, lists and plain values replace what was there, and
@@ -45,7 +45,7 @@ func misspeltRemovals(at string, base, over map[string]any, visit func(field, me
 		if over[name] != nil || there {
 			continue
 		}
-		if meant := schemas.Suggest(name, slices.Collect(maps.Keys(base))); meant != "" && over[meant] == nil {
+		if meant := suggest.Word(name, slices.Collect(maps.Keys(base))); meant != "" && over[meant] == nil {
 			if _, removed := over[meant]; !removed {
 				visit(field, meant)
 			}

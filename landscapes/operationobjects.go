@@ -7,6 +7,7 @@ import (
 	"time"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/across"
 )
@@ -160,7 +161,7 @@ func (l *Landscape) notDeclared(o Operation) string {
 	slices.Sort(names)
 	const most = 8
 	hint := fmt.Sprintf("the landscape declares no %s", o.Kind)
-	if guess := schemas.Suggest(o.Object(), names); guess != "" {
+	if guess := suggest.Word(o.Object(), names); guess != "" {
 		hint = fmt.Sprintf("did you mean %q", guess)
 	} else if len(names) > most {
 		hint = fmt.Sprintf("the landscape declares %s and %d more", strings.Join(names[:most], ", "), len(names)-most)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -80,7 +81,7 @@ func (l *layer) misnamed(folder string) string {
 			names = append(names, entry.Name())
 		}
 	}
-	if name := schemas.Suggest(overlayFile, names); name != "" {
+	if name := suggest.Word(overlayFile, names); name != "" {
 		return ": rename " + name
 	}
 	return ""

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/pergola-dev/pergola/change"
 )
 
 // block is what is printed of an item, once for all places in which the same happens.
 type block struct {
 	// Item is the first of them.
-	Item
+	change.Item
 	Landscape string
 	// Places are all of them, the first too.
 	Places []spot
@@ -19,7 +21,7 @@ type block struct {
 // spot is where an item stands.
 type spot struct {
 	Landscape, Cluster, Owner string
-	Object                    Ref
+	Object                    change.Ref
 }
 
 // alike gathers the items in which the same happens, in the order of the first of each.
@@ -44,13 +46,13 @@ func (r Report) alike() []block {
 // signature is equal for items in which the same happens: the same action on the same kind of object of the same component,
 // with the same fields. The namespace of a Shoot's control plane does not count, it stands in many values; nor does the name of an
 // object whose fields say what happens.
-func signature(item Item) string {
+func signature(item change.Item) string {
 	same := struct {
-		Action                       Action
+		Action                       change.Action
 		Kind, Group, Component, Name string
 		Reason, Approval             string
 		Consequences                 []string
-		Fields                       []Field
+		Fields                       []change.Field
 	}{item.Action, item.Object.Kind, item.Object.Group(), item.Component, "", item.Reason, item.Approval, item.Consequences, item.Fields}
 	if item.Component == "" {
 		same.Component = item.Bundle
@@ -66,7 +68,7 @@ func signature(item Item) string {
 }
 
 // technical is the name that the control plane of a Shoot goes by on its seed, or something that is in no text.
-func technical(item Item) string {
+func technical(item change.Item) string {
 	for _, name := range []string{item.Object.Namespace, item.Object.Name} {
 		if strings.HasPrefix(name, "shoot--") {
 			return name
@@ -83,23 +85,23 @@ func compareBlocks(a, b block) int {
 	if c := cmp.Compare(a.weight(), b.weight()); c != 0 || a.weight() > weightRecreated {
 		return c
 	}
-	return cmp.Compare(a.Object.rank(), b.Object.rank())
+	return cmp.Compare(rank(a.Object), rank(b.Object))
 }
 
 // weightRecreated is the weight up to which an object does not stay, or it is not known what becomes of it.
 const weightRecreated = 4
 
-func weightOf(item Item) int {
+func weightOf(item change.Item) int {
 	switch {
-	case item.Action == Fail:
+	case item.Action == change.Fail:
 		return 0
-	case item.Action == Hold:
+	case item.Action == change.Hold:
 		return 1
-	case item.Action == Delete && len(item.Consequences) > 0:
+	case item.Action == change.Delete && len(item.Consequences) > 0:
 		return 2
-	case item.Action == Delete:
+	case item.Action == change.Delete:
 		return 3
-	case item.Action == Recreate:
+	case item.Action == change.Recreate:
 		return weightRecreated
 	case len(item.Pools) > 0:
 		return 5
@@ -176,10 +178,10 @@ func sorted(sections []section) []section {
 }
 
 // summary counts what happens in a section, as often as it happens.
-func (s section) summary() Summary {
-	var out Summary
+func (s section) summary() change.Summary {
+	var out change.Summary
 	for _, b := range s.Blocks {
-		if n := out.of(b.Action); n != nil {
+		if n := out.Of(b.Action); n != nil {
 			*n += len(b.Places)
 		}
 	}

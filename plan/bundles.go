@@ -8,6 +8,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/change/redact"
+	"github.com/pergola-dev/pergola/internal/jsonvalue"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -17,12 +20,12 @@ type Place struct {
 	Bundle  render.Bundle
 	// InForce are objects of the bundle as they are in force: with what the API fills in of a declaration that leaves it open. What
 	// an item does beyond its object is judged by them, where both sides have them; its fields are those of the declaration.
-	InForce map[Ref]*unstructured.Unstructured
+	InForce map[change.Ref]*unstructured.Unstructured
 }
 
 // Bundles compares two renderings of a landscape: what applying the second would do to clusters that are as the
 // first says. Hidden values have hashes by a new random key.
-func Bundles(from, to []Place) Plan { return NewMasking(nil).Bundles(from, to) }
+func Bundles(from, to []Place) change.Plan { return MaskedBundles(redact.NewMasking(nil), from, to) }
 
 // Placed puts bundles on the clusters that they go to.
 func Placed(bundles []render.Bundle, clusterOf func(render.Bundle) string) []Place {
@@ -34,8 +37,8 @@ func Placed(bundles []render.Bundle, clusterOf func(render.Bundle) string) []Pla
 }
 
 // Bundles is the function of that name with hashes by the key of the masking.
-func (m Masking) Bundles(from, to []Place) Plan {
-	var p Plan
+func MaskedBundles(m redact.Masking, from, to []Place) change.Plan {
+	var p change.Plan
 	old, new := index(from, nil), index(to, nil)
 	if len(old) < objects(from) {
 		old = index(from, new)
@@ -55,8 +58,8 @@ func (m Masking) Bundles(from, to []Place) Plan {
 			replaced[former] = true
 		}
 		o, known := old[before]
-		if item, changed := m.compared(o, n, known); changed {
-			item.leaveOut(asleep, o.object.Unstructured, n.object.Unstructured)
+		if item, changed := compared(m, o, n, known); changed {
+			leaveOut(&item, asleep, o.object.Unstructured, n.object.Unstructured)
 			p.Items = append(p.Items, item)
 		} else {
 			p.Unchanged++
@@ -65,7 +68,7 @@ func (m Masking) Bundles(from, to []Place) Plan {
 	for key, o := range old {
 		if _, ok := new[key]; !ok && !replaced[key] {
 			item := gone(o, applied[setOf(o)])
-			item.leaveOut(asleep, o.object.Unstructured, nil)
+			leaveOut(&item, asleep, o.object.Unstructured, nil)
 			p.Items = append(p.Items, item)
 		}
 	}
@@ -73,28 +76,28 @@ func (m Masking) Bundles(from, to []Place) Plan {
 	return p
 }
 
-func (m Masking) compared(o, n placed, known bool) (Item, bool) {
-	if known && (o.object.Unstructured == n.object.Unstructured || o.sameBundle(n) || same(o.object.Object, n.object.Object)) {
-		return Item{}, false
+func compared(m redact.Masking, o, n placed, known bool) (change.Item, bool) {
+	if known && (o.object.Unstructured == n.object.Unstructured || o.sameBundle(n) || jsonvalue.Equal(o.object.Object, n.object.Object)) {
+		return change.Item{}, false
 	}
 	item := n.item()
 	if why := handsOff(n.object.Unstructured); why != "" {
 		// Nothing of it is applied: it is news only where something was, until now.
-		item.Action, item.Reason = Keep, why+": it is not applied any more, and stays as it lives"
+		item.Action, item.Reason = change.Keep, why+": it is not applied any more, and stays as it lives"
 		return item, known && handsOff(o.object.Unstructured) == ""
 	}
 	if !known {
-		item.Action = Create
-		item.judge(nil, n)
+		item.Action = change.Create
+		judge(&item, nil, n)
 		return item, true
 	}
-	item.Fields = m.meaning(o.object.Object, n.object.Object)
+	item.Fields = m.Meaning(o.object.Object, n.object.Object)
 	if len(item.Fields) == 0 {
 		return item, false
 	}
 	if former := o.object.GetName(); former != item.Object.Name {
 		item.Former = former
-		item.Fields = slices.DeleteFunc(item.Fields, func(f Field) bool { return f.Path == "metadata.name" })
+		item.Fields = slices.DeleteFunc(item.Fields, func(f change.Field) bool { return f.Path == "metadata.name" })
 	}
 	item.Action, item.Reason = edit{o.object.Object, n.object.Object, item.Fields, n.scaled}.outcome(o.object.Unstructured, n.object.Unstructured)
 	if why := handsOff(o.object.Unstructured); why != "" {
@@ -102,12 +105,12 @@ func (m Masking) compared(o, n placed, known bool) (Item, bool) {
 	}
 	if before, after := o.inForce[item.Object], n.inForce[item.Object]; before != nil && after != nil {
 		judged := item
-		judged.Fields = m.meaning(before.Object, after.Object)
-		judged.judge(before, placed{object: render.Object{Unstructured: after}})
+		judged.Fields = m.Meaning(before.Object, after.Object)
+		judge(&judged, before, placed{object: render.Object{Unstructured: after}})
 		item.Consequences, item.Pools = append(judged.Consequences, named(item, judged)...), judged.Pools
 		return item, true
 	}
-	item.judge(o.object.Unstructured, n)
+	judge(&item, o.object.Unstructured, n)
 	return item, true
 }
 
@@ -128,7 +131,7 @@ func sentences(texts ...string) string {
 
 // named says what a Shoot names now and left open before, where the two sides alone cannot tell whether it is another value: the cluster
 // has what was chosen when it was made.
-func named(declared, inForce Item) []string {
+func named(declared, inForce change.Item) []string {
 	if declared.Object.Kind != "Shoot" {
 		return nil
 	}
@@ -140,7 +143,7 @@ func named(declared, inForce Item) []string {
 		if !isVersion || strings.Count(now, ".") < 2 || strings.Count(before, ".") >= 2 {
 			continue
 		}
-		if !slices.ContainsFunc(inForce.Fields, func(other Field) bool { return other.Path == f.Path }) {
+		if !slices.ContainsFunc(inForce.Fields, func(other change.Field) bool { return other.Path == f.Path }) {
 			what := "the cluster is updated"
 			if f.Path != "spec.kubernetes.version" {
 				what = "nodes are replaced"
@@ -158,10 +161,10 @@ func (p placed) sameBundle(other placed) bool {
 }
 
 // judge says what the item does beyond its object. What stays as it lives does nothing.
-func (i *Item) judge(old *unstructured.Unstructured, n placed) {
+func judge(i *change.Item, old *unstructured.Unstructured, n placed) {
 	judged, new := *i, n.object.Unstructured
 	if old != nil && new != nil {
-		kept, _ := edit{old.Object, new.Object, i.Fields, n.scaled}.staying(RefOf(old).GroupKind())
+		kept, _ := edit{old.Object, new.Object, i.Fields, n.scaled}.staying(change.RefOf(old).GroupKind())
 		judged.Fields = fieldsBut(i.Fields, kept)
 	}
 	i.Consequences = Consequences(judged, old, new)
@@ -182,24 +185,24 @@ const (
 
 // gone is an object that is declared no longer; applied tells whether the rest of its bundle still is. What stays follows package apply,
 // prune.go.
-func gone(o placed, applied bool) Item {
+func gone(o placed, applied bool) change.Item {
 	item := o.item()
 	annotations := o.object.GetAnnotations()
 	switch {
 	case o.bundle.Delivery.KeepObjects:
-		item.Action, item.Reason = Keep, "its bundle keeps objects"
+		item.Action, item.Reason = change.Keep, "its bundle keeps objects"
 	case annotations[annotationMode] == "Ignore":
-		item.Action, item.Reason = Keep, "annotation "+annotationMode+": it was never applied"
-	case applied && item.Object.Kind == "CustomResourceDefinition" && item.Object.known():
-		item.Action, item.Reason = Keep, "definitions stay until their bundle is deleted as a whole"
+		item.Action, item.Reason = change.Keep, "annotation "+annotationMode+": it was never applied"
+	case applied && item.Object.Kind == "CustomResourceDefinition" && known(item.Object):
+		item.Action, item.Reason = change.Keep, "definitions stay until their bundle is deleted as a whole"
 	case isTrue(o.object.Unstructured, annotationKeep):
-		item.Action, item.Reason = Keep, "annotation "+annotationKeep
+		item.Action, item.Reason = change.Keep, "annotation "+annotationKeep
 	case isTrue(o.object.Unstructured, annotationIgnore):
-		item.Action, item.Reason = Keep, "annotation "+annotationIgnore
+		item.Action, item.Reason = change.Keep, "annotation "+annotationIgnore
 	default:
-		item.Action = Delete
+		item.Action = change.Delete
 	}
-	item.judge(o.object.Unstructured, placed{})
+	judge(&item, o.object.Unstructured, placed{})
 	return item
 }
 
@@ -208,15 +211,15 @@ type placed struct {
 	cluster string
 	bundle  *render.Bundle
 	object  render.Object
-	inForce map[Ref]*unstructured.Unstructured
+	inForce map[change.Ref]*unstructured.Unstructured
 	// scaled says that an autoscaler sets its replicas.
 	scaled bool
 }
 
-func (p placed) item() Item {
-	return Item{
+func (p placed) item() change.Item {
+	return change.Item{
 		Cluster: p.cluster, Owner: p.bundle.Owner.String(), Component: p.bundle.Component,
-		Bundle: p.bundle.Name, Object: RefOf(p.object.Unstructured), Origin: p.object.Origin.String(),
+		Bundle: p.bundle.Name, Object: change.RefOf(p.object.Unstructured), Origin: p.object.Origin.String(),
 	}
 }
 
@@ -243,7 +246,7 @@ func index(places []Place, keeping map[string]placed) map[string]placed {
 func markScaled(all map[string]placed) {
 	for _, hpa := range all {
 		o := hpa.object
-		if o.GetKind() != "HorizontalPodAutoscaler" || RefOf(o.Unstructured).Group() != "autoscaling" {
+		if o.GetKind() != "HorizontalPodAutoscaler" || change.RefOf(o.Unstructured).Group() != "autoscaling" {
 			continue
 		}
 		target := &unstructured.Unstructured{Object: map[string]any{}}
@@ -268,7 +271,7 @@ func objects(places []Place) int {
 }
 
 func key(cluster string, o *unstructured.Unstructured) string {
-	ref := RefOf(o)
+	ref := change.RefOf(o)
 	return cluster + "|" + ref.Group() + "|" + ref.Kind + "|" + ref.Namespace + "|" + ref.Name
 }
 

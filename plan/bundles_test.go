@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/change/redact"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -37,47 +39,47 @@ func TestBundles(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		from, to  []Place
-		want      map[string]Action
+		want      map[string]change.Action
 		unchanged int
 	}{
-		"nothing":        {nil, nil, map[string]Action{}, 0},
-		"unchanged":      {[]Place{place(t, "r", "b", configMap)}, []Place{place(t, "r", "b", configMap)}, map[string]Action{}, 1},
-		"create":         {nil, []Place{place(t, "r", "b", configMap)}, map[string]Action{"r b ConfigMap ns/c": Create}, 0},
-		"change":         {[]Place{place(t, "r", "b", configMap)}, []Place{place(t, "r", "b", changed)}, map[string]Action{"r b ConfigMap ns/c": Change}, 0},
-		"delete":         {[]Place{place(t, "r", "b", configMap)}, nil, map[string]Action{"r b ConfigMap ns/c": Delete}, 0},
-		"other bundle":   {[]Place{place(t, "r", "b", configMap)}, []Place{place(t, "r", "b2", configMap)}, map[string]Action{}, 1},
-		"other cluster":  {[]Place{place(t, "r", "b", configMap)}, []Place{place(t, "s", "b", configMap)}, map[string]Action{"r b ConfigMap ns/c": Delete, "s b ConfigMap ns/c": Create}, 0},
-		"moves, changes": {[]Place{place(t, "r", "b", configMap)}, []Place{place(t, "r", "b2", changed)}, map[string]Action{"r b2 ConfigMap ns/c": Change}, 0},
-		"keepObjects":    {[]Place{kept(place(t, "r", "b", configMap))}, nil, map[string]Action{"r b ConfigMap ns/c": Keep}, 0},
+		"nothing":        {nil, nil, map[string]change.Action{}, 0},
+		"unchanged":      {[]Place{place(t, "r", "b", configMap)}, []Place{place(t, "r", "b", configMap)}, map[string]change.Action{}, 1},
+		"create":         {nil, []Place{place(t, "r", "b", configMap)}, map[string]change.Action{"r b ConfigMap ns/c": change.Create}, 0},
+		"change":         {[]Place{place(t, "r", "b", configMap)}, []Place{place(t, "r", "b", changed)}, map[string]change.Action{"r b ConfigMap ns/c": change.Change}, 0},
+		"delete":         {[]Place{place(t, "r", "b", configMap)}, nil, map[string]change.Action{"r b ConfigMap ns/c": change.Delete}, 0},
+		"other bundle":   {[]Place{place(t, "r", "b", configMap)}, []Place{place(t, "r", "b2", configMap)}, map[string]change.Action{}, 1},
+		"other cluster":  {[]Place{place(t, "r", "b", configMap)}, []Place{place(t, "s", "b", configMap)}, map[string]change.Action{"r b ConfigMap ns/c": change.Delete, "s b ConfigMap ns/c": change.Create}, 0},
+		"moves, changes": {[]Place{place(t, "r", "b", configMap)}, []Place{place(t, "r", "b2", changed)}, map[string]change.Action{"r b2 ConfigMap ns/c": change.Change}, 0},
+		"keepObjects":    {[]Place{kept(place(t, "r", "b", configMap))}, nil, map[string]change.Action{"r b ConfigMap ns/c": change.Keep}, 0},
 		"keep-object": {[]Place{place(t, "r", "b", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, annotations: {resources.gardener.cloud/keep-object: 'true'}}}")}, nil,
-			map[string]Action{"r b ConfigMap c": Keep}, 0},
+			map[string]change.Action{"r b ConfigMap c": change.Keep}, 0},
 		"mode Ignore": {[]Place{place(t, "r", "b", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, annotations: {resources.gardener.cloud/mode: Ignore}}}")}, nil,
-			map[string]Action{"r b ConfigMap c": Keep}, 0},
+			map[string]change.Action{"r b ConfigMap c": change.Keep}, 0},
 		"ignore": {[]Place{place(t, "r", "b", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, annotations: {resources.gardener.cloud/ignore: 'true'}}}")}, nil,
-			map[string]Action{"r b ConfigMap c": Keep}, 0},
-		"ignored from now on":          {[]Place{place(t, "r", "b", configMap)}, []Place{place(t, "r", "b", ignored("mode: Ignore", "z"))}, map[string]Action{"r b ConfigMap ns/c": Keep}, 0},
-		"hands off from now on":        {[]Place{place(t, "r", "b", configMap)}, []Place{place(t, "r", "b", ignored("ignore: 'true'", "z"))}, map[string]Action{"r b ConfigMap ns/c": Keep}, 0},
-		"ignored, changes":             {[]Place{place(t, "r", "b", ignored("mode: Ignore", "x"))}, []Place{place(t, "r", "b", ignored("mode: Ignore", "z"))}, map[string]Action{}, 1},
-		"new, ignored":                 {nil, []Place{place(t, "r", "b", ignored("mode: Ignore", "x"))}, map[string]Action{}, 1},
-		"ignored no longer":            {[]Place{place(t, "r", "b", ignored("mode: Ignore", "x"))}, []Place{place(t, "r", "b", configMap)}, map[string]Action{"r b ConfigMap ns/c": Change}, 0},
-		"definition leaves":            {[]Place{place(t, "r", "b", crd, configMap)}, []Place{place(t, "r", "b", configMap)}, map[string]Action{"r b CustomResourceDefinition ws.a.b": Keep}, 1},
-		"definition goes with the set": {[]Place{place(t, "r", "b", crd)}, []Place{place(t, "r", "c", configMap)}, map[string]Action{"r b CustomResourceDefinition ws.a.b": Delete, "r c ConfigMap ns/c": Create}, 0},
+			map[string]change.Action{"r b ConfigMap c": change.Keep}, 0},
+		"ignored from now on":          {[]Place{place(t, "r", "b", configMap)}, []Place{place(t, "r", "b", ignored("mode: Ignore", "z"))}, map[string]change.Action{"r b ConfigMap ns/c": change.Keep}, 0},
+		"hands off from now on":        {[]Place{place(t, "r", "b", configMap)}, []Place{place(t, "r", "b", ignored("ignore: 'true'", "z"))}, map[string]change.Action{"r b ConfigMap ns/c": change.Keep}, 0},
+		"ignored, changes":             {[]Place{place(t, "r", "b", ignored("mode: Ignore", "x"))}, []Place{place(t, "r", "b", ignored("mode: Ignore", "z"))}, map[string]change.Action{}, 1},
+		"new, ignored":                 {nil, []Place{place(t, "r", "b", ignored("mode: Ignore", "x"))}, map[string]change.Action{}, 1},
+		"ignored no longer":            {[]Place{place(t, "r", "b", ignored("mode: Ignore", "x"))}, []Place{place(t, "r", "b", configMap)}, map[string]change.Action{"r b ConfigMap ns/c": change.Change}, 0},
+		"definition leaves":            {[]Place{place(t, "r", "b", crd, configMap)}, []Place{place(t, "r", "b", configMap)}, map[string]change.Action{"r b CustomResourceDefinition ws.a.b": change.Keep}, 1},
+		"definition goes with the set": {[]Place{place(t, "r", "b", crd)}, []Place{place(t, "r", "c", configMap)}, map[string]change.Action{"r b CustomResourceDefinition ws.a.b": change.Delete, "r c ConfigMap ns/c": change.Create}, 0},
 		"version moves": {[]Place{place(t, "r", "b", "{apiVersion: batch/v1beta1, kind: CronJob, metadata: {name: j}}")},
-			[]Place{place(t, "r", "b", "{apiVersion: batch/v1, kind: CronJob, metadata: {name: j}}")}, map[string]Action{"r b CronJob j": Change}, 0},
+			[]Place{place(t, "r", "b", "{apiVersion: batch/v1, kind: CronJob, metadata: {name: j}}")}, map[string]change.Action{"r b CronJob j": change.Change}, 0},
 		"hashed name": {[]Place{place(t, "r", "b", hashed("c-0123abcd", "x"))}, []Place{place(t, "r", "b", hashed("c-4567cdef", "z"))},
-			map[string]Action{"r b ConfigMap ns/c-4567cdef": Change}, 0},
+			map[string]change.Action{"r b ConfigMap ns/c-4567cdef": change.Change}, 0},
 		"hashed, of another": {[]Place{place(t, "r", "b", hashed("c-0123abcd", "x"))}, []Place{place(t, "r", "b", hashed("d-4567cdef", "z"))},
-			map[string]Action{"r b ConfigMap ns/c-0123abcd": Delete, "r b ConfigMap ns/d-4567cdef": Create}, 0},
+			map[string]change.Action{"r b ConfigMap ns/c-0123abcd": change.Delete, "r b ConfigMap ns/d-4567cdef": change.Create}, 0},
 		"two hashed become one": {[]Place{place(t, "r", "b", hashed("c-0123abcd", "x"), hashed("c-11111111", "w"))}, []Place{place(t, "r", "b", hashed("c-4567cdef", "z"))},
-			map[string]Action{"r b ConfigMap ns/c-4567cdef": Change, "r b ConfigMap ns/c-11111111": Delete}, 0},
+			map[string]change.Action{"r b ConfigMap ns/c-4567cdef": change.Change, "r b ConfigMap ns/c-11111111": change.Delete}, 0},
 		"one hashed becomes two": {[]Place{place(t, "r", "b", hashed("c-0123abcd", "x"))}, []Place{place(t, "r", "b", hashed("c-4567cdef", "z"), hashed("c-55555555", "w"))},
-			map[string]Action{"r b ConfigMap ns/c-4567cdef": Change, "r b ConfigMap ns/c-55555555": Create}, 0},
-		"immutable in place": {[]Place{place(t, "r", "b", hashed("c", "x"))}, []Place{place(t, "r", "b", hashed("c", "z"))}, map[string]Action{"r b ConfigMap ns/c": Recreate}, 0},
+			map[string]change.Action{"r b ConfigMap ns/c-4567cdef": change.Change, "r b ConfigMap ns/c-55555555": change.Create}, 0},
+		"immutable in place": {[]Place{place(t, "r", "b", hashed("c", "x"))}, []Place{place(t, "r", "b", hashed("c", "z"))}, map[string]change.Action{"r b ConfigMap ns/c": change.Recreate}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range 5 { // map order must not matter
 				p := Bundles(c.from, c.to)
-				got := map[string]Action{}
+				got := map[string]change.Action{}
 				for _, item := range p.Items {
 					got[item.Cluster+" "+item.Bundle+" "+item.Object.String()] = item.Action
 				}
@@ -89,57 +91,57 @@ func TestBundles(t *testing.T) {
 	}
 	p := Bundles([]Place{place(t, "r", "b", "{apiVersion: a.example.com/v1, kind: W, metadata: {name: w}}")},
 		[]Place{place(t, "r", "b", "{apiVersion: b.example.com/v1, kind: W, metadata: {name: w}}")})
-	assert.Equal(t, Summary{Create: 1, Delete: 1}, p.Summary, "the same kind of another group is another object")
+	assert.Equal(t, change.Summary{Create: 1, Delete: 1}, p.Summary, "the same kind of another group is another object")
 	item := Bundles(nil, []Place{place(t, "r", "b", configMap)}).Items[0]
-	assert.Equal(t, Item{Cluster: "r", Owner: "garden local", Component: "garden/b", Bundle: "b", Action: Create, Origin: "b.yaml:3",
-		Object: Ref{"v1", "ConfigMap", "ns", "c"}}, item)
+	assert.Equal(t, change.Item{Cluster: "r", Owner: "garden local", Component: "garden/b", Bundle: "b", Action: change.Create, Origin: "b.yaml:3",
+		Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "c"}}, item)
 }
 
 func TestChangeOrRecreate(t *testing.T) {
 	recreate := "annotations: {resources.gardener.cloud/delete-on-invalid-update: 'true'}"
 	for name, c := range map[string]struct {
 		old, new string
-		want     Action
+		want     change.Action
 		reason   string
 	}{
-		"mutable":               {"{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 1}}", "{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 2}}", Change, ""},
-		"selector":              {"{apiVersion: apps/v1, kind: Deployment, spec: {selector: {matchLabels: {a: b}}}}", "{apiVersion: apps/v1, kind: Deployment, spec: {selector: {matchLabels: {a: c}}}}", Fail, "spec.selector"},
-		"of another group":      {"{apiVersion: x.example.com/v1, kind: Deployment, spec: {selector: a}}", "{apiVersion: x.example.com/v1, kind: Deployment, spec: {selector: b}}", Change, ""},
-		"allowed by the old":    {"{apiVersion: apps/v1, kind: Deployment, metadata: {" + recreate + "}, spec: {selector: {a: b}}}", "{apiVersion: apps/v1, kind: Deployment, metadata: {" + recreate + "}, spec: {selector: {a: c}}}", Recreate, "spec.selector"},
-		"allowed by the new":    {"{apiVersion: apps/v1, kind: Deployment, spec: {selector: {a: b}}}", "{apiVersion: apps/v1, kind: Deployment, metadata: {" + recreate + "}, spec: {selector: {a: c}}}", Recreate, "spec.selector"},
-		"never recreated":       {"{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {" + recreate + "}, spec: {storageClassName: a}}", "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {" + recreate + "}, spec: {storageClassName: b}}", Fail, "never recreated"},
-		"claim grows":           {"{apiVersion: v1, kind: PersistentVolumeClaim, spec: {resources: {requests: {storage: 1Gi}}}}", "{apiVersion: v1, kind: PersistentVolumeClaim, spec: {resources: {requests: {storage: 2Gi}}}}", Change, ""},
-		"claim templates":       {"{apiVersion: apps/v1, kind: StatefulSet, spec: {volumeClaimTemplates: [{metadata: {name: a}}]}}", "{apiVersion: apps/v1, kind: StatefulSet, spec: {volumeClaimTemplates: [{metadata: {name: b}}]}}", Change, "spec.volumeClaimTemplates"},
-		"roleRef":               {"{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, roleRef: {name: a}}", "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, roleRef: {name: b}}", Fail, "roleRef"},
-		"subjects":              {"{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, subjects: [{name: a}]}", "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, subjects: [{name: b}]}", Change, ""},
-		"frozen":                {"{apiVersion: v1, kind: ConfigMap, immutable: true, data: {a: b}}", "{apiVersion: v1, kind: ConfigMap, immutable: true, data: {a: c}}", Recreate, "data.a"},
-		"frozen, label":         {"{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {labels: {a: b}}}", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {labels: {a: c}}}", Change, ""},
-		"thawed":                {"{apiVersion: v1, kind: Secret, immutable: true}", "{apiVersion: v1, kind: Secret}", Recreate, "immutable"},
-		"immutable elsewhere":   {"{apiVersion: example.com/v1, kind: W, immutable: true, data: a}", "{apiVersion: example.com/v1, kind: W, immutable: true, data: b}", Change, ""},
-		"frozen under new name": {"{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: c-01234567}, data: {a: b}}", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: c-89abcdef}, data: {a: c}}", Change, "hash"},
-		"similar name":          {"{apiVersion: apps/v1, kind: Deployment, spec: {selectorX: a}}", "{apiVersion: apps/v1, kind: Deployment, spec: {selectorX: b}}", Change, ""},
-		"region of a shoot":     {"{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {region: a}}", "{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {region: b}}", Fail, "spec.region"},
-		"shoot is bound":        {"{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {region: a}}", "{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {region: a, seedName: b, dns: {domain: c}, networking: {pods: d}}}", Change, ""},
-		"networks of a shoot":   {"{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {networking: {pods: 10.0.0.0/8}}}", "{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {networking: {pods: 11.0.0.0/8}}}", Fail, "spec.networking.pods"},
-		"dual stack":            {"{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {networking: {ipFamilies: [IPv4]}}}", "{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {networking: {ipFamilies: [IPv4, IPv6]}}}", Change, ""},
-		"another family":        {"{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {networking: {ipFamilies: [IPv4]}}}", "{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {networking: {ipFamilies: [IPv6]}}}", Fail, "spec.networking.ipFamilies"},
-		"upgrade":               {"{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {kubernetes: {version: 1.33.9}}}", "{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {kubernetes: {version: 1.34.1}}}", Change, ""},
-		"upgrade by two":        {"{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {kubernetes: {version: 1.33.9}}}", "{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {kubernetes: {version: 1.35.1}}}", Fail, "spec.kubernetes.version"},
-		"downgrade":             {"{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {kubernetes: {version: 1.33.9}}}", "{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {kubernetes: {version: 1.33.8}}}", Fail, "spec.kubernetes.version"},
-		"seed without backup":   {"{apiVersion: core.gardener.cloud/v1beta1, kind: Seed, spec: {backup: {provider: a}}}", "{apiVersion: core.gardener.cloud/v1beta1, kind: Seed, spec: {}}", Fail, "spec.backup"},
-		"first domain":          {"{apiVersion: operator.gardener.cloud/v1alpha1, kind: Garden, spec: {virtualCluster: {dns: {domains: [{name: a}]}}}}", "{apiVersion: operator.gardener.cloud/v1alpha1, kind: Garden, spec: {virtualCluster: {dns: {domains: [{name: b}, {name: a}]}}}}", Fail, "spec.virtualCluster.dns.domains[0]"},
-		"more domains":          {"{apiVersion: operator.gardener.cloud/v1alpha1, kind: Garden, spec: {virtualCluster: {dns: {domains: [{name: a}]}}}}", "{apiVersion: operator.gardener.cloud/v1alpha1, kind: Garden, spec: {virtualCluster: {dns: {domains: [{name: a}, {name: b}]}}}}", Change, ""},
-		"class of an etcd":      {"{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, spec: {storageClass: a}}", "{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, spec: {}}", Fail, "spec.storageClass"},
-		"larger etcd":           {"{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, spec: {storageCapacity: 1Gi, replicas: 1}}", "{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, spec: {storageCapacity: 2Gi, replicas: 3}}", Change, ""},
-		"smaller etcd":          {"{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, spec: {replicas: 3}}", "{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, spec: {replicas: 1}}", Fail, "spec.replicas"},
-		"sleeping etcd":         {"{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, spec: {replicas: 3}}", "{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, spec: {replicas: 0}}", Change, ""},
-		"purpose of an OSC":     {"{apiVersion: extensions.gardener.cloud/v1alpha1, kind: OperatingSystemConfig, spec: {purpose: a}}", "{apiVersion: extensions.gardener.cloud/v1alpha1, kind: OperatingSystemConfig, spec: {purpose: b}}", Fail, "spec.purpose"},
-		"request":               {"{apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest, spec: {signerName: a}}", "{apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest, spec: {signerName: b}}", Change, "stays as it is"},
-		"scope of a CRD":        {"{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {scope: Cluster}}", "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {scope: Namespaced}}", Fail, "never recreated"},
+		"mutable":               {"{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 1}}", "{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 2}}", change.Change, ""},
+		"selector":              {"{apiVersion: apps/v1, kind: Deployment, spec: {selector: {matchLabels: {a: b}}}}", "{apiVersion: apps/v1, kind: Deployment, spec: {selector: {matchLabels: {a: c}}}}", change.Fail, "spec.selector"},
+		"of another group":      {"{apiVersion: x.example.com/v1, kind: Deployment, spec: {selector: a}}", "{apiVersion: x.example.com/v1, kind: Deployment, spec: {selector: b}}", change.Change, ""},
+		"allowed by the old":    {"{apiVersion: apps/v1, kind: Deployment, metadata: {" + recreate + "}, spec: {selector: {a: b}}}", "{apiVersion: apps/v1, kind: Deployment, metadata: {" + recreate + "}, spec: {selector: {a: c}}}", change.Recreate, "spec.selector"},
+		"allowed by the new":    {"{apiVersion: apps/v1, kind: Deployment, spec: {selector: {a: b}}}", "{apiVersion: apps/v1, kind: Deployment, metadata: {" + recreate + "}, spec: {selector: {a: c}}}", change.Recreate, "spec.selector"},
+		"never recreated":       {"{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {" + recreate + "}, spec: {storageClassName: a}}", "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {" + recreate + "}, spec: {storageClassName: b}}", change.Fail, "never recreated"},
+		"claim grows":           {"{apiVersion: v1, kind: PersistentVolumeClaim, spec: {resources: {requests: {storage: 1Gi}}}}", "{apiVersion: v1, kind: PersistentVolumeClaim, spec: {resources: {requests: {storage: 2Gi}}}}", change.Change, ""},
+		"claim templates":       {"{apiVersion: apps/v1, kind: StatefulSet, spec: {volumeClaimTemplates: [{metadata: {name: a}}]}}", "{apiVersion: apps/v1, kind: StatefulSet, spec: {volumeClaimTemplates: [{metadata: {name: b}}]}}", change.Change, "spec.volumeClaimTemplates"},
+		"roleRef":               {"{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, roleRef: {name: a}}", "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, roleRef: {name: b}}", change.Fail, "roleRef"},
+		"subjects":              {"{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, subjects: [{name: a}]}", "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, subjects: [{name: b}]}", change.Change, ""},
+		"frozen":                {"{apiVersion: v1, kind: ConfigMap, immutable: true, data: {a: b}}", "{apiVersion: v1, kind: ConfigMap, immutable: true, data: {a: c}}", change.Recreate, "data.a"},
+		"frozen, label":         {"{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {labels: {a: b}}}", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {labels: {a: c}}}", change.Change, ""},
+		"thawed":                {"{apiVersion: v1, kind: Secret, immutable: true}", "{apiVersion: v1, kind: Secret}", change.Recreate, "immutable"},
+		"immutable elsewhere":   {"{apiVersion: example.com/v1, kind: W, immutable: true, data: a}", "{apiVersion: example.com/v1, kind: W, immutable: true, data: b}", change.Change, ""},
+		"frozen under new name": {"{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: c-01234567}, data: {a: b}}", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: c-89abcdef}, data: {a: c}}", change.Change, "hash"},
+		"similar name":          {"{apiVersion: apps/v1, kind: Deployment, spec: {selectorX: a}}", "{apiVersion: apps/v1, kind: Deployment, spec: {selectorX: b}}", change.Change, ""},
+		"region of a shoot":     {"{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {region: a}}", "{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {region: b}}", change.Fail, "spec.region"},
+		"shoot is bound":        {"{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {region: a}}", "{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {region: a, seedName: b, dns: {domain: c}, networking: {pods: d}}}", change.Change, ""},
+		"networks of a shoot":   {"{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {networking: {pods: 10.0.0.0/8}}}", "{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {networking: {pods: 11.0.0.0/8}}}", change.Fail, "spec.networking.pods"},
+		"dual stack":            {"{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {networking: {ipFamilies: [IPv4]}}}", "{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {networking: {ipFamilies: [IPv4, IPv6]}}}", change.Change, ""},
+		"another family":        {"{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {networking: {ipFamilies: [IPv4]}}}", "{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {networking: {ipFamilies: [IPv6]}}}", change.Fail, "spec.networking.ipFamilies"},
+		"upgrade":               {"{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {kubernetes: {version: 1.33.9}}}", "{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {kubernetes: {version: 1.34.1}}}", change.Change, ""},
+		"upgrade by two":        {"{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {kubernetes: {version: 1.33.9}}}", "{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {kubernetes: {version: 1.35.1}}}", change.Fail, "spec.kubernetes.version"},
+		"downgrade":             {"{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {kubernetes: {version: 1.33.9}}}", "{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {kubernetes: {version: 1.33.8}}}", change.Fail, "spec.kubernetes.version"},
+		"seed without backup":   {"{apiVersion: core.gardener.cloud/v1beta1, kind: Seed, spec: {backup: {provider: a}}}", "{apiVersion: core.gardener.cloud/v1beta1, kind: Seed, spec: {}}", change.Fail, "spec.backup"},
+		"first domain":          {"{apiVersion: operator.gardener.cloud/v1alpha1, kind: Garden, spec: {virtualCluster: {dns: {domains: [{name: a}]}}}}", "{apiVersion: operator.gardener.cloud/v1alpha1, kind: Garden, spec: {virtualCluster: {dns: {domains: [{name: b}, {name: a}]}}}}", change.Fail, "spec.virtualCluster.dns.domains[0]"},
+		"more domains":          {"{apiVersion: operator.gardener.cloud/v1alpha1, kind: Garden, spec: {virtualCluster: {dns: {domains: [{name: a}]}}}}", "{apiVersion: operator.gardener.cloud/v1alpha1, kind: Garden, spec: {virtualCluster: {dns: {domains: [{name: a}, {name: b}]}}}}", change.Change, ""},
+		"class of an etcd":      {"{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, spec: {storageClass: a}}", "{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, spec: {}}", change.Fail, "spec.storageClass"},
+		"larger etcd":           {"{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, spec: {storageCapacity: 1Gi, replicas: 1}}", "{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, spec: {storageCapacity: 2Gi, replicas: 3}}", change.Change, ""},
+		"smaller etcd":          {"{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, spec: {replicas: 3}}", "{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, spec: {replicas: 1}}", change.Fail, "spec.replicas"},
+		"sleeping etcd":         {"{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, spec: {replicas: 3}}", "{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, spec: {replicas: 0}}", change.Change, ""},
+		"purpose of an OSC":     {"{apiVersion: extensions.gardener.cloud/v1alpha1, kind: OperatingSystemConfig, spec: {purpose: a}}", "{apiVersion: extensions.gardener.cloud/v1alpha1, kind: OperatingSystemConfig, spec: {purpose: b}}", change.Fail, "spec.purpose"},
+		"request":               {"{apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest, spec: {signerName: a}}", "{apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest, spec: {signerName: b}}", change.Change, "stays as it is"},
+		"scope of a CRD":        {"{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {scope: Cluster}}", "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {scope: Namespaced}}", change.Fail, "never recreated"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			old, new := object(t, c.old), object(t, c.new)
-			action, reason := edit{old: old.Object, new: new.Object, fields: Compare(old.Object, new.Object)}.outcome(old, new)
+			action, reason := edit{old: old.Object, new: new.Object, fields: redact.Compare(old.Object, new.Object)}.outcome(old, new)
 			assert.Equal(t, c.want, action)
 			assert.Contains(t, reason, c.reason)
 			assert.Equal(t, c.reason == "", reason == "")
@@ -149,44 +151,44 @@ func TestChangeOrRecreate(t *testing.T) {
 
 func TestConsequences(t *testing.T) {
 	for name, c := range map[string]struct {
-		action   Action
+		action   change.Action
 		old, new string
 		want     []string
 	}{
-		"pod template":    {Change, "{apiVersion: apps/v1, kind: Deployment, spec: {template: {a: 1, b: 1}}}", "{apiVersion: apps/v1, kind: Deployment, spec: {template: {a: 2, b: 2}}}", []string{"rolls its pods"}},
-		"on delete":       {Change, "{apiVersion: apps/v1, kind: DaemonSet, spec: {template: {a: 1}}}", "{apiVersion: apps/v1, kind: DaemonSet, spec: {template: {a: 2}, updateStrategy: {type: OnDelete}}}", []string{"its pods change when they are deleted"}},
-		"scaled to zero":  {Change, "{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 1}}", "{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 0}}", []string{"stops all its pods"}},
-		"scaled":          {Change, "{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 1}}", "{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 2}}", nil},
-		"label":           {Change, "{apiVersion: apps/v1, kind: Deployment}", "{apiVersion: apps/v1, kind: Deployment, metadata: {labels: {a: b}}}", nil},
-		"etcd":            {Change, "{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, spec: {replicas: 1}}", "{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, spec: {replicas: 3}}", []string{"may roll the etcd members"}},
-		"worker":          {Change, "{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Worker, spec: {pools: [{name: p, maximum: 3, machineType: a}]}}", "{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Worker, spec: {pools: [{name: p, maximum: 3, machineType: b}]}}", []string{"the nodes of pool p (up to 3) are replaced: machine type a → b"}},
-		"worker grows":    {Change, "{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Worker, spec: {pools: [{name: p, maximum: 1}]}}", "{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Worker, spec: {pools: [{name: p, maximum: 2}]}}", nil},
-		"service type":    {Change, "{apiVersion: v1, kind: Service, spec: {type: ClusterIP}}", "{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}}", []string{"changes how it is reached: LoadBalancer"}},
-		"version dropped": {Change, "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {versions: [{name: v1}, {name: v2}]}}", "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {versions: [{name: v2}]}}", []string{"an API version is no longer served: v1"}},
-		"namespace goes":  {Delete, "{apiVersion: v1, kind: Namespace}", "", []string{"deletes everything in the namespace"}},
-		"definition goes": {Delete, "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}", "", []string{"deletes every object of the kind"}},
-		"volume goes":     {Delete, "{apiVersion: v1, kind: PersistentVolumeClaim}", "", []string{"loses stored data"}},
-		"load balancer":   {Delete, "{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}}", "", []string{"gives the load balancer address back"}},
-		"other service":   {Delete, "{apiVersion: v1, kind: Service}", "", nil},
-		"shoot goes":      {Delete, "{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot}", "", []string{"deletes the cluster with everything in it"}},
-		"recreated":       {Recreate, "{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}}", "{apiVersion: v1, kind: Service}", []string{"is deleted and created again", "gives the load balancer address back"}},
-		"kept":            {Keep, "{apiVersion: v1, kind: Namespace}", "", nil},
+		"pod template":    {change.Change, "{apiVersion: apps/v1, kind: Deployment, spec: {template: {a: 1, b: 1}}}", "{apiVersion: apps/v1, kind: Deployment, spec: {template: {a: 2, b: 2}}}", []string{"rolls its pods"}},
+		"on delete":       {change.Change, "{apiVersion: apps/v1, kind: DaemonSet, spec: {template: {a: 1}}}", "{apiVersion: apps/v1, kind: DaemonSet, spec: {template: {a: 2}, updateStrategy: {type: OnDelete}}}", []string{"its pods change when they are deleted"}},
+		"scaled to zero":  {change.Change, "{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 1}}", "{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 0}}", []string{"stops all its pods"}},
+		"scaled":          {change.Change, "{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 1}}", "{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 2}}", nil},
+		"label":           {change.Change, "{apiVersion: apps/v1, kind: Deployment}", "{apiVersion: apps/v1, kind: Deployment, metadata: {labels: {a: b}}}", nil},
+		"etcd":            {change.Change, "{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, spec: {replicas: 1}}", "{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, spec: {replicas: 3}}", []string{"may roll the etcd members"}},
+		"worker":          {change.Change, "{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Worker, spec: {pools: [{name: p, maximum: 3, machineType: a}]}}", "{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Worker, spec: {pools: [{name: p, maximum: 3, machineType: b}]}}", []string{"the nodes of pool p (up to 3) are replaced: machine type a → b"}},
+		"worker grows":    {change.Change, "{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Worker, spec: {pools: [{name: p, maximum: 1}]}}", "{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Worker, spec: {pools: [{name: p, maximum: 2}]}}", nil},
+		"service type":    {change.Change, "{apiVersion: v1, kind: Service, spec: {type: ClusterIP}}", "{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}}", []string{"changes how it is reached: LoadBalancer"}},
+		"version dropped": {change.Change, "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {versions: [{name: v1}, {name: v2}]}}", "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {versions: [{name: v2}]}}", []string{"an API version is no longer served: v1"}},
+		"namespace goes":  {change.Delete, "{apiVersion: v1, kind: Namespace}", "", []string{"deletes everything in the namespace"}},
+		"definition goes": {change.Delete, "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}", "", []string{"deletes every object of the kind"}},
+		"volume goes":     {change.Delete, "{apiVersion: v1, kind: PersistentVolumeClaim}", "", []string{"loses stored data"}},
+		"load balancer":   {change.Delete, "{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}}", "", []string{"gives the load balancer address back"}},
+		"other service":   {change.Delete, "{apiVersion: v1, kind: Service}", "", nil},
+		"shoot goes":      {change.Delete, "{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot}", "", []string{"deletes the cluster with everything in it"}},
+		"recreated":       {change.Recreate, "{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}}", "{apiVersion: v1, kind: Service}", []string{"is deleted and created again", "gives the load balancer address back"}},
+		"kept":            {change.Keep, "{apiVersion: v1, kind: Namespace}", "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			old := object(t, c.old)
-			item := Item{Action: c.action, Object: RefOf(old)}
+			item := change.Item{Action: c.action, Object: change.RefOf(old)}
 			if c.new == "" {
 				assert.Equal(t, c.want, Consequences(item, old, nil))
 				return
 			}
 			new := object(t, c.new)
-			item.Fields = Compare(old.Object, new.Object)
+			item.Fields = redact.Compare(old.Object, new.Object)
 			require.NotEmpty(t, item.Fields)
 			assert.Equal(t, c.want, Consequences(item, old, new))
 		})
 	}
-	assert.Equal(t, []string{"deletes everything in the namespace"}, Consequences(Item{Action: Delete, Object: Ref{Kind: "Namespace"}}, nil, nil), "the live object need not be known")
-	assert.Nil(t, Consequences(Item{Action: Delete, Object: Ref{Kind: "Service"}}, nil, nil))
+	assert.Equal(t, []string{"deletes everything in the namespace"}, Consequences(change.Item{Action: change.Delete, Object: change.Ref{Kind: "Namespace"}}, nil, nil), "the live object need not be known")
+	assert.Nil(t, Consequences(change.Item{Action: change.Delete, Object: change.Ref{Kind: "Service"}}, nil, nil))
 }
 
 // What an autoscaler sets stays as it lives, and rolls nothing.
@@ -195,7 +197,7 @@ func TestWhatIsPreservedRollsNothing(t *testing.T) {
 		return "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, annotations: {resources.gardener.cloud/preserve-replicas: 'true', resources.gardener.cloud/preserve-resources: 'true'}}, " +
 			"spec: {replicas: " + replicas + ", template: {spec: {containers: [{name: a, image: " + image + ", resources: {requests: {cpu: " + cpu + "}}}]}}}}"
 	}
-	diff := func(new string) Item {
+	diff := func(new string) change.Item {
 		return Bundles([]Place{place(t, "r", "b", workload("3", "1", "a"))}, []Place{place(t, "r", "b", new)}).Items[0]
 	}
 	item := diff(workload("0", "2", "a"))

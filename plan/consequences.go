@@ -7,25 +7,34 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/internal/jsonvalue"
 )
+
+// Explain adds what an item does beyond its object: the consequences, and the worker pools whose nodes it touches. old and new are the object before and
+// after, as far as they exist and are known.
+func Explain(item *change.Item, old, new *unstructured.Unstructured) {
+	item.Consequences, item.Pools = Consequences(*item, old, new), Pools(*item, old, new)
+}
 
 // Consequences say what the action of an item does beyond its object. old and new are the object before and
 // after, as far as they exist and are known.
-func Consequences(item Item, old, new *unstructured.Unstructured) []string {
+func Consequences(item change.Item, old, new *unstructured.Unstructured) []string {
 	switch item.Action {
-	case Delete:
+	case change.Delete:
 		return deletion(item.Object, old)
-	case Hold:
+	case change.Hold:
 		return deletion(item.Object, old) // what is held is the deletion, or the one that a recreation begins with
-	case Recreate:
+	case change.Recreate:
 		return append([]string{recreates}, deletion(item.Object, old)...)
-	case Create:
-		if item.Object.Kind == "PodDisruptionBudget" && item.Object.known() {
+	case change.Create:
+		if item.Object.Kind == "PodDisruptionBudget" && known(item.Object) {
 			if text := forbidsEvictions(new); text != "" {
 				return []string{text}
 			}
 		}
-	case Change, Adopt:
+	case change.Change, change.Adopt:
 		return slices.Concat(rollout(item, old, new), effectsOf(item, old, new), nodes(item, old, new))
 	}
 	return nil
@@ -72,12 +81,12 @@ var deletions = map[string]string{
 }
 
 // known is true in the groups in which a kind is the one that is meant here.
-func (r Ref) known() bool {
-	return r.APIVersion == "" || isGardener(r.APIVersion) || !strings.Contains(r.Group(), ".") || strings.HasSuffix(r.Group(), ".k8s.io")
+func known(r change.Ref) bool {
+	return r.APIVersion == "" || r.IsGardener() || !strings.Contains(r.Group(), ".") || strings.HasSuffix(r.Group(), ".k8s.io")
 }
 
-func deletion(ref Ref, old *unstructured.Unstructured) []string {
-	if text := deletions[ref.Kind]; text != "" && ref.known() {
+func deletion(ref change.Ref, old *unstructured.Unstructured) []string {
+	if text := deletions[ref.Kind]; text != "" && known(ref) {
 		return []string{text}
 	}
 	if ref.Kind == "StatefulSet" && nested(old, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted") == "Delete" {
@@ -90,20 +99,20 @@ func deletion(ref Ref, old *unstructured.Unstructured) []string {
 }
 
 // nodes is what an item does to worker pools, in words.
-func nodes(item Item, old, new *unstructured.Unstructured) []string {
+func nodes(item change.Item, old, new *unstructured.Unstructured) []string {
 	var out []string
 	for _, c := range Pools(item, old, new) {
-		out = append(out, c.String())
+		out = append(out, poolText(c))
 	}
 	return out
 }
 
-// String is the change in words, such as "the nodes of pool a (up to 5) are replaced: machine image x 1 → x 2".
-func (c PoolChange) String() string {
+// poolText is the change in words, such as "the nodes of pool a (up to 5) are replaced: machine image x 1 → x 2".
+func poolText(c change.PoolChange) string {
 	return fmt.Sprintf("the nodes of pool %s (up to %d) %s: %s", c.Pool, c.Nodes, become(c.How), strings.Join(c.Why, ", "))
 }
 
-func rollout(item Item, old, new *unstructured.Unstructured) []string {
+func rollout(item change.Item, old, new *unstructured.Unstructured) []string {
 	var out []string
 	say := func(text string) {
 		if text != "" && !slices.Contains(out, text) {
@@ -137,7 +146,7 @@ func rollout(item Item, old, new *unstructured.Unstructured) []string {
 }
 
 // shoot is what a field of a Shoot does to its control plane.
-func shoot(f Field) string {
+func shoot(f change.Field) string {
 	switch {
 	case f.Path == "spec.kubernetes.version":
 		o, n := fmt.Sprint(f.Old), fmt.Sprint(f.New)
@@ -167,7 +176,7 @@ func hibernates(v any) bool {
 }
 
 // scaling is what happens to the pods of a workload where there are none before or after; empty elsewhere, and where that is not known.
-func scaling(item Item) string {
+func scaling(item change.Item) string {
 	if !slices.Contains([]string{"Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "Etcd"}, item.Object.Kind) {
 		return ""
 	}
@@ -175,8 +184,8 @@ func scaling(item Item) string {
 		if f.Path != "spec.replicas" {
 			continue
 		}
-		was, known := number(orElse(f.Old, int64(1)))
-		is, too := number(orElse(f.New, int64(1)))
+		was, known := jsonvalue.Number(orElse(f.Old, int64(1)))
+		is, too := jsonvalue.Number(orElse(f.New, int64(1)))
 		switch {
 		case !known || !too:
 		case is.Sign() == 0:
@@ -195,7 +204,7 @@ func isDowngrade(before, after string) bool {
 	return err == nil && err2 == nil && n.LessThan(o)
 }
 
-func workload(f Field, new *unstructured.Unstructured, say func(string)) {
+func workload(f change.Field, new *unstructured.Unstructured, say func(string)) {
 	switch {
 	case !within(f.Path, "spec.template"):
 	case nested(new, "spec", "updateStrategy", "type") == "OnDelete":
@@ -228,7 +237,7 @@ func rollsFrom(new *unstructured.Unstructured) string {
 
 // whole is a number without a fraction.
 func whole(v any) (int64, bool) {
-	n, ok := number(v)
+	n, ok := jsonvalue.Number(v)
 	if !ok || !n.IsInt() {
 		return 0, false
 	}

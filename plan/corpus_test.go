@@ -12,6 +12,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/change/redact"
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
@@ -70,7 +72,7 @@ func TestDryRunAnswersAsArgo(t *testing.T) {
 		}
 		seen++
 		t.Run(c.name, func(t *testing.T) {
-			fields := Compare(c.documents["live"], c.documents["predicted"])
+			fields := redact.Compare(c.documents["live"], c.documents["predicted"])
 			assert.Equal(t, c.headers["expect"] == "modified", len(fields) > 0, "%+v", fields)
 		})
 	}
@@ -109,7 +111,7 @@ func TestRenderingsAreComparedAsArgo(t *testing.T) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
-			fields := Masking{}.meaning(c.documents["live"], c.documents["desired"])
+			fields := redact.Masking{}.Meaning(c.documents["live"], c.documents["desired"])
 			want := strings.HasPrefix(c.headers["expect"], "modified")
 			if should := c.headers["should"]; should != "" {
 				want = strings.HasPrefix(should, "modified")
@@ -133,10 +135,10 @@ func TestNoSecretInAnyOutput(t *testing.T) {
 				if old == nil && new == nil {
 					continue
 				}
-				text += outputs(t, Compare(old, new)) + outputs(t, NewMasking(nil).meaning(old, new))
+				text += outputs(t, redact.Compare(old, new)) + outputs(t, redact.NewMasking(nil).Meaning(old, new))
 			}
 			if doc, ok := c.documents["text"]; ok && !quotesTheObject[c.name] {
-				text += CleanText(doc["text"].(string))
+				text += redact.Text(doc["text"].(string))
 			}
 			for _, secret := range c.list(t, "forbidden") {
 				assert.NotContains(t, text, secret)
@@ -153,9 +155,9 @@ func TestNoSecretInAnyOutput(t *testing.T) {
 var quotesTheObject = map[string]bool{"own-error-text-validation": true}
 
 // outputs is a plan with these fields in every format.
-func outputs(t *testing.T, fields []Field) string {
+func outputs(t *testing.T, fields []change.Field) string {
 	t.Helper()
-	p := Plan{Items: []Item{{Cluster: "c", Bundle: "b", Action: Change, Object: Ref{"v1", "Secret", "n", "s"}, Fields: fields}}}
+	p := change.Plan{Items: []change.Item{{Cluster: "c", Bundle: "b", Action: change.Change, Object: change.Ref{APIVersion: "v1", Kind: "Secret", Namespace: "n", Name: "s"}, Fields: fields}}}
 	p.Sort()
 	var b strings.Builder
 	for _, format := range []string{FormatText, FormatMarkdown, FormatJSON, FormatHTML} {

@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pergola-dev/pergola/change/redact"
 )
 
 // allocated are fields that the API server gives out or that depend on the cluster: they are no defaults.
@@ -29,7 +31,7 @@ func TestDefaultsOfTheServerAreNoDifference(t *testing.T) {
 			stored, err := s.dryRun(declared)
 			require.NoError(t, err)
 			for _, pair := range [][2]map[string]any{{declared.Object, stored.Object}, {stored.Object, declared.Object}} {
-				for _, f := range (Masking{}).meaning(pair[0], pair[1]) {
+				for _, f := range (redact.Masking{}).Meaning(pair[0], pair[1]) {
 					assert.Contains(t, allocated[declared.GetKind()], f.Path, "%v → %v", f.Old, f.New)
 				}
 			}
@@ -101,9 +103,9 @@ func TestTemplatesDifferAsTheServerSays(t *testing.T) {
 			other.SetResourceVersion(made.GetResourceVersion())
 			answer, err := s.resource(other).Update(s.context(), other, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
 			require.NoError(t, err)
-			fields := Masking{}.meaning(one.Object, other.Object)
+			fields := redact.Masking{}.Meaning(one.Object, other.Object)
 			assert.Equal(t, answer.GetGeneration() != made.GetGeneration(), len(fields) > 0, "%v", fields)
-			assert.Equal(t, len(fields) > 0, len(Masking{}.meaning(other.Object, one.Object)) > 0, "the other way round")
+			assert.Equal(t, len(fields) > 0, len(redact.Masking{}.Meaning(other.Object, one.Object)) > 0, "the other way round")
 		})
 	}
 }

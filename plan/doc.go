@@ -1,10 +1,6 @@
-// Package plan says what would change: between two renderings, or between a
-// rendering and what lives. A Plan is one plain value with JSON tags; the diff
-// before a merge, the dry run, the deletion gate and the engine all use it, and it is
-// printed in one place (text, Markdown, HTML, JSON), alone or in a Report of several landscapes.
+// Package plan says what would change: between two renderings, or between a rendering and what lives, and what each change does beyond its object. It
+// makes a change.Plan, and prints it in one place (text, Markdown, HTML, JSON), alone or in a Report of several landscapes.
 //
-// Values of Secrets never enter a Plan: what may not be shown is replaced where
-// fields are compared, not where they are printed.
-//
-// What does not live here: rendering (render), requests to a cluster (apply).
+// What does not live here: the types of a plan (change), comparing objects and hiding secrets (change/redact), recorded renders (plan/golden), the gate
+// (controllers/permit), rendering (render), requests to a cluster (apply).
 package plan

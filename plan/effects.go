@@ -6,11 +6,14 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/internal/jsonvalue"
 )
 
 // effects are what a changed field does beyond its object, by kind. Those of workloads that replace pods are in consequences.go.
-var effects = map[string]func(f Field, old, new *unstructured.Unstructured) string{
-	"StatefulSet": func(f Field, old, new *unstructured.Unstructured) string {
+var effects = map[string]func(f change.Field, old, new *unstructured.Unstructured) string{
+	"StatefulSet": func(f change.Field, old, new *unstructured.Unstructured) string {
 		const policy = "spec.persistentVolumeClaimRetentionPolicy"
 		switch scaled := nested(new, "spec", "persistentVolumeClaimRetentionPolicy", "whenScaled") == "Delete"; {
 		case within(f.Path, policy) && becomes(f, policy+".whenDeleted", "Delete"):
@@ -24,7 +27,7 @@ var effects = map[string]func(f Field, old, new *unstructured.Unstructured) stri
 		}
 		return ""
 	},
-	"Deployment": func(f Field, _, new *unstructured.Unstructured) string {
+	"Deployment": func(f change.Field, _, new *unstructured.Unstructured) string {
 		switch {
 		case within(f.Path, "spec.strategy") && becomes(f, "spec.strategy.type", "Recreate"):
 			return "from now on all its pods stop before new ones start"
@@ -33,13 +36,13 @@ var effects = map[string]func(f Field, old, new *unstructured.Unstructured) stri
 		}
 		return ""
 	},
-	"CronJob": func(f Field, _, _ *unstructured.Unstructured) string {
+	"CronJob": func(f change.Field, _, _ *unstructured.Unstructured) string {
 		return given(f.Path == "spec.suspend" && f.New == true, "no longer runs")
 	},
-	"Job": func(f Field, _, _ *unstructured.Unstructured) string {
+	"Job": func(f change.Field, _, _ *unstructured.Unstructured) string {
 		return given(f.Path == "spec.suspend" && f.New == true, stops)
 	},
-	"Service": func(f Field, old, new *unstructured.Unstructured) string {
+	"Service": func(f change.Field, old, new *unstructured.Unstructured) string {
 		switch {
 		case f.Path == "spec.type":
 			return fmt.Sprintf("changes how it is reached: %v", orElse(f.New, "ClusterIP"))
@@ -48,27 +51,27 @@ var effects = map[string]func(f Field, old, new *unstructured.Unstructured) stri
 		}
 		return ""
 	},
-	"PersistentVolume": func(f Field, _, _ *unstructured.Unstructured) string {
+	"PersistentVolume": func(f change.Field, _, _ *unstructured.Unstructured) string {
 		return given(f.Path == "spec.persistentVolumeReclaimPolicy" && f.New == "Delete", "its data goes when its claim is deleted, from now on")
 	},
-	"PersistentVolumeClaim": func(f Field, _, _ *unstructured.Unstructured) string {
+	"PersistentVolumeClaim": func(f change.Field, _, _ *unstructured.Unstructured) string {
 		return given(f.Path == "spec.resources.requests.storage" && f.New != nil, "makes the volume larger, if its class allows that")
 	},
 	"CustomResourceDefinition": definition,
-	"PodDisruptionBudget": func(f Field, _, new *unstructured.Unstructured) string {
+	"PodDisruptionBudget": func(f change.Field, _, new *unstructured.Unstructured) string {
 		return given(within(f.Path, "spec.minAvailable", "spec.maxUnavailable", "spec"), forbidsEvictions(new))
 	},
 	"ValidatingWebhookConfiguration": failing,
 	"MutatingWebhookConfiguration":   failing,
-	"PriorityClass": func(f Field, _, _ *unstructured.Unstructured) string {
+	"PriorityClass": func(f change.Field, _, _ *unstructured.Unstructured) string {
 		return given(f.Path == "globalDefault" && f.New == true, "becomes the priority of all new pods that name none")
 	},
 }
 
 // effectsOf are those of all fields of an item, without those of other groups.
-func effectsOf(item Item, old, new *unstructured.Unstructured) []string {
+func effectsOf(item change.Item, old, new *unstructured.Unstructured) []string {
 	effect := effects[item.Object.Kind]
-	if effect == nil || !item.Object.known() {
+	if effect == nil || !known(item.Object) {
 		return nil
 	}
 	var out []string
@@ -81,7 +84,7 @@ func effectsOf(item Item, old, new *unstructured.Unstructured) []string {
 }
 
 // definition is what a change of a CustomResourceDefinition does to the objects that there are.
-func definition(f Field, old, new *unstructured.Unstructured) string {
+func definition(f change.Field, old, new *unstructured.Unstructured) string {
 	const versions = "spec.versions[name="
 	version, rest, found := strings.Cut(strings.TrimPrefix(f.Path, versions), "]")
 	if !found || !strings.HasPrefix(f.Path, versions) {
@@ -115,7 +118,7 @@ func property(path string) string {
 }
 
 // failing is a webhook without which requests fail from now on.
-func failing(f Field, _, _ *unstructured.Unstructured) string {
+func failing(f change.Field, _, _ *unstructured.Unstructured) string {
 	added := f.Old == nil && strings.HasPrefix(f.Path, "webhooks[name=") && strings.HasSuffix(f.Path, "]") && nestedIn(f.New, "failurePolicy") != "Ignore"
 	changed := strings.HasPrefix(f.Path, "webhooks[") && strings.HasSuffix(f.Path, ".failurePolicy") && f.New != "Ignore"
 	return given(added || changed, "requests fail while the webhook does not answer")
@@ -135,7 +138,7 @@ func forbidsEvictions(budget *unstructured.Unstructured) string {
 }
 
 func isNumber(v any, want float64) bool {
-	n, ok := number(v)
+	n, ok := jsonvalue.Number(v)
 	if !ok {
 		return false
 	}
@@ -151,7 +154,7 @@ func partitionFalls(old, new *unstructured.Unstructured) bool {
 }
 
 // becomes is true where a value is this one now, also where the field is that of the map around it.
-func becomes(f Field, path string, want any) bool {
+func becomes(f change.Field, path string, want any) bool {
 	if f.Path == path {
 		return f.New == want
 	}
@@ -166,7 +169,7 @@ func becomes(f Field, path string, want any) bool {
 }
 
 // fewer is true for a number that falls.
-func fewer(f Field) bool {
+func fewer(f change.Field) bool {
 	return f.New != nil && less(f.New, orElse(f.Old, int64(1)))
 }
 

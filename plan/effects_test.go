@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/change/redact"
 )
 
 func TestEffects(t *testing.T) {
@@ -61,12 +64,12 @@ func TestEffects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			old, new := object(t, c.old), object(t, c.new)
-			item := Item{Action: Change, Object: RefOf(new), Fields: Masking{}.meaning(old.Object, new.Object)}
+			item := change.Item{Action: change.Change, Object: change.RefOf(new), Fields: redact.Masking{}.Meaning(old.Object, new.Object)}
 			assert.Equal(t, c.want, Consequences(item, old, new))
 		})
 	}
 	budget := object(t, "{apiVersion: policy/v1, kind: PodDisruptionBudget, spec: {maxUnavailable: 0}}")
-	assert.Equal(t, []string{"forbids every eviction: nodes with its pods cannot be drained"}, Consequences(Item{Action: Create, Object: RefOf(budget)}, nil, budget))
+	assert.Equal(t, []string{"forbids every eviction: nodes with its pods cannot be drained"}, Consequences(change.Item{Action: change.Create, Object: change.RefOf(budget)}, nil, budget))
 	set := object(t, "{apiVersion: apps/v1, kind: StatefulSet, spec: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}}}")
-	assert.Equal(t, []string{"loses stored data"}, Consequences(Item{Action: Delete, Object: RefOf(set)}, set, nil))
+	assert.Equal(t, []string{"loses stored data"}, Consequences(change.Item{Action: change.Delete, Object: change.RefOf(set)}, set, nil))
 }

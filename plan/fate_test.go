@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/change/redact"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -51,7 +53,7 @@ func TestNoPodsBeforeOrAfter(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			old, new := object(t, c.old), object(t, c.new)
-			item := Item{Action: Change, Object: RefOf(old), Fields: Compare(old.Object, new.Object)}
+			item := change.Item{Action: change.Change, Object: change.RefOf(old), Fields: redact.Compare(old.Object, new.Object)}
 			assert.Equal(t, c.want, Consequences(item, old, new))
 		})
 	}
@@ -80,7 +82,7 @@ func TestControlPlanesThatStopAndStart(t *testing.T) {
 		[]Place{controlPlaneOf(t, "tired", asleep, 0, "b"), controlPlaneOf(t, "early", awake, 2, "b"), controlPlaneOf(t, "busy", awake, 2, "b")})
 	parts := []string{"etcd-main", "kube-apiserver"}
 	assert.Equal(t, []ControlPlane{{Cluster: "seed", Owner: "shoot garden-prod/busy", Parts: parts}, {Cluster: "seed", Owner: "shoot garden-prod/early", Starts: parts},
-		{Cluster: "seed", Owner: "shoot garden-prod/tired", Stops: parts}}, p.ControlPlanes())
+		{Cluster: "seed", Owner: "shoot garden-prod/tired", Stops: parts}}, ControlPlanes(p))
 
 	print := func(format string) string {
 		var out bytes.Buffer
@@ -100,20 +102,20 @@ func TestControlPlanesThatStopAndStart(t *testing.T) {
 	}
 	var back struct{ ControlPlanes []ControlPlane }
 	require.NoError(t, json.Unmarshal([]byte(print(FormatJSON)), &back))
-	assert.Equal(t, p.ControlPlanes(), back.ControlPlanes)
+	assert.Equal(t, ControlPlanes(p), back.ControlPlanes)
 }
 
 // TestNothingRestartsInItsSleep: a cluster that is hibernated before and after has no pods to restart. Where a schedule decides it may have.
 func TestNothingRestartsInItsSleep(t *testing.T) {
 	const asleep, scheduled = "{enabled: true}", "{enabled: true, schedules: [{start: 0 20 * * *}]}"
-	change := func(hibernation string) Plan {
+	change := func(hibernation string) change.Plan {
 		return Bundles([]Place{controlPlaneOf(t, "a", hibernation, 0, "a")}, []Place{controlPlaneOf(t, "a", hibernation, 0, "b")})
 	}
 	p := change(asleep)
 	assert.Len(t, p.Items, 3)
-	assert.Empty(t, p.ControlPlanes())
-	assert.Empty(t, p.Impacts())
+	assert.Empty(t, ControlPlanes(p))
+	assert.Empty(t, Impacts(p))
 	p = change(scheduled)
-	assert.Equal(t, []ControlPlane{{Cluster: "seed", Owner: "shoot garden-prod/a", Parts: []string{"etcd-main", "kube-apiserver"}}}, p.ControlPlanes())
-	assert.Len(t, p.Impacts(), 2)
+	assert.Equal(t, []ControlPlane{{Cluster: "seed", Owner: "shoot garden-prod/a", Parts: []string{"etcd-main", "kube-apiserver"}}}, ControlPlanes(p))
+	assert.Len(t, Impacts(p), 2)
 }

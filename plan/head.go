@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/pergola-dev/pergola/change"
 )
 
 // What a report begins with, whatever it is printed as: whose nodes change, whose control planes stop, restart and start, what else happens, and
@@ -31,7 +33,7 @@ type nodeRow struct {
 func (r Report) nodeGroups() []nodeGroup {
 	var out []nodeGroup
 	for _, l := range r.Landscapes {
-		for _, n := range l.Nodes() {
+		for _, n := range Nodes(l.Plan) {
 			why := strings.Join(n.Why, ", ")
 			i := slices.IndexFunc(out, func(g nodeGroup) bool { return g.How == n.How && g.Why == why })
 			if i < 0 {
@@ -41,7 +43,7 @@ func (r Report) nodeGroups() []nodeGroup {
 			out[i].add(l.Name, n)
 		}
 	}
-	order := []string{NodesDeleted, NodesReplaced, NodesMaybeReplaced, NodesUpdated, NodesSelected}
+	order := []string{change.NodesDeleted, change.NodesReplaced, change.NodesMaybeReplaced, change.NodesUpdated, change.NodesSelected}
 	slices.SortStableFunc(out, func(a, b nodeGroup) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.How), slices.Index(order, b.How)), cmp.Compare(b.Nodes, a.Nodes), cmp.Compare(a.Why, b.Why))
 	})
@@ -107,7 +109,7 @@ func (r Report) controlPlaneRows(f fate, shown int) []row {
 	var order []group
 	owners := map[group][]string{}
 	for _, l := range r.Landscapes {
-		for _, c := range l.ControlPlanes() {
+		for _, c := range ControlPlanes(l.Plan) {
 			parts := *c.partsOf(f)
 			if len(parts) == 0 {
 				continue
@@ -127,8 +129,8 @@ func (r Report) controlPlaneRows(f fate, shown int) []row {
 }
 
 // toldWithControlPlanes is true for what becomes of a part of a control plane, which has a table of its own.
-func toldWithControlPlanes(item Item, what string) bool {
-	return fateOf(what) != "" && item.controlPlanePart() != "" && item.fate() != ""
+func toldWithControlPlanes(item change.Item, what string) bool {
+	return fateOf(what) != "" && controlPlanePartOf(item) != "" && fateOfItem(item) != ""
 }
 
 // controlPlaneTitle is what stands above the control planes of one fate.
@@ -142,7 +144,7 @@ func (r Report) impactRows(shown int) []row {
 	}
 	var all []impact
 	for _, l := range r.Landscapes {
-		for _, i := range l.impactsBut(toldWithControlPlanes) {
+		for _, i := range impactsBut(l.Plan, toldWithControlPlanes) {
 			all = append(all, impact{i, l.Name})
 		}
 	}
@@ -158,7 +160,7 @@ func (r Report) impactRows(shown int) []row {
 // declaration, and of a revision that there is a note on, it is not.
 func (r Report) harmless() bool {
 	for _, l := range r.Landscapes {
-		if len(l.Notes) > 0 || len(l.Nodes()) > 0 || len(l.ControlPlanes()) > 0 || len(l.Impacts()) > 0 || l.guesses() {
+		if len(l.Notes) > 0 || len(Nodes(l.Plan)) > 0 || len(ControlPlanes(l.Plan)) > 0 || len(Impacts(l.Plan)) > 0 || guesses(l.Plan) {
 			return false
 		}
 	}
@@ -166,13 +168,13 @@ func (r Report) harmless() bool {
 }
 
 // guesses is true for a plan with a Shoot that changes, and nothing of it on a seed: what follows from the change is not in it.
-func (p Plan) guesses() bool {
+func guesses(p change.Plan) bool {
 	owners := map[string]bool{}
 	for _, item := range p.Items {
 		owners[item.Owner] = true
 	}
-	return slices.ContainsFunc(p.Items, func(i Item) bool {
-		return i.Object.Kind == "Shoot" && i.Object.known() && i.Action != Create && !owners["shoot "+i.Object.Namespace+"/"+i.Object.Name]
+	return slices.ContainsFunc(p.Items, func(i change.Item) bool {
+		return i.Object.Kind == "Shoot" && known(i.Object) && i.Action != change.Create && !owners["shoot "+i.Object.Namespace+"/"+i.Object.Name]
 	})
 }
 
@@ -185,7 +187,7 @@ type reachRow struct {
 func (r Report) reachRows() []reachRow {
 	var out []reachRow
 	for _, l := range r.Landscapes {
-		for _, reach := range l.Reaches() {
+		for _, reach := range Reaches(l.Plan) {
 			s := reach.Summary
 			out = append(out, reachRow{Where: r.place(l.Name, reach.Cluster), Owners: some(reach.Owners), Objects: reach.Objects,
 				Added: s.Create, Changed: s.Change + s.Recreate + s.Adopt, Removed: s.Delete + s.Keep})
@@ -225,7 +227,7 @@ func (r Report) handedOver() []string {
 	var out []string
 	for _, l := range r.Landscapes {
 		for _, h := range l.HandedOver {
-			text := h.String()
+			text := HandedOverText(h)
 			if r.named() {
 				text = "landscape " + l.Name + ": " + text
 			}
@@ -253,11 +255,11 @@ func (r Report) revisions() string {
 
 // line is the summary in one line.
 func (r Report) line() string {
-	text := Plan{Items: make([]Item, min(1, r.items())), Summary: r.Summary(), Unchanged: r.unchanged(), Settings: r.settings()}.Line()
+	text := Line(change.Plan{Items: make([]change.Item, min(1, r.items())), Summary: r.Summary(), Unchanged: r.unchanged(), Settings: r.settings()})
 	if !slices.ContainsFunc(r.Landscapes, func(l LandscapePlan) bool { return !l.Uncompared }) && len(r.Landscapes) > 0 {
 		text = "Nothing was compared: what changes is not known."
 	}
-	unreached := prefixed(" ", r.unreached().String())
+	unreached := prefixed(" ", unreachedText(r.unreached()))
 	if !r.named() {
 		return text + unreached
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/change"
 )
 
 // sleeps is true for a Shoot that is declared as hibernated, and so has no nodes. With a schedule it is not: what is declared is only how
@@ -37,15 +39,15 @@ func hibernated(renderings ...[]Place) map[controlPlane]bool {
 
 // leaveOut takes away what cannot happen to a control plane that sleeps: there are no nodes, and no pods to restart where none are declared
 // before and after.
-func (i *Item) leaveOut(asleep map[controlPlane]bool, old, new *unstructured.Unstructured) {
+func leaveOut(i *change.Item, asleep map[controlPlane]bool, old, new *unstructured.Unstructured) {
 	if !asleep[controlPlane{i.Cluster, i.Object.Namespace}] {
 		return
 	}
 	for _, c := range i.Pools {
-		i.Consequences = slices.DeleteFunc(i.Consequences, func(what string) bool { return what == c.String() })
+		i.Consequences = slices.DeleteFunc(i.Consequences, func(what string) bool { return what == poolText(c) })
 	}
 	i.Pools = nil
-	if isNumber(replicasOf(old), 0) && isNumber(replicasOf(new), 0) && i.Action != Recreate {
+	if isNumber(replicasOf(old), 0) && isNumber(replicasOf(new), 0) && i.Action != change.Recreate {
 		i.Consequences = slices.DeleteFunc(i.Consequences, func(what string) bool { return fateOf(what) != "" })
 	}
 }

@@ -46,14 +46,14 @@ func TestHibernatedShootsHaveNoNodes(t *testing.T) {
 			}
 			from, declaredFrom := side("1", "0123456789abcdef", c.hibernation)
 			to, declaredTo := side("2", "fedcba9876543210", c.later)
-			assert.Len(t, Bundles(from, to).Nodes(), 1+c.nodes, "the other one is awake")
+			assert.Len(t, Nodes(Bundles(from, to)), 1+c.nodes, "the other one is awake")
 			p := Bundles(declaredFrom, declaredTo)
-			assert.Len(t, p.Nodes(), c.nodes)
+			assert.Len(t, Nodes(p), c.nodes)
 			for _, item := range p.Items {
 				assert.Len(t, item.Pools, c.nodes)
 			}
 			gone := Bundles(from, nil)
-			assert.Len(t, gone.Nodes(), map[bool]int{true: 2, false: 1}[c.hibernation == "{}" || c.nodes == 1 || c.hibernation == "{enabled: false}"])
+			assert.Len(t, Nodes(gone), map[bool]int{true: 2, false: 1}[c.hibernation == "{}" || c.nodes == 1 || c.hibernation == "{enabled: false}"])
 		})
 	}
 }

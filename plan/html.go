@@ -7,6 +7,8 @@ import (
 	"html/template"
 	"io"
 	"strings"
+
+	"github.com/pergola-dev/pergola/change"
 )
 
 // The page is one file that needs nothing else: its style and script stand in it, named by their hashes in its policy, so that
@@ -49,14 +51,14 @@ type htmlCluster struct {
 	Title  string
 	Counts string
 	Owners []*htmlOwner
-	total  Summary
+	total  change.Summary
 }
 
 type htmlOwner struct {
 	Title      string
 	Counts     string
 	Components []htmlComponent
-	total      Summary
+	total      change.Summary
 }
 
 type htmlComponent struct {
@@ -124,9 +126,9 @@ func (r Report) htmlClusters() []htmlCluster {
 		out[len(out)-1].add(s, r.named())
 	}
 	for i := range out {
-		out[i].Counts = out[i].total.words()
+		out[i].Counts = countsText(out[i].total)
 		for _, o := range out[i].Owners {
-			o.Counts = o.total.words()
+			o.Counts = countsText(o.total)
 		}
 	}
 	return out
@@ -148,9 +150,9 @@ func (c *htmlCluster) add(s section, named bool) {
 		c.Owners = append(c.Owners, o)
 	}
 	counts := s.summary()
-	c.total.add(counts)
-	o.total.add(counts)
-	part := htmlComponent{Title: component, Counts: counts.words()}
+	c.total.Add(counts)
+	o.total.Add(counts)
+	part := htmlComponent{Title: component, Counts: countsText(counts)}
 	for _, b := range s.Blocks {
 		part.Blocks = append(part.Blocks, b.html(named))
 	}
@@ -171,7 +173,7 @@ func (b block) html(named bool) htmlBlock {
 	for _, f := range b.Fields {
 		field := htmlField{Path: printable(f.Path), Note: strings.TrimSpace(ownedBy(f))}
 		if f.Hidden {
-			_, field.Hidden, _ = strings.Cut(hiddenText(Field{Hidden: true, Encrypted: f.Encrypted, OldHash: f.OldHash, NewHash: f.NewHash}), ": ")
+			_, field.Hidden, _ = strings.Cut(hiddenText(change.Field{Hidden: true, Encrypted: f.Encrypted, OldHash: f.OldHash, NewHash: f.NewHash}), ": ")
 			out.Fields = append(out.Fields, field)
 			continue
 		}

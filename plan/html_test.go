@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/change"
 )
 
 func page(t *testing.T, r Report) string {
@@ -34,11 +36,11 @@ func TestPageIsSelfContained(t *testing.T) {
 
 func TestPageEscapes(t *testing.T) {
 	const bad = `"><script>alert(1)</script><img src=x onerror=alert(1)>'{{.}}`
-	p := Plan{From: bad, To: bad, Notes: []string{bad}, Items: []Item{
-		{Cluster: bad, Owner: bad, Component: bad, Bundle: bad, Action: Change, Object: Ref{"v1", "ConfigMap", bad, bad}, Reason: bad, Origin: bad, Consequences: []string{bad},
-			Fields: []Field{{Path: bad, Old: bad, New: bad + "\n" + bad, Manager: bad}, {Path: bad, Hidden: true}}},
-		{Cluster: bad, Owner: "shoot " + bad, Action: Change, Object: Ref{"extensions.gardener.cloud/v1alpha1", "Worker", bad, bad},
-			Pools: []PoolChange{{Pool: bad, How: NodesReplaced, Why: []string{bad}, Surge: bad}}},
+	p := change.Plan{From: bad, To: bad, Notes: []string{bad}, Items: []change.Item{
+		{Cluster: bad, Owner: bad, Component: bad, Bundle: bad, Action: change.Change, Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: bad, Name: bad}, Reason: bad, Origin: bad, Consequences: []string{bad},
+			Fields: []change.Field{{Path: bad, Old: bad, New: bad + "\n" + bad, Manager: bad}, {Path: bad, Hidden: true}}},
+		{Cluster: bad, Owner: "shoot " + bad, Action: change.Change, Object: change.Ref{APIVersion: "extensions.gardener.cloud/v1alpha1", Kind: "Worker", Namespace: bad, Name: bad},
+			Pools: []change.PoolChange{{Pool: bad, How: change.NodesReplaced, Why: []string{bad}, Surge: bad}}},
 	}}
 	p.Sort()
 	text := page(t, Report{Landscapes: []LandscapePlan{{bad, p}, {bad, p}}})
@@ -49,7 +51,7 @@ func TestPageEscapes(t *testing.T) {
 }
 
 func TestPageWithoutChanges(t *testing.T) {
-	text := page(t, Report{Landscapes: []LandscapePlan{{Plan: Plan{Unchanged: 3}}}})
+	text := page(t, Report{Landscapes: []LandscapePlan{{Plan: change.Plan{Unchanged: 3}}}})
 	assert.Contains(t, text, "No changes (3 objects")
 	assert.NotContains(t, text, "<table>")
 	assert.NotContains(t, text, "<script>")

@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/internal/jsonvalue"
 )
 
 // neverRecreated are kinds whose deletion loses what they stand for: those that package apply protects.
@@ -17,33 +20,33 @@ const annotationRecreate = "resources.gardener.cloud/delete-on-invalid-update"
 
 // outcome predicts what the engine does: an update that the API server would refuse is a recreation
 // where the object allows it, and fails otherwise. The reason of a change names what stays as it is all the same.
-func (e edit) outcome(old, new *unstructured.Unstructured) (Action, string) {
-	kept, stay := e.staying(RefOf(old).GroupKind())
+func (e edit) outcome(old, new *unstructured.Unstructured) (change.Action, string) {
+	kept, stay := e.staying(change.RefOf(old).GroupKind())
 	e.fields = fieldsBut(e.fields, kept)
 	frozen, _, _ := unstructured.NestedBool(old.Object, "immutable")
 	frozen = frozen && slices.Contains([]string{"ConfigMap", "Secret", "InternalSecret"}, old.GetKind())
-	hits := e.hits(refusals[RefOf(old).GroupKind()])
+	hits := e.hits(refusals[change.RefOf(old).GroupKind()])
 	if frozen {
 		hits = append(hits, e.changedWithin(content...)...)
 	}
 	slices.Sort(hits)
 	hit := strings.Join(slices.Compact(hits), ", ")
-	never := e.hits(unmendable[RefOf(old).GroupKind()])
+	never := e.hits(unmendable[change.RefOf(old).GroupKind()])
 	switch {
 	case len(never) > 0 && old.GetName() == new.GetName():
-		return Fail, strings.Join(never, ", ") + " cannot be changed, not even in a new object of this name: the API server will refuse it"
+		return change.Fail, strings.Join(never, ", ") + " cannot be changed, not even in a new object of this name: the API server will refuse it"
 	case hit == "":
-		return Change, stay
+		return change.Change, stay
 	case old.GetName() != new.GetName():
-		return Change, "its name is a hash of its content: the old one goes when nothing refers to it any more"
-	case slices.Contains(neverRecreated, old.GetKind()) && RefOf(old).known():
-		return Fail, hit + " cannot be changed, and an object of this kind is never recreated: the API server will refuse it"
-	case old.GetKind() == "Service" && RefOf(old).Group() == "" && hit != "" && holdsItsPlace(e):
-		return Fail, hit + " cannot be changed, and the Service cannot be made anew with the address or node port that it holds: the API server will refuse it"
+		return change.Change, "its name is a hash of its content: the old one goes when nothing refers to it any more"
+	case slices.Contains(neverRecreated, old.GetKind()) && known(change.RefOf(old)):
+		return change.Fail, hit + " cannot be changed, and an object of this kind is never recreated: the API server will refuse it"
+	case old.GetKind() == "Service" && change.RefOf(old).Group() == "" && hit != "" && holdsItsPlace(e):
+		return change.Fail, hit + " cannot be changed, and the Service cannot be made anew with the address or node port that it holds: the API server will refuse it"
 	case frozen && old.GetKind() != "InternalSecret", isTrue(old, annotationRecreate), isTrue(new, annotationRecreate):
-		return Recreate, hit + " cannot be changed"
+		return change.Recreate, hit + " cannot be changed"
 	}
-	return Fail, fmt.Sprintf("%s cannot be changed: the API server will refuse it; annotation %s=true has the object deleted and created anew", hit, annotationRecreate)
+	return change.Fail, fmt.Sprintf("%s cannot be changed: the API server will refuse it; annotation %s=true has the object deleted and created anew", hit, annotationRecreate)
 }
 
 // staysAsItIs says what of a declaration has no effect.
@@ -63,15 +66,15 @@ func isTrue(o *unstructured.Unstructured, annotation string) bool {
 // edit is a change of one object: both versions, and the fields that differ.
 type edit struct {
 	old, new map[string]any
-	fields   []Field
+	fields   []change.Field
 	// scaled says that an autoscaler sets its replicas.
 	scaled bool
 }
 
 // changed tells whether a value differs, itself or in what is below it.
 func (e edit) changed(path string) bool {
-	return slices.ContainsFunc(e.fields, func(f Field) bool {
-		return within(f.Path, path) || within(path, f.Path) && !same(e.was(path), e.is(path))
+	return slices.ContainsFunc(e.fields, func(f change.Field) bool {
+		return within(f.Path, path) || within(path, f.Path) && !jsonvalue.Equal(e.was(path), e.is(path))
 	})
 }
 
@@ -139,8 +142,8 @@ func staysSet(paths ...string) rule {
 func notLess(paths ...string) rule {
 	return func(e edit) []string {
 		return slices.DeleteFunc(slices.Clone(paths), func(p string) bool {
-			was, err := quantity(e.was(p))
-			is, err2 := quantity(e.is(p))
+			was, err := jsonvalue.Quantity(e.was(p))
+			is, err2 := jsonvalue.Quantity(e.is(p))
 			return err != nil || err2 == nil && is.Cmp(was) >= 0
 		})
 	}

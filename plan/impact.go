@@ -5,14 +5,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/pergola-dev/pergola/change"
 )
 
 // Impact is something that a plan does beyond the objects that it changes, on one cluster, and the objects by which it does. A
 // reviewer reads this first. What happens to nodes is in Nodes.
 type Impact struct {
-	Cluster string `json:"cluster"`
-	What    string `json:"what"`
-	Objects []Ref  `json:"objects"`
+	Cluster string       `json:"cluster"`
+	What    string       `json:"what"`
+	Objects []change.Ref `json:"objects"`
 
 	weight int
 }
@@ -25,19 +27,19 @@ const (
 )
 
 // impacts are what an item is listed under.
-func (i Item) impacts() []string {
+func impactsOf(i change.Item) []string {
 	var out []string
 	switch {
-	case i.Action == Fail:
+	case i.Action == change.Fail:
 		out = append(out, strings.TrimSuffix(fails+": "+i.Reason, ": "))
-	case i.Action == Hold:
+	case i.Action == change.Hold:
 		return []string{cmp.Or(i.Reason, holds) + prefixed("; once let through it ", strings.Join(i.Consequences, ", and "))}
-	case i.Action == Delete && len(i.Consequences) == 0:
+	case i.Action == change.Delete && len(i.Consequences) == 0:
 		out = append(out, deletes)
 	}
 	nodes := map[string]bool{}
 	for _, c := range i.Pools {
-		nodes[c.String()] = true
+		nodes[poolText(c)] = true
 	}
 	for _, what := range i.Consequences {
 		if !nodes[what] {
@@ -48,10 +50,12 @@ func (i Item) impacts() []string {
 }
 
 // Impacts sums up the consequences of a plan by cluster, the worst first, and so are the objects of each: a line may be cut off.
-func (p Plan) Impacts() []Impact { return p.impactsBut(func(Item, string) bool { return false }) }
+func Impacts(p change.Plan) []Impact {
+	return impactsBut(p, func(change.Item, string) bool { return false })
+}
 
 // impactsBut is Impacts without what is told elsewhere.
-func (p Plan) impactsBut(told func(Item, string) bool) []Impact {
+func impactsBut(p change.Plan, told func(change.Item, string) bool) []Impact {
 	var out []Impact
 	type group struct {
 		cluster, what string
@@ -59,7 +63,7 @@ func (p Plan) impactsBut(told func(Item, string) bool) []Impact {
 	}
 	index := map[group]int{}
 	for _, item := range p.Items {
-		for _, what := range item.impacts() {
+		for _, what := range impactsOf(item) {
 			if told(item, what) {
 				continue
 			}
@@ -75,7 +79,7 @@ func (p Plan) impactsBut(told func(Item, string) bool) []Impact {
 		}
 	}
 	for _, impact := range out {
-		slices.SortStableFunc(impact.Objects, func(a, b Ref) int { return cmp.Compare(a.rank(), b.rank()) })
+		slices.SortStableFunc(impact.Objects, func(a, b change.Ref) int { return cmp.Compare(rank(a), rank(b)) })
 	}
 	slices.SortStableFunc(out, func(a, b Impact) int {
 		return cmp.Or(cmp.Compare(a.weight, b.weight), cmp.Compare(a.What, b.What), cmp.Compare(a.Cluster, b.Cluster))
@@ -85,21 +89,21 @@ func (p Plan) impactsBut(told func(Item, string) bool) []Impact {
 
 // Reach is how far a plan goes: the Gardens, Seeds and Shoots whose bundles change, by the cluster that they are on.
 type Reach struct {
-	Cluster string   `json:"cluster"`
-	Owners  []string `json:"owners,omitempty"`
-	Objects int      `json:"objects"`
-	Summary Summary  `json:"summary"`
+	Cluster string         `json:"cluster"`
+	Owners  []string       `json:"owners,omitempty"`
+	Objects int            `json:"objects"`
+	Summary change.Summary `json:"summary"`
 }
 
 // Reaches is the reach of a plan by cluster.
-func (p Plan) Reaches() []Reach {
-	byCluster := map[string][]Item{}
+func Reaches(p change.Plan) []Reach {
+	byCluster := map[string][]change.Item{}
 	for _, item := range p.Items {
 		byCluster[item.Cluster] = append(byCluster[item.Cluster], item)
 	}
 	var out []Reach
 	for cluster, items := range byCluster {
-		r := Reach{Cluster: cluster, Objects: len(items), Summary: summarize(items)}
+		r := Reach{Cluster: cluster, Objects: len(items), Summary: change.Summarize(items)}
 		for _, item := range items {
 			if item.Owner != "" {
 				r.Owners = append(r.Owners, item.Owner)
@@ -134,10 +138,10 @@ func (c *ControlPlane) partsOf(f fate) *[]string {
 var controlPlaneParts = []string{"etcd-main", "etcd-events", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "gardener-apiserver"}
 
 // ControlPlanes lists those that a plan stops, restarts or starts.
-func (p Plan) ControlPlanes() []ControlPlane {
+func ControlPlanes(p change.Plan) []ControlPlane {
 	var out []ControlPlane
 	for _, item := range p.Items {
-		name, what := item.controlPlanePart(), item.fate()
+		name, what := controlPlanePartOf(item), fateOfItem(item)
 		if name == "" || what == "" {
 			continue
 		}
@@ -160,7 +164,7 @@ func (p Plan) ControlPlanes() []ControlPlane {
 }
 
 // controlPlanePart is the part of a control plane that an item is about; empty for everything else.
-func (i Item) controlPlanePart() string {
+func controlPlanePartOf(i change.Item) string {
 	kind, _, _ := strings.Cut(i.Owner, " ")
 	name := strings.TrimPrefix(i.Object.Name, "virtual-garden-")
 	if kind != "shoot" && kind != "garden" || !slices.Contains(controlPlaneParts, name) {
@@ -195,14 +199,14 @@ func fateOf(what string) fate {
 }
 
 // fate is that of the pods of a workload that stays; empty for one whose pods go on, and for everything else.
-func (i Item) fate() fate {
+func fateOfItem(i change.Item) fate {
 	if !slices.Contains([]string{"Deployment", "StatefulSet", "Etcd"}, i.Object.Kind) {
 		return ""
 	}
 	switch {
-	case i.Action == Delete, i.Action == Hold && len(i.Fields) == 0:
+	case i.Action == change.Delete, i.Action == change.Hold && len(i.Fields) == 0:
 		return ""
-	case i.Action == Recreate, i.Action == Hold: // of what is held a recreation has fields
+	case i.Action == change.Recreate, i.Action == change.Hold: // of what is held a recreation has fields
 		return restarting
 	}
 	for _, what := range i.Consequences {
@@ -227,7 +231,7 @@ func first(names []string, n int) string {
 	return text
 }
 
-func names(refs []Ref) []string {
+func names(refs []change.Ref) []string {
 	out := make([]string, 0, len(refs))
 	for _, ref := range refs {
 		out = append(out, ref.String())

@@ -9,21 +9,23 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/change"
 )
 
 func TestImpacts(t *testing.T) {
-	p := Plan{}
+	p := change.Plan{}
 	for i := range 7 {
-		p.Items = append(p.Items, Item{Cluster: "local", Owner: "shoot a/b", Bundle: "x", Action: Change, Object: Ref{"apps/v1", "Deployment", "n", fmt.Sprint(i)}, Consequences: []string{"rolls its pods"}})
+		p.Items = append(p.Items, change.Item{Cluster: "local", Owner: "shoot a/b", Bundle: "x", Action: change.Change, Object: change.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "n", Name: fmt.Sprint(i)}, Consequences: []string{"rolls its pods"}})
 	}
 	p.Items = append(p.Items,
-		Item{Cluster: "runtime", Owner: "garden g", Bundle: "x", Action: Change, Object: Ref{"apps/v1", "Deployment", "n", "d"}, Consequences: []string{"rolls its pods"}},
-		Item{Cluster: "local", Owner: "seed s", Bundle: "x", Action: Delete, Object: Ref{"v1", "ConfigMap", "n", "c"}},
-		Item{Cluster: "local", Bundle: "x", Action: Delete, Object: Ref{"v1", "PersistentVolumeClaim", "n", "data"}, Consequences: []string{"loses stored data"}},
-		Item{Cluster: "local", Bundle: "x", Action: Create, Object: Ref{"v1", "ConfigMap", "n", "new"}})
+		change.Item{Cluster: "runtime", Owner: "garden g", Bundle: "x", Action: change.Change, Object: change.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "n", Name: "d"}, Consequences: []string{"rolls its pods"}},
+		change.Item{Cluster: "local", Owner: "seed s", Bundle: "x", Action: change.Delete, Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "c"}},
+		change.Item{Cluster: "local", Bundle: "x", Action: change.Delete, Object: change.Ref{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: "n", Name: "data"}, Consequences: []string{"loses stored data"}},
+		change.Item{Cluster: "local", Bundle: "x", Action: change.Create, Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "new"}})
 	p.Sort()
 	var said []string
-	for _, i := range p.Impacts() {
+	for _, i := range Impacts(p) {
 		said = append(said, i.Cluster+": "+i.What+": "+some(names(i.Objects)))
 	}
 	assert.Equal(t, []string{
@@ -33,7 +35,7 @@ func TestImpacts(t *testing.T) {
 		"runtime: rolls its pods: Deployment n/d",
 	}, said, "the worst first; objects of one kind of impact on one cluster together")
 
-	assert.Equal(t, []Reach{{Cluster: "local", Owners: []string{"seed s", "shoot a/b"}, Objects: 10, Summary: Summary{Create: 1, Change: 7, Delete: 2}}, {Cluster: "runtime", Owners: []string{"garden g"}, Objects: 1, Summary: Summary{Change: 1}}}, p.Reaches())
+	assert.Equal(t, []Reach{{Cluster: "local", Owners: []string{"seed s", "shoot a/b"}, Objects: 10, Summary: change.Summary{Create: 1, Change: 7, Delete: 2}}, {Cluster: "runtime", Owners: []string{"garden g"}, Objects: 1, Summary: change.Summary{Change: 1}}}, Reaches(p))
 	var out bytes.Buffer
 	require.NoError(t, Print(&out, p, FormatJSON, false))
 	var back struct {
@@ -42,7 +44,7 @@ func TestImpacts(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(out.Bytes(), &back))
 	assert.Len(t, back.Impacts, 4)
-	assert.Equal(t, p.Reaches(), back.Reach)
+	assert.Equal(t, Reaches(p), back.Reach)
 }
 
 // TestTheWorstObjectsComeFirst: a line that names the first of many objects names those with data and pods, and so do the changes that fit.
@@ -58,8 +60,8 @@ func TestTheWorstObjectsComeFirst(t *testing.T) {
 		of("example.com/v1", "Deployment", "of-somebody"), of("v1", "ServiceAccount", "a"))
 	p := Bundles([]Place{place(t, "c", "a", of("v1", "ConfigMap", "other")), place(t, "c", "b", before...)}, nil)
 	const first = "StatefulSet store, DaemonSet agent, Deployment web, ConfigMap other, "
-	require.Len(t, p.Impacts(), 1)
-	assert.Equal(t, first+"Deployment of-somebody and 71 more", some(names(p.Impacts()[0].Objects)))
+	require.Len(t, Impacts(p), 1)
+	assert.Equal(t, first+"Deployment of-somebody and 71 more", some(names(Impacts(p)[0].Objects)))
 	var text bytes.Buffer
 	require.NoError(t, Print(&text, p, FormatText, false))
 	assert.Contains(t, text.String(), "  ! is deleted, on c: "+first)
@@ -70,17 +72,17 @@ func TestTheWorstObjectsComeFirst(t *testing.T) {
 	assert.Contains(t, short, "more objects do not fit")
 
 	// What is held is told by its reason, whatever the kind.
-	p = Plan{}
+	p = change.Plan{}
 	for _, kind := range []string{"ConfigMap", "Deployment", "PersistentVolumeClaim"} {
-		p.Items = append(p.Items, Item{Cluster: "c", Bundle: "b", Action: Hold, Reason: "too many", Object: Ref{APIVersion: "v1", Kind: kind, Namespace: "n", Name: "a"}})
+		p.Items = append(p.Items, change.Item{Cluster: "c", Bundle: "b", Action: change.Hold, Reason: "too many", Object: change.Ref{APIVersion: "v1", Kind: kind, Namespace: "n", Name: "a"}})
 	}
-	assert.Equal(t, "PersistentVolumeClaim n/a, Deployment n/a, ConfigMap n/a", some(names(p.Impacts()[0].Objects)))
+	assert.Equal(t, "PersistentVolumeClaim n/a, Deployment n/a, ConfigMap n/a", some(names(Impacts(p)[0].Objects)))
 }
 
 func TestLongValuesShowWhereTheyDiffer(t *testing.T) {
 	long := strings.Repeat("QUJD", 500)
 	changed := long[:900] + "x" + long[901:]
-	f := Field{Path: "spec.ca", Old: long, New: changed}
+	f := change.Field{Path: "spec.ca", Old: long, New: changed}
 	text := fieldText(f, "")
 	assert.Less(t, len(text), 450)
 	assert.Contains(t, text, "x"+long[901:920])
@@ -89,6 +91,6 @@ func TestLongValuesShowWhereTheyDiffer(t *testing.T) {
 	for _, line := range fieldLines(f) {
 		assert.Less(t, len(line), 250)
 	}
-	assert.Contains(t, fieldText(Field{Path: "a", New: long}, ""), "(2000 characters)")
-	assert.Equal(t, "a: x → y\n", fieldText(Field{Path: "a", Old: "x", New: "y"}, ""))
+	assert.Contains(t, fieldText(change.Field{Path: "a", New: long}, ""), "(2000 characters)")
+	assert.Equal(t, "a: x → y\n", fieldText(change.Field{Path: "a", Old: "x", New: "y"}, ""))
 }

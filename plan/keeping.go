@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/pergola-dev/pergola/change"
 )
 
 // keeping are the fields of a change that do not change in a cluster although they are declared otherwise, by kind: the engine sends
@@ -127,6 +129,6 @@ func autoscaled(path string, before any) bool {
 }
 
 // fieldsBut are the fields of a change but some.
-func fieldsBut(fields []Field, paths []string) []Field {
-	return slices.DeleteFunc(slices.Clone(fields), func(f Field) bool { return slices.Contains(paths, f.Path) })
+func fieldsBut(fields []change.Field, paths []string) []change.Field {
+	return slices.DeleteFunc(slices.Clone(fields), func(f change.Field) bool { return slices.Contains(paths, f.Path) })
 }

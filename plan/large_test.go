@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/render"
 )
 
 // With 300 Shoots nothing is cut out of what a comment comes to: whose nodes are replaced, whose control plane restarts, and what is
@@ -44,4 +47,54 @@ func TestMarkdownOfManyShoots(t *testing.T) {
 			assert.NotContains(t, text, "not fit into a comment")
 		})
 	}
+}
+
+// manyPlaces are bundles of ten objects each.
+func manyPlaces(n int, value string) []Place {
+	var out []Place
+	for i := range n {
+		p := Place{Cluster: "seed", Bundle: render.Bundle{Name: fmt.Sprint("b", i/10), Component: "shoot/x", Owner: render.Owner{Kind: "shoot", Name: fmt.Sprint(i / 100)}}}
+		o := render.Object{}
+		o.Unstructured = manyObject(i, value)
+		p.Bundle.Objects = []render.Object{o}
+		out = append(out, p)
+	}
+	return out
+}
+
+func TestManyEqualObjects(t *testing.T) {
+	from, to := manyPlaces(2000, "x"), manyPlaces(2000, "x")
+	to[77].Bundle.Objects[0].Object["spec"].(map[string]any)["replicas"] = int64(9)
+	p := Bundles(from, to)
+	assert.Len(t, p.Items, 1)
+	assert.Equal(t, 1999, p.Unchanged)
+	for i := range from { // bundles with one digest are not looked into
+		from[i].Bundle.Digest.Symbolic, to[i].Bundle.Digest.Symbolic = "same", "same"
+	}
+	assert.Empty(t, Bundles(from, to).Items)
+}
+
+func BenchmarkEqualObjects(b *testing.B) {
+	from, to := manyPlaces(10000, "x"), manyPlaces(10000, "x")
+	for b.Loop() {
+		if p := Bundles(from, to); len(p.Items) > 0 {
+			b.Fatal("no difference was to be found")
+		}
+	}
+}
+
+func BenchmarkReportOfManyChanges(b *testing.B) {
+	p := Bundles(manyPlaces(10000, "x"), manyPlaces(10000, "y"))
+	for b.Loop() {
+		Markdown(p, MaxMarkdown)
+	}
+}
+
+func manyObject(i int, value string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": fmt.Sprint("d", i), "namespace": fmt.Sprint("ns", i/100), "labels": map[string]any{"a": "b", "c": "d"}},
+		"spec": map[string]any{"replicas": int64(1), "template": map[string]any{"spec": map[string]any{"containers": []any{
+			map[string]any{"name": "a", "image": value, "args": []any{"--a", "--b", "--c"}, "env": []any{map[string]any{"name": "A", "value": "b"}}},
+		}}}},
+	}}
 }

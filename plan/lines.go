@@ -6,11 +6,13 @@ import (
 
 	"github.com/hexops/gotextdiff"
 	"github.com/hexops/gotextdiff/myers"
+
+	"github.com/pergola-dev/pergola/change"
 )
 
 // unified is a line diff with three lines of context, without file names. A value that was not there, or is not
 // any more, is told line by line.
-func unified(f Field) []string {
+func unified(f change.Field) []string {
 	old, new := pair(f)
 	if f.Old == nil || f.New == nil {
 		sign, text := "-", old

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/pergola-dev/pergola/change"
 )
 
 func numbered(from, to int, word string) string {
@@ -27,20 +29,20 @@ func TestUnified(t *testing.T) {
 		"end":                       {"a\nb\n", "a\nb\nx\n", []string{"@@ -1,2 +1,3 @@", " a", " b", "+x"}},
 		"last line without its end": {"a\nb", "a\nb\n", []string{"@@ -1,2 +1,2 @@", " a", "-b", "\\ No newline at end of file", "+b"}},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, unified(Field{Old: c.old, New: c.new})) })
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, unified(change.Field{Old: c.old, New: c.new})) })
 	}
 }
 
 // Texts without a line in common are not compared line by line: that takes minutes and gigabytes.
 func TestHugeTexts(t *testing.T) {
 	begin := time.Now()
-	lines := unified(Field{Old: "same\n" + numbered(0, 50000, "a"), New: "same\n" + numbered(0, 50000, "b")})
+	lines := unified(change.Field{Old: "same\n" + numbered(0, 50000, "a"), New: "same\n" + numbered(0, 50000, "b")})
 	assert.Equal(t, "@@ -2,50000 +2,50000 @@", lines[0])
 	assert.Len(t, lines, 100001)
-	small := unified(Field{Old: numbered(0, 100000, "a"), New: strings.Replace(numbered(0, 100000, "a"), "a 50000\n", "b\n", 1)})
+	small := unified(change.Field{Old: numbered(0, 100000, "a"), New: strings.Replace(numbered(0, 100000, "a"), "a 50000\n", "b\n", 1)})
 	assert.Equal(t, "@@ -49998,7 +49998,7 @@", small[0])
 	assert.Len(t, small, 9)
 	assert.Less(t, time.Since(begin), 20*time.Second)
-	text := Markdown(Plan{Items: []Item{{Cluster: "c", Bundle: "b", Action: Change, Object: Ref{"v1", "ConfigMap", "n", "c"}, Fields: []Field{{Path: "data.a", Old: numbered(0, 500, "a"), New: numbered(0, 500, "b")}}}}}, MaxMarkdown)
+	text := Markdown(change.Plan{Items: []change.Item{{Cluster: "c", Bundle: "b", Action: change.Change, Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "c"}, Fields: []change.Field{{Path: "data.a", Old: numbered(0, 500, "a"), New: numbered(0, 500, "b")}}}}}, MaxMarkdown)
 	assert.Contains(t, text, "… 921 more lines\n")
 }

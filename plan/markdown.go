@@ -5,6 +5,8 @@ import (
 	"math"
 	"regexp"
 	"strings"
+
+	"github.com/pergola-dev/pergola/change"
 )
 
 // Sizes of Markdown in bytes, for Printing.Limit: what a comment may have on the forges, less room for what the poster adds.
@@ -19,7 +21,7 @@ const (
 const room = 600
 
 // Markdown is a plan as a pull request comment of at most limit bytes.
-func Markdown(p Plan, limit int) string {
+func Markdown(p change.Plan, limit int) string {
 	return Report{Landscapes: []LandscapePlan{{Plan: p}}}.Markdown(limit, "")
 }
 
@@ -217,7 +219,7 @@ func (s section) markdown(space int, named bool, most int) (string, int) {
 	if s.shared() {
 		title = "objects that change alike, each shown once"
 	}
-	head := fmt.Sprintf("\n<details><summary>%s (%s)</summary>\n\n", escape(title), s.summary().words())
+	head := fmt.Sprintf("\n<details><summary>%s (%s)</summary>\n\n", escape(title), countsText(s.summary()))
 	left, longest := 0, 2
 	for _, b := range s.Blocks {
 		if len(head)+body.Len() > space {
@@ -269,12 +271,12 @@ func escape(s string) string { return escaper.Replace(printable(s)) }
 // cell is text in a table; a mention in it notifies nobody.
 func cell(s string) string { return cells.Replace(escape(s)) }
 
-var signs = map[Action]string{Create: "+ ", Delete: "- ", Change: "! ", Recreate: "! ", Adopt: "! ", Keep: "! ", Hold: "! ", Fail: "! "}
+var signs = map[change.Action]string{change.Create: "+ ", change.Delete: "- ", change.Change: "! ", change.Recreate: "! ", change.Adopt: "! ", change.Keep: "! ", change.Hold: "! ", change.Fail: "! "}
 
 // diff is one block inside a diff fence, with at most so many names of a place.
 func (b block) diff(named bool, most int) string {
 	var out strings.Builder
-	out.WriteString(signs[b.Action] + string(b.Action) + " " + b.name() + b.suffix() + "\n")
+	out.WriteString(signs[b.Action] + string(b.Action) + " " + b.name() + suffixOf(b.Item) + "\n")
 	for _, line := range b.elsewhere(named, most) {
 		out.WriteString("  " + line + "\n")
 	}
@@ -306,7 +308,7 @@ func shortened(lines []string, most int) []string {
 }
 
 // fieldLines are the old and the new value with their signs; of longer texts only what differs.
-func fieldLines(f Field) []string {
+func fieldLines(f change.Field) []string {
 	o, n := pair(f)
 	if f.Old == nil || f.New == nil || strings.Contains(o, "\n") || strings.Contains(n, "\n") {
 		return unified(f)

@@ -7,36 +7,10 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-)
 
-// How the nodes of a worker pool change.
-const (
-	// NodesReplaced are drained and deleted after others took their place.
-	NodesReplaced = "replaced"
-	// NodesMaybeReplaced are if the provider's extension says so: it alone knows its providerConfig, and what of a pool with updates in
-	// place it makes other machines for.
-	NodesMaybeReplaced = "may be replaced"
-	// NodesUpdated keep their machine: they are drained, and updated one after another.
-	NodesUpdated = "updated in place"
-	// NodesSelected are updated in place as somebody selects them.
-	NodesSelected = "updated in place when selected"
-	// NodesDeleted go with their pool.
-	NodesDeleted = "deleted"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/internal/jsonvalue"
 )
-
-// PoolChange is what an item does to the nodes of one worker pool.
-type PoolChange struct {
-	Pool string `json:"pool"`
-	// How is one of replaced, may be replaced, updated in place, updated in place when selected, deleted.
-	How string `json:"how"`
-	// Nodes is the most that the pool may have.
-	Nodes int64 `json:"nodes"`
-	// Surge and Unavailable are how many nodes there may be more and less meanwhile, as numbers or percentages.
-	Surge       string `json:"surge,omitempty"`
-	Unavailable string `json:"unavailable,omitempty"`
-	// Why lists what of the pool differs that its nodes depend on.
-	Why []string `json:"why,omitempty"`
-}
 
 // pool is a worker pool as a Worker or a Shoot has it.
 type pool struct {
@@ -66,7 +40,7 @@ func (p pool) inPlace() bool { return strings.HasSuffix(p.strategy, "InPlaceUpda
 // Nodes are replaced where the hash of their pool changes (gardener: WorkerPoolHash of extensions/pkg/controller/worker,
 // Key of pkg/component/extensions/operatingsystemconfig, docs/usage/shoot-operations/shoot_updates.md). A hibernated Shoot has no
 // nodes; which Workers are of one, only Bundles can tell.
-func Pools(item Item, old, new *unstructured.Unstructured) []PoolChange {
+func Pools(item change.Item, old, new *unstructured.Unstructured) []change.PoolChange {
 	read := readers[item.Object.Kind]
 	if read == nil || !strings.HasSuffix(item.Object.Group(), "gardener.cloud") {
 		return nil
@@ -75,14 +49,14 @@ func Pools(item Item, old, new *unstructured.Unstructured) []PoolChange {
 		return nil
 	}
 	before, after := read(old), read(new)
-	var out []PoolChange
+	var out []change.PoolChange
 	for _, o := range before {
 		i := slices.IndexFunc(after, func(n pool) bool { return n.name == o.name })
 		switch {
-		case i < 0 && (item.Action == Delete || item.Action == Change || item.Action == Hold || item.Action == Recreate):
-			out = append(out, o.change(NodesDeleted, []string{"the pool is removed"}))
-		case i >= 0 && item.Action == Recreate:
-			out = append(out, o.change(NodesDeleted, []string{"the " + item.Object.Kind + " is deleted and created again"}))
+		case i < 0 && (item.Action == change.Delete || item.Action == change.Change || item.Action == change.Hold || item.Action == change.Recreate):
+			out = append(out, o.change(change.NodesDeleted, []string{"the pool is removed"}))
+		case i >= 0 && item.Action == change.Recreate:
+			out = append(out, o.change(change.NodesDeleted, []string{"the " + item.Object.Kind + " is deleted and created again"}))
 		case i >= 0:
 			if how, why := o.becomes(after[i]); how != "" {
 				out = append(out, after[i].change(how, why))
@@ -92,9 +66,9 @@ func Pools(item Item, old, new *unstructured.Unstructured) []PoolChange {
 	return out
 }
 
-func (p pool) change(how string, why []string) PoolChange {
-	c := PoolChange{Pool: p.name, How: how, Nodes: p.maximum, Why: why}
-	if how != NodesDeleted {
+func (p pool) change(how string, why []string) change.PoolChange {
+	c := change.PoolChange{Pool: p.name, How: how, Nodes: p.maximum, Why: why}
+	if how != change.NodesDeleted {
 		c.Surge, c.Unavailable = p.surge, p.unavailable
 	}
 	return c
@@ -121,7 +95,7 @@ func (p pool) becomes(n pool) (how string, why []string) {
 			why = []string{startsWith}
 		}
 	}
-	if !same(p.provider, n.provider) {
+	if !jsonvalue.Equal(p.provider, n.provider) {
 		why, provider = append(why, "providerConfig"), append(provider, "providerConfig")
 		replaces = replaces || p.first && n.first
 	}
@@ -129,14 +103,14 @@ func (p pool) becomes(n pool) (how string, why []string) {
 	case len(why) == 0:
 		return "", nil
 	case replaces:
-		return NodesReplaced, why
+		return change.NodesReplaced, why
 	case n.inPlace() && len(provider) < len(why):
 		if n.strategy == "ManualInPlaceUpdate" {
-			return NodesSelected, why
+			return change.NodesSelected, why
 		}
-		return NodesUpdated, why
+		return change.NodesUpdated, why
 	case len(provider) > 0:
-		return NodesMaybeReplaced, provider
+		return change.NodesMaybeReplaced, provider
 	}
 	return "", nil
 }
@@ -154,7 +128,7 @@ const startsWith = "the configuration that machines start with, such as new cert
 
 // become is how nodes change as the verb of a sentence.
 func become(how string) string {
-	if how == NodesMaybeReplaced {
+	if how == change.NodesMaybeReplaced {
 		return how
 	}
 	return "are " + how
@@ -178,11 +152,11 @@ type NodeChange struct {
 	Cluster string `json:"cluster"`
 	// Shoot is namespace/name, or the namespace of its control plane where that is all that is known.
 	Shoot string `json:"shoot"`
-	PoolChange
+	change.PoolChange
 }
 
 // Nodes lists whose nodes change, as far as that is no news of another item: a Worker says it better than its Shoot.
-func (p Plan) Nodes() []NodeChange {
+func Nodes(p change.Plan) []NodeChange {
 	var workers, shoots []NodeChange
 	rendered := map[string]bool{}
 	for _, item := range p.Items {
@@ -195,14 +169,14 @@ func (p Plan) Nodes() []NodeChange {
 		} else if item.Object.Kind == "Worker" {
 			rendered[name] = true
 		}
-		for _, change := range item.Pools {
-			if item.Action == Hold {
-				change.Why = append(slices.Clone(change.Why), "which is held")
+		for _, c := range item.Pools {
+			if item.Action == change.Hold {
+				c.Why = append(slices.Clone(c.Why), "which is held")
 			}
 			if item.Object.Kind == "Shoot" {
-				shoots = append(shoots, NodeChange{item.Cluster, name, change})
+				shoots = append(shoots, NodeChange{item.Cluster, name, c})
 			} else {
-				workers = append(workers, NodeChange{item.Cluster, name, change})
+				workers = append(workers, NodeChange{item.Cluster, name, c})
 			}
 		}
 	}

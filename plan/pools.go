@@ -8,6 +8,8 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/internal/jsonvalue"
 )
 
 // readers give the worker pools of the kinds that have them.
@@ -98,7 +100,7 @@ func readPool(w map[string]any) pool {
 	if v := w["maxUnavailable"]; v != nil {
 		p.unavailable = fmt.Sprint(v)
 	}
-	if n, ok := number(w["maximum"]); ok {
+	if n, ok := jsonvalue.Number(w["maximum"]); ok {
 		p.maximum, _ = n.Int64()
 	}
 	p.parts = []part{{"volume", strings.TrimSpace(str(w, "volume", "size") + " " + str(w, "volume", "type")), false}}
@@ -140,7 +142,7 @@ func reserved(kubelet map[string]any) string {
 	}
 	out := []string{}
 	for _, name := range []string{"cpu", "memory", "pid", "ephemeralStorage"} {
-		if q, err := quantity(given[name]); err == nil {
+		if q, err := jsonvalue.Quantity(given[name]); err == nil {
 			out = append(out, name+" "+q.String())
 		}
 	}

@@ -18,6 +18,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/hack/apiserver"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
@@ -85,173 +87,173 @@ const recreated = `metadata: {annotations: {resources.gardener.cloud/delete-on-i
 // changes are patches of the objects above (null takes a field away), with what applying them comes to.
 var changes = []struct {
 	base, patch string
-	want        plan.Action
+	want        change.Action
 	said        string
 }{
-	{"deployment", `spec: {selector: {matchLabels: {more: also}}}`, plan.Fail, "spec.selector"},
-	{"deployment", recreated + `spec: {selector: {matchLabels: {more: also}}}`, plan.Recreate, "spec.selector"},
-	{"deployment", `spec: {strategy: {type: Recreate}}`, plan.Change, ""},
-	{"deployment", `spec: {strategy: {rollingUpdate: {maxSurge: 1}}, minReadySeconds: 5, paused: true}`, plan.Change, ""},
-	{"rolling", `spec: {strategy: {type: Recreate, rollingUpdate: null}}`, plan.Change, ""},
-	{"deployment", `spec: {template: {spec: {containers: [{name: a, image: "a:1", livenessProbe: {tcpSocket: {port: 80}}}]}}}`, plan.Change, ""},
-	{"probed", `spec: {template: {spec: {containers: [{name: a, image: "a:1", livenessProbe: {tcpSocket: {port: 80}}, lifecycle: {preStop: {httpGet: {port: 80}}}}], volumes: [{name: c, configMap: {name: a}}, {name: h, hostPath: {path: /a}}, {name: none}]}}}`, plan.Change, ""},
-	{"probed", `spec: {template: {spec: {containers: [{name: a, image: "a:1", livenessProbe: {httpGet: {port: 80}}, lifecycle: {preStop: {exec: {command: [a]}}}}], volumes: [{name: c, configMap: {name: a}}, {name: h, hostPath: {path: /a}}, {name: none}]}}}`, plan.Change, ""},
-	{"probed", `spec: {template: {spec: {containers: [{name: a, image: "a:1", livenessProbe: {httpGet: {port: 80}}, lifecycle: {preStop: {httpGet: {port: 80}}}}], volumes: [{name: c, secret: {secretName: a}}, {name: h, hostPath: {path: /a}}, {name: none}]}}}`, plan.Change, ""},
-	{"probed", `spec: {template: {spec: {containers: [{name: a, image: "a:1", livenessProbe: {httpGet: {port: 80}}, lifecycle: {preStop: {httpGet: {port: 80}}}}], volumes: [{name: c, configMap: {name: a}}, {name: h, emptyDir: {}}, {name: none}]}}}`, plan.Change, ""},
-	{"probed", `spec: {template: {spec: {containers: [{name: a, image: "a:1", livenessProbe: {httpGet: {port: 80}}, lifecycle: {preStop: {httpGet: {port: 80}}}}], volumes: [{name: c, configMap: {name: a}}, {name: h, hostPath: {path: /a}}, {name: none, secret: {secretName: a}}]}}}`, plan.Change, ""},
-	{"daemonset", `spec: {selector: {matchLabels: {more: also}}}`, plan.Fail, "spec.selector"},
-	{"daemonset", `spec: {updateStrategy: {type: OnDelete}}`, plan.Change, ""},
-	{"replicaset", `spec: {selector: {matchLabels: {more: also}}}`, plan.Fail, "spec.selector"},
-	{"controller", `spec: {selector: {more: also}}`, plan.Change, ""},
-	{"statefulset", `spec: {serviceName: t}`, plan.Fail, "spec.serviceName"},
-	{"statefulset", recreated + `spec: {podManagementPolicy: Parallel}`, plan.Recreate, "spec.podManagementPolicy"},
-	{"statefulset", `spec: {selector: {matchLabels: {more: also}}}`, plan.Fail, "spec.selector"},
-	{"statefulset", `spec: {ordinals: {start: 1}, minReadySeconds: 5, revisionHistoryLimit: 3, persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}}`, plan.Change, ""},
-	{"statefulset", `spec: {updateStrategy: {type: OnDelete}}`, plan.Change, ""},
-	{"preserved", `spec: {replicas: 3}`, plan.Change, "stays as it lives"},
-	{"preserved", `spec: {template: {spec: {containers: [{name: a, image: "a:1", resources: {requests: {cpu: 2, memory: 1Gi}}}]}}}`, plan.Change, "stays as it lives"},
-	{"preserved", `spec: {replicas: 2, template: {spec: {containers: [{name: a, image: "a:1"}]}}}`, plan.Change, "stays as it lives"},
-	{"preserved", `spec: {template: {spec: {containers: [{name: a, image: "a:1", resources: {limits: {memory: 3Gi}, requests: {cpu: 1, memory: 1Gi}}}]}}}`, plan.Change, ""},
-	{"deployment", `spec: {replicas: null}`, plan.Change, "stays as it lives"},
-	{"said", `spec: {strategy: {type: Recreate}}`, plan.Change, ""},
-	{"said set", `spec: {updateStrategy: {type: OnDelete}}`, plan.Change, ""},
-	{"said parts", `spec: {updateStrategy: {type: OnDelete, rollingUpdate: null}}`, plan.Change, ""},
-	{"statefulset", `spec: {volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 2Gi}}}}]}`, plan.Change, "volumeClaimTemplates"},
-	{"statefulset", recreated + `spec: {volumeClaimTemplates: null}`, plan.Change, "volumeClaimTemplates"},
-	{"statefulset", `spec: {serviceName: t, volumeClaimTemplates: null}`, plan.Fail, "spec.serviceName"},
-	{"job", `spec: {completions: 3}`, plan.Fail, "spec.completions"},
-	{"job", `spec: {parallelism: 3, backoffLimit: 7, activeDeadlineSeconds: 100, ttlSecondsAfterFinished: 5}`, plan.Change, ""},
-	{"job", `spec: {template: {spec: {containers: [{name: a, image: "a:2"}]}}}`, plan.Fail, "spec.template"},
-	{"job", recreated + `spec: {template: {spec: {containers: [{name: a, image: "a:2"}]}}}`, plan.Recreate, "spec.template"},
-	{"job", `spec: {template: {metadata: {labels: {new: z}}}}`, plan.Fail, "spec.template"},
-	{"job", `spec: {template: {metadata: {labels: {more: null}}}}`, plan.Change, "spec.template.metadata.labels.more"},
-	{"job", `spec: {completionMode: Indexed}`, plan.Fail, "spec.completionMode"},
-	{"indexed", `spec: {backoffLimitPerIndex: 1}`, plan.Fail, "spec.backoffLimitPerIndex"},
-	{"job", `spec: {suspend: true}`, plan.Change, ""},
-	{"suspended", `spec: {template: {spec: {nodeSelector: {a: b}}}}`, plan.Change, ""},
-	{"suspended", `spec: {template: {spec: {containers: [{name: a, image: "a:2"}]}}}`, plan.Fail, "spec.template"},
-	{"indexed", `spec: {completions: 3, parallelism: 3}`, plan.Change, ""},
-	{"indexed", `spec: {completions: 3}`, plan.Fail, "spec.completions"},
-	{"cronjob", `spec: {schedule: "1 0 * * *", jobTemplate: {spec: {completions: 3, template: {spec: {containers: [{name: a, image: "a:2"}]}}}}}`, plan.Change, ""},
-	{"pod", `spec: {containers: [{name: a, image: "a:2", env: [{name: A, value: b}]}]}`, plan.Change, ""},
-	{"pod", `spec: {initContainers: [{name: i, image: "i:2"}], activeDeadlineSeconds: 50, tolerations: [{key: a, operator: Exists}, {key: b, operator: Exists}]}`, plan.Change, ""},
-	{"pod", `spec: {containers: [{name: a, image: "a:1", env: [{name: A, value: c}]}]}`, plan.Fail, "spec.containers[name=a].env[name=A].value"},
-	{"pod", `spec: {activeDeadlineSeconds: 500}`, plan.Fail, "spec.activeDeadlineSeconds"},
-	{"pod", `spec: {activeDeadlineSeconds: null}`, plan.Fail, "spec.activeDeadlineSeconds"},
-	{"pod", `spec: {terminationGracePeriodSeconds: 7}`, plan.Fail, "spec.terminationGracePeriodSeconds"},
-	{"pod", `spec: {nodeSelector: {a: b}}`, plan.Fail, "spec.nodeSelector"},
-	{"pod", recreated + `spec: {nodeSelector: {a: b}}`, plan.Recreate, "spec.nodeSelector"},
-	{"pod", `metadata: {labels: {a: b}}`, plan.Change, ""},
-	{"service", `spec: {clusterIP: None}`, plan.Fail, "spec.clusterIP"},
-	{"service", recreated + `spec: {clusterIP: None}`, plan.Recreate, "spec.clusterIP"},
-	{"service", `spec: {clusterIP: 10.0.0.202}`, plan.Change, "stays as it is"},
-	{"service", `spec: {type: NodePort, selector: {c: d}, ports: [{port: 81}]}`, plan.Change, ""},
-	{"service", `spec: {type: LoadBalancer, loadBalancerClass: a/b}`, plan.Change, ""},
-	{"service", `spec: {type: ExternalName, externalName: example.com}`, plan.Change, ""},
-	{"address", `spec: {clusterIP: 10.0.0.202}`, plan.Change, "stays as it is"},
-	{"address", `spec: {clusterIP: null}`, plan.Change, "stays as it is"},
-	{"address", `spec: {clusterIP: None}`, plan.Fail, "spec.clusterIP"},
-	{"headless", `spec: {clusterIP: null}`, plan.Change, "stays as it is"},
-	{"headless", `spec: {clusterIP: 10.0.0.202}`, plan.Change, "stays as it is"},
-	{"headless", `spec: {clusterIP: null, type: LoadBalancer}`, plan.Fail, "spec.type"},
-	{"headless", `spec: {clusterIP: null, type: ExternalName, externalName: example.com}`, plan.Change, ""},
-	{"balanced", `spec: {loadBalancerClass: c/d}`, plan.Fail, "spec.loadBalancerClass"},
-	{"balanced", `spec: {loadBalancerClass: null}`, plan.Fail, "spec.loadBalancerClass"},
-	{"balanced", `spec: {type: ClusterIP, loadBalancerClass: null, externalTrafficPolicy: null, ports: [{name: a, port: 80}]}`, plan.Change, ""},
-	{"balanced", `spec: {ipFamilies: [IPv6]}`, plan.Fail, "spec.ipFamilies"},
-	{"balanced", `spec: {ipFamilies: null, ipFamilyPolicy: null}`, plan.Change, "stays as it is"},
-	{"balanced", `spec: {ports: [{name: a, port: 80}]}`, plan.Change, "stays as it is"},
-	{"balanced", `spec: {ports: [{name: a, port: 80, nodePort: 30124}]}`, plan.Change, ""},
-	{"balanced", `spec: {externalTrafficPolicy: Cluster}`, plan.Change, ""},
-	{"outside", `spec: {type: ClusterIP, externalName: null, ports: [{port: 80}]}`, plan.Change, ""},
-	{"outside", `spec: {type: ClusterIP, clusterIP: None, externalName: null, ports: [{port: 80}]}`, plan.Change, ""},
-	{"claim", `spec: {resources: {requests: {storage: 1Gi}}}`, plan.Fail, "spec.resources.requests.storage"},
-	{"claim", recreated + `spec: {resources: {requests: {storage: 1Gi}}}`, plan.Fail, "never recreated"},
-	{"claim", `spec: {resources: {requests: {storage: 3Gi}}}`, plan.Change, ""},
-	{"claim", `spec: {storageClassName: slow}`, plan.Fail, "spec.storageClassName"},
-	{"claim", `spec: {storageClassName: null}`, plan.Change, "stays as it is"},
-	{"claim", `spec: {volumeName: w}`, plan.Fail, "spec.volumeName"},
-	{"claim", `spec: {volumeName: null}`, plan.Change, "stays as it is"},
-	{"claim", `spec: {accessModes: [ReadWriteMany]}`, plan.Fail, "spec.accessModes"},
-	{"claim", `spec: {volumeMode: Block}`, plan.Fail, "spec.volumeMode"},
-	{"claim", `spec: {selector: {matchLabels: {a: b}}}`, plan.Fail, "spec.selector"},
-	{"claim", `spec: {volumeAttributesClassName: a}`, plan.Change, ""},
-	{"claim", `metadata: {annotations: {volume.beta.kubernetes.io/storage-class: a}}`, plan.Fail, "storage-class"},
-	{"volume", `spec: {hostPath: {path: /b}}`, plan.Fail, "spec.hostPath.path"},
-	{"volume", recreated + `spec: {hostPath: {path: /b}}`, plan.Fail, "never recreated"},
-	{"volume", `spec: {hostPath: null, local: {path: /a}}`, plan.Fail, "spec.local"},
-	{"volume", `spec: {volumeMode: Block}`, plan.Fail, "spec.volumeMode"},
-	{"volume", `spec: {nodeAffinity: null}`, plan.Fail, "spec.nodeAffinity"},
-	{"volume", `spec: {persistentVolumeReclaimPolicy: Delete, capacity: {storage: 2Gi}, storageClassName: a, mountOptions: [ro], accessModes: [ReadWriteMany]}`, plan.Change, ""},
-	{"csi volume", `spec: {csi: {controllerExpandSecretRef: {name: a, namespace: b}}}`, plan.Change, ""},
-	{"csi volume", `spec: {csi: {volumeHandle: w}}`, plan.Fail, "spec.csi.volumeHandle"},
-	{"csi volume", `spec: {nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]}}}`, plan.Change, ""},
-	{"quota", `spec: {scopes: [NotTerminating]}`, plan.Fail, "spec.scopes"},
-	{"quota", `spec: {hard: {pods: 2}}`, plan.Change, ""},
-	{"secret", `type: example.com/a`, plan.Fail, "type"},
-	{"secret", recreated + `type: example.com/a`, plan.Recreate, "type"},
-	{"secret", `stringData: {a: c}`, plan.Change, ""},
-	{"secret", `immutable: true`, plan.Change, ""},
-	{"frozen", `data: {a: c}`, plan.Recreate, "data.a"},
-	{"frozen", `immutable: null`, plan.Recreate, "immutable"},
-	{"frozen", `metadata: {labels: {a: b}}`, plan.Change, ""},
-	{"config", `data: {a: c}, immutable: true`, plan.Change, ""},
-	{"namespace", `metadata: {labels: {a: c}}`, plan.Change, ""},
-	{"node", `spec: {providerID: b}`, plan.Fail, "spec.providerID"},
-	{"node", `spec: {unschedulable: true}`, plan.Change, ""},
-	{"binding", `roleRef: {name: edit}`, plan.Fail, "roleRef"},
-	{"binding", recreated + `roleRef: {name: edit}`, plan.Recreate, "roleRef"},
-	{"binding", `subjects: [{kind: User, name: b, apiGroup: rbac.authorization.k8s.io}]`, plan.Change, ""},
-	{"everywhere", `roleRef: {name: edit}`, plan.Fail, "roleRef"},
-	{"class", `spec: {controller: d.e/f}`, plan.Fail, "spec.controller"},
-	{"class", `spec: {parameters: {kind: A, name: a}}`, plan.Change, ""},
-	{"ingress", `spec: {ingressClassName: b}`, plan.Change, ""},
-	{"policy", `spec: {podSelector: {matchLabels: {a: c}}}`, plan.Change, ""},
-	{"policy", `spec: {egress: [{to: [{podSelector: {}}]}]}`, plan.Change, ""},
-	{"slice", `addressType: IPv6, endpoints: [{addresses: ["fd00::1"]}]`, plan.Fail, "addressType"},
-	{"slice", `endpoints: [{addresses: [1.2.3.5]}]`, plan.Change, ""},
-	{"priority", `value: 6`, plan.Fail, "value"},
-	{"priority", recreated + `preemptionPolicy: Never`, plan.Recreate, "preemptionPolicy"},
-	{"priority", `description: b`, plan.Change, ""},
-	{"runtime", `handler: b`, plan.Fail, "handler"},
-	{"runtime", `scheduling: {nodeSelector: {a: b}}`, plan.Change, ""},
-	{"storage", `provisioner: b`, plan.Fail, "provisioner"},
-	{"storage", `parameters: {a: c}`, plan.Fail, "parameters"},
-	{"storage", `parameters: null`, plan.Fail, "parameters"},
-	{"storage", recreated + `reclaimPolicy: Delete`, plan.Recreate, "reclaimPolicy"},
-	{"storage", `volumeBindingMode: WaitForFirstConsumer`, plan.Fail, "volumeBindingMode"},
-	{"storage", `allowVolumeExpansion: true, mountOptions: [ro]`, plan.Change, ""},
-	{"driver", `spec: {attachRequired: false}`, plan.Fail, "spec.attachRequired"},
-	{"driver", `spec: {volumeLifecycleModes: [Ephemeral]}`, plan.Fail, "spec.volumeLifecycleModes"},
-	{"driver", `spec: {podInfoOnMount: false, fsGroupPolicy: None, storageCapacity: true, requiresRepublish: true, seLinuxMount: true}`, plan.Change, ""},
-	{"attributes", `parameters: {a: c}`, plan.Fail, "parameters"},
-	{"attributes", `driverName: c.d`, plan.Fail, "driverName"},
-	{"capacity", `storageClassName: b`, plan.Fail, "storageClassName"},
-	{"capacity", `nodeTopology: {matchLabels: {a: c}}`, plan.Fail, "nodeTopology"},
-	{"capacity", `capacity: 2Gi`, plan.Change, ""},
-	{"lease", `spec: {holderIdentity: b}`, plan.Change, ""},
-	{"budget", `spec: {minAvailable: null, maxUnavailable: 1, selector: {matchLabels: {a: c}}}`, plan.Change, ""},
-	{"scaler", `spec: {maxReplicas: 5, scaleTargetRef: {name: b}}`, plan.Change, ""},
-	{"webhook", `webhooks: null`, plan.Change, ""},
-	{"definition", `spec: {scope: Cluster}`, plan.Fail, "spec.scope"},
-	{"definition", recreated + `spec: {names: {kind: Gadget}}`, plan.Fail, "spec.names.kind"},
-	{"definition", `spec: {versions: [{name: v2, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}`, plan.Fail, "spec.versions[name=v1]"},
-	{"definition", `spec: {versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}`, plan.Change, ""},
-	{"definition", `spec: {versions: [{name: v1, served: false, storage: false, schema: {openAPIV3Schema: {type: object}}}, {name: v2, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}`, plan.Change, ""},
-	{"definition", `spec: {names: {shortNames: [w], singular: wi, listKind: Widgets}}`, plan.Change, ""},
-	{"api service", `spec: {group: other.example.com}`, plan.Fail, "spec.group"},
-	{"api service", `spec: {service: {name: b}}`, plan.Change, ""},
+	{"deployment", `spec: {selector: {matchLabels: {more: also}}}`, change.Fail, "spec.selector"},
+	{"deployment", recreated + `spec: {selector: {matchLabels: {more: also}}}`, change.Recreate, "spec.selector"},
+	{"deployment", `spec: {strategy: {type: Recreate}}`, change.Change, ""},
+	{"deployment", `spec: {strategy: {rollingUpdate: {maxSurge: 1}}, minReadySeconds: 5, paused: true}`, change.Change, ""},
+	{"rolling", `spec: {strategy: {type: Recreate, rollingUpdate: null}}`, change.Change, ""},
+	{"deployment", `spec: {template: {spec: {containers: [{name: a, image: "a:1", livenessProbe: {tcpSocket: {port: 80}}}]}}}`, change.Change, ""},
+	{"probed", `spec: {template: {spec: {containers: [{name: a, image: "a:1", livenessProbe: {tcpSocket: {port: 80}}, lifecycle: {preStop: {httpGet: {port: 80}}}}], volumes: [{name: c, configMap: {name: a}}, {name: h, hostPath: {path: /a}}, {name: none}]}}}`, change.Change, ""},
+	{"probed", `spec: {template: {spec: {containers: [{name: a, image: "a:1", livenessProbe: {httpGet: {port: 80}}, lifecycle: {preStop: {exec: {command: [a]}}}}], volumes: [{name: c, configMap: {name: a}}, {name: h, hostPath: {path: /a}}, {name: none}]}}}`, change.Change, ""},
+	{"probed", `spec: {template: {spec: {containers: [{name: a, image: "a:1", livenessProbe: {httpGet: {port: 80}}, lifecycle: {preStop: {httpGet: {port: 80}}}}], volumes: [{name: c, secret: {secretName: a}}, {name: h, hostPath: {path: /a}}, {name: none}]}}}`, change.Change, ""},
+	{"probed", `spec: {template: {spec: {containers: [{name: a, image: "a:1", livenessProbe: {httpGet: {port: 80}}, lifecycle: {preStop: {httpGet: {port: 80}}}}], volumes: [{name: c, configMap: {name: a}}, {name: h, emptyDir: {}}, {name: none}]}}}`, change.Change, ""},
+	{"probed", `spec: {template: {spec: {containers: [{name: a, image: "a:1", livenessProbe: {httpGet: {port: 80}}, lifecycle: {preStop: {httpGet: {port: 80}}}}], volumes: [{name: c, configMap: {name: a}}, {name: h, hostPath: {path: /a}}, {name: none, secret: {secretName: a}}]}}}`, change.Change, ""},
+	{"daemonset", `spec: {selector: {matchLabels: {more: also}}}`, change.Fail, "spec.selector"},
+	{"daemonset", `spec: {updateStrategy: {type: OnDelete}}`, change.Change, ""},
+	{"replicaset", `spec: {selector: {matchLabels: {more: also}}}`, change.Fail, "spec.selector"},
+	{"controller", `spec: {selector: {more: also}}`, change.Change, ""},
+	{"statefulset", `spec: {serviceName: t}`, change.Fail, "spec.serviceName"},
+	{"statefulset", recreated + `spec: {podManagementPolicy: Parallel}`, change.Recreate, "spec.podManagementPolicy"},
+	{"statefulset", `spec: {selector: {matchLabels: {more: also}}}`, change.Fail, "spec.selector"},
+	{"statefulset", `spec: {ordinals: {start: 1}, minReadySeconds: 5, revisionHistoryLimit: 3, persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}}`, change.Change, ""},
+	{"statefulset", `spec: {updateStrategy: {type: OnDelete}}`, change.Change, ""},
+	{"preserved", `spec: {replicas: 3}`, change.Change, "stays as it lives"},
+	{"preserved", `spec: {template: {spec: {containers: [{name: a, image: "a:1", resources: {requests: {cpu: 2, memory: 1Gi}}}]}}}`, change.Change, "stays as it lives"},
+	{"preserved", `spec: {replicas: 2, template: {spec: {containers: [{name: a, image: "a:1"}]}}}`, change.Change, "stays as it lives"},
+	{"preserved", `spec: {template: {spec: {containers: [{name: a, image: "a:1", resources: {limits: {memory: 3Gi}, requests: {cpu: 1, memory: 1Gi}}}]}}}`, change.Change, ""},
+	{"deployment", `spec: {replicas: null}`, change.Change, "stays as it lives"},
+	{"said", `spec: {strategy: {type: Recreate}}`, change.Change, ""},
+	{"said set", `spec: {updateStrategy: {type: OnDelete}}`, change.Change, ""},
+	{"said parts", `spec: {updateStrategy: {type: OnDelete, rollingUpdate: null}}`, change.Change, ""},
+	{"statefulset", `spec: {volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 2Gi}}}}]}`, change.Change, "volumeClaimTemplates"},
+	{"statefulset", recreated + `spec: {volumeClaimTemplates: null}`, change.Change, "volumeClaimTemplates"},
+	{"statefulset", `spec: {serviceName: t, volumeClaimTemplates: null}`, change.Fail, "spec.serviceName"},
+	{"job", `spec: {completions: 3}`, change.Fail, "spec.completions"},
+	{"job", `spec: {parallelism: 3, backoffLimit: 7, activeDeadlineSeconds: 100, ttlSecondsAfterFinished: 5}`, change.Change, ""},
+	{"job", `spec: {template: {spec: {containers: [{name: a, image: "a:2"}]}}}`, change.Fail, "spec.template"},
+	{"job", recreated + `spec: {template: {spec: {containers: [{name: a, image: "a:2"}]}}}`, change.Recreate, "spec.template"},
+	{"job", `spec: {template: {metadata: {labels: {new: z}}}}`, change.Fail, "spec.template"},
+	{"job", `spec: {template: {metadata: {labels: {more: null}}}}`, change.Change, "spec.template.metadata.labels.more"},
+	{"job", `spec: {completionMode: Indexed}`, change.Fail, "spec.completionMode"},
+	{"indexed", `spec: {backoffLimitPerIndex: 1}`, change.Fail, "spec.backoffLimitPerIndex"},
+	{"job", `spec: {suspend: true}`, change.Change, ""},
+	{"suspended", `spec: {template: {spec: {nodeSelector: {a: b}}}}`, change.Change, ""},
+	{"suspended", `spec: {template: {spec: {containers: [{name: a, image: "a:2"}]}}}`, change.Fail, "spec.template"},
+	{"indexed", `spec: {completions: 3, parallelism: 3}`, change.Change, ""},
+	{"indexed", `spec: {completions: 3}`, change.Fail, "spec.completions"},
+	{"cronjob", `spec: {schedule: "1 0 * * *", jobTemplate: {spec: {completions: 3, template: {spec: {containers: [{name: a, image: "a:2"}]}}}}}`, change.Change, ""},
+	{"pod", `spec: {containers: [{name: a, image: "a:2", env: [{name: A, value: b}]}]}`, change.Change, ""},
+	{"pod", `spec: {initContainers: [{name: i, image: "i:2"}], activeDeadlineSeconds: 50, tolerations: [{key: a, operator: Exists}, {key: b, operator: Exists}]}`, change.Change, ""},
+	{"pod", `spec: {containers: [{name: a, image: "a:1", env: [{name: A, value: c}]}]}`, change.Fail, "spec.containers[name=a].env[name=A].value"},
+	{"pod", `spec: {activeDeadlineSeconds: 500}`, change.Fail, "spec.activeDeadlineSeconds"},
+	{"pod", `spec: {activeDeadlineSeconds: null}`, change.Fail, "spec.activeDeadlineSeconds"},
+	{"pod", `spec: {terminationGracePeriodSeconds: 7}`, change.Fail, "spec.terminationGracePeriodSeconds"},
+	{"pod", `spec: {nodeSelector: {a: b}}`, change.Fail, "spec.nodeSelector"},
+	{"pod", recreated + `spec: {nodeSelector: {a: b}}`, change.Recreate, "spec.nodeSelector"},
+	{"pod", `metadata: {labels: {a: b}}`, change.Change, ""},
+	{"service", `spec: {clusterIP: None}`, change.Fail, "spec.clusterIP"},
+	{"service", recreated + `spec: {clusterIP: None}`, change.Recreate, "spec.clusterIP"},
+	{"service", `spec: {clusterIP: 10.0.0.202}`, change.Change, "stays as it is"},
+	{"service", `spec: {type: NodePort, selector: {c: d}, ports: [{port: 81}]}`, change.Change, ""},
+	{"service", `spec: {type: LoadBalancer, loadBalancerClass: a/b}`, change.Change, ""},
+	{"service", `spec: {type: ExternalName, externalName: example.com}`, change.Change, ""},
+	{"address", `spec: {clusterIP: 10.0.0.202}`, change.Change, "stays as it is"},
+	{"address", `spec: {clusterIP: null}`, change.Change, "stays as it is"},
+	{"address", `spec: {clusterIP: None}`, change.Fail, "spec.clusterIP"},
+	{"headless", `spec: {clusterIP: null}`, change.Change, "stays as it is"},
+	{"headless", `spec: {clusterIP: 10.0.0.202}`, change.Change, "stays as it is"},
+	{"headless", `spec: {clusterIP: null, type: LoadBalancer}`, change.Fail, "spec.type"},
+	{"headless", `spec: {clusterIP: null, type: ExternalName, externalName: example.com}`, change.Change, ""},
+	{"balanced", `spec: {loadBalancerClass: c/d}`, change.Fail, "spec.loadBalancerClass"},
+	{"balanced", `spec: {loadBalancerClass: null}`, change.Fail, "spec.loadBalancerClass"},
+	{"balanced", `spec: {type: ClusterIP, loadBalancerClass: null, externalTrafficPolicy: null, ports: [{name: a, port: 80}]}`, change.Change, ""},
+	{"balanced", `spec: {ipFamilies: [IPv6]}`, change.Fail, "spec.ipFamilies"},
+	{"balanced", `spec: {ipFamilies: null, ipFamilyPolicy: null}`, change.Change, "stays as it is"},
+	{"balanced", `spec: {ports: [{name: a, port: 80}]}`, change.Change, "stays as it is"},
+	{"balanced", `spec: {ports: [{name: a, port: 80, nodePort: 30124}]}`, change.Change, ""},
+	{"balanced", `spec: {externalTrafficPolicy: Cluster}`, change.Change, ""},
+	{"outside", `spec: {type: ClusterIP, externalName: null, ports: [{port: 80}]}`, change.Change, ""},
+	{"outside", `spec: {type: ClusterIP, clusterIP: None, externalName: null, ports: [{port: 80}]}`, change.Change, ""},
+	{"claim", `spec: {resources: {requests: {storage: 1Gi}}}`, change.Fail, "spec.resources.requests.storage"},
+	{"claim", recreated + `spec: {resources: {requests: {storage: 1Gi}}}`, change.Fail, "never recreated"},
+	{"claim", `spec: {resources: {requests: {storage: 3Gi}}}`, change.Change, ""},
+	{"claim", `spec: {storageClassName: slow}`, change.Fail, "spec.storageClassName"},
+	{"claim", `spec: {storageClassName: null}`, change.Change, "stays as it is"},
+	{"claim", `spec: {volumeName: w}`, change.Fail, "spec.volumeName"},
+	{"claim", `spec: {volumeName: null}`, change.Change, "stays as it is"},
+	{"claim", `spec: {accessModes: [ReadWriteMany]}`, change.Fail, "spec.accessModes"},
+	{"claim", `spec: {volumeMode: Block}`, change.Fail, "spec.volumeMode"},
+	{"claim", `spec: {selector: {matchLabels: {a: b}}}`, change.Fail, "spec.selector"},
+	{"claim", `spec: {volumeAttributesClassName: a}`, change.Change, ""},
+	{"claim", `metadata: {annotations: {volume.beta.kubernetes.io/storage-class: a}}`, change.Fail, "storage-class"},
+	{"volume", `spec: {hostPath: {path: /b}}`, change.Fail, "spec.hostPath.path"},
+	{"volume", recreated + `spec: {hostPath: {path: /b}}`, change.Fail, "never recreated"},
+	{"volume", `spec: {hostPath: null, local: {path: /a}}`, change.Fail, "spec.local"},
+	{"volume", `spec: {volumeMode: Block}`, change.Fail, "spec.volumeMode"},
+	{"volume", `spec: {nodeAffinity: null}`, change.Fail, "spec.nodeAffinity"},
+	{"volume", `spec: {persistentVolumeReclaimPolicy: Delete, capacity: {storage: 2Gi}, storageClassName: a, mountOptions: [ro], accessModes: [ReadWriteMany]}`, change.Change, ""},
+	{"csi volume", `spec: {csi: {controllerExpandSecretRef: {name: a, namespace: b}}}`, change.Change, ""},
+	{"csi volume", `spec: {csi: {volumeHandle: w}}`, change.Fail, "spec.csi.volumeHandle"},
+	{"csi volume", `spec: {nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]}}}`, change.Change, ""},
+	{"quota", `spec: {scopes: [NotTerminating]}`, change.Fail, "spec.scopes"},
+	{"quota", `spec: {hard: {pods: 2}}`, change.Change, ""},
+	{"secret", `type: example.com/a`, change.Fail, "type"},
+	{"secret", recreated + `type: example.com/a`, change.Recreate, "type"},
+	{"secret", `stringData: {a: c}`, change.Change, ""},
+	{"secret", `immutable: true`, change.Change, ""},
+	{"frozen", `data: {a: c}`, change.Recreate, "data.a"},
+	{"frozen", `immutable: null`, change.Recreate, "immutable"},
+	{"frozen", `metadata: {labels: {a: b}}`, change.Change, ""},
+	{"config", `data: {a: c}, immutable: true`, change.Change, ""},
+	{"namespace", `metadata: {labels: {a: c}}`, change.Change, ""},
+	{"node", `spec: {providerID: b}`, change.Fail, "spec.providerID"},
+	{"node", `spec: {unschedulable: true}`, change.Change, ""},
+	{"binding", `roleRef: {name: edit}`, change.Fail, "roleRef"},
+	{"binding", recreated + `roleRef: {name: edit}`, change.Recreate, "roleRef"},
+	{"binding", `subjects: [{kind: User, name: b, apiGroup: rbac.authorization.k8s.io}]`, change.Change, ""},
+	{"everywhere", `roleRef: {name: edit}`, change.Fail, "roleRef"},
+	{"class", `spec: {controller: d.e/f}`, change.Fail, "spec.controller"},
+	{"class", `spec: {parameters: {kind: A, name: a}}`, change.Change, ""},
+	{"ingress", `spec: {ingressClassName: b}`, change.Change, ""},
+	{"policy", `spec: {podSelector: {matchLabels: {a: c}}}`, change.Change, ""},
+	{"policy", `spec: {egress: [{to: [{podSelector: {}}]}]}`, change.Change, ""},
+	{"slice", `addressType: IPv6, endpoints: [{addresses: ["fd00::1"]}]`, change.Fail, "addressType"},
+	{"slice", `endpoints: [{addresses: [1.2.3.5]}]`, change.Change, ""},
+	{"priority", `value: 6`, change.Fail, "value"},
+	{"priority", recreated + `preemptionPolicy: Never`, change.Recreate, "preemptionPolicy"},
+	{"priority", `description: b`, change.Change, ""},
+	{"runtime", `handler: b`, change.Fail, "handler"},
+	{"runtime", `scheduling: {nodeSelector: {a: b}}`, change.Change, ""},
+	{"storage", `provisioner: b`, change.Fail, "provisioner"},
+	{"storage", `parameters: {a: c}`, change.Fail, "parameters"},
+	{"storage", `parameters: null`, change.Fail, "parameters"},
+	{"storage", recreated + `reclaimPolicy: Delete`, change.Recreate, "reclaimPolicy"},
+	{"storage", `volumeBindingMode: WaitForFirstConsumer`, change.Fail, "volumeBindingMode"},
+	{"storage", `allowVolumeExpansion: true, mountOptions: [ro]`, change.Change, ""},
+	{"driver", `spec: {attachRequired: false}`, change.Fail, "spec.attachRequired"},
+	{"driver", `spec: {volumeLifecycleModes: [Ephemeral]}`, change.Fail, "spec.volumeLifecycleModes"},
+	{"driver", `spec: {podInfoOnMount: false, fsGroupPolicy: None, storageCapacity: true, requiresRepublish: true, seLinuxMount: true}`, change.Change, ""},
+	{"attributes", `parameters: {a: c}`, change.Fail, "parameters"},
+	{"attributes", `driverName: c.d`, change.Fail, "driverName"},
+	{"capacity", `storageClassName: b`, change.Fail, "storageClassName"},
+	{"capacity", `nodeTopology: {matchLabels: {a: c}}`, change.Fail, "nodeTopology"},
+	{"capacity", `capacity: 2Gi`, change.Change, ""},
+	{"lease", `spec: {holderIdentity: b}`, change.Change, ""},
+	{"budget", `spec: {minAvailable: null, maxUnavailable: 1, selector: {matchLabels: {a: c}}}`, change.Change, ""},
+	{"scaler", `spec: {maxReplicas: 5, scaleTargetRef: {name: b}}`, change.Change, ""},
+	{"webhook", `webhooks: null`, change.Change, ""},
+	{"definition", `spec: {scope: Cluster}`, change.Fail, "spec.scope"},
+	{"definition", recreated + `spec: {names: {kind: Gadget}}`, change.Fail, "spec.names.kind"},
+	{"definition", `spec: {versions: [{name: v2, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}`, change.Fail, "spec.versions[name=v1]"},
+	{"definition", `spec: {versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}`, change.Change, ""},
+	{"definition", `spec: {versions: [{name: v1, served: false, storage: false, schema: {openAPIV3Schema: {type: object}}}, {name: v2, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}`, change.Change, ""},
+	{"definition", `spec: {names: {shortNames: [w], singular: wi, listKind: Widgets}}`, change.Change, ""},
+	{"api service", `spec: {group: other.example.com}`, change.Fail, "spec.group"},
+	{"api service", `spec: {service: {name: b}}`, change.Change, ""},
 }
 
 // The engine recreates no object of a kind that it protects.
 func TestWhatIsNeverRecreated(t *testing.T) {
-	for _, gk := range apply.DefaultProtected() {
+	for _, gk := range conventions.Protected() {
 		o := func(region string) *unstructured.Unstructured {
 			return &unstructured.Unstructured{Object: map[string]any{"apiVersion": schema.GroupVersion{Group: gk.Group, Version: "v1"}.String(), "kind": gk.Kind,
 				"metadata": map[string]any{"name": "a", "annotations": map[string]any{"resources.gardener.cloud/delete-on-invalid-update": "true"}},
 				"spec":     map[string]any{"region": region, "storageClassName": region, "scope": region, "hostPath": region, "seedName": region}}}
 		}
-		assert.NotEqual(t, plan.Recreate, predicted(t, o("a"), o("b")).Action, gk)
+		assert.NotEqual(t, change.Recreate, predicted(t, o("a"), o("b")).Action, gk)
 	}
 }
 
@@ -295,7 +297,7 @@ func merge(into, patch map[string]any) map[string]any {
 }
 
 // predicted is what a diff says of a change.
-func predicted(t *testing.T, old, new *unstructured.Unstructured) plan.Item {
+func predicted(t *testing.T, old, new *unstructured.Unstructured) change.Item {
 	t.Helper()
 	place := func(o *unstructured.Unstructured) []plan.Place {
 		return []plan.Place{{Cluster: "c", Bundle: render.Bundle{Name: "b", Objects: []render.Object{{Unstructured: o}}}}}
@@ -322,10 +324,10 @@ func second(_, new *unstructured.Unstructured) *unstructured.Unstructured { retu
 // TestPredictionsComeTrue applies the same changes to an API server.
 func TestPredictionsComeTrue(t *testing.T) {
 	apiserver.Needed(t)
-	engine := apply.NewEngine(apply.Options{Protected: apply.DefaultProtected()})
+	engine := conventions.NewEngine(apply.Options{Protected: conventions.Protected()})
 	api, err := dynamic.NewForConfig(plan.ServerConfig())
 	require.NoError(t, err)
-	cluster, err := apply.NewCluster("test", plan.ServerConfig(), apply.ClusterOptions{})
+	cluster, err := conventions.NewCluster("test", plan.ServerConfig(), apply.ClusterOptions{})
 	require.NoError(t, err)
 	t.Cleanup(cluster.Close)
 	class := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
@@ -336,7 +338,7 @@ func TestPredictionsComeTrue(t *testing.T) {
 	all := slices.Clone(changes)
 	for _, c := range changes {
 		// Also where the object may be recreated. This server has no second family of addresses, and nobody who lets go of classes.
-		if c.want == plan.Fail && !strings.HasPrefix(c.patch, "metadata:") && c.base != "attributes" && c.patch != `spec: {ipFamilies: [IPv6]}` {
+		if c.want == change.Fail && !strings.HasPrefix(c.patch, "metadata:") && c.base != "attributes" && c.patch != `spec: {ipFamilies: [IPv6]}` {
 			c.patch = recreated + c.patch
 			all = append(all, c)
 		}
@@ -389,12 +391,12 @@ func TestPredictionsComeTrue(t *testing.T) {
 				assert.Equal(t, want, types, "rules for egress that come later count, too")
 			}
 			require.NotNil(t, result, "%v", err)
-			got := plan.Change
+			got := change.Change
 			switch outcome := result.Objects[0]; {
 			case outcome.Err != nil:
-				got = plan.Fail
+				got = change.Fail
 			case outcome.Action == apply.Recreated:
-				got = plan.Recreate
+				got = change.Recreate
 			}
 			assert.Equal(t, predicted(t, old, new).Action, got, "%v: %v", result.Objects[0].Action, err)
 		})

@@ -8,9 +8,11 @@ import (
 
 	"github.com/fatih/color"
 	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/change"
 )
 
-var symbols = map[Action]string{Create: "+", Change: "~", Recreate: "±", Delete: "-", Adopt: "»", Keep: "=", Hold: "!", Fail: "✗"}
+var symbols = map[change.Action]string{change.Create: "+", change.Change: "~", change.Recreate: "±", change.Delete: "-", change.Adopt: "»", change.Keep: "=", change.Hold: "!", change.Fail: "✗"}
 
 func (r Report) text(colored bool) string {
 	var b strings.Builder
@@ -51,7 +53,7 @@ func (r Report) text(colored bool) string {
 const screen = 24
 
 func (b block) text(indent string, colored, named bool) string {
-	out := indent + paint(b.Action, symbols[b.Action]+" "+b.name()+b.suffix(), colored) + "\n"
+	out := indent + paint(b.Action, symbols[b.Action]+" "+b.name()+suffixOf(b.Item), colored) + "\n"
 	for _, line := range b.elsewhere(named, longList) {
 		out += indent + "    " + line + "\n"
 	}
@@ -61,10 +63,10 @@ func (b block) text(indent string, colored, named bool) string {
 	return out
 }
 
-var colors = map[Action]color.Attribute{Create: color.FgGreen, Change: color.FgYellow, Recreate: color.FgMagenta, Delete: color.FgRed,
-	Adopt: color.FgCyan, Keep: color.FgCyan, Hold: color.FgRed, Fail: color.FgRed}
+var colors = map[change.Action]color.Attribute{change.Create: color.FgGreen, change.Change: color.FgYellow, change.Recreate: color.FgMagenta, change.Delete: color.FgRed,
+	change.Adopt: color.FgCyan, change.Keep: color.FgCyan, change.Hold: color.FgRed, change.Fail: color.FgRed}
 
-func paint(action Action, s string, colored bool) string {
+func paint(action change.Action, s string, colored bool) string {
 	if !colored {
 		return s
 	}
@@ -114,7 +116,7 @@ func prefixed(prefix, s string) string {
 const counted = "objects in bundles and declarations"
 
 // Line is the summary in one line.
-func (p Plan) Line() string {
+func Line(p change.Plan) string {
 	switch {
 	case p.Empty() && p.Settings > 0:
 		return fmt.Sprintf("No object changes (%d %s unchanged), but %d %s of landscape.yaml: see the notes.", p.Unchanged, counted, p.Settings, plural(p.Settings, "setting", "settings"))
@@ -146,7 +148,7 @@ func (b block) name() string {
 	return oneLine(text)
 }
 
-func (i Item) suffix() string {
+func suffixOf(i change.Item) string {
 	var notes []string
 	if i.Reason != "" {
 		notes = append(notes, i.Reason)
@@ -209,7 +211,7 @@ func spotNames(spots []spot) []string {
 }
 
 // hiddenText tells a difference that may not be shown.
-func hiddenText(f Field) string {
+func hiddenText(f change.Field) string {
 	kind, hashes := "hidden", ""
 	switch {
 	case f.Encrypted:
@@ -224,8 +226,8 @@ func hiddenText(f Field) string {
 	return fmt.Sprintf("%s: (%s value changed%s)%s", printable(f.Path), kind, hashes, ownedBy(f))
 }
 
-// words are the counts in a few words: "1 added, 2 changed".
-func (s Summary) words() string {
+// countsText is the counts in a few words: "1 added, 2 changed".
+func countsText(s change.Summary) string {
 	var parts []string
 	for _, c := range []struct {
 		n    int
@@ -239,14 +241,14 @@ func (s Summary) words() string {
 	return strings.Join(parts, ", ")
 }
 
-func ownedBy(f Field) string {
+func ownedBy(f change.Field) string {
 	if f.Manager == "" {
 		return ""
 	}
 	return "  (owned by " + f.Manager + ")"
 }
 
-func fieldText(f Field, indent string) string {
+func fieldText(f change.Field, indent string) string {
 	if f.Hidden {
 		return indent + hiddenText(f) + "\n"
 	}

@@ -12,15 +12,17 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/change"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
 // example has one of everything that is printed.
-func example() Plan {
-	p := Plan{From: "main", To: "work tree", Unchanged: 7, Notes: []string{"the base is *not* valid"}, Items: []Item{
-		{Cluster: "runtime", Owner: "garden local", Component: "garden/vpa", Bundle: "vpa", Action: Create, Object: Ref{"v1", "ConfigMap", "garden", "new"}, Origin: "vpa/objects.cue:7"},
-		{Cluster: "runtime", Owner: "garden local", Component: "garden/vpa", Bundle: "vpa", Action: Change, Object: Ref{"apps/v1", "Deployment", "garden", "vpa-updater"}, Consequences: []string{"rolls its pods"}, Fields: []Field{
+func example() change.Plan {
+	p := change.Plan{From: "main", To: "work tree", Unchanged: 7, Notes: []string{"the base is *not* valid"}, Items: []change.Item{
+		{Cluster: "runtime", Owner: "garden local", Component: "garden/vpa", Bundle: "vpa", Action: change.Create, Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: "new"}, Origin: "vpa/objects.cue:7"},
+		{Cluster: "runtime", Owner: "garden local", Component: "garden/vpa", Bundle: "vpa", Action: change.Change, Object: change.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "garden", Name: "vpa-updater"}, Consequences: []string{"rolls its pods"}, Fields: []change.Field{
 			{Path: "spec.replicas", Old: int64(1), New: int64(2)},
 			{Path: "spec.template.spec.containers[name=app].image", Old: "x:1", New: "x:2", Manager: "kubectl-edit"},
 			{Path: "spec.template.spec.nodeSelector", New: map[string]any{"a": "b"}},
@@ -28,26 +30,26 @@ func example() Plan {
 			{Path: "spec.empty", Old: "", New: "x"},
 			{Path: "metadata.labels", Old: map[string]any{"a": "b", "one": "a longer value to fill the line", "two": "another longer value to fill the line"}, New: map[string]any{"one": "a longer value to fill the line", "two": "another longer value to fill the line", "c": "d"}},
 		}},
-		{Cluster: "runtime", Owner: "garden local", Component: "garden/vpa", Bundle: "vpa", Action: Change, Object: Ref{"v1", "ConfigMap", "garden", "text"}, Fields: []Field{
+		{Cluster: "runtime", Owner: "garden local", Component: "garden/vpa", Bundle: "vpa", Action: change.Change, Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: "text"}, Fields: []change.Field{
 			{Path: "data[config.yaml]", Old: "one\ntwo\nthree\n", New: "one\n2\nthree\n"},
 			{Path: "data.newline", Old: "x", New: "x\n"},
 			{Path: "data.fence", New: "```\n</details>\n````\n"},
 			{Path: "data.minus", Old: "a\n-- old\n", New: "a\n"},
 			{Path: "data.terminal", New: "\x1b[31mred"},
 		}},
-		{Cluster: "runtime", Owner: "garden local", Component: "garden/vpa", Bundle: "vpa", Action: Change, Object: Ref{"v1", "Secret", "garden", "s"}, Fields: []Field{{Path: "data.password", Hidden: true, OldHash: "0123456789", NewHash: "abcdef0123"}, {Path: "data.sealed", Hidden: true, Encrypted: true}, {Path: "data.unknown", Hidden: true}}},
-		{Cluster: "runtime", Owner: "garden local", Component: "garden/vpa", Bundle: "vpa", Action: Recreate, Object: Ref{"v1", "ConfigMap", "garden", "frozen"}, Reason: "data.a cannot be changed", Consequences: []string{"is deleted and created again"}},
-		{Cluster: "seed", Bundle: "old", Action: Delete, Object: Ref{"v1", "Namespace", "", "gone"}, Consequences: []string{"deletes everything in the namespace"}},
-		{Cluster: "seed", Bundle: "old", Action: Hold, Object: Ref{"v1", "PersistentVolumeClaim", "garden", "data"}, Reason: "delete is held: kind PersistentVolumeClaim is protected"},
-		{Cluster: "seed", Bundle: "old", Action: Adopt, Object: Ref{"v1", "ConfigMap", "garden", "foreign"}},
-		{Cluster: "seed", Bundle: "old", Action: Keep, Object: Ref{"v1", "ConfigMap", "garden", "kept"}, Reason: "its bundle keeps objects"},
-		{Cluster: "seed", Bundle: "old", Action: Fail, Object: Ref{"v1", "ConfigMap", "garden", "bad|<b>"}, Reason: "told in\ntwo lines"},
-		{Cluster: "seed", Bundle: "old", Action: Delete, Object: Ref{"rbac.authorization.k8s.io/v1", "ClusterRole", "", "app"}},
-		{Cluster: "seed", Bundle: "old", Action: Delete, Object: Ref{"apps/v1", "Deployment", "garden", "app"}},
-		{Cluster: "seed", Owner: "shoot garden-p/tired", Component: "shoot/etcd-main", Bundle: "etcd-main", Action: Change, Object: Ref{"druid.gardener.cloud/v1alpha1", "Etcd", "shoot--p--tired", "etcd-main"}, Consequences: []string{"stops all its pods"},
-			Fields: []Field{{Path: "spec.replicas", Old: int64(1), New: int64(0)}}},
-		{Cluster: "seed", Owner: "shoot garden-p/early", Component: "shoot/kube-scheduler", Bundle: "kube-scheduler", Action: Change, Object: Ref{"apps/v1", "Deployment", "shoot--p--early", "kube-scheduler"}, Consequences: []string{"starts its pods"},
-			Fields: []Field{{Path: "spec.replicas", Old: int64(0), New: int64(1)}}},
+		{Cluster: "runtime", Owner: "garden local", Component: "garden/vpa", Bundle: "vpa", Action: change.Change, Object: change.Ref{APIVersion: "v1", Kind: "Secret", Namespace: "garden", Name: "s"}, Fields: []change.Field{{Path: "data.password", Hidden: true, OldHash: "0123456789", NewHash: "abcdef0123"}, {Path: "data.sealed", Hidden: true, Encrypted: true}, {Path: "data.unknown", Hidden: true}}},
+		{Cluster: "runtime", Owner: "garden local", Component: "garden/vpa", Bundle: "vpa", Action: change.Recreate, Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: "frozen"}, Reason: "data.a cannot be changed", Consequences: []string{"is deleted and created again"}},
+		{Cluster: "seed", Bundle: "old", Action: change.Delete, Object: change.Ref{APIVersion: "v1", Kind: "Namespace", Name: "gone"}, Consequences: []string{"deletes everything in the namespace"}},
+		{Cluster: "seed", Bundle: "old", Action: change.Hold, Object: change.Ref{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: "garden", Name: "data"}, Reason: "delete is held: kind PersistentVolumeClaim is protected"},
+		{Cluster: "seed", Bundle: "old", Action: change.Adopt, Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: "foreign"}},
+		{Cluster: "seed", Bundle: "old", Action: change.Keep, Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: "kept"}, Reason: "its bundle keeps objects"},
+		{Cluster: "seed", Bundle: "old", Action: change.Fail, Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: "bad|<b>"}, Reason: "told in\ntwo lines"},
+		{Cluster: "seed", Bundle: "old", Action: change.Delete, Object: change.Ref{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "app"}},
+		{Cluster: "seed", Bundle: "old", Action: change.Delete, Object: change.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "garden", Name: "app"}},
+		{Cluster: "seed", Owner: "shoot garden-p/tired", Component: "shoot/etcd-main", Bundle: "etcd-main", Action: change.Change, Object: change.Ref{APIVersion: "druid.gardener.cloud/v1alpha1", Kind: "Etcd", Namespace: "shoot--p--tired", Name: "etcd-main"}, Consequences: []string{"stops all its pods"},
+			Fields: []change.Field{{Path: "spec.replicas", Old: int64(1), New: int64(0)}}},
+		{Cluster: "seed", Owner: "shoot garden-p/early", Component: "shoot/kube-scheduler", Bundle: "kube-scheduler", Action: change.Change, Object: change.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shoot--p--early", Name: "kube-scheduler"}, Consequences: []string{"starts its pods"},
+			Fields: []change.Field{{Path: "spec.replicas", Old: int64(0), New: int64(1)}}},
 	}}
 	p.Sort()
 	return p
@@ -68,7 +70,7 @@ func TestPrint(t *testing.T) {
 			assert.Equal(t, string(want), got.String())
 		})
 	}
-	assert.ErrorContains(t, Print(&bytes.Buffer{}, Plan{}, "xml", false), "text, markdown, json or html")
+	assert.ErrorContains(t, Print(&bytes.Buffer{}, change.Plan{}, "xml", false), "text, markdown, json or html")
 }
 
 func TestPrintNothing(t *testing.T) {
@@ -76,18 +78,18 @@ func TestPrintNothing(t *testing.T) {
 		FormatText: "No changes (3 objects in bundles and declarations unchanged).\n", FormatMarkdown: "### Rendered changes\n\nNo changes (3 objects in bundles and declarations unchanged).\n",
 	} {
 		var got bytes.Buffer
-		require.NoError(t, Print(&got, Plan{Unchanged: 3}, format, false))
+		require.NoError(t, Print(&got, change.Plan{Unchanged: 3}, format, false))
 		assert.Equal(t, want, got.String())
 	}
 	var got bytes.Buffer
-	require.NoError(t, Print(&got, Plan{}, FormatJSON, false))
+	require.NoError(t, Print(&got, change.Plan{}, FormatJSON, false))
 	assert.Contains(t, got.String(), `"items": []`)
 }
 
 func TestJSONComesBack(t *testing.T) {
 	var text bytes.Buffer
 	require.NoError(t, Print(&text, example(), FormatJSON, false))
-	var back Plan
+	var back change.Plan
 	require.NoError(t, json.Unmarshal(text.Bytes(), &back))
 	assert.Equal(t, example().Summary, back.Summary)
 	assert.Len(t, back.Items, len(example().Items))
@@ -105,14 +107,14 @@ func TestColor(t *testing.T) {
 
 // A comment has a size; what does not fit is counted and nothing is cut.
 func TestMarkdownFits(t *testing.T) {
-	var p Plan
+	var p change.Plan
 	for i := range 3000 {
-		action := []Action{Change, Delete, Create}[i%3]
-		p.Items = append(p.Items, Item{Cluster: fmt.Sprintf("c%d", i%7), Bundle: "b", Action: action, Object: Ref{"v1", "ConfigMap", "ns", fmt.Sprintf("object-%d", i)},
-			Fields: []Field{{Path: "data.a", Old: strings.Repeat("`", i%9), New: strings.Repeat("x", i%100)}}})
+		action := []change.Action{change.Change, change.Delete, change.Create}[i%3]
+		p.Items = append(p.Items, change.Item{Cluster: fmt.Sprintf("c%d", i%7), Bundle: "b", Action: action, Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "ns", Name: fmt.Sprintf("object-%d", i)},
+			Fields: []change.Field{{Path: "data.a", Old: strings.Repeat("`", i%9), New: strings.Repeat("x", i%100)}}})
 	}
-	p.Items = append(p.Items, Item{Cluster: "a", Bundle: "b", Action: Change, Object: Ref{"v1", "ConfigMap", "ns", "huge"},
-		Fields: []Field{{Path: "data.a", Old: "x", New: strings.Repeat("y", 100000)}}})
+	p.Items = append(p.Items, change.Item{Cluster: "a", Bundle: "b", Action: change.Change, Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "huge"},
+		Fields: []change.Field{{Path: "data.a", Old: "x", New: strings.Repeat("y", 100000)}}})
 	p.Sort()
 	for _, limit := range []int{2000, 10000, MaxMarkdown} {
 		text := Markdown(p, limit)
@@ -140,4 +142,10 @@ func TestMarkdownFits(t *testing.T) {
 		assert.Equal(t, strings.Count(text, "<details>"), strings.Count(text, "</details>"))
 	}
 	assert.NotContains(t, Markdown(example(), MaxMarkdown), "not fit")
+}
+
+func TestHiddenText(t *testing.T) {
+	assert.Equal(t, "data.gone: (hidden value removed: a)", hiddenText(change.Field{Path: "data.gone", Hidden: true, OldHash: "a"}))
+	assert.Equal(t, "data.new: (hidden value added: b)", hiddenText(change.Field{Path: "data.new", Hidden: true, NewHash: "b"}))
+	assert.Equal(t, "data.a: (encrypted value changed)", hiddenText(change.Field{Path: "data.a", Hidden: true, Encrypted: true}))
 }

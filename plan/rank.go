@@ -1,12 +1,16 @@
 package plan
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/pergola-dev/pergola/change"
+)
 
 // rank is how bad it is to overlook an object among others to which the same happens, the worst first: what others go with, what has data,
 // what runs, and the rest.
-func (r Ref) rank() int {
+func rank(r change.Ref) int {
 	switch {
-	case !r.known():
+	case !known(r):
 	case deletions[r.Kind] != "":
 		return 0
 	case r.Kind == "StatefulSet":

@@ -5,6 +5,9 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/internal/jsonvalue"
 )
 
 type schemaKind = schema.GroupKind
@@ -72,7 +75,7 @@ func joinedRules(maps ...map[schemaKind][]rule) map[schemaKind][]rule {
 
 // completions of a Job change only where they are indexed, together with the parallelism.
 func completions(e edit) []string {
-	if e.is("spec.completionMode") == "Indexed" && same(e.is("spec.completions"), e.is("spec.parallelism")) {
+	if e.is("spec.completionMode") == "Indexed" && jsonvalue.Equal(e.is("spec.completions"), e.is("spec.parallelism")) {
 		return nil
 	}
 	return fixed("spec.completions")(e)
@@ -131,8 +134,8 @@ func holdsItsPlace(e edit) bool {
 
 // less compares numbers; what is no number is none that is less.
 func less(a, b any) bool {
-	x, ok := number(a)
-	y, ok2 := number(b)
+	x, ok := jsonvalue.Number(a)
+	y, ok2 := jsonvalue.Number(b)
 	return !ok || !ok2 || x.Cmp(y) < 0
 }
 
@@ -161,7 +164,7 @@ func serviceAddresses(e edit) []string {
 	}
 	before, _ := e.was("spec.ipFamilies").([]any)
 	after, _ := e.is("spec.ipFamilies").([]any)
-	if len(before) > 0 && len(after) > 0 && !same(before[0], after[0]) && old != headless {
+	if len(before) > 0 && len(after) > 0 && !jsonvalue.Equal(before[0], after[0]) && old != headless {
 		out = append(out, "spec.ipFamilies")
 	}
 	return out
@@ -188,14 +191,16 @@ func addressOf(service map[string]any) string {
 func volumeSource(e edit) []string {
 	return allBut("spec", "spec.capacity", "spec.accessModes", "spec.claimRef", "spec.persistentVolumeReclaimPolicy", "spec.storageClassName",
 		"spec.mountOptions", "spec.volumeMode", "spec.nodeAffinity", "spec.volumeAttributesClassName")(edit{e.old, e.new,
-		slices.DeleteFunc(slices.Clone(e.fields), func(f Field) bool { return f.Path == "spec.csi.controllerExpandSecretRef" && f.Old == nil && !f.Hidden }), e.scaled})
+		slices.DeleteFunc(slices.Clone(e.fields), func(f change.Field) bool {
+			return f.Path == "spec.csi.controllerExpandSecretRef" && f.Old == nil && !f.Hidden
+		}), e.scaled})
 }
 
 // serviceRanges may get a second range, of the other family.
 func serviceRanges(e edit) []string {
 	before, _ := e.was("spec.cidrs").([]any)
 	after, _ := e.is("spec.cidrs").([]any)
-	if len(before) == 1 && len(after) == 2 && same(before[0], after[0]) {
+	if len(before) == 1 && len(after) == 2 && jsonvalue.Equal(before[0], after[0]) {
 		return nil
 	}
 	return fixed("spec.cidrs")(e)
@@ -224,7 +229,7 @@ func nestedIn(v any, key string) any {
 // fixedAnnotation is one that never changes.
 func fixedAnnotation(name string) rule {
 	return func(e edit) []string {
-		if same(nestedValue(e.old, "metadata", "annotations", name), nestedValue(e.new, "metadata", "annotations", name)) {
+		if jsonvalue.Equal(nestedValue(e.old, "metadata", "annotations", name), nestedValue(e.new, "metadata", "annotations", name)) {
 			return nil
 		}
 		return []string{"metadata.annotations[" + name + "]"}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/pergola-dev/pergola/internal/jsonvalue"
 )
 
 const (
@@ -151,7 +153,7 @@ func primaryResources(e edit) []string {
 
 // members of an etcd become more, or none.
 func members(e edit) []string {
-	if n, ok := number(e.is("spec.replicas")); ok && n.Sign() == 0 {
+	if n, ok := jsonvalue.Number(e.is("spec.replicas")); ok && n.Sign() == 0 {
 		return nil
 	}
 	return notLess("spec.replicas")(e)

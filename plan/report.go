@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/pergola-dev/pergola/change"
 )
 
 // Formats a report is printed in.
@@ -25,7 +27,7 @@ type Report struct {
 type LandscapePlan struct {
 	// Name tells the landscapes of a report apart, such as the folder; it may be empty where there is one.
 	Name string `json:"name"`
-	Plan
+	change.Plan
 }
 
 // Printing is how a report is printed.
@@ -65,7 +67,7 @@ func (r Report) Print(w io.Writer, how Printing) error {
 }
 
 // Print writes one plan; colored only counts for text.
-func Print(w io.Writer, p Plan, format string, colored bool) error {
+func Print(w io.Writer, p change.Plan, format string, colored bool) error {
 	return Report{Landscapes: []LandscapePlan{{Plan: p}}}.Print(w, Printing{Format: format, Colored: colored})
 }
 
@@ -75,10 +77,10 @@ func (r Report) Empty() bool {
 }
 
 // Summary counts the items of all landscapes.
-func (r Report) Summary() Summary {
-	var s Summary
+func (r Report) Summary() change.Summary {
+	var s change.Summary
 	for _, l := range r.Landscapes {
-		s.add(l.Summary)
+		s.Add(l.Summary)
 	}
 	return s
 }
@@ -94,7 +96,7 @@ func (r Report) named() bool {
 // plainPlan is how a plan appears in JSON: with what it comes to.
 type plainPlan struct {
 	Name string `json:"name,omitempty"`
-	Plan
+	change.Plan
 	Nodes         []NodeChange   `json:"nodes,omitempty"`
 	ControlPlanes []ControlPlane `json:"controlPlanes,omitempty"`
 	Impacts       []Impact       `json:"impacts,omitempty"`
@@ -103,9 +105,9 @@ type plainPlan struct {
 
 func plain(l LandscapePlan) plainPlan {
 	if l.Items == nil {
-		l.Items = []Item{}
+		l.Items = []change.Item{}
 	}
-	return plainPlan{l.Name, l.Plan, l.Nodes(), l.ControlPlanes(), l.Impacts(), l.Reaches()}
+	return plainPlan{l.Name, l.Plan, Nodes(l.Plan), ControlPlanes(l.Plan), Impacts(l.Plan), Reaches(l.Plan)}
 }
 
 func (r Report) json(w io.Writer) error {
@@ -119,17 +121,17 @@ func (r Report) json(w io.Writer) error {
 		all = append(all, plain(l))
 	}
 	return enc.Encode(struct {
-		Landscapes []plainPlan `json:"landscapes"`
-		Summary    Summary     `json:"summary"`
-		Unchanged  int         `json:"unchanged"`
-		Unreached  Unreached   `json:"unreached,omitzero"`
+		Landscapes []plainPlan      `json:"landscapes"`
+		Summary    change.Summary   `json:"summary"`
+		Unchanged  int              `json:"unchanged"`
+		Unreached  change.Unreached `json:"unreached,omitzero"`
 	}{all, r.Summary(), r.unchanged(), r.unreached()})
 }
 
-func (r Report) unreached() Unreached {
-	var u Unreached
+func (r Report) unreached() change.Unreached {
+	var u change.Unreached
 	for _, l := range r.Landscapes {
-		u.add(l.Unreached)
+		u.Add(l.Unreached)
 	}
 	return u
 }

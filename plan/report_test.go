@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -102,7 +104,7 @@ func TestMachineImageUnderSeveralLandscapes(t *testing.T) {
 func TestReportOfSeveral(t *testing.T) {
 	r := imageChange(t)
 	assert.False(t, r.Empty())
-	assert.Equal(t, Summary{Change: 30}, r.Summary())
+	assert.Equal(t, change.Summary{Change: 30}, r.Summary())
 	assert.True(t, Report{}.Empty())
 	for _, format := range []string{FormatText, FormatMarkdown, FormatHTML} {
 		var out bytes.Buffer
@@ -119,21 +121,21 @@ func TestReportOfSeveral(t *testing.T) {
 	var back struct {
 		Landscapes []struct {
 			Name  string
-			Items []Item
+			Items []change.Item
 			Nodes []NodeChange
 		}
-		Summary Summary
+		Summary change.Summary
 	}
 	require.NoError(t, json.Unmarshal(out.Bytes(), &back))
 	require.Len(t, back.Landscapes, 3)
 	assert.Equal(t, "canary", back.Landscapes[0].Name)
-	assert.Equal(t, NodeChange{Cluster: "seed-canary", Shoot: "garden-prod/canary-0", PoolChange: PoolChange{Pool: "w", How: NodesReplaced, Nodes: 4, Surge: "1", Unavailable: "0",
+	assert.Equal(t, NodeChange{Cluster: "seed-canary", Shoot: "garden-prod/canary-0", PoolChange: change.PoolChange{Pool: "w", How: change.NodesReplaced, Nodes: 4, Surge: "1", Unavailable: "0",
 		Why: []string{"machine image ubuntu 22.04 → ubuntu 24.04"}}}, back.Landscapes[0].Nodes[0])
-	assert.Equal(t, []Item{}, back.Landscapes[2].Items)
+	assert.Equal(t, []change.Item{}, back.Landscapes[2].Items)
 }
 
 func TestNotesOfSeveral(t *testing.T) {
-	plan := func(notes ...string) Plan { return Plan{Notes: notes} }
+	plan := func(notes ...string) change.Plan { return change.Plan{Notes: notes} }
 	r := Report{Landscapes: []LandscapePlan{{"a", plan("all", "first")}, {"b", plan("all")}}}
 	assert.Equal(t, []string{"all", "landscape a: first"}, r.notes())
 	r.Landscapes = r.Landscapes[:1]
@@ -159,7 +161,7 @@ func TestMarkdownAloneSaysWhatHappensWhere(t *testing.T) {
 	api := &shoot[len(shoot)-1].Bundle.Objects[0]
 	api.Object["spec"] = map[string]any{"replicas": int64(2), "template": map[string]any{"spec": map[string]any{"hostNetwork": true}}}
 	p := Bundles(before, append(after, shoot...))
-	Gate{Protected: []string{"PersistentVolumeClaim"}}.Apply(&p, nil)
+	permit.Gate{Protected: []string{"PersistentVolumeClaim"}}.Apply(&p, nil)
 	seen := open(Markdown(p, MaxMarkdown))
 	for _, want := range []string{
 		"| rolls its pods | runtime | Deployment garden/web |",
@@ -179,8 +181,8 @@ func TestMarkdownAloneSaysWhatHappensWhere(t *testing.T) {
 }
 
 func TestHandedOverAndApprovals(t *testing.T) {
-	p := Plan{HandedOver: []HandedOver{{Cluster: "virtual", Object: Ref{"core.gardener.cloud/v1beta1", "Shoot", "garden-p", "a"}, Path: "spec.hibernation.enabled", Declared: false, Live: true, Why: "a schedule sets it"}},
-		Items: []Item{{Cluster: "c", Bundle: "b", Action: Hold, Reason: "r", Approval: "0123456789ab", Object: Ref{"v1", "ConfigMap", "n", "a"}}}}
+	p := change.Plan{HandedOver: []change.HandedOver{{Cluster: "virtual", Object: change.Ref{APIVersion: "core.gardener.cloud/v1beta1", Kind: "Shoot", Namespace: "garden-p", Name: "a"}, Path: "spec.hibernation.enabled", Declared: false, Live: true, Why: "a schedule sets it"}},
+		Items: []change.Item{{Cluster: "c", Bundle: "b", Action: change.Hold, Reason: "r", Approval: "0123456789ab", Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "a"}}}}
 	p.Sort()
 	for _, format := range []string{FormatText, FormatMarkdown, FormatHTML} {
 		var out bytes.Buffer

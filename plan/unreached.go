@@ -4,20 +4,13 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Unreached counts the owners that a comparison did not render, by kind: what they are rendered from is the same on both sides. Their objects
-// are in no other number of a plan.
-type Unreached struct {
-	Gardens int `json:"gardens,omitempty"`
-	Seeds   int `json:"seeds,omitempty"`
-	Shoots  int `json:"shoots,omitempty"`
-}
-
 // UnreachedOf counts owners.
-func UnreachedOf(owners []render.Owner) Unreached {
-	var u Unreached
+func UnreachedOf(owners []render.Owner) change.Unreached {
+	var u change.Unreached
 	for _, o := range owners {
 		switch o.Kind {
 		case "garden":
@@ -31,14 +24,8 @@ func UnreachedOf(owners []render.Owner) Unreached {
 	return u
 }
 
-func (u *Unreached) add(o Unreached) {
-	u.Gardens += o.Gardens
-	u.Seeds += o.Seeds
-	u.Shoots += o.Shoots
-}
-
-// String is a sentence, so that a reviewer knows what was looked at; empty where all was.
-func (u Unreached) String() string {
+// unreachedText is a sentence, so that a reviewer knows what was looked at; empty where all was.
+func unreachedText(u change.Unreached) string {
 	var parts []string
 	for _, c := range []struct {
 		n         int

@@ -8,20 +8,22 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/render"
 )
 
 // Whatever a report is printed as, it says how much of a landscape was not looked at, with changes and without.
 func TestUnreached(t *testing.T) {
 	u := UnreachedOf([]render.Owner{{Kind: "garden"}, {Kind: "seed"}, {Kind: "shoot"}, {Kind: "shoot"}, {Kind: "shoot"}})
-	assert.Equal(t, Unreached{Gardens: 1, Seeds: 1, Shoots: 3}, u)
-	assert.Empty(t, Unreached{}.String())
+	assert.Equal(t, change.Unreached{Gardens: 1, Seeds: 1, Shoots: 3}, u)
+	assert.Empty(t, unreachedText(change.Unreached{}))
 
-	changed := Plan{Unreached: u, Items: []Item{{Cluster: "c", Bundle: "b", Action: Create, Object: Ref{"v1", "ConfigMap", "n", "a"}}}}
+	changed := change.Plan{Unreached: u, Items: []change.Item{{Cluster: "c", Bundle: "b", Action: change.Create, Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "a"}}}}
 	changed.Sort()
 	one := Report{Landscapes: []LandscapePlan{{Plan: changed}}}
-	none := Report{Landscapes: []LandscapePlan{{Plan: Plan{Unreached: u}}}}
-	two := Report{Landscapes: []LandscapePlan{{"a", changed}, {"b", Plan{Unreached: Unreached{Seeds: 1}}}}}
+	none := Report{Landscapes: []LandscapePlan{{Plan: change.Plan{Unreached: u}}}}
+	two := Report{Landscapes: []LandscapePlan{{"a", changed}, {"b", change.Plan{Unreached: change.Unreached{Seeds: 1}}}}}
 	for want, r := range map[string]Report{
 		"Not reached, and so neither rendered nor counted: 1 Garden, 1 Seed, 3 Shoots.":  one,
 		"unchanged). Not reached, and so neither rendered nor counted: 1 Garden, 1 Seed": none,
@@ -33,7 +35,7 @@ func TestUnreached(t *testing.T) {
 			assert.Contains(t, out.String(), want, format)
 		}
 	}
-	read := func(r Report) (p Plan) {
+	read := func(r Report) (p change.Plan) {
 		var out bytes.Buffer
 		require.NoError(t, r.Print(&out, Printing{Format: FormatJSON}))
 		require.NoError(t, json.Unmarshal(out.Bytes(), &p))
@@ -41,16 +43,16 @@ func TestUnreached(t *testing.T) {
 	}
 	assert.Equal(t, u, read(one).Unreached)
 	assert.Equal(t, u, read(none).Unreached)
-	assert.Equal(t, Unreached{Gardens: 1, Seeds: 2, Shoots: 3}, read(two).Unreached)
+	assert.Equal(t, change.Unreached{Gardens: 1, Seeds: 2, Shoots: 3}, read(two).Unreached)
 }
 
 // What is held is told once, with what it does when it is let through.
 func TestWhatIsHeldIsOneRow(t *testing.T) {
 	before := []Place{place(t, "c", "b", "{apiVersion: v1, kind: Namespace, metadata: {name: old}}", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: old}}")}
 	p := Bundles(before, nil)
-	Gate{Protected: []string{"Namespace", "ConfigMap"}}.Apply(&p, nil)
+	permit.Gate{Protected: []string{"Namespace", "ConfigMap"}}.Apply(&p, nil)
 	var rows []string
-	for _, i := range p.Impacts() {
+	for _, i := range Impacts(p) {
 		rows = append(rows, i.What+": "+some(names(i.Objects)))
 	}
 	assert.Equal(t, []string{
@@ -61,14 +63,14 @@ func TestWhatIsHeldIsOneRow(t *testing.T) {
 	before = []Place{place(t, "c", "b", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: a, namespace: n}, data: {a: b}}")}
 	after := []Place{place(t, "c", "b", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: a, namespace: n}, data: {a: c}}")}
 	p = Bundles(before, after)
-	Gate{Protected: []string{"ConfigMap"}}.Apply(&p, nil)
-	require.Len(t, p.Impacts(), 1)
-	assert.Equal(t, "recreate is held: kind ConfigMap is protected; once let through it is deleted and created again", p.Impacts()[0].What)
+	permit.Gate{Protected: []string{"ConfigMap"}}.Apply(&p, nil)
+	require.Len(t, Impacts(p), 1)
+	assert.Equal(t, "recreate is held: kind ConfigMap is protected; once let through it is deleted and created again", Impacts(p)[0].What)
 
 	// Nodes that go with something that is held say so.
 	before = rendered(t, "seed", "one", "22.04", "0123456789abcdef")
 	p = Bundles(before, nil)
-	Gate{Protected: []string{"Worker"}}.Apply(&p, nil)
-	require.Len(t, p.Nodes(), 1)
-	assert.Equal(t, []string{"the pool is removed", "which is held"}, p.Nodes()[0].Why)
+	permit.Gate{Protected: []string{"Worker"}}.Apply(&p, nil)
+	require.Len(t, Nodes(p), 1)
+	assert.Equal(t, []string{"the pool is removed", "which is held"}, Nodes(p)[0].Why)
 }

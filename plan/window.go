@@ -1,6 +1,10 @@
 package plan
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/pergola-dev/pergola/change"
+)
 
 // Long values in one line, such as certificates in base64, say nothing to a person: what is shown of them is where they differ.
 
@@ -11,7 +15,7 @@ const (
 )
 
 // pair is the old and the new value of a field as they are shown side by side.
-func pair(f Field) (old, new string) {
+func pair(f change.Field) (old, new string) {
 	old, new = show(f.Old), show(f.New)
 	o, n := []rune(old), []rune(new)
 	if max(len(o), len(n)) < longValue || hasBreak(o) || hasBreak(n) {

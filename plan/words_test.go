@@ -5,25 +5,27 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/change"
 )
 
 // The sentences that a reviewer reads are whole ones, and say the direction.
 func TestWordsOfShoots(t *testing.T) {
-	version := func(o, n any) string { return shoot(Field{Path: "spec.kubernetes.version", Old: o, New: n}) }
+	version := func(o, n any) string { return shoot(change.Field{Path: "spec.kubernetes.version", Old: o, New: n}) }
 	assert.Equal(t, "upgrades Kubernetes 1.33.5 → 1.34.1", version("1.33.5", "1.34.1"))
 	assert.Equal(t, "upgrades Kubernetes 1.9.0 → 1.10.0", version("1.9.0", "1.10.0"))
 	assert.Equal(t, "updates Kubernetes 1.34.1 → 1.34.2", version("1.34.1", "1.34.2"))
 	assert.Equal(t, "takes Kubernetes back 1.34.1 → 1.33.5", version("1.34.1", "1.33.5"))
 	assert.Equal(t, "takes Kubernetes back 1.34.2 → 1.34.1", version("1.34.2", "1.34.1"))
 
-	for how, want := range map[string]string{NodesReplaced: "are replaced", NodesMaybeReplaced: "may be replaced", NodesUpdated: "are updated in place"} {
-		c := PoolChange{Pool: "a", How: how, Nodes: 5, Why: []string{"x"}}
-		assert.Equal(t, "the nodes of pool a (up to 5) "+want+": x", c.String())
+	for how, want := range map[string]string{change.NodesReplaced: "are replaced", change.NodesMaybeReplaced: "may be replaced", change.NodesUpdated: "are updated in place"} {
+		c := change.PoolChange{Pool: "a", How: how, Nodes: 5, Why: []string{"x"}}
+		assert.Equal(t, "the nodes of pool a (up to 5) "+want+": x", poolText(c))
 		assert.Equal(t, "Nodes "+want+" (up to 5, in 1 shoot): x", nodeGroup{How: how, Why: "x", Nodes: 5, Shoots: 1}.Title())
 	}
 
 	old, new := object(t, shootOf("machine: {type: s}", "")), object(t, shootOf("machine: {type: s}", "kubernetes: {kubelet: {cpuManagerPolicy: none}}"))
-	pools := Pools(Item{Action: Change, Object: RefOf(old)}, old, new)
+	pools := Pools(change.Item{Action: change.Change, Object: change.RefOf(old)}, old, new)
 	require.Len(t, pools, 1)
 	assert.Equal(t, []string{"CPU manager policy of the kubelet not set → none"}, pools[0].Why)
 }

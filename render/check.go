@@ -14,6 +14,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
 )
@@ -126,7 +127,7 @@ func (c *landscapeCheck) noComponent(owner, name string) string {
 	if len(own) == 0 {
 		return fmt.Sprintf("no component %s in the catalogue", component)
 	}
-	if guess := schemas.Suggest(path.Base(name), own); guess != "" {
+	if guess := suggest.Word(path.Base(name), own); guess != "" {
 		return fmt.Sprintf("no component %s in the catalogue; did you mean %s/%s?", component, owner, guess)
 	}
 	for _, other := range ownerKinds {

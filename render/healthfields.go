@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pergola-dev/pergola/health/custom"
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/render/strict"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/structure"
@@ -63,7 +64,7 @@ func misread(n *structure.Node, read custom.Field) string {
 			return ""
 		default:
 			hint := "; it has " + strings.Join(n.Names(), ", ")
-			if meant := structure.Suggest(name, n.Names()); meant != "" {
+			if meant := suggest.Word(name, n.Names()); meant != "" {
 				hint = fmt.Sprintf("; did you mean %q?", meant)
 			}
 			return fmt.Sprintf("have no field %s%s", pathOf(read.Path[:i+1]), hint)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -27,7 +28,7 @@ func (c *landscapeCheck) images() {
 		field := fmt.Sprintf("spec.images[%d]", i)
 		if !slices.Contains(names, image.Name) {
 			hint := ", which has " + strings.Join(names, ", ")
-			if guess := schemas.Suggest(image.Name, names); guess != "" {
+			if guess := suggest.Word(image.Name, names); guess != "" {
 				hint = fmt.Sprintf("; did you mean %q?", guess)
 			}
 			c.config(field+".name", ruleImage, schemas.TypeNotSupported, "no image %q in %s%s", image.Name, cataloguePath(ImageVectorFile), hint)

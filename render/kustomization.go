@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -260,7 +261,7 @@ func locate(files filesys.FileSystem, root, dir, name string) (target, problem s
 	case !files.Exists(target):
 		hint := ""
 		if names, err := files.ReadDir(path.Dir(target)); err == nil {
-			if better := schemas.Suggest(path.Base(target), names); better != "" {
+			if better := suggest.Word(path.Base(target), names); better != "" {
 				hint = fmt.Sprintf("; did you mean %q?", path.Join(path.Dir(name), better))
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
 
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 	"github.com/pergola-dev/pergola/schemas/structure"
@@ -172,7 +173,7 @@ func renamedKeys(before, now string) (out [][2]string) {
 		for _, name := range sortedKeys(has) {
 			if _, known := was[name]; known {
 				walk(was[name], has[name])
-			} else if meant := structure.Suggest(name, gone); meant != "" {
+			} else if meant := suggest.Word(name, gone); meant != "" {
 				out = append(out, [2]string{name, meant})
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/types"
 
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/render/strict"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
@@ -282,7 +283,7 @@ func (c *overlayCheck) directives(p *patch, path fieldpath.Path, value any) {
 				continue
 			}
 			hint := ""
-			if better := schemas.Suggest(word, known); better != "" {
+			if better := suggest.Word(word, known); better != "" {
 				hint = fmt.Sprintf("; did you mean %q?", better)
 			}
 			c.report(finding{Position: p.position(nodeAt(p.node, path.Append(name))), field: p.entry + ": " + path.Append(name).String(), kind: schemas.TypeNotSupported, rule: ruleObject,

@@ -7,6 +7,7 @@ import (
 
 	yamlv3 "go.yaml.in/yaml/v3"
 
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 	"github.com/pergola-dev/pergola/schemas/structure"
@@ -122,7 +123,7 @@ func (w *itemWalk) list(node *yamlv3.Node, n *structure.Node, items []any, path 
 
 func (w *itemWalk) finding(name *yamlv3.Node, path fieldpath.Path, known []string, deletes bool) finding {
 	hint := "it has " + strings.Join(shortened(known), ", ")
-	if guess := structure.Suggest(name.Value, known); guess != "" {
+	if guess := suggest.Word(name.Value, known); guess != "" {
 		hint += fmt.Sprintf("; did you mean %q?", guess)
 	}
 	list := path[:len(path)-2].String()

@@ -12,6 +12,7 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 	"github.com/pergola-dev/pergola/schemas/structure"
@@ -97,7 +98,7 @@ func missingPath(text []byte, pointer, op string, o Object) string {
 				continue
 			}
 			hint := ""
-			if guess := structure.Suggest(step, sortedKeys(v)); guess != "" {
+			if guess := suggest.Word(step, sortedKeys(v)); guess != "" {
 				hint = fmt.Sprintf("; did you mean %q?", guess)
 			} else if len(v) > 0 && len(v) <= 12 {
 				hint = "; it has " + strings.Join(sortedKeys(v), ", ")

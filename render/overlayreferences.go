@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/render/strict"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
@@ -166,7 +167,7 @@ func (w *referenceWalk) class(class string) {
 		met: func([]Object) bool { return slices.Contains(classes, class) },
 		missing: func([]Object) string {
 			hint := ""
-			if guess := structure.Suggest(class, classes); guess != "" {
+			if guess := suggest.Word(class, classes); guess != "" {
 				hint = fmt.Sprintf("; did you mean %q?", guess)
 			}
 			return fmt.Sprintf("no resource manager of a landscape has the class %q, so that nothing of it is applied: the class is seed for the cluster that the ManagedResource is in, and unset or resources for the virtual garden or the Shoot%s", class, hint)
@@ -457,7 +458,7 @@ func (w *referenceWalk) labels(path fieldpath.Path, labels map[string]string, fi
 // instead says what there is.
 func instead(name string, names []string, there string) string {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
-	if guess := structure.Suggest(name, names); guess != "" {
+	if guess := suggest.Word(name, names); guess != "" {
 		return fmt.Sprintf("; did you mean %q?", guess)
 	}
 	if len(names) == 0 {

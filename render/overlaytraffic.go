@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
-	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
 // This file has references by which traffic finds its way: labels of clients, annotations of Services, and the objects of Istio.
@@ -148,10 +148,10 @@ func (w *referenceWalk) jobs(object map[string]any) {
 				w.found = append(w.found, objectReference{
 					path: fieldpath.Path{"spec", "groups", i, "rules", j, "expr"}, wanted: "job " + name, near: true,
 					met: func(among []Object) bool {
-						return slices.Contains(known(among), name) || structure.SuggestWithin(name, known(among), 2) == ""
+						return slices.Contains(known(among), name) || suggest.Within(name, known(among), 2) == ""
 					},
 					missing: func(among []Object) string {
-						return fmt.Sprintf("no target has the job %q; did you mean %q?", name, structure.SuggestWithin(name, known(among), 2))
+						return fmt.Sprintf("no target has the job %q; did you mean %q?", name, suggest.Within(name, known(among), 2))
 					},
 				})
 			}

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -95,7 +96,7 @@ func (p *overlayProbe) hint(s selection) string {
 	switch {
 	case s.image != "":
 		images := slices.Compact(slices.Sorted(slices.Values(p.images)))
-		if guess := schemas.Suggest(s.image, images); guess != "" {
+		if guess := suggest.Word(s.image, images); guess != "" {
 			return fmt.Sprintf("; did you mean %q?", guess)
 		}
 		if len(images) == 0 {
@@ -112,7 +113,7 @@ func (p *overlayProbe) hint(s selection) string {
 	if slices.Contains(names, name) {
 		return "; the one of that name is " + p.ids[s.kind+" "+name]
 	}
-	if guess := schemas.Suggest(name, names); guess != "" && s.name != "" {
+	if guess := suggest.Word(name, names); guess != "" && s.name != "" {
 		return fmt.Sprintf("; did you mean %q?", guess)
 	}
 	if len(names) > 8 {

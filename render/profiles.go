@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/schemas"
 )
 
 // profile gives the CloudProfile of a Shoot as its components see it, nil when the Shoot names none, which the schemas say.
@@ -34,7 +34,7 @@ func (b *ownerBuilder) profile(declared landscapes.Typed[gardencorev1beta1.Shoot
 }
 
 func didYouMean(name string, known []string) string {
-	if guess := schemas.Suggest(name, known); guess != "" {
+	if guess := suggest.Word(name, known); guess != "" {
 		return fmt.Sprintf("; did you mean %q?", guess)
 	}
 	return ""

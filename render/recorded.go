@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/internal/unknown"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
@@ -56,7 +57,7 @@ func checkFacts(file yamlFile, facts map[string]Facts, owners []string) findings
 		at := fieldpath.Path{fieldpath.Key(owner)}
 		if !slices.Contains(owners, owner) {
 			hint := ""
-			if guess := schemas.Suggest(owner, owners); guess != "" {
+			if guess := suggest.Word(owner, owners); guess != "" {
 				hint = fmt.Sprintf("; did you mean %q?", guess)
 			} else if len(owners) > 0 {
 				hint = ", which has " + strings.Join(owners[:min(8, len(owners))], ", ")

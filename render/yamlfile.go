@@ -12,6 +12,7 @@ import (
 
 	yamlv3 "go.yaml.in/yaml/v3"
 
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
@@ -197,7 +198,7 @@ func (s shape) mapping(node *yamlv3.Node, t reflect.Type, path fieldpath.Path) {
 		field, ok := fields[key.Value]
 		if !ok {
 			hint := ""
-			if guess := schemas.Suggest(key.Value, sortedKeys(fields)); guess != "" {
+			if guess := suggest.Word(key.Value, sortedKeys(fields)); guess != "" {
 				hint = fmt.Sprintf("; did you mean %q?", guess)
 			}
 			s.report(key, path.Append(step), schemas.TypeForbidden, "the field %q does not exist%s", key.Value, hint)

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
@@ -164,13 +165,13 @@ func misnamed(object embeddedObject, known map[schema.GroupVersionKind]knownConf
 	}
 	switch {
 	case len(kinds) == 0:
-		if group := SuggestWithin(gvk.Group, slices.Sorted(maps.Keys(groups)), 2); group != "" {
+		if group := suggest.Within(gvk.Group, slices.Sorted(maps.Keys(groups)), 2); group != "" {
 			return wrong("apiVersion", "no known extension reads the group %q; did you mean %q?", gvk.Group, group)
 		}
 	case !versions[gvk.Version]:
 		return wrong("apiVersion", "known versions of the group %s are %s, but not %q", gvk.Group, strings.Join(slices.Sorted(maps.Keys(versions)), ", "), gvk.Version)
 	case !kinds[gvk.Kind]:
-		if kind := Suggest(gvk.Kind, slices.Sorted(maps.Keys(kinds))); kind != "" {
+		if kind := suggest.Word(gvk.Kind, slices.Sorted(maps.Keys(kinds))); kind != "" {
 			return wrong("kind", "no known extension reads the kind %q of the group %s; did you mean %q?", gvk.Kind, gvk.Group, kind)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
@@ -266,7 +267,7 @@ func annotationNames(in ruleInput) []finding {
 		if prefix, _, _ := strings.Cut(name, "/"); !strings.Contains(prefix, "garden") || slices.Contains(readAnnotations, name) {
 			continue
 		}
-		if meant := SuggestWithin(name, readAnnotations, 2); meant != "" {
+		if meant := suggest.Within(name, readAnnotations, 2); meant != "" {
 			r.add(annotations.key(name), TypeNotSupported, "nobody reads it; did you mean %q?", meant)
 		}
 	}
@@ -280,7 +281,7 @@ func knownSecretType(in ruleInput) []finding {
 		string(corev1.SecretTypeBasicAuth), string(corev1.SecretTypeSSHAuth), string(corev1.SecretTypeTLS), string(corev1.SecretTypeBootstrapToken),
 	}
 	if text := strings.TrimSpace(field.text()); text != "" && !slices.Contains(known, text) {
-		if meant := SuggestWithin(text, known, 3); meant != "" {
+		if meant := suggest.Within(text, known, 3); meant != "" {
 			r.add(field, TypeNotSupported, "no such type is known; did you mean %q?", meant)
 		}
 	}
@@ -353,7 +354,7 @@ func reservedResources(in ruleInput) []finding {
 				continue
 			}
 			hint := ""
-			if meant := Suggest(name, standard); meant != "" {
+			if meant := suggest.Word(name, standard); meant != "" {
 				hint = "; did you mean \"" + meant + "\"?"
 			}
 			r.add(resources.key(name), TypeNotSupported, "%q is no resource of nodes, such as cpu, memory or example.com/gpu%s", name, hint)

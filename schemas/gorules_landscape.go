@@ -3,6 +3,8 @@ package schemas
 import (
 	"maps"
 	"slices"
+
+	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
 // componentKinds are the kinds of objects that a component has for others (landscape/component-needed names them) and that no declaration refers
@@ -48,7 +50,7 @@ func externalKinds(in ruleInput) []finding {
 		}
 		if !slices.Contains(known, kind.text()) {
 			hint := "; it is the kind of an object that declarations or components refer to, such as Secret, CloudProfile, Seed or PriorityClass"
-			if better := Suggest(kind.text(), known); better != "" {
+			if better := suggest.Word(kind.text(), known); better != "" {
 				hint = "; did you mean \"" + better + "\"?"
 			}
 			r.add(kind, TypeNotSupported, "%q is no kind that is known%s", kind.text(), hint)
@@ -123,7 +125,7 @@ func externalExtensions(in ruleInput) []finding {
 		if !slices.Contains([]string{"ControllerRegistration", "Extension"}, entry.at("kind").text()) || slices.Contains(known, name.text()) {
 			continue
 		}
-		if guess := SuggestWithin(name.text(), known, 2); guess != "" {
+		if guess := suggest.Within(name.text(), known, 2); guess != "" {
 			r.add(name, TypeNotSupported, "no Seed and no cloud profile has the provider of %q; did you mean %q?", name.text(), guess)
 		}
 	}

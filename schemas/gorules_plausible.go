@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
 // plausibleGoRules warn of values that are well formed, and that hardly anybody means: the API and the components take them.
@@ -237,7 +239,7 @@ var volumePurposes = []string{"etcd-main"}
 func volumePurpose(in ruleInput) []finding {
 	r := &report{}
 	for _, purpose := range each(tree{value: in.object}, "spec.volume.providers[].purpose") {
-		if meant := SuggestWithin(purpose.text(), volumePurposes, 5); meant != "" && meant != purpose.text() {
+		if meant := suggest.Within(purpose.text(), volumePurposes, 5); meant != "" && meant != purpose.text() {
 			r.add(purpose, TypeNotSupported, "nobody reads this purpose; did you mean %q?", meant)
 		}
 	}

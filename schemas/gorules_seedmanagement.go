@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
 // gardenletKind is a kind that declares a gardenlet, with the place where it does.
@@ -58,7 +59,7 @@ func seedManagementGoRules() []goRule {
 				for _, field := range []string{"capacity", "reserved"} {
 					amounts := tree{value: in.object}.at(at...).at("config", "resources", field)
 					for _, name := range amounts.keys() {
-						if shoots := string(gardencorev1beta1.ResourceShoots); name != shoots && Suggest(name, []string{shoots}) != "" {
+						if shoots := string(gardencorev1beta1.ResourceShoots); name != shoots && suggest.Word(name, []string{shoots}) != "" {
 							r.add(amounts.key(name), TypeNotSupported, "the scheduler does not read it, so that it limits nothing; did you mean %q?", shoots)
 						}
 					}

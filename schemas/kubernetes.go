@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
 // What Kubernetes knows, by version: tables for the rules of all kinds that configure Kubernetes (Shoot, Garden).
@@ -145,7 +147,7 @@ func suggestFrom(word string, table map[string]span) string {
 	for name := range table {
 		names = append(names, name)
 	}
-	if better := Suggest(word, names); better != "" {
+	if better := suggest.Word(word, names); better != "" {
 		return fmt.Sprintf("; did you mean %q?", better)
 	}
 	return ""

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
 // A plugin reads its configuration when kube-apiserver starts. Gardener looks at none but the type of that of PodSecurity, so that
@@ -201,7 +203,7 @@ func nodeSelectors(r *configReport, field tree) {
 	}
 	for _, namespace := range field.keys() {
 		selector := field.at(namespace)
-		if meant := SuggestWithin(namespace, []string{clusterDefault}, 3); meant != "" && namespace != meant {
+		if meant := suggest.Within(namespace, []string{clusterDefault}, 3); meant != "" && namespace != meant {
 			r.ignored.add(selector, TypeNotSupported, "is read as the name of a namespace; did you mean %q?", meant)
 		}
 		if _, ok := selector.value.(string); !ok {

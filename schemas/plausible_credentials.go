@@ -3,6 +3,8 @@ package schemas
 import (
 	"slices"
 	"strings"
+
+	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
 // This file has the warnings about credentials; gorules_plausible.go lists them.
@@ -34,7 +36,7 @@ func keySlip(key string, known []string) string {
 			return other
 		}
 	}
-	return SuggestWithin(key, known, min(2, len(key)/3))
+	return suggest.Within(key, known, min(2, len(key)/3))
 }
 
 // Labels of Secrets that say what they are for.

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
 // This file has the warnings about gardenlets; gorules_plausible.go lists them.
@@ -32,7 +34,7 @@ func gardenletHabits(config tree) []finding {
 			}
 			seen[threshold.at("type").text()] = threshold
 			if name := threshold.at("type"); name.text() != "" && !slices.Contains(conditionTypes, name.text()) {
-				if hint := SuggestWithin(name.text(), conditionTypes, 3); hint != "" {
+				if hint := suggest.Within(name.text(), conditionTypes, 3); hint != "" {
 					r.add(name, TypeNotSupported, "no such condition is checked; did you mean %q?", hint)
 				}
 			}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
 // This file has the warnings about values of a CloudProfile that nobody means; gorules_plausible.go lists them.
@@ -148,7 +150,7 @@ func machineAmounts(in ruleInput) []finding {
 	}
 	for _, class := range each(tree{value: in.object}, "spec.volumeTypes[].class") {
 		known := []string{"premium", "standard"}
-		if meant := SuggestWithin(class.text(), known, 2); meant != "" && !slices.Contains(known, class.text()) {
+		if meant := suggest.Within(class.text(), known, 2); meant != "" && !slices.Contains(known, class.text()) {
 			r.add(class, TypeNotSupported, "a Quota counts volumes of the class %q; did you mean that one?", meant)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas/requests"
 )
 
@@ -199,7 +200,7 @@ func resourceKinds(in ruleInput) []finding {
 	r := &report{}
 	for _, ref := range each(tree{value: in.object}, "spec.resources[].resourceRef") {
 		known, kind := referredKinds[ref.at("apiVersion").text()], ref.at("kind")
-		if guess := SuggestWithin(kind.text(), known, 2); guess != "" && !slices.Contains(known, kind.text()) {
+		if guess := suggest.Within(kind.text(), known, 2); guess != "" && !slices.Contains(known, kind.text()) {
 			r.add(kind, TypeNotSupported, "there is no kind %q; did you mean %q?", kind.text(), guess)
 		}
 	}
@@ -264,7 +265,7 @@ var kernelParameters = []string{
 func shootNames(in ruleInput) []finding {
 	r := &report{}
 	near := func(at tree, name string, known []string) {
-		if meant := SuggestWithin(name, known, 2); meant != "" && !slices.Contains(known, name) {
+		if meant := suggest.Within(name, known, 2); meant != "" && !slices.Contains(known, name) {
 			r.add(at, TypeNotSupported, "%q is not known; did you mean %q?", name, meant)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
 // labelSelector checks a selector of labels with the API server's own function. What has not the form of a selector
@@ -37,7 +39,7 @@ func (r *report) apiErrors(errors field.ErrorList) {
 
 // meant gives a hint at the word that was probably meant, or "".
 func meant(word string, known []string) string {
-	if suggestion := Suggest(word, known); suggestion != "" {
+	if suggestion := suggest.Word(word, known); suggestion != "" {
 		return fmt.Sprintf("; did you mean %q?", suggestion)
 	}
 	return ""

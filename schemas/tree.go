@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
 // tree is a value inside an object together with the path of its field, for rules in Go. A value that is not set is
@@ -195,7 +197,7 @@ func (r *report) quantities(fields ...tree) {
 func (r *report) oneOf(field tree, allowed ...string) {
 	if field.set() && !slices.Contains(allowed, field.text()) {
 		hint := ""
-		if better := Suggest(field.text(), allowed); better != "" {
+		if better := suggest.Word(field.text(), allowed); better != "" {
 			hint = fmt.Sprintf("; did you mean %q?", better)
 		}
 		r.add(field, TypeNotSupported, "%q is not supported, but one of %s%s", field.text(), quotedList(allowed), hint)

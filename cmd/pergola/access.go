@@ -18,9 +18,9 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/internal/unknown"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -224,6 +224,6 @@ func statusOf(cmd *cobra.Command, dir string, flags accessFlags) (c *landscape.C
 }
 
 // gateOf is the deletion gate of a landscape.
-func gateOf(l *landscapes.Landscape, approved []string) (plan.Gate, error) {
+func gateOf(l *landscapes.Landscape, approved []string) (permit.Gate, error) {
 	return landscape.Gate(l, approved)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
 
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/adoption"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // adopting is one run of the command.
@@ -240,7 +240,7 @@ func printFinding(w io.Writer, f adoption.Finding) {
 	}
 }
 
-func fieldLine(f plan.Field) string {
+func fieldLine(f change.Field) string {
 	if f.Hidden {
 		return f.Path + ": differs (values are secret)"
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/internal/panics"
@@ -153,7 +154,7 @@ func (a *applying) dryRun(c *landscape.Converger) error {
 }
 
 // printDryRun prints a plan. One that is incomplete says so first, with the problems, and does not claim that nothing changes.
-func printDryRun(w io.Writer, p plan.Plan, err error, output string, colored bool) error {
+func printDryRun(w io.Writer, p change.Plan, err error, output string, colored bool) error {
 	if err == nil || output != plan.FormatText {
 		return plan.Print(w, p, output, colored)
 	}

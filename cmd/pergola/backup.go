@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/recovery"
 	"github.com/pergola-dev/pergola/internal/unknown"
@@ -156,7 +157,7 @@ func (b *backingUp) connect(cmd *cobra.Command, l *landscapes.Landscape) (map[st
 		if err != nil {
 			return clusters, err
 		}
-		if clusters[name], err = apply.NewCluster(name, config, apply.ClusterOptions{Kubectl: strings.TrimSpace("kubectl " + access.Flags(l, name))}); err != nil {
+		if clusters[name], err = conventions.NewCluster(name, config, apply.ClusterOptions{Kubectl: strings.TrimSpace("kubectl " + access.Flags(l, name))}); err != nil {
 			return clusters, fmt.Errorf("cluster %s: %w", name, err)
 		}
 	}

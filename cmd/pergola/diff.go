@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
@@ -192,20 +193,20 @@ func (d *diffing) more() string {
 	return "run `pergola diff` with the same revisions, or with `-o html`"
 }
 
-func (d *diffing) plan(dir string) (plan.Plan, error) {
+func (d *diffing) plan(dir string) (change.Plan, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return plan.Plan{}, &landscapes.NoLandscapeError{Dir: dir, Reason: "it is a file; give the folder that has " + landscapeFile}
+		return change.Plan{}, &landscapes.NoLandscapeError{Dir: dir, Reason: "it is a file; give the folder that has " + landscapeFile}
 	}
 	if d.live {
 		return liveDiff(d.cmd, dir, d.access)
 	}
 	repo, err := source.Open(dir)
 	if err != nil {
-		return plan.Plan{}, err
+		return change.Plan{}, err
 	}
 	from, err := d.base(repo)
 	if err != nil {
-		return plan.Plan{}, err
+		return change.Plan{}, err
 	}
 	c := comparison{cmd: d.cmd, repo: repo, dir: dir, from: from, to: d.to, now: d.now}
 	return c.plan()
@@ -220,10 +221,10 @@ func (d *diffing) base(repo *source.Repository) (string, error) {
 	return repo.MergeBase(from, cmp.Or(d.to, "HEAD"))
 }
 
-func liveDiff(cmd *cobra.Command, dir string, access accessFlags) (plan.Plan, error) {
+func liveDiff(cmd *cobra.Command, dir string, access accessFlags) (change.Plan, error) {
 	c, err := convergerOf(cmd, dir, access)
 	if err != nil {
-		return plan.Plan{}, err
+		return change.Plan{}, err
 	}
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(cmd.Context(), access.timeout)

@@ -14,7 +14,7 @@ import (
 // etcds roll.
 func TestDiffOfHibernation(t *testing.T) {
 	dir, commit := withShoot(t)
-	change(t, dir, "shoot.yaml", "spec:\n", "spec:\n  hibernation:\n    enabled: true\n")
+	replaceIn(t, dir, "shoot.yaml", "spec:\n", "spec:\n  hibernation:\n    enabled: true\n")
 	o := pergola(t, "diff", dir, "-o", "markdown")
 	require.Equal(t, 1, o.code, "%+v", o)
 	seen := tables(o.stdout)
@@ -25,7 +25,7 @@ func TestDiffOfHibernation(t *testing.T) {
 	assert.NotContains(t, o.stdout, "restart")
 	commit()
 
-	change(t, dir, "shoot.yaml", "enabled: true", "enabled: false")
+	replaceIn(t, dir, "shoot.yaml", "enabled: true", "enabled: false")
 	o = pergola(t, "diff", dir, "-o", "json")
 	require.Equal(t, 1, o.code, "%+v", o)
 	p := decode[struct{ ControlPlanes []plan.ControlPlane }](t, o)
@@ -40,7 +40,7 @@ func TestDiffOfHibernation(t *testing.T) {
 // TestDiffOfWhatGoes: where a component goes the line that tells it is cut off, and begins with what runs.
 func TestDiffOfWhatGoes(t *testing.T) {
 	dir, _ := withShoot(t)
-	change(t, dir, "garden.yaml", "      verticalPodAutoscaler:\n        enabled: true\n", "      verticalPodAutoscaler:\n        enabled: false\n")
+	replaceIn(t, dir, "garden.yaml", "      verticalPodAutoscaler:\n        enabled: true\n", "      verticalPodAutoscaler:\n        enabled: false\n")
 	o := pergola(t, "diff", dir)
 	require.Equal(t, 1, o.code, "%+v", o)
 	const first = "Deployment garden/vpa-admission-controller, Deployment garden/vpa-recommender, Deployment garden/vpa-updater, "

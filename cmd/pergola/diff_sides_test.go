@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/components"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // branch checks a branch out that begins at HEAD.
@@ -31,9 +31,9 @@ func TestDiffInAShallowClone(t *testing.T) {
 	dir, commit := repository(t)
 	root := filepath.Dir(dir)
 	branch(t, root, "feature")
-	change(t, dir, "project.yaml", "description: The project", "description: Some project")
+	replaceIn(t, dir, "project.yaml", "description: The project", "description: Some project")
 	commit()
-	change(t, dir, "project.yaml", "description: Some project", "description: Another project")
+	replaceIn(t, dir, "project.yaml", "description: Some project", "description: Another project")
 	commit()
 
 	shallow := t.TempDir()
@@ -71,7 +71,7 @@ func TestDiffOfUnrelatedHistories(t *testing.T) {
 	repo, err := git.PlainOpen(root)
 	require.NoError(t, err)
 	require.NoError(t, repo.Storer.SetReference(plumbing.NewSymbolicReference(plumbing.HEAD, plumbing.NewBranchReferenceName("other"))))
-	change(t, dir, "project.yaml", "description: The project", "description: Some project")
+	replaceIn(t, dir, "project.yaml", "description: The project", "description: Some project")
 	commit()
 	for _, args := range [][]string{{"--from", "master...", "--to", "other"}, {"--from", "master", "--to", "other", "--merge-base"}} {
 		o := pergola(t, append([]string{"diff", dir}, args...)...)
@@ -88,10 +88,10 @@ func TestDiffOfUnrelatedHistories(t *testing.T) {
 // TestDiffOfTwoBrokenSides: both are told of at once, each with its name; a program gets both as well.
 func TestDiffOfTwoBrokenSides(t *testing.T) {
 	dir, commit := repository(t)
-	change(t, dir, "seed.yaml", "    region: local\n", "    regoin: local\n")
+	replaceIn(t, dir, "seed.yaml", "    region: local\n", "    regoin: local\n")
 	commit()
-	change(t, dir, "seed.yaml", "    regoin: local\n", "    region: local\n")
-	change(t, dir, "project.yaml", "  description: ", "  descriptoin: ")
+	replaceIn(t, dir, "seed.yaml", "    regoin: local\n", "    region: local\n")
+	replaceIn(t, dir, "project.yaml", "  description: ", "  descriptoin: ")
 
 	o := pergola(t, "diff", dir)
 	assert.Equal(t, 1, o.code, "%+v", o)
@@ -165,11 +165,11 @@ func TestDiffOfARepair(t *testing.T) {
 
 	o := pergola(t, "diff", dir, "--from", broken, "-o", "json")
 	assert.Equal(t, 1, o.code, "%+v", o)
-	p := decode[plan.Plan](t, o)
+	p := decode[change.Plan](t, o)
 	require.Len(t, p.Items, 1, "%+v", o)
-	assert.Equal(t, plan.Change, p.Items[0].Action)
+	assert.Equal(t, change.Change, p.Items[0].Action)
 	assert.Equal(t, "garden", p.Items[0].Object.Namespace)
-	assert.Equal(t, []plan.Field{{Path: "data.a", Old: "second", New: "third"}}, p.Items[0].Fields, "what the bundle had that keeps it, not the other one")
+	assert.Equal(t, []change.Field{{Path: "data.a", Old: "second", New: "third"}}, p.Items[0].Fields, "what the bundle had that keeps it, not the other one")
 	require.Len(t, p.Notes, 1, "%q", p.Notes)
 	assert.Contains(t, p.Notes[0], "revision "+broken+" is not valid (2 errors): it is compared as far as it renders")
 
@@ -184,16 +184,16 @@ func TestDiffOfARepair(t *testing.T) {
 func TestDiffOfARenamedFolder(t *testing.T) {
 	dir, commit := repository(t)
 	root := filepath.Dir(dir)
-	change(t, dir, "project.yaml", "description: The project", "description: One project")
+	replaceIn(t, dir, "project.yaml", "description: The project", "description: One project")
 	former := commit()
 	require.NoError(t, os.Rename(dir, filepath.Join(root, "production")))
-	change(t, filepath.Join(root, "production"), "project.yaml", "description: One project", "description: Some project")
+	replaceIn(t, filepath.Join(root, "production"), "project.yaml", "description: One project", "description: Some project")
 	commit()
 	t.Chdir(root)
 
 	const note = "has this landscape in folder landscape: it is compared with that. An operator that syncs it stops until its Landscape names the new folder (spec.source.path)"
 	for _, args := range [][]string{{"production"}, {"production", "--to", "HEAD"}} {
-		p := decode[plan.Plan](t, pergola(t, append([]string{"diff", "--from", former, "-o", "json"}, args...)...))
+		p := decode[change.Plan](t, pergola(t, append([]string{"diff", "--from", former, "-o", "json"}, args...)...))
 		require.Len(t, p.Items, 1, "%+v", p.Items)
 		assert.Equal(t, "Project", p.Items[0].Object.Kind)
 		assert.Equal(t, []string{"revision " + former + " " + note}, p.Notes)
@@ -202,7 +202,7 @@ func TestDiffOfARenamedFolder(t *testing.T) {
 	require.Equal(t, []string{"small"}, report.names(), "its name, whatever its folder")
 	assert.Len(t, report.Landscapes[0].Items, 1)
 
-	p := decode[plan.Plan](t, pergola(t, "diff", "landscape", "--from", former, "--to", "HEAD", "-o", "json"))
+	p := decode[change.Plan](t, pergola(t, "diff", "landscape", "--from", former, "--to", "HEAD", "-o", "json"))
 	assert.Empty(t, p.Items)
 	require.Len(t, p.Notes, 2, "%q", p.Notes)
 	assert.Equal(t, "revision HEAD has this landscape in folder production: compare that one", p.Notes[1])
@@ -235,9 +235,9 @@ func TestDiffAcrossCatalogues(t *testing.T) {
 
 	o := pergola(t, "diff", dir, "--from", old, "-o", "json")
 	assert.Equal(t, 1, o.code, "%+v", o)
-	p := decode[plan.Plan](t, o)
+	p := decode[change.Plan](t, o)
 	require.Len(t, p.Items, 1, "%+v", o)
-	assert.Equal(t, plan.Create, p.Items[0].Action)
+	assert.Equal(t, change.Create, p.Items[0].Action)
 	require.Len(t, p.Notes, 1)
 	assert.Contains(t, p.Notes[0], "is written for catalogue 0.0.1, which this program does not have: both revisions are rendered with "+components.Version)
 	assert.NotContains(t, o.stderr, "landscape/catalogue")

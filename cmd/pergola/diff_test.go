@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -22,13 +22,13 @@ func TestDiffWithoutChanges(t *testing.T) {
 	assert.Equal(t, 0, o.code, "%+v", o)
 	assert.Regexp(t, `^No changes \(\d+ objects in bundles and declarations unchanged\)\. Not reached, and so neither rendered nor counted: 1 Seed\.\n$`, o.stdout)
 	assert.Empty(t, o.stderr)
-	p := decode[plan.Plan](t, pergola(t, "diff", dir, "-o", "json"))
+	p := decode[change.Plan](t, pergola(t, "diff", dir, "-o", "json"))
 	assert.Empty(t, p.Items)
 	assert.Equal(t, "work tree", p.To)
 	assert.Contains(t, pergola(t, "diff", dir, "-o", "markdown").stdout, "No changes")
 
 	// A comment, or another place for a declaration, changes nothing on any cluster.
-	change(t, dir, "seed.yaml", "# The seed", "# A seed")
+	replaceIn(t, dir, "seed.yaml", "# The seed", "# A seed")
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "projects"), 0o755))
 	require.NoError(t, os.Rename(filepath.Join(dir, "project.yaml"), filepath.Join(dir, "projects", "p.yaml")))
 	commit()
@@ -38,8 +38,8 @@ func TestDiffWithoutChanges(t *testing.T) {
 // TestDiffShowsDeclarationsAndBundles: one changed field of a Seed is seen where it is declared, and in what is rendered from it.
 func TestDiffShowsDeclarationsAndBundles(t *testing.T) {
 	dir, commit := repository(t)
-	change(t, dir, "seed.yaml", "    - \"0\"\n", "    - \"0\"\n    - \"1\"\n")
-	change(t, dir, "project.yaml", "description: The project", "description: Some project")
+	replaceIn(t, dir, "seed.yaml", "    - \"0\"\n", "    - \"0\"\n    - \"1\"\n")
+	replaceIn(t, dir, "project.yaml", "description: The project", "description: Some project")
 
 	text := pergola(t, "diff", dir)
 	assert.Equal(t, 1, text.code)
@@ -48,7 +48,7 @@ func TestDiffShowsDeclarationsAndBundles(t *testing.T) {
 	assert.Contains(t, text.stdout, "  ~ Deployment garden/gardener-resource-manager  (rolls its pods)\n")
 
 	first := commit()
-	p := decode[plan.Plan](t, pergola(t, "diff", dir, "--from", "HEAD~1", "--to", "HEAD", "-o", "json"))
+	p := decode[change.Plan](t, pergola(t, "diff", dir, "--from", "HEAD~1", "--to", "HEAD", "-o", "json"))
 	assert.Equal(t, first[:10], p.To)
 	assert.Equal(t, 5, p.Summary.Change, "etcd-druid is spread over both zones, too")
 	var declared []string
@@ -78,7 +78,7 @@ func TestDiffNeverShowsSecrets(t *testing.T) {
 	write(t, dir, "plain.yaml", strings.NewReplacer("hunter2", "hunter3", "old: gone-secret", "new: fresh-secret").Replace(plain))
 	write(t, dir, "more.yaml", strings.NewReplacer("name: plain", "name: more", "hunter2", "created-secret").Replace(plain))
 	encrypted := "data:bIYFcTo="
-	change(t, dir, "secrets.yaml", encrypted, "data:bIYFcTp=")
+	replaceIn(t, dir, "secrets.yaml", encrypted, "data:bIYFcTp=")
 	commit()
 	require.NoError(t, os.Remove(filepath.Join(dir, "plain.yaml")))
 
@@ -156,7 +156,7 @@ func TestDiffOfDeletions(t *testing.T) {
 	assert.Contains(t, o.stdout, "Namespace garden-local  (removal is held: Project local refers to it, which is held itself)")
 	assert.Contains(t, o.stdout, "Project local  (removal is held: its file is gone)")
 
-	change(t, dir, "landscape.yaml", "  catalogue:", "  components: {seed: {crds: {enabled: false}, etcd-druid: {enabled: false}, gardener-resource-manager: {enabled: false}, namespace: {enabled: false}, system: {enabled: false}}}\n  catalogue:")
+	replaceIn(t, dir, "landscape.yaml", "  catalogue:", "  components: {seed: {crds: {enabled: false}, etcd-druid: {enabled: false}, gardener-resource-manager: {enabled: false}, namespace: {enabled: false}, system: {enabled: false}}}\n  catalogue:")
 	o = pergola(t, "diff", dir)
 	assert.Contains(t, o.stdout, "CustomResourceDefinition etcds.druid.gardener.cloud  (delete is held: kind CustomResourceDefinition is protected; its approval is ")
 	assert.Contains(t, o.stdout, "Deployment garden/etcd-druid  (delete is held: ", "too many at once")
@@ -167,12 +167,12 @@ func TestDiffOfDeletions(t *testing.T) {
 // the rest is compared.
 func TestDiffFromAnInvalidRevision(t *testing.T) {
 	dir, commit := repository(t)
-	change(t, dir, "seed.yaml", "    region: local\n", "    regoin: local\n")
-	change(t, dir, "landscape.yaml", "  catalogue:", "  components:\n    garden:\n      vpaa: {enabled: false}\n  catalogue:")
+	replaceIn(t, dir, "seed.yaml", "    region: local\n", "    regoin: local\n")
+	replaceIn(t, dir, "landscape.yaml", "  catalogue:", "  components:\n    garden:\n      vpaa: {enabled: false}\n  catalogue:")
 	write(t, dir, "components/seed/system/kustomization.yaml", "patchs: []\n")
 	commit()
-	change(t, dir, "seed.yaml", "    regoin: local\n", "    region: local\n")
-	change(t, dir, "landscape.yaml", "vpaa", "vpa")
+	replaceIn(t, dir, "seed.yaml", "    regoin: local\n", "    region: local\n")
+	replaceIn(t, dir, "landscape.yaml", "vpaa", "vpa")
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "components")))
 
 	const note = "revision HEAD is not valid (3 errors): it is compared as far as it renders, the rest is shown as new"
@@ -189,7 +189,7 @@ func TestDiffFromAnInvalidRevision(t *testing.T) {
 	assert.Contains(t, o.stdout, "\n  landscape small: declarations\n    ~ Seed local\n")
 	assert.Regexp(t, `\n\n1 to change, \d\d unchanged`, o.stdout, "everything else is the same, and not shown as new")
 	assert.Contains(t, pergola(t, "diff", dir, "-o", "markdown").stdout, "> "+note+"\n")
-	assert.Equal(t, []string{note}, decode[plan.Plan](t, pergola(t, "diff", dir, "-o", "json")).Notes)
+	assert.Equal(t, []string{note}, decode[change.Plan](t, pergola(t, "diff", dir, "-o", "json")).Notes)
 
 	require.NoError(t, os.Remove(filepath.Join(dir, "landscape.yaml")))
 	commit()
@@ -203,7 +203,7 @@ func TestDiffFromAnInvalidRevision(t *testing.T) {
 // TestDiffNeedsNoWorkTree: two revisions are compared from the repository alone.
 func TestDiffNeedsNoWorkTree(t *testing.T) {
 	dir, commit := repository(t)
-	change(t, dir, "project.yaml", "description: The project", "description: Some project")
+	replaceIn(t, dir, "project.yaml", "description: The project", "description: Some project")
 	commit()
 	require.NoError(t, os.RemoveAll(dir))
 	o := pergola(t, "diff", dir)
@@ -242,12 +242,12 @@ func TestDiffErrors(t *testing.T) {
 	outside := t.TempDir()
 	smallLandscape(t, outside)
 	invalid, commitInvalid := repository(t)
-	change(t, invalid, "seed.yaml", "    region: local\n", "    regoin: local\n")
-	change(t, invalid, "project.yaml", "  description: ", "  descriptoin: ")
+	replaceIn(t, invalid, "seed.yaml", "    region: local\n", "    regoin: local\n")
+	replaceIn(t, invalid, "project.yaml", "  description: ", "  descriptoin: ")
 	write(t, invalid, "broken.yaml", "a: [\n")
 	commitInvalid()
 	upgraded, _ := repository(t)
-	change(t, upgraded, "landscape.yaml", "version: ", "version: 9")
+	replaceIn(t, upgraded, "landscape.yaml", "version: ", "version: 9")
 
 	for name, test := range map[string]struct {
 		args   []string

@@ -60,18 +60,18 @@ func TestExampleOfAHook(t *testing.T) {
 	require.NoError(t, os.WriteFile(hook, []byte(example(t, "pre-commit")), 0o755))
 
 	seed := filepath.Join("landscape", "seed.yaml")
-	change(t, dir, seed, "# The seed", "# A seed")
+	replaceIn(t, dir, seed, "# The seed", "# A seed")
 	text, err := shell("git commit -q -a -m comment")
 	require.NoError(t, err, text)
 
-	change(t, dir, seed, "    region: local\n", "    regoin: local\n")
+	replaceIn(t, dir, seed, "    region: local\n", "    regoin: local\n")
 	text, err = shell("git commit -q -a -m typo")
 	require.Error(t, err)
 	assert.Contains(t, text, `spec.provider.regoin: the field "regoin" does not exist; did you mean "region"?`)
 	assert.Regexp(t, `(?m)^landscape/seed\.yaml:\d+:\d+: error: `, text, "as the file is named in the repository")
 
-	change(t, dir, seed, "regoin", "region")
-	change(t, dir, filepath.Join("landscape", "project.yaml"), "namespace: garden-local", "namespace: garden-other")
+	replaceIn(t, dir, seed, "regoin", "region")
+	replaceIn(t, dir, filepath.Join("landscape", "project.yaml"), "namespace: garden-local", "namespace: garden-other")
 	text, err = shell("git commit -q -a -m immutable")
 	require.Error(t, err)
 	assert.Contains(t, text, "Project local: spec.namespace: ")
@@ -94,7 +94,7 @@ func TestExampleForThePreCommitFramework(t *testing.T) {
 	assert.Regexp(t, hook.Files, "landscape/seed.yaml")
 	text, err := shell(hook.Entry)
 	require.NoError(t, err, text)
-	change(t, dir, filepath.Join("landscape", "seed.yaml"), "    region: local\n", "    regoin: local\n")
+	replaceIn(t, dir, filepath.Join("landscape", "seed.yaml"), "    region: local\n", "    regoin: local\n")
 	text, err = shell(hook.Entry)
 	require.Error(t, err, text)
 	assert.Contains(t, text, "1 error in 1 file")
@@ -163,7 +163,7 @@ func TestExamplesOfCI(t *testing.T) {
 			}
 			withToken := append(env, "GITHUB_TOKEN="+forgetest.Token, "GITLAB_TOKEN="+forgetest.Token)
 
-			change(t, dir, filepath.Join("landscape", "project.yaml"), "description: The project", "description: A project")
+			replaceIn(t, dir, filepath.Join("landscape", "project.yaml"), "description: The project", "description: A project")
 			text, err := shell("git checkout -q -b change && git commit -q -a -m change && pergola golden landscape --update")
 			require.NoError(t, err, text)
 			for range 2 {
@@ -183,12 +183,12 @@ func TestExamplesOfCI(t *testing.T) {
 				require.NoError(t, err, "a fork has no token\n%s", text)
 			}
 
-			change(t, dir, filepath.Join("landscape", "seed.yaml"), "    region: local\n", "    regoin: local\n")
+			replaceIn(t, dir, filepath.Join("landscape", "seed.yaml"), "    region: local\n", "    regoin: local\n")
 			text, err = shell(steps[0], env...)
 			require.Error(t, err)
 			assert.Contains(t, text, "regoin")
-			change(t, dir, filepath.Join("landscape", "seed.yaml"), "regoin", "region")
-			change(t, dir, filepath.Join("landscape", "seed.yaml"), "    - \"0\"\n", "    - \"0\"\n    - \"1\"\n")
+			replaceIn(t, dir, filepath.Join("landscape", "seed.yaml"), "regoin", "region")
+			replaceIn(t, dir, filepath.Join("landscape", "seed.yaml"), "    - \"0\"\n", "    - \"0\"\n    - \"1\"\n")
 			text, err = shell(steps[1], env...)
 			require.Error(t, err)
 			assert.Contains(t, text, "differ from the record")

@@ -18,7 +18,7 @@ func TestErrorsAsJSON(t *testing.T) {
 	smallLandscape(t, dir)
 	invalid := t.TempDir()
 	smallLandscape(t, invalid)
-	change(t, invalid, "seed.yaml", "    region: local\n", "    regoin: local\n")
+	replaceIn(t, invalid, "seed.yaml", "    region: local\n", "    regoin: local\n")
 	nope := filepath.Join(dir, "nope")
 
 	for name, test := range map[string]struct {
@@ -71,7 +71,7 @@ func TestErrorsAsJSON(t *testing.T) {
 func TestNoErrorBesideAResult(t *testing.T) {
 	dir := t.TempDir()
 	smallLandscape(t, dir)
-	change(t, dir, "seed.yaml", "    region: local\n", "    regoin: local\n")
+	replaceIn(t, dir, "seed.yaml", "    region: local\n", "    regoin: local\n")
 	o := pergola(t, "validate", dir, "-o", "json")
 	assert.Equal(t, 1, o.code)
 	assert.Len(t, decode[[]schemas.Violation](t, o), 1, "a misspelt field is read as the one that was meant")
@@ -81,7 +81,7 @@ func TestNoErrorBesideAResult(t *testing.T) {
   users: [{name: a, user: {}}], clusters: [{name: a, cluster: {server: "https://127.0.0.1:1"}}]}`)
 	config := filepath.Join(t.TempDir(), "config")
 	require.NoError(t, os.Rename(filepath.Join(dir, "config"), config))
-	change(t, dir, "seed.yaml", "    regoin: local\n", "    region: local\n")
+	replaceIn(t, dir, "seed.yaml", "    regoin: local\n", "    region: local\n")
 	dry := []string{"apply", dir, "--dry-run"}
 	for _, cluster := range []string{"runtime", "virtual", "local"} {
 		dry = append(dry, "--kubeconfig", cluster+"="+config)
@@ -102,15 +102,15 @@ func TestNoErrorBesideAResult(t *testing.T) {
 func TestFindingsAreReportedAlike(t *testing.T) {
 	dir, commit := repository(t)
 	file := filepath.Join(dir, "project.yaml")
-	change(t, dir, "project.yaml", "  description: The", "  descriptoin: The")
+	replaceIn(t, dir, "project.yaml", "  description: The", "  descriptoin: The")
 	commit()
-	change(t, dir, "project.yaml", "  descriptoin: The", "  description: Another")
+	replaceIn(t, dir, "project.yaml", "  descriptoin: The", "  description: Another")
 	o := pergola(t, "diff", dir)
 	assert.Equal(t, 1, o.code)
 	assert.Contains(t, o.stderr, "HEAD: "+file+":16:3: error: Project local: spec.descriptoin: ")
 	assert.Contains(t, o.stderr, "\n   16 |   descriptoin: The project of the demonstration\n      |   ^\nNot valid: 1 error in 1 file.\n", "the line as it was in the revision")
 
-	change(t, dir, "project.yaml", "  description: Another", "  descriptoin: Another")
+	replaceIn(t, dir, "project.yaml", "  description: Another", "  descriptoin: Another")
 	for _, command := range [][]string{{"render"}, {"diff"}, {"golden"}, {"status"}, {"apply"}} {
 		o = pergola(t, append(command, dir)...)
 		assert.Equal(t, 1, o.code)

@@ -43,7 +43,7 @@ func TestExitCodes(t *testing.T) {
 	withGarden := t.TempDir()
 	smallLandscape(t, withGarden)
 	write(t, withGarden, "garden.yaml", local(t, "garden/garden.yaml"))
-	change(t, withGarden, "landscape.yaml", "spec:\n", "spec:\n  external:\n  - {kind: Secret, namespace: garden, name: garden-dns-local}\n  - {kind: Secret, namespace: garden, name: virtual-garden-etcd-main-backup-local}\n")
+	replaceIn(t, withGarden, "landscape.yaml", "spec:\n", "spec:\n  external:\n  - {kind: Secret, namespace: garden, name: garden-dns-local}\n  - {kind: Secret, namespace: garden, name: virtual-garden-etcd-main-backup-local}\n")
 	var clusters []string
 	for _, name := range []string{"runtime", "virtual", "local"} {
 		clusters = append(clusters, "--kubeconfig", name+"="+config)
@@ -136,7 +136,7 @@ func TestNamesOfClusters(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "a=b", unreachableConfig)
 	config := filepath.Join(root, "a=b")
-	change(t, dir, "landscape.yaml", "spec:\n", "spec:\n  clusters:\n    runtime: {context: a}\n")
+	replaceIn(t, dir, "landscape.yaml", "spec:\n", "spec:\n  clusters:\n    runtime: {context: a}\n")
 	t.Setenv("KUBECONFIG", config)
 	commands := map[string][]string{"apply": {dir}, "status": {dir}, "adopt": {dir}, "operate": {dir, "Seed local", "reconcile"}, "why": {dir, "Seed local", "--offline"}, "diff": {dir, "--live"}}
 	for path, cmd := range leaves(newRoot()) {

@@ -16,10 +16,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/plan/golden"
 	"github.com/pergola-dev/pergola/render"
-	"github.com/pergola-dev/pergola/render/golden"
 )
 
 func newGolden() *cobra.Command {
@@ -251,7 +251,7 @@ func withoutDigests(differences []golden.Difference) []golden.Difference {
 	}
 	return slices.DeleteFunc(slices.Clone(differences), func(d golden.Difference) bool {
 		return d.Action == golden.Changed && path.Base(d.File) == "bundle.yaml" && said[path.Dir(d.File)] &&
-			!slices.ContainsFunc(d.Fields, func(f plan.Field) bool { return !strings.HasPrefix(f.Path, "digest.") })
+			!slices.ContainsFunc(d.Fields, func(f change.Field) bool { return !strings.HasPrefix(f.Path, "digest.") })
 	})
 }
 

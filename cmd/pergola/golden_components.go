@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pergola-dev/pergola/render/golden"
+	"github.com/pergola-dev/pergola/plan/golden"
 )
 
 // goldenComponents compares the cases of a catalogue with what is recorded beside them.

@@ -13,10 +13,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/plan"
-	"github.com/pergola-dev/pergola/render/golden"
+	"github.com/pergola-dev/pergola/plan/golden"
 )
 
 // TestLocalGolden: the recorded render of the demonstration landscape is current.
@@ -50,7 +50,7 @@ func TestGolden(t *testing.T) {
 
 	write(t, recorded, "extra.yaml", "a: b\n")
 	require.NoError(t, os.Remove(filepath.Join(recorded, "namespace-garden.yaml")))
-	change(t, recorded, "bundle.yaml", "garden-namespace", "garden-namespacf")
+	replaceIn(t, recorded, "bundle.yaml", "garden-namespace", "garden-namespacf")
 	o = pergola(t, "golden", dir)
 	assert.Equal(t, 1, o.code)
 	assert.Contains(t, o.stdout, "+ Namespace garden (from components/seed/namespace/component.cue:")
@@ -62,7 +62,7 @@ func TestGolden(t *testing.T) {
 	assert.Equal(t, 1, github.code)
 	assert.Contains(t, github.stdout, "::error file="+filepath.ToSlash(filepath.Join(dir, "golden"))+"/local/garden/garden-namespace/bundle.yaml,line=")
 	assert.Len(t, decode[goldenReport](t, pergola(t, "golden", dir, "-o", "json")).Differences, 3)
-	digest := golden.Difference{File: "a/b/bundle.yaml", Action: golden.Changed, Fields: []plan.Field{{Path: "digest.symbolic"}}}
+	digest := golden.Difference{File: "a/b/bundle.yaml", Action: golden.Changed, Fields: []change.Field{{Path: "digest.symbolic"}}}
 	object, alone := golden.Difference{File: "a/b/configmap-c.yaml", Action: golden.Changed}, digest
 	alone.File = "a/c/bundle.yaml"
 	assert.Equal(t, []golden.Difference{object, alone}, withoutDigests([]golden.Difference{digest, object, alone}), "an object is not told of twice")
@@ -70,7 +70,7 @@ func TestGolden(t *testing.T) {
 	o = pergola(t, "golden", dir, "--update")
 	assert.Equal(t, 2, o.code, "what no render wrote is not removed")
 	assert.Contains(t, o.stderr, "holds other files than a recorded render (local/garden/garden-namespace/extra.yaml)")
-	change(t, recorded, "bundle.yaml", "objects:\n", "objects:\n  - 'extra.yaml  # components/x.cue:1'\n")
+	replaceIn(t, recorded, "bundle.yaml", "objects:\n", "objects:\n  - 'extra.yaml  # components/x.cue:1'\n")
 	before, err := os.Stat(filepath.Join(dir, "golden", "local", "garden", "system", "bundle.yaml"))
 	require.NoError(t, err)
 	o = pergola(t, "golden", dir, "--update")
@@ -106,7 +106,7 @@ func TestGoldenComponents(t *testing.T) {
 
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, components.FS))
-	change(t, dir, "seed/namespace/component.cue", "privileged", "restricted")
+	replaceIn(t, dir, "seed/namespace/component.cue", "privileged", "restricted")
 	write(t, dir, "seed/namespace/cases/old/bundle.yaml", "a: b\n")
 	o = pergola(t, "--catalogue", dir, "golden", "--components", "seed/namespace")
 	assert.Equal(t, 1, o.code)

@@ -83,8 +83,8 @@ func write(t *testing.T, dir, name, content string) {
 	require.NoError(t, os.WriteFile(p, []byte(content), 0o644))
 }
 
-// change replaces a text in a file, which has to be there.
-func change(t *testing.T, dir, name, before, after string) {
+// replaceIn replaces a text in a file, which has to be there.
+func replaceIn(t *testing.T, dir, name, before, after string) {
 	t.Helper()
 	p := filepath.Join(dir, filepath.FromSlash(name))
 	data, err := os.ReadFile(p)

@@ -16,10 +16,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/controllers/conventions"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/deploy"
 	"github.com/pergola-dev/pergola/deploy/install"
 	"github.com/pergola-dev/pergola/internal/unknown"
-	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -184,11 +186,11 @@ func (i *installing) installer(cmd *cobra.Command, role deploy.Role) (*install.I
 	}
 	config.UserAgent = "pergola"
 	name := map[deploy.Role]string{deploy.Operator: "runtime", deploy.Gardenlet: "seed", deploy.GardenletAccess: "virtual"}[role]
-	cluster, err := apply.NewCluster(name, config, apply.ClusterOptions{})
+	cluster, err := conventions.NewCluster(name, config, apply.ClusterOptions{})
 	if err != nil {
 		return nil, nil, err
 	}
-	gate := plan.DefaultGate()
+	gate := permit.DefaultGate()
 	gate.Approved = map[string]bool{}
 	for _, id := range i.approved {
 		gate.Approved[id] = true
@@ -197,7 +199,7 @@ func (i *installing) installer(cmd *cobra.Command, role deploy.Role) (*install.I
 		switch r.Action {
 		case apply.Unchanged:
 		case apply.HeldBack:
-			fmt.Fprintf(cmd.ErrOrStderr(), "%-10s %s%s\n", r.Action, r.Ref, printable(whyHeld(r.Message, plan.ApprovalOf(name, r.Ref))))
+			fmt.Fprintf(cmd.ErrOrStderr(), "%-10s %s%s\n", r.Action, r.Ref, printable(whyHeld(r.Message, permit.ApprovalOf(name, r.Ref))))
 		default:
 			fmt.Fprintf(cmd.ErrOrStderr(), "%-10s %s\n", r.Action, r.Ref)
 		}
@@ -209,7 +211,7 @@ func (i *installing) installer(cmd *cobra.Command, role deploy.Role) (*install.I
 }
 
 // showDeletion prints what an uninstallation would delete, and what it would leave.
-func (i *installing) showDeletion(cmd *cobra.Command, role deploy.Role, p plan.Plan, err error) error {
+func (i *installing) showDeletion(cmd *cobra.Command, role deploy.Role, p change.Plan, err error) error {
 	if len(p.Items) == 0 && err == nil {
 		fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s is not installed in namespace %s by pergola install: nothing would be deleted.\n", i.what(role), i.namespace)
 		return nil
@@ -220,7 +222,7 @@ func (i *installing) showDeletion(cmd *cobra.Command, role deploy.Role, p plan.P
 	}
 	deleted := 0
 	for _, item := range p.Items {
-		if item.Action == plan.Delete {
+		if item.Action == change.Delete {
 			deleted++
 		}
 	}
@@ -229,7 +231,7 @@ func (i *installing) showDeletion(cmd *cobra.Command, role deploy.Role, p plan.P
 }
 
 // showPlan prints one line for each object that would change.
-func (i *installing) showPlan(cmd *cobra.Command, p plan.Plan, err error) error {
+func (i *installing) showPlan(cmd *cobra.Command, p change.Plan, err error) error {
 	printItems(cmd.OutOrStdout(), p)
 	switch {
 	case err != nil:
@@ -241,7 +243,7 @@ func (i *installing) showPlan(cmd *cobra.Command, p plan.Plan, err error) error 
 	return nil
 }
 
-func printItems(w io.Writer, p plan.Plan) {
+func printItems(w io.Writer, p change.Plan) {
 	for _, item := range p.Items {
 		fmt.Fprintf(w, "%-10s %s", item.Action, item.Object)
 		for n, f := range item.Fields {
@@ -251,7 +253,7 @@ func printItems(w io.Writer, p plan.Plan) {
 			}
 			fmt.Fprint(w, sep, printable(f.Path))
 		}
-		if item.Action == plan.Hold {
+		if item.Action == change.Hold {
 			fmt.Fprint(w, printable(whyHeld(item.Reason, item.Approval)))
 		}
 		fmt.Fprintln(w)

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/deploy"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // TestInstallRenders: -o yaml asks no cluster and prints the definition first.
@@ -85,15 +85,15 @@ func TestArgumentsOfTheChart(t *testing.T) {
 
 // TestUninstallSaysWhatStays: a dry run says as much as the deletion itself.
 func TestUninstallSaysWhatStays(t *testing.T) {
-	shown := func(i installing, role deploy.Role, items ...plan.Item) (string, error) {
+	shown := func(i installing, role deploy.Role, items ...change.Item) (string, error) {
 		cmd := newInstall()
 		var b strings.Builder
 		cmd.SetOut(&b)
-		err := i.showDeletion(cmd, role, plan.Plan{Items: items}, nil)
+		err := i.showDeletion(cmd, role, change.Plan{Items: items}, nil)
 		return b.String(), err
 	}
 	i := installing{namespace: "garden"}
-	text, err := shown(i, deploy.Operator, plan.Item{Action: plan.Delete, Object: plan.Ref{Kind: "Service", Namespace: "garden", Name: "a"}})
+	text, err := shown(i, deploy.Operator, change.Item{Action: change.Delete, Object: change.Ref{Kind: "Service", Namespace: "garden", Name: "a"}})
 	require.ErrorIs(t, err, errFinding)
 	assert.Equal(t, "delete     Service garden/a\n1 object of Pergola operator would be deleted. Definitions, Landscapes, the priority class and the namespace stay, and what Pergola has applied.\n", text)
 	i.seed = "nix"

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/across"
 )
@@ -23,13 +23,13 @@ import (
 
 // keptBack is an object that stays as it is, and why.
 type keptBack struct {
-	action plan.Action
+	action change.Action
 	reason string
 }
 
 // keepBack takes out of a plan what does not come to pass: the declarations that are refused, Gardens, Seeds, Shoots and Projects whose
 // files are gone, and what runs for each of them.
-func keepBack(p *plan.Plan, old, new revision, refused []schemas.Violation) {
+func keepBack(p *change.Plan, old, new revision, refused []schemas.Violation) {
 	all := undeclared(old.landscape, new.landscape)
 	refused = slices.DeleteFunc(slices.Clone(refused), removalHeld)
 	if len(refused) > 0 {
@@ -38,11 +38,11 @@ func keepBack(p *plan.Plan, old, new revision, refused []schemas.Violation) {
 	}
 	for _, v := range refused {
 		name := objectKey(v.Kind, v.Namespace, v.Name)
-		if was, known := all[name]; known && was.action == plan.Fail {
+		if was, known := all[name]; known && was.action == change.Fail {
 			was.reason += "; " + v.Field + ": " + v.Message
 			all[name] = was
 		} else {
-			all[name] = keptBack{action: plan.Fail, reason: v.Field + ": " + v.Message}
+			all[name] = keptBack{action: change.Fail, reason: v.Field + ": " + v.Message}
 		}
 	}
 	if len(all) == 0 {
@@ -53,7 +53,7 @@ func keepBack(p *plan.Plan, old, new revision, refused []schemas.Violation) {
 		seedOf = seedsOfShoots(old.landscape)
 	}
 	staying := map[string]int{}
-	p.Items = slices.DeleteFunc(p.Items, func(item plan.Item) bool {
+	p.Items = slices.DeleteFunc(p.Items, func(item change.Item) bool {
 		if item.Bundle == landscape.DeclarationsBundle || !isRunOf(item.Owner, all, seedOf) {
 			return false
 		}
@@ -77,7 +77,7 @@ func keepBack(p *plan.Plan, old, new revision, refused []schemas.Violation) {
 
 // keepReferred holds what those refer to that are held, as whoever applies it does: a Secret whose file went with that of the Garden, Seed or Shoot stays. One
 // that a Garden refers to, and whose file is still there, does not get into the virtual garden because nothing refers to it any more.
-func keepReferred(p *plan.Plan, old, new *landscapes.Landscape) {
+func keepReferred(p *change.Plan, old, new *landscapes.Landscape) {
 	isGarden := func(d *landscapes.Declaration) bool {
 		return isHeldOwner(d.GroupVersionKind().GroupKind()) && d.GroupVersionKind().Kind == "Garden"
 	}
@@ -105,11 +105,11 @@ func keepReferred(p *plan.Plan, old, new *landscapes.Landscape) {
 		return
 	}
 	gardenStays := slices.ContainsFunc(new.Declarations, func(d landscapes.Declaration) bool { return isGarden(&d) })
-	nameOf := func(item plan.Item) across.Referred {
+	nameOf := func(item change.Item) across.Referred {
 		return across.Referred{Kind: item.Object.GroupKind(), Namespace: item.Object.Namespace, Name: item.Object.Name}
 	}
-	p.Items = slices.DeleteFunc(p.Items, func(item plan.Item) bool {
-		return item.Bundle == landscape.DeclarationsBundle && item.Cluster == landscape.Virtual && item.Action == plan.Create && ofGarden[nameOf(item)] && !gardenStays
+	p.Items = slices.DeleteFunc(p.Items, func(item change.Item) bool {
+		return item.Bundle == landscape.DeclarationsBundle && item.Cluster == landscape.Virtual && item.Action == change.Create && ofGarden[nameOf(item)] && !gardenStays
 	})
 	for i := range p.Items {
 		item := &p.Items[i]
@@ -117,27 +117,27 @@ func keepReferred(p *plan.Plan, old, new *landscapes.Landscape) {
 		if ofGarden[nameOf(*item)] {
 			of = landscape.Runtime
 		}
-		if reason := reasons[nameOf(*item)]; reason != "" && item.Bundle == landscape.DeclarationsBundle && item.Cluster == of && item.Action == plan.Delete {
-			item.Action, item.Reason, item.Approval, item.Consequences = plan.Hold, "removal is held: "+reason, "", nil
+		if reason := reasons[nameOf(*item)]; reason != "" && item.Bundle == landscape.DeclarationsBundle && item.Cluster == of && item.Action == change.Delete {
+			item.Action, item.Reason, item.Approval, item.Consequences = change.Hold, "removal is held: "+reason, "", nil
 		}
 	}
 }
 
 // takeEnding takes out of a plan what goes with a Garden whose deletion is confirmed in Git: that is more than an approval, so that no gate holds any of it.
-func takeEnding(p *plan.Plan, old, new *landscapes.Landscape) []plan.Item {
+func takeEnding(p *change.Plan, old, new *landscapes.Landscape) []change.Item {
 	stays := map[landscapes.ObjectName]bool{}
 	for i := range new.Declarations {
 		stays[new.Declarations[i].ObjectName()] = true
 	}
-	var ending []plan.Item
+	var ending []change.Item
 	for i := range old.Declarations {
 		d := &old.Declarations[i]
 		if stays[d.ObjectName()] || !landscape.Goes(d.Object()) {
 			continue
 		}
-		garden := plan.RefOf(d.Object())
+		garden := change.RefOf(d.Object())
 		p.Notes = append(p.Notes, fmt.Sprintf("%s is taken down with everything that runs for it", garden))
-		p.Items = slices.DeleteFunc(p.Items, func(item plan.Item) bool {
+		p.Items = slices.DeleteFunc(p.Items, func(item change.Item) bool {
 			its := item.Owner == "garden "+garden.Name || item.Bundle == landscape.DeclarationsBundle && item.Object == garden
 			if its {
 				ending = append(ending, item)
@@ -181,7 +181,7 @@ func undeclared(old, new *landscapes.Landscape) map[string]keptBack {
 		if other := gardenInPlaceOf(new, d); other != nil {
 			reason = other.Name() + " cannot take its place"
 		}
-		out[objectKey(d.GroupVersionKind().Kind, d.Namespace(), d.Name())] = keptBack{plan.Hold, "removal is held: " + reason}
+		out[objectKey(d.GroupVersionKind().Kind, d.Namespace(), d.Name())] = keptBack{change.Hold, "removal is held: " + reason}
 	}
 	return out
 }
@@ -191,7 +191,7 @@ func removalNotes(old, new *landscapes.Landscape) []string {
 	var out []string
 	for _, d := range removedOwners(old, new) {
 		if gardenInPlaceOf(new, d) == nil {
-			out = append(out, fmt.Sprintf("%s: %s", plan.RefOf(d.Object()), whyRemovalHeld(new, d)))
+			out = append(out, fmt.Sprintf("%s: %s", change.RefOf(d.Object()), whyRemovalHeld(new, d)))
 		}
 	}
 	return out

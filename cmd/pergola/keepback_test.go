@@ -35,11 +35,11 @@ func TestDiffOfARemovedShoot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, commit := withShoot(t)
 			if confirm != "" {
-				change(t, dir, "shoot.yaml", "  annotations:\n", "  annotations:\n"+confirm)
+				replaceIn(t, dir, "shoot.yaml", "  annotations:\n", "  annotations:\n"+confirm)
 				commit()
 			}
 			require.NoError(t, os.Remove(filepath.Join(dir, "shoot.yaml")))
-			change(t, dir, "project.yaml", "description: The project", "description: Some project")
+			replaceIn(t, dir, "project.yaml", "description: The project", "description: Some project")
 			o := pergola(t, "diff", dir)
 			assert.Equal(t, 1, o.code, "%+v", o)
 			assert.Contains(t, o.stdout, "\n1 to change, 1 held, ")
@@ -59,7 +59,7 @@ func TestDiffOfARemovedShoot(t *testing.T) {
 // TestRenamedGarden: a new name makes a second Garden, which nobody can have beside the first.
 func TestRenamedGarden(t *testing.T) {
 	dir, _ := withShoot(t)
-	change(t, dir, "garden.yaml", "  name: local\n", "  name: lokal\n")
+	replaceIn(t, dir, "garden.yaml", "  name: local\n", "  name: lokal\n")
 	for _, command := range []string{"validate", "diff"} {
 		o := pergola(t, command, dir, "--from", "HEAD")
 		assert.Equal(t, 1, o.code, "%+v", o)
@@ -95,10 +95,10 @@ func TestDiffOfAMovedShoot(t *testing.T) {
 	dir, commit := withShoot(t)
 	seed := local(t, "seeds/local.yaml")
 	write(t, dir, "eu.yaml", seed)
-	change(t, dir, "eu.yaml", "name: local", "name: eu")
-	change(t, dir, "eu.yaml", "ingress.local.seed.", "ingress.eu.seed.")
+	replaceIn(t, dir, "eu.yaml", "name: local", "name: eu")
+	replaceIn(t, dir, "eu.yaml", "ingress.local.seed.", "ingress.eu.seed.")
 	commit()
-	change(t, dir, "shoot.yaml", "seedName: local", "seedName: eu")
+	replaceIn(t, dir, "shoot.yaml", "seedName: local", "seedName: eu")
 	o := pergola(t, "diff", dir)
 	assert.Equal(t, 1, o.code, "%+v", o)
 	require.Contains(t, o.stdout, "Note: 1 part of this change will be refused, and nothing of it is applied as long as they are in it", o.stderr)
@@ -113,8 +113,8 @@ func TestDiffOfAMovedShoot(t *testing.T) {
 // open before.
 func TestDiffOfOpenVersions(t *testing.T) {
 	dir, commit := withShoot(t)
-	change(t, dir, "shoot.yaml", "version: 1.34.1", "version: \"1.34\"")
-	change(t, dir, "shoot.yaml", "          version: 1.0.0\n", "")
+	replaceIn(t, dir, "shoot.yaml", "version: 1.34.1", "version: \"1.34\"")
+	replaceIn(t, dir, "shoot.yaml", "          version: 1.0.0\n", "")
 	o := pergola(t, "diff", dir)
 	assert.Equal(t, 1, o.code, "%+v", o)
 	require.Contains(t, o.stdout, "spec.kubernetes.version: 1.34.1 → 1.34\n", o.stderr)
@@ -122,14 +122,14 @@ func TestDiffOfOpenVersions(t *testing.T) {
 	assert.NotContains(t, o.stdout, "Kubernetes 1.34")
 	commit()
 
-	change(t, dir, "profile.yaml", "    - version: 1.34.1\n      classification: supported", "    - version: 1.34.4\n      classification: supported\n    - version: 1.34.1\n      classification: deprecated")
+	replaceIn(t, dir, "profile.yaml", "    - version: 1.34.1\n      classification: supported", "    - version: 1.34.4\n      classification: supported\n    - version: 1.34.1\n      classification: deprecated")
 	o = pergola(t, "diff", dir)
 	assert.Equal(t, 1, o.code, "%+v", o)
 	assert.Contains(t, o.stdout, "2 to change, ", "the profile, and the copy of it that extensions read")
 	assert.NotContains(t, o.stdout, "!")
 	commit()
 
-	change(t, dir, "shoot.yaml", "version: \"1.34\"", "version: 1.34.4")
+	replaceIn(t, dir, "shoot.yaml", "version: \"1.34\"", "version: 1.34.4")
 	o = pergola(t, "diff", dir)
 	assert.Contains(t, o.stdout, "names the version 1.34.4, which was left open: the cluster is updated where it runs another one")
 }
@@ -196,7 +196,7 @@ func TestDiffOfARemovedGarden(t *testing.T) {
 
 			// Once that is confirmed the Garden goes, and what it referred to with it.
 			require.NoError(t, exec.Command("git", "-C", dir, "checkout", "-q", "--", ".").Run())
-			change(t, dir, "garden.yaml", "  name: local\n", "  name: local\n  annotations:\n    confirmation.gardener.cloud/deletion: \"true\"\n")
+			replaceIn(t, dir, "garden.yaml", "  name: local\n", "  name: local\n  annotations:\n    confirmation.gardener.cloud/deletion: \"true\"\n")
 			commit()
 			require.NoError(t, os.Remove(filepath.Join(dir, "garden.yaml")))
 			require.NoError(t, os.Remove(filepath.Join(dir, "gardensecrets.yaml")))

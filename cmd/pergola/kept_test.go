@@ -24,11 +24,11 @@ func TestResultsAreKept(t *testing.T) {
 		}
 	}
 	same("as it is")
-	change(t, dir, "seed.yaml", "type: local", "type: Local_")
+	replaceIn(t, dir, "seed.yaml", "type: local", "type: Local_")
 	same("with a fault")
-	change(t, dir, "seed.yaml", "apiVersion:", "# moved\napiVersion:")
+	replaceIn(t, dir, "seed.yaml", "apiVersion:", "# moved\napiVersion:")
 	same("in another line")
-	change(t, dir, "seed.yaml", "type: Local_", "type: local")
+	replaceIn(t, dir, "seed.yaml", "type: Local_", "type: local")
 	same("mended")
 	found, err := filepath.Glob(filepath.Join(cache, "validate", "*.kept"))
 	require.NoError(t, err)

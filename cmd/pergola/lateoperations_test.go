@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -51,16 +51,16 @@ func TestOperationsThatComeTooLate(t *testing.T) {
 	assert.Equal(t, 1, o.code, "%+v", o)
 
 	const ranOut = ", reconcile, ran out and is never executed: its time is over (notAfter 2001-01-01T00:00:00Z)"
-	said := map[string]plan.Action{}
-	p := decode[plan.Plan](t, pergola(t, "diff", dir, "-o", "json"))
+	said := map[string]change.Action{}
+	p := decode[change.Plan](t, pergola(t, "diff", dir, "-o", "json"))
 	for _, item := range p.Items {
 		assert.Equal(t, "Shoot garden-local/local", item.Object.String())
-		assert.Equal(t, item.Action == plan.Fail, len(item.Fields) == 0, "nothing changes with what is not executed")
+		assert.Equal(t, item.Action == change.Fail, len(item.Fields) == 0, "nothing changes with what is not executed")
 		said[item.Origin+item.Reason] = item.Action
 	}
-	assert.Equal(t, map[string]plan.Action{
-		"operations/b-changed.yaml:5operation b-changed" + ranOut: plan.Fail, "operations/c-late.yaml:5operation c-late" + ranOut: plan.Fail,
-		"operations/d-early.yaml:5": plan.Change, "operations/e-any-time.yaml:5": plan.Change,
+	assert.Equal(t, map[string]change.Action{
+		"operations/b-changed.yaml:5operation b-changed" + ranOut: change.Fail, "operations/c-late.yaml:5operation c-late" + ranOut: change.Fail,
+		"operations/d-early.yaml:5": change.Change, "operations/e-any-time.yaml:5": change.Change,
 	}, said)
 	o = pergola(t, "diff", dir, "-o", "markdown")
 	assert.Contains(t, o.stdout, "| would fail: operation c-late"+ranOut+" | virtual | Shoot garden-local/local |\n")
@@ -75,6 +75,6 @@ func TestOperationsThatComeTooLate(t *testing.T) {
 	require.NoError(t, os.Rename(dir, filepath.Join(root, "elsewhere")))
 	assert.Equal(t, []string{"b-changed", "c-late"}, late(filepath.Join(root, "elsewhere"), "--from", before))
 	assert.Empty(t, late(filepath.Join(root, "elsewhere"), "--from", now))
-	change(t, filepath.Join(root, "elsewhere"), "landscape.yaml", "name: small", "name: other")
+	replaceIn(t, filepath.Join(root, "elsewhere"), "landscape.yaml", "name: small", "name: other")
 	assert.Equal(t, []string{"a-executed", "b-changed", "c-late"}, late(filepath.Join(root, "elsewhere"), "--from", now))
 }

@@ -13,8 +13,10 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
@@ -45,20 +47,20 @@ type revision struct {
 	notes  []string
 }
 
-func (c comparison) plan() (plan.Plan, error) {
+func (c comparison) plan() (change.Plan, error) {
 	new, err := c.target()
 	if err != nil {
-		return plan.Plan{}, err
+		return change.Plan{}, err
 	}
 	old, err := c.base()
 	if err != nil {
-		return plan.Plan{}, err
+		return change.Plan{}, err
 	}
 	if old.missing && new.missing {
-		return plan.Plan{}, &landscapes.NoLandscapeError{Dir: c.dir, Reason: fmt.Sprintf("neither revision %s nor %s has a file landscape.yaml there", c.from, shown(c.to))}
+		return change.Plan{}, &landscapes.NoLandscapeError{Dir: c.dir, Reason: fmt.Sprintf("neither revision %s nor %s has a file landscape.yaml there", c.from, shown(c.to))}
 	}
 	if new.missing {
-		p := plan.Plan{From: old.name, To: new.name, Notes: new.notes}
+		p := change.Plan{From: old.name, To: new.name, Notes: new.notes}
 		now, err := c.afterwards()
 		if now != "" {
 			p.Notes = append(p.Notes, now)
@@ -68,27 +70,27 @@ func (c comparison) plan() (plan.Plan, error) {
 	refused, err := c.checkTarget(old, new)
 	invalid, refuses := errors.AsType[*notValidError](err)
 	if err != nil && !refuses {
-		return plan.Plan{}, err
+		return change.Plan{}, err
 	}
 	// Of both sides all is said at once, also where one is reason enough to stop.
 	found, baseErr := c.checkBase(&old)
 	switch {
 	case baseErr != nil:
-		return plan.Plan{}, baseErr
+		return change.Plan{}, baseErr
 	case refuses && old.broken:
-		return plan.Plan{}, finding{&notValidError{
+		return change.Plan{}, finding{&notValidError{
 			fmt.Sprintf("the landscape is valid neither in %s nor in revision %s: nothing was done", shown(c.to), c.from), slices.Concat(invalid.findings, found)}}
 	case refuses:
-		return plan.Plan{}, err
+		return change.Plan{}, err
 	}
 	return c.compare(old, new, refused)
 }
 
 // compare renders what the change can reach, and adds what is declared.
-func (c comparison) compare(old, new revision, refused []schemas.Violation) (plan.Plan, error) {
+func (c comparison) compare(old, new revision, refused []schemas.Violation) (change.Plan, error) {
 	reach, err := render.Reached(catalogue(c.cmd), old.state(), new.state(), render.At(c.now), withCharts(c.cmd, new.landscape))
 	if err != nil {
-		return plan.Plan{}, finding{err}
+		return change.Plan{}, finding{err}
 	}
 	sealed := landscape.Locked(old.landscape)
 	maps.Copy(sealed, landscape.Locked(new.landscape))
@@ -97,7 +99,7 @@ func (c comparison) compare(old, new revision, refused []schemas.Violation) (pla
 	withShoots(after, reach.New)
 	renderedBefore, renderedAfter, wrong, err := sides(reach)
 	if err != nil {
-		return plan.Plan{}, finding{err}
+		return change.Plan{}, finding{err}
 	}
 	if wrong != nil {
 		old.notes = append(old.notes, renderedInPart(c.from, wrong)...)
@@ -145,12 +147,12 @@ func renderedInPart(from string, wrong error) []string {
 
 // withShoots adds to what is declared how Shoots are in force, as far as they are declared or rendered in another way.
 func withShoots(declared []plan.Place, side render.Side) {
-	shoots := map[plan.Ref]*unstructured.Unstructured{}
+	shoots := map[change.Ref]*unstructured.Unstructured{}
 	for _, in := range slices.Concat(side.Inputs, side.Alike) {
 		if shoot := in.Objects["shoot"]; shoot != nil {
 			o := &unstructured.Unstructured{Object: maps.Clone(shoot)}
 			o.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"))
-			shoots[plan.RefOf(o)] = o
+			shoots[change.RefOf(o)] = o
 		}
 	}
 	for i := range declared {
@@ -160,7 +162,7 @@ func withShoots(declared []plan.Place, side render.Side) {
 
 // totals are the numbers of objects by cluster. All are counted only where the gate wants to know a share of them: what the
 // change does not reach has to be rendered for that.
-func (c comparison) totals(p plan.Plan, gate plan.Gate, old revision, before []plan.Place, incomplete bool) (map[string]int, error) {
+func (c comparison) totals(p change.Plan, gate permit.Gate, old revision, before []plan.Place, incomplete bool) (map[string]int, error) {
 	if incomplete && wantsTotals(p, gate) {
 		all, err := c.everything(old)
 		if err != nil {
@@ -176,18 +178,18 @@ func (c comparison) totals(p plan.Plan, gate plan.Gate, old revision, before []p
 }
 
 // wantsTotals tells whether the verdict of a gate depends on how many objects there are.
-func wantsTotals(p plan.Plan, gate plan.Gate) bool {
+func wantsTotals(p change.Plan, gate permit.Gate) bool {
 	if gate.MaxShare == nil || *gate.MaxShare == 0 {
 		return false
 	}
 	gone := map[string]int{}
 	for _, item := range p.Items {
-		if item.Action == plan.Delete || item.Action == plan.Recreate {
+		if item.Action == change.Delete || item.Action == change.Recreate {
 			gone[item.Cluster]++
 		}
 	}
 	for _, n := range gone {
-		if n > plan.SmallSet {
+		if n > permit.SmallSet {
 			return true
 		}
 	}

@@ -10,15 +10,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/components"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // severalPlans is what several landscapes come to in JSON.
 type severalPlans struct {
 	Landscapes []struct {
 		Name string `json:"name"`
-		plan.Plan
+		change.Plan
 	} `json:"landscapes"`
 }
 
@@ -59,7 +59,7 @@ func TestDiffOfSeveralLandscapes(t *testing.T) {
 	assert.Equal(t, 0, o.code, "%+v", o)
 	assert.Empty(t, decode[severalPlans](t, o).Landscapes)
 
-	change(t, dir, "project.yaml", "description: The project", "description: Some project")
+	replaceIn(t, dir, "project.yaml", "description: The project", "description: Some project")
 	o = pergola(t, "diff", "--all", "-o", "json")
 	assert.Equal(t, 1, o.code, "%+v", o)
 	got := decode[severalPlans](t, o)
@@ -70,7 +70,7 @@ func TestDiffOfSeveralLandscapes(t *testing.T) {
 	o = pergola(t, "diff", "--all", "alone")
 	assert.Equal(t, 0, o.code, "%+v", o)
 
-	change(t, root, "two/landscape.yaml", "name: two", "nam: two")
+	replaceIn(t, root, "two/landscape.yaml", "name: two", "nam: two")
 	o = pergola(t, "diff", "--all", "-o", "markdown")
 	assert.Equal(t, 1, o.code, "%+v", o)
 	assert.Contains(t, o.stdout, "Some project")
@@ -94,16 +94,16 @@ func TestDiffFromWhereTheyParted(t *testing.T) {
 	tree, err := repo.Worktree()
 	require.NoError(t, err)
 	require.NoError(t, tree.Checkout(&git.CheckoutOptions{Branch: plumbing.NewBranchReferenceName("feature"), Create: true}))
-	change(t, dir, "project.yaml", "description: The project", "description: Some project")
+	replaceIn(t, dir, "project.yaml", "description: The project", "description: Some project")
 	commit()
 	require.NoError(t, tree.Checkout(&git.CheckoutOptions{Branch: plumbing.NewBranchReferenceName("master")}))
-	change(t, dir, "seed.yaml", "metadata:\n", "metadata:\n  labels: {a: b}\n")
+	replaceIn(t, dir, "seed.yaml", "metadata:\n", "metadata:\n  labels: {a: b}\n")
 	commit()
 
 	count := func(args ...string) int {
 		o := pergola(t, append([]string{"diff", dir, "--to", "feature", "-o", "json"}, args...)...)
 		require.Equal(t, 1, o.code, "%+v", o)
-		return len(decode[plan.Plan](t, o).Items)
+		return len(decode[change.Plan](t, o).Items)
 	}
 	assert.Greater(t, count("--from", "master"), 1)
 	assert.Equal(t, 1, count("--from", "master..."))
@@ -115,7 +115,7 @@ func TestDiffFromWhereTheyParted(t *testing.T) {
 
 func TestDiffToAFile(t *testing.T) {
 	dir, _ := repository(t)
-	change(t, dir, "project.yaml", "description: The project", "description: Some project")
+	replaceIn(t, dir, "project.yaml", "description: The project", "description: Some project")
 	file := filepath.Join(t.TempDir(), "diff.html")
 	o := pergola(t, "diff", dir, "-o", "html", "--output-file", file)
 	assert.Equal(t, 1, o.code, "%+v", o)
@@ -134,11 +134,11 @@ func TestDiffRendersOnlyWhatIsReached(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "catalogue")
 	require.NoError(t, os.CopyFS(broken, components.FS))
 	write(t, broken, "seed/system/component.cue", "package component\n\ncomponent: {enabled: true, bundles: system: {cluster: \"seed\", source: cue: seed.metadata.name}}\n")
-	change(t, dir, "project.yaml", "description: The project", "description: Some project")
+	replaceIn(t, dir, "project.yaml", "description: The project", "description: Some project")
 	o := pergola(t, "diff", dir, "--catalogue", broken)
 	assert.Equal(t, 1, o.code, "%+v", o)
 	assert.Contains(t, o.stdout, "Some project")
-	change(t, dir, "seed.yaml", "metadata:\n", "metadata:\n  labels: {a: b}\n")
+	replaceIn(t, dir, "seed.yaml", "metadata:\n", "metadata:\n  labels: {a: b}\n")
 	o = pergola(t, "diff", dir, "--catalogue", broken)
 	assert.Equal(t, 1, o.code, "%+v", o)
 	assert.Contains(t, o.stderr, "component seed/system: ")

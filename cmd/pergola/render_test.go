@@ -107,10 +107,10 @@ func TestRenderFindings(t *testing.T) {
 		code   int
 		stderr string
 	}{
-		"invalid declaration": {func(dir string) { change(t, dir, "seed.yaml", "    region: local\n", "    regoin: local\n") }, 1, "Error: the landscape is not valid: nothing was done\n"},
-		"another catalogue":   {func(dir string) { change(t, dir, "landscape.yaml", "version: ", "version: 9") }, 1, "landscape.yaml:7:14: error: Landscape small: spec.catalogue.version: the landscape is written for catalogue 9"},
+		"invalid declaration": {func(dir string) { replaceIn(t, dir, "seed.yaml", "    region: local\n", "    regoin: local\n") }, 1, "Error: the landscape is not valid: nothing was done\n"},
+		"another catalogue":   {func(dir string) { replaceIn(t, dir, "landscape.yaml", "version: ", "version: 9") }, 1, "landscape.yaml:7:14: error: Landscape small: spec.catalogue.version: the landscape is written for catalogue 9"},
 		"unknown component": {func(dir string) {
-			change(t, dir, "landscape.yaml", "spec:\n", "spec:\n  components:\n    seed:\n      systen: {enabled: false}\n")
+			replaceIn(t, dir, "landscape.yaml", "spec:\n", "spec:\n  components:\n    seed:\n      systen: {enabled: false}\n")
 		}, 1, "landscape.yaml:8:7: error: Landscape small: spec.components.seed.systen: no component seed/systen in the catalogue"},
 		"overlay that fits nothing": {func(dir string) {
 			write(t, dir, "components/seed/system/kustomization.yaml", "patches: [{patch: '[{\"op\": \"add\", \"path\": \"/x\", \"value\": 1}]', target: {kind: Nothing}}]\n")

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
 // setting is what a note on a setting of landscape.yaml says.
@@ -43,9 +43,9 @@ var settingsTold = []setting{
 		"that there are would be gone from view; keep the value, unless nothing has been applied yet")},
 	{path: "clusters", effect: always("from a command line the clusters are reached so; an operator looks at its Landscape in the cluster alone")},
 	{path: "review", byDefault: string(landscapev1alpha1.ReviewOptional), effect: ofReview},
-	{path: "deletionGate.maxDeletions", byDefault: int64(*plan.DefaultGate().MaxDeletions), effect: ofLimit},
-	{path: "deletionGate.maxShare", byDefault: share(*plan.DefaultGate().MaxShare), effect: ofLimit},
-	{path: "deletionGate.protectedKinds", byDefault: anys(plan.DefaultGate().Protected), effect: ofProtectedKinds},
+	{path: "deletionGate.maxDeletions", byDefault: int64(*permit.DefaultGate().MaxDeletions), effect: ofLimit},
+	{path: "deletionGate.maxShare", byDefault: share(*permit.DefaultGate().MaxShare), effect: ofLimit},
+	{path: "deletionGate.protectedKinds", byDefault: anys(permit.DefaultGate().Protected), effect: ofProtectedKinds},
 	{path: "forceConflicts", byDefault: false, effect: ofForce},
 	{path: "conditionThresholds", effect: always(ofHealth)},
 	{path: "managedResourceProgressingThreshold", effect: always(ofHealth)},

@@ -10,8 +10,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/change/redact"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -106,7 +107,7 @@ func settingChanges(old, new *landscapes.Landscape) []settingChange {
 		if s.inObjects || s.onlySet && was != nil && is != nil || sameSetting(s.effective(was), s.effective(is)) {
 			continue
 		}
-		shown := plan.Conceal(object, all[path].keys, plan.Field{Old: was, New: is})
+		shown := redact.Conceal(object, all[path].keys, change.Field{Old: was, New: is})
 		c := settingChange{field: "spec." + path, difference: s.difference(shown)}
 		if s.effect != nil {
 			c.effect = s.effect(s.effective(was), s.effective(is))
@@ -171,7 +172,7 @@ func without(list, other []any) []string {
 }
 
 // difference is the change in words. Of lists it is what comes and goes.
-func (s setting) difference(f plan.Field) string {
+func (s setting) difference(f change.Field) string {
 	if f.Hidden {
 		return "(hidden value changed)"
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
 )
@@ -104,9 +105,9 @@ func TestEverySettingIsDecidedOn(t *testing.T) {
 // TestDiffShowsSettings: in all formats, and the command ends as with a change.
 func TestDiffShowsSettings(t *testing.T) {
 	dir, commit := repository(t)
-	change(t, dir, "landscape.yaml", "spec:\n", "spec:\n  review: Required\n")
+	replaceIn(t, dir, "landscape.yaml", "spec:\n", "spec:\n  review: Required\n")
 	commit()
-	change(t, dir, "landscape.yaml", "  review: Required\n", "")
+	replaceIn(t, dir, "landscape.yaml", "  review: Required\n", "")
 	commit()
 	const note = "landscape.yaml: spec.review: Required → (none, which is Optional): less protection: deletions that no review shows are not held any more"
 	for _, format := range []string{plan.FormatText, plan.FormatMarkdown, plan.FormatHTML} {
@@ -115,7 +116,7 @@ func TestDiffShowsSettings(t *testing.T) {
 		assert.Contains(t, o.stdout, note, format)
 		assert.Contains(t, pergola(t, "diff", "--all", dir, "--from", "HEAD~1", "-o", format).stdout, note, format)
 	}
-	p := decode[plan.Plan](t, pergola(t, "diff", dir, "--from", "HEAD~1", "-o", "json"))
+	p := decode[change.Plan](t, pergola(t, "diff", dir, "--from", "HEAD~1", "-o", "json"))
 	require.Len(t, p.Notes, 1)
 	assert.Contains(t, p.Notes[0], note)
 	assert.Empty(t, p.Items)
@@ -132,13 +133,13 @@ func TestDiffShowsSettings(t *testing.T) {
 // TestValidateWarnsOfLessProtection: in the words of the difference, at the place, and only of what protects less.
 func TestValidateWarnsOfLessProtection(t *testing.T) {
 	dir, commit := repository(t)
-	change(t, dir, "landscape.yaml", "spec:\n", "spec:\n  review: Required\n  deletionGate: {maxDeletions: 5, maxShare: 40%}\n")
+	replaceIn(t, dir, "landscape.yaml", "spec:\n", "spec:\n  review: Required\n  deletionGate: {maxDeletions: 5, maxShare: 40%}\n")
 	commit()
 	o := pergola(t, "validate", dir, "--from", "HEAD~1")
 	assert.Equal(t, 0, o.code, "%+v", o)
 	assert.NotContains(t, o.stdout, "protection", "more review and fewer deletions")
 
-	change(t, dir, "landscape.yaml", "  review: Required\n  deletionGate: {maxDeletions: 5, maxShare: 40%}\n", "  deletionGate: {maxDeletions: 9, maxShare: 30%}\n")
+	replaceIn(t, dir, "landscape.yaml", "  review: Required\n  deletionGate: {maxDeletions: 5, maxShare: 40%}\n", "  deletionGate: {maxDeletions: 9, maxShare: 30%}\n")
 	o = pergola(t, "validate", dir, "--from", "HEAD")
 	assert.Equal(t, 0, o.code, "%+v", o)
 	const review = "spec.review: Required → (none, which is Optional): less protection: deletions that no review shows are not held any more"

@@ -27,7 +27,7 @@ func TestStatusOfAnInvalidLandscape(t *testing.T) {
 	smallLandscape(t, dir)
 	write(t, dir, "kubeconfig", unreachableKubeconfig)
 	t.Setenv("KUBECONFIG", filepath.Join(dir, "kubeconfig"))
-	change(t, dir, "landscape.yaml", "spec:\n", "spec:\n  clusters: {runtime: {context: nowhere}, virtual: {context: nowhere}}\n  typo: 1\n")
+	replaceIn(t, dir, "landscape.yaml", "spec:\n", "spec:\n  clusters: {runtime: {context: nowhere}, virtual: {context: nowhere}}\n  typo: 1\n")
 	write(t, dir, "broken.yaml", "a: b: c")
 
 	got := pergola(t, "status", dir)

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/internal/unknown"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/schemas"
 )
 
 // instead says what to do for commands that other tools have.
@@ -36,7 +36,7 @@ func unknownCommand(root *cobra.Command, name string) error {
 		}
 	}
 	meant := root.SuggestionsFor(name)
-	if better := schemas.Suggest(name, names); len(meant) == 0 && better != "" {
+	if better := suggest.Word(name, names); len(meant) == 0 && better != "" {
 		meant = []string{better}
 	}
 	if hint := instead[name]; hint != "" {
@@ -79,7 +79,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; the contexts of a landscape are in spec.clusters of its landscape.yaml, and --kubeconfig NAME=PATH names other kubeconfigs: "+
 			"commands about a Landscape in a cluster take --context, such as pergola history", err)
 	}
-	if better := schemas.Suggest(name, known); len(name) > 1 && better != "" {
+	if better := suggest.Word(name, known); len(name) > 1 && better != "" {
 		return fmt.Errorf("%w; did you mean --%s?%s", err, better, strings.TrimPrefix(help, ";"))
 	}
 	return fmt.Errorf("%w%s", err, help)
@@ -115,7 +115,7 @@ func landscapeFirst(cmd *cobra.Command, args []string, err error) error {
 	if len(near) == 0 {
 		return err
 	}
-	if better := schemas.Suggest(shownPath(dir), near); better != "" {
+	if better := suggest.Word(shownPath(dir), near); better != "" {
 		return fmt.Errorf("%w; did you mean %s?", err, better)
 	}
 	return fmt.Errorf("%w; landscapes near it: %s", err, strings.Join(near, ", "))

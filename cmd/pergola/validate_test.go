@@ -24,8 +24,8 @@ func TestValidate(t *testing.T) {
 	smallLandscape(t, dir)
 	bad := t.TempDir()
 	smallLandscape(t, bad)
-	change(t, bad, "seed.yaml", "    region: local\n", "    regoin: local\n")
-	change(t, bad, "project.yaml", "namespace: garden-local", "namespace: 7")
+	replaceIn(t, bad, "seed.yaml", "    region: local\n", "    regoin: local\n")
+	replaceIn(t, bad, "project.yaml", "namespace: garden-local", "namespace: 7")
 	write(t, bad, "broken.yaml", "a: [\n")
 	write(t, dir, "no-landscape/x.yaml", "")
 
@@ -84,11 +84,11 @@ func TestValidate(t *testing.T) {
 func TestValidateLandscape(t *testing.T) {
 	dir := t.TempDir()
 	smallLandscape(t, dir)
-	change(t, dir, "landscape.yaml", "  catalogue:", "  components:\n    seed:\n      systm: {enabled: false}\n  images:\n  - name: etcd-driud\n    tag: v1\n  facts: facts.txt\n  catalogue:")
+	replaceIn(t, dir, "landscape.yaml", "  catalogue:", "  components:\n    seed:\n      systm: {enabled: false}\n  images:\n  - name: etcd-driud\n    tag: v1\n  facts: facts.txt\n  catalogue:")
 	write(t, dir, "facts.txt", "seed loca: {}\n")
 	write(t, dir, "components/seed/etcd-druid/kustomization.yaml", "patches:\n- patch: '{apiVersion: apps/v1, kind: Deployment, metadata: {name: etcd-druid}, spec: {replicas: 2}}'\n- patch: '{apiVersion: apps/v1, kind: Deployment, metadata: {name: etcd-driud}}'\n")
 	write(t, dir, "other.yaml", strings.Replace(local(t, "seeds/local.yaml"), "name: local", "name: runtime", 1))
-	change(t, dir, "seed.yaml", "    region: local\n", "    regoin: local\n")
+	replaceIn(t, dir, "seed.yaml", "    region: local\n", "    regoin: local\n")
 	in := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
 	want := []string{
 		in("components/seed/etcd-druid/kustomization.yaml") + `:3:3: error: patches[1]: matches nothing: the component has no Deployment "etcd-driud" of apps/v1; did you mean "etcd-druid"? [landscape/overlay]`,
@@ -148,7 +148,7 @@ func TestValidateFrom(t *testing.T) {
 	project, err := os.ReadFile(filepath.Join(dir, "project.yaml"))
 	require.NoError(t, err)
 	assert.Equal(t, 0, pergola(t, "validate", dir, "--from", "HEAD").code)
-	change(t, dir, "project.yaml", "namespace: garden-local", "namespace: garden-other")
+	replaceIn(t, dir, "project.yaml", "namespace: garden-local", "namespace: garden-other")
 	assert.Equal(t, 0, pergola(t, "validate", dir).code, "it is valid by itself")
 	o := pergola(t, "validate", dir, "--from", "HEAD")
 	assert.Equal(t, 1, o.code)
@@ -169,7 +169,7 @@ func TestValidateFrom(t *testing.T) {
 	assert.NotContains(t, o.stdout, "without its confirmation", "nobody can annotate what is not there")
 	assert.Equal(t, 1, pergola(t, "validate", dir, "--from", "HEAD", "--strict").code)
 	write(t, dir, "project.yaml", string(project))
-	change(t, dir, "project.yaml", "  name: local", "  annotations: {confirmation.gardener.cloud/deletion: \"true\"}\n  name: local")
+	replaceIn(t, dir, "project.yaml", "  name: local", "  annotations: {confirmation.gardener.cloud/deletion: \"true\"}\n  name: local")
 	commit()
 	require.NoError(t, os.Remove(filepath.Join(dir, "project.yaml")))
 	o = pergola(t, "validate", dir, "--from", "HEAD")
@@ -188,7 +188,7 @@ func TestValidateUnread(t *testing.T) {
 			before, err := os.ReadFile(filepath.Join(dir, file))
 			require.NoError(t, err)
 			defer write(t, dir, file, string(before))
-			change(t, dir, file, first, strings.TrimSuffix(first, ":")+"\n")
+			replaceIn(t, dir, file, first, strings.TrimSuffix(first, ":")+"\n")
 			o := pergola(t, "validate", dir, "--from", "HEAD")
 			assert.Equal(t, 1, o.code)
 			assert.Contains(t, o.stdout, "this is not YAML")

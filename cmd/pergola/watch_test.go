@@ -26,7 +26,7 @@ func TestStateOf(t *testing.T) {
 		return stateOf(dir, l)
 	}
 	assert.Equal(t, dir+" at "+hash[:7], state(dir))
-	change(t, dir, "seed.yaml", "name: local", "name: other")
+	replaceIn(t, dir, "seed.yaml", "name: local", "name: other")
 	assert.Equal(t, dir+" at "+hash[:7]+", with uncommitted changes in 1 file (seed.yaml)", state(dir))
 	for _, name := range []string{"a.yaml", "b.yaml", "sub/c.yaml"} {
 		write(t, dir, name, "")
@@ -37,7 +37,7 @@ func TestStateOf(t *testing.T) {
 	write(t, filepath.Dir(dir), "elsewhere/x.yaml", "")
 	write(t, filepath.Dir(dir), "base/landscape.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata:\n  name: base\nspec: {}\n")
 	assert.Equal(t, dir+" at "+hash[:7], state(dir))
-	change(t, dir, "landscape.yaml", "spec:\n", "spec:\n  layers: [../base]\n")
+	replaceIn(t, dir, "landscape.yaml", "spec:\n", "spec:\n  layers: [../base]\n")
 	assert.Equal(t, dir+" at "+hash[:7]+", with uncommitted changes in 2 files (../base/landscape.yaml, landscape.yaml)", state(dir))
 
 	outside := t.TempDir()

@@ -24,11 +24,12 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/why"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/source"
 	"github.com/pergola-dev/pergola/source/blame"
@@ -90,7 +91,7 @@ func (a *asking) run(cmd *cobra.Command, dir, question string) error {
 		if err != nil {
 			return err
 		}
-		opts.Clusters, opts.Live = clusters, func(ctx context.Context, cluster string, ref plan.Ref) (*unstructured.Unstructured, error) {
+		opts.Clusters, opts.Live = clusters, func(ctx context.Context, cluster string, ref change.Ref) (*unstructured.Unstructured, error) {
 			object, err := read(ctx, cluster, ref)
 			if isUnavailable(err) {
 				unavailable = exitError{exitUsage}
@@ -142,7 +143,7 @@ func blamer() func(context.Context, string, int) (blame.Answer, error) {
 }
 
 // live reads the clusters that there is access to; one is connected to when it is asked.
-func (a *asking) live(l *landscapes.Landscape, access landscape.Access) ([]string, func(context.Context, string, plan.Ref) (*unstructured.Unstructured, error), error) {
+func (a *asking) live(l *landscapes.Landscape, access landscape.Access) ([]string, func(context.Context, string, change.Ref) (*unstructured.Unstructured, error), error) {
 	names, err := landscape.ClusterNames(l)
 	if err != nil {
 		return nil, nil, err
@@ -168,7 +169,7 @@ func (a *asking) live(l *landscapes.Landscape, access landscape.Access) ([]strin
 			reachable = append(reachable, render.ShootCluster(o))
 		}
 	}
-	return reachable, func(ctx context.Context, cluster string, ref plan.Ref) (*unstructured.Unstructured, error) {
+	return reachable, func(ctx context.Context, cluster string, ref change.Ref) (*unstructured.Unstructured, error) {
 		config := configs[cluster]
 		if o, is := of[cluster]; is {
 			target, err := shootConfig(ctx, l, o, configs[shoots[o.Namespace+"/"+o.Name]])
@@ -195,7 +196,7 @@ func shootConfig(ctx context.Context, l *landscapes.Landscape, shoot render.Owne
 	if i < 0 {
 		return nil, fmt.Errorf("%s has no control plane", shoot)
 	}
-	local, err := apply.NewCluster("its seed", seed, apply.ClusterOptions{})
+	local, err := conventions.NewCluster("its seed", seed, apply.ClusterOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +205,7 @@ func shootConfig(ctx context.Context, l *landscapes.Landscape, shoot render.Owne
 }
 
 // get reads one object; nil if the cluster does not have it, or not even its kind.
-func get(ctx context.Context, cluster string, config *rest.Config, ref plan.Ref) (*unstructured.Unstructured, error) {
+func get(ctx context.Context, cluster string, config *rest.Config, ref change.Ref) (*unstructured.Unstructured, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = 20 * time.Second
 	apply.ReportUnreachable(config, cluster)

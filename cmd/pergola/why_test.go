@@ -13,7 +13,7 @@ import (
 
 func TestWhy(t *testing.T) {
 	dir, commit := repository(t)
-	change(t, dir, "seed.yaml", "region: local", "region: north")
+	replaceIn(t, dir, "seed.yaml", "region: local", "region: north")
 	hash := commit()
 
 	o := pergola(t, "why", dir, "Seed local.spec.provider.region", "--offline")
@@ -21,7 +21,7 @@ func TestWhy(t *testing.T) {
 	assert.Contains(t, o.stdout, "Seed local on cluster virtual: spec.provider.region\n  value    north\n  written  "+dir+"/seed.yaml:")
 	assert.Contains(t, o.stdout, hash[:10]+" 1970-01-01, t: a change")
 
-	change(t, dir, "seed.yaml", "region: north", "region: south")
+	replaceIn(t, dir, "seed.yaml", "region: north", "region: south")
 	o = pergola(t, "why", dir, "Seed", "local.spec.provider.region", "--offline")
 	assert.Contains(t, o.stdout, "not committed yet")
 

@@ -11,9 +11,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // Adopter looks at a landscape that others run, stops them, and starts them again.
@@ -104,7 +104,7 @@ func counted(n int, one string) string {
 }
 
 // names are the objects of items.
-func names(items []plan.Item) []string {
+func names(items []change.Item) []string {
 	var out []string
 	for _, i := range items {
 		out = append(out, i.Object.String())

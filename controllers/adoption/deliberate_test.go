@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 )
 
 // deliberate are the differences from upstream that are wanted, as render/testdata/corpus.yaml has them.
@@ -71,7 +71,7 @@ func (d deliberate) allows(object, path string) bool {
 var reference = regexp.MustCompile(`annotations\[reference\.resources\.gardener\.cloud/(configmap|secret)-|\.(configMap)\.name$|\.(secret)\.secretName$|\.annotations\[(checksum)/`)
 
 // follows tells whether a field only has another name of something that may have another content.
-func (d deliberate) follows(namespace string, f plan.Field) bool {
+func (d deliberate) follows(namespace string, f change.Field) bool {
 	if !reference.MatchString(f.Path) {
 		return false
 	}

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 )
 
 // Level says what a finding means for a takeover.
@@ -55,7 +55,7 @@ type Finding struct {
 	// Do is what to do about it; empty for nothing.
 	Do string `json:"do,omitempty"`
 	// Fields that differ: old is what lives, new is what Git says. Values that are secret are not in them.
-	Fields []plan.Field `json:"fields,omitempty"`
+	Fields []change.Field `json:"fields,omitempty"`
 }
 
 // Report is what a check has found.

@@ -12,7 +12,8 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/change/redact"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -53,9 +54,9 @@ func (a *Adopter) checkGarden(r *Report, live *unstructured.Unstructured) error 
 		return map[string]any{"apiVersion": "operator.gardener.cloud/v1alpha1", "kind": "Garden", "spec": spec}
 	}
 	found := false
-	for _, field := range plan.Compare(spec(lives), spec(declared["spec"])) {
+	for _, field := range redact.Compare(spec(lives), spec(declared["spec"])) {
 		found = true
-		f := Finding{Level: Changes, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Fields: []plan.Field{field}, Text: field.Path + " differs from the file"}
+		f := Finding{Level: Changes, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Fields: []change.Field{field}, Text: field.Path + " differs from the file"}
 		switch why := whyFixed(field); {
 		case why != "":
 			f.Level, f.Do = Blocks, "write what lives into the file: "+why
@@ -132,7 +133,7 @@ func completed(value, more any) any {
 	return out
 }
 
-func versionOfGarden(f Finding, field plan.Field) Finding {
+func versionOfGarden(f Finding, field change.Field) Finding {
 	before, err := semver.NewVersion(fmt.Sprint(field.Old))
 	after, err2 := semver.NewVersion(fmt.Sprint(field.New))
 	if err == nil && err2 == nil && after.LessThan(before) {
@@ -144,7 +145,7 @@ func versionOfGarden(f Finding, field plan.Field) Finding {
 }
 
 // whyFixed says why a field must not change; empty where it may. A zone, a domain or a network that comes to those that there are is no harm.
-func whyFixed(field plan.Field) string {
+func whyFixed(field change.Field) string {
 	for path, why := range fixed {
 		rest, within := strings.CutPrefix(field.Path, path)
 		if !within || rest != "" && rest[0] != '.' && rest[0] != '[' {
@@ -159,7 +160,7 @@ func whyFixed(field plan.Field) string {
 }
 
 // adds tells whether a field only gets more.
-func adds(field plan.Field) bool {
+func adds(field change.Field) bool {
 	if field.Old == nil && field.New != nil {
 		return true
 	}

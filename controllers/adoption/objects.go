@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 )
 
 // workloads have pods that a change of their template replaces.
@@ -20,24 +20,24 @@ var operated = []string{"Alertmanager", "FluentBit", "OpenTelemetryCollector", "
 var lost = []string{"loses", "deletes every object", "deletes everything"}
 
 // checkObjects sorts what an apply would do with the objects of components and declarations.
-func (a *Adopter) checkObjects(r *Report, p plan.Plan) {
+func (a *Adopter) checkObjects(r *Report, p change.Plan) {
 	r.Problems = append(r.Problems, deferred(p)...)
 	type group struct {
 		cluster, bundle string
-		action          plan.Action
+		action          change.Action
 	}
-	groups := map[group][]plan.Item{}
+	groups := map[group][]change.Item{}
 	var order []group
 	fine := map[string]int{}
 	for _, item := range p.Items {
-		if item.Object.Kind == "Garden" && item.Action != plan.Fail && item.Action != plan.Hold && item.Action != plan.Delete {
+		if item.Object.Kind == "Garden" && item.Action != change.Fail && item.Action != change.Hold && item.Action != change.Delete {
 			continue // checkGarden has its fields
 		}
 		if f, alone := single(item); alone {
 			r.add(f)
 			continue
 		}
-		if (item.Action == plan.Adopt || item.Action == plan.Change) && len(own(item.Fields)) == 0 {
+		if (item.Action == change.Adopt || item.Action == change.Change) && len(own(item.Fields)) == 0 {
 			fine[item.Cluster]++
 			continue
 		}
@@ -51,11 +51,11 @@ func (a *Adopter) checkObjects(r *Report, p plan.Plan) {
 		f := Finding{Level: Changes, Area: AreaObjects, Cluster: g.cluster, Objects: names(groups[g])}
 		what := counted(len(groups[g]), "object") + " of " + g.bundle
 		switch g.action {
-		case plan.Create:
+		case change.Create:
 			f.Text = what + ": made, because nobody has made them yet"
-		case plan.Delete:
+		case change.Delete:
 			f.Text, f.Do = what+": deleted, because nothing renders them", "look whether you need them: what extensions or people need belongs into the landscape"
-		case plan.Keep:
+		case change.Keep:
 			f.Text = what + ": no longer looked after, and left as they are"
 		default:
 			f.Text = what + ": changed, nothing restarts"
@@ -83,7 +83,7 @@ func (a *Adopter) checkObjects(r *Report, p plan.Plan) {
 }
 
 // deferred are notes of a plan by which it is incomplete and that no error tells.
-func deferred(p plan.Plan) []string {
+func deferred(p change.Plan) []string {
 	var out []string
 	for _, note := range p.Notes {
 		if strings.Contains(note, "no key") {
@@ -94,23 +94,23 @@ func deferred(p plan.Plan) []string {
 }
 
 // single is a finding that stands alone.
-func single(item plan.Item) (Finding, bool) {
+func single(item change.Item) (Finding, bool) {
 	f := Finding{Area: AreaObjects, Cluster: item.Cluster, Objects: []string{item.Object.String()}, Fields: own(item.Fields)}
 	says := strings.Join(item.Consequences, ", ")
 	fatal := slices.ContainsFunc(lost, func(word string) bool { return strings.Contains(says, word) })
 	switch {
-	case item.Action == plan.Fail:
+	case item.Action == change.Fail:
 		f.Level, f.Text, f.Do = Blocks, "it could not be applied: "+item.Reason, "settle it, or say whose value counts: docs/ownership.md"
-	case item.Action == plan.Hold:
+	case item.Action == change.Hold:
 		f.Level, f.Text, f.Do = Changes, "it would go, and is held: "+item.Reason, "look whether you need it; pergola apply asks for an approval"
 		if item.Approval == "" {
 			f.Do = ""
 		}
-	case fatal && (item.Action == plan.Delete || item.Action == plan.Recreate):
+	case fatal && (item.Action == change.Delete || item.Action == change.Recreate):
 		f.Level, f.Text, f.Do = Blocks, fmt.Sprintf("%s: %s", item.Action, says), "write it into the landscape, or take it away before the takeover"
-	case item.Action == plan.Recreate:
+	case item.Action == change.Recreate:
 		f.Level, f.Text = Restarts, "it is deleted and made anew: "+item.Reason
-	case item.Action != plan.Change && item.Action != plan.Adopt:
+	case item.Action != change.Change && item.Action != change.Adopt:
 		return f, false
 	case item.Object.Kind == "Etcd" && within(f.Fields, "spec.backup.store"):
 		f.Level, f.Text, f.Do = Blocks, "its backups are elsewhere than is rendered", "write bucket and provider of the backups that there are into the Garden"
@@ -123,8 +123,8 @@ func single(item plan.Item) (Finding, bool) {
 		if says != "" {
 			f.Text += " (" + says + ")"
 		}
-		f.Fields = slices.DeleteFunc(f.Fields, func(field plan.Field) bool {
-			return slices.Contains(workloads, item.Object.Kind) && !within([]plan.Field{field}, "spec.template")
+		f.Fields = slices.DeleteFunc(f.Fields, func(field change.Field) bool {
+			return slices.Contains(workloads, item.Object.Kind) && !within([]change.Field{field}, "spec.template")
 		})
 	default:
 		return f, false
@@ -139,8 +139,8 @@ var marks = map[string][]string{
 }
 
 // own are the fields that say something about an object: what a takeover does to marks of reconciliations does not.
-func own(fields []plan.Field) []plan.Field {
-	return slices.DeleteFunc(slices.Clone(fields), func(f plan.Field) bool {
+func own(fields []change.Field) []change.Field {
+	return slices.DeleteFunc(slices.Clone(fields), func(f change.Field) bool {
 		if f.Path == "metadata.finalizers" {
 			return true
 		}
@@ -167,8 +167,8 @@ func onlyOf(value any, keys []string) bool {
 }
 
 // telling are the fields in which there is something: a program that writes whole objects also writes, with nothing in it, what it does not set.
-func telling(fields []plan.Field) []plan.Field {
-	return slices.DeleteFunc(slices.Clone(fields), func(f plan.Field) bool { return !f.Hidden && isHollow(f.Old) && isHollow(f.New) })
+func telling(fields []change.Field) []change.Field {
+	return slices.DeleteFunc(slices.Clone(fields), func(f change.Field) bool { return !f.Hidden && isHollow(f.Old) && isHollow(f.New) })
 }
 
 // isHollow tells whether nothing is in a value, at any depth.
@@ -185,8 +185,8 @@ func isHollow(value any) bool {
 }
 
 // within tells whether one of the fields is below a path.
-func within(fields []plan.Field, path string) bool {
-	return slices.ContainsFunc(fields, func(f plan.Field) bool {
+func within(fields []change.Field, path string) bool {
+	return slices.ContainsFunc(fields, func(f change.Field) bool {
 		rest, ok := strings.CutPrefix(f.Path, path)
 		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 	})

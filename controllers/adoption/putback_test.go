@@ -22,8 +22,6 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/pergola-dev/pergola/hack/smallcatalogue"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -34,9 +32,10 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/hack/apiserver"
+	"github.com/pergola-dev/pergola/hack/smallcatalogue"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 const smallGarden = `apiVersion: operator.gardener.cloud/v1alpha1
@@ -114,7 +113,7 @@ func TestPodsThatAWebhookKeepsAsTheyAre(t *testing.T) {
 	l, _, err := landscapes.Load(ctx, dir, landscapes.Options{})
 	require.NoError(t, err)
 	converger := func() *landscape.Converger {
-		c, err := landscape.New(l, landscape.Options{Catalogue: catalogue, Configs: map[string]*rest.Config{landscape.Runtime: config}, Clock: clock.RealClock{}, Gate: plan.DefaultGate(), Holder: "test"})
+		c, err := landscape.New(l, landscape.Options{Catalogue: catalogue, Configs: map[string]*rest.Config{landscape.Runtime: config}, Clock: clock.RealClock{}, Gate: permit.DefaultGate(), Holder: "test"})
 		require.NoError(t, err)
 		t.Cleanup(c.Close)
 		return c

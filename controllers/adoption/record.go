@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
@@ -98,9 +99,9 @@ func (a *Adopter) writeRecord(ctx context.Context, cluster string, r *record) er
 		return fmt.Errorf("writing down what was stopped: %w", err)
 	}
 	wanted := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: recordName, Namespace: owner.InventoryNamespace}, Data: map[string]string{recordKey: string(body)}}
-	_, err = maps.Update(ctx, wanted, metav1.UpdateOptions{FieldManager: apply.AdoptionManager})
+	_, err = maps.Update(ctx, wanted, metav1.UpdateOptions{FieldManager: conventions.AdoptionManager})
 	if apierrors.IsNotFound(err) {
-		_, err = maps.Create(ctx, wanted, metav1.CreateOptions{FieldManager: apply.AdoptionManager})
+		_, err = maps.Create(ctx, wanted, metav1.CreateOptions{FieldManager: conventions.AdoptionManager})
 	}
 	if err != nil {
 		return c.Explain(recordRef(), "write", err)

@@ -13,6 +13,7 @@ import (
 
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 )
 
 // Stopping is what a stop would do, or has done.
@@ -207,7 +208,7 @@ func (a *Adopter) ignore(ctx context.Context, c *apply.Cluster, carrier string, 
 		return nil
 	}
 	patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{resourcesv1alpha1.Ignore: value}}}
-	if _, err := c.MergePatch(ctx, ref, patch, apply.AdoptionManager, ""); err != nil {
+	if _, err := c.MergePatch(ctx, ref, patch, conventions.AdoptionManager, ""); err != nil {
 		return c.Explain(ref, "annotate", err)
 	}
 	return nil
@@ -215,7 +216,7 @@ func (a *Adopter) ignore(ctx context.Context, c *apply.Cluster, carrier string, 
 
 func (a *Adopter) scale(ctx context.Context, c *apply.Cluster, namespace, name string, replicas int64) error {
 	ref := deploymentRef(namespace, name)
-	if _, err := c.MergePatch(ctx, ref, map[string]any{"spec": map[string]any{"replicas": replicas}}, apply.AdoptionManager, ""); err != nil {
+	if _, err := c.MergePatch(ctx, ref, map[string]any{"spec": map[string]any{"replicas": replicas}}, conventions.AdoptionManager, ""); err != nil {
 		return c.Explain(ref, "scale", err)
 	}
 	return nil

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/owner"
-	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/secrets"
 )
 
@@ -24,19 +24,19 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 
 func TestFieldsThatNameWhatExistsBlock(t *testing.T) {
 	for name, c := range map[string]struct {
-		field  plan.Field
+		field  change.Field
 		blocks bool
 	}{
-		"identity":          {plan.Field{Path: "spec.virtualCluster.gardener.clusterIdentity", Old: "a", New: "b"}, true},
-		"networks":          {plan.Field{Path: "spec.runtimeCluster.networking.pods", Old: []any{"10.0.0.0/16"}, New: []any{"10.1.0.0/16"}}, true},
-		"fewer zones":       {plan.Field{Path: "spec.runtimeCluster.provider.zones", Old: []any{"a", "b"}, New: []any{"a"}}, true},
-		"another zone":      {plan.Field{Path: "spec.runtimeCluster.provider.zones", Old: []any{"a"}, New: []any{"b"}}, true},
-		"a zone more":       {plan.Field{Path: "spec.runtimeCluster.provider.zones", Old: []any{"a"}, New: []any{"a", "b"}}, false},
-		"another domain":    {plan.Field{Path: "spec.virtualCluster.dns.domains[name=b]", New: map[string]any{"name": "b"}}, false},
-		"issuer":            {plan.Field{Path: "spec.virtualCluster.kubernetes.kubeAPIServer.serviceAccountConfig.issuer", Old: "a", New: "b"}, true},
-		"no issuer any":     {plan.Field{Path: "spec.virtualCluster.kubernetes.kubeAPIServer.serviceAccountConfig.issuer", Old: "a"}, true},
-		"a log level":       {plan.Field{Path: "spec.virtualCluster.gardener.gardenerScheduler.logLevel", Old: "info", New: "debug"}, false},
-		"a like-named path": {plan.Field{Path: "spec.virtualCluster.networkingOther", Old: "a", New: "b"}, false},
+		"identity":          {change.Field{Path: "spec.virtualCluster.gardener.clusterIdentity", Old: "a", New: "b"}, true},
+		"networks":          {change.Field{Path: "spec.runtimeCluster.networking.pods", Old: []any{"10.0.0.0/16"}, New: []any{"10.1.0.0/16"}}, true},
+		"fewer zones":       {change.Field{Path: "spec.runtimeCluster.provider.zones", Old: []any{"a", "b"}, New: []any{"a"}}, true},
+		"another zone":      {change.Field{Path: "spec.runtimeCluster.provider.zones", Old: []any{"a"}, New: []any{"b"}}, true},
+		"a zone more":       {change.Field{Path: "spec.runtimeCluster.provider.zones", Old: []any{"a"}, New: []any{"a", "b"}}, false},
+		"another domain":    {change.Field{Path: "spec.virtualCluster.dns.domains[name=b]", New: map[string]any{"name": "b"}}, false},
+		"issuer":            {change.Field{Path: "spec.virtualCluster.kubernetes.kubeAPIServer.serviceAccountConfig.issuer", Old: "a", New: "b"}, true},
+		"no issuer any":     {change.Field{Path: "spec.virtualCluster.kubernetes.kubeAPIServer.serviceAccountConfig.issuer", Old: "a"}, true},
+		"a log level":       {change.Field{Path: "spec.virtualCluster.gardener.gardenerScheduler.logLevel", Old: "info", New: "debug"}, false},
+		"a like-named path": {change.Field{Path: "spec.virtualCluster.networkingOther", Old: "a", New: "b"}, false},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, c.blocks, whyFixed(c.field) != "") })
 	}
@@ -44,7 +44,7 @@ func TestFieldsThatNameWhatExistsBlock(t *testing.T) {
 
 func TestKubernetesNeverGoesBack(t *testing.T) {
 	for version, level := range map[string]Level{"1.33.0": Blocks, "1.34.2": Restarts, "1.35.0": Restarts} {
-		assert.Equal(t, level, versionOfGarden(Finding{}, plan.Field{Old: "1.34.1", New: version}).Level, version)
+		assert.Equal(t, level, versionOfGarden(Finding{}, change.Field{Old: "1.34.1", New: version}).Level, version)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestStopsThatAreLeft(t *testing.T) {
 }
 
 func TestWebhooksThatChangeWorkloads(t *testing.T) {
-	deployment := plan.Ref{APIVersion: "apps/v1", Kind: "Deployment", Name: "a"}
+	deployment := change.Ref{APIVersion: "apps/v1", Kind: "Deployment", Name: "a"}
 	for rules, want := range map[string]bool{
 		"{apiGroups: [apps], resources: [deployments]}":              true,
 		"{apiGroups: ['*'], resources: ['*']}":                       true,
@@ -134,37 +134,37 @@ func TestSecretsThatWouldBeGenerated(t *testing.T) {
 }
 
 func TestWhatChangesMean(t *testing.T) {
-	image := plan.Field{Path: "spec.template.spec.containers[name=a].image", Old: "a", New: "b"}
-	label := plan.Field{Path: "metadata.labels[a]", Old: "a", New: "b"}
-	stamp := plan.Field{Path: "metadata.annotations[gardener.cloud/timestamp]", Old: "a"}
-	deployment := plan.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "garden", Name: "a"}
-	etcd := plan.Ref{APIVersion: "druid.gardener.cloud/v1alpha1", Kind: "Etcd", Namespace: "garden", Name: "e"}
+	image := change.Field{Path: "spec.template.spec.containers[name=a].image", Old: "a", New: "b"}
+	label := change.Field{Path: "metadata.labels[a]", Old: "a", New: "b"}
+	stamp := change.Field{Path: "metadata.annotations[gardener.cloud/timestamp]", Old: "a"}
+	deployment := change.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "garden", Name: "a"}
+	etcd := change.Ref{APIVersion: "druid.gardener.cloud/v1alpha1", Kind: "Etcd", Namespace: "garden", Name: "e"}
 	a := &Adopter{}
 	for name, c := range map[string]struct {
-		item   plan.Item
+		item   change.Item
 		level  Level
 		fields int
 	}{
-		"a template":          {plan.Item{Object: deployment, Action: plan.Adopt, Fields: []plan.Field{image, label}}, Restarts, 1},
-		"a label":             {plan.Item{Object: deployment, Action: plan.Adopt, Fields: []plan.Field{label}}, Changes, 1},
-		"only its managers":   {plan.Item{Object: deployment, Action: plan.Adopt, Fields: []plan.Field{stamp}}, Fine, 0},
-		"a conflict":          {plan.Item{Object: deployment, Action: plan.Fail, Reason: "conflict"}, Blocks, 0},
-		"a deletion":          {plan.Item{Object: deployment, Action: plan.Delete}, Changes, 0},
-		"data that goes":      {plan.Item{Object: etcd, Action: plan.Delete, Consequences: []string{"loses stored data"}}, Blocks, 0},
-		"backups elsewhere":   {plan.Item{Object: etcd, Action: plan.Change, Fields: []plan.Field{{Path: "spec.backup.store.container", Old: "a", New: "b"}}}, Blocks, 1},
-		"nothing in an etcd":  {plan.Item{Object: etcd, Action: plan.Adopt, Fields: []plan.Field{{Path: "spec.sharedConfig", Old: map[string]any{}}}, Consequences: []string{"may roll the etcd members"}}, Changes, 1},
-		"a mark of the first": {plan.Item{Object: etcd, Action: plan.Adopt, Fields: []plan.Field{{Path: "metadata.annotations", New: map[string]any{"resources.gardener.cloud/origin": "x"}}}}, Fine, 0},
-		"marks and others":    {plan.Item{Object: etcd, Action: plan.Adopt, Fields: []plan.Field{{Path: "metadata.labels", New: map[string]any{"resources.gardener.cloud/managed-by": "x", "a": "b"}}}}, Changes, 1},
-		"of an operator":      {plan.Item{Object: plan.Ref{APIVersion: "monitoring.coreos.com/v1", Kind: "Prometheus", Namespace: "garden", Name: "p"}, Action: plan.Adopt, Fields: []plan.Field{{Path: "spec.volumes", Old: "a", New: "b"}}}, Restarts, 1},
-		"members of an etcd":  {plan.Item{Object: etcd, Action: plan.Change, Fields: []plan.Field{{Path: "spec.etcd.image", Old: "a", New: "b"}}, Consequences: []string{"may roll the etcd members"}}, Restarts, 1},
-		"something is anew":   {plan.Item{Object: deployment, Action: plan.Recreate}, Restarts, 0},
-		"something is made":   {plan.Item{Object: deployment, Action: plan.Create}, Changes, 0},
-		"something that held": {plan.Item{Object: deployment, Action: plan.Hold, Approval: "x"}, Changes, 0},
+		"a template":          {change.Item{Object: deployment, Action: change.Adopt, Fields: []change.Field{image, label}}, Restarts, 1},
+		"a label":             {change.Item{Object: deployment, Action: change.Adopt, Fields: []change.Field{label}}, Changes, 1},
+		"only its managers":   {change.Item{Object: deployment, Action: change.Adopt, Fields: []change.Field{stamp}}, Fine, 0},
+		"a conflict":          {change.Item{Object: deployment, Action: change.Fail, Reason: "conflict"}, Blocks, 0},
+		"a deletion":          {change.Item{Object: deployment, Action: change.Delete}, Changes, 0},
+		"data that goes":      {change.Item{Object: etcd, Action: change.Delete, Consequences: []string{"loses stored data"}}, Blocks, 0},
+		"backups elsewhere":   {change.Item{Object: etcd, Action: change.Change, Fields: []change.Field{{Path: "spec.backup.store.container", Old: "a", New: "b"}}}, Blocks, 1},
+		"nothing in an etcd":  {change.Item{Object: etcd, Action: change.Adopt, Fields: []change.Field{{Path: "spec.sharedConfig", Old: map[string]any{}}}, Consequences: []string{"may roll the etcd members"}}, Changes, 1},
+		"a mark of the first": {change.Item{Object: etcd, Action: change.Adopt, Fields: []change.Field{{Path: "metadata.annotations", New: map[string]any{"resources.gardener.cloud/origin": "x"}}}}, Fine, 0},
+		"marks and others":    {change.Item{Object: etcd, Action: change.Adopt, Fields: []change.Field{{Path: "metadata.labels", New: map[string]any{"resources.gardener.cloud/managed-by": "x", "a": "b"}}}}, Changes, 1},
+		"of an operator":      {change.Item{Object: change.Ref{APIVersion: "monitoring.coreos.com/v1", Kind: "Prometheus", Namespace: "garden", Name: "p"}, Action: change.Adopt, Fields: []change.Field{{Path: "spec.volumes", Old: "a", New: "b"}}}, Restarts, 1},
+		"members of an etcd":  {change.Item{Object: etcd, Action: change.Change, Fields: []change.Field{{Path: "spec.etcd.image", Old: "a", New: "b"}}, Consequences: []string{"may roll the etcd members"}}, Restarts, 1},
+		"something is anew":   {change.Item{Object: deployment, Action: change.Recreate}, Restarts, 0},
+		"something is made":   {change.Item{Object: deployment, Action: change.Create}, Changes, 0},
+		"something that held": {change.Item{Object: deployment, Action: change.Hold, Approval: "x"}, Changes, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &Report{}
 			c.item.Cluster, c.item.Bundle = "runtime", "b"
-			a.checkObjects(r, plan.Plan{Items: []plan.Item{c.item}})
+			a.checkObjects(r, change.Plan{Items: []change.Item{c.item}})
 			require.Len(t, r.Findings, 1)
 			assert.Equal(t, c.level, r.Findings[0].Level)
 			assert.Len(t, r.Findings[0].Fields, c.fields)

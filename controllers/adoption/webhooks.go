@@ -12,8 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/landscape"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // webhookKinds are what an API server asks others by.
@@ -65,8 +66,8 @@ func isServedBy(configuration *unstructured.Unstructured, c Controller, here boo
 }
 
 // withoutWebhooks makes of a plan one for the time after the controllers were stopped: what their webhooks put back into pods until then goes with the apply.
-func (a *Adopter) withoutWebhooks(ctx context.Context, p plan.Plan) error {
-	if !slices.ContainsFunc(p.Items, func(i plan.Item) bool { return len(i.PutBack) > 0 }) {
+func (a *Adopter) withoutWebhooks(ctx context.Context, p change.Plan) error {
+	if !slices.ContainsFunc(p.Items, func(i change.Item) bool { return len(i.PutBack) > 0 }) {
 		return nil
 	}
 	found, err := a.controllers(ctx)
@@ -93,7 +94,7 @@ func (a *Adopter) withoutWebhooks(ctx context.Context, p plan.Plan) error {
 }
 
 // mutates tells whether a webhook configuration is for changes of objects of a kind.
-func mutates(configuration map[string]any, of plan.Ref) bool {
+func mutates(configuration map[string]any, of change.Ref) bool {
 	o := &unstructured.Unstructured{Object: configuration}
 	if o.GetKind() != "MutatingWebhookConfiguration" {
 		return false
@@ -159,7 +160,7 @@ func (a *Adopter) restoreWebhooks(ctx context.Context, all []webhook) error {
 		c, o := a.Converger.Cluster(w.Cluster), &unstructured.Unstructured{Object: w.Object}
 		mapping, err := c.Mapping(ctx, o.GroupVersionKind())
 		if err == nil {
-			_, err = c.Dynamic().Resource(mapping.Resource).Create(ctx, o, metav1.CreateOptions{FieldManager: apply.AdoptionManager})
+			_, err = c.Dynamic().Resource(mapping.Resource).Create(ctx, o, metav1.CreateOptions{FieldManager: conventions.AdoptionManager})
 		}
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return c.Explain(apply.RefOf(o), "make", err)

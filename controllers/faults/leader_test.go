@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/resourcemanager"
 	"github.com/pergola-dev/pergola/hack/speeds"
 )
@@ -38,7 +38,7 @@ func (w *world) elect() *candidate {
 	w.lines = append(w.lines, c.line)
 	config := rest.CopyConfig(suite.config)
 	config.Wrap(c.to)
-	cluster, err := apply.NewCluster("faulty", config, resourcemanager.SourceOptions(""))
+	cluster, err := conventions.NewCluster("faulty", config, resourcemanager.SourceOptions(""))
 	require.NoError(w, err)
 	mgr, err := manager.New(config, manager.Options{
 		Logger: logr.Discard(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",

@@ -25,6 +25,7 @@ import (
 
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/managedresource"
 	"github.com/pergola-dev/pergola/controllers/resourcemanager"
 	"github.com/pergola-dev/pergola/hack/apiserver"
@@ -62,7 +63,7 @@ func newWorld(t testing.TB, patience time.Duration) *world {
 	api, err := dynamic.NewForConfig(suite.config)
 	require.NoError(t, err)
 	w.api = api
-	w.observer, err = apply.NewCluster("observer", suite.config, apply.ClusterOptions{})
+	w.observer, err = conventions.NewCluster("observer", suite.config, apply.ClusterOptions{})
 	require.NoError(t, err)
 	t.Cleanup(w.observer.Close)
 	w.create("{apiVersion: v1, kind: Namespace, metadata: {name: NS}}")
@@ -270,7 +271,7 @@ func (w *world) start(class string, tweaks ...func(*setup)) *process {
 		tweak(&s)
 	}
 	s.config.Wrap(s.line.to)
-	cluster, err := apply.NewCluster("faulty", s.config, s.cluster)
+	cluster, err := conventions.NewCluster("faulty", s.config, s.cluster)
 	require.NoError(w, err)
 	s.manager.Source, s.manager.Target = cluster, cluster
 	m, err := resourcemanager.New(s.manager)

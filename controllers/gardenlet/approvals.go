@@ -10,10 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // An approval counts once for a seed, as it does for the operator. What it was used for is noted on the seed before anything is lost by it (uses.go). An
@@ -41,10 +42,10 @@ func (g *Gardenlet) reconcilerFor(ctx context.Context, s *settings, at *site, fr
 		r.Gate.Approved[plain] = true
 	}
 	for _, p := range g.uses.passing() {
-		r.Gate.Approved[plan.ApprovalOf(g.local.Name(), p.Object)] = true
+		r.Gate.Approved[permit.ApprovalOf(g.local.Name(), p.Object)] = true
 	}
 	ctx = context.WithoutCancel(ctx) // keeping asks it, too, when the job has ended
-	r.Gate.Take = func(id string, refs []plan.Ref) bool {
+	r.Gate.Take = func(id string, refs []change.Ref) bool {
 		return g.take(ctx, at, s, recordKey(from.kind, from.object), id, refs)
 	}
 	return &r

@@ -11,9 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // events are the messages of Events with a reason about an object of the virtual garden.
@@ -45,7 +46,7 @@ func TestAnApprovalCountsOnce(t *testing.T) {
 	const gate, without = ", deletionGate: {maxDeletions: 0}", ", components: {seed: {b: {enabled: false}}}"
 	p := newPlace(t)
 	b := "b-" + p.name
-	id := plan.ApprovalOf(p.name, plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: b})
+	id := permit.ApprovalOf(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: b})
 	there := func() bool { return p.onSeed("garden", b) != nil }
 	publish := func(revision, spec string, approved ...string) {
 		t.Helper()
@@ -95,7 +96,7 @@ const gateOfAll, withoutB = ", deletionGate: {maxDeletions: 0}", ", components: 
 // component is the ConfigMap of component b, and the id by which it goes.
 func (p *place) component() (name, id string) {
 	name = "b-" + p.name
-	return name, plan.ApprovalOf(p.name, plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: name})
+	return name, permit.ApprovalOf(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: name})
 }
 
 // reaches publishes what landscape.yaml says, and what is approved, and awaits that all is converged with it and so many objects are held.

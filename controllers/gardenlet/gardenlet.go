@@ -25,6 +25,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/accesstokens"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/drift"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/namespacepolicies"
@@ -173,7 +174,7 @@ func New(o Options) (*Gardenlet, error) {
 		name    string
 		config  *rest.Config
 	}{{&g.garden, landscape.Virtual, fenced(g.Garden, g.sure)}, {&g.local, o.Seed, fenced(o.Local, g.sure)}, {&g.leases, o.Seed, o.Local}} {
-		if *c.cluster, err = apply.NewCluster(c.name, c.config, apply.ClusterOptions{Clock: o.Clock}); err != nil {
+		if *c.cluster, err = conventions.NewCluster(c.name, c.config, apply.ClusterOptions{Clock: o.Clock}); err != nil {
 			return nil, err
 		}
 	}

@@ -11,9 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // holdsEverything lets no deletion pass without an approval.
@@ -75,10 +76,10 @@ func TestWhatIsHeldIsKnownAtTheEnd(t *testing.T) {
 	before := len(p.toVirtual.since(0))
 	p.patch("Shoot", namespace, "one", asleep)
 	p.eventually("it is reconciled", one)
-	ref := plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: "d"}
+	ref := change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: "d"}
 	now := p.reported()
 	assert.Equal(t, []seedpublication.Held{{Owner: "Shoot " + namespace + "/one", Cluster: p.name, Object: ref.String(),
-		Reason: "every deletion on cluster " + p.name + " needs approval", Approval: plan.ApprovalOf(p.name, ref)}}, now.Held)
+		Reason: "every deletion on cluster " + p.name + " needs approval", Approval: permit.ApprovalOf(p.name, ref)}}, now.Held)
 	assert.Empty(t, now.Converging)
 	assert.Equal(t, 1, written(before))
 

@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
 // byHand changes a ConfigMap of the Seed, by what its name begins with.
@@ -63,7 +64,7 @@ func TestARepairThatIsHeld(t *testing.T) {
 	g := p.run(func(o *Options) { o.CareInterval = time.Hour })
 	p.eventually("it is reconciled", p.done("Seed", "", p.name))
 	p.byHand("b", `{"data":{"x":"by hand"},"immutable":true}`)
-	id := plan.ApprovalOf(p.name, plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: "b-" + p.name})
+	id := permit.ApprovalOf(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: "b-" + p.name})
 	p.eventually("that it is held is told", p.told(reasonDriftStays, p.name, "ConfigMap garden/b-"+p.name, "and is not repaired: held: every deletion", "pergola approve demo "+p.name+"/"+id))
 	p.eventually("it is in the report", func() bool { held := p.reported().Held; return len(held) == 1 && held[0].Approval == id })
 	assert.Equal(t, "by hand", p.data("garden", "b-"+p.name, "x"))

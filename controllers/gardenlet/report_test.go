@@ -11,9 +11,10 @@ import (
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // reported is what the Seed says in the virtual garden.
@@ -33,7 +34,7 @@ func TestReport(t *testing.T) {
 	p := newPlace(t)
 	p.review = landscapev1alpha1.ReviewRequired
 	b := "b-" + p.name
-	ref := plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: b}
+	ref := change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: b}
 	published := p.publish("main@1")
 	g := p.run()
 	done := func(digest string) func() bool {
@@ -46,7 +47,7 @@ func TestReport(t *testing.T) {
 	p.spec = ", components: {seed: {b: {enabled: false}}}"
 	published = p.publish("main@2")
 	p.eventually("the second one, too", done(published.Digest))
-	want := []seedpublication.Held{{Owner: "Seed " + p.name, Cluster: p.name, Object: "ConfigMap garden/" + b, Reason: plan.NotReviewed, Approval: plan.ApprovalOf(p.name, ref)}}
+	want := []seedpublication.Held{{Owner: "Seed " + p.name, Cluster: p.name, Object: "ConfigMap garden/" + b, Reason: permit.NotReviewed, Approval: permit.ApprovalOf(p.name, ref)}}
 	assert.Equal(t, want, p.reported().Held, "it is held by then")
 	require.NoError(t, g.stop())
 
@@ -55,7 +56,7 @@ func TestReport(t *testing.T) {
 		assert.Equal(t, want, p.reported().Held)
 	}
 	assert.Equal(t, want, p.reported().Held)
-	p.approved = []string{plan.ApprovalOf(p.name, ref)}
+	p.approved = []string{permit.ApprovalOf(p.name, ref)}
 	published = p.publish("main@2")
 	p.eventually("it passes", func() bool { return p.onSeed("garden", b) == nil && done(published.Digest)() })
 	assert.Empty(t, p.reported().Held)
@@ -82,7 +83,7 @@ func TestWhatTheGateHeldAfterAReview(t *testing.T) {
 	g := p.run()
 	done(gate, "main@1")
 	p.eventually("its basis is noted", func() bool { return p.onSeed("garden", recordsName) != nil })
-	p.seen("1", map[string][]string{seedpublication.ObjectIn("", plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: b}): {"seed " + p.name}})
+	p.seen("1", map[string][]string{seedpublication.ObjectIn("", change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: b}): {"seed " + p.name}})
 	p.eventually("the review is known", func() bool { return p.reviewKnown(g) })
 	const without = gate + ", components: {seed: {b: {enabled: false}}}"
 	done(without, "main@2")

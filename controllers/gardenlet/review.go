@@ -18,10 +18,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
-	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -122,7 +123,7 @@ func isShown(o *unstructured.Unstructured) bool {
 }
 
 // reviewed is the question that the gate asks for an owner: nil where no review is demanded.
-func (g *Gardenlet) reviewed(from sources, o render.Owner, s *settings) func(cluster string, ref plan.Ref) bool {
+func (g *Gardenlet) reviewed(from sources, o render.Owner, s *settings) func(cluster string, ref change.Ref) bool {
 	if !s.reviewed {
 		return nil
 	}
@@ -130,7 +131,7 @@ func (g *Gardenlet) reviewed(from sources, o render.Owner, s *settings) func(clu
 	if o.Kind == owner.Shoot {
 		controlPlane = o.ControlPlaneNamespace
 	}
-	return func(_ string, ref plan.Ref) bool {
+	return func(_ string, ref change.Ref) bool {
 		was, _ := g.recordOf(from)
 		if was.Basis == from.basis && !slices.Contains(was.Held, ref.String()) {
 			return true
@@ -292,7 +293,7 @@ func unreviewed(held []owner.HeldObjects) []string {
 	var out []string
 	for _, h := range held {
 		for _, o := range h.Objects {
-			if o.Reason == plan.NotReviewed && !slices.Contains(out, o.Ref.String()) {
+			if o.Reason == permit.NotReviewed && !slices.Contains(out, o.Ref.String()) {
 				out = append(out, o.Ref.String())
 			}
 		}

@@ -18,9 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // optional adds a component to the catalogue that a Shoot has unless it is hibernated.
@@ -79,7 +80,7 @@ func (p *place) seen(id string, lost map[string][]string) {
 func (p *place) unreviewed(about, object string) func() bool {
 	return func() bool {
 		return slices.ContainsFunc(p.events("DeletionHeld", about), func(m string) bool {
-			return strings.Contains(m, object) && strings.Contains(m, plan.NotReviewed) && strings.Contains(m, "pergola approve demo ")
+			return strings.Contains(m, object) && strings.Contains(m, permit.NotReviewed) && strings.Contains(m, "pergola approve demo ")
 		})
 	}
 }
@@ -90,7 +91,7 @@ func TestNothingGoesUnseen(t *testing.T) {
 	p := newPlace(t)
 	p.review = landscapev1alpha1.ReviewRequired
 	b := "b-" + p.name
-	ref := plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: b}
+	ref := change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: b}
 	object := seedpublication.ObjectIn("", ref)
 	there := func() bool { return p.onSeed("garden", b) != nil }
 	p.publish("main@1")
@@ -126,7 +127,7 @@ func TestNothingGoesUnseen(t *testing.T) {
 		return r != nil && r.waitsForReview()
 	})
 	assert.True(t, there())
-	p.approved = []string{plan.ApprovalOf(p.name, ref)}
+	p.approved = []string{permit.ApprovalOf(p.name, ref)}
 	p.publish("main@4")
 	p.eventually("it passes by an approval", func() bool { return !there() })
 	require.NoError(t, g.stop())
@@ -165,7 +166,7 @@ func TestWhatPeopleDoByTheAPI(t *testing.T) {
 	})
 	p.eventually("what nobody could see is held", p.unreviewed("declared", "/d"))
 	assert.True(t, there("declared")())
-	object := seedpublication.ObjectIn(p.controlPlane("declared"), plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("declared"), Name: "d"})
+	object := seedpublication.ObjectIn(p.controlPlane("declared"), change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("declared"), Name: "d"})
 	p.seen("1", map[string][]string{object: {"shoot " + namespace + "/declared"}})
 	p.eventually("it was to be seen", gone("declared"))
 
@@ -188,7 +189,7 @@ func TestWhatPeopleDoByTheAPI(t *testing.T) {
 	p.publish("main@2")
 	p.eventually("what no review of any Shoot has shown is held", p.unreviewed("made", "/c"))
 	assert.NotNil(t, p.onSeed(p.controlPlane("made"), "c"))
-	c := seedpublication.ObjectIn(p.controlPlane("declared"), plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("declared"), Name: "c"})
+	c := seedpublication.ObjectIn(p.controlPlane("declared"), change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("declared"), Name: "c"})
 	p.seen("3", map[string][]string{c: {"shoot " + namespace + "/declared"}})
 	p.eventually("what was seen of a declared Shoot counts for the others", func() bool { return p.onSeed(p.controlPlane("made"), "c") == nil })
 	require.NoError(t, g.stop())
@@ -248,7 +249,7 @@ func (p *place) recorded(held ...string) func() bool {
 
 // objectOfOne is how a review names a ConfigMap of Shoot one.
 func (p *place) objectOfOne(name string) string {
-	return seedpublication.ObjectIn(p.controlPlane("one"), plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: name})
+	return seedpublication.ObjectIn(p.controlPlane("one"), change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: name})
 }
 
 const asleep, awake = `{"spec": {"hibernation": {"enabled": true}}}`, `{"spec": {"hibernation": {"enabled": false}}}`
@@ -343,7 +344,7 @@ func TestReviewWhileItIsConverged(t *testing.T) {
 	p.extra(false)
 	p.publish("main@2")
 	p.eventually("it is held", p.unreviewed("one", "/extra"))
-	id := plan.ApprovalOf(p.name, plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: "extra"})
+	id := permit.ApprovalOf(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: "extra"})
 	p.approved = []string{id}
 	p.publish("main@2")
 	p.eventually("it passes by an approval", p.lacks("extra"))
@@ -403,7 +404,7 @@ func TestAShootMadeAnew(t *testing.T) {
 	assert.True(t, p.has("d")())
 	require.NoError(t, g.stop())
 	g = p.run()
-	p.approved = []string{plan.ApprovalOf(p.name, plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: "d"})}
+	p.approved = []string{permit.ApprovalOf(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: "d"})}
 	p.publish("main@1")
 	p.eventually("it goes by an approval", p.lacks("d"))
 	require.NoError(t, g.stop())

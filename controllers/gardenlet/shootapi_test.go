@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/access"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 )
 
 // withInside is a catalogue that brings a ConfigMap into each Shoot.
@@ -41,7 +41,7 @@ func (p *place) serve(controlPlane string) {
 	require.NoError(p, err)
 	_, err = client.CoreV1().Secrets(controlPlane).Create(p.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: access.SecretName}, Data: map[string][]byte{access.Key: raw}}, metav1.CreateOptions{})
 	require.NoError(p, err)
-	keys, labels := apply.GardenerKeys(), map[string]string{"role": "apiserver"}
+	keys, labels := conventions.Keys(), map[string]string{"role": "apiserver"}
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
 	_, err = client.AppsV1().Deployments(controlPlane).Create(p.ctx, &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "kube-apiserver", Labels: map[string]string{keys.ManagedByLabel: keys.ManagedByValue}},

@@ -15,8 +15,6 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/pergola-dev/pergola/hack/smallcatalogue"
-
 	"github.com/stretchr/testify/require"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,8 +33,10 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/hack/apiserver"
+	"github.com/pergola-dev/pergola/hack/smallcatalogue"
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
@@ -134,10 +134,10 @@ func newPlace(t testing.TB) *place {
 	require.NoError(t, err)
 	p.seed, err = dynamic.NewForConfig(plain(servers.seed))
 	require.NoError(t, err)
-	p.publishing, err = apply.NewCluster("virtual", servers.virtual, apply.ClusterOptions{})
+	p.publishing, err = conventions.NewCluster("virtual", servers.virtual, apply.ClusterOptions{})
 	require.NoError(t, err)
 	t.Cleanup(p.publishing.Close)
-	p.publisher = &seedpublication.Publisher{Engine: apply.NewEngine(apply.Options{}), Clock: clock.RealClock{}}
+	p.publisher = &seedpublication.Publisher{Engine: conventions.NewEngine(apply.Options{}), Clock: clock.RealClock{}}
 	for _, text := range []string{
 		"{apiVersion: v1, kind: Namespace, metadata: {name: garden-PROJECT}}",
 		"{apiVersion: core.gardener.cloud/v1beta1, kind: Project, metadata: {name: PROJECT}, spec: {namespace: garden-PROJECT}}",

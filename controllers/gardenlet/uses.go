@@ -17,9 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
 // That an approval is used is written to the seed before the first object goes by it, with the objects that it lets go: wherever the process ends, no
@@ -36,8 +37,8 @@ type use struct {
 
 // passing is an object that may go. One that is made anew has another UID, and may not.
 type passing struct {
-	Object plan.Ref  `json:"object"`
-	UID    types.UID `json:"uid"`
+	Object change.Ref `json:"object"`
+	UID    types.UID  `json:"uid"`
 }
 
 // uses of all approvals. They are kept in a ConfigMap on the seed.
@@ -113,7 +114,7 @@ func (g *Gardenlet) readUses(ctx context.Context) {
 }
 
 // take tells whether objects pass by an approval, and notes its use before. It is called by many goroutines.
-func (g *Gardenlet) take(ctx context.Context, at *site, s *settings, of, id string, refs []plan.Ref) bool {
+func (g *Gardenlet) take(ctx context.Context, at *site, s *settings, of, id string, refs []change.Ref) bool {
 	ctx, cancel := context.WithTimeout(ctx, noteTimeout)
 	defer cancel()
 	ok, err := g.passes(ctx, id, refs)
@@ -142,10 +143,10 @@ func (g *Gardenlet) take(ctx context.Context, at *site, s *settings, of, id stri
 }
 
 // passes tells whether an approval was used for an object that is there still, so that it may go. Others need an approval that counts.
-func (g *Gardenlet) passes(ctx context.Context, id string, refs []plan.Ref) (bool, error) {
+func (g *Gardenlet) passes(ctx context.Context, id string, refs []change.Ref) (bool, error) {
 	may := map[types.UID]bool{}
 	for _, p := range g.uses.passing() {
-		if plan.ApprovalOf(g.local.Name(), p.Object) == id {
+		if permit.ApprovalOf(g.local.Name(), p.Object) == id {
 			may[p.UID] = true
 		}
 	}
@@ -157,7 +158,7 @@ func (g *Gardenlet) passes(ctx context.Context, id string, refs []plan.Ref) (boo
 }
 
 // living are those objects that are there, with their UIDs.
-func (g *Gardenlet) living(ctx context.Context, refs []plan.Ref) (out []passing, err error) {
+func (g *Gardenlet) living(ctx context.Context, refs []change.Ref) (out []passing, err error) {
 	for _, ref := range refs {
 		live, err := g.local.GetLive(ctx, ref)
 		switch {
@@ -228,7 +229,7 @@ func (g *Gardenlet) settle(ctx context.Context, of string, o *owner.Owner) {
 			if wanted(o, p.Object) {
 				continue
 			}
-			objects, err := g.living(ctx, []plan.Ref{p.Object})
+			objects, err := g.living(ctx, []change.Ref{p.Object})
 			if err != nil {
 				g.Log.Info("it is not known yet whether something that was approved is gone", "approval", id, "error", err)
 				return // the next run asks again
@@ -248,7 +249,7 @@ func (g *Gardenlet) settle(ctx context.Context, of string, o *owner.Owner) {
 }
 
 // wanted tells whether an owner has an object now.
-func wanted(o *owner.Owner, ref plan.Ref) bool {
+func wanted(o *owner.Owner, ref change.Ref) bool {
 	for _, b := range o.Bundles() {
 		for _, object := range b.Objects {
 			is := apply.RefOf(object.Unstructured)

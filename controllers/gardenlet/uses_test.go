@@ -17,7 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
 // killer lets a gardenlet do nothing more, as if it were killed, before or after a request to the seed; or lets that request alone fail.
@@ -143,7 +144,7 @@ func TestAnApprovalIsUsedBeforeAnythingGoes(t *testing.T) {
 			p.eventually("it is there", func() bool { return p.has("extra")() && (test.kill == nil || p.recorded()()) })
 			require.NoError(t, g.stop())
 			p.extra(false)
-			id := plan.ApprovalOf(p.name, plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: "extra"})
+			id := permit.ApprovalOf(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: "extra"})
 			p.approved = []string{id}
 			p.publish("main@2")
 			if test.kill != nil {
@@ -206,7 +207,7 @@ func TestADeletionThatFailsGoesOn(t *testing.T) {
 	p.eventually("it is converged", func() bool { return p.has("extra")() && p.recorded()() })
 	require.NoError(t, g.stop())
 
-	id := plan.ApprovalOf(p.name, plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: "extra"})
+	id := permit.ApprovalOf(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: "extra"})
 	p.extra(false)
 	p.approved = []string{id}
 	p.publish("main@2")

@@ -19,6 +19,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/access"
 	"github.com/pergola-dev/pergola/controllers/charts"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/internal/printable"
 )
@@ -101,11 +102,11 @@ func (d *Deployer) open() (err error) {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
 	d.attempts = map[string]attempt{}
-	if d.runtime, err = apply.NewCluster("runtime", d.Runtime, apply.ClusterOptions{Clock: d.Clock}); err != nil {
+	if d.runtime, err = conventions.NewCluster("runtime", d.Runtime, apply.ClusterOptions{Clock: d.Clock}); err != nil {
 		return err
 	}
 	all := apply.ClusterOptions{Clock: d.Clock, Whole: wholeKinds}
-	if d.virtual, err = apply.NewCluster("virtual", d.Virtual, all); err != nil {
+	if d.virtual, err = conventions.NewCluster("virtual", d.Virtual, all); err != nil {
 		d.runtime.Close()
 	}
 	return err

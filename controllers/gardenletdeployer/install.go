@@ -23,6 +23,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/access"
 	"github.com/pergola-dev/pergola/controllers/charts"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -148,7 +149,7 @@ func (d *Deployer) target(ctx context.Context, g *seedmanagementv1alpha1.Gardenl
 	}
 	config.UserAgent, config.WarningHandler = d.Runtime.UserAgent, d.Runtime.WarningHandler
 	config.WrapTransport = d.Runtime.WrapTransport // it is fenced as the others are
-	return apply.NewCluster("the cluster of Gardenlet "+g.Name, config, apply.ClusterOptions{Clock: d.Clock})
+	return conventions.NewCluster("the cluster of Gardenlet "+g.Name, config, apply.ClusterOptions{Clock: d.Clock})
 }
 
 // giveAccess puts a bootstrap kubeconfig into the values, unless the gardenlet has its own access, which is still valid.

@@ -16,10 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/tokenrequestor"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // Everything from nothing: all is Ready, and whatever Pergola made is in an inventory or on the list of exemptions.
@@ -223,14 +223,14 @@ func waits(b owner.BundleState) bool {
 }
 
 // plan leaves out what waits for somebody to serve the API server of the Shoot, or to answer webhooks: both are played here.
-func (s *stage) plan() (plan.Plan, *converger) {
+func (s *stage) plan() (change.Plan, *converger) {
 	s.Helper()
 	c := s.process()
 	p, err := c.Plan(testContext(s.T))
 	require.NoError(s, err)
-	p.Items = slices.DeleteFunc(p.Items, func(i plan.Item) bool {
+	p.Items = slices.DeleteFunc(p.Items, func(i change.Item) bool {
 		if strings.HasPrefix(i.Cluster, "shoot ") || slices.Contains(webhooks, i.Bundle) {
-			assert.Equal(s, plan.Create, i.Action, i.Object)
+			assert.Equal(s, change.Create, i.Action, i.Object)
 			assert.Contains(s, i.Reason, "it waits: ", i.Object)
 			return true
 		}
@@ -246,7 +246,7 @@ func testOneField(t *testing.T, s *stage) {
 	p, _ := s.plan()
 	var announced []string
 	for _, item := range p.Items {
-		assert.Equal(t, plan.Change, item.Action, item.Object)
+		assert.Equal(t, change.Change, item.Action, item.Object)
 		announced = append(announced, "configured "+item.Object.String())
 	}
 	assert.Equal(t, versions, s.world().versions(), "a plan writes nothing")

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/hack/mortal"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // Every error of an invalid landscape is said, and nothing is applied.
@@ -124,7 +124,7 @@ func testRemovedShoot(t *testing.T, s *stage) {
 	assert.Empty(t, report.Held[0].Approval, "no approval leads anywhere")
 	p, _ := s.plan()
 	require.Len(t, p.Items, 1)
-	assert.Equal(t, plan.Hold, p.Items[0].Action)
+	assert.Equal(t, change.Hold, p.Items[0].Action)
 	assert.Empty(t, c.written())
 	assert.Empty(t, before.but(s.world()))
 	run := s.cli("apply", s.dir)

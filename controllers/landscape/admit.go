@@ -9,10 +9,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
-	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/schemas"
@@ -64,15 +61,6 @@ func (c *Converger) accepted(o *owner.Owner) error {
 		return nil
 	}
 	return &owner.FollowsError{Err: fmt.Errorf("%s: not reconciled, because what Git declares for it could not be applied", o)}
-}
-
-// neverRecreated are the kinds that are not deleted to be made anew, whatever an annotation says: with these, clusters would go.
-func neverRecreated() []schema.GroupKind {
-	core := func(kind string) schema.GroupKind {
-		return gardencorev1beta1.SchemeGroupVersion.WithKind(kind).GroupKind()
-	}
-	return append(apply.DefaultProtected(), operatorv1alpha1.SchemeGroupVersion.WithKind("Garden").GroupKind(),
-		core("Seed"), core("Shoot"), core("Project"), core("BackupBucket"), core("BackupEntry"))
 }
 
 // admission holds objects against the rules, with the landscape around them, one after the other: the rules have to be compiled, which takes

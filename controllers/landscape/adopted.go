@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/plan"
 )
@@ -86,10 +87,10 @@ func (c *Converger) Seeds() []string {
 }
 
 // Declares tells whether the files of the landscape have an object for a cluster.
-func (c *Converger) Declares(cluster string, ref plan.Ref) bool {
+func (c *Converger) Declares(cluster string, ref change.Ref) bool {
 	d := split(c.landscape)[cluster]
 	return d != nil && slices.ContainsFunc(d.objects, func(o *unstructured.Unstructured) bool {
-		at := plan.RefOf(o)
+		at := change.RefOf(o)
 		return at.GroupKind() == ref.GroupKind() && at.Namespace == ref.Namespace && at.Name == ref.Name
 	})
 }

@@ -9,8 +9,8 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -31,7 +31,7 @@ func TestTheStatusOfWhatWasAppliedBefore(t *testing.T) {
 	l, violations, err := landscapes.Load(t.Context(), w.dir, landscapes.Options{})
 	require.NoError(t, err)
 	require.NotEmpty(t, violations)
-	view, err := NewApplied(l, Options{Configs: c.options.Configs, Clock: w.clock, Gate: plan.DefaultGate()})
+	view, err := NewApplied(l, Options{Configs: c.options.Configs, Clock: w.clock, Gate: permit.DefaultGate()})
 	require.NoError(t, err)
 	defer view.Close()
 	for range 2 { // as with --watch
@@ -54,7 +54,7 @@ func TestTheStatusOfObjectsAppliedBefore(t *testing.T) {
 	w.write("seed.yaml", "what: is: this")
 	l, _, err := landscapes.Load(t.Context(), w.dir, landscapes.Options{})
 	require.NoError(t, err)
-	view, err := NewApplied(l, Options{Configs: c.options.Configs, Clock: w.clock, Gate: plan.DefaultGate()})
+	view, err := NewApplied(l, Options{Configs: c.options.Configs, Clock: w.clock, Gate: permit.DefaultGate()})
 	require.NoError(t, err)
 	defer view.Close()
 	s := view.Status(testContext(t), StatusOptions{Invalid: "its files are not valid"})

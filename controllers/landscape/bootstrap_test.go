@@ -14,8 +14,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // An operator that starts applies all its landscapes at once; what they share is written by several, and nobody fails for it.
@@ -28,7 +28,7 @@ func TestSeveralLandscapesBootstrapAtOnce(t *testing.T) {
 		w := newWritten(t, fmt.Sprintf("boot-%d", i), nil)
 		l, _, err := landscapes.Load(t.Context(), w.dir, landscapes.Options{})
 		require.NoError(t, err)
-		c, err := connect(l, Options{Configs: map[string]*rest.Config{Runtime: rest.CopyConfig(server.config)}, Clock: clock.RealClock{}, Gate: plan.DefaultGate(), Holder: "test"})
+		c, err := connect(l, Options{Configs: map[string]*rest.Config{Runtime: rest.CopyConfig(server.config)}, Clock: clock.RealClock{}, Gate: permit.DefaultGate(), Holder: "test"})
 		require.NoError(t, err)
 		t.Cleanup(c.Close)
 		group.Go(func() { problems[i] = c.applyBootstrap(testContext(t)) })

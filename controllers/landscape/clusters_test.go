@@ -10,6 +10,7 @@ import (
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
@@ -82,5 +83,5 @@ func TestWhoOverwritesInTheClusterIsToldInGit(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(l.Release)
 	c.noteKeeper(testContext(t))
-	assert.Equal(t, `overwrite it with the annotation `+apply.GardenerKeys().ForceConflicts+`: "true" in Git, as operator-1 applies the landscape`, c.forceHint(ref))
+	assert.Equal(t, `overwrite it with the annotation `+conventions.Keys().ForceConflicts+`: "true" in Git, as operator-1 applies the landscape`, c.forceHint(ref))
 }

@@ -13,6 +13,7 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -68,7 +69,7 @@ func TestOpenVersionsStay(t *testing.T) {
 
 	for name, c := range map[string]*Converger{"who applies": w.mustSync(), "who does not": w.converger()} {
 		t.Run(name, func(t *testing.T) {
-			local, err := apply.NewCluster("local", server.config, apply.ClusterOptions{})
+			local, err := conventions.NewCluster("local", server.config, apply.ClusterOptions{})
 			require.NoError(t, err)
 			defer local.Close()
 			d, _ := c.landscape.Find(live.GroupVersionKind().GroupKind(), "default", "open")
@@ -87,7 +88,7 @@ func TestOpenVersionsStay(t *testing.T) {
 	}
 
 	// Maintenance raises them, and a commit that means another minor version has its way.
-	change(t, "open", controllerManager, func(o *unstructured.Unstructured) {
+	updateAs(t, "open", controllerManager, func(o *unstructured.Unstructured) {
 		require.NoError(t, unstructured.SetNestedField(o.Object, "1.33.9", "spec", "kubernetes", "version"))
 		worker := o.Object["spec"].(map[string]any)["provider"].(map[string]any)["workers"].([]any)[0].(map[string]any)
 		worker["machine"].(map[string]any)["image"].(map[string]any)["version"] = "1.1.0"

@@ -16,13 +16,15 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/accesstokens"
 	"github.com/pergola-dev/pergola/controllers/charts"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
@@ -64,7 +66,7 @@ type Options struct {
 	// Version of this program, for status.gardener.
 	Version    string
 	Thresholds condition.Thresholds
-	Gate       plan.Gate
+	Gate       permit.Gate
 	// Reviewed are the deletions and recreations that were reviewed; others are held. nil asks for no review. They count until everything
 	// was applied once.
 	Reviewed *Reviewed
@@ -128,7 +130,7 @@ type Converger struct {
 	// unapplied are the objects that the repair at work left as they are.
 	unapplied map[apply.Ref]bool
 	// handed are the declared fields that are left to controllers.
-	handed map[apply.Ref][]plan.HandedOver
+	handed map[apply.Ref][]change.HandedOver
 	// drifts are what could not be repaired since the last apply; repairing says that one is tried now.
 	drifts    map[driftSet]standing
 	repairing bool
@@ -180,7 +182,7 @@ func connect(l *landscapes.Landscape, options Options) (*Converger, error) {
 		if c.clusters[name] != nil {
 			continue
 		}
-		cluster, err := apply.NewCluster(name, config, apply.ClusterOptions{Clock: options.Clock, Kubectl: strings.TrimSpace("kubectl " + options.Flags[name])})
+		cluster, err := conventions.NewCluster(name, config, apply.ClusterOptions{Clock: options.Clock, Kubectl: strings.TrimSpace("kubectl " + options.Flags[name])})
 		if err != nil {
 			c.Close()
 			return nil, fmt.Errorf("cluster %s: %w", name, err)

@@ -7,14 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
-	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
 // noDeclaration tells annotations that say nothing about how an object shall be: they ask for something once, or were left by
 // whoever applied it.
 func noDeclaration(key, _ string) bool {
-	keys := apply.GardenerKeys()
+	keys := conventions.Keys()
 	return slices.Contains([]string{
 		gardencorev1beta1.GardenerOperation, gardencorev1beta1.GardenerTimestamp, keys.Origin, keys.Description, seedpublication.AnnotationUsedApprovals,
 		seedpublication.AnnotationReport, AnnotationOperationID, "kubectl.kubernetes.io/last-applied-configuration",
@@ -29,7 +29,7 @@ func DeclarationOf(live *unstructured.Unstructured) *unstructured.Unstructured {
 		metadata["namespace"] = live.GetNamespace()
 	}
 	labels := live.GetLabels()
-	delete(labels, apply.GardenerKeys().ManagedByLabel)
+	delete(labels, conventions.Keys().ManagedByLabel)
 	if len(labels) > 0 {
 		metadata["labels"] = toAny(labels)
 	}

@@ -12,8 +12,6 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/pergola-dev/pergola/hack/smallcatalogue"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -26,12 +24,14 @@ import (
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/access"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/hack/apiserver"
+	"github.com/pergola-dev/pergola/hack/smallcatalogue"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // derivedGarden is a Garden whose virtual garden answers at no address but that of its Secret.
@@ -103,7 +103,7 @@ func newDerivedOf(t *testing.T, files map[string]string, catalogue fs.FS) *deriv
 		t.Fatal(err)
 	}
 	options := Options{
-		Catalogue: catalogue, Configs: map[string]*rest.Config{Runtime: d.runtime, Virtual: virtual}, Clock: clock.RealClock{}, Gate: plan.DefaultGate(),
+		Catalogue: catalogue, Configs: map[string]*rest.Config{Runtime: d.runtime, Virtual: virtual}, Clock: clock.RealClock{}, Gate: permit.DefaultGate(),
 		Holder: "test", Thresholds: condition.Thresholds{}, StepTimeout: 30 * time.Second,
 	}
 	once := sync.OnceFunc(func() { close(d.waiting) })
@@ -165,10 +165,12 @@ func TestFirstBootstrap(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{noteNotMade}, p.Notes)
 	for _, item := range p.Items {
-		assert.Equal(t, plan.Create, item.Action, item.Object)
+		assert.Equal(t, change.Create, item.Action, item.Object)
 	}
 	creates := func(cluster, kind, name string) bool {
-		return slices.ContainsFunc(p.Items, func(i plan.Item) bool { return i.Cluster == cluster && i.Object.Kind == kind && i.Object.Name == name })
+		return slices.ContainsFunc(p.Items, func(i change.Item) bool {
+			return i.Cluster == cluster && i.Object.Kind == kind && i.Object.Name == name
+		})
 	}
 	for _, o := range [][3]string{{Runtime, "Garden", "derived"}, {Runtime, "ConfigMap", "first"}, {Virtual, "ConfigMap", "inside"}, {Virtual, "ConfigMap", "declared-inside"}} {
 		assert.True(t, creates(o[0], o[1], o[2]), "%v", o)

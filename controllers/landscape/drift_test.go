@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
 // heard are the repairs that a converger tells of.
@@ -51,10 +51,10 @@ func kept(t *testing.T, name string, shoots ...string) (*written, *heard) {
 	for _, s := range shoots {
 		files[s+".yaml"] = shootFile(s)
 	}
-	return keptFiles(t, name, files, plan.DefaultGate())
+	return keptFiles(t, name, files, permit.DefaultGate())
 }
 
-func keptFiles(t *testing.T, name string, files map[string]string, gate plan.Gate) (*written, *heard) {
+func keptFiles(t *testing.T, name string, files map[string]string, gate permit.Gate) (*written, *heard) {
 	t.Helper()
 	w, h := newWritten(t, name, files), &heard{}
 	w.gate = gate
@@ -133,8 +133,8 @@ func TestWhatIsNotRepairedStands(t *testing.T) {
 
 // A repair that takes a recreation which the gate holds is none: it is told with the id that lets it pass.
 func TestHeldRepairsAreNotRepaired(t *testing.T) {
-	gate := plan.DefaultGate()
-	gate.MaxDeletions = plan.Limit(0)
+	gate := permit.DefaultGate()
+	gate.MaxDeletions = permit.Limit(0)
 	_, h := keptFiles(t, "frozen", map[string]string{"map.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: frozen, namespace: default}\ndata: {a: b}\n"}, gate)
 	_, err := resource(t, testMaps, "default").Patch(t.Context(), "frozen", types.MergePatchType, []byte(`{"immutable":true,"data":{"a":"c"}}`), metav1.PatchOptions{FieldManager: "kubectl-patch"})
 	require.NoError(t, err)

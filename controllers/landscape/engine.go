@@ -5,14 +5,15 @@ import (
 	"fmt"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/managedresource"
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
 // NewEngine makes the engine for a landscape, to be used by one converger after another.
 func NewEngine(l *landscapes.Landscape, options Options) *apply.Engine {
-	return apply.NewEngine(apply.Options{
-		Clock: options.Clock, Force: forces(l, options.Force), ForceHint: options.ForceHint, Protected: neverRecreated(), Kin: managedresource.IsFieldManager,
+	return conventions.NewEngine(apply.Options{
+		Clock: options.Clock, Force: forces(l, options.Force), ForceHint: options.ForceHint, Kin: managedresource.IsFieldManager,
 	})
 }
 
@@ -23,7 +24,7 @@ func (c *Converger) forceHint(ref apply.Ref) string {
 	kept := c.keptBy
 	c.mu.Unlock()
 	if kept != "" {
-		return fmt.Sprintf("overwrite it with the annotation %s: \"true\" in Git, as %s applies the landscape", apply.GardenerKeys().ForceConflicts, kept)
+		return fmt.Sprintf("overwrite it with the annotation %s: \"true\" in Git, as %s applies the landscape", conventions.Keys().ForceConflicts, kept)
 	}
 	if c.options.ForceHint == nil {
 		return "force"

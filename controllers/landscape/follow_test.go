@@ -14,6 +14,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
@@ -49,7 +50,7 @@ type tried struct {
 }
 
 func bare(clk *clocktesting.FakeClock, clusters map[string]*apply.Cluster) *Converger {
-	c := &Converger{once: &once{}, options: Options{Clock: clk, CareInterval: time.Hour}, clusters: clusters, engine: apply.NewEngine(apply.Options{Clock: clk})}
+	c := &Converger{once: &once{}, options: Options{Clock: clk, CareInterval: time.Hour}, clusters: clusters, engine: conventions.NewEngine(apply.Options{Clock: clk})}
 	c.alive, c.die = context.WithCancelCause(context.Background())
 	return c
 }

@@ -13,8 +13,9 @@ import (
 
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/owner"
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/schemas/across"
 )
@@ -230,12 +231,12 @@ func (c *Converger) forgetEmpty(ctx context.Context) error {
 }
 
 // gateOf is the gate for a plan: a Garden that goes was confirmed, which is more than an approval.
-func (c *Converger) gateOf(p *plan.Plan) plan.Gate {
+func (c *Converger) gateOf(p *change.Plan) permit.Gate {
 	gate := c.options.Gate
 	ids := map[string]bool{}
 	for _, item := range p.Items {
-		if item.Action == plan.Delete && isGardenKind(item.Object.GroupKind()) {
-			ids[plan.ApprovalOf(item.Cluster, item.Object)] = true
+		if item.Action == change.Delete && isGardenKind(item.Object.GroupKind()) {
+			ids[permit.ApprovalOf(item.Cluster, item.Object)] = true
 			p.Notes = append(p.Notes, fmt.Sprintf("%s is taken down with everything that runs for it", item.Object))
 		}
 	}
@@ -248,6 +249,6 @@ func (c *Converger) gateOf(p *plan.Plan) plan.Gate {
 		gate.Approved = map[string]bool{}
 	}
 	maps.Copy(gate.Approved, ids)
-	gate.Take = func(id string, refs []plan.Ref) bool { return ids[id] || take == nil || take(id, refs) }
+	gate.Take = func(id string, refs []change.Ref) bool { return ids[id] || take == nil || take(id, refs) }
 	return gate
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/pergola-dev/pergola/api/crds"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
@@ -77,7 +78,7 @@ func (e *ending) silent() {
 	_, err = e.objects.Resource(schema.GroupVersionResource{Group: "druid.gardener.cloud", Version: "v1alpha1", Resource: "etcds"}).Namespace("garden").Create(ctx, etcd, metav1.CreateOptions{})
 	require.NoError(e, err)
 	e.c.clusters[Runtime].ResetMapping()
-	nobody, err := apply.NewCluster(Virtual, &rest.Config{Host: "https://127.0.0.1:1"}, apply.ClusterOptions{Cooldown: time.Millisecond})
+	nobody, err := conventions.NewCluster(Virtual, &rest.Config{Host: "https://127.0.0.1:1"}, apply.ClusterOptions{Cooldown: time.Millisecond})
 	require.NoError(e, err)
 	e.Cleanup(nobody.Close)
 	e.c.all[0].Target = nobody

@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // Who removes the file of a Garden and leaves those of its Secrets brings none of them into the virtual garden: the Garden stays until its deletion is confirmed.
@@ -42,7 +42,7 @@ func TestSecretsOfAGardenThatIsHeldStayWhereTheyAre(t *testing.T) {
 	require.NoError(t, err)
 	d.c.Close()
 	after, err := New(l, Options{Catalogue: d.c.options.Catalogue, Configs: map[string]*rest.Config{Runtime: d.runtime, Virtual: server.config}, Clock: clock.RealClock{},
-		Gate: plan.DefaultGate(), Holder: "test", StepTimeout: d.c.options.StepTimeout})
+		Gate: permit.DefaultGate(), Holder: "test", StepTimeout: d.c.options.StepTimeout})
 	require.NoError(t, err)
 	t.Cleanup(after.Close)
 	p, err := after.Plan(ctx)

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
 // TestWhatWasHandedOverAndIsNotWanted: an object that was handed over to a landscape is deleted by that one when it does not declare it any more,
@@ -34,7 +35,7 @@ func TestWhatWasHandedOverAndIsNotWanted(t *testing.T) {
 		"the gate holds it": {func(from, to *written) {
 			give(from)
 			to.write("a.yaml", mapFile("left-a"))
-			to.gate.MaxDeletions = plan.Limit(0)
+			to.gate.MaxDeletions = permit.Limit(0)
 			to.mustSync()
 			answer(to, from)
 			assert.Contains(to, reasonsOf(to.mustSync(), object), "needs approval")
@@ -42,11 +43,11 @@ func TestWhatWasHandedOverAndIsNotWanted(t *testing.T) {
 		"no review has shown it": {func(from, to *written) {
 			give(from)
 			to.write("a.yaml", mapFile("left-a"))
-			to.changes = func(o *Options) { o.Reviewed = ReviewedOf("test", plan.Plan{}) }
+			to.changes = func(o *Options) { o.Reviewed = ReviewedOf("test", change.Plan{}) }
 			to.mustSync()
 			answer(to, from)
-			assert.Equal(to, plan.NotReviewed+"\n", reasonsOf(to.mustSync(), object))
-			to.gate.Approved = map[string]bool{plan.ApprovalOf(Virtual, ref): true}
+			assert.Equal(to, permit.NotReviewed+"\n", reasonsOf(to.mustSync(), object))
+			to.gate.Approved = map[string]bool{permit.ApprovalOf(Virtual, ref): true}
 			to.mustSync()
 		}, true},
 		"it is declared again by who gave it up": {func(from, to *written) {

@@ -7,27 +7,27 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 )
 
 // noteHandedOver keeps which declared fields of an object are left to controllers now.
-func (c *Converger) noteHandedOver(cluster string, ref apply.Ref, fields []plan.HandedOver) {
+func (c *Converger) noteHandedOver(cluster string, ref apply.Ref, fields []change.HandedOver) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.handed == nil {
-		c.handed = map[apply.Ref][]plan.HandedOver{}
+		c.handed = map[apply.Ref][]change.HandedOver{}
 	}
 	c.handed[ref] = fields
-	c.report.HandedOver = slices.DeleteFunc(c.report.HandedOver, func(h plan.HandedOver) bool { return h.Cluster == cluster && h.Object == ref })
+	c.report.HandedOver = slices.DeleteFunc(c.report.HandedOver, func(h change.HandedOver) bool { return h.Cluster == cluster && h.Object == ref })
 	c.report.HandedOver = append(c.report.HandedOver, fields...)
 }
 
 // handedOver looks which declared fields are left to controllers. A cluster that cannot be read is left out: the owners say what is wrong.
-func (c *Converger) handedOver(ctx context.Context) []plan.HandedOver {
+func (c *Converger) handedOver(ctx context.Context) []change.HandedOver {
 	if c.clusters[Runtime] == nil {
 		return nil
 	}
-	var out []plan.HandedOver
+	var out []change.HandedOver
 	parts := split(c.landscape)
 	for _, cluster := range []string{Runtime, Virtual} {
 		if c.clusters[cluster] == nil {
@@ -43,7 +43,7 @@ func (c *Converger) handedOver(ctx context.Context) []plan.HandedOver {
 
 // HandedOver tells which fields of a declared object are left to controllers, by the live object alone: whether Git has moved on since the
 // last apply is not looked at.
-func HandedOver(declared, live *unstructured.Unstructured) []plan.HandedOver {
+func HandedOver(declared, live *unstructured.Unstructured) []change.HandedOver {
 	return apply.HandedOverOf(apply.Set{FieldManager: FieldManager, Yields: handedOverFields()}, declared, live)
 }
 
@@ -52,7 +52,7 @@ func (c *Converger) isHandedOver(e apply.DriftEvent) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	left := c.handed[e.Ref]
-	return len(e.Fields) > 0 && !slices.ContainsFunc(e.Fields, func(f plan.Field) bool {
-		return !slices.ContainsFunc(left, func(h plan.HandedOver) bool { return h.Path == f.Path })
+	return len(e.Fields) > 0 && !slices.ContainsFunc(e.Fields, func(f change.Field) bool {
+		return !slices.ContainsFunc(left, func(h change.HandedOver) bool { return h.Path == f.Path })
 	})
 }

@@ -10,8 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/owner"
-	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -57,7 +58,7 @@ spec:
 // act is what controllers do between two syncs: maintenance, hibernation, binding.
 func act(t *testing.T, name string) {
 	t.Helper()
-	change(t, name, controllerManager, func(o *unstructured.Unstructured) {
+	updateAs(t, name, controllerManager, func(o *unstructured.Unstructured) {
 		spec := o.Object["spec"].(map[string]any)
 		kubernetes := spec["kubernetes"].(map[string]any)
 		kubernetes["version"] = "1.34.2"
@@ -67,12 +68,12 @@ func act(t *testing.T, name string) {
 		worker["kubernetes"] = map[string]any{"version": "1.34.2"}
 		worker["machine"].(map[string]any)["image"].(map[string]any)["version"] = "1.2.0"
 	})
-	change(t, name, schedulerManager, func(o *unstructured.Unstructured) {
+	updateAs(t, name, schedulerManager, func(o *unstructured.Unstructured) {
 		require.NoError(t, unstructured.SetNestedField(o.Object, "local", "spec", "seedName"))
 	})
 }
 
-func pathsOf(fields []plan.HandedOver) []string {
+func pathsOf(fields []change.HandedOver) []string {
 	var out []string
 	for _, f := range fields {
 		out = append(out, f.Path+" by "+f.By)
@@ -173,7 +174,7 @@ func TestGitMovesOn(t *testing.T) {
 		w.write("shoot.yaml", strings.Replace(shootFile("image"), "version: 1.0.0", "version: 1.1.0", 1))
 		w.mustSync()
 		assert.Equal(t, map[string]any{"name": "local", "version": "1.1.0"}, pool(t, liveShoot(t, "image"))["machine"].(map[string]any)["image"])
-		change(t, "image", controllerManager, func(o *unstructured.Unstructured) {
+		updateAs(t, "image", controllerManager, func(o *unstructured.Unstructured) {
 			pool := o.Object["spec"].(map[string]any)["provider"].(map[string]any)["workers"].([]any)[0].(map[string]any)
 			pool["machine"].(map[string]any)["image"].(map[string]any)["version"] = "1.2.0"
 		})
@@ -223,7 +224,7 @@ func TestComponentsFollowWhatIsHandedOver(t *testing.T) {
 			if c == applied {
 				c.handed = nil
 			}
-			local, err := apply.NewCluster("local", server.config, apply.ClusterOptions{})
+			local, err := conventions.NewCluster("local", server.config, apply.ClusterOptions{})
 			require.NoError(t, err)
 			defer local.Close()
 			d, _ := c.landscape.Find(live.GroupVersionKind().GroupKind(), "default", "followed")

@@ -5,9 +5,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // What a gardenlet holds on its seed follows from more than a dry run from here knows: from what was reviewed, what it has let pass before,
@@ -25,7 +25,7 @@ func (c *Converger) noteReport(seed *unstructured.Unstructured) {
 }
 
 // holdAsSeed marks what an owner would lose, and the gardenlet of its seed holds.
-func (c *Converger) holdAsSeed(ctx context.Context, o *owner.Owner, items []plan.Item) {
+func (c *Converger) holdAsSeed(ctx context.Context, o *owner.Owner, items []change.Item) {
 	cluster, lease := leaseOf(o)
 	c.mu.Lock()
 	report := c.reports[cluster]
@@ -43,10 +43,10 @@ func (c *Converger) holdAsSeed(ctx context.Context, o *owner.Owner, items []plan
 	for i := range items {
 		item := &items[i]
 		h, is := held[item.Cluster+" "+item.Object.String()]
-		if !is || item.Action != plan.Delete && item.Action != plan.Recreate {
+		if !is || item.Action != change.Delete && item.Action != change.Recreate {
 			continue
 		}
 		item.Reason = string(item.Action) + " is held: " + h.Reason
-		item.Action, item.Approval = plan.Hold, h.Approval
+		item.Action, item.Approval = change.Hold, h.Approval
 	}
 }

@@ -10,6 +10,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/plan"
@@ -29,24 +30,24 @@ func TestHeldAsOnTheSeed(t *testing.T) {
 	text, _, _ := unstructured.NestedString(patch, "metadata", "annotations", seedpublication.AnnotationReport)
 	seed.SetAnnotations(map[string]string{seedpublication.AnnotationReport: text})
 	c.noteReport(seed)
-	look := func(cluster *apply.Cluster) plan.Item {
-		items := []plan.Item{
-			{Cluster: "test", Action: plan.Delete, Object: plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "held"}},
-			{Cluster: "test", Action: plan.Delete, Object: plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "goes"}},
-			{Cluster: "virtual", Action: plan.Delete, Object: plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "held"}},
+	look := func(cluster *apply.Cluster) change.Item {
+		items := []change.Item{
+			{Cluster: "test", Action: change.Delete, Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "held"}},
+			{Cluster: "test", Action: change.Delete, Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "goes"}},
+			{Cluster: "virtual", Action: change.Delete, Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "held"}},
 		}
 		o := &owner.Owner{Local: cluster, Input: render.Input{Owner: render.Owner{Kind: owner.Shoot, Namespace: "default", Name: "s"}}}
 		c.holdAsSeed(testContext(t), o, items)
-		assert.Equal(t, plan.Delete, items[1].Action)
-		assert.Equal(t, plan.Delete, items[2].Action, "on another cluster")
+		assert.Equal(t, change.Delete, items[1].Action)
+		assert.Equal(t, change.Delete, items[2].Action, "on another cluster")
 		return items[0]
 	}
 	l := &leased{T: t, name: leaseGardenlet, clock: clk}
 	l.write("gardenlet", clk.Now())
 	got := look(cluster)
-	assert.Equal(t, []any{plan.Hold, "delete is held: because", "0123456789ab-2"}, []any{got.Action, got.Reason, got.Approval})
+	assert.Equal(t, []any{change.Hold, "delete is held: because", "0123456789ab-2"}, []any{got.Action, got.Reason, got.Approval})
 	l.write("", clk.Now())
-	assert.Equal(t, plan.Delete, look(cluster).Action, "no gardenlet runs there: an apply from here deletes it")
+	assert.Equal(t, change.Delete, look(cluster).Action, "no gardenlet runs there: an apply from here deletes it")
 }
 
 // A Shoot whose file is gone is held without an approval, and nothing is said of what its deletion would do: it does not come.
@@ -58,10 +59,10 @@ func TestRemovedShootInADryRun(t *testing.T) {
 	p, err := c.planDeclarations(testContext(t), Virtual, split(c.landscape)[Virtual])
 	require.NoError(t, err)
 	require.Len(t, p.Items, 1)
-	assert.Equal(t, plan.Hold, p.Items[0].Action)
+	assert.Equal(t, change.Hold, p.Items[0].Action)
 	assert.Contains(t, p.Items[0].Reason, "its file is gone, but this version cannot take down a Shoot")
 	assert.Empty(t, p.Items[0].Approval)
 	assert.Empty(t, p.Items[0].Consequences)
 	assert.Empty(t, p.Items[0].Pools)
-	assert.Empty(t, p.Nodes())
+	assert.Empty(t, plan.Nodes(p))
 }

@@ -13,6 +13,7 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -53,7 +54,7 @@ func TestComponentsHaveWhatGitDoesNotDeclare(t *testing.T) {
 	for _, name := range []string{"plan", "status", "apply"} {
 		t.Run(name, func(t *testing.T) {
 			c := look[name]()
-			local, err := apply.NewCluster("local", server.config, apply.ClusterOptions{})
+			local, err := conventions.NewCluster("local", server.config, apply.ClusterOptions{})
 			require.NoError(t, err)
 			defer local.Close()
 			d, _ := c.landscape.Find(gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot").GroupKind(), "default", "undeclared")

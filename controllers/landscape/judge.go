@@ -8,14 +8,15 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/owner"
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
 // judge decides over the deletions and recreations of the declarations of one cluster, in one run.
 type judge struct {
-	gate    plan.Gate
+	gate    permit.Gate
 	cluster string
 	// commands makes the commands in a text reach the cluster.
 	commands func(string) string
@@ -58,7 +59,7 @@ func (j *judge) prune(entries []apply.Entry) (out []owner.HeldObjects) {
 	gate := j.gate
 	defer func() { j.gate = gate }()
 	if shown := gate.Reviewed; shown != nil {
-		j.gate.Reviewed = func(cluster string, ref plan.Ref) bool {
+		j.gate.Reviewed = func(cluster string, ref change.Ref) bool {
 			return shown(cluster, ref) || !j.around.c.once.isKept() && j.around.removals.reviewed(cluster, ref)
 		}
 	}
@@ -66,7 +67,7 @@ func (j *judge) prune(entries []apply.Entry) (out []owner.HeldObjects) {
 	for _, h := range held {
 		for _, o := range h.Objects { // the others have answered: once approved, nobody is asked again
 			j.around.removals.keep(j.cluster, o.Ref)
-			if o.Reason != plan.NotReviewed {
+			if o.Reason != permit.NotReviewed {
 				j.around.removals.held(j.cluster, o.Ref)
 			}
 		}
@@ -118,7 +119,7 @@ func keptWith(entries []apply.Entry, held func(apply.Entry) bool, referred func(
 func (j *judge) recreate(e apply.Entry) []owner.HeldObjects { return j.ask([]apply.Entry{e}) }
 
 func (j *judge) ask(entries []apply.Entry) []owner.HeldObjects {
-	refs := make([]plan.Ref, 0, len(entries))
+	refs := make([]change.Ref, 0, len(entries))
 	for _, e := range entries {
 		refs = append(refs, e.Ref)
 	}
@@ -129,7 +130,7 @@ func (j *judge) ask(entries []apply.Entry) []owner.HeldObjects {
 	var held []apply.Held
 	for _, ref := range refs {
 		if reason, ok := verdict.Held[ref]; ok {
-			held = append(held, apply.Held{Ref: ref, Reason: reason, Approval: plan.ApprovalOf(j.cluster, ref)})
+			held = append(held, apply.Held{Ref: ref, Reason: reason, Approval: permit.ApprovalOf(j.cluster, ref)})
 		}
 	}
 	if len(held) == 0 {

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // keyHint says how a key is given.
@@ -104,8 +104,8 @@ func lockedNotes(locked []lockedSecret) []string {
 }
 
 // withoutLocked leaves out what a plan says of Secrets without a key: they are declared, only what is in them is not known.
-func withoutLocked(items []plan.Item, locked []lockedSecret) []plan.Item {
-	return slices.DeleteFunc(items, func(item plan.Item) bool { return isLocked(locked, item.Object) })
+func withoutLocked(items []change.Item, locked []lockedSecret) []change.Item {
+	return slices.DeleteFunc(items, func(item change.Item) bool { return isLocked(locked, item.Object) })
 }
 
 func isLocked(locked []lockedSecret, ref apply.Ref) bool {

@@ -15,9 +15,10 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 const demoFolder = "../../landscapes/local"
@@ -51,7 +52,7 @@ func lockedConverger(t *testing.T, dir string, withKey bool) *Converger {
 	l, violations, err := landscapes.Load(t.Context(), dir, options)
 	require.NoError(t, err)
 	require.Empty(t, violations)
-	c, err := New(l, Options{Catalogue: components.FS, Configs: map[string]*rest.Config{Runtime: server.config, Virtual: server.config}, Clock: clocktesting.NewFakeClock(time.Now()), Gate: plan.DefaultGate()})
+	c, err := New(l, Options{Catalogue: components.FS, Configs: map[string]*rest.Config{Runtime: server.config, Virtual: server.config}, Clock: clocktesting.NewFakeClock(time.Now()), Gate: permit.DefaultGate()})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
@@ -84,7 +85,7 @@ func TestPlanWithoutAKey(t *testing.T) {
 			require.NoError(t, err)
 			var deleted []string
 			for _, item := range p.Items {
-				assert.Equal(t, plan.Delete, item.Action, "%+v", item)
+				assert.Equal(t, change.Delete, item.Action, "%+v", item)
 				deleted = append(deleted, item.Object.String())
 			}
 			assert.Equal(t, test.deleted, deleted)

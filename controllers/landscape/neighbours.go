@@ -12,7 +12,7 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/owner"
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
 // Several landscapes may share a runtime cluster, and an object may move from one to another. Whoever is synced first, it is never
@@ -265,7 +265,7 @@ func MayHaveMoved(reason string) bool { return strings.Contains(reason, mayHaveM
 func (a *around) holdMoving(entries []apply.Entry) (held []apply.Held, rest []apply.Entry) {
 	for _, e := range entries {
 		waiting := a.unanswered(e.Ref)
-		id := plan.ApprovalOf(a.cluster, e.Ref)
+		id := permit.ApprovalOf(a.cluster, e.Ref)
 		if waiting == "" || a.c.options.Gate.Approves(id, e.Ref) {
 			rest = append(rest, e)
 			continue

@@ -13,8 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/owner"
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
 func mapFile(names ...string) string {
@@ -40,7 +41,7 @@ func originOf(t *testing.T, name string) string {
 	t.Helper()
 	live, err := resource(t, testMaps, "default").Get(testContext(t), name, metav1.GetOptions{})
 	require.NoError(t, err)
-	return live.GetAnnotations()[apply.GardenerKeys().Origin]
+	return live.GetAnnotations()[conventions.Keys().Origin]
 }
 
 // An object that moves to another landscape is handed over, whoever is synced first.
@@ -100,7 +101,7 @@ func TestMovesAreHandedOver(t *testing.T) {
 		from, other := newWritten(t, "movi", map[string]string{"a.yaml": mapFile("movi-x", "movi-y", "movi-stays")}), newWritten(t, "movj", map[string]string{"b.yaml": mapFile("movj-own")})
 		from.mustSync()
 		other.mustSync()
-		from.gate.MaxDeletions = plan.Limit(0)
+		from.gate.MaxDeletions = permit.Limit(0)
 		from.write("a.yaml", mapFile("movi-stays"))
 		var id string
 		shown := map[string]bool{}

@@ -5,7 +5,8 @@ import (
 	"sync"
 
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
 // Passing is what a process remembers, from one converger of a landscape to the next, of what was let pass. The zero value remembers nothing.
@@ -25,7 +26,7 @@ type Passing struct {
 type once struct {
 	mu sync.Mutex
 	// seen tells what the review has shown; nil where none is demanded.
-	seen func(cluster string, ref plan.Ref) bool
+	seen func(cluster string, ref change.Ref) bool
 	// over says that everything was applied, keeping that this is between two runs.
 	over, keeping bool
 	// approved are all ids, passed those by which something passed, spent those that do not count any more.
@@ -40,7 +41,7 @@ type once struct {
 }
 
 // gate is the one that all runs of a converger ask.
-func (o Options) gate() (plan.Gate, *once) {
+func (o Options) gate() (permit.Gate, *once) {
 	gate := o.Gate
 	of := &once{approved: maps.Clone(gate.Approved), passed: map[string]bool{}, spent: map[string]bool{}, done: map[string]bool{}, open: map[string]bool{}, remembers: o.Passing}
 	if of.remembers == nil {
@@ -49,7 +50,7 @@ func (o Options) gate() (plan.Gate, *once) {
 	of.reopen()
 	gate.Approved = of.open
 	take := gate.Take
-	gate.Take = func(id string, refs []plan.Ref) bool {
+	gate.Take = func(id string, refs []change.Ref) bool {
 		if of.remembers.isWaiting(id) {
 			return true
 		}
@@ -69,10 +70,10 @@ func (o Options) gate() (plan.Gate, *once) {
 }
 
 // reviewed tells whether a deletion or recreation was to be seen, and has not happened.
-func (o *once) reviewed(cluster string, ref plan.Ref) bool {
+func (o *once) reviewed(cluster string, ref change.Ref) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return !o.over && !o.keeping && !o.done[plan.ApprovalOf(cluster, ref)] && o.seen(cluster, ref)
+	return !o.over && !o.keeping && !o.done[permit.ApprovalOf(cluster, ref)] && o.seen(cluster, ref)
 }
 
 // isKept tells whether this is between two runs.
@@ -84,7 +85,7 @@ func (o *once) isKept() bool {
 
 // note hears what became of an object.
 func (o *once) note(r apply.ObjectResult) {
-	id := plan.ApprovalOf(r.Cluster, r.Ref)
+	id := permit.ApprovalOf(r.Cluster, r.Ref)
 	o.remembers.note(id, r)
 	if r.Told || r.Action == apply.Deleted || r.Action == apply.Recreated {
 		o.mu.Lock()

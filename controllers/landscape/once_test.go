@@ -12,7 +12,8 @@ import (
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
 // looseFile is a ConfigMap that is recreated where it cannot be changed.
@@ -28,13 +29,13 @@ var recreated = apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "defau
 func TestWhatLetSomethingPassDoesSoOnce(t *testing.T) {
 	for name, allow := range map[string]func(*Options){
 		"reviewed": func(o *Options) {
-			o.Reviewed = ReviewedOf("test", plan.Plan{Items: []plan.Item{{Action: plan.Recreate, Cluster: Virtual, Object: recreated}}})
+			o.Reviewed = ReviewedOf("test", change.Plan{Items: []change.Item{{Action: change.Recreate, Cluster: Virtual, Object: recreated}}})
 		},
 		"approved": func(o *Options) {
-			o.Reviewed, o.Gate.Approved = ReviewedOf("test", plan.Plan{}), map[string]bool{plan.ApprovalOf(Virtual, recreated): true}
+			o.Reviewed, o.Gate.Approved = ReviewedOf("test", change.Plan{}), map[string]bool{permit.ApprovalOf(Virtual, recreated): true}
 		},
 		"approved, of a protected kind": func(o *Options) {
-			o.Gate.Protected, o.Gate.Approved = []string{"ConfigMap"}, map[string]bool{plan.ApprovalOf(Virtual, recreated): true}
+			o.Gate.Protected, o.Gate.Approved = []string{"ConfigMap"}, map[string]bool{permit.ApprovalOf(Virtual, recreated): true}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,8 +77,8 @@ func TestWhatLetSomethingPassDoesSoOnce(t *testing.T) {
 			eventually(t, "it is told", func() bool { _, n := h.about("recreated"); return n > 0 })
 			told, _ := h.about("recreated")
 			assert.False(t, told.Repaired)
-			assert.Contains(t, told.Error, "approving "+plan.ApprovalOf(Virtual, recreated)+"-7 lets it pass")
-			assert.Equal(t, plan.ApprovalOf(Virtual, recreated)+"-7", told.Approval)
+			assert.Contains(t, told.Error, "approving "+permit.ApprovalOf(Virtual, recreated)+"-7 lets it pass")
+			assert.Equal(t, permit.ApprovalOf(Virtual, recreated)+"-7", told.Approval)
 			assert.NotEmpty(t, told.Held)
 			cancel()
 			require.NoError(t, <-done)

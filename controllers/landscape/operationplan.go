@@ -4,23 +4,23 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
 // PlannedOperations are the one-shot operations that come with a change of a landscape, as items of a plan: who merges it asks for them.
 // Those whose time is over would not be executed, which their items say.
-func PlannedOperations(old, new *landscapes.Landscape, now time.Time) []plan.Item {
+func PlannedOperations(old, new *landscapes.Landscape, now time.Time) []change.Item {
 	known := map[string]bool{}
 	for _, o := range old.Operations {
 		known[o.ID] = true
 	}
-	var out []plan.Item
+	var out []change.Item
 	for _, o := range new.LateOperations(old, now) {
 		item := operationItem(new, o)
-		item.Action, item.Reason = plan.Fail, fmt.Sprintf("operation %s, %s, ran out and is never executed: its time is over (notAfter %s)", o.ID, o.Operation, o.NotAfter.UTC().Format(time.RFC3339))
+		item.Action, item.Reason = change.Fail, fmt.Sprintf("operation %s, %s, ran out and is never executed: its time is over (notAfter %s)", o.ID, o.Operation, o.NotAfter.UTC().Format(time.RFC3339))
 		out = append(out, item)
 	}
 	var asked []landscapes.Operation
@@ -38,14 +38,14 @@ func PlannedOperations(old, new *landscapes.Landscape, now time.Time) []plan.Ite
 		}
 		asked = append(asked, o)
 		item := operationItem(new, o)
-		item.Action, item.Fields, item.Consequences = plan.Change, []plan.Field{{Path: "metadata.annotations[" + annotation + "]", New: value}}, []string{what}
+		item.Action, item.Fields, item.Consequences = change.Change, []change.Field{{Path: "metadata.annotations[" + annotation + "]", New: value}}, []string{what}
 		out = append(out, item)
 	}
 	return out
 }
 
 // operationItem is an operation as an item of a plan, without what becomes of it.
-func operationItem(l *landscapes.Landscape, o landscapes.Operation) plan.Item {
-	return plan.Item{Cluster: operatedCluster(o.Kind), Owner: "landscape " + l.Config.Name, Bundle: "operations", Object: operatedRef(o.Kind, o.Namespace, o.Name),
+func operationItem(l *landscapes.Landscape, o landscapes.Operation) change.Item {
+	return change.Item{Cluster: operatedCluster(o.Kind), Owner: "landscape " + l.Config.Name, Bundle: "operations", Object: operatedRef(o.Kind, o.Namespace, o.Name),
 		Origin: fmt.Sprintf("%s:%d", o.File, o.Line)}
 }

@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
 // TestWhatWaitsNeedsNoSecondApproval: a namespace that was let pass, and was not told to go because something in it takes its time, goes afterwards: by the
@@ -28,7 +29,7 @@ func TestWhatWaitsNeedsNoSecondApproval(t *testing.T) {
 			w.write("slow.yaml", "")
 			ref := apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: namespace}
 			content := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: "slow"}
-			id := plan.ApprovalOf(Virtual, ref)
+			id := permit.ApprovalOf(Virtual, ref)
 			passing, convergers := &Passing{}, 0
 			w.changes = func(o *Options) {
 				o.Passing = passing
@@ -36,13 +37,13 @@ func TestWhatWaitsNeedsNoSecondApproval(t *testing.T) {
 				switch {
 				case name == "approved":
 					o.Gate.Approved = map[string]bool{id: true}
-					o.Gate.Take = func(string, []plan.Ref) bool { return convergers == 1 }
+					o.Gate.Take = func(string, []change.Ref) bool { return convergers == 1 }
 				case convergers == 1:
 					o.Gate.Protected = nil
-					o.Reviewed = ReviewedOf("first", plan.Plan{Items: []plan.Item{{Action: plan.Delete, Cluster: Virtual, Object: ref}, {Action: plan.Delete, Cluster: Virtual, Object: content}}})
+					o.Reviewed = ReviewedOf("first", change.Plan{Items: []change.Item{{Action: change.Delete, Cluster: Virtual, Object: ref}, {Action: change.Delete, Cluster: Virtual, Object: content}}})
 				default:
 					o.Gate.Protected = nil
-					o.Reviewed = ReviewedOf("next", plan.Plan{})
+					o.Reviewed = ReviewedOf("next", change.Plan{})
 				}
 			}
 			maps := resource(t, testMaps, namespace)
@@ -121,12 +122,12 @@ func TestOneReviewOneRecreation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			passing := &Passing{}
-			next := func(of string) (plan.Gate, *once) {
-				gate, o := Options{Gate: plan.Gate{}, Passing: passing, Reviewed: ReviewedOf(of, plan.Plan{Items: []plan.Item{{Action: plan.Recreate, Cluster: "c", Object: ref}}})}.gate()
+			next := func(of string) (permit.Gate, *once) {
+				gate, o := Options{Gate: permit.Gate{}, Passing: passing, Reviewed: ReviewedOf(of, change.Plan{Items: []change.Item{{Action: change.Recreate, Cluster: "c", Object: ref}}})}.gate()
 				o.begins()
 				return gate, o
 			}
-			held := func(g plan.Gate) int { return len(g.Judge("c", []plan.Ref{ref}, 100).Held) }
+			held := func(g permit.Gate) int { return len(g.Judge("c", []change.Ref{ref}, 100).Held) }
 			gate, o := next("a..b")
 			require.Zero(t, held(gate))
 			o.ended(false)
@@ -147,7 +148,7 @@ func TestOneReviewOneRecreation(t *testing.T) {
 // TestPassingForgets: what is declared again, or has gone, has to be let pass anew; what could not be looked at has not.
 func TestPassingForgets(t *testing.T) {
 	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b"}
-	id := plan.ApprovalOf("c", ref)
+	id := permit.ApprovalOf("c", ref)
 	for action, waits := range map[apply.Action]bool{apply.HeldBack: true, apply.Failed: true, apply.Skipped: true, apply.Deleting: false, apply.Deleted: false,
 		apply.Unchanged: false, apply.Configured: false, apply.Gone: false, apply.HandedOver: false} {
 		for _, told := range []bool{false, true} {

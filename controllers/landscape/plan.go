@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/plan"
 )
 
@@ -19,17 +21,17 @@ const noteIncomplete = "incomplete: "
 const noteNotMade = "the virtual garden is not made yet: everything in it is to be created, as far as its API server will admit it"
 
 // Remarks are the notes of a plan without the one that repeats the problems of its error.
-func Remarks(p plan.Plan) []string {
+func Remarks(p change.Plan) []string {
 	return slices.DeleteFunc(slices.Clone(p.Notes), func(note string) bool { return strings.HasPrefix(note, noteIncomplete) })
 }
 
 // Plan says what Apply would change on every cluster, by server-side dry run. Nothing is written. Secrets that no key opens
 // are left out, a note names each. With an error the plan is incomplete, and a note says so.
-func (c *Converger) Plan(ctx context.Context) (plan.Plan, error) {
-	p := plan.Plan{From: "live", To: "landscape " + c.landscape.Config.Name}
+func (c *Converger) Plan(ctx context.Context) (change.Plan, error) {
+	p := change.Plan{From: "live", To: "landscape " + c.landscape.Config.Name}
 	problems := append([]error{}, c.unbound...)
 	totals := map[string]int{}
-	add := func(items []plan.Item, unchanged int, err error) {
+	add := func(items []change.Item, unchanged int, err error) {
 		p.Items = append(p.Items, items...)
 		p.Unchanged += unchanged
 		if err != nil {
@@ -89,15 +91,15 @@ func (c *Converger) Plan(ctx context.Context) (plan.Plan, error) {
 	return p, err
 }
 
-func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *declarations) (plan.Plan, error) {
+func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *declarations) (change.Plan, error) {
 	around, err := c.lookAround(ctx, cluster)
 	if err != nil {
-		return plan.Plan{}, err
+		return change.Plan{}, err
 	}
 	if cluster == Runtime {
 		brought, err := bootstrapObjects()
 		if err != nil {
-			return plan.Plan{}, err
+			return change.Plan{}, err
 		}
 		c.coming.Add(cluster, brought...)
 		c.coming.AddNamespaces(cluster, owner.InventoryNamespace) // which comes with the lease
@@ -106,7 +108,7 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 	ids, stays := map[apply.Ref]string{}, map[apply.Ref]bool{}
 	_, removed, err := c.withoutEnding(ctx, cluster, d)
 	if err != nil {
-		return plan.Plan{}, err
+		return change.Plan{}, err
 	}
 	s.Objects = d.objects
 	judged := c.newJudge(ctx, cluster, len(s.Objects)+len(d.locked), around)
@@ -127,11 +129,11 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 	err = c.coming.Settle(found.Items, around.explain(err))
 	found.Items = withoutLocked(found.Items, d.locked)
 	for i := range found.Items {
-		c.note(found.Items[i].Object, found.Items[i].Action == plan.Fail)
+		c.note(found.Items[i].Object, found.Items[i].Action == change.Fail)
 		found.Items[i].Owner, found.Items[i].Bundle = "landscape "+c.landscape.Config.Name, "declarations"
-		if ref := found.Items[i].Object; found.Items[i].Action == plan.Hold && !stays[ref] {
-			found.Items[i].Approval = plan.ApprovalOf(cluster, ref)
-		} else if found.Items[i].Action == plan.Hold {
+		if ref := found.Items[i].Object; found.Items[i].Action == change.Hold && !stays[ref] {
+			found.Items[i].Approval = permit.ApprovalOf(cluster, ref)
+		} else if found.Items[i].Action == change.Hold {
 			// Nothing lets it through: what its deletion would do is no news, as in a difference of revisions.
 			found.Items[i].Consequences, found.Items[i].Pools = nil, nil
 		}

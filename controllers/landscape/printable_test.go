@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/owner"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // spoil puts what commands a terminal, and what looks like a line of the status, behind every text of a value.
@@ -47,7 +47,7 @@ func TestStatusIsPrintable(t *testing.T) {
 		s := example()
 		s.Invalid, s.ObjectUnknown = "broken", "forbidden"
 		s.Owners[0].Keeper = "pergola operator"
-		s.HandedOver = []plan.HandedOver{{Path: "spec.replicas", By: "hpa"}}
+		s.HandedOver = []change.HandedOver{{Path: "spec.replicas", By: "hpa"}}
 		s.Object = &ObjectStatus{Namespace: "garden", Name: "local", Revision: "main@sha1:0a1b", Reason: "Other", Message: "why", Held: 2, HeldOn: map[string]int{"one": 2},
 			Suspension: &landscapev1alpha1.Suspension{By: "alice", Reason: "etcd"}, Pin: &landscapev1alpha1.Pin{Revision: "x", By: "bob", Reason: "y"},
 			FailedSync: &landscapev1alpha1.SyncRecord{Revision: "main@sha1:0a1c", Message: "no", StartTime: metav1.NewTime(noon.Add(-time.Hour))}, DependenciesMissing: "a", Gardenlets: "b", OperationsWaiting: "c"}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
@@ -234,7 +235,7 @@ func (c *Converger) declaredRefs() map[string]map[apply.Ref]bool {
 
 // writeRecord applies a ConfigMap with the labels by which it is in the live cache.
 func (c *Converger) writeRecord(ctx context.Context, ref apply.Ref, bundle string, data map[string]any, manager string) error {
-	keys := apply.GardenerKeys()
+	keys := conventions.Keys()
 	object := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": data, "metadata": map[string]any{
 		"name": ref.Name, "namespace": ref.Namespace, "labels": map[string]any{keys.ManagedByLabel: keys.ManagedByValue,
 			owner.LabelInventory: "landscape." + c.landscape.Config.Name, owner.LabelBundle: bundle, owner.LabelCluster: Runtime},

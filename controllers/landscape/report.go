@@ -9,8 +9,8 @@ import (
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/owner"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // Report is what a run did.
@@ -22,7 +22,7 @@ type Report struct {
 	Changed int         `json:"changed"`
 	Written owner.Tally `json:"written"`
 	// HandedOver are declared fields that are left as controllers set them.
-	HandedOver []plan.HandedOver `json:"handedOver,omitempty"`
+	HandedOver []change.HandedOver `json:"handedOver,omitempty"`
 	// Operations of operations/ that were executed, in this run or before, the newest first.
 	Operations []landscapev1alpha1.OperationRecord `json:"operations,omitempty"`
 	// Waiting are those of operations/ that wait to be asked for, or to be taken up, and those that came too late.

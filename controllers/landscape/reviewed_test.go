@@ -9,6 +9,8 @@ import (
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
 )
@@ -51,9 +53,9 @@ func TestAPlanWorseThanTheReviewedOneIsHeld(t *testing.T) {
 	p, err := c.planDeclarations(testContext(t), Virtual, split(c.landscape)[Virtual])
 	require.NoError(t, err)
 	require.Len(t, p.Items, 2)
-	assert.Equal(t, plan.Hold, p.Items[1].Action)
+	assert.Equal(t, change.Hold, p.Items[1].Action)
 	assert.Equal(t, held[0].Approval, p.Items[1].Approval)
-	assert.Equal(t, held[0].Approval, plan.ApprovalOf(Virtual, apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "reviewed-c"}))
+	assert.Equal(t, held[0].Approval, permit.ApprovalOf(Virtual, apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "reviewed-c"}))
 
 	w.gate.Approved = map[string]bool{held[0].Approval: true}
 	require.Len(t, w.mustSync().report.HeldDeletions(), 1, "the other one")
@@ -71,15 +73,15 @@ func TestRecreationsAreJudged(t *testing.T) {
 	w.mustSync()
 	uid := uidOf(t, "recreated")
 	w.write("map.yaml", frozenFile("two"))
-	w.gate.MaxDeletions = plan.Limit(0)
+	w.gate.MaxDeletions = permit.Limit(0)
 	c := w.mustSync()
 	held := c.report.HeldDeletions()
 	require.Len(t, held, 1)
 	assert.Contains(t, held[0].Reason, "needs approval")
 	assert.Equal(t, uid, uidOf(t, "recreated"))
 
-	w.gate = plan.DefaultGate()
-	w.changes = func(o *Options) { o.Reviewed = ReviewedOf("test", plan.Plan{}) }
+	w.gate = permit.DefaultGate()
+	w.changes = func(o *Options) { o.Reviewed = ReviewedOf("test", change.Plan{}) }
 	c = w.mustSync()
 	require.Len(t, c.report.HeldDeletions(), 1)
 	assert.Equal(t, held[0].Approval, c.report.HeldDeletions()[0].Approval)
@@ -97,7 +99,7 @@ func same(t *testing.T, c *Converger, held []landscapev1alpha1.HeldDeletion) {
 	p, err := c.planDeclarations(testContext(t), Virtual, split(c.landscape)[Virtual])
 	require.NoError(t, err)
 	require.Len(t, p.Items, len(held))
-	assert.Equal(t, plan.Hold, p.Items[0].Action)
+	assert.Equal(t, change.Hold, p.Items[0].Action)
 	assert.Equal(t, held[0].Reason, p.Items[0].Reason)
 	assert.Equal(t, held[0].Approval, p.Items[0].Approval)
 	left := c.undeclared(testContext(t), nil)

@@ -8,10 +8,10 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/prometheus"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // defaultThreshold holds for every condition a landscape does not name (upstream's charts: 1m).
@@ -52,8 +52,8 @@ func prometheis(l *landscapes.Landscape, outside bool) func(*rest.Config) promet
 }
 
 // Gate is the deletion gate of a landscape, with the ids that a person has approved.
-func Gate(l *landscapes.Landscape, approved []string) (plan.Gate, error) {
-	gate := plan.DefaultGate()
+func Gate(l *landscapes.Landscape, approved []string) (permit.Gate, error) {
+	gate := permit.DefaultGate()
 	gate.Approved = map[string]bool{}
 	for _, id := range approved {
 		gate.Approved[id] = true
@@ -63,14 +63,14 @@ func Gate(l *landscapes.Landscape, approved []string) (plan.Gate, error) {
 		return gate, nil
 	}
 	if spec.MaxDeletions != nil {
-		gate.MaxDeletions = plan.Limit(int(*spec.MaxDeletions))
+		gate.MaxDeletions = permit.Limit(int(*spec.MaxDeletions))
 	}
 	if spec.MaxShare != nil {
-		share, err := plan.ParseShare(*spec.MaxShare)
+		share, err := permit.ParseShare(*spec.MaxShare)
 		if err != nil {
 			return gate, fmt.Errorf("landscape.yaml: spec.deletionGate.maxShare: %w", err)
 		}
-		gate.MaxShare = plan.Limit(share)
+		gate.MaxShare = permit.Limit(share)
 	}
 	if spec.ProtectedKinds != nil {
 		gate.Protected = spec.ProtectedKinds

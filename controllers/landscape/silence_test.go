@@ -15,6 +15,7 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/render"
@@ -85,7 +86,7 @@ func TestStatusAgesWhatAGardenletWrote(t *testing.T) {
 	c.clusters[seed] = c.clusters[Virtual]
 	ref := ownerRef(render.Owner{Kind: owner.Seed, Name: seed})
 	// The name of the cluster is that of the Seed.
-	local, err := apply.NewCluster(seed, rest.CopyConfig(server.config), apply.ClusterOptions{})
+	local, err := conventions.NewCluster(seed, rest.CopyConfig(server.config), apply.ClusterOptions{})
 	require.NoError(t, err)
 	t.Cleanup(local.Close)
 	c.all = []*owner.Owner{{Ref: ref, Home: c.clusters[Virtual], Local: local, Input: render.Input{Owner: render.Owner{Kind: owner.Seed, Name: seed}}}}

@@ -18,11 +18,11 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/access"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/internal/panics"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // Status is the state of a landscape: the Garden, its Seeds and their Shoots.
@@ -42,7 +42,7 @@ type Status struct {
 	// Undeclared are objects whose declaration is gone.
 	Undeclared []Undeclared `json:"undeclared,omitempty"`
 	// HandedOver are declared fields that are left as controllers set them.
-	HandedOver []plan.HandedOver `json:"handedOver,omitempty"`
+	HandedOver []change.HandedOver `json:"handedOver,omitempty"`
 
 	// reach are the flags by which commands reach the runtime cluster, with a space before them; empty for none.
 	reach string

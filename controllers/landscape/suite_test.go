@@ -13,6 +13,7 @@ import (
 
 	"github.com/pergola-dev/pergola/api/crds"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
@@ -40,7 +41,7 @@ func testCluster(t *testing.T, change ...func(*rest.Config)) *apply.Cluster {
 	for _, c := range change {
 		c(config)
 	}
-	c, err := apply.NewCluster("test", config, apply.ClusterOptions{Cooldown: time.Millisecond})
+	c, err := conventions.NewCluster("test", config, apply.ClusterOptions{Cooldown: time.Millisecond})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c

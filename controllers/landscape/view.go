@@ -13,6 +13,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/internal/printable"
+	"github.com/pergola-dev/pergola/plan"
 )
 
 // branch is one line of the tree with what hangs below it.
@@ -83,7 +84,7 @@ func (v view) handedOver() []branch {
 	}
 	out := branch{text: "= handed over to controllers, and left as they set it"}
 	for _, h := range v.status.HandedOver {
-		out.children = append(out.children, branch{text: oneLine(h.String())})
+		out.children = append(out.children, branch{text: oneLine(plan.HandedOverText(h))})
 	}
 	return []branch{out}
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
 // TestAReviewedRemovalWaits: what a review has shown to go, and what other landscapes are asked about first, goes when they have answered, although
@@ -16,20 +17,20 @@ import (
 func TestAReviewedRemovalWaits(t *testing.T) {
 	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "wait-x"}
 	const object = "ConfigMap default/wait-x"
-	id := plan.ApprovalOf(Virtual, ref)
-	nothing := ReviewedOf("test", plan.Plan{})
+	id := permit.ApprovalOf(Virtual, ref)
+	nothing := ReviewedOf("test", change.Plan{})
 	for name, test := range map[string]struct {
 		reviewed *Reviewed
 		text     string
 		then     func(from, other *written)
 	}{
 		"reviewed": {
-			ReviewedOf("test", plan.Plan{Items: []plan.Item{{Action: plan.Delete, Cluster: Virtual, Object: ref}}}),
+			ReviewedOf("test", change.Plan{Items: []change.Item{{Action: change.Delete, Cluster: Virtual, Object: ref}}}),
 			"it may have moved to another landscape: it is deleted when these have been synced and do not declare it: waitb\n",
 			func(from, other *written) { from.settle("wait-x", other) },
 		},
 		"reviewed, and a run fails before it is asked again": {
-			ReviewedOf("test", plan.Plan{Items: []plan.Item{{Action: plan.Delete, Cluster: Virtual, Object: ref}}}), "it is deleted when these have been synced",
+			ReviewedOf("test", change.Plan{Items: []change.Item{{Action: change.Delete, Cluster: Virtual, Object: ref}}}), "it is deleted when these have been synced",
 			func(from, other *written) {
 				from.write("b.yaml", mapFile("Wait-refused")) // a name that no server takes
 				_, err := from.sync()
@@ -39,13 +40,13 @@ func TestAReviewedRemovalWaits(t *testing.T) {
 			},
 		},
 		"reviewed, and held by the gate since": {
-			ReviewedOf("test", plan.Plan{Items: []plan.Item{{Action: plan.Delete, Cluster: Virtual, Object: ref}}}), "it is deleted when these have been synced",
+			ReviewedOf("test", change.Plan{Items: []change.Item{{Action: change.Delete, Cluster: Virtual, Object: ref}}}), "it is deleted when these have been synced",
 			func(from, other *written) {
 				answer(from, other)
-				from.gate.MaxDeletions = plan.Limit(0)
+				from.gate.MaxDeletions = permit.Limit(0)
 				assert.Contains(t, reasonsOf(from.mustSync(), object), "needs approval")
-				from.gate = plan.DefaultGate()
-				assert.Equal(t, plan.NotReviewed+"\n", reasonsOf(from.mustSync(), object), "what was held stays held")
+				from.gate = permit.DefaultGate()
+				assert.Equal(t, permit.NotReviewed+"\n", reasonsOf(from.mustSync(), object), "what was held stays held")
 			},
 		},
 		"not reviewed": {
@@ -53,7 +54,7 @@ func TestAReviewedRemovalWaits(t *testing.T) {
 			func(from, other *written) {
 				answer(from, other)
 				c := from.mustSync()
-				assert.Equal(t, plan.NotReviewed+"\n", reasonsOf(c, object))
+				assert.Equal(t, permit.NotReviewed+"\n", reasonsOf(c, object))
 				assert.Equal(t, id, c.report.HeldDeletions()[0].Approval)
 				from.gate.Approved = map[string]bool{id: true}
 				assert.Empty(t, from.mustSync().report.Held)

@@ -17,10 +17,10 @@ import (
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // written is a landscape of some files, and its convergers on the API server: a new one with each sync, as after a commit.
@@ -28,7 +28,7 @@ type written struct {
 	*testing.T
 	dir   string
 	clock *clocktesting.FakeClock
-	gate  plan.Gate
+	gate  permit.Gate
 	// changes of the options of each converger.
 	changes func(*Options)
 }
@@ -36,7 +36,7 @@ type written struct {
 func newWritten(t *testing.T, name string, files map[string]string) *written {
 	t.Helper()
 	needsServer(t)
-	w := &written{T: t, dir: t.TempDir(), clock: clocktesting.NewFakeClock(time.Now()), gate: plan.DefaultGate()}
+	w := &written{T: t, dir: t.TempDir(), clock: clocktesting.NewFakeClock(time.Now()), gate: permit.DefaultGate()}
 	forgetLandscapes(t)
 	w.write("landscape.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: "+name+"}\n")
 	for file, text := range files {
@@ -58,7 +58,7 @@ func forgetLandscapes(t *testing.T) {
 		}
 		for _, kind := range []schema.GroupVersionResource{shoots, testMaps} {
 			require.NoError(t, resource(t, kind, "default").DeleteCollection(context.Background(), metav1.DeleteOptions{},
-				metav1.ListOptions{LabelSelector: apply.GardenerKeys().Selector()}))
+				metav1.ListOptions{LabelSelector: conventions.Keys().Selector()}))
 		}
 	})
 }
@@ -129,8 +129,8 @@ func liveShoot(t *testing.T, name string) *unstructured.Unstructured {
 	return live
 }
 
-// change is what somebody writes by an update, as controllers do.
-func change(t *testing.T, name, manager string, mutate func(*unstructured.Unstructured)) {
+// updateAs is what somebody writes by an update, as controllers do.
+func updateAs(t *testing.T, name, manager string, mutate func(*unstructured.Unstructured)) {
 	t.Helper()
 	live := liveShoot(t, name)
 	mutate(live)

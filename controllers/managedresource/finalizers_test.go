@@ -15,6 +15,7 @@ import (
 
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 )
 
 // played is an API server with one ManagedResource; a patch with an old version is refused.
@@ -82,7 +83,7 @@ func TestFinalizersOfAnObjectThatChanged(t *testing.T) {
 			server := &played{version: "2", finalizers: c.have}
 			h := httptest.NewServer(server)
 			defer h.Close()
-			cluster, err := apply.NewCluster("seed", &rest.Config{Host: h.URL}, apply.ClusterOptions{})
+			cluster, err := conventions.NewCluster("seed", &rest.Config{Host: h.URL}, apply.ClusterOptions{})
 			require.NoError(t, err)
 			defer cluster.Close()
 			r := &Reconciler{Source: cluster, Target: cluster, Class: "seed"}

@@ -12,11 +12,12 @@ import (
 
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 )
 
 // An inventory leaves out what it can do without before it is too large for an object, and says so when it still is.
 func TestLargeInventory(t *testing.T) {
-	cluster, err := apply.NewCluster("seed", &rest.Config{Host: "localhost:1"}, apply.ClusterOptions{})
+	cluster, err := conventions.NewCluster("seed", &rest.Config{Host: "localhost:1"}, apply.ClusterOptions{})
 	require.NoError(t, err)
 	defer cluster.Close()
 	r := &Reconciler{Source: cluster, Target: cluster}

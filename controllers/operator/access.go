@@ -21,6 +21,7 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/access"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/landscapes"
 )
@@ -188,7 +189,7 @@ func (c *clusters) connect(ctx context.Context, base *rest.Config, wrap transpor
 		config.UserAgent = userAgent
 		config.Impersonate = rest.ImpersonationConfig{UserName: account}
 		config.Wrap(wrap)
-		next, err := apply.NewCluster(landscape.Runtime, config, options)
+		next, err := conventions.NewCluster(landscape.Runtime, config, options)
 		if err != nil {
 			return err
 		}
@@ -203,7 +204,7 @@ func (c *clusters) connect(ctx context.Context, base *rest.Config, wrap transpor
 	if config != nil {
 		config.UserAgent = userAgent
 		config.Wrap(wrap)
-		if next, err = apply.NewCluster(landscape.Virtual, config, options); err != nil {
+		if next, err = conventions.NewCluster(landscape.Virtual, config, options); err != nil {
 			return err
 		}
 	}

@@ -7,14 +7,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // TestAnApprovalCountsWhereItIsHeld: a seed that shows the id of something elsewhere gets an approval for itself only.
 func TestAnApprovalCountsWhereItIsHeld(t *testing.T) {
-	id := plan.ApprovalOf(landscape.Runtime, plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "zz"})
+	id := permit.ApprovalOf(landscape.Runtime, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "zz"})
 	held := heldIn(map[string]*seedpublication.Report{
 		"eu-1": {Held: []seedpublication.Held{{Object: "ConfigMap garden/harmless", Reason: "why", Approval: id}}},
 		// Its name is that of a cluster of the operator.

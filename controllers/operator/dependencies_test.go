@@ -16,6 +16,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/source"
 	"github.com/pergola-dev/pergola/source/receiver"
@@ -37,7 +38,7 @@ func TestMoveAgainstTheOrder(t *testing.T) {
 	origin := func() string {
 		live := &corev1.ConfigMap{}
 		require.NoError(t, w.client.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: "x"}, live))
-		return live.Annotations[apply.GardenerKeys().Origin]
+		return live.Annotations[conventions.Keys().Origin]
 	}
 	require.Contains(t, origin(), top.name)
 	ground.commit("takes x", map[string]string{"x.yaml": ground.configMap("x", "1")})

@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
 // Defaults of a Landscape in a cluster.
@@ -63,7 +63,7 @@ func reviewed(object, file *landscapev1alpha1.LandscapeSpec) bool {
 // tighten gives the deletion gate that holds: that of the object in the cluster is the limit, and a commit can only take away from it.
 // loosened says what landscape.yaml asks for in vain.
 func tighten(object, file *landscapev1alpha1.DeletionGate) (gate *landscapev1alpha1.DeletionGate, loosened []string, err error) {
-	limit := plan.DefaultGate()
+	limit := permit.DefaultGate()
 	if object == nil {
 		object = &landscapev1alpha1.DeletionGate{}
 	}
@@ -90,11 +90,11 @@ func tighten(object, file *landscapev1alpha1.DeletionGate) (gate *landscapev1alp
 			most = *limit.MaxShare
 		}
 		if out.MaxShare != nil {
-			if most, err = plan.ParseShare(*out.MaxShare); err != nil {
+			if most, err = permit.ParseShare(*out.MaxShare); err != nil {
 				return nil, nil, fmt.Errorf("spec.deletionGate.maxShare of the Landscape: %w", err)
 			}
 		}
-		asked, err := plan.ParseShare(*file.MaxShare)
+		asked, err := permit.ParseShare(*file.MaxShare)
 		if err != nil {
 			return nil, nil, fmt.Errorf("landscape.yaml: spec.deletionGate.maxShare: %w", err)
 		}

@@ -20,6 +20,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/source"
@@ -208,7 +209,7 @@ func TestReportsAreReadAnewAtTheEnd(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, w.client.Delete(context.Background(), seed)) })
 	held := seedpublication.Held{Owner: "Seed local", Cluster: "local", Object: "ConfigMap a/b", Reason: "it is not in the reviewed difference", Approval: "0123456789ab"}
 	w.reports(seedpublication.Report{Held: []seedpublication.Held{held}})
-	virtual, err := apply.NewCluster("virtual", server.config, apply.ClusterOptions{})
+	virtual, err := conventions.NewCluster("virtual", server.config, apply.ClusterOptions{})
 	require.NoError(t, err)
 	t.Cleanup(virtual.Close)
 	old := &seedpublication.Report{}

@@ -18,13 +18,14 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/source"
 )
 
 // waits gives a wait for what is on the server, which looks when it is told to, and its clock. Whether gardenlets work is asked for only when time has passed.
 func (w *world) waits() (*wait, *clocktesting.FakeClock) {
 	w.Helper()
-	virtual, err := apply.NewCluster("virtual", server.config, apply.ClusterOptions{})
+	virtual, err := conventions.NewCluster("virtual", server.config, apply.ClusterOptions{})
 	require.NoError(w, err)
 	w.Cleanup(virtual.Close)
 	clk := clocktesting.NewFakeClock(noon)
@@ -38,7 +39,7 @@ func (w *world) object(text string, change func(*unstructured.Unstructured)) *un
 	w.Helper()
 	o := &unstructured.Unstructured{}
 	require.NoError(w, yaml.Unmarshal([]byte(text), &o.Object))
-	keys := apply.GardenerKeys()
+	keys := conventions.Keys()
 	o.SetLabels(map[string]string{keys.ManagedByLabel: keys.ManagedByValue})
 	change(o)
 	status := o.Object["status"]

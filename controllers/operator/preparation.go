@@ -10,12 +10,13 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/charts"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/notification"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/source"
 	"github.com/pergola-dev/pergola/source/receiver"
 )
@@ -188,7 +189,7 @@ func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landsc
 		return err
 	}
 	told := &steps{}
-	gate.Take = func(id string, _ []plan.Ref) bool { return s.take(j, id) }
+	gate.Take = func(id string, _ []change.Ref) bool { return s.take(j, id) }
 	options := landscape.Options{
 		Catalogue: s.Catalogue, Charts: s.puller(), Clusters: s.clusters.byName(), Clock: s.Clock, Holder: s.Holder, Outside: s.Outside, Retries: true, Version: s.Version, Leases: s.leases(),
 		Part: landscape.PartOperator(), Checked: true, Renders: &s.renders, Tokens: s.tokens, Passing: &s.passing, Thresholds: landscape.Thresholds(l), Gate: gate,
@@ -199,7 +200,7 @@ func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landsc
 			s.do(func() { s.cared(name, conditions) })
 		},
 		ForceHint: func(r apply.Ref) string {
-			return fmt.Sprintf("give it the annotation %s: \"true\" in Git", apply.GardenerKeys().ForceConflicts)
+			return fmt.Sprintf("give it the annotation %s: \"true\" in Git", conventions.Keys().ForceConflicts)
 		},
 	}
 	if j.seen != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
@@ -33,7 +34,7 @@ type seen struct {
 	// everywhere is what Shoots of all seeds may lose, as those of a sample do.
 	everywhere map[string]map[string]bool
 	// items are those of the clusters of the operator.
-	items []plan.Item
+	items []change.Item
 }
 
 // basesOf are the commits that a new one is compared with: the one that was applied last, and those that were tried since. Without a former revision
@@ -80,7 +81,7 @@ func (r *reading) reviewed(ctx context.Context, next *revision) (*seen, error) {
 			return nil, err
 		}
 	}
-	out.here = landscape.ReviewedOf(out.id, plan.Plan{Items: out.items})
+	out.here = landscape.ReviewedOf(out.id, change.Plan{Items: out.items})
 	return out, nil
 }
 
@@ -159,21 +160,21 @@ type home struct{ seed, controlPlane string }
 
 // onSeed notes what an item says of a seed, whose gardenlet also has what is in its Shoots. What one of a sample loses, all owners of its kind may, on all
 // seeds.
-func (s *seen) onSeed(item plan.Item, at home, sampled bool) {
+func (s *seen) onSeed(item change.Item, at home, sampled bool) {
 	object := seedpublication.ObjectIn(at.controlPlane, item.Object)
 	if sampled && landscape.Loses(item) {
 		seedpublication.Note(&s.everywhere, object, seedpublication.AllOf(item.Owner))
 	}
-	change := s.seeds[at.seed]
+	all := s.seeds[at.seed]
 	switch {
 	case landscape.Loses(item):
-		seedpublication.Note(&change.Lost, object, item.Owner)
-	case item.Action == plan.Create:
-		seedpublication.Note(&change.Made, object, item.Owner)
+		seedpublication.Note(&all.Lost, object, item.Owner)
+	case item.Action == change.Create:
+		seedpublication.Note(&all.Made, object, item.Owner)
 	default:
 		return
 	}
-	s.seeds[at.seed] = change
+	s.seeds[at.seed] = all
 }
 
 // declaredPlaces are what the clusters of the operator are to have by two landscapes, as far as they differ.

@@ -26,6 +26,7 @@ import (
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/notification"
 	"github.com/pergola-dev/pergola/landscapes/evaluation"
@@ -188,7 +189,7 @@ func ignoreCanceled(err error) error {
 
 // lead waits for the lease, and works while it is held.
 func (p *parts) lead(ctx context.Context) error {
-	cluster, err := apply.NewCluster(landscape.Runtime, p.Config, apply.ClusterOptions{Clock: p.Clock})
+	cluster, err := conventions.NewCluster(landscape.Runtime, p.Config, apply.ClusterOptions{Clock: p.Clock})
 	if err != nil {
 		return err
 	}

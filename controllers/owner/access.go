@@ -15,6 +15,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/access"
 	"github.com/pergola-dev/pergola/controllers/accesstokens"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/secrets"
 )
@@ -162,7 +163,7 @@ func ConnectShoot(o *Owner, outside bool, fence transport.WrapperFunc, options a
 	if fence != nil {
 		config.Wrap(fence)
 	}
-	o.Target, err = apply.NewCluster(render.ShootCluster(o.Input.Owner), config, options)
+	o.Target, err = conventions.NewCluster(render.ShootCluster(o.Input.Owner), config, options)
 	return err
 }
 

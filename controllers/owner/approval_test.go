@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
 // A dry run gives what is held of a bundle the id that lets it pass, the same as a difference of revisions.
@@ -15,12 +16,12 @@ func TestPlanHasTheApproval(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
 			s.mustApply(s.bundle(direct, s.configMap("goes"), s.configMap("stays")))
-			s.work.Gate = plan.Gate{MaxDeletions: plan.Limit(0)}
+			s.work.Gate = permit.Gate{MaxDeletions: permit.Limit(0)}
 			items, _, err := s.work.planBundle(s.ctx, s.work.owner, s.bundle(direct, s.configMap("stays")), &serving{})
 			require.NoError(t, err)
 			require.Len(t, items, 1)
-			assert.Equal(t, plan.Hold, items[0].Action)
-			assert.Equal(t, plan.ApprovalOf("local", items[0].Object), items[0].Approval)
+			assert.Equal(t, change.Hold, items[0].Action)
+			assert.Equal(t, permit.ApprovalOf("local", items[0].Object), items[0].Approval)
 			assert.Contains(t, items[0].Reason, "every deletion on cluster local needs approval")
 		})
 	}

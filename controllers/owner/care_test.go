@@ -22,6 +22,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/apply/flow"
 	"github.com/pergola-dev/pergola/controllers/access"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -52,7 +53,7 @@ func emptyCluster(t *testing.T, name string) *apply.Cluster {
 		}
 	}))
 	t.Cleanup(server.Close)
-	c, err := apply.NewCluster(name, &rest.Config{Host: server.URL}, apply.ClusterOptions{})
+	c, err := conventions.NewCluster(name, &rest.Config{Host: server.URL}, apply.ClusterOptions{})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
@@ -129,7 +130,7 @@ func TestAPIServerOfAShoot(t *testing.T) {
 		"a Seed serves none":          {Seed, answers.URL, false, nil, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			target, err := apply.NewCluster("target", &rest.Config{Host: c.at}, apply.ClusterOptions{})
+			target, err := conventions.NewCluster("target", &rest.Config{Host: c.at}, apply.ClusterOptions{})
 			require.NoError(t, err)
 			defer target.Close()
 			clk := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))

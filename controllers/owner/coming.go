@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 )
 
 // Coming is what a plan has seen to be made: kinds and namespaces. The API server cannot be asked what would become of objects of such
@@ -72,7 +72,7 @@ func (c *Coming) explains(e *apply.ObjectError) bool {
 }
 
 // Settle makes of what failed for such a reason what is to be created, and gives what went wrong besides.
-func (c *Coming) Settle(items []plan.Item, err error) error {
+func (c *Coming) Settle(items []change.Item, err error) error {
 	var all apply.Errors
 	if c == nil || !errors.As(err, &all) {
 		return err
@@ -87,8 +87,8 @@ func (c *Coming) Settle(items []plan.Item, err error) error {
 		}
 	}
 	for i := range items {
-		if items[i].Action == plan.Fail && explained[items[i].Object] {
-			items[i].Action, items[i].Reason = plan.Create, ""
+		if items[i].Action == change.Fail && explained[items[i].Object] {
+			items[i].Action, items[i].Reason = change.Create, ""
 		}
 	}
 	switch {

@@ -4,6 +4,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -42,19 +44,19 @@ func isReplaced(e apply.Entry, role string, bundles []render.Bundle) bool {
 }
 
 // gateFor is the gate for objects of a bundle: a review is asked for all but copies.
-func (r *run) gateFor(entries []apply.Entry) plan.Gate {
+func (r *run) gateFor(entries []apply.Entry) permit.Gate {
 	gate := r.Gate
 	gate.Before = apply.HeldBefore(entries)
 	reviewed := gate.Reviewed
 	if reviewed == nil {
 		return gate
 	}
-	exempt := map[plan.Ref]bool{}
+	exempt := map[change.Ref]bool{}
 	for _, e := range entries {
 		if isCopy(e) {
 			exempt[e.Ref] = true
 		}
 	}
-	gate.Reviewed = func(cluster string, ref plan.Ref) bool { return exempt[ref] || reviewed(cluster, ref) }
+	gate.Reviewed = func(cluster string, ref change.Ref) bool { return exempt[ref] || reviewed(cluster, ref) }
 	return gate
 }

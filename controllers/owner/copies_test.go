@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -28,7 +29,7 @@ func TestOnlyCopiesNeedNoReview(t *testing.T) {
 		"a kind of the same name": {apply.Entry{Ref: apply.Ref{APIVersion: "example.com/v1", Kind: "Secret", Namespace: "garden", Name: "api-1b2c3d4e"}, Labels: copied}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			gate := plan.Gate{Reviewed: func(string, plan.Ref) bool { return false }}
+			gate := permit.Gate{Reviewed: func(string, change.Ref) bool { return false }}
 			work := &run{owner: &Owner{}, report: &Report{}, Reconciler: &Reconciler{Gate: gate}}
 			held := work.judge("local", []apply.Entry{test.entry})
 			if test.goes {
@@ -36,7 +37,7 @@ func TestOnlyCopiesNeedNoReview(t *testing.T) {
 				return
 			}
 			require.Len(t, held, 1)
-			assert.Equal(t, plan.NotReviewed, held[0].Reason)
+			assert.Equal(t, permit.NotReviewed, held[0].Reason)
 		})
 	}
 }
@@ -73,7 +74,7 @@ func TestAPoolThatGoesNeedsAReview(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ref := test.ref
 			ref.APIVersion, ref.Kind = "extensions.gardener.cloud/v1alpha1", cmp.Or(ref.Kind, kind)
-			gate := plan.Gate{MaxDeletions: plan.Limit(0), Reviewed: func(string, plan.Ref) bool { return false }}
+			gate := permit.Gate{MaxDeletions: permit.Limit(0), Reviewed: func(string, change.Ref) bool { return false }}
 			work := &run{owner: of, report: &Report{}, Reconciler: &Reconciler{Gate: gate}}
 			assert.Equal(t, test.goes, len(work.judge("local", []apply.Entry{{Ref: ref}})) == 0)
 		})

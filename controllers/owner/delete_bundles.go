@@ -17,6 +17,7 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/managedresource"
 	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/render"
@@ -229,7 +230,7 @@ func (t *teardown) confirm(ctx context.Context, cluster *apply.Cluster, entries 
 // unkeep lets definitions go that otherwise stay whatever is deleted, since what is of their kinds would go with them: here nothing is. It waits until that
 // is known.
 func (t *teardown) unkeep(ctx context.Context, cluster *apply.Cluster, entries []apply.Entry, used map[apply.Ref]string) (waits bool, err error) {
-	keep := apply.GardenerKeys().KeepObject
+	keep := conventions.Keys().KeepObject
 	for _, e := range entries {
 		if e.Kind != "CustomResourceDefinition" || used[e.Ref] != "" {
 			continue

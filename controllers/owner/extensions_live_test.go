@@ -15,6 +15,7 @@ import (
 	"github.com/pergola-dev/pergola/api/crds"
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/hack/apiserver"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -37,7 +38,7 @@ func TestExtensionRendersAlike(t *testing.T) {
 	apiserver.Needed(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	home, err := apply.NewCluster("home", server.config, apply.ClusterOptions{})
+	home, err := conventions.NewCluster("home", server.config, apply.ClusterOptions{})
 	require.NoError(t, err)
 	defer home.Close()
 	gvk := operatorv1alpha1.SchemeGroupVersion.WithKind(render.KindExtension.Kind)
@@ -62,7 +63,7 @@ spec:
       values: *values
       runtimeCluster: {helm: {ociRepository: {ref: "registry.example.org/charts/all:v1"}}}
 `), &declared.Object))
-	engine := apply.NewEngine(apply.Options{})
+	engine := conventions.NewEngine(apply.Options{})
 	set := apply.Set{Name: "extensions-live", FieldManager: "pergola", Objects: []*unstructured.Unstructured{crd, declared}}
 	inventory := apply.NewConfigMapInventory(home, "default", "extensions-live", nil)
 	_, err = engine.Apply(ctx, home, set, inventory, apply.ApplyOptions{})

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 )
 
 // copied is a Secret that gets its value from another one.
@@ -36,7 +36,7 @@ func TestCopiesAreFilled(t *testing.T) {
 			s := newSite(t)
 			first, second := base64.StdEncoding.EncodeToString([]byte("the first secret value")), base64.StdEncoding.EncodeToString([]byte("the second secret value"))
 			b := s.bundle(direct, s.copied("ca-1"), s.configMap("beside"))
-			assert.Equal(t, plan.Create, s.plan(b)["copy"], "what is not made yet can be planned")
+			assert.Equal(t, change.Create, s.plan(b)["copy"], "what is not made yet can be planned")
 			_, err := s.apply(b)
 			require.ErrorContains(t, err, "Secret "+s.ns+"/copy: it gets its value cacert from key bundle.crt of Secret "+s.ns+"/ca-1 in cluster local, which is not there")
 			assert.NotContains(t, s.uids("secrets"), "secrets/copy")
@@ -116,7 +116,7 @@ func TestValuesOfChartsAreFilledIn(t *testing.T) {
 	o := s.object(`{apiVersion: v1, kind: Secret, metadata: {name: copy, namespace: NS, annotations: {secrets.pergola.dev/values-in: '{"value-1":"Secret/login/bundle.crt"}'}}, data: {config: ` +
 		base64.StdEncoding.EncodeToString([]byte("password: value-1")) + `}}`)
 	b := s.bundle(true, o)
-	assert.Equal(t, plan.Create, s.plan(b)["copy"], "what is not made yet can be planned")
+	assert.Equal(t, change.Create, s.plan(b)["copy"], "what is not made yet can be planned")
 	_, err := s.apply(b)
 	require.ErrorContains(t, err, "Secret "+s.ns+"/copy: it gets a value from key bundle.crt of Secret "+s.ns+"/login in cluster local, which is not there")
 

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -28,7 +28,7 @@ func TestABundleChangesItsDelivery(t *testing.T) {
 			require.Len(t, before, 3)
 
 			next := s.bundle(!direct, s.configMap("a"), volume, secret, s.configMap("new"))
-			assert.Equal(t, map[string]plan.Action{"a": plan.Change, "goes": plan.Delete, "claim": plan.Change, "secret": plan.Change, "new": plan.Create}, s.plan(next))
+			assert.Equal(t, map[string]change.Action{"a": change.Change, "goes": change.Delete, "claim": change.Change, "secret": change.Change, "new": change.Create}, s.plan(next))
 			told := s.mustApply(next)
 			assert.Equal(t, map[string]apply.Action{"a": apply.Configured, "goes": apply.Deleted, "claim": apply.Configured, "secret": apply.Configured, "new": apply.Created}, told)
 			after := s.uids("configmaps", "persistentvolumeclaims")
@@ -70,7 +70,7 @@ func TestATerminatingManagedResource(t *testing.T) {
 				return err == nil && live.GetDeletionTimestamp() != nil
 			})
 			next := s.bundle(direct, s.configMap("a"))
-			assert.Equal(t, !direct, s.plan(next)["thing"] == plan.Recreate)
+			assert.Equal(t, !direct, s.plan(next)["thing"] == change.Recreate)
 			told := s.mustApply(next)
 			assert.Equal(t, apply.Deleted, told["goes"])
 			assert.Equal(t, before, s.uids("configmaps"))
@@ -94,10 +94,10 @@ func TestAnInterruptedHandOver(t *testing.T) {
 	_, err = s.work.Engine.Apply(s.ctx, cluster, set, s.work.inventory(s.work.owner, b), apply.ApplyOptions{NoPrune: true})
 	require.NoError(t, err)
 	assert.Len(t, s.inventoried(), 4)
-	assert.Equal(t, map[string]plan.Action{"a": plan.Change, "goes": plan.Delete}, s.plan(b))
+	assert.Equal(t, map[string]change.Action{"a": change.Change, "goes": change.Delete}, s.plan(b))
 	// Then it is to be direct again.
 	back := s.bundle(true, s.configMap("a"))
-	assert.Equal(t, map[string]plan.Action{"goes": plan.Delete}, s.plan(back))
+	assert.Equal(t, map[string]change.Action{"goes": change.Delete}, s.plan(back))
 	assert.Equal(t, map[string]apply.Action{"a": apply.Unchanged, "goes": apply.Deleted}, s.mustApply(back))
 	assert.Equal(t, before, s.uids("configmaps"))
 	assert.Empty(t, s.uids("managedresources", "secrets"))
@@ -112,7 +112,7 @@ func TestAForeignObjectInTheStatus(t *testing.T) {
 	_, err := s.resource("configmaps", s.ns).Create(s.ctx, s.configMap("foreign"), metav1.CreateOptions{FieldManager: "kubectl-create"})
 	require.NoError(t, err)
 	s.tamper(b, "foreign")
-	assert.Equal(t, map[string]plan.Action{"foreign": plan.Keep}, s.plan(b))
+	assert.Equal(t, map[string]change.Action{"foreign": change.Keep}, s.plan(b))
 	assert.Equal(t, map[string]apply.Action{"a": apply.Unchanged, "foreign": apply.LeftAlone}, s.mustApply(b))
 	assert.Contains(t, s.work.report.Notes, "cluster local: ConfigMap "+s.ns+"/foreign: it is in the inventory, but is not ours: left alone")
 	assert.Len(t, s.uids("configmaps"), 2)
@@ -132,7 +132,7 @@ func TestALostInventoryOfADirectBundle(t *testing.T) {
 	name := inventoryName(s.work.owner.Input.Owner, b.Name)
 	require.NoError(t, s.resource("configmaps", InventoryNamespace).Delete(s.ctx, name, metav1.DeleteOptions{}))
 	s.eventually("the cache sees it", func() bool { return len(s.inventoried()) == 0 })
-	assert.Equal(t, map[string]plan.Action{"goes": plan.Delete, "goes-too": plan.Delete}, s.plan(b))
+	assert.Equal(t, map[string]change.Action{"goes": change.Delete, "goes-too": change.Delete}, s.plan(b))
 	assert.Equal(t, map[string]apply.Action{"a": apply.Unchanged, "goes": apply.Deleted, "goes-too": apply.Deleted}, s.mustApply(b))
 	assert.Equal(t, []string{"ConfigMap/a"}, s.inventoried())
 	assert.Contains(t, s.uids("serviceaccounts"), "serviceaccounts/stays")
@@ -158,12 +158,12 @@ func TestAnOrphanLeavesAloneWhatIsNotIts(t *testing.T) {
 			gone := orphan{bundle: b, entries: entries}
 			items, err := s.work.planOrphan(s.ctx, s.work.owner, gone, &serving{})
 			require.NoError(t, err)
-			planned := map[string]plan.Action{}
+			planned := map[string]change.Action{}
 			for _, item := range items {
 				planned[item.Object.Name] = item.Action
 				assert.Equal(t, s.work.owner.String(), item.Owner)
 			}
-			assert.Equal(t, map[string]plan.Action{"a": plan.Delete, "moved": plan.Keep, "foreign": plan.Keep}, planned)
+			assert.Equal(t, map[string]change.Action{"a": change.Delete, "moved": change.Keep, "foreign": change.Keep}, planned)
 			contents, err := s.work.contents(s.ctx, s.work.owner, gone)
 			require.NoError(t, err)
 			require.NoError(t, s.work.removeBundle(s.ctx, b, contents, nil))

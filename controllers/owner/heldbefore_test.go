@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
 // get is a ConfigMap as it is, nil for none.
@@ -38,7 +38,7 @@ func TestWhatWasTooManyIsHeldByTheNextRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
-			s.work.Gate = plan.Gate{MaxDeletions: plan.Limit(1)}
+			s.work.Gate = permit.Gate{MaxDeletions: permit.Limit(1)}
 			objects := []*unstructured.Unstructured{s.configMap("stays"), immutable(s, "one")}
 			s.mustApply(s.bundle(test.direct, objects...))
 			if objects = objects[:1]; test.recreated {
@@ -66,10 +66,10 @@ func TestWhatWasTooManyIsHeldByTheNextRun(t *testing.T) {
 			for range 2 {
 				s.mustApply(b)
 				require.Len(t, s.work.report.Held, 1)
-				assert.Equal(t, plan.HeldBefore+held, s.work.report.Held[0].Objects[0].Reason)
+				assert.Equal(t, permit.HeldBefore+held, s.work.report.Held[0].Objects[0].Reason)
 				assert.Equal(t, was, uid(), "by the next run")
 			}
-			s.work.Gate.Approved = map[string]bool{plan.ApprovalOf("local", ref): true}
+			s.work.Gate.Approved = map[string]bool{permit.ApprovalOf("local", ref): true}
 			s.mustApply(b)
 			assert.Empty(t, s.work.report.Held)
 			assert.NotEqual(t, was, uid())

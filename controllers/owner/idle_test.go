@@ -14,6 +14,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -57,7 +58,7 @@ func TestIdleCareListsNothing(t *testing.T) {
 	requests := &asked{}
 	config := rest.CopyConfig(server.config)
 	config.Wrap(requests.wrap)
-	local, err := apply.NewCluster("local", config, apply.ClusterOptions{Clock: clock})
+	local, err := conventions.NewCluster("local", config, apply.ClusterOptions{Clock: clock})
 	require.NoError(t, err)
 	t.Cleanup(local.Close)
 	o := s.work.owner

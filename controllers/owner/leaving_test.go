@@ -12,8 +12,8 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/health/condition"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // What left a bundle and takes its time, as a namespace does, is not waited for: neither while it is there nor when it is gone.
@@ -59,7 +59,7 @@ func TestWhatIsBeingDeletedIsNotWaitedFor(t *testing.T) {
 // What is held is in the inventory, too. Somebody may delete it by hand while a step waits.
 func TestWhatIsHeldIsNotWaitedFor(t *testing.T) {
 	s := newSite(t)
-	s.work.Gate = plan.Gate{MaxDeletions: ptr.To(1)}
+	s.work.Gate = permit.Gate{MaxDeletions: ptr.To(1)}
 	s.mustApply(s.bundle(false, s.configMap("stays"), s.configMap("a"), s.configMap("b")))
 	w, err := s.work.applyBundle(s.ctx, s.bundle(false, s.configMap("stays")))
 	require.NoError(t, err)

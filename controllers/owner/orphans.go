@@ -15,8 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/managedresource"
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -29,7 +30,7 @@ func (r *run) judge(role string, entries []apply.Entry) []apply.Held {
 		r.deleted = map[string]int{}
 	}
 	cluster := r.clusterName(role)
-	var refs []plan.Ref
+	var refs []change.Ref
 	bundles := r.owner.Bundles()
 	for _, e := range entries {
 		if !isCarrier(e.Ref) && !isReplaced(e, role, bundles) && !isReferenceCopy(e) {
@@ -42,7 +43,7 @@ func (r *run) judge(role string, entries []apply.Entry) []apply.Held {
 	var held []apply.Held
 	for _, e := range entries {
 		if reason, ok := verdict.Held[e.Ref]; ok {
-			held = append(held, apply.Held{Ref: e.Ref, Reason: reason, Approval: plan.ApprovalOf(cluster, e.Ref)})
+			held = append(held, apply.Held{Ref: e.Ref, Reason: reason, Approval: permit.ApprovalOf(cluster, e.Ref)})
 		}
 	}
 	reported := func(h HeldObjects) bool { return h.Cluster == cluster && h.Approval == verdict.ID }

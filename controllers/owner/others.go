@@ -12,6 +12,7 @@ import (
 
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/health"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -116,7 +117,7 @@ func allIn(ctx context.Context, c *apply.Cluster, gvk schema.GroupVersionKind, n
 	if err != nil {
 		return nil, c.Explain(ref, "list", err)
 	}
-	keys := apply.GardenerKeys()
+	keys := conventions.Keys()
 	others := keys.ManagedByLabel + "!=" + keys.ManagedByValue
 	if len(labelled) > 0 {
 		others += "," + labelled.String()

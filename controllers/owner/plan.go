@@ -12,6 +12,7 @@ import (
 
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/access"
 	"github.com/pergola-dev/pergola/controllers/managedresource"
 	"github.com/pergola-dev/pergola/plan"
@@ -21,7 +22,7 @@ import (
 
 // Plan says what Reconcile would change, by the engine's own dry run. It writes nothing and
 // generates no secret: facts that are not known yet stay symbolic.
-func (r *Reconciler) Plan(ctx context.Context, o *Owner) ([]plan.Item, int, error) {
+func (r *Reconciler) Plan(ctx context.Context, o *Owner) ([]change.Item, int, error) {
 	for _, name := range namespaces(o) {
 		if _, err := r.namespace(ctx, o, name); err != nil {
 			return nil, 0, err
@@ -54,7 +55,7 @@ func (r *Reconciler) Plan(ctx context.Context, o *Owner) ([]plan.Item, int, erro
 	o.mu.Lock()
 	o.bundles = result.Bundles
 	o.mu.Unlock()
-	var items []plan.Item
+	var items []change.Item
 	var problems []error
 	unchanged := 0
 	r.Coming.AddNamespaces(o.Local.Name(), namespaces(o)...)
@@ -78,7 +79,7 @@ func (r *Reconciler) Plan(ctx context.Context, o *Owner) ([]plan.Item, int, erro
 	return append(items, gone...), unchanged, errors.Join(problems...)
 }
 
-func (r *Reconciler) planBundle(ctx context.Context, o *Owner, b render.Bundle, look *serving) ([]plan.Item, int, error) {
+func (r *Reconciler) planBundle(ctx context.Context, o *Owner, b render.Bundle, look *serving) ([]change.Item, int, error) {
 	if len(b.Objects) == 0 {
 		return nil, 0, fmt.Errorf("it is not known what it holds: %s", strings.Join(b.Unresolved, ", "))
 	}
@@ -132,7 +133,7 @@ func (r *Reconciler) planBundle(ctx context.Context, o *Owner, b render.Bundle, 
 	for i := range found.Items {
 		item := &found.Items[i]
 		item.Owner, item.Component, item.Bundle = o.String(), b.Component, b.Name
-		if item.Action == plan.Hold {
+		if item.Action == change.Hold {
 			item.Approval = work.report.approvalOf(item.Object)
 		}
 	}
@@ -140,7 +141,7 @@ func (r *Reconciler) planBundle(ctx context.Context, o *Owner, b render.Bundle, 
 }
 
 // planDeleted is what becomes of a ManagedResource that somebody deletes: it is made anew, and its objects stay.
-func planDeleted(ctx context.Context, o *Owner, b render.Bundle) []plan.Item {
+func planDeleted(ctx context.Context, o *Owner, b render.Bundle) []change.Item {
 	if b.Delivery.Direct {
 		return nil
 	}
@@ -152,8 +153,8 @@ func planDeleted(ctx context.Context, o *Owner, b render.Bundle) []plan.Item {
 	if others := slices.DeleteFunc(live.GetFinalizers(), func(f string) bool { return strings.HasPrefix(f, resourcesv1alpha1.FinalizerName) }); len(others) > 0 {
 		reason += ", and it waits for the finalizers of others: " + strings.Join(others, ", ")
 	}
-	return []plan.Item{{
-		Cluster: o.Local.Name(), Owner: o.String(), Component: b.Component, Bundle: b.Name, Object: managedRef(b), Action: plan.Recreate, Reason: reason,
+	return []change.Item{{
+		Cluster: o.Local.Name(), Owner: o.String(), Component: b.Component, Bundle: b.Name, Object: managedRef(b), Action: change.Recreate, Reason: reason,
 	}}
 }
 
@@ -198,12 +199,12 @@ func managedInventory(ctx context.Context, rm *managedresource.Reconciler, b ren
 	return apply.NewMemoryInventory(entries...), nil
 }
 
-func (r *Reconciler) planOrphans(ctx context.Context, o *Owner, rendered []render.Bundle, look *serving) ([]plan.Item, error) {
+func (r *Reconciler) planOrphans(ctx context.Context, o *Owner, rendered []render.Bundle, look *serving) ([]change.Item, error) {
 	list, err := r.orphans(ctx, o, rendered)
 	if err != nil {
 		return nil, err
 	}
-	var items []plan.Item
+	var items []change.Item
 	for _, orphan := range list {
 		found, err := r.planOrphan(ctx, o, orphan, look)
 		if err != nil {
@@ -214,7 +215,7 @@ func (r *Reconciler) planOrphans(ctx context.Context, o *Owner, rendered []rende
 	return items, nil
 }
 
-func (r *Reconciler) planOrphan(ctx context.Context, o *Owner, gone orphan, look *serving) ([]plan.Item, error) {
+func (r *Reconciler) planOrphan(ctx context.Context, o *Owner, gone orphan, look *serving) ([]change.Item, error) {
 	b := gone.bundle
 	entries, err := r.contents(ctx, o, gone)
 	if err != nil || len(entries) == 0 {
@@ -242,7 +243,7 @@ func (r *Reconciler) planOrphan(ctx context.Context, o *Owner, gone orphan, look
 	for i := range found.Items {
 		item := &found.Items[i]
 		item.Owner, item.Bundle = o.String(), b.Name
-		if item.Action == plan.Delete && item.Reason == "" {
+		if item.Action == change.Delete && item.Reason == "" {
 			item.Reason = "its component is not enabled any more"
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -13,7 +14,7 @@ import (
 // planWaiting compares a bundle with what its ManagedResource declares, for an API server that nobody serves, and so nobody can be asked, or webhooks
 // that nobody answers: what was
 // never applied is to be created.
-func (r *Reconciler) planWaiting(ctx context.Context, o *Owner, b render.Bundle) ([]plan.Item, int, error) {
+func (r *Reconciler) planWaiting(ctx context.Context, o *Owner, b render.Bundle) ([]change.Item, int, error) {
 	name := o.ClusterName(b)
 	former := b
 	var err error
@@ -82,11 +83,11 @@ func (r *Reconciler) declaredBy(ctx context.Context, o *Owner, b render.Bundle) 
 }
 
 // planWaitingRemoval is what a bundle loses that is not rendered any more, once somebody serves the API server that has its objects.
-func planWaitingRemoval(o *Owner, b render.Bundle, entries []apply.Entry) []plan.Item {
-	var out []plan.Item
+func planWaitingRemoval(o *Owner, b render.Bundle, entries []apply.Entry) []change.Item {
+	var out []change.Item
 	for _, e := range entries {
-		out = append(out, plan.Item{
-			Cluster: o.ClusterName(b), Owner: o.String(), Bundle: b.Name, Object: e.Ref, Action: plan.Delete,
+		out = append(out, change.Item{
+			Cluster: o.ClusterName(b), Owner: o.String(), Bundle: b.Name, Object: e.Ref, Action: change.Delete,
 			Reason: "its component is not enabled any more; it goes when somebody serves the API server of the Shoot",
 		})
 	}

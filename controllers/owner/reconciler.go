@@ -20,13 +20,13 @@ import (
 	"github.com/pergola-dev/pergola/controllers/accesstokens"
 	"github.com/pergola-dev/pergola/controllers/charts"
 	"github.com/pergola-dev/pergola/controllers/managedresource"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/prometheus"
 	"github.com/pergola-dev/pergola/controllers/references"
 	"github.com/pergola-dev/pergola/controllers/rotation"
 	"github.com/pergola-dev/pergola/health"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/internal/panics"
-	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/secrets"
 )
@@ -117,7 +117,7 @@ type Reconciler struct {
 	HealthRules health.Rules
 	// ExistenceOnly is content with the existence of objects whose kind has no rule.
 	ExistenceOnly bool
-	Gate          plan.Gate
+	Gate          permit.Gate
 	// Prometheis gives the way to the servers of a cluster, by its connection, that care asks whether they see what they should; nil: nobody is asked.
 	Prometheis func(*rest.Config) prometheus.Reach
 	// Charts pulls those that Extensions name; nil has none, and what they bring stays as it is.

@@ -15,8 +15,9 @@ import (
 
 	securityv1alpha1 "github.com/pergola-dev/pergola/api/security/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/references"
-	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -100,7 +101,7 @@ func TestReferencesAreCopied(t *testing.T) {
 	s.put("authorization", "ConfigMap", authorization)
 	b, _ = s.copies()
 	require.NoError(t, s.work.referencesThere(false))
-	assert.Equal(t, map[string]plan.Action{"ref-policy": plan.Create, "ref-webhook": plan.Create, "ref-authorization": plan.Create}, s.plan(b))
+	assert.Equal(t, map[string]change.Action{"ref-policy": change.Create, "ref-webhook": change.Create, "ref-authorization": change.Create}, s.plan(b))
 	assert.Equal(t, map[string]apply.Action{"ref-policy": apply.Created, "ref-webhook": apply.Created, "ref-authorization": apply.Created}, s.mustApply(b))
 	assert.Equal(t, first, s.value("secrets", "ref-webhook", "kubeconfig"))
 	assert.Contains(t, s.value("configmaps", "ref-policy", "policy"), "level: None")
@@ -122,7 +123,7 @@ func TestReferencesAreCopied(t *testing.T) {
 
 	// One reference less, with a gate that holds every deletion.
 	s.refer("auditConfig: {auditPolicy: {configMapRef: {name: policy}}}")
-	s.work.Gate = plan.Gate{Reviewed: func(string, plan.Ref) bool { return false }}
+	s.work.Gate = permit.Gate{Reviewed: func(string, change.Ref) bool { return false }}
 	b, _ = s.copies()
 	s.mustApply(b)
 	uids := s.uids("configmaps", "secrets")

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -24,7 +25,7 @@ func TestTheRestIsWatched(t *testing.T) {
 			s := newSite(t)
 			b := s.bundle(direct, s.configMap("edited"), s.configMap("same"))
 			s.mustApply(b)
-			s.work.Engine = apply.NewEngine(apply.Options{})
+			s.work.Engine = conventions.NewEngine(apply.Options{})
 			events := make(chan apply.DriftEvent, 10)
 			watching, stop := context.WithCancel(s.ctx)
 			defer stop()

@@ -21,6 +21,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -74,12 +75,12 @@ func (a *asking) process(writes int) (made int64, err error) {
 	line.left.Store(int64(writes))
 	config := rest.CopyConfig(server.config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { line.next = next; return line })
-	cluster, err := apply.NewCluster("local", config, apply.ClusterOptions{Cooldown: time.Millisecond})
+	cluster, err := conventions.NewCluster("local", config, apply.ClusterOptions{Cooldown: time.Millisecond})
 	require.NoError(a, err)
 	defer cluster.Close()
 	a.work.owner.Local, a.work.owner.Home = cluster, cluster
 	work := &run{owner: a.work.owner, report: &Report{TakenUp: a.taken}, begun: a.clock.Now(), Reconciler: &Reconciler{
-		Engine: apply.NewEngine(apply.Options{}), Clock: a.clock, Gate: a.work.Gate}}
+		Engine: conventions.NewEngine(apply.Options{}), Clock: a.clock, Gate: a.work.Gate}}
 	first := a.bundle(true, a.object("{apiVersion: v1, kind: Secret, metadata: {name: cloudprovider, namespace: NS}, data: {key: "+a.secret+"}}"),
 		a.object("{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Cluster, metadata: {name: NS}, spec: {cloudProfile: {spec: {}}, seed: {spec: {}, status: {phase: x}}, shoot: {"+a.shoot+"}}}"))
 	second := a.bundle(true, a.object("{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Infrastructure, metadata: {name: shoot, namespace: NS}, spec: {type: local, region: "+a.spec+", secretRef: {name: cloudprovider, namespace: NS}}}"),
@@ -250,7 +251,7 @@ func TestRequestsAreRepeatedWhileAStepWaits(t *testing.T) {
 				}
 				return a.answers(state, 1)(live)
 			})
-			cluster, err := apply.NewCluster("local", server.config, apply.ClusterOptions{})
+			cluster, err := conventions.NewCluster("local", server.config, apply.ClusterOptions{})
 			require.NoError(t, err)
 			defer cluster.Close()
 			ref := apply.Ref{APIVersion: "extensions.gardener.cloud/v1alpha1", Kind: "Network", Namespace: a.ns, Name: "shoot"}

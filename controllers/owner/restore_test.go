@@ -12,7 +12,7 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/apply/flow"
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
 // TestWhatIsDeletedWhileAStepWaits is made again by that step: it would wait for it until its time is up. What is held is reported once.
@@ -20,7 +20,7 @@ func TestWhatIsDeletedWhileAStepWaits(t *testing.T) {
 	for name, direct := range map[string]bool{"direct": true, "managed": false} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
-			s.work.Gate = plan.Gate{MaxDeletions: ptr.To(0)}
+			s.work.Gate = permit.Gate{MaxDeletions: ptr.To(0)}
 			clk := clocktesting.NewFakeClock(time.Now())
 			s.work.Clock = clk
 			s.mustApply(s.bundle(direct, s.configMap("one"), s.configMap("two"), s.configMap("held")))

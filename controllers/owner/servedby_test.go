@@ -13,8 +13,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/components"
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/controllers/conventions"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -38,7 +40,7 @@ func (s *hookSite) deployment() {
 	s.Helper()
 	labels := map[string]string{"app": "hooks"}
 	_, err := s.client.AppsV1().Deployments(s.ns).Create(s.ctx, &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: "hooks", Labels: map[string]string{apply.GardenerKeys().ManagedByLabel: apply.GardenerKeys().ManagedByValue}},
+		ObjectMeta: metav1.ObjectMeta{Name: "hooks", Labels: map[string]string{conventions.Keys().ManagedByLabel: conventions.Keys().ManagedByValue}},
 		Spec: appsv1.DeploymentSpec{Replicas: ptr.To(int32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "hooks", Image: "hooks"}}}}},
 	}, metav1.CreateOptions{})
@@ -113,7 +115,7 @@ func TestServedBy(t *testing.T) {
 				_, err := s.resource("managedresources", s.ns).Get(s.ctx, b.Name, metav1.GetOptions{})
 				assert.True(t, apierrors.IsNotFound(err), "another resource-manager would apply it: %v", err)
 				s.waits(b)
-				assert.Equal(t, map[string]plan.Action{"one": plan.Create}, s.plan(b))
+				assert.Equal(t, map[string]change.Action{"one": change.Create}, s.plan(b))
 			}
 			still() // there is no Deployment
 			s.deployment()
@@ -169,7 +171,7 @@ func TestServedByIsNotRepairedMeanwhile(t *testing.T) {
 func TestServedByGoes(t *testing.T) {
 	s := newHookSite(t)
 	s.work.Render = render.Options{Catalogue: components.FS}
-	s.work.Gate = plan.Gate{MaxDeletions: plan.Limit(10), MaxShare: plan.Limit(100)}
+	s.work.Gate = permit.Gate{MaxDeletions: permit.Limit(10), MaxShare: permit.Limit(100)}
 	s.deployment()
 	s.pod(reachable, corev1.ConditionTrue)
 	s.mustApply(s.hooks(false, "one"))

@@ -23,9 +23,11 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/controllers/conventions"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/health/condition"
-	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -61,13 +63,13 @@ func newShootSite(t *testing.T, api *rest.Config) *shootSite {
 	o := s.work.owner
 	o.Input.Owner = render.Owner{Kind: Shoot, Namespace: "garden-test", Name: s.ns, ControlPlaneNamespace: s.ns}
 	o.Input.Objects = map[string]map[string]any{Shoot: {"spec": map[string]any{"provider": map[string]any{}}}}
-	o.Target, err = apply.NewCluster(render.ShootCluster(o.Input.Owner), config, apply.ClusterOptions{})
+	o.Target, err = conventions.NewCluster(render.ShootCluster(o.Input.Owner), config, apply.ClusterOptions{})
 	require.NoError(t, err)
 	t.Cleanup(o.Target.Close)
 	s.work.Render = render.Options{Catalogue: components.FS}
 	labels := map[string]string{"app": "kubernetes", "role": "apiserver"}
 	_, err = s.seed.AppsV1().Deployments(s.ns).Create(s.ctx, &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: "kube-apiserver", Labels: map[string]string{apply.GardenerKeys().ManagedByLabel: apply.GardenerKeys().ManagedByValue}},
+		ObjectMeta: metav1.ObjectMeta{Name: "kube-apiserver", Labels: map[string]string{conventions.Keys().ManagedByLabel: conventions.Keys().ManagedByValue}},
 		Spec: appsv1.DeploymentSpec{Replicas: ptr.To(int32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "kube-apiserver", Image: "kube-apiserver"}}}}},
 	}, metav1.CreateOptions{})
@@ -166,7 +168,7 @@ func TestIntoAShoot(t *testing.T) {
 		"somebody serves": func(s *shootSite) {
 			s.pod(reachable)
 			b := s.right(true, "one")
-			assert.Equal(s, map[string]plan.Action{s.ns: plan.Create}, s.plan(b))
+			assert.Equal(s, map[string]change.Action{s.ns: change.Create}, s.plan(b))
 			s.mustApply(b)
 			assert.Equal(s, "one", s.user())
 			assert.Equal(s, StateHealthy, s.state(b).State)
@@ -184,7 +186,7 @@ func TestIntoAShoot(t *testing.T) {
 				require.NotNil(s, s.managed())
 				assert.Empty(s, s.managed().GetFinalizers())
 				assert.Empty(s, s.user())
-				assert.Equal(s, map[string]plan.Action{s.ns: plan.Create}, s.plan(b))
+				assert.Equal(s, map[string]change.Action{s.ns: change.Create}, s.plan(b))
 				state := s.state(b)
 				assert.Equal(s, StateWaiting, state.State)
 				assert.Contains(s, state.Message, "nobody serves the API server of the Shoot: it has no pod with an address that can be connected to, as where pods are only played; to be applied when somebody does: ClusterRoleBinding")
@@ -222,7 +224,7 @@ func TestIntoAShoot(t *testing.T) {
 			assert.Equal(s, StateWaiting, state.State)
 			assert.Equal(s, "the Shoot is hibernated: nobody serves its API server; what was applied before is judged when somebody does", state.Message)
 			b := s.right(true, "two")
-			assert.Equal(s, map[string]plan.Action{s.ns: plan.Change}, s.plan(b))
+			assert.Equal(s, map[string]change.Action{s.ns: change.Change}, s.plan(b))
 			s.mustApply(b)
 			assert.Equal(s, gardencorev1beta1.ConditionTrue, s.judged(b).Status)
 			assert.Equal(s, "one", s.user())
@@ -272,7 +274,7 @@ func TestIntoAShoot(t *testing.T) {
 		"another process watches it": func(s *shootSite) {
 			s.pod(reachable)
 			s.mustApply(s.right(true, "one"))
-			s.work.Reconciler.Engine = apply.NewEngine(apply.Options{})
+			s.work.Reconciler.Engine = conventions.NewEngine(apply.Options{})
 			s.anew()
 			s.work.watchTheRest(s.ctx)
 			require.NoError(s, s.shoot.RbacV1().ClusterRoleBindings().Delete(s.ctx, s.ns, metav1.DeleteOptions{}))
@@ -329,7 +331,7 @@ func TestIntoAShoot(t *testing.T) {
 			assert.Nil(s, s.managed())
 		},
 		"goes when somebody serves": func(s *shootSite) {
-			s.work.Gate = plan.Gate{MaxDeletions: plan.Limit(10), MaxShare: plan.Limit(100)}
+			s.work.Gate = permit.Gate{MaxDeletions: permit.Limit(10), MaxShare: permit.Limit(100)}
 			s.pod(reachable)
 			s.mustApply(s.right(false, "one"))
 			s.cut.Store(true)
@@ -341,7 +343,7 @@ func TestIntoAShoot(t *testing.T) {
 			items, err := s.work.planOrphans(s.ctx, s.work.owner, nil, &serving{})
 			require.NoError(s, err)
 			require.Len(s, items, 1)
-			assert.Equal(s, plan.Delete, items[0].Action)
+			assert.Equal(s, change.Delete, items[0].Action)
 			assert.Contains(s, items[0].Reason, "it goes when somebody serves the API server of the Shoot")
 			s.cut.Store(false)
 			s.pod(reachable)
@@ -354,7 +356,7 @@ func TestIntoAShoot(t *testing.T) {
 			s.pod(reachable)
 			s.mustApply(s.right(false, "one"))
 			other := s.object("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, spec: {secretRefs: []}, metadata: {name: other, namespace: NS, " +
-				"finalizers: [resources.gardener.cloud/gardener-resource-manager], labels: {" + apply.GardenerKeys().ManagedByLabel + ": " + apply.GardenerKeys().ManagedByValue + "}}}")
+				"finalizers: [resources.gardener.cloud/gardener-resource-manager], labels: {" + conventions.Keys().ManagedByLabel + ": " + conventions.Keys().ManagedByValue + "}}}")
 			_, err := s.resource("managedresources", s.ns).Create(s.ctx, other, metav1.CreateOptions{})
 			require.NoError(s, err)
 			s.cut.Store(true)

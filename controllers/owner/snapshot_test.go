@@ -29,6 +29,7 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -84,7 +85,7 @@ func TestSnapshotAfterReencryption(t *testing.T) {
 		}
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}
-	local, err := apply.NewCluster("local", config, apply.ClusterOptions{})
+	local, err := conventions.NewCluster("local", config, apply.ClusterOptions{})
 	require.NoError(t, err)
 	t.Cleanup(local.Close)
 	s.work.owner.Input = render.Input{Owner: render.Owner{Kind: Garden, Name: s.ns, ControlPlaneNamespace: s.ns}}

@@ -22,12 +22,13 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
-	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
-
 	"github.com/pergola-dev/pergola/api/crds"
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/controllers/conventions"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/hack/apiserver"
-	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -90,11 +91,11 @@ func newSite(t testing.TB) *site {
 			require.NoError(t, err)
 		}
 	}
-	local, err := apply.NewCluster("local", server.config, apply.ClusterOptions{})
+	local, err := conventions.NewCluster("local", server.config, apply.ClusterOptions{})
 	require.NoError(t, err)
 	t.Cleanup(local.Close)
 	o := &Owner{Local: local, Home: local, Input: render.Input{Owner: render.Owner{Kind: Seed, Name: s.ns, ControlPlaneNamespace: s.ns}}}
-	s.work = &run{owner: o, report: &Report{}, Reconciler: &Reconciler{Engine: apply.NewEngine(apply.Options{}), Clock: clock.RealClock{}, Gate: plan.DefaultGate()}}
+	s.work = &run{owner: o, report: &Report{}, Reconciler: &Reconciler{Engine: conventions.NewEngine(apply.Options{}), Clock: clock.RealClock{}, Gate: permit.DefaultGate()}}
 	return s
 }
 
@@ -158,11 +159,11 @@ func (s *site) mustApply(b render.Bundle) map[string]apply.Action {
 }
 
 // plan gives the actions that a dry run announces.
-func (s *site) plan(b render.Bundle) map[string]plan.Action {
+func (s *site) plan(b render.Bundle) map[string]change.Action {
 	s.Helper()
 	items, _, err := s.work.planBundle(s.ctx, s.work.owner, b, &serving{})
 	require.NoError(s, err)
-	out := map[string]plan.Action{}
+	out := map[string]change.Action{}
 	for _, item := range items {
 		out[item.Object.Name] = item.Action
 	}

@@ -11,8 +11,6 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/pergola-dev/pergola/hack/smallcatalogue"
-
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,10 +25,11 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/hack/apiserver"
+	"github.com/pergola-dev/pergola/hack/smallcatalogue"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 const declaredGarden = `apiVersion: operator.gardener.cloud/v1alpha1
@@ -118,7 +117,7 @@ func (s *site) open() {
 	maps.Copy(configs, s.seeds)
 	var err error
 	s.c, err = landscape.New(s.land, landscape.Options{
-		Catalogue: catalogue(s.T), Configs: configs, Clock: clock.RealClock{}, Gate: plan.DefaultGate(),
+		Catalogue: catalogue(s.T), Configs: configs, Clock: clock.RealClock{}, Gate: permit.DefaultGate(),
 		Holder: fmt.Sprintf("test-%p", s.c), Thresholds: condition.Thresholds{}, StepTimeout: 30 * time.Second,
 	})
 	require.NoError(s, err)

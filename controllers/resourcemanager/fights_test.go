@@ -9,13 +9,13 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 )
 
 // TestWhoFights: what was once known of a fight is not forgotten when a change is seen of which less is known.
 func TestWhoFights(t *testing.T) {
 	key := types.NamespacedName{Namespace: "garden", Name: "thing"}
-	known := apply.DriftEvent{Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: "one"}, Fields: []plan.Field{{Path: "data.a", Manager: "rival"}}}
+	known := apply.DriftEvent{Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: "one"}, Fields: []change.Field{{Path: "data.a", Manager: "rival"}}}
 	unknown, deleted := known, known
 	unknown.Fields = nil
 	deleted.Fields, deleted.Deleted = nil, true

@@ -15,7 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
 // misfit is a place of a file that does not have the form of a Configuration.
@@ -222,7 +222,7 @@ func (f *form) checkStruct(node *yaml.Node, t reflect.Type, path string) {
 		}
 		slices.Sort(names)
 		hint := "fields here are " + strings.Join(names, ", ")
-		if better := schemas.Suggest(key.Value, names); better != "" {
+		if better := suggest.Word(key.Value, names); better != "" {
 			hint = "did you mean " + better + "?"
 		}
 		f.report(key, join(path, key.Value), "unknown field; %s", hint)

@@ -19,6 +19,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/managedresource"
 	"github.com/pergola-dev/pergola/health"
 	"github.com/pergola-dev/pergola/health/condition"
@@ -71,7 +72,7 @@ func SourceOptions(namespace string) apply.ClusterOptions {
 
 // keys are upstream's, with the value that marks the objects of this manager.
 func keys(managedBy string) apply.Keys {
-	k := apply.GardenerKeys()
+	k := conventions.Keys()
 	if managedBy != "" {
 		k.ManagedByValue = managedBy
 	}
@@ -146,7 +147,7 @@ func New(o Options) (*Manager, error) {
 	if o.Class == resourcesv1alpha1.ClassDefault {
 		o.Class = ""
 	}
-	m := &Manager{Options: o, engine: apply.NewEngine(apply.Options{Clock: o.Clock, Keys: keys(o.ManagedBy), Kin: managedresource.IsFieldManager,
+	m := &Manager{Options: o, engine: conventions.NewEngine(apply.Options{Clock: o.Clock, Keys: keys(o.ManagedBy), Kin: managedresource.IsFieldManager,
 		Force: func(apply.Ref) bool { return o.Force }, ForceHint: func(apply.Ref) string { return forceHint }}), due: map[types.NamespacedName]time.Time{},
 		pauses: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
 		queue:  workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.NamespacedName]{Name: "managedresource", Clock: o.Clock})}

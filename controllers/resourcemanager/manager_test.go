@@ -29,6 +29,7 @@ import (
 	"github.com/pergola-dev/pergola/api/crds"
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
@@ -96,9 +97,9 @@ func (s *site) prepared(class string) (m *Manager, closed func()) {
 // with makes a manager whose target is its source, unless the options have a cluster ID.
 func (s *site) with(o Options) (m *Manager, closed func()) {
 	s.Helper()
-	source, err := apply.NewCluster("local", server.config, SourceOptions(""))
+	source, err := conventions.NewCluster("local", server.config, SourceOptions(""))
 	require.NoError(s, err)
-	target, err := apply.NewCluster("remote", server.config, apply.ClusterOptions{})
+	target, err := conventions.NewCluster("remote", server.config, apply.ClusterOptions{})
 	require.NoError(s, err)
 	if o.Source, o.Target = source, target; o.ClusterID == "" {
 		o.Target = source

@@ -29,6 +29,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/garbagecollector"
 	"github.com/pergola-dev/pergola/controllers/networkpolicy"
 	"github.com/pergola-dev/pergola/controllers/resourcewebhooks"
@@ -118,7 +119,7 @@ func (p *parts) clusters() (err error) {
 	selector := keys(*c.Controllers.ManagedResource.ManagedByLabelValue).Selector()
 	options := SourceOptions(c.namespace())
 	options.Selector = selector
-	if p.source, err = apply.NewCluster("source", p.Source, options); err != nil {
+	if p.source, err = conventions.NewCluster("source", p.Source, options); err != nil {
 		return err
 	}
 	p.target = p.source
@@ -130,7 +131,7 @@ func (p *parts) clusters() (err error) {
 	if config == nil {
 		config = p.Source
 	}
-	if p.target, err = apply.NewCluster("target", config, apply.ClusterOptions{Selector: selector}); err != nil {
+	if p.target, err = conventions.NewCluster("target", config, apply.ClusterOptions{Selector: selector}); err != nil {
 		p.source.Close()
 	}
 	return err

@@ -20,6 +20,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/api/crds"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
@@ -50,12 +51,12 @@ func newGarden(t *testing.T) *garden {
 	g.ctx, cancel = context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	var err error
-	g.cluster, err = apply.NewCluster("virtual", server.config, apply.ClusterOptions{})
+	g.cluster, err = conventions.NewCluster("virtual", server.config, apply.ClusterOptions{})
 	require.NoError(t, err)
 	t.Cleanup(g.cluster.Close)
 	g.client, err = kubernetes.NewForConfig(server.config)
 	require.NoError(t, err)
-	g.Publisher = &Publisher{Engine: apply.NewEngine(apply.Options{}), Clock: g.clock}
+	g.Publisher = &Publisher{Engine: conventions.NewEngine(apply.Options{}), Clock: g.clock}
 	return g
 }
 

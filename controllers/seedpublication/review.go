@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 )
 
 // Bounds of what is kept of reviews, in time and bytes. What is dropped is held when it comes up: the safe side.
@@ -65,7 +65,7 @@ func AllOf(owner string) string {
 
 // ObjectIn names an object of an owner the same for all owners of its kind. controlPlane is the namespace of a Shoot on its seed; the Seed's
 // own objects have none.
-func ObjectIn(controlPlane string, ref plan.Ref) string {
+func ObjectIn(controlPlane string, ref change.Ref) string {
 	text := ref.Group() + "/" + ref.String()
 	if controlPlane == "" {
 		return text

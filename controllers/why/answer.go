@@ -3,15 +3,15 @@ package why
 import (
 	"time"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/source/blame"
 )
 
 // Answer is all that is known about one object, or one field of it, on one cluster.
 type Answer struct {
-	Landscape string   `json:"landscape"`
-	Cluster   string   `json:"cluster"`
-	Object    plan.Ref `json:"object"`
+	Landscape string     `json:"landscape"`
+	Cluster   string     `json:"cluster"`
+	Object    change.Ref `json:"object"`
 	// Field as plans write it: spec.template.spec.containers[name=app].image; empty for the object as a whole.
 	Field string `json:"field,omitempty"`
 	// Value that Git comes to; nil if Git says nothing about the field.
@@ -111,7 +111,7 @@ type Live struct {
 	// Managers own the field, or something in it.
 	Managers []Manager `json:"managers,omitempty"`
 	// HandedOver are the declared fields, at what was asked for or in it, that are left to controllers.
-	HandedOver []plan.HandedOver `json:"handedOver,omitempty"`
+	HandedOver []change.HandedOver `json:"handedOver,omitempty"`
 	// Origin is who says to own the object, by annotation.
 	Origin string `json:"origin,omitempty"`
 }

@@ -10,8 +10,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/change/redact"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/source/blame"
 )
@@ -29,7 +30,7 @@ type Options struct {
 	// Blame tells which commit wrote a line of a file; nil if nobody can.
 	Blame func(ctx context.Context, file string, line int) (blame.Answer, error)
 	// Live reads an object from a cluster; nil to stay away from clusters. An object that is not there is nil, without an error.
-	Live func(ctx context.Context, cluster string, ref plan.Ref) (*unstructured.Unstructured, error)
+	Live func(ctx context.Context, cluster string, ref change.Ref) (*unstructured.Unstructured, error)
 	// Clusters can be read by Live; for others the answer says that they cannot.
 	Clusters []string
 	// Renders bounds how often a component is rendered to find what a value follows from; default 400.
@@ -101,7 +102,7 @@ type match struct {
 }
 
 func (e *explainer) answer(ctx context.Context, m match) (Answer, error) {
-	a := Answer{Landscape: e.landscape.Config.Name, Cluster: m.cluster, Object: plan.RefOf(m.object)}
+	a := Answer{Landscape: e.landscape.Config.Name, Cluster: m.cluster, Object: change.RefOf(m.object)}
 	if m.fit == fitsHash {
 		a.Notes = append(a.Notes, "the name has a hash of the content: this is the object as it is rendered now")
 	}
@@ -155,7 +156,7 @@ func shownValue(object *unstructured.Unstructured, list steps, value any) *Value
 	if value == nil {
 		return &Value{}
 	}
-	f := plan.Conceal(object.Object, list.keys(), plan.Field{New: value})
+	f := redact.Conceal(object.Object, list.keys(), change.Field{New: value})
 	return &Value{Value: f.New, Hidden: f.Hidden}
 }
 
@@ -183,7 +184,7 @@ func (e *explainer) blame(ctx context.Context, a *Answer) {
 		if known[key] == nil {
 			answer, err := e.opts.Blame(ctx, file, p.Line)
 			if err != nil {
-				answer = blame.Answer{Reason: "its history cannot be read: " + plan.CleanText(err.Error())}
+				answer = blame.Answer{Reason: "its history cannot be read: " + redact.Text(err.Error())}
 			}
 			known[key] = &answer
 		}

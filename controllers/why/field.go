@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
@@ -112,7 +112,7 @@ func missing(found steps, rest string, known []string) error {
 	}
 	word, _ := firstWord(rest)
 	message := fmt.Sprintf("%s has no %s", where, word)
-	if guess := schemas.Suggest(word, known); guess != "" {
+	if guess := suggest.Word(word, known); guess != "" {
 		return &UnknownError{fmt.Sprintf("%s; did you mean %s?", message, guess)}
 	}
 	if len(known) == 0 {

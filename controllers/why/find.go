@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/landscape"
-	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -54,10 +54,10 @@ type search struct {
 	best     int
 	found    []match
 	// seen are all objects, for names to suggest.
-	seen []plan.Ref
+	seen []change.Ref
 }
 
-func (s *search) look(ref plan.Ref, m func() match) {
+func (s *search) look(ref change.Ref, m func() match) {
 	s.seen = append(s.seen, ref)
 	fit, path := s.question.fit(ref)
 	if fit == fitsNot || fit < s.best {
@@ -72,19 +72,19 @@ func (s *search) look(ref plan.Ref, m func() match) {
 }
 
 func (e *explainer) searchDeclared(s *search) {
-	var clusters map[plan.Ref]string
+	var clusters map[change.Ref]string
 	for i := range e.landscape.Declarations {
 		d := &e.landscape.Declarations[i]
 		gvk := d.GroupVersionKind()
 		if gvk.Group == landscapev1alpha1.SchemeGroupVersion.Group {
 			continue
 		}
-		ref := plan.Ref{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Namespace: d.Namespace(), Name: d.Name()}
+		ref := change.Ref{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Namespace: d.Namespace(), Name: d.Name()}
 		if fit, _ := s.question.fit(ref); fit != fitsNot && clusters == nil {
-			clusters = map[plan.Ref]string{}
+			clusters = map[change.Ref]string{}
 			for _, place := range landscape.Declared(e.landscape, nil) {
 				for _, o := range place.Bundle.Objects {
-					clusters[plan.RefOf(o.Unstructured)] = place.Cluster
+					clusters[change.RefOf(o.Unstructured)] = place.Cluster
 				}
 			}
 		}
@@ -182,7 +182,7 @@ func (e *explainer) renderInto(s *search, options render.Options, inputs []int, 
 				continue
 			}
 			for _, o := range b.Objects {
-				s.look(plan.RefOf(o.Unstructured), func() match {
+				s.look(change.RefOf(o.Unstructured), func() match {
 					return match{cluster: cluster, object: o.Unstructured, bundle: b, origin: o.Origin, input: &e.inputs[i]}
 				})
 			}

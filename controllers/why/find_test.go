@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/components"
-	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -23,12 +23,12 @@ func TestLikely(t *testing.T) {
 	inputs, err := render.Owners(l, render.At(now))
 	require.NoError(t, err)
 	results, errs := render.Each(inputs, opts)
-	makers := map[plan.Ref][]string{}
+	makers := map[change.Ref][]string{}
 	for i, result := range results {
 		require.NoError(t, errs[i])
 		for _, b := range result.Bundles {
 			for _, o := range b.Objects {
-				ref := plan.RefOf(o.Unstructured)
+				ref := change.RefOf(o.Unstructured)
 				makers[ref] = append(makers[ref], b.Component)
 			}
 		}

@@ -7,25 +7,25 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/landscape"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // handedOver are the declared fields that are left to controllers: the one at a place, or those in it, or one that it is in.
-func handedOver(m match, live *unstructured.Unstructured, list steps) []plan.HandedOver {
+func handedOver(m match, live *unstructured.Unstructured, list steps) []change.HandedOver {
 	if m.declaration == nil || list == nil && m.path != "" {
 		return nil // components follow what is in force, and what Git says nothing about is nobody's to hand over
 	}
 	asked := list.names()
 	out := landscape.HandedOver(m.object, live)
-	out = slices.DeleteFunc(out, func(h plan.HandedOver) bool {
+	out = slices.DeleteFunc(out, func(h change.HandedOver) bool {
 		n := min(len(h.Steps), len(asked))
 		return !slices.Equal(h.Steps[:n], asked[:n])
 	})
 	for i := range out {
 		out[i].Cluster = m.cluster
 	}
-	slices.SortFunc(out, func(a, b plan.HandedOver) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(out, func(a, b change.HandedOver) int { return strings.Compare(a.Path, b.Path) })
 	return out
 }
 
@@ -44,7 +44,7 @@ func (list steps) names() []string {
 
 // explained tells whether what is handed over is all by which the cluster differs from Git at a place. has is nil where the cluster
 // does not have the field.
-func (e *explainer) explained(m match, list steps, has any, handed []plan.HandedOver) bool {
+func (e *explainer) explained(m match, list steps, has any, handed []change.HandedOver) bool {
 	if len(handed) == 0 {
 		return false
 	}
@@ -63,7 +63,7 @@ func (e *explainer) explained(m match, list steps, has any, handed []plan.Handed
 }
 
 // whyHandedOver is the message for people.
-func whyHandedOver(handed []plan.HandedOver) string {
+func whyHandedOver(handed []change.HandedOver) string {
 	var whys, managers []string
 	for _, h := range handed {
 		if !slices.Contains(whys, h.Why) {

@@ -12,9 +12,9 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/hack/apiserver"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // TestHandedOver: what a controller has changed because that is its task is neither drift nor a quarrel.
@@ -26,7 +26,7 @@ func TestHandedOver(t *testing.T) {
 	const question, controller = "Shoot garden-local/local", "gardener-controller-manager"
 	onLive := func(o *Options) {
 		o.Clusters = []string{landscape.Virtual}
-		o.Live = func(ctx context.Context, _ string, ref plan.Ref) (*unstructured.Unstructured, error) {
+		o.Live = func(ctx context.Context, _ string, ref change.Ref) (*unstructured.Unstructured, error) {
 			return client.Resource(kinds[ref.Kind]).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 		}
 	}
@@ -97,7 +97,7 @@ func TestHandedOverIsGone(t *testing.T) {
 	require.NoError(t, unstructured.SetNestedField(live.Object, "1.35.0", "spec", "kubernetes", "version"))
 	live.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "gardener-controller-manager", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "core.gardener.cloud/v1beta1",
 		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:kubernetes":{"f:version":{}}}}`)}})
-	e := &explainer{landscape: l, opts: Options{Clusters: []string{landscape.Virtual}, Live: func(context.Context, string, plan.Ref) (*unstructured.Unstructured, error) { return live, nil }}}
+	e := &explainer{landscape: l, opts: Options{Clusters: []string{landscape.Virtual}, Live: func(context.Context, string, change.Ref) (*unstructured.Unstructured, error) { return live, nil }}}
 	for path, want := range map[string]string{
 		"spec.kubernetes.kubeControllerManager.podEvictionTimeout": HandedOver, "spec.kubernetes.kubeControllerManager": HandedOver, "spec.kubernetes": HandedOver,
 	} {

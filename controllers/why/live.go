@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/pergola-dev/pergola/change/redact"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render/strict"
 )
 
@@ -30,7 +30,7 @@ func (e *explainer) live(ctx context.Context, a *Answer, m match, list steps, va
 	object, err := e.opts.Live(ctx, m.cluster, a.Object)
 	switch {
 	case err != nil:
-		a.Live = &Live{Verdict: Unreachable, Message: plan.CleanText(err.Error())}
+		a.Live = &Live{Verdict: Unreachable, Message: redact.Text(err.Error())}
 		return false
 	case object == nil:
 		a.Live = &Live{Verdict: Missing, Message: "the cluster does not have the object"}
@@ -142,7 +142,7 @@ func (e *explainer) equal(object *unstructured.Unstructured, list steps, a, b an
 	case map[string]any, []any:
 		return subset(a, b)
 	}
-	return len(plan.Compare(wrap(a), wrap(b))) == 0
+	return len(redact.Compare(wrap(a), wrap(b))) == 0
 }
 
 // subset tells whether all that Git says of a subtree is so in the cluster, which has more: what the API fills in. What depends on

@@ -12,15 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/hack/apiserver"
-	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
-
-	"github.com/pergola-dev/pergola/components"
 )
 
-func refOf(kind, name string) plan.Ref { return plan.Ref{Kind: kind, Name: name} }
+func refOf(kind, name string) change.Ref { return change.Ref{Kind: kind, Name: name} }
 
 var kinds = map[string]schema.GroupVersionResource{
 	"Deployment": {Group: "apps", Version: "v1", Resource: "deployments"}, "Namespace": {Version: "v1", Resource: "namespaces"},
@@ -37,7 +36,7 @@ func TestLive(t *testing.T) {
 	onLive := func(o *Options) {
 		o.Renders, o.Owner = 1, "garden/local" // what it follows from is not the subject
 		o.Clusters = []string{"runtime"}
-		o.Live = func(ctx context.Context, _ string, ref plan.Ref) (*unstructured.Unstructured, error) {
+		o.Live = func(ctx context.Context, _ string, ref change.Ref) (*unstructured.Unstructured, error) {
 			found, err := client.Resource(kinds[ref.Kind]).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 			if err != nil {
 				return nil, nil
@@ -107,7 +106,7 @@ func TestNoAccess(t *testing.T) {
 	l := folder(t, nil)
 	fails := func(o *Options) {
 		o.Clusters = []string{"runtime"}
-		o.Live = func(context.Context, string, plan.Ref) (*unstructured.Unstructured, error) {
+		o.Live = func(context.Context, string, change.Ref) (*unstructured.Unstructured, error) {
 			return nil, errors.New("https://me:hunter2hunter2@api.example.org: refused")
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -59,7 +59,7 @@ func (e *explainer) overlayPlace(o render.Overlay, m match, list steps) Place {
 		name := path.Join(o.Name, strings.TrimPrefix(file, o.Dir+"/"))
 		return Place{What: whatOverlay, File: name, Layer: e.layerOf(o.Name + "/"), Line: line, Exact: exact, Text: e.text(readLines(o.FS, file), line)}
 	}
-	ref := plan.RefOf(m.object)
+	ref := change.RefOf(m.object)
 	var written, around *Place
 	_ = fs.WalkDir(o.FS, o.Dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || written != nil || d.IsDir() || path.Ext(name) != ".yaml" && path.Ext(name) != ".yml" {

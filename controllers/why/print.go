@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/internal/printable"
+	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/source/blame"
 )
 
@@ -112,12 +113,12 @@ func (p printer) place(place Place) string {
 		name += "\n  " + place.Text
 	}
 	if place.Change != nil {
-		name += "\n  " + change(*place.Change)
+		name += "\n  " + commitText(*place.Change)
 	}
 	return name
 }
 
-func change(a blame.Answer) string {
+func commitText(a blame.Answer) string {
 	if a.Commit == nil {
 		return a.Reason
 	}
@@ -166,7 +167,7 @@ func (p printer) live(l Live) {
 	}
 	heading = "left"
 	for _, h := range l.HandedOver {
-		p.line(heading, h.String())
+		p.line(heading, plan.HandedOverText(h))
 		heading = ""
 	}
 	if l.Origin != "" {

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -14,14 +14,14 @@ type probe struct {
 	options render.Options
 	input   *render.Input
 	bundle  string
-	ref     plan.Ref
+	ref     change.Ref
 	list    steps
 }
 
 func newProbe(e *explainer, m match, list steps) *probe {
 	options := e.render.Unchecked()
 	options.Only = []string{m.bundle.Component}
-	return &probe{options: options, input: m.input, bundle: m.bundle.Name, ref: plan.RefOf(m.object), list: list}
+	return &probe{options: options, input: m.input, bundle: m.bundle.Name, ref: change.RefOf(m.object), list: list}
 }
 
 // outcome of a render: what the field is then.
@@ -55,7 +55,7 @@ func (p *probe) render(in render.Input, options render.Options) outcome {
 			continue
 		}
 		for _, o := range b.Objects {
-			if !p.same(plan.RefOf(o.Unstructured)) {
+			if !p.same(change.RefOf(o.Unstructured)) {
 				continue
 			}
 			if len(p.list) == 0 {
@@ -73,7 +73,7 @@ func (p *probe) render(in render.Input, options render.Options) outcome {
 }
 
 // same compares names without the hash of the content, which is another one when the content is.
-func (p *probe) same(ref plan.Ref) bool {
+func (p *probe) same(ref change.Ref) bool {
 	if ref == p.ref {
 		return true
 	}

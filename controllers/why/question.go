@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pergola-dev/pergola/plan"
-	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
 // question is what was asked: "Deployment garden/kube-apiserver.spec.replicas".
@@ -73,7 +73,7 @@ func longKind(short string) string {
 }
 
 // fitsKind tells whether the kind is meant, in whatever case and number.
-func (q question) fitsKind(ref plan.Ref) bool {
+func (q question) fitsKind(ref change.Ref) bool {
 	kind := strings.ToLower(ref.Kind)
 	if q.group != "" && q.group != strings.ToLower(ref.Group()) {
 		return false
@@ -92,7 +92,7 @@ const (
 )
 
 // fit tells how well an object is named, and gives the path of the field behind the name.
-func (q question) fit(ref plan.Ref) (how int, field string) {
+func (q question) fit(ref change.Ref) (how int, field string) {
 	if !q.fitsKind(ref) {
 		return fitsNot, ""
 	}
@@ -151,7 +151,7 @@ type UnknownError struct{ Message string }
 func (e *UnknownError) Error() string { return e.Message }
 
 // unknown names the nearest among the objects there are where it was looked.
-func (q question) unknown(where string, refs []plan.Ref) error {
+func (q question) unknown(where string, refs []change.Ref) error {
 	var kinds, names []string
 	for _, ref := range refs {
 		kinds = append(kinds, ref.Kind)
@@ -202,10 +202,10 @@ func nearestName(rest string, names []string) []string {
 		}
 	}
 	for word := rest; word != ""; word = shorter(word) {
-		if guess := schemas.Suggest(word, names); guess != "" && guess != word {
+		if guess := suggest.Word(word, names); guess != "" && guess != word {
 			return []string{guess}
 		}
-		guess := schemas.Suggest(bare(word), short)
+		guess := suggest.Word(bare(word), short)
 		var out []string
 		for _, name := range names {
 			if guess != "" && bare(name) == guess || len(bare(word)) >= 4 && strings.Contains(bare(name), bare(word)) {
@@ -225,7 +225,7 @@ func nearest(word string, candidates []string) string {
 	for i, c := range candidates {
 		lower[i] = strings.ToLower(c)
 	}
-	if i := slices.Index(lower, schemas.Suggest(strings.ToLower(word), lower)); i >= 0 {
+	if i := slices.Index(lower, suggest.Word(strings.ToLower(word), lower)); i >= 0 {
 		return candidates[i]
 	}
 	return ""

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
 )
 
 // TestValuesOfSecretsUnderEitherName: Git may have in stringData what a cluster has in data; neither question shows the value.
@@ -23,7 +23,7 @@ func TestValuesOfSecretsUnderEitherName(t *testing.T) {
 		t.Helper()
 		answers := explain(t, l, "Secret garden-local/mine."+question, func(o *Options) {
 			o.Clusters = []string{"virtual"}
-			o.Live = func(context.Context, string, plan.Ref) (*unstructured.Unstructured, error) {
+			o.Live = func(context.Context, string, change.Ref) (*unstructured.Unstructured, error) {
 				return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret",
 					"metadata": map[string]any{"name": "mine", "namespace": "garden-local"}, "data": live}}, nil
 			}

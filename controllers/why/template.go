@@ -5,7 +5,8 @@ import (
 	"path"
 	"strings"
 
-	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/change/redact"
 )
 
 // template is the place in the catalogue that writes the field, as near as reading its files can come.
@@ -25,7 +26,7 @@ func (e *explainer) template(m match, list steps) Place {
 			p.File, p.Line, p.Column, p.Exact = "components/"+found.file, found.line, found.column, found.exact
 		}
 	} else {
-		p.Line, p.Exact = inYAML(e.catalogueLines(name), plan.RefOf(m.object), list)
+		p.Line, p.Exact = inYAML(e.catalogueLines(name), change.RefOf(m.object), list)
 	}
 	p.Text = e.text(e.catalogueLines(strings.TrimPrefix(p.File, "components/")), p.Line)
 	return p
@@ -60,12 +61,12 @@ func (e *explainer) text(lines []string, line int) string {
 	if r := []rune(text); len(r) > 160 {
 		text = string(r[:160]) + "…"
 	}
-	return plan.CleanText(text)
+	return redact.Text(text)
 }
 
 // inYAML finds a field in a file of YAML, or of templates of YAML: the document of the object, then one key after the other, each
 // deeper than the one before. exact tells whether all of the path was there; otherwise the line is that of the deepest key.
-func inYAML(lines []string, ref plan.Ref, list steps) (line int, exact bool) {
+func inYAML(lines []string, ref change.Ref, list steps) (line int, exact bool) {
 	start, end := document(lines, ref)
 	if start < 0 {
 		return 0, false
@@ -108,7 +109,7 @@ func inYAML(lines []string, ref plan.Ref, list steps) (line int, exact bool) {
 }
 
 // document finds the lines of an object by its kind, and by its name where it is written down.
-func document(lines []string, ref plan.Ref) (start, end int) {
+func document(lines []string, ref change.Ref) (start, end int) {
 	start = -1
 	var fits [][2]int
 	from := 0

@@ -13,8 +13,10 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/controllers/conventions"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/deploy"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // FieldManager owns what is installed.
@@ -30,7 +32,7 @@ type Options struct {
 	// Force takes fields over from other field managers, for example from Helm or kubectl apply.
 	Force bool
 	// Gate holds deletions back; the zero value holds none.
-	Gate plan.Gate
+	Gate permit.Gate
 	// Timeout of the wait for health, and of each phase of a deletion; zero does not wait for health.
 	Timeout time.Duration
 	// OnObject hears what was done with each object.
@@ -71,7 +73,7 @@ func New(role deploy.Role, namespace string, o Options) *Installer {
 	if namespace == "" {
 		namespace = deploy.Namespace
 	}
-	return &Installer{role: role, namespace: namespace, options: o, engine: apply.NewEngine(apply.Options{Clock: o.Clock})}
+	return &Installer{role: role, namespace: namespace, options: o, engine: conventions.NewEngine(apply.Options{Clock: o.Clock})}
 }
 
 // parts of an installation: what outlives it, and what goes with it. Priority classes are neither: the Garden or Seed has them, too.
@@ -183,7 +185,7 @@ func (i *Installer) gated(ctx context.Context, inventory apply.Inventory, kept b
 
 // judge asks the deletion gate.
 func (i *Installer) judge(going []apply.Entry, total int) []apply.Held {
-	refs := make([]plan.Ref, 0, len(going))
+	refs := make([]change.Ref, 0, len(going))
 	for _, e := range going {
 		refs = append(refs, e.Ref)
 	}

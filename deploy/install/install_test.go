@@ -15,10 +15,12 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/controllers/conventions"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/deploy"
 	"github.com/pergola-dev/pergola/deploy/install"
 	"github.com/pergola-dev/pergola/hack/apiserver"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 var server *rest.Config
@@ -38,7 +40,7 @@ func testContext(t *testing.T) context.Context {
 func cluster(t *testing.T) *apply.Cluster {
 	t.Helper()
 	apiserver.Needed(t)
-	c, err := apply.NewCluster("runtime", rest.CopyConfig(server), apply.ClusterOptions{})
+	c, err := conventions.NewCluster("runtime", rest.CopyConfig(server), apply.ClusterOptions{})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
@@ -74,7 +76,7 @@ func object(apiVersion, kind, namespace, name string) apply.Ref {
 func TestLifeOfAnInstallation(t *testing.T) {
 	ctx := testContext(t)
 	run := func() *install.Installer {
-		return install.New(deploy.Operator, "garden", install.Options{Cluster: cluster(t), Gate: plan.DefaultGate()})
+		return install.New(deploy.Operator, "garden", install.Options{Cluster: cluster(t), Gate: permit.DefaultGate()})
 	}
 	first := rendered(t, deploy.Operator, "garden", values(nil))
 
@@ -89,7 +91,7 @@ func TestLifeOfAnInstallation(t *testing.T) {
 	assert.Equal(t, len(first.Objects)+len(first.Definitions)+1, report.Count(apply.Created))
 
 	c := cluster(t)
-	report, err = install.New(deploy.Operator, "garden", install.Options{Cluster: c, Gate: plan.DefaultGate()}).Apply(ctx, first)
+	report, err = install.New(deploy.Operator, "garden", install.Options{Cluster: c, Gate: permit.DefaultGate()}).Apply(ctx, first)
 	require.NoError(t, err)
 	assert.Zero(t, c.Requests().Writes(), "%v", c.Requests())
 	assert.Equal(t, len(report.Objects), report.Count(apply.Unchanged))
@@ -117,11 +119,11 @@ func TestLifeOfAnInstallation(t *testing.T) {
 
 	going, err := run().PlanDelete(ctx)
 	require.NoError(t, err)
-	named := map[string]plan.Action{}
+	named := map[string]change.Action{}
 	for _, item := range going.Items {
 		named[item.Object.String()] = item.Action
 	}
-	assert.Equal(t, plan.Delete, named["Deployment garden/pergola-operator"], "%v", named)
+	assert.Equal(t, change.Delete, named["Deployment garden/pergola-operator"], "%v", named)
 	for name := range named {
 		assert.NotRegexp(t, "^(CustomResourceDefinition|PriorityClass|Landscape|Namespace) ", name, "it stays")
 	}
@@ -226,21 +228,21 @@ func TestHeld(t *testing.T) {
 	ctx := testContext(t)
 	const namespace = "held"
 	with := map[string]any{"landscapes": []any{}}
-	run := func(gate plan.Gate) *install.Installer {
+	run := func(gate permit.Gate) *install.Installer {
 		return install.New(deploy.Operator, namespace, install.Options{Cluster: cluster(t), Gate: gate})
 	}
-	_, err := run(plan.DefaultGate()).Apply(ctx, rendered(t, deploy.Operator, namespace, values(with)))
+	_, err := run(permit.DefaultGate()).Apply(ctx, rendered(t, deploy.Operator, namespace, values(with)))
 	require.NoError(t, err)
 	with["podDisruptionBudget"] = map[string]any{"enabled": false}
 	less := rendered(t, deploy.Operator, namespace, values(with))
 	budget := object("policy/v1", "PodDisruptionBudget", namespace, "pergola-operator")
 
-	none := plan.Gate{MaxDeletions: plan.Limit(0)}
+	none := permit.Gate{MaxDeletions: permit.Limit(0)}
 	planned, err := run(none).Plan(ctx, less)
 	require.NoError(t, err)
 	require.Len(t, planned.Items, 1)
 	item := planned.Items[0]
-	assert.Equal(t, plan.Hold, item.Action)
+	assert.Equal(t, change.Hold, item.Action)
 	assert.Equal(t, budget, item.Object)
 	assert.Equal(t, "every deletion on cluster runtime needs approval", item.Reason)
 
@@ -254,7 +256,7 @@ func TestHeld(t *testing.T) {
 	planned, err = run(none).Plan(ctx, less)
 	require.NoError(t, err)
 	require.Len(t, planned.Items, 1)
-	assert.Equal(t, plan.Delete, planned.Items[0].Action)
+	assert.Equal(t, change.Delete, planned.Items[0].Action)
 	report, err = run(none).Apply(ctx, less)
 	require.NoError(t, err)
 	assert.Equal(t, 1, report.Count(apply.Deleted))

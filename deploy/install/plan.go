@@ -8,16 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/deploy"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // Plan says what Apply would do, and what it would hold, with the ids that approve it. Nothing is written.
-func (i *Installer) Plan(ctx context.Context, in *deploy.Installation) (plan.Plan, error) {
+func (i *Installer) Plan(ctx context.Context, in *deploy.Installation) (change.Plan, error) {
 	p := split(in)
-	var out plan.Plan
+	var out change.Plan
 	create := func(ref apply.Ref) {
-		out.Items = append(out.Items, plan.Item{Cluster: i.options.Cluster.Name(), Object: ref, Action: plan.Create})
+		out.Items = append(out.Items, change.Item{Cluster: i.options.Cluster.Name(), Object: ref, Action: change.Create})
 	}
 	missing := map[string]bool{}
 	var problems []error
@@ -52,8 +53,8 @@ func (i *Installer) Plan(ctx context.Context, in *deploy.Installation) (plan.Pla
 		}
 		compared, err := i.engine.Plan(ctx, i.options.Cluster, s, inventory, options)
 		for n, item := range compared.Items {
-			if item.Action == plan.Hold {
-				compared.Items[n].Approval = plan.ApprovalOf(item.Cluster, item.Object)
+			if item.Action == change.Hold {
+				compared.Items[n].Approval = permit.ApprovalOf(item.Cluster, item.Object)
 			}
 		}
 		out.Items = append(out.Items, compared.Items...)
@@ -66,7 +67,7 @@ func (i *Installer) Plan(ctx context.Context, in *deploy.Installation) (plan.Pla
 }
 
 // PlanDelete says what Delete would do. Nothing is written.
-func (i *Installer) PlanDelete(ctx context.Context) (plan.Plan, error) {
+func (i *Installer) PlanDelete(ctx context.Context) (change.Plan, error) {
 	s, inventory := i.set(nil, false)
 	return i.engine.PlanDelete(ctx, i.options.Cluster, s, inventory, apply.DeleteOptions{KeepCRDs: true})
 }

@@ -8,9 +8,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/deploy"
 	"github.com/pergola-dev/pergola/deploy/install"
-	"github.com/pergola-dev/pergola/plan"
 )
 
 // TestAccessOfSeveralSeeds: the virtual garden has the access of each seed, and what is done with one leaves the others. Former versions kept
@@ -21,7 +22,7 @@ func TestAccessOfSeveralSeeds(t *testing.T) {
 		return rendered(t, deploy.GardenletAccess, "garden", map[string]any{"gardenlet": map[string]any{"seed": seed}})
 	}
 	run := func(seed string) *install.Installer {
-		return install.New(deploy.GardenletAccess, "garden", install.Options{Cluster: cluster(t), Seed: seed, Gate: plan.DefaultGate()})
+		return install.New(deploy.GardenletAccess, "garden", install.Options{Cluster: cluster(t), Seed: seed, Gate: permit.DefaultGate()})
 	}
 	there := func(ref apply.Ref) bool {
 		_, err := cluster(t).GetLive(ctx, ref)
@@ -50,7 +51,7 @@ func TestAccessOfSeveralSeeds(t *testing.T) {
 	planned, err := run("one").Plan(ctx, access("one"))
 	require.NoError(t, err)
 	for _, item := range planned.Items {
-		assert.NotContains(t, []plan.Action{plan.Delete, plan.Create, plan.Hold}, item.Action, item.Object)
+		assert.NotContains(t, []change.Action{change.Delete, change.Create, change.Hold}, item.Action, item.Object)
 	}
 	report, err = run("one").Apply(ctx, access("one"))
 	require.NoError(t, err)
@@ -78,13 +79,13 @@ func TestAccessOfSeveralSeeds(t *testing.T) {
 // uninstallation.
 func TestAccessInASharedInventory(t *testing.T) {
 	ctx := testContext(t)
-	run := func(seed string, gate plan.Gate) *install.Installer {
+	run := func(seed string, gate permit.Gate) *install.Installer {
 		return install.New(deploy.GardenletAccess, "garden", install.Options{Cluster: cluster(t), Seed: seed, Gate: gate})
 	}
 	for _, seed := range []string{"three", "four"} {
 		ensureNamespace(t, cluster(t), "seed-"+seed)
 		in := rendered(t, deploy.GardenletAccess, "garden", map[string]any{"gardenlet": map[string]any{"seed": seed}})
-		report, err := run("", plan.Gate{MaxDeletions: plan.Limit(0)}).Apply(ctx, in)
+		report, err := run("", permit.Gate{MaxDeletions: permit.Limit(0)}).Apply(ctx, in)
 		require.NoError(t, err)
 		require.Zero(t, report.Count(apply.Deleted))
 	}
@@ -101,7 +102,7 @@ func TestAccessInASharedInventory(t *testing.T) {
 	}
 	all := left()
 	for n, seed := range []string{"three", "four"} {
-		report, err := run(seed, plan.Gate{}).Delete(ctx)
+		report, err := run(seed, permit.Gate{}).Delete(ctx)
 		require.NoError(t, err)
 		assert.Equal(t, all/2, report.Count(apply.Deleted, apply.Gone))
 		assert.Equal(t, all/2*(1-n), left())

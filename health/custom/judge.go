@@ -13,7 +13,7 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
 	"github.com/pergola-dev/pergola/health"
-	"github.com/pergola-dev/pergola/schemas/structure"
+	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
 // costLimit bounds one evaluation, in the units of CEL: a fifth of what the API server grants a rule, some hundredths of a
@@ -101,7 +101,7 @@ func like(field string, obj map[string]any) string {
 	field = field[strings.LastIndex(field, ".")+1:]
 	var names []string
 	collectNames(obj, &names)
-	name := structure.Suggest(field, names)
+	name := suggest.Word(field, names)
 	// A prefix makes another word: unavailableReplicas is not availableReplicas.
 	if name == "" || name == field || max(len(name), len(field))-min(len(name), len(field)) > 1 {
 		return ""

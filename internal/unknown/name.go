@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
 // Shown is the number of names that an error lists.
@@ -48,7 +48,7 @@ func Hint(name string, known []string) string {
 // ("vpa", "shoot/local"), or which are the last part of it ("components/seed/vpa").
 func Near(name string, known []string) []string {
 	parts := split(name)
-	if guess := schemas.Suggest(name, known); guess != "" && isNear(parts, split(guess)) {
+	if guess := suggest.Word(name, known); guess != "" && isNear(parts, split(guess)) {
 		return []string{guess}
 	}
 	if len(parts) == 0 {
@@ -61,7 +61,7 @@ func Near(name string, known []string) []string {
 		func(candidate []string) bool { return endsWith(parts, candidate) },
 		func(candidate []string) bool { return endsWith(candidate, parts) },
 		func(candidate []string) bool { return last(candidate) == last(parts) },
-		func(candidate []string) bool { return schemas.Suggest(last(parts), []string{last(candidate)}) != "" },
+		func(candidate []string) bool { return suggest.Word(last(parts), []string{last(candidate)}) != "" },
 	} {
 		var near []string
 		for _, candidate := range slices.Compact(slices.Sorted(slices.Values(known))) {
@@ -83,7 +83,7 @@ func Near(name string, known []string) []string {
 // isNear compares names of as many parts part by part: garden/nope is not garden/vpa, however much of the two is the same.
 func isNear(parts, candidate []string) bool {
 	for i := 0; len(parts) == len(candidate) && i < len(parts); i++ {
-		if schemas.Suggest(parts[i], candidate[i:i+1]) == "" {
+		if suggest.Word(parts[i], candidate[i:i+1]) == "" {
 			return false
 		}
 	}

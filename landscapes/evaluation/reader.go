@@ -10,6 +10,7 @@ import (
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
 
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -151,7 +152,7 @@ func hint(value cue.Value) string {
 	}
 	for fields.Next() {
 		name := fields.Selector().Unquoted()
-		if better := schemas.Suggest(name, []string{"apiVersion", "kind"}); better != "" && better != name {
+		if better := suggest.Word(name, []string{"apiVersion", "kind"}); better != "" && better != name {
 			return fmt.Sprintf(": did you mean %s instead of %s?", better, name)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 	"github.com/pergola-dev/pergola/schemas/structure"
@@ -145,7 +146,7 @@ func checkContainer(at fieldpath.Path, container map[string]any) []structure.Fin
 				continue
 			}
 			hint := ""
-			if better := structure.Suggest(name, ports); better != "" {
+			if better := suggest.Word(name, ports); better != "" {
 				hint = fmt.Sprintf("; did you mean %q?", better)
 			} else if len(ports) > 0 {
 				hint = "; it has " + strings.Join(ports, ", ")
@@ -168,7 +169,7 @@ func alikeFlags(at fieldpath.Path, container map[string]any) []structure.Finding
 			if !strings.HasPrefix(name, "--") || len(name) < shortestAlike || strings.ContainsAny(name, "0123456789 ") {
 				continue
 			}
-			if meant := structure.SuggestWithin(name, seen, 1); meant != "" && meant != name {
+			if meant := suggest.Within(name, seen, 1); meant != "" && meant != name {
 				out = append(out, structure.Finding{Path: slices.Concat(at, fieldpath.Path{field, i}), Type: "Invalid", Message: fmt.Sprintf("%s is one letter away from %s, which the container has, too; write the latter once", name, meant)})
 			}
 			seen = append(seen, name)
@@ -270,7 +271,7 @@ func podSecurity(object map[string]any) []structure.Finding {
 		level, given := labels[label].(string)
 		if levels := []string{"privileged", "baseline", "restricted"}; given && !slices.Contains(levels, level) {
 			hint := ""
-			if meant := structure.Suggest(level, levels); meant != "" {
+			if meant := suggest.Word(level, levels); meant != "" {
 				hint = fmt.Sprintf("; did you mean %q?", meant)
 			}
 			out = append(out, structure.Finding{

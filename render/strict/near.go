@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
@@ -17,12 +18,12 @@ func near(word string, known []string, limit int) string {
 	if slices.Contains(known, word) || strings.Contains(word, SymbolicMark) {
 		return ""
 	}
-	return structure.SuggestWithin(word, known, limit)
+	return suggest.Within(word, known, limit)
 }
 
 // meaning is the end of a message about a word that is none of those known.
 func meaning(word string, known []string) string {
-	if meant := structure.Suggest(word, known); meant != "" {
+	if meant := suggest.Word(word, known); meant != "" {
 		return fmt.Sprintf("; did you mean %q?", meant)
 	}
 	return "; known are " + strings.Join(known, ", ")

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kubernetes/pkg/apis/core"
 
-	"github.com/pergola-dev/pergola/schemas/structure"
+	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
 // nodeLabels are those that Kubernetes gives to nodes, with their values where it knows all
@@ -28,7 +28,7 @@ func placementErrors(at *field.Path, template *core.PodTemplateSpec) field.Error
 	var errs field.ErrorList
 	key := func(at *field.Path, name string) {
 		known := slices.Sorted(maps.Keys(nodeLabels))
-		if meant := structure.SuggestWithin(name, known, 2); meant != "" && !slices.Contains(known, name) {
+		if meant := suggest.Within(name, known, 2); meant != "" && !slices.Contains(known, name) {
 			errs = append(errs, field.Invalid(at, name, fmt.Sprintf("no node has this label; did you mean %q?", meant)))
 		}
 	}
@@ -38,7 +38,7 @@ func placementErrors(at *field.Path, template *core.PodTemplateSpec) field.Error
 			return
 		}
 		detail := fmt.Sprintf("no node has this value of %s", name)
-		if meant := structure.Suggest(value, known); meant != "" {
+		if meant := suggest.Word(value, known); meant != "" {
 			detail += fmt.Sprintf("; did you mean %q?", meant)
 		} else {
 			detail += ", which is one of " + strings.Join(known, ", ")

@@ -14,6 +14,7 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/kubernetes/pkg/apis/core/pods"
 
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
@@ -137,7 +138,7 @@ func capabilityErrors(at *field.Path, name string) field.ErrorList {
 	hint := "it is none of Linux"
 	if short := strings.TrimPrefix(upper, "CAP_"); slices.Contains(capabilityNames, short) {
 		hint = fmt.Sprintf("write %q: container runtimes put CAP_ before it", short)
-	} else if better := structure.Suggest(short, capabilityNames); better != "" {
+	} else if better := suggest.Word(short, capabilityNames); better != "" {
 		hint = fmt.Sprintf("did you mean %q?", better)
 	}
 	return field.ErrorList{field.Invalid(at, name, hint)}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/prometheus/promql/parser"
 
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
@@ -240,7 +241,7 @@ func templateProblem(text string) string {
 		return "is no template of Prometheus, which takes no rule of the file then: " + words
 	}
 	hint := ""
-	if meant := structure.Suggest(parts[1], templateFunctions); meant != "" {
+	if meant := suggest.Word(parts[1], templateFunctions); meant != "" {
 		hint = fmt.Sprintf("; did you mean %q?", meant)
 	}
 	return fmt.Sprintf("Prometheus takes no rule of the file: its templates have no function %q%s", parts[1], hint)

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/pergola-dev/pergola/schemas/structure"
+	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
 // KubernetesKinds are the kinds of Kubernetes itself.
@@ -72,9 +72,9 @@ func Near(gvk schema.GroupVersionKind, known []schema.GroupVersionKind) string {
 			}
 		}
 	}
-	guess := structure.SuggestWithin(gvk.Group, ofKind, 3)
+	guess := suggest.Within(gvk.Group, ofKind, 3)
 	if guess == "" {
-		guess = structure.SuggestWithin(gvk.Group, all, 1)
+		guess = suggest.Within(gvk.Group, all, 1)
 	}
 	if guess == "" {
 		return ""
@@ -88,7 +88,7 @@ func meant(word string, known map[string]bool) string {
 	for w := range known {
 		words = append(words, w)
 	}
-	if guess := structure.Suggest(word, words); guess != "" {
+	if guess := suggest.Word(word, words); guess != "" {
 		return fmt.Sprintf("; did you mean %s?", guess)
 	}
 	return ""

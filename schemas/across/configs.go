@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 	"github.com/pergola-dev/pergola/schemas/requests"
@@ -401,7 +402,7 @@ func inWords(found field.ErrorList) problems {
 		switch {
 		case e.Type == field.ErrorTypeNotSupported && isList:
 			hint := ""
-			if guess := schemas.Suggest(fmt.Sprint(e.BadValue), strings.Split(strings.ReplaceAll(allowed, `"`, ""), ", ")); guess != "" {
+			if guess := suggest.Word(fmt.Sprint(e.BadValue), strings.Split(strings.ReplaceAll(allowed, `"`, ""), ", ")); guess != "" {
 				hint = fmt.Sprintf("; did you mean %q?", guess)
 			}
 			p.message = fmt.Sprintf("%q is not supported, but one of %s%s", fmt.Sprint(e.BadValue), allowed, hint)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -66,7 +67,7 @@ func (c *check) extensions() {
 			}
 			said[path] = true
 			if elsewhere {
-				if meant := schemas.SuggestWithin(typ, slices.Concat(knownTypes, typesOf(offers, w.kind), []string{typeLocal}), 2); len(typ) > 3 && meant != "" && !slices.Contains(knownTypes, typ) {
+				if meant := suggest.Within(typ, slices.Concat(knownTypes, typesOf(offers, w.kind), []string{typeLocal}), 2); len(typ) > 3 && meant != "" && !slices.Contains(knownTypes, typ) {
 					c.report(path, schemas.TypeNotSupported, "no extension of type %q is known; did you mean %q?", typ, meant)
 				}
 				return

@@ -12,6 +12,7 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	securityv1alpha1 "github.com/pergola-dev/pergola/api/security/v1alpha1"
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/kept"
 )
@@ -131,7 +132,7 @@ func (i *index) suggest(id identity) string {
 			names = append(names, known.name)
 		}
 	}
-	if guess := schemas.Suggest(id.name, names); guess != "" {
+	if guess := suggest.Word(id.name, names); guess != "" {
 		return "; did you mean \"" + guess + "\"?"
 	}
 	return ""

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -50,7 +51,7 @@ func (c *check) namespaceMisspelt() {
 	if slices.Contains(known, namespace) {
 		return
 	}
-	guess := schemas.SuggestWithin(namespace, known, mostEdits)
+	guess := suggest.Within(namespace, known, mostEdits)
 	if guess == "" || digits.ReplaceAllString(guess, "") == digits.ReplaceAllString(namespace, "") {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
@@ -76,7 +77,7 @@ func (c *check) zones(p *profile, offered map[string]bool, written []string, pat
 // unoffered reports what a profile does not have.
 func (c *check) unoffered(field, what, name string, offered []string, p *profile) {
 	hint := "it has " + enumerate(offered)
-	if guess := schemas.Suggest(name, offered); guess != "" {
+	if guess := suggest.Word(name, offered); guess != "" {
 		hint = fmt.Sprintf("did you mean %q?", guess)
 	}
 	c.report(field, schemas.TypeNotSupported, "the %s %q is not offered by %s; %s", what, name, p.place, hint)

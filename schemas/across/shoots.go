@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -58,7 +59,7 @@ func (c *check) projectExists() {
 		known = append(known, namespace)
 	}
 	hint := ""
-	if guess := schemas.Suggest(namespace, known); guess != "" {
+	if guess := suggest.Word(namespace, known); guess != "" {
 		hint = fmt.Sprintf("; did you mean %q?", guess)
 	}
 	c.report("metadata.namespace", schemas.TypeInvalid, "no Project in this landscape has spec.namespace %q%s", namespace, hint)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -137,7 +138,7 @@ func (c *check) memberNamespaces() {
 	}
 	each(c.object(), "spec.members[].namespace", func(path string, value any) {
 		namespace, _ := value.(string)
-		if meant := schemas.SuggestWithin(namespace, known, 2); meant != "" && !slices.Contains(known, namespace) {
+		if meant := suggest.Within(namespace, known, 2); meant != "" && !slices.Contains(known, namespace) {
 			c.report(path, schemas.TypeInvalid, "no Project has the namespace %q; did you mean %q?", namespace, meant)
 		}
 	})

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/pergola-dev/pergola/schemas/structure"
+	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
 // Kubernetes are the resources of a group of Kubernetes by the names of the kinds in small letters; empty for a group of others.
@@ -51,13 +51,13 @@ func Group(group string) string {
 	if lower := strings.ToLower(group); lower != group {
 		return fmt.Sprintf("%q is no API that requests are for, since it has capital letters; did you mean %q?", group, lower)
 	}
-	if meant := structure.Suggest(group, shortGroups); meant != "" && !strings.Contains(group, ".") && !slices.Contains(shortGroups, group) {
+	if meant := suggest.Word(group, shortGroups); meant != "" && !strings.Contains(group, ".") && !slices.Contains(shortGroups, group) {
 		return fmt.Sprintf("%q is no API that requests are for; did you mean %q?", group, meant)
 	}
 	if strings.Contains(group, ".") && !strings.Contains(group, "*") {
 		known := append(slices.Collect(maps.Keys(kubernetes())), gardenerGroups...)
 		if slices.Sort(known); !slices.Contains(known, group) {
-			if meant := structure.SuggestWithin(group, known, 1); strings.Contains(meant, ".") {
+			if meant := suggest.Within(group, known, 1); strings.Contains(meant, ".") {
 				return fmt.Sprintf("%q is no API that requests are for; did you mean %q?", group, meant)
 			}
 		}
@@ -96,7 +96,7 @@ func Resource(name string, groups []string, known func(group string) map[string]
 		return fmt.Sprintf("%q is no resource that requests are for: write %q, and %q in apiGroups", name, plain, group)
 	}
 	if slices.Sort(plurals); !slices.Contains(plurals, resource) && !slices.Contains(resourcesWithoutKind, resource) {
-		if meant := structure.Suggest(resource, plurals); meant != "" {
+		if meant := suggest.Word(resource, plurals); meant != "" {
 			return fmt.Sprintf("%q is no resource that requests are for; did you mean %q?", name, meant+strings.TrimPrefix(name, resource))
 		}
 		if other, has := groupOf(resource, groups); has {
@@ -145,7 +145,7 @@ func Verb(verb string) string {
 	if instead := otherVerbs[verb]; instead != "" {
 		return fmt.Sprintf("%q is no verb that API servers ask about; write %s", verb, instead)
 	}
-	if meant := structure.Suggest(verb, knownVerbs); meant != "" {
+	if meant := suggest.Word(verb, knownVerbs); meant != "" {
 		return fmt.Sprintf("%q is no verb that API servers ask about; did you mean %q?", verb, meant)
 	}
 	return ""
@@ -164,7 +164,7 @@ func Subject(name string) string {
 	if slices.Contains(knownSubjects, name) {
 		return ""
 	}
-	if meant := structure.SuggestWithin(name, knownSubjects, 2); meant != "" && strings.Contains(name, ":") {
+	if meant := suggest.Within(name, knownSubjects, 2); meant != "" && strings.Contains(name, ":") {
 		return fmt.Sprintf("%q is no user or group of the system; did you mean %q?", name, meant)
 	}
 	return ""

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/across"
 	"github.com/pergola-dev/pergola/schemas/structure"
@@ -40,7 +41,7 @@ func Find(id string) ([]schemas.Rule, error) {
 		ids = append(ids, rule.ID)
 	}
 	if len(found) == 0 {
-		if better := schemas.Suggest(id, ids); better != "" {
+		if better := suggest.Word(id, ids); better != "" {
 			return nil, fmt.Errorf("there is no rule %q; did you mean %q?", id, better)
 		}
 		return nil, fmt.Errorf("there is no rule %q; pergola explain --rules lists all of them", id)
@@ -63,7 +64,7 @@ func OfKind(gvk schema.GroupVersionKind) ([]schemas.Rule, error) {
 
 // meantOr is a hint at the word that was probably meant, or else all words.
 func meantOr(word string, known []string, introduction string) string {
-	if better := schemas.Suggest(word, known); better != "" {
+	if better := suggest.Word(word, known); better != "" {
 		return fmt.Sprintf("; did you mean %q?", better)
 	}
 	return introduction + strings.Join(known, ", ")

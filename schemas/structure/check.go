@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
@@ -122,7 +123,7 @@ func (c *checker) checkNamed(path fieldpath.Path, n *Node, key string, value any
 }
 
 func (c *checker) unknown(path fieldpath.Path, name string, n *Node, object map[string]any) {
-	if n.SecretNames && !isMisspelt(name, n.Names()) {
+	if n.SecretNames && !suggest.IsMisspelt(name, n.Names()) {
 		// A value that stands in the place of a name must not be shown, also not in the path.
 		if len(c.findings) == 0 || c.findings[len(c.findings)-1].Message != secretNameWords(n) {
 			c.add(path[:len(path)-1], "Forbidden", "%s", secretNameWords(n))
@@ -141,7 +142,7 @@ func (c *checker) unknown(path fieldpath.Path, name string, n *Node, object map[
 	var meant fieldpath.Path
 	if word := wordOfYAML11(name); word != "" && n.Properties[word] != nil {
 		hint = fmt.Sprintf("; the definition has %q, which YAML 1.1 reads for %s without quotes: put it in quotes there", word, name)
-	} else if better := Suggest(name, n.Names()); better != "" {
+	} else if better := suggest.Word(name, n.Names()); better != "" {
 		hint = fmt.Sprintf("; did you mean %q?", better)
 		if object[better] == nil {
 			meant = slices.Clone(path[:len(path)-1].Append(better))
@@ -239,7 +240,7 @@ func (c *checker) checkText(path fieldpath.Path, n *Node, text string) {
 	switch {
 	case len(n.Enum) > 0 && !slices.Contains(n.Enum, text):
 		hint := ""
-		if better := Suggest(text, n.Enum); better != "" && text != "" {
+		if better := suggest.Word(text, n.Enum); better != "" && text != "" {
 			hint = fmt.Sprintf("; did you mean %q?", better)
 		}
 		c.add(path, "NotSupported", "%s is not supported, but %s%s", n.quoted(text), alternatives(n.Enum), hint)

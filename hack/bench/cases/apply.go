@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 )
 
 // inFlight is how many patches are sent at a time, by the engine and by the floor.
@@ -91,12 +92,12 @@ func (a arguments) engine(ctx context.Context, again bool) (sample, error) {
 	if err != nil {
 		return sample{}, err
 	}
-	cluster, err := apply.NewCluster("bench", config, apply.ClusterOptions{})
+	cluster, err := conventions.NewCluster("bench", config, apply.ClusterOptions{})
 	if err != nil {
 		return sample{}, err
 	}
 	defer cluster.Close()
-	engine := apply.NewEngine(apply.Options{Parallel: inFlight})
+	engine := conventions.NewEngine(apply.Options{Parallel: inFlight})
 	inventory := apply.NewConfigMapInventory(cluster, a.namespace, "pergola-inventory.bench", nil)
 	do := func() error {
 		_, err := engine.Apply(ctx, cluster, set, inventory, apply.ApplyOptions{})

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/resourcemanager"
 )
 
@@ -29,7 +29,7 @@ func managerCommand(ctx context.Context, a arguments) (err error) {
 	if err != nil {
 		return err
 	}
-	cluster, err := apply.NewCluster("source", config, resourcemanager.SourceOptions(""))
+	cluster, err := conventions.NewCluster("source", config, resourcemanager.SourceOptions(""))
 	if err != nil {
 		return err
 	}

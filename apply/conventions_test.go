@@ -1,0 +1,57 @@
+package apply
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// What callers give the engine, as far as these tests need it. controllers/conventions has the real ones.
+
+// gardenerKeys are upstream's.
+func gardenerKeys() Keys {
+	const p = "resources.gardener.cloud/"
+	return Keys{
+		ManagedByLabel:        p + "managed-by",
+		ManagedByValue:        "gardener",
+		Origin:                p + "origin",
+		Description:           p + "description",
+		DescriptionText:       "Managed by Pergola. Changes made by hand are reverted; change the declaration in Git instead.",
+		Ignore:                p + "ignore",
+		Mode:                  p + "mode",
+		ForceConflicts:        "landscape.pergola.dev/force-conflicts", // ours: upstream always overwrites
+		KeepObject:            p + "keep-object",
+		DeleteOnInvalidUpdate: p + "delete-on-invalid-update",
+		InvalidUpdateDeletion: p + "deletion-propagation-on-invalid-update",
+		PreserveReplicas:      p + "preserve-replicas",
+		PreserveResources:     p + "preserve-resources",
+		GarbageCollectable:    p + "garbage-collectable-reference",
+		FinalizeDeletionAfter: p + "finalize-deletion-after",
+	}
+}
+
+// newEngine makes an engine that knows them.
+func newEngine(o Options) *Engine {
+	const update, applied = metav1.ManagedFieldsOperationUpdate, metav1.ManagedFieldsOperationApply
+	o.Keys, o.Explain = gardenerKeys(), plan.Explain
+	o.Protected = []schema.GroupKind{{Kind: "PersistentVolumeClaim"}, namespaceKind, crdKind}
+	o.Former = []Former{
+		{Name: "kubectl-client-side-apply", Operation: update},
+		{Name: "kubectl", Operation: update, Annotation: LastApplied},
+		{Name: "before-first-apply", Operation: update, Annotation: LastApplied},
+		{Name: "helm", Operation: update}, {Name: "helm", Operation: applied},
+		{Name: "gardener-resource-manager", Operation: update, Inventories: true},
+		{Name: "gardener-operator", Operation: update, Inventories: true},
+		{Name: "gardenlet", Operation: update, Inventories: true},
+		{Name: "pergola-adopt", Operation: update},
+	}
+	return NewEngine(o)
+}
+
+// newCluster prepares a cluster whose live cache has what such an engine applies.
+func newCluster(name string, config *rest.Config, o ClusterOptions) (*Cluster, error) {
+	o.Selector = gardenerKeys().Selector()
+	return NewCluster(name, config, o)
+}

@@ -1,0 +1,47 @@
+package change
+
+import "time"
+
+// HandedOver is a declared field that is left as somebody else set it: no difference, and nothing is done about it.
+type HandedOver struct {
+	Cluster string `json:"cluster"`
+	Object  Ref    `json:"object"`
+	Path    string `json:"path"`
+	// Declared and Live are the values; Live is nil where the field was taken away.
+	Declared any `json:"declared"`
+	Live     any `json:"live,omitempty"`
+	// By is the field manager that set it, Since when it wrote last.
+	By    string     `json:"by,omitempty"`
+	Since *time.Time `json:"since,omitempty"`
+	Why   string     `json:"why"`
+	// Steps are the parts of the path: names of fields, and for an item of a list the name of the item.
+	Steps []string `json:"-"`
+}
+
+// Set writes the live value into a declared object; where there is none, it takes the field away.
+func (h HandedOver) Set(object map[string]any) {
+	var at any = object
+	for i, step := range h.Steps {
+		switch x := at.(type) {
+		case map[string]any:
+			if i < len(h.Steps)-1 {
+				at = x[step]
+			} else if h.Live == nil {
+				delete(x, step)
+			} else {
+				x[step] = h.Live
+			}
+		case []any:
+			at = itemNamed(x, step)
+		}
+	}
+}
+
+func itemNamed(list []any, name string) any {
+	for _, item := range list {
+		if m, ok := item.(map[string]any); ok && m["name"] == name {
+			return m
+		}
+	}
+	return nil
+}

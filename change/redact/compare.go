@@ -1,0 +1,144 @@
+package redact
+
+import (
+	"slices"
+
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/internal/jsonvalue"
+)
+
+// Compare lists the fields that differ between two versions of an object, in order of their paths; a nil
+// version is an object that does not exist. Status and what only a server writes do not count. Values that are
+// secret are not in the result, see redact.go; keys of Secrets are. It is exact: what an API server would store in another
+// way is a difference, the order of a list too.
+func Compare(old, new map[string]any) []change.Field { return Masking{}.Compare(old, new) }
+
+// Compare is the function of that name with hashes for hidden values.
+func (m Masking) Compare(old, new map[string]any) []change.Field { return compare(old, new, m, false) }
+
+// Meaning is Compare for a reviewer: two ways to write the same are no difference, such as rules in another order, or a
+// default that is spelled out.
+func (m Masking) Meaning(old, new map[string]any) []change.Field { return compare(old, new, m, true) }
+
+func compare(old, new map[string]any, m Masking, meaning bool) []change.Field {
+	if jsonvalue.Equal(old, new) {
+		return nil
+	}
+	var out []change.Field
+	at := location{masking: m, meaning: meaning}.enter(old).enter(new)
+	comparison{&out}.maps(at, clean(old), clean(new))
+	return out
+}
+
+// serverFields are metadata that the API server writes.
+var serverFields = []string{"creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"}
+
+// lastApplied is kubectl's copy of the object. It says nothing about the object and repeats its values.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// clean is a shallow copy without the fields that do not count.
+func clean(obj map[string]any) map[string]any {
+	out := make(map[string]any, len(obj))
+	for k, v := range obj {
+		if k != "status" {
+			out[k] = v
+		}
+	}
+	meta, ok := out["metadata"].(map[string]any)
+	if ok {
+		m := make(map[string]any, len(meta))
+		for k, v := range meta {
+			if !slices.Contains(serverFields, k) {
+				m[k] = v
+			}
+		}
+		if annotations, ok := m["annotations"].(map[string]any); ok {
+			kept := make(map[string]any, len(annotations))
+			for k, v := range annotations {
+				if k != lastApplied {
+					kept[k] = v
+				}
+			}
+			m["annotations"] = kept
+		}
+		out["metadata"] = m
+	}
+	if isSecret(obj) {
+		stringDataToData(out)
+	}
+	return out
+}
+
+// comparison collects differences.
+type comparison struct{ out *[]change.Field }
+
+func (c comparison) value(at location, old, new any) {
+	old, new = at.withoutEmpty(old, new)
+	if old == nil && new == nil {
+		return
+	}
+	if at.sealed() {
+		if !jsonvalue.Equal(old, new) {
+			c.add(at, old, new)
+		}
+		return
+	}
+	oldMap, isOld := old.(map[string]any)
+	newMap, isNew := new.(map[string]any)
+	if isOld && isNew || at.keyByKey() && (isOld && new == nil || isNew && old == nil) {
+		c.maps(at.enter(oldMap).enter(newMap), oldMap, newMap)
+		return
+	}
+	oldList, isOld := old.([]any)
+	newList, isNew := new.([]any)
+	if isOld && isNew {
+		c.lists(at, oldList, newList)
+		return
+	}
+	if !at.sameScalar(old, new) {
+		c.add(at, old, new)
+	}
+}
+
+// withoutEmpty is nil for a value that means as much as none. A structure in which nothing is set stays one beside another, so that a
+// reviewer sees which of its fields changed.
+func (l location) withoutEmpty(old, new any) (any, any) {
+	o, n := l.isEmpty(old), l.isEmpty(new)
+	switch {
+	case o && n:
+		return nil, nil
+	case o && !(old != nil && l.isStructure()):
+		return nil, new
+	case n && !(new != nil && l.isStructure()):
+		return old, nil
+	}
+	return old, new
+}
+
+func (c comparison) maps(at location, old, new map[string]any) {
+	old, new = at.complete(old), at.complete(new)
+	keys := make([]string, 0, len(old)+len(new))
+	for k := range old {
+		keys = append(keys, k)
+	}
+	for k := range new {
+		if _, both := old[k]; !both {
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		inner := at.child(k, old, new)
+		if at.meaning && (c.isStandard(at, inner, old, k, new[k]) || c.isStandard(at, inner, new, k, old[k])) {
+			continue
+		}
+		c.value(inner, old[k], new[k])
+	}
+}
+
+// differ tells whether two values differ, by the same rules.
+func (c comparison) differ(at location, old, new any) bool {
+	var found []change.Field
+	comparison{&found}.value(at, old, new)
+	return len(found) > 0
+}

@@ -1,0 +1,24 @@
+package redact
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/change"
+)
+
+// outputs are fields in all formats that a plan is printed in. The printers stand on this package: printed_test.go sets it.
+var outputs func(testing.TB, []change.Field) string
+
+// object reads YAML as the API machinery decodes it.
+func object(t testing.TB, text string) *unstructured.Unstructured {
+	t.Helper()
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	require.NoError(t, err)
+	o := &unstructured.Unstructured{}
+	require.NoError(t, o.UnmarshalJSON(raw), text)
+	return o
+}

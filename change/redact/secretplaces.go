@@ -1,0 +1,189 @@
+package redact
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pergola-dev/pergola/internal/secretwords"
+)
+
+// Beside its own name, what stands around a value may say that it is secret: the name in the same item, the path of the file that it is
+// the content of, the schema that it is a default of.
+
+// naming are the fields of an item that name its value, in lower case; holding are those that hold it.
+var (
+	naming  = []string{"name", "key", "id", "variable", "parameter", "parameterkey"}
+	holding = []string{"value", "val", "values", "default", "parametervalue", "inline_string", "inlinestring", "plain", "defaultvalue"}
+	// contents are the fields of a file with what is in it.
+	contents = []string{"content", "contents", "data", "inline"}
+	// privateOfKey are the private parts of a key in JSON (RFC 7518).
+	privateOfKey = []string{"k", "d", "p", "q", "dp", "dq", "qi"}
+	// examples are the fields of a schema with values.
+	examples = []string{"default", "example", "examples", "enum", "const"}
+)
+
+// namedBeside is true for the value of a key that the fields beside it say is secret.
+func namedBeside(key string, item map[string]any) bool {
+	lower := strings.ToLower(key)
+	if _, isSelector := item["operator"]; slices.Contains(holding, lower) && !isSelector {
+		for field, v := range item {
+			name, ok := v.(string)
+			if !ok {
+				continue
+			}
+			f := strings.ToLower(field)
+			if text, ok := item[key].(string); ok && slices.Contains(naming, f) && isAuth([]string{name}, text) {
+				return true
+			}
+			if slices.Contains(naming, f) && (secretwords.IsSecret(name) || isAuthorization(name)) || f == "type" && (lower == "value" || lower == "val") && secretwords.IsSecret(name) {
+				return true
+			}
+		}
+	}
+	if _, ofSNMP := item["version"]; ofSNMP && lower == "community" {
+		return true
+	}
+	if path, ok := item["path"].(string); ok && key == "value" && item["op"] != nil {
+		last := path[strings.LastIndexByte(path, '/')+1:]
+		return strings.HasPrefix(path, "/stringData/") || secretwords.IsSecret(strings.ReplaceAll(last, "~1", "/"))
+	}
+	_, isKey := item["kty"].(string)
+	return isKey && slices.Contains(privateOfKey, key)
+}
+
+// isAuthorization is true for headers whose value as a whole is a credential.
+func isAuthorization(name string) bool {
+	name = strings.ToLower(name)
+	return name == "authorization" || name == "proxy-authorization" || name == "cookie"
+}
+
+// isContent is true for the content of a file whose name says that it is secret.
+func isContent(key string, file map[string]any) bool {
+	path, ok := file["path"].(string)
+	return ok && slices.Contains(contents, key) && secretwords.IsSecret(path[strings.LastIndexByte(path, '/')+1:])
+}
+
+// isSelector is true for a key of a Secret: {name: s, key: password}.
+func isSelector(v any) bool {
+	m, _ := v.(map[string]any)
+	for k, v := range m {
+		switch k {
+		case "name", "key", "namespace", "apiVersion", "kind":
+			if _, ok := v.(string); !ok {
+				return false
+			}
+		case "optional":
+		default:
+			return false
+		}
+	}
+	return m["name"] != nil && m["key"] != nil
+}
+
+// isSchema is true for what describes values of a name.
+func isSchema(v any) bool {
+	m, _ := v.(map[string]any)
+	switch m["type"] {
+	case "string", "object", "integer", "number", "array", "boolean":
+		return true
+	}
+	return slices.ContainsFunc([]string{"description", "properties", "$ref", "oneOf", "anyOf", "allOf", "items", "x-kubernetes-preserve-unknown-fields"},
+		func(key string) bool { return m[key] != nil })
+}
+
+// every is true if there are values of a key and all of them are so.
+func every(key string, containers []map[string]any, is func(any) bool) bool {
+	found := false
+	for _, m := range containers {
+		if v, ok := m[key]; ok && v != nil {
+			if !is(v) {
+				return false
+			}
+			found = true
+		}
+	}
+	return found
+}
+
+// isPrivate is true for tls: {key: …} with the key itself.
+func isPrivate(v any) bool {
+	text, ok := v.(string)
+	return ok && !isPath("tlskey", text) && !fileName.MatchString(text)
+}
+
+var (
+	fileName = regexp.MustCompile(`^[A-Za-z0-9._-]+\.(?:key|pem|crt)$`)
+	// parameterValue is what parameters are in words: times, sizes, algorithms.
+	parameterValue = regexp.MustCompile(`^(?:(?:[0-9.]+(?:ns|us|ms|s|m|h|d|w)?)+|[Rr][Ss][Aa]|ECDSA|Ed25519|AES|PKCS[18]|Always|Never|b64|base64|gzip|RS256|HS256|ES256)$`)
+	// userAndPassword is what a field auth may hold.
+	userAndPassword = regexp.MustCompile(`^[^\s:/]+:[^\s/:@]+$`)
+	authScheme      = regexp.MustCompile(`(?i)^(?:basic|bearer|token|apikey|api-key|digest|negotiate|bot|key)\s+\S`)
+)
+
+// isAuth is true for credentials under names such as authorization and auth, which mostly name a way instead.
+func isAuth(keys []string, text string) bool {
+	if len(keys) == 0 || len(text) < 6 || said[strings.ToLower(text)] || variable.MatchString(text) {
+		return false
+	}
+	name := strings.ToLower(keys[len(keys)-1])
+	switch {
+	case isAuthorization(name):
+		return authScheme.MatchString(text) || len(text) >= shortestSecret && !strings.ContainsAny(text, " /:,") && strings.ContainsAny(text, "0123456789")
+	case strings.HasSuffix(name, "auth"), name == "basic" && len(keys) > 1 && strings.HasSuffix(strings.ToLower(keys[len(keys)-2]), "auth"):
+		raw, isEncoded := decodedAuth(text)
+		return userAndPassword.MatchString(text) && !numbers.MatchString(text[strings.IndexByte(text, ':')+1:]) || isEncoded && isText(raw)
+	}
+	return false
+}
+
+// shortestSecret is the length in characters from which a word with digits may be a token.
+const shortestSecret = 8
+
+// isParameter is true for fields that say something about a secret.
+func isParameter(key string) bool {
+	return slices.Contains(parameters, key) || spanName.MatchString(key)
+}
+
+// isPlain is true for a value below a secret name that is no secret after all.
+func (l location) isPlain(v any) bool {
+	text := fmt.Sprint(v)
+	name := l.last()
+	if isParameter(name) && parameterValue.MatchString(text) || isPath(name, text) && secretwords.Of(name) != secretwords.Always || strings.EqualFold(name, "kubeconfig") && isPath(name, text) {
+		return true
+	}
+	if strings.HasPrefix(text, "ssh-") && publicKey.MatchString(text) {
+		return true
+	}
+	_, isText := v.(string)
+	if !isText && secretwords.Of(name) != secretwords.MayRefer {
+		return false
+	}
+	return saysNothing(name, text)
+}
+
+var publicKey = regexp.MustCompile(`^ssh-(?:rsa|ed25519|dss) AAAA`)
+
+// parameters of secrets tell nothing about their values.
+var parameters = []string{"algorithm", "size", "encoding", "rotationPolicy", "audience", "audiences", "optional", "mode", "defaultMode", "enabled", "create", "automount"}
+
+// spanName are the ends of names of times, such as the syncPeriod of a controller that is named token.
+var spanName = regexp.MustCompile(`(?:Period|Seconds|Interval|Timeout|Duration|Syncs|Workers|Limit|Count)$|^(?:period|seconds|interval|timeout|duration)$`)
+
+// referring are the fields of objects that refer to a Secret or a file.
+var referring = []string{"name", "namespace", "kind", "apiVersion", "apiGroup", "path", "mountPath"}
+
+// below is what the value of a key is, in an object that is shown or not. In the configuration of registries of Docker auth is a
+// password.
+func below(s secretwords.Secrecy, key, parent string, inRegistry bool) secretwords.Secrecy {
+	switch {
+	case secretwords.IsReference(key), isParameter(key) && s != secretwords.Always:
+		return secretwords.None
+	case s == secretwords.MayRefer && (key == "labels" || key == "annotations" || slices.Contains(referring, key) || key == "key" && parent == "items"):
+		return secretwords.None
+	case key == "auth" && inRegistry:
+		return secretwords.Always
+	}
+	return max(s, secretwords.Of(key))
+}

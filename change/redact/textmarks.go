@@ -1,0 +1,101 @@
+package redact
+
+import "strings"
+
+// Patterns are slow, and there are many of them: each is tried only where one of its fixed texts is.
+
+// markTable finds the fixed texts of all forms in one pass over a text.
+type markTable struct {
+	forms int
+	// single are the forms of marks of one letter, byPair the marks of more by their first two.
+	single map[byte][]int
+	byPair [1 << 16][]mark
+}
+
+// mark is a fixed text, and the form that it belongs to.
+type mark struct {
+	text string
+	form int
+}
+
+var marks = func() *markTable {
+	t := &markTable{forms: len(textForms), single: map[byte][]int{}}
+	for i, f := range textForms {
+		for _, text := range f.has {
+			if len(text) == 1 {
+				t.single[text[0]] = append(t.single[text[0]], i)
+				continue
+			}
+			pair := int(text[0])<<8 | int(text[1])
+			t.byPair[pair] = append(t.byPair[pair], mark{text, i})
+		}
+	}
+	return t
+}()
+
+// in tells for each form whether one of its marks is in a text in lower case.
+func (t *markTable) in(lower string) []bool {
+	found := make([]bool, t.forms)
+	for letter, forms := range t.single {
+		if strings.IndexByte(lower, letter) >= 0 {
+			for _, i := range forms {
+				found[i] = true
+			}
+		}
+	}
+	for at := 0; at+1 < len(lower); at++ {
+		for _, m := range t.byPair[int(lower[at])<<8|int(lower[at+1])] {
+			if !found[m.form] && strings.HasPrefix(lower[at:], m.text) {
+				found[m.form] = true
+			}
+		}
+	}
+	return found
+}
+
+// matches are the groups of all that the form's pattern finds.
+func (f form) matches(s string) [][]int {
+	if f.lines == nil {
+		return f.pattern.FindAllStringSubmatchIndex(s, -1)
+	}
+	lower := strings.ToLower(s)
+	if len(lower) != len(s) { // letters that are shorter in lower case: places differ
+		lower = ""
+	}
+	next := make([]int, len(f.has)) // where each mark comes next
+	var out [][]int
+	for at := 0; at < len(s); {
+		if lower != "" && len(f.has) > 0 {
+			first := len(s)
+			for i, text := range f.has {
+				if next[i] < at || at == 0 {
+					next[i] = len(s)
+					if n := strings.Index(lower[at:], text); n >= 0 {
+						next[i] = at + n
+					}
+				}
+				first = min(first, next[i])
+			}
+			if first == len(s) {
+				break
+			}
+			at = strings.LastIndexByte(s[:first], '\n') + 1
+		}
+		end := len(s)
+		if n := strings.IndexByte(s[at:], '\n'); n >= 0 {
+			end = at + n
+		}
+		if line := s[at:end]; f.lines(line) {
+			for _, g := range f.pattern.FindAllStringSubmatchIndex(line, -1) {
+				for i := range g {
+					if g[i] >= 0 {
+						g[i] += at
+					}
+				}
+				out = append(out, g)
+			}
+		}
+		at = end + 1
+	}
+	return out
+}

@@ -1,0 +1,109 @@
+package redact
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/pergola-dev/pergola/internal/secretwords"
+)
+
+// In a text that cannot be read, names of secrets are found by their stems in one pass; textvalues.go tells where what they name ends.
+
+// named masks what is below secret names in a text that is neither JSON nor YAML; all of it where a value is in the lines that follow.
+func (m Masking) named(s string) string {
+	s = m.headings(s)
+	var out strings.Builder
+	at := 0
+	for from := 0; ; {
+		begin, end, ok := secretwords.NextName(s, from)
+		if !ok {
+			break
+		}
+		from = end
+		if !secretwords.IsSecret(s[begin:end]) {
+			continue
+		}
+		v := valueAfter(s, begin, end)
+		switch {
+		case v.everything:
+			return m.mask(s)
+		case v.end <= v.begin:
+			from = max(end, v.begin)
+			continue
+		}
+		value := s[v.begin:v.end]
+		if masked := maskAt(s[v.begin:]); masked > 0 {
+			from = v.begin + masked
+			continue
+		}
+		if plain := strings.Trim(value, quotes+"\\ "); plain == "" || v.harmless(s[begin:end], value) {
+			from = v.begin
+			continue
+		}
+		from = v.end
+		if q := value[0]; len(value) > 1 && strings.IndexByte(quotes, q) >= 0 && value[len(value)-1] == q && strings.Count(value, string(q)) == 2 {
+			v.begin, v.end = v.begin+1, v.end-1 // quotes stay where they are
+		}
+		out.WriteString(s[at:v.begin])
+		out.WriteString(m.mask(strings.Trim(s[v.begin:v.end], `\"'`)))
+		at = v.end
+	}
+	if at == 0 {
+		return s
+	}
+	out.WriteString(s[at:])
+	return out.String()
+}
+
+// maskAt is the length of what mask gave, at the begin of a value.
+func maskAt(value string) int {
+	value, skipped := strings.TrimLeft(value, `\"'`), len(value)-len(strings.TrimLeft(value, `\"'`))
+	for _, n := range []int{len(Mask), len(Mask) + 1 + hashLength} {
+		if len(value) >= n && isMask(value[:n]) {
+			return skipped + n
+		}
+	}
+	return 0
+}
+
+// heading is a name alone on its line: its value is in the lines that follow, deeper or as items of a list.
+var heading = regexp.MustCompile(`^([ \t]*(?:- +)*)["']?([A-Za-z][A-Za-z0-9_. -]*)["']?[ \t]*[:=][ \t]*(?:[|>][-+0-9]*[ \t]*)?\r?$`)
+
+// headings masks the lines that belong to a secret name alone on its line.
+func (m Masking) headings(s string) string {
+	if !strings.Contains(s, "\n") {
+		return s
+	}
+	lines := strings.Split(s, "\n")
+	var out []string
+	for i := 0; i < len(lines); i++ {
+		out = append(out, lines[i])
+		line := strings.TrimRight(lines[i], " \t\r")
+		if line == "" || strings.IndexByte(":=|>+-0123456789", line[len(line)-1]) < 0 {
+			continue
+		}
+		if _, _, ok := secretwords.Stem(line, 0); !ok {
+			continue
+		}
+		g := heading.FindStringSubmatch(lines[i])
+		if g == nil || !secretwords.IsSecret(g[2]) {
+			continue
+		}
+		end := i + 1
+		for end < len(lines) && belongs(lines[end], len(g[1])) {
+			end++
+		}
+		if hidden := strings.Join(lines[i+1:end], "\n"); strings.TrimSpace(hidden) != "" && !isMask(strings.TrimSpace(hidden)) {
+			out = append(out, strings.Repeat(" ", len(g[1])+2)+m.mask(hidden))
+			i = end - 1
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// belongs is true for a line of the value of a name with this indent.
+func belongs(line string, indent int) bool {
+	text := strings.TrimLeft(line, " \t")
+	depth := len(line) - len(text)
+	return strings.TrimSpace(text) == "" || depth > indent || depth == indent && strings.HasPrefix(text, "- ")
+}

@@ -1,0 +1,381 @@
+package redact
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pergola-dev/pergola/internal/secretwords"
+)
+
+// value is what a name in a text names.
+type value struct {
+	begin, end int
+	// everything is set where the value is in lines whose end is not known.
+	everything bool
+	// afterColon is set for a value after a colon, before is the text before the name in its line.
+	afterColon bool
+	before     string
+}
+
+// valueAfter finds the value of the name s[begin:end]. It ends as its format says, and where that is not known with the line; it is
+// empty where the name names nothing.
+func valueAfter(s string, begin, end int) value {
+	line := s[strings.LastIndexByte(s[:begin], '\n')+1 : begin]
+	dashes := strings.TrimRight(line, "-")
+	flag := dashes != line && (dashes == "" || strings.IndexByte(" \t\"'`([{,|&;=", dashes[len(dashes)-1]) >= 0)
+	if flag && strings.HasSuffix(dashes, ",") && !strings.HasSuffix(line, "--") {
+		flag = false // an item of a list without blanks: -a,-b
+	}
+	i := end
+	for i < len(s) && strings.IndexByte(`\"']`, s[i]) >= 0 && s[i:min(len(s), i+2)] != "\\\n" {
+		i++
+	}
+	closed := s[end:i]
+	j := skip(s, i, " \t")
+	sign := assigns.FindString(s[j:min(len(s), j+3)])
+	switch {
+	case sign == "" && flag:
+		return flagged(s, i, j)
+	case sign == "":
+		return configured(s, s[begin:end], line, j)
+	case sign == ":" && closed == "" && strings.HasSuffix(line, "/") && j+1 < len(s) && strings.IndexByte(" \t\r\n", s[j+1]) < 0:
+		return value{} // the tag of an image
+	case strings.HasPrefix(closed, `"`) && strings.HasSuffix(line, `"$`):
+		return value{} // "$pass" = x asks, it does not set
+	case closed == "" && metric.MatchString(line):
+		return value{} // a label of a query of Prometheus
+	}
+	v := value{begin: skip(s, j+len(sign), " \t"), afterColon: sign == ":", before: line}
+	if next := strings.TrimPrefix(s[v.begin:], "\r"); strings.HasPrefix(next, "\n") {
+		rest := strings.TrimLeft(next, " \t\r\n")
+		if rest == "" || strings.IndexByte("\"'[{", rest[0]) < 0 {
+			return value{} // headings found it, or there is none
+		}
+		v.begin = len(s) - len(rest)
+	}
+	if v.begin >= len(s) {
+		return value{}
+	}
+	v.end, v.everything = v.until(s, line, closed, sign, flag)
+	return v
+}
+
+var (
+	assigns = regexp.MustCompile(`^(?::=|=>|\?=|\+=|::|==|=~|:|=)`)
+	// metric is the begin of a selector in a query: name{label="x",
+	metric = regexp.MustCompile(`[a-zA-Z_:]\{(?:[a-z_]+(?:=|!=|=~|!~)"[^"]*",\s*)*$`)
+	// alone is what may stand in a line before a name that begins it: marks of lists and comments, keywords and types.
+	alone = regexp.MustCompile(`^[ \t]*(?:(?:[-*#;]|//|--)[ \t]*)*(?:\{\{-?[ \t]*)?(?:(?:set|let|const|var|local|my|final|static|private|public|protected|val|def|string|String|char|auto|setx|\$env:)[ \t]*)*(?:[A-Za-z][A-Za-z0-9_.-]*[ \t]*[:=][ \t]+)?["'$\[]*$`)
+	// shells take a value to the next blank.
+	shells = regexp.MustCompile(`^[ \t]*(?:export|declare|readonly|local|env|ENV|ARG)[ \t]+(?:-[a-zA-Z]+[ \t]+)*$`)
+	// another are where another assignment begins.
+	another = regexp.MustCompile(`[;&,|][ \t]?["']?[A-Za-z_][A-Za-z0-9_. -]*["']?[ \t]?[:=]`)
+	// ofProgram is a program with flags after variables for it: A=x program -f.
+	ofProgram = regexp.MustCompile(`^[^\s"']+[ \t]+[a-z./][^\s=]*(?:[ \t][^\n]*?)?[ \t]--?[a-zA-Z]`)
+	// goesOn is what joins texts to one value.
+	goesOn      = regexp.MustCompile(`^[ \t]*(?:[+.?"'<]|\|\|)`)
+	placeholder = regexp.MustCompile(`^<<[A-Z][A-Z0-9_]*>>`)
+	blockSign   = regexp.MustCompile(`^[|>][-+0-9]*[ \t]*(?:\r?\n|$)`)
+)
+
+// until is where the value ends.
+func (v value) until(s, line, closed, sign string, flag bool) (end int, everything bool) {
+	rest := s[v.begin:]
+	lineEnd := len(rest)
+	if n := strings.IndexByte(rest, '\n'); n >= 0 {
+		lineEnd = n
+	}
+	for lineEnd < len(rest) && strings.HasSuffix(strings.TrimRight(rest[:lineEnd], "\r"), `\`) {
+		n := strings.IndexByte(rest[lineEnd+1:], '\n')
+		if n < 0 {
+			lineEnd = len(rest)
+			break
+		}
+		lineEnd += 1 + n
+	}
+	starts := alone.MatchString(line) && !flag
+	switch {
+	case strings.HasPrefix(rest, "<<") && !strings.HasPrefix(rest[min(2, len(rest)):], "<") && !placeholder.MatchString(rest), blockSign.MatchString(rest):
+		return 0, true
+	case strings.HasPrefix(rest, "{{"):
+		if n := strings.Index(rest, "}}"); n >= 0 && !starts {
+			return v.begin + n + 2, false
+		}
+		return v.begin + trimmedEnd(rest[:lineEnd]), false
+	case rest[0] == '[' || rest[0] == '{':
+		n := valueEnd(rest)
+		return v.begin + n + wordEnd(rest[n:], line), false
+	case strings.HasPrefix(rest, `"""`), strings.HasPrefix(rest, `'''`):
+		if n := strings.Index(rest[3:], rest[:3]); n >= 0 {
+			return v.begin + n + 6, false
+		}
+		return len(s), false
+	case rest[0] == '`':
+		if n := strings.IndexByte(rest[1:], '`'); n >= 0 {
+			return v.begin + n + 2, false
+		}
+	}
+	// All of a text in quotes.
+	if q := strings.TrimRight(line, "-"); closed == "" && q != "" && strings.IndexByte(quotes, q[len(q)-1]) >= 0 {
+		if n := closing(rest, q); n >= 0 {
+			return v.begin + stopped(rest[:n]), false
+		}
+	}
+	quoted := 0
+	if q := strings.TrimLeft(rest, `\`); q != "" && strings.IndexByte(quotes, q[0]) >= 0 {
+		if quoted = valueEnd(rest); quoted == len(rest) && rest[len(rest)-1] != q[0] {
+			quoted = 0 // nothing closes it
+		}
+	}
+	shell := flag || shells.MatchString(line) || starts && sign == "=" && ofProgram.MatchString(rest[:lineEnd])
+	switch {
+	case quoted > 0 && !(starts && !shell && goesOn.MatchString(rest[quoted:max(quoted, lineEnd)])):
+		return v.begin + quoted + wordEnd(rest[quoted:], line), false
+	case quoted > 0:
+		return v.begin + max(quoted, trimmedEnd(rest[:lineEnd])), false
+	case starts && !shell, !flag && strings.HasPrefix(sign, ":") && len(s) > v.begin && s[v.begin-1] == ' ' && stillOpen(line) == "":
+		return v.begin + stopped(rest[:trimmedEnd(rest[:lineEnd])]), false
+	}
+	if opened := stillOpen(line); !flag && strings.HasPrefix(sign, ":") && strings.HasSuffix(opened, "{") {
+		return v.begin + flowEnd(rest[:trimmedEnd(rest[:lineEnd])]), false
+	}
+	return v.begin + wordEnd(rest, line), false
+}
+
+// flowEnd is where a value in braces ends.
+func flowEnd(s string) int {
+	depth := 0
+	for i := range len(s) {
+		switch s[i] {
+		case '{', '[', '(':
+			depth++
+		case '}', ']', ')':
+			if depth--; depth < 0 {
+				return i
+			}
+		case ',':
+			if depth == 0 && (i+1 == len(s) || s[i+1] == ' ' || another.MatchString(s[i:])) {
+				return i
+			}
+		}
+	}
+	return len(s)
+}
+
+// wordEnd is the length of a value to the next blank, quotes in it as a whole, or to what closes what is open before it.
+func wordEnd(s, before string) int {
+	opened := stillOpen(before)
+	depth := 0
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; c {
+		case ' ', '\t', '\n':
+			return i
+		case '\r':
+			return i
+		case '\\':
+			if i+1 < len(s) && strings.IndexByte(quotes, s[i+1]) >= 0 && strings.ContainsAny(opened, quotes) {
+				return i
+			}
+			i++
+			if i+1 < len(s) && s[i] == '\n' {
+				i += len(s[i+1:]) - len(strings.TrimLeft(s[i+1:], " \t"))
+			}
+		case '"', '\'', '`':
+			if strings.IndexByte(opened, c) >= 0 {
+				return i
+			}
+			if n := closing(s[i+1:], string(c)); n >= 0 && !strings.Contains(s[i+1:i+1+n], "\n") {
+				i += n + 1
+			}
+		case ',', ';', '&', '|':
+			if i+1 == len(s) || strings.IndexByte(" \t\r\n", s[i+1]) >= 0 {
+				return i
+			}
+			if at := another.FindStringIndex(s[i:]); at != nil && at[0] == 0 {
+				return i
+			}
+		case '<':
+			if strings.HasPrefix(s[i:], "</") {
+				return i
+			}
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			if depth--; depth < 0 && opened != "" {
+				return i
+			}
+		}
+	}
+	return len(s)
+}
+
+// stillOpen are the quotes and brackets that are open at the end of a text.
+func stillOpen(before string) string {
+	var out []byte
+	for i := 0; i < len(before); i++ {
+		c := before[i]
+		last := byte(0)
+		if len(out) > 0 {
+			last = out[len(out)-1]
+		}
+		inQuotes := last != 0 && strings.IndexByte("\"'`", last) >= 0
+		switch {
+		case c == '\\' && !(i+1 < len(before) && before[i+1] == '"'):
+			i++
+		case inQuotes && c == last:
+			out = out[:len(out)-1]
+		case strings.IndexByte("\"'`", c) >= 0 && !inQuotes && !(c == '\'' && i > 0 && isLetter(before[i-1])), strings.IndexByte("([{", c) >= 0:
+			out = append(out, c)
+		case strings.IndexByte(")]}", c) >= 0 && len(out) > 0 && !inQuotes:
+			out = out[:len(out)-1]
+		}
+	}
+	return string(out)
+}
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+// closing is where the quote at the end of a text, with the backslashes before it, comes again; -1 if it does not.
+func closing(s, opening string) int {
+	q := opening[len(opening)-1]
+	slashes := len(opening) - 1 - len(strings.TrimRight(opening[:len(opening)-1], `\`))
+	count := 0
+	for i := range len(s) {
+		switch {
+		case s[i] == '\\':
+			count++
+			continue
+		case s[i] == q && (count == slashes || slashes == 0 && (count%2 == 0 || q == '\'')):
+			return i - count*min(slashes, 1)
+		}
+		count = 0
+	}
+	return -1
+}
+
+// stopped is the length of a value up to another assignment after it.
+func stopped(s string) int {
+	if s == "" {
+		return 0
+	}
+	if at := another.FindStringIndex(s[1:]); at != nil {
+		return 1 + at[0]
+	}
+	return len(s)
+}
+
+func trimmedEnd(s string) int { return len(strings.TrimRight(s, " \t\r")) }
+
+func skip(s string, i int, what string) int {
+	for i < len(s) && strings.IndexByte(what, s[i]) >= 0 {
+		i++
+	}
+	return i
+}
+
+// flagged is the argument after a flag, in a command line or a list.
+func flagged(s string, i, j int) value {
+	between := listed.FindString(s[i:])
+	if between == "" {
+		between = apart.FindString(s[i:])
+	}
+	if between == "" {
+		return value{}
+	}
+	v := value{begin: i + len(between)}
+	rest := s[v.begin:]
+	if rest == "" || otherFlag.MatchString(rest) || strings.IndexByte("|&;)>", rest[0]) >= 0 {
+		return value{}
+	}
+	if q := strings.TrimLeft(rest, `\`); q != "" && strings.IndexByte(quotes, q[0]) >= 0 {
+		if n := valueEnd(rest); n < len(rest) || rest[len(rest)-1] == q[0] {
+			v.end = v.begin + n + wordEnd(rest[n:], "(")
+			return v
+		}
+	}
+	v.end = v.begin + wordEnd(rest, "\"")
+	return v
+}
+
+var (
+	// apart is between a flag and its value, listed what is between the quotes around both.
+	apart  = regexp.MustCompile(`^(?:[ \t]|\\\r?\n)+`)
+	listed = regexp.MustCompile(`^,[ \t\r\n]*`)
+	// otherFlag is one that follows instead of a value: -v, --verbose.
+	otherFlag = regexp.MustCompile(`^(?:--[A-Za-z]|-[A-Za-z](?:[\s"'\\]|$)|-[a-z-]+(?:[\s"'=\\]|$))`)
+	// setting is what is before a name and a blank in a line that sets it.
+	setting   = regexp.MustCompile(`(?:^|\s)(?:ENV|ARG|export|set|setx|setenv)(?:[ \t]+-[a-zA-Z]+)*[ \t]+$`)
+	plainWord = regexp.MustCompile(`^[a-z]{1,14}[.,;:)]?$`)
+	only      = regexp.MustCompile(`^(?:"[^"\n]*"|'[^'\n]*'|[^\s=:{\["'|>&<][^\s]*?)[ \t]*;?[ \t]*(?:\r?\n|\r?$)`)
+)
+
+// configured is the value of a line with a name, a blank and one word.
+func configured(s, name, line string, j int) value {
+	if j >= len(s) || strings.IndexByte(" \t", s[j-1]) < 0 {
+		return value{}
+	}
+	found := only.FindString(s[j:])
+	if found == "" || (strings.TrimSpace(line) != "" || !strings.Contains(s, "\n")) && !setting.MatchString(line) {
+		return value{}
+	}
+	found = strings.TrimRight(found, "; \t\r\n")
+	if secretwords.Of(name) == secretwords.MayRefer && !strings.ContainsAny(name, "_-.") && plainWord.MatchString(found) {
+		return value{} // a sentence that goes on in this line
+	}
+	return value{begin: j, end: j + len(found)}
+}
+
+// harmless is true for a value that is no secret, although its name says so.
+func (v value) harmless(name, value string) bool {
+	if first, _, ok := strings.Cut(value, ". "); ok && v.afterColon && said[strings.ToLower(first)] {
+		return true // Password: none. And so on.
+	}
+	return isPath(name, value) || saysNothing(name, value) || v.afterColon && isProse(v.before, name, value)
+}
+
+// saysNothing is true for switches, counts, variables and parts of templates.
+func saysNothing(name, value string) bool {
+	plain := strings.Trim(value, `\"'`+"`")
+	plain = strings.TrimRight(strings.TrimSpace(plain), ";,.")
+	if plain == "" || variable.MatchString(plain) || variable.MatchString(strings.TrimSpace(value)) || said[strings.ToLower(plain)] {
+		return true
+	}
+	if secretwords.Of(name) == secretwords.MayRefer && (saidOfReferring[strings.ToLower(plain)] || strings.HasSuffix(strings.ToLower(name), "s") && fewDigits.MatchString(plain)) {
+		return true
+	}
+	if asks.MatchString(plain) && commandName.MatchString(name) {
+		return true
+	}
+	if !strings.HasPrefix(plain, "{{") {
+		return false
+	}
+	rest := reference.ReplaceAllString(plain, "")
+	return rest == "" || rest[0] == ' ' && words.MatchString(rest)
+}
+
+var (
+	// variable is a reference to one of the environment, in the forms of Kubernetes and of shells, what a command prints of a file, or a place that Gardener fills.
+	variable = regexp.MustCompile(`^\\*["']?(?:\$\([A-Za-z_][A-Za-z0-9_]*\)|\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[0-9@*]|\$[A-Z][A-Z0-9_]{2,}|\$\((?:cat|<) [^\s()]+\)|<<[A-Z][A-Z0-9_]*>>|` + "`cat [^\\s`]+`" + `)\\*["']?$`)
+	// commandName is that of a command which prints a secret; asks is such a command that has none in itself, but asks a store or reads a file.
+	commandName = regexp.MustCompile(`(?i)(?:cmd|command|eval)$`)
+	asks        = regexp.MustCompile(`^(?:\S*/)?(?:pass|gopass|rbw|bw|lpass|op|secret-tool|security|keyring|gpg2?|cat|vault|kubectl)(?:[ \t]+[A-Za-z0-9_@./:~-]+)*$`)
+	fewDigits   = regexp.MustCompile(`^[0-9]{1,4}$`)
+	// reference is an expression of a template without any text of its own.
+	reference = regexp.MustCompile(`\{\{-?[ A-Za-z0-9_.$|()]*-?\}\}`)
+	words     = regexp.MustCompile(`^[ ,.A-Za-z]*$`)
+	// sentence is what goes on as one: "how long it lives", "connection refused".
+	sentence = regexp.MustCompile(`^[A-Za-z]{1,12}(?:[ ,.;:]|$)`)
+)
+
+// isProse is true for the word in a sentence: "cannot read the secret: forbidden", "Token: how long it lives".
+func isProse(before, name, value string) bool {
+	if secretwords.Of(name) != secretwords.MayRefer && name != "pass" || strings.ContainsAny(name, "_-.") || !sentence.MatchString(value) {
+		return false
+	}
+	text := strings.TrimRight(before, " ")
+	if len(text) < len(before) && text != "" && isLetter(text[len(text)-1]) && text[len(text)-1] >= 'a' {
+		return true
+	}
+	return slices.Contains([]string{"Token", "Tokens", "Secret", "Secrets", "Credential", "Credentials"}, name) && strings.Contains(strings.TrimSpace(value), " ")
+}

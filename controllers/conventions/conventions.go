@@ -1,0 +1,96 @@
+package conventions
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// NewEngine makes an engine by these conventions. Fields of the options that are set already count instead of them.
+func NewEngine(o apply.Options) *apply.Engine {
+	if o.Keys == (apply.Keys{}) {
+		o.Keys = Keys()
+	}
+	if o.Protected == nil {
+		o.Protected = Protected()
+	}
+	if o.Former == nil {
+		o.Former = takeoverManagers()
+	}
+	if o.Explain == nil {
+		o.Explain = plan.Explain
+	}
+	return apply.NewEngine(o)
+}
+
+// NewCluster prepares the access to a cluster, whose live cache selects what an engine of NewEngine applies if the options name no selector.
+func NewCluster(name string, config *rest.Config, o apply.ClusterOptions) (*apply.Cluster, error) {
+	if o.Selector == "" {
+		o.Selector = Keys().Selector()
+	}
+	return apply.NewCluster(name, config, o)
+}
+
+// Keys are those of upstream's ManagedResource contract (pkg/apis/resources/v1alpha1).
+func Keys() apply.Keys {
+	const p = "resources.gardener.cloud/"
+	return apply.Keys{
+		ManagedByLabel:        p + "managed-by",
+		ManagedByValue:        "gardener",
+		Origin:                p + "origin",
+		Description:           p + "description",
+		DescriptionText:       "Managed by Pergola. Changes made by hand are reverted; change the declaration in Git instead.",
+		Ignore:                p + "ignore",
+		Mode:                  p + "mode",
+		ForceConflicts:        "landscape.pergola.dev/force-conflicts", // ours: upstream always overwrites
+		KeepObject:            p + "keep-object",
+		DeleteOnInvalidUpdate: p + "delete-on-invalid-update",
+		InvalidUpdateDeletion: p + "deletion-propagation-on-invalid-update",
+		PreserveReplicas:      p + "preserve-replicas",
+		PreserveResources:     p + "preserve-resources",
+		GarbageCollectable:    p + "garbage-collectable-reference",
+		FinalizeDeletionAfter: p + "finalize-deletion-after",
+	}
+}
+
+// Protected are the kinds whose deletion loses data or clusters that an apply does not bring back.
+func Protected() []schema.GroupKind {
+	return []schema.GroupKind{
+		{Kind: "PersistentVolumeClaim"}, {Kind: "PersistentVolume"}, {Kind: "Namespace"},
+		{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
+		{Group: "druid.gardener.cloud", Kind: "Etcd"},
+		{Group: "operator.gardener.cloud", Kind: "Garden"},
+		{Group: "core.gardener.cloud", Kind: "Seed"},
+		{Group: "core.gardener.cloud", Kind: "Shoot"},
+		{Group: "core.gardener.cloud", Kind: "Project"},
+		{Group: "core.gardener.cloud", Kind: "BackupBucket"},
+		{Group: "core.gardener.cloud", Kind: "BackupEntry"},
+		{Group: "core.gardener.cloud", Kind: "ShootState"},
+		{Group: "extensions.gardener.cloud", Kind: "BackupBucket"},
+		{Group: "extensions.gardener.cloud", Kind: "BackupEntry"},
+		{Group: "extensions.gardener.cloud", Kind: "Infrastructure"},
+		{Group: "extensions.gardener.cloud", Kind: "Worker"},
+	}
+}
+
+// AdoptionManager owns what pergola adopt has written into objects of others before they are ours.
+const AdoptionManager = "pergola-adopt"
+
+// takeoverManagers are client-side kubectl apply, Helm, and the Gardener components that write with Update. Objects that are older than managed fields
+// belong to "before-first-apply", those of old kubectls to "kubectl"; kubectl's annotation tells that they were applied as a whole.
+func takeoverManagers() []apply.Former {
+	const update, applied = metav1.ManagedFieldsOperationUpdate, metav1.ManagedFieldsOperationApply
+	return []apply.Former{
+		{Name: "kubectl-client-side-apply", Operation: update},
+		{Name: "kubectl", Operation: update, Annotation: apply.LastApplied},
+		{Name: "before-first-apply", Operation: update, Annotation: apply.LastApplied},
+		{Name: "helm", Operation: update}, {Name: "helm", Operation: applied},
+		{Name: "gardener-resource-manager", Operation: update, Inventories: true},
+		{Name: "gardener-operator", Operation: update, Inventories: true},
+		{Name: "gardenlet", Operation: update, Inventories: true},
+		{Name: AdoptionManager, Operation: update},
+	}
+}

@@ -1,0 +1,226 @@
+package permit
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pergola-dev/pergola/change"
+)
+
+// Gate keeps deletions and recreations back that go beyond what is expected of an ordinary change. The same
+// gate judges the diff before a merge and the engine. The zero value holds nothing.
+type Gate struct {
+	// MaxDeletions in one run on one cluster; nil is no limit, 0 holds every deletion.
+	MaxDeletions *int
+	// MaxShare of the objects of a cluster in one run, in percent; nil is no limit, 0 holds every deletion.
+	// Other shares say nothing about up to SmallSet deletions, and do not hold them.
+	MaxShare *int
+	// Protected kinds are never deleted without approval, whatever the numbers: `Kind` in any API group, or
+	// `Kind.group`; `Kind.` is the core group.
+	Protected []string
+	// Approved holds the ids (see ApprovalID) that a person has approved: of single objects, or of all that are held together.
+	Approved map[string]bool
+	// Take is asked before objects pass by an approved id, maybe from several goroutines at the same time, and more than once in a run: an approval
+	// counts once, so that its use has to be noted where it outlives the process before anything is lost by it. What it says no to stays held.
+	// nil takes any.
+	Take func(id string, refs []change.Ref) bool
+	// Reviewed tells whether a deletion or recreation was in the difference that people have reviewed; what was not is held. nil asks
+	// for no review.
+	Reviewed func(cluster string, ref change.Ref) bool
+	// Before is why objects were held in a run before. Those that were too many then stay held, as few as they are by now: what was let pass in
+	// that run was as much as is expected of one. With another limit all are counted anew.
+	Before map[change.Ref]string
+
+	spent int // deletions of this run that were let through before
+}
+
+// NotReviewed is why something is held that no review could show.
+const NotReviewed = "it is not in the reviewed difference"
+
+// HeldBefore begins the reason of what is held since a former run.
+const HeldBefore = "it is held since before: "
+
+// SmallSet is the number of deletions below which a share says nothing.
+const SmallSet = 10
+
+// DefaultGate is used where a landscape does not set its own: 100 deletions, 50 %, and the kinds whose
+// deletion loses data or clusters.
+func DefaultGate() Gate {
+	return Gate{
+		MaxDeletions: Limit(100), MaxShare: Limit(50),
+		Protected: []string{"PersistentVolumeClaim", "PersistentVolume", "Namespace", "CustomResourceDefinition", "Etcd",
+			"Garden", "Seed", "Shoot", "Project"},
+	}
+}
+
+// Limit is a value for MaxDeletions or MaxShare.
+func Limit(n int) *int { return &n }
+
+// ParseShare reads a percentage as "25%" or "25".
+func ParseShare(s string) (int, error) {
+	n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(s), "%"))
+	if err != nil || n < 0 || n > 100 {
+		return 0, fmt.Errorf("share %q: want a percentage between 0%% and 100%%", s)
+	}
+	return n, nil
+}
+
+// After is the gate for the rest of a run in which n deletions on the cluster have been let through: limits
+// hold for the run as a whole.
+func (g Gate) After(n int) Gate {
+	g.spent += n
+	return g
+}
+
+// Verdict is what the gate says about the deletions of one cluster.
+type Verdict struct {
+	// Held objects with the reason; all others may go.
+	Held map[change.Ref]string
+	// ID approves exactly these held objects.
+	ID string
+}
+
+// Judge decides over deletions and recreations of one run on one cluster; total is the number of objects that
+// are managed there.
+func (g Gate) Judge(cluster string, refs []change.Ref, total int) Verdict {
+	v := Verdict{Held: map[change.Ref]string{}}
+	beyond := g.beyond(cluster, len(refs), total)
+	// together has those that are approved by ids of their own, too: they were held with the others when people were shown the id of all.
+	together := map[change.Ref]string{}
+	for _, ref := range refs {
+		reason := ""
+		switch {
+		case g.stillHeld(cluster, ref):
+			reason = HeldBefore + strings.TrimPrefix(g.Before[ref], HeldBefore)
+		case g.Reviewed != nil && !g.Reviewed(cluster, ref):
+			reason = NotReviewed
+		case g.protects(ref):
+			reason = "kind " + ref.Kind + " is protected"
+		default:
+			reason = beyond
+		}
+		if reason != "" {
+			together[ref] = reason
+		}
+		if !g.Approves(ApprovalOf(cluster, ref), ref) && reason != "" {
+			v.Held[ref] = reason
+		}
+	}
+	v.ID = ApprovalID(cluster, v.Held)
+	left := slices.Collect(maps.Keys(v.Held))
+	if all := ApprovalID(cluster, together); g.Approves(v.ID, left...) || all != v.ID && g.Approves(all, left...) {
+		v.Held = map[change.Ref]string{}
+	}
+	return v
+}
+
+// Approves tells whether an id is approved, by which these objects pass now.
+func (g Gate) Approves(id string, refs ...change.Ref) bool {
+	return g.Approved[id] && (g.Take == nil || g.Take(id, refs))
+}
+
+// beyond says which limit a number of deletions exceeds.
+func (g Gate) beyond(cluster string, deletions, total int) string {
+	n := deletions + g.spent
+	if deletions == 0 {
+		return ""
+	}
+	if g.MaxDeletions != nil && n > *g.MaxDeletions {
+		if *g.MaxDeletions == 0 {
+			return "every deletion on cluster " + cluster + " needs approval"
+		}
+		return fmt.Sprintf("%d deletions%s", n, g.tooMany(cluster))
+	}
+	if g.MaxShare != nil && (n > SmallSet || *g.MaxShare == 0) && n*100 > total*(*g.MaxShare) {
+		return fmt.Sprintf("%d of %d objects%s", n, total, g.tooLargeShare(cluster))
+	}
+	return ""
+}
+
+// tooMany is the end of a reason that tells the number of deletions.
+func (g Gate) tooMany(cluster string) string {
+	if g.MaxDeletions == nil {
+		return ""
+	}
+	return fmt.Sprintf(" on cluster %s are more than the %d allowed in one run", cluster, *g.MaxDeletions)
+}
+
+// tooLargeShare is the same of a share.
+func (g Gate) tooLargeShare(cluster string) string {
+	if g.MaxShare == nil {
+		return ""
+	}
+	return fmt.Sprintf(" on cluster %s are more than the %d%% allowed in one run", cluster, *g.MaxShare)
+}
+
+// stillHeld tells whether an object was held because there were too many, by a limit that holds still.
+func (g Gate) stillHeld(cluster string, ref change.Ref) bool {
+	before := g.Before[ref]
+	return slices.ContainsFunc([]string{g.tooMany(cluster), g.tooLargeShare(cluster)}, func(end string) bool {
+		return end != "" && strings.HasSuffix(before, end)
+	})
+}
+
+func (g Gate) protects(ref change.Ref) bool {
+	return slices.ContainsFunc(g.Protected, func(p string) bool {
+		kind, group, qualified := strings.Cut(p, ".")
+		return kind == ref.Kind && (!qualified || group == ref.Group())
+	})
+}
+
+// ApprovalID names a set of held objects: approving it approves these and no others. It is empty when nothing
+// is held.
+func ApprovalID(cluster string, held map[change.Ref]string) string {
+	if len(held) == 0 {
+		return ""
+	}
+	lines := make([]string, 0, len(held))
+	for ref := range held {
+		lines = append(lines, ref.Group()+"/"+ref.String())
+	}
+	slices.Sort(lines)
+	sum := sha256.Sum256([]byte(cluster + "\n" + strings.Join(lines, "\n")))
+	return hex.EncodeToString(sum[:])[:12]
+}
+
+// ApprovalOf names one held object: the same in a difference of revisions, in a dry run and in the engine.
+func ApprovalOf(cluster string, ref change.Ref) string {
+	return ApprovalID(cluster, map[change.Ref]string{ref: ""})
+}
+
+// Apply marks the items of a plan that the gate holds. totals gives the number of managed objects by cluster.
+// It returns the approval ids by cluster.
+func (g Gate) Apply(p *change.Plan, totals map[string]int) map[string]string {
+	byCluster := map[string][]change.Ref{}
+	for _, item := range p.Items {
+		if item.Action == change.Delete || item.Action == change.Recreate {
+			byCluster[item.Cluster] = append(byCluster[item.Cluster], item.Object)
+		}
+	}
+	ids := map[string]string{}
+	held := map[string]map[change.Ref]string{}
+	for cluster, refs := range byCluster {
+		v := g.Judge(cluster, refs, totals[cluster])
+		held[cluster] = v.Held
+		if len(v.Held) > 0 {
+			ids[cluster] = v.ID
+		}
+	}
+	for i := range p.Items {
+		item := &p.Items[i]
+		if item.Action != change.Delete && item.Action != change.Recreate {
+			continue
+		}
+		if reason, ok := held[item.Cluster][item.Object]; ok {
+			item.Reason = string(item.Action) + " is held: " + reason
+			item.Action, item.Approval = change.Hold, ApprovalOf(item.Cluster, item.Object)
+		}
+	}
+	p.Sort()
+	return ids
+}

@@ -1,0 +1,90 @@
+package floors
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	root   = "../.."
+	module = "github.com/pergola-dev/pergola/"
+)
+
+// drawn is the sentence of docs/architecture.md that lists the floors from the highest to the lowest.
+var drawn = regexp.MustCompile("Imports follow the arrows and never turn back: `([^`]+)`")
+
+// floors are the numbers of the folders, the lowest first.
+func floors(t *testing.T) map[string]int {
+	page, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
+	require.NoError(t, err)
+	found := drawn.FindStringSubmatch(string(page))
+	require.NotNil(t, found, "docs/architecture.md does not list the floors any more")
+	list := strings.Split(strings.ReplaceAll(found[1], "\n", " "), "→")
+	out := map[string]int{}
+	for i, floor := range list {
+		for folder := range strings.SplitSeq(floor, ",") {
+			out[strings.TrimSpace(folder)] = len(list) - i
+		}
+	}
+	return out
+}
+
+// imports calls a function for each import of this module, in files that are no tests, with the folders at the top of both.
+func imports(t *testing.T, call func(file, from, path, to string)) {
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := entry.Name()
+		if entry.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "testdata" || path == filepath.Join(root, "hack")) {
+			return fs.SkipDir
+		}
+		if entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		from, _, _ := strings.Cut(filepath.ToSlash(relative), "/")
+		for _, i := range file.Imports {
+			imported, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				return fmt.Errorf("%s: %w", relative, err)
+			}
+			if below, ours := strings.CutPrefix(imported, module); ours {
+				to, _, _ := strings.Cut(below, "/")
+				call(relative, from, below, to)
+			}
+		}
+		return nil
+	}))
+}
+
+func TestImportsGoDown(t *testing.T) {
+	number, seen := floors(t), map[string]bool{}
+	imports(t, func(file, from, path, to string) {
+		seen[from], seen[to] = true, true
+		if from != to && assert.Contains(t, number, from, file) && assert.Contains(t, number, to, file) {
+			assert.Greater(t, number[from], number[to], "%s imports %s, which is not on a lower floor than %s", file, path, from)
+		}
+	})
+	for folder := range number {
+		assert.True(t, seen[folder], "docs/architecture.md lists %s, which neither imports nor is imported", folder)
+	}
+}

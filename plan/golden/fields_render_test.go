@@ -1,0 +1,252 @@
+package golden
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// changesOf gives for each case the names of what differs with the other value. Those that should change nothing are laid over one declaration, as far
+// as they do not touch the same fields: when that changes nothing, none of them does, and otherwise each is looked at alone.
+func changesOf(ctx context.Context, cases []fieldCase) (changes [][]string, problems []error) {
+	changes, problems = make([][]string, len(cases)), make([]error, len(cases))
+	var alone []int
+	var shared [][]int
+	for i, c := range cases {
+		if c.Unread == "" || len(c.Changes) > 0 || os.Getenv("PERGOLA_FIELDS_ALONE") != "" {
+			alone = append(alone, i)
+			continue
+		}
+		at := slices.IndexFunc(shared, func(group []int) bool {
+			return !slices.ContainsFunc(group, func(other int) bool { return !cases[other].goesWith(c) })
+		})
+		if at < 0 {
+			shared, at = append(shared, nil), len(shared)
+		}
+		shared[at] = append(shared[at], i)
+	}
+	f := fieldTest{rendered: map[string]*renderedOnce{}}
+	asked := make([]fieldCase, 0, len(alone)+len(shared))
+	for _, i := range alone {
+		asked = append(asked, cases[i])
+	}
+	for _, group := range shared {
+		together := fieldCase{GardenAPI: cases[group[0]].GardenAPI, With: cases[group[0]].With, Set: map[string]any{}}
+		for _, i := range group {
+			maps.Copy(together.Set, cases[i].other())
+		}
+		asked = append(asked, together)
+	}
+	f.prepare(ctx, asked)
+	for n, i := range alone {
+		changes[i], problems[i] = f.changes(asked[n])
+	}
+	var again []int
+	for n, group := range shared {
+		found, err := f.changes(asked[len(alone)+n])
+		for _, i := range group {
+			changes[i] = found
+		}
+		if err != nil || len(found) > 0 {
+			again = append(again, group...)
+			problems[group[0]] = errors.Join(err, fmt.Errorf("together with others that should change nothing it changes %s", strings.Join(found, ", ")))
+		}
+	}
+	if len(again) > 0 {
+		asked = asked[:0]
+		for _, i := range again {
+			asked = append(asked, cases[i])
+		}
+		f.prepare(ctx, asked)
+		blamed := false
+		for n, i := range again {
+			found, err := f.changes(asked[n])
+			changes[i] = found
+			if err != nil || len(found) > 0 {
+				problems[i], blamed = err, true
+			}
+		}
+		for _, i := range again {
+			if blamed && len(changes[i]) == 0 {
+				problems[i] = nil // another one is to blame
+			}
+		}
+	}
+	return changes, problems
+}
+
+// other are the fields that the other value sets.
+func (c fieldCase) other() map[string]any {
+	if c.Set != nil {
+		return c.Set
+	}
+	return map[string]any{c.Field: c.Value}
+}
+
+// goesWith tells whether two cases begin alike and set fields that have nothing to do with each other.
+func (c fieldCase) goesWith(other fieldCase) bool {
+	if c.GardenAPI != other.GardenAPI || keyOf(c.With) != keyOf(other.With) {
+		return false
+	}
+	for one := range c.other() {
+		for two := range other.other() {
+			if strings.HasPrefix(one+".", two+".") || strings.HasPrefix(two+".", one+".") {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// keyOf is the same for the same content.
+func keyOf(content any) string {
+	text, err := json.Marshal(content)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// fieldTest renders each declaration once.
+type fieldTest struct{ rendered map[string]*renderedOnce }
+
+type renderedOnce struct {
+	declared Case
+	input    render.Input
+	options  render.Options
+	objects  map[string]string
+	err      error
+}
+
+// changes gives the names of what differs with the other value, from what was prepared.
+func (f fieldTest) changes(c fieldCase) ([]string, error) {
+	before, after := f.rendered[declaredBy(c.GardenAPI, c.With).key()], f.rendered[declaredBy(c.GardenAPI, c.With, c.other()).key()]
+	if before.err != nil {
+		return nil, fmt.Errorf("without: %w", before.err)
+	}
+	if after.err != nil {
+		return nil, fmt.Errorf("with: %w", after.err)
+	}
+	out := []string{}
+	for name, text := range before.objects {
+		if after.objects[name] != text {
+			out = append(out, name)
+		}
+	}
+	for name := range after.objects {
+		if _, has := before.objects[name]; !has {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// batch is how many declarations are rendered at once: so few that one evaluation of a component serves all of them.
+const batch = 6
+
+// prepare renders what the cases need and is not rendered yet.
+func (f fieldTest) prepare(ctx context.Context, cases []fieldCase) {
+	var open []*renderedOnce
+	for _, c := range cases {
+		for _, declared := range []Case{declaredBy(c.GardenAPI, c.With), declaredBy(c.GardenAPI, c.With, c.other())} {
+			if key := declared.key(); f.rendered[key] == nil {
+				f.rendered[key] = &renderedOnce{declared: declared}
+				open = append(open, f.rendered[key])
+			}
+		}
+	}
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for _, r := range open {
+		group.Go(func() error {
+			r.input, r.options, r.err = r.declared.input(ctx, components.FS)
+			return nil
+		})
+	}
+	_ = group.Wait()
+	open = slices.DeleteFunc(open, func(r *renderedOnce) bool { return r.err != nil })
+	for some := range slices.Chunk(open, batch) {
+		inputs := make([]render.Input, len(some))
+		for i, r := range some {
+			inputs[i] = r.input
+		}
+		results, errs := render.Each(inputs, some[0].options) // the landscape is the same
+		for i, r := range some {
+			if r.err = errs[i]; r.err == nil {
+				r.objects, r.err = objectsOf(results[i])
+			}
+			r.input = render.Input{}
+		}
+	}
+}
+
+func nested(path []string, value any) map[string]any {
+	if len(path) == 1 {
+		return map[string]any{path[0]: value}
+	}
+	return map[string]any{path[0]: nested(path[1:], value)}
+}
+
+// declaredBy is the Garden with some fields laid over it, in the order they are given.
+func declaredBy(gardenAPI string, over ...map[string]any) Case {
+	c := Case{Base: "default", component: "garden/none", name: "field", Landscape: map[string]any{"external": externals}}
+	if gardenAPI != "" {
+		c.Landscape["gardenAPI"] = gardenAPI
+	}
+	declaration := map[string]any{"apiVersion": "operator.gardener.cloud/v1alpha1", "kind": "Garden", "metadata": map[string]any{"name": "local"}}
+	for _, fields := range over {
+		for _, path := range slices.Sorted(maps.Keys(fields)) {
+			declaration = merged(declaration, nested(strings.Split(path, "."), fields[path]))
+		}
+	}
+	c.Declarations = []map[string]any{declaration, offered}
+	return c
+}
+
+// key is the same for the same declarations.
+func (c Case) key() string { return keyOf([]any{c.Landscape, c.Declarations}) }
+
+// A hash in a name follows from the content, which counts by itself.
+var hashInName = regexp.MustCompile(`-[0-9a-f]{8}$`)
+
+// objectsOf gives digests of objects and requests to the secrets manager, by name.
+func objectsOf(result render.Result) (map[string]string, error) {
+	requests, err := result.Secrets()
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for name, request := range requests {
+		out["secret "+name] = string(request)
+	}
+	for _, b := range result.Bundles {
+		for _, o := range b.Objects {
+			ref := change.RefOf(o.Unstructured)
+			name := hashInName.ReplaceAllString(ref.Name, "-HASH")
+			if ref.Namespace != "" {
+				name = ref.Namespace + "/" + name
+			}
+			text, err := json.Marshal(o.Object)
+			if err != nil {
+				return nil, err
+			}
+			out[b.Cluster+" "+ref.Kind+" "+name] += fmt.Sprintf("%x\n", sha256.Sum256(text))
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,41 @@
+package plan
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/change/redact"
+)
+
+// HandedOverText is a line for people.
+func HandedOverText(h change.HandedOver) string {
+	has := fmt.Sprintf("is %v", h.Live)
+	if h.Live == nil {
+		has = "is not set"
+	}
+	text := fmt.Sprintf("%s on %s: %s %s, Git has %v", h.Object, h.Cluster, h.Path, has, h.Declared)
+	if h.By != "" {
+		text += ", set by " + h.By
+	}
+	if h.Since != nil {
+		text += " (" + h.Since.UTC().Format(time.RFC3339) + ")"
+	}
+	return redact.Text(text + ": " + h.Why)
+}
+
+// PrintHandedOver writes what is handed over, one field a line; nothing when there is none.
+func PrintHandedOver(w io.Writer, fields []change.HandedOver) error {
+	if len(fields) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	b.WriteString("Handed over to controllers, and left as they set it:\n")
+	for _, f := range fields {
+		b.WriteString("  " + HandedOverText(f) + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
