@@ -1,0 +1,92 @@
+package main
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var repeats = regexp.MustCompile(` \(\d+ times\)$`)
+
+// compare gives a text for each object whose lines differ from those in all recordings of before:
+// the differences from the first one. How often a line repeats is not compared, as it depends on
+// time.
+func compare(before []traces, after traces) (out []string) {
+	all := maps.Clone(after)
+	for _, t := range before {
+		maps.Copy(all, t)
+	}
+	for _, name := range sorted(all) {
+		was, is := before[0][name], uncounted(after[name])
+		if slices.ContainsFunc(before, func(t traces) bool { return slices.Equal(uncounted(t[name]), is) }) {
+			continue
+		}
+		switch {
+		case len(was) == 0:
+			name += ": only in the new one"
+		case len(is) == 0:
+			name += ": only in the old one"
+		}
+		out = append(out, name+"\n  "+strings.Join(difference(uncounted(was), is), "\n  "))
+	}
+	return out
+}
+
+func uncounted(lines []string) (out []string) {
+	for _, line := range lines {
+		out = append(out, repeats.ReplaceAllString(line, ""))
+	}
+	return out
+}
+
+// difference gives the lines of one side only, after - or +, of their longest common subsequence. A
+// line in the place of another one of the same verb is told by the words in which they differ.
+func difference(old, new []string) (out []string) {
+	common := make([][]int, len(old)+1)
+	for i := range common {
+		common[i] = make([]int, len(new)+1)
+	}
+	for i := len(old) - 1; i >= 0; i-- {
+		for j := len(new) - 1; j >= 0; j-- {
+			if common[i][j] = max(common[i+1][j], common[i][j+1]); old[i] == new[j] {
+				common[i][j] = common[i+1][j+1] + 1
+			}
+		}
+	}
+	var less, more []string
+	flush := func() {
+		if len(less) == 1 && len(more) == 1 && strings.Contains(less[0], " ") {
+			a, b := strings.Fields(less[0]), strings.Fields(more[0])
+			if a[0] == b[0] {
+				less, more = []string{a[0] + " … " + without(a, b)}, []string{b[0] + " … " + without(b, a)}
+			}
+		}
+		for _, line := range less {
+			out = append(out, "- "+line)
+		}
+		for _, line := range more {
+			out = append(out, "+ "+line)
+		}
+		less, more = nil, nil
+	}
+	for i, j := 0, 0; i < len(old) || j < len(new); {
+		switch {
+		case i < len(old) && j < len(new) && old[i] == new[j]:
+			flush()
+			i, j = i+1, j+1
+		case j == len(new) || i < len(old) && common[i+1][j] >= common[i][j+1]:
+			less = append(less, old[i])
+			i++
+		default:
+			more = append(more, new[j])
+			j++
+		}
+	}
+	flush()
+	return out
+}
+
+func without(words, others []string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(others, w) }), " ")
+}

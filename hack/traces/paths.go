@@ -1,0 +1,124 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// unread are the fields that the server sets with every write, and those that identify the object.
+var unread = map[string]bool{
+	".apiVersion": true, ".kind": true, ".metadata.name": true, ".metadata.namespace": true, ".metadata.uid": true, ".metadata.creationTimestamp": true,
+	".metadata.resourceVersion": true, ".metadata.generation": true, ".metadata.managedFields": true,
+}
+
+var timestamp = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$`)
+
+// leaves gives the values of an object by their paths. All times are equal.
+func leaves(o map[string]any) map[string]any {
+	out := map[string]any{}
+	add(out, "", o)
+	return out
+}
+
+func add(out map[string]any, path string, value any) {
+	if unread[path] {
+		return
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		for _, key := range sorted(v) {
+			child := v[key]
+			if strings.ContainsAny(key, "./[] ") {
+				add(out, path+"["+normal(strings.ReplaceAll(key, " ", "_"))+"]", child)
+			} else {
+				add(out, path+"."+normal(key), child)
+			}
+		}
+		if len(v) > 0 || path == "" {
+			return
+		}
+	case []any:
+		if keys := keysOf(v); len(keys) > 0 && path != ".spec.versions" { // these of a definition have thousands of fields
+			for i, child := range v {
+				add(out, path+"["+keys[i]+"]", child)
+			}
+			return
+		}
+	case string:
+		if timestamp.MatchString(v) {
+			value = "a time"
+		}
+		if entries := entriesOf(v); entries != nil && strings.HasSuffix(path, "[entries.json]") {
+			add(out, path, entries)
+			return
+		}
+	}
+	// Keys that differ only in normalised parts share a path.
+	if other, shared := out[path]; shared {
+		value = fmt.Sprint(other, value)
+	}
+	out[path] = value
+}
+
+// entriesOf gives the entries of an inventory, which are JSON, one a line. It is nil for other
+// texts.
+func entriesOf(inventory string) (out []any) {
+	for line := range strings.Lines(inventory) {
+		var entry map[string]any
+		if json.Unmarshal([]byte(line), &entry) != nil {
+			return nil
+		}
+		out = append(out, entry)
+	}
+	return out
+}
+
+// keysOf gives keys of a list's elements if these are objects: their types, kinds and names, and a
+// number where that is not the first of its key. The keys of other lists are nil.
+func keysOf(list []any) (keys []string) {
+	number := map[string]int{}
+	for _, element := range list {
+		o, is := element.(map[string]any)
+		if !is {
+			return nil
+		}
+		var words []string
+		for _, field := range []string{"type", "kind", "namespace", "name"} {
+			if s := text(o, field); s != "" {
+				words = append(words, strings.ReplaceAll(normal(s), " ", "_"))
+			}
+		}
+		key := strings.Join(words, "/")
+		if number[key]++; number[key] > 1 || key == "" {
+			key += fmt.Sprint("#", number[key])
+		}
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// changed gives the paths whose values differ, each after +, - or ~ (added, removed, changed).
+func changed(before, after map[string]any) []string {
+	var out []string
+	for path, value := range after {
+		if was, there := before[path]; !there {
+			out = append(out, "+"+path)
+		} else if !reflect.DeepEqual(was, value) {
+			out = append(out, "~"+path)
+		}
+	}
+	for path := range before {
+		if _, there := after[path]; !there {
+			out = append(out, "-"+path)
+		}
+	}
+	slices.SortFunc(out, func(a, b string) int { return strings.Compare(a[1:], b[1:]) })
+	return out
+}
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// traces are the lines of each object, by its normalised name.
+type traces map[string][]string
+
+// summarize makes traces of the requests of Pergola. The answers to others say what an object was
+// before.
+func summarize(events []*event) traces {
+	byObject := map[object][]*event{}
+	for _, e := range events {
+		byObject[e.object()] = append(byObject[e.object()], e)
+	}
+	same := map[string][][]string{}
+	for o, of := range byObject {
+		if lines, name := fold(trace(of)), o.String(); len(lines) > 0 {
+			same[name] = append(same[name], lines)
+		}
+	}
+	out := traces{}
+	for name, all := range same {
+		// The order of several is chance; their lines tell them apart.
+		slices.SortFunc(all, slices.Compare[[]string])
+		for n, lines := range all {
+			key := name
+			if len(all) > 1 {
+				key = fmt.Sprintf("%s (%d of %d)", name, n+1, len(all))
+			}
+			out[key] = lines
+		}
+	}
+	maps.Copy(out, orders(events))
+	return out
+}
+
+// line is one request: how it was asked, what became of it, and the paths that it changed.
+type line struct {
+	head  []string
+	paths []string
+}
+
+func (l line) String() string { return strings.Join(append(slices.Clone(l.head), l.paths...), " ") }
+
+// trace gives the lines of one object in the order of etcd's revisions, which that of the log can
+// differ from.
+func trace(events []*event) (lines []line) {
+	type versioned struct {
+		*event
+		at int64
+	}
+	var all []versioned
+	last := int64(0)
+	for _, e := range events {
+		if v := e.version(); v > 0 {
+			last = v
+		}
+		all = append(all, versioned{e, last})
+	}
+	slices.SortStableFunc(all, func(a, b versioned) int { return cmp.Compare(a.at, b.at) })
+	var before map[string]any
+	was := int64(0)
+	for _, e := range all {
+		l := line{head: e.asked()}
+		after := before
+		switch {
+		case !e.succeeded():
+			l.head = append(l.head, fmt.Sprint("failed: ", e.ResponseStatus.Code))
+		case !e.changes():
+		case e.answersObject():
+			if after = leaves(e.ResponseObject); text(e.ResponseObject, "kind") == "PartialObjectMetadata" {
+				for path, value := range before {
+					if !strings.HasPrefix(path, ".metadata.") {
+						after[path] = value
+					}
+				}
+			}
+			switch {
+			case e.ResponseStatus.Code == 201:
+				l.head, l.paths = append(l.head, "created"), changed(nil, after)
+			case before == nil:
+				l.head = append(l.head, "known from here") // somebody made it before the recording, or the server did
+			default:
+				if l.paths = changed(before, after); len(l.paths) == 0 && e.version() == was {
+					l.head = append(l.head, "nothing")
+				} else if len(l.paths) == 0 {
+					l.head = append(l.head, "nothing but times")
+				}
+			}
+			was = e.version()
+		case e.Verb == "delete" && e.ObjectRef.Subresource == "":
+			after = nil
+		case e.ResponseStatus.Code == 201:
+			l.head = append(l.head, "created, not recorded")
+		case e.ResponseObject == nil:
+			l.head = append(l.head, "not recorded")
+		}
+		if before = after; e.isPergola() {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+// asked says how the request was made.
+func (e *event) asked() []string {
+	words := []string{e.Verb}
+	if e.ObjectRef.Subresource != "" {
+		words[0] += "/" + e.ObjectRef.Subresource
+	}
+	if a := e.agent(); a != agents[0] && slices.Contains(agents, a) {
+		words = append(words, "agent="+a)
+	}
+	for _, key := range []string{"fieldManager", "force", "dryRun"} {
+		if v := e.query(key); v != "" {
+			words = append(words, key+"="+v)
+		}
+	}
+	if strings.HasPrefix(e.Verb, "delete") {
+		options, _ := e.RequestObject.(map[string]any)
+		if p := text(options, "propagationPolicy"); p != "" {
+			words = append(words, p)
+		}
+		if p, _ := options["preconditions"].(map[string]any); p != nil {
+			words = append(words, "preconditions="+strings.Join(sorted(p), ","))
+		}
+	}
+	return words
+}
+
+// meanwhile matches fields that follow what pods, servers and controllers do meanwhile. How often
+// they are written, and which of them together, is chance: conditions, progress, whether a data
+// Secret was seen in time (secretsVersion), digests of live objects.
+var meanwhile = regexp.MustCompile(`^[-+~](\.status\.(conditions\[|lastOperation\.(description|progress)$|summary\b|secretsVersion$)|` +
+	`\.status\.resources\[.*\]\.liveDigest$|\.data\[entries\.json\]\[.*\]\.live$)`)
+
+// chance are the ends of lines that another run need not have: clocks, leases that are renewed, and
+// conflicts of a write with another one.
+var chance = regexp.MustCompile(`nothing but times$|^(patch|update).* failed: 409$`)
+
+// fold makes texts of lines: one for equal lines in a row, with their number at the end, and one
+// for the fields of meanwhile in all writes of an object until its deletion.
+func fold(lines []line) (out []string) {
+	var numbers []int
+	put := func(text string, number int) {
+		if last := len(out) - 1; last >= 0 && out[last] == text {
+			numbers[last] += number
+		} else {
+			out, numbers = append(out, text), append(numbers, number)
+		}
+	}
+	writes, paths := 0, map[string]bool{}
+	end := func() {
+		if writes > 0 {
+			put("meanwhile "+strings.Join(sorted(paths), " "), writes)
+		}
+		writes = 0
+		clear(paths)
+	}
+	for _, l := range lines {
+		if l.head[0] == "delete" || slices.Contains(l.head, "created") {
+			end()
+		}
+		all := len(l.paths)
+		l.paths = slices.DeleteFunc(l.paths, func(p string) bool {
+			is := meanwhile.MatchString(p)
+			if is {
+				paths[p[1:]] = true
+			}
+			return is
+		})
+		dropped := all - len(l.paths)
+		writes += min(dropped, 1)
+		if text := l.String(); len(l.paths) > 0 || dropped == 0 && !chance.MatchString(text) {
+			put(text, 1)
+		}
+	}
+	end()
+	for i, n := range numbers {
+		if n > 1 {
+			out[i] += fmt.Sprintf(" (%d times)", n)
+		}
+	}
+	return out
+}
+
+// print writes each object by its name, and its lines below; parse reads it.
+func (t traces) print(to io.Writer) {
+	for _, name := range sorted(t) {
+		fmt.Fprintf(to, "%s\n  %s\n", name, strings.Join(t[name], "\n  "))
+	}
+}
+
+func parse(content string) traces {
+	out, name := traces{}, ""
+	for line := range strings.Lines(content) {
+		line = strings.TrimSuffix(line, "\n")
+		if rest, is := strings.CutPrefix(line, "  "); is {
+			out[name] = append(out[name], rest)
+		} else {
+			name = line
+		}
+	}
+	return out
+}
