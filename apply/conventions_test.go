@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/plan"
 )
 
@@ -54,4 +55,12 @@ func newEngine(o Options) *Engine {
 func newCluster(name string, config *rest.Config, o ClusterOptions) (*Cluster, error) {
 	o.Selector = gardenerKeys().Selector()
 	return NewCluster(name, config, o)
+}
+
+// notNow holds a recreation, or does not.
+func notNow(holds bool, text string) *change.Reason {
+	if !holds {
+		return nil
+	}
+	return &change.Reason{Detail: text}
 }

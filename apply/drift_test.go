@@ -81,7 +81,7 @@ func TestEveryWatchReportsDriftThatIsThere(t *testing.T) {
 	f := newFixture(t)
 	f.mustApply(f.set(f.configMap("stays", "1"), f.configMap("held", "1")))
 	_, err := f.e.Apply(f.ctx, f.c, f.set(f.configMap("stays", "1")), f.inv, ApplyOptions{ApprovePrune: func(entries []Entry) []Held {
-		return []Held{{Ref: entries[0].Ref, Reason: "not now"}}
+		return []Held{{Ref: entries[0].Ref, Reason: change.Reason{Detail: "not now"}}}
 	}})
 	require.NoError(t, err)
 	for _, name := range []string{"held", "stays"} {

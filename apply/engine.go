@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -89,8 +90,8 @@ type ApplyOptions struct {
 	NoPrune    bool
 	// ApprovePrune is the gate: it sees everything that would be deleted and returns what must stay for now.
 	ApprovePrune func([]Entry) []Held
-	// ApproveRecreate may refuse to delete and recreate an object, with a reason. It sees the entry of the inventory.
-	ApproveRecreate func(Entry) (ok bool, reason string)
+	// HoldRecreate says why an object must not be deleted and recreated now; nil where it may be. It sees the entry of the inventory.
+	HoldRecreate func(Entry) *change.Reason
 	// NoDelete keeps all that left the set and was not told to go yet, and what the inventory says of why it is held. What is gone is forgotten.
 	NoDelete bool
 	// Repair brings back what was applied, and nothing else: objects that are declared otherwise by now, or were never applied, are skipped, nothing
@@ -138,8 +139,17 @@ type DeleteOptions struct {
 
 // Held is an object that the gate keeps from being deleted.
 type Held struct {
-	Ref    Ref    `json:"object"`
-	Reason string `json:"reason"`
+	Ref    Ref           `json:"object"`
+	Reason change.Reason `json:"why"`
 	// Approval is the id that lets this object pass; empty when none does.
 	Approval string `json:"approval,omitempty"`
+}
+
+// MarshalJSON adds the reason for people.
+func (h Held) MarshalJSON() ([]byte, error) {
+	type fields Held
+	return json.Marshal(struct {
+		fields
+		Text string `json:"reason"`
+	}{fields(h), h.Reason.String()})
 }

@@ -1,5 +1,7 @@
 package apply
 
+import "github.com/pergola-dev/pergola/change"
+
 // entryOf is the entry of an object in the inventory.
 func (r *run) entryOf(ref Ref) Entry {
 	r.mu.Lock()
@@ -21,7 +23,7 @@ func (r *run) isThere(ref Ref) {
 }
 
 // noteHeld notes in the inventory why an object is kept that is to go; nothing, for one that is not.
-func (r *run) noteHeld(ref Ref, reason string) {
+func (r *run) noteHeld(ref Ref, reason change.Reason) {
 	if r.dry {
 		return
 	}

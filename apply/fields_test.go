@@ -214,7 +214,7 @@ func TestAnAutoscalerStartsNothing(t *testing.T) {
 		return err == nil && nested(live, "spec", "replicas") == int64(5)
 	})
 	_, err := f.e.Apply(f.ctx, f.c, f.set(f.deployment("d", 2)), f.inv, ApplyOptions{ApprovePrune: func(entries []Entry) []Held {
-		return []Held{{Ref: entries[0].Ref, Reason: "not now"}}
+		return []Held{{Ref: entries[0].Ref, Reason: change.Reason{Detail: "not now"}}}
 	}})
 	require.NoError(t, err)
 	assert.EqualValues(t, 5, replicas(), "the autoscaler is held")

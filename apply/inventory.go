@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"sync"
+
+	"github.com/pergola-dev/pergola/change"
 )
 
 // Entry is one object of an inventory.
@@ -18,9 +20,9 @@ type Entry struct {
 	Live string `json:"live,omitempty"`
 	// Leaving is an object that left the set and is still being deleted. Nobody asks for its health.
 	Leaving bool `json:"leaving,omitempty"`
-	// Held is why an object that is to be deleted, or recreated, is kept for now, as the gate said last (Held.Reason). It ends when the object is told
+	// Held is why an object that is to be deleted, or recreated, is kept for now, as the gate said last. It ends when the object is told
 	// to go, and when it is as it is wanted.
-	Held string `json:"held,omitempty"`
+	Held change.Reason `json:"heldFor,omitzero"`
 	// Fields are the declared values of the fields in Set.Yields, as JSON, at the last apply.
 	Fields map[string]string `json:"fields,omitempty"`
 	// Source is the file that declares it, where the set keeps that.
@@ -32,10 +34,10 @@ type Entry struct {
 func (e Entry) key() key { return keyOf(e.Ref) }
 
 // HeldBefore is why objects of an inventory were held in a run before, for permit.Gate.Before.
-func HeldBefore(entries []Entry) map[Ref]string {
-	out := map[Ref]string{}
+func HeldBefore(entries []Entry) map[Ref]change.Reason {
+	out := map[Ref]change.Reason{}
 	for _, e := range entries {
-		if e.Held != "" {
+		if !e.Held.IsZero() {
 			out[e.Ref] = e.Held
 		}
 	}

@@ -69,7 +69,7 @@ func (r *run) one(ctx context.Context, d *desired) outcome {
 			if !r.dry {
 				r.e.tracked.secrets.note(r.c, live, r.set.FieldManager)
 			}
-			r.noteHeld(d.ref, "")
+			r.noteHeld(d.ref, change.Reason{})
 			out := outcome{ref: d.ref, action: Unchanged, kept: want.kept, handed: want.handed}
 			return r.noteDropped(out, r.dropped(want, live), live)
 		}

@@ -46,7 +46,7 @@ spec:
 	assert.Equal(t, 1, strings.Count(text, "machine type small → large"), "not among what else happens: %s", text)
 
 	p, err = f.e.Plan(f.ctx, f.c, f.set(workers, worker("a", "small"), worker("b", "small")), f.inv, ApplyOptions{ApprovePrune: func(entries []Entry) []Held {
-		return []Held{{Ref: entries[0].Ref, Reason: "delete is held: kind Worker is protected"}}
+		return []Held{{Ref: entries[0].Ref, Reason: change.Reason{Detail: "delete is held: kind Worker is protected"}}}
 	}})
 	require.NoError(t, err)
 	require.Len(t, p.Items, 1)

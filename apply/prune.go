@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pergola-dev/pergola/change"
 )
 
 // builtinEquivalences are upstream's: kinds that moved to another API group.
@@ -187,7 +189,7 @@ func (r *run) deleted(o outcome) {
 	r.mu.Lock()
 	r.deletion = append(r.deletion, o)
 	if e, ok := r.entries[keyOf(o.ref)]; ok && o.action == Deleting {
-		e.Applied, e.Live, e.Leaving, e.Held = "", "", true, ""
+		e.Applied, e.Live, e.Leaving, e.Held = "", "", true, change.Reason{}
 		r.entries[keyOf(o.ref)] = e
 	}
 	r.mu.Unlock()
@@ -247,7 +249,7 @@ func (r *run) approved(items []candidate, gate func([]Entry) []Held) []candidate
 	if len(ask) == 0 {
 		return items
 	}
-	held := map[key]string{}
+	held := map[key]change.Reason{}
 	for _, h := range gate(ask) {
 		held[keyOf(h.Ref)] = h.Reason
 	}
@@ -255,7 +257,7 @@ func (r *run) approved(items []candidate, gate func([]Entry) []Held) []candidate
 	for _, c := range items {
 		if reason, is := held[c.entry.key()]; is {
 			r.noteHeld(c.entry.Ref, reason)
-			r.deleted(outcome{ref: c.entry.Ref, action: HeldBack, message: reason, old: c.live})
+			r.deleted(outcome{ref: c.entry.Ref, action: HeldBack, message: reason.String(), old: c.live})
 			continue
 		}
 		out = append(out, c)

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/pergola-dev/pergola/change"
 )
 
 func (f *fixture) inventory() []string {
@@ -91,7 +93,7 @@ func TestPruneIsHeld(t *testing.T) {
 	var asked []Entry
 	r, err := f.e.Apply(f.ctx, f.c, f.set(), f.inv, ApplyOptions{AllowEmpty: true, ApprovePrune: func(e []Entry) []Held {
 		asked = e
-		return []Held{{Ref: e[0].Ref, Reason: "too much at once"}}
+		return []Held{{Ref: e[0].Ref, Reason: change.Reason{Detail: "too much at once"}}}
 	}})
 	require.NoError(t, err)
 	assert.Len(t, asked, 2)

@@ -28,10 +28,10 @@ func (r *run) recreate(ctx context.Context, w wanted, live *unstructured.Unstruc
 	if !r.mayRecreate(w, live) {
 		return r.immutable(w, live, rejected)
 	}
-	if r.opts.ApproveRecreate != nil {
-		if ok, reason := r.opts.ApproveRecreate(r.entryOf(w.ref)); !ok {
-			r.noteHeld(w.ref, reason)
-			return outcome{ref: w.ref, action: HeldBack, message: "recreation is held: " + reason}
+	if r.opts.HoldRecreate != nil {
+		if reason := r.opts.HoldRecreate(r.entryOf(w.ref)); reason != nil {
+			r.noteHeld(w.ref, *reason)
+			return outcome{ref: w.ref, action: HeldBack, message: "recreation is held: " + reason.String()}
 		}
 	}
 	if err := r.c.validateCreate(ctx, w.obj, r.set.FieldManager); err != nil {

@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/change"
 )
 
 func (f *fixture) immutable(kind, value string) *unstructured.Unstructured {
@@ -25,7 +27,7 @@ func TestImmutableConfigMapsAndSecretsAreRecreated(t *testing.T) {
 			assert.Equal(t, uid, f.get(relabelled).GetUID(), "a valid change does not delete")
 
 			refused, err := f.e.Apply(f.ctx, f.c, f.set(f.immutable(kind, "bmV3")), f.inv,
-				ApplyOptions{ApproveRecreate: func(Entry) (bool, string) { return false, "not now" }})
+				ApplyOptions{HoldRecreate: func(Entry) *change.Reason { return notNow(true, "not now") }})
 			require.NoError(t, err)
 			assert.Equal(t, HeldBack, refused.Objects[0].Action)
 			assert.Equal(t, uid, f.get(relabelled).GetUID())

@@ -56,7 +56,7 @@ func (r *run) allStay(items []candidate) []candidate {
 		if c.live.GetDeletionTimestamp() != nil {
 			return false
 		}
-		r.stays(c.entry, HeldBack, cmp.Or(c.entry.Held, "nothing is deleted now"))
+		r.stays(c.entry, HeldBack, cmp.Or(c.entry.Held.String(), "nothing is deleted now"))
 		return true
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/change"
 )
 
 func (f *fixture) repair(s Set) *Result {
@@ -111,7 +113,7 @@ func TestRepairThatFails(t *testing.T) {
 // TestWhatIsHeldIsInTheInventory until it is told to go or is as it is wanted: the gate can ask why it was held before.
 func TestWhatIsHeldIsInTheInventory(t *testing.T) {
 	f := newFixture(t)
-	held := func() map[Ref]string {
+	held := func() map[Ref]change.Reason {
 		entries, err := f.inv.Load(f.ctx)
 		require.NoError(t, err)
 		return HeldBefore(entries)
@@ -126,9 +128,9 @@ func TestWhatIsHeldIsInTheInventory(t *testing.T) {
 				if !holds {
 					return nil
 				}
-				return []Held{{Ref: entries[0].Ref, Reason: "too many" + entries[0].Held}}
+				return []Held{{Ref: entries[0].Ref, Reason: change.Reason{Detail: "too many" + entries[0].Held.String()}}}
 			},
-			ApproveRecreate: func(e Entry) (bool, string) { return !holds, "not now" + e.Held },
+			HoldRecreate: func(e Entry) *change.Reason { return notNow(holds, "not now"+e.Held.String()) },
 		}
 	}
 	for _, want := range []map[Ref]string{{gone: "too many", made: "not now"}, {gone: "too manytoo many", made: "not nownot now"}} {
@@ -178,7 +180,7 @@ func TestNoDelete(t *testing.T) {
 	next := f.set(f.configMap("stays", "2"))
 	held := RefOf(f.configMap("held", ""))
 	_, err := f.e.Apply(f.ctx, f.c, next, f.inv, ApplyOptions{ApprovePrune: func(entries []Entry) []Held {
-		out := []Held{{Ref: held, Reason: "not now"}}
+		out := []Held{{Ref: held, Reason: change.Reason{Detail: "not now"}}}
 		return append(out, Held{Ref: RefOf(f.configMap("goes", ""))})
 	}})
 	require.NoError(t, err)
@@ -187,7 +189,7 @@ func TestNoDelete(t *testing.T) {
 	assert.Equal(t, map[string]Action{"ConfigMap/stays": Unchanged, "ConfigMap/goes": HeldBack, "ConfigMap/held": HeldBack}, actions(r))
 	entries, err := f.inv.Load(f.ctx)
 	require.NoError(t, err)
-	assert.Equal(t, map[Ref]string{held: "not now"}, HeldBefore(entries))
+	assert.Equal(t, map[Ref]change.Reason{held: {Detail: "not now"}}, HeldBefore(entries))
 	f.mustApply(next)
 	assert.Equal(t, []string{"ConfigMap/stays"}, f.inventory())
 }

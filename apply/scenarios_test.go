@@ -245,7 +245,7 @@ func TestTheErrorOfAnImmutableSecret(t *testing.T) {
 	f := newFixture(t)
 	f.mustApply(f.set(f.immutable("Secret", "aHVudGVyMi1vbGQ=")))
 	_, err := f.e.Apply(f.ctx, f.c, f.set(f.immutable("Secret", "aHVudGVyMi1uZXc=")), f.inv,
-		ApplyOptions{ApproveRecreate: func(Entry) (bool, string) { return false, "not today" }})
+		ApplyOptions{HoldRecreate: func(Entry) *change.Reason { return notNow(true, "not today") }})
 	require.NoError(t, err, "held is no error")
 	invalid := f.immutable("Secret", "aHVudGVyMi1uZXc=")
 	invalid.Object["type"] = "kubernetes.io/tls"

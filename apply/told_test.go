@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/pergola-dev/pergola/change"
 )
 
 // A recreation that takes its time has happened as soon as the object was told to go: what is terminating is waited for and made anew without
@@ -34,8 +36,8 @@ func TestARecreationIsApprovedOnceHoweverLongItTakes(t *testing.T) {
 			run := func(ctx context.Context, value string, timeout time.Duration) ObjectResult {
 				var heard []ObjectResult
 				_, _ = f.e.Apply(ctx, f.c, f.set(f.immutable("ConfigMap", value)), f.inv, ApplyOptions{DeleteTimeout: timeout, NoWait: c.noWait,
-					ApproveRecreate: func(Entry) (bool, string) { asked++; return allowed, "not now" },
-					OnObject:        func(r ObjectResult) { heard = append(heard, r) }})
+					HoldRecreate: func(Entry) *change.Reason { asked++; return notNow(!allowed, "not now") },
+					OnObject:     func(r ObjectResult) { heard = append(heard, r) }})
 				require.Len(t, heard, 1)
 				return heard[0]
 			}

@@ -74,20 +74,38 @@ func OperationProblem(kind, operation string) string {
 	return ""
 }
 
-// OperationWaiting says that an operation which an object was asked for was not taken up yet, and how that is withdrawn; empty if there is
-// none.
+// OperationWaiting says that an operation which an object was asked for was not taken up yet; empty if there is none. WithdrawOperation says how that is
+// withdrawn.
 func OperationWaiting(live *unstructured.Unstructured) string {
 	waiting := live.GetAnnotations()[annotationOperation]
 	if waiting == "" {
 		return ""
 	}
-	name, at := live.GetKind()+" ", strings.ToLower(live.GetKind())+" "
+	name := live.GetName()
 	if namespace := live.GetNamespace(); namespace != "" {
-		name, at = name+namespace+"/", at+"-n "+namespace+" "
+		name = namespace + "/" + name
 	}
-	name, at = name+live.GetName(), at+live.GetName()
-	return fmt.Sprintf("the operation %q of %s was not taken up yet, and blocks others until a controller that does it has; to withdraw it: kubectl annotate %s %s-",
-		waiting, name, at, annotationOperation)
+	return fmt.Sprintf("the operation %q of %s %s was not taken up yet, and blocks others until a controller that does it has", waiting, live.GetKind(), name)
+}
+
+// WithdrawOperation is the command that withdraws the operation of an object.
+func WithdrawOperation(live *unstructured.Unstructured) string {
+	at := strings.ToLower(live.GetKind()) + " "
+	if namespace := live.GetNamespace(); namespace != "" {
+		at += "-n " + namespace + " "
+	}
+	return fmt.Sprintf("to withdraw it: kubectl annotate %s%s %s-", at, live.GetName(), annotationOperation)
+}
+
+// WithdrawAnywhere says the same to people who may use another cluster, such as in an Event or a chat: a command that names no cluster goes to whatever
+// one they use.
+const WithdrawAnywhere = "to withdraw it, take its annotation " + annotationOperation + " away"
+
+// Obstacle stands against an operation.
+type Obstacle struct {
+	Text string
+	// Withdraw says how the operation is withdrawn that was not taken up yet; empty for any other obstacle.
+	Withdraw string
 }
 
 // OperationJudge holds operations against declared objects. It is not safe for concurrent use.
@@ -184,15 +202,15 @@ func annotated(object *unstructured.Unstructured, operation string) *unstructure
 }
 
 // OperationPossible says what stands against an operation on an object in its present state; nothing if it can be asked for.
-func OperationPossible(ctx context.Context, live *unstructured.Unstructured, operation string) ([]string, error) {
+func OperationPossible(ctx context.Context, live *unstructured.Unstructured, operation string) ([]Obstacle, error) {
 	if problem := OperationProblem(live.GetKind(), operation); problem != "" {
-		return []string{problem}, nil
+		return []Obstacle{{Text: problem}}, nil
 	}
 	if operation == OperationConfirmDeletion {
 		return nil, nil
 	}
 	if waiting := OperationWaiting(live); waiting != "" {
-		return []string{waiting}, nil
+		return []Obstacle{{Text: waiting, Withdraw: WithdrawOperation(live)}}, nil
 	}
 	asked := annotated(live, operation)
 	before, err := Validate(ctx, []Input{{Object: live}}, Options{})
@@ -203,10 +221,10 @@ func OperationPossible(ctx context.Context, live *unstructured.Unstructured, ope
 	if err != nil {
 		return nil, err
 	}
-	var out []string
+	var out []Obstacle
 	for _, v := range after {
 		if v.Severity == SeverityError && !slices.Contains(before, v) {
-			out = append(out, v.Message)
+			out = append(out, Obstacle{Text: v.Message})
 		}
 	}
 	return out, nil

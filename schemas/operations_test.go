@@ -25,7 +25,7 @@ func TestOperationWaiting(t *testing.T) {
 			}
 			live.SetAnnotations(map[string]string{annotationOperation: test.operation})
 			assert.Contains(t, OperationWaiting(live), test.object+" was not taken up yet")
-			assert.Contains(t, OperationWaiting(live), test.command)
+			assert.Contains(t, WithdrawOperation(live), test.command)
 		})
 	}
 }

@@ -265,8 +265,8 @@ func printProblems(cmd *cobra.Command, report *landscape.Report, err error) {
 // printHeld says what was not deleted or recreated, and why; objects with the same reason stand together.
 func printHeld(w io.Writer, report *landscape.Report) {
 	for _, h := range report.Held {
-		var reasons []string
-		objects := map[string][]string{}
+		var reasons []change.Reason
+		objects := map[change.Reason][]string{}
 		for _, o := range h.Objects {
 			if objects[o.Reason] == nil {
 				reasons = append(reasons, o.Reason)
@@ -278,7 +278,7 @@ func printHeld(w io.Writer, report *landscape.Report) {
 			objects[o.Reason] = append(objects[o.Reason], name)
 		}
 		for _, reason := range reasons {
-			fmt.Fprintf(w, "Held on cluster %s: %s: %s\n", h.Cluster, counted(len(objects[reason]), "object"), printable(reason))
+			fmt.Fprintf(w, "Held on cluster %s: %s: %s\n", h.Cluster, counted(len(objects[reason]), "object"), printable(reason.String()))
 			for _, name := range objects[reason] {
 				fmt.Fprintln(w, "  "+printable(name))
 			}

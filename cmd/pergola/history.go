@@ -112,7 +112,7 @@ func printHistory(w io.Writer, l *landscapev1alpha1.Landscape, object *objectFla
 			what = r.Message
 		}
 		if what == r.Subject {
-			for _, part := range []string{operator.PassedBy(r.Message), operator.AskedFor(r.Message)} {
+			for _, part := range append([]string{operator.PassedText(r.Approvals)}, r.TakenUp...) {
 				if part != "" {
 					what = part + "; " + what
 				}

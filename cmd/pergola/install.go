@@ -199,7 +199,7 @@ func (i *installing) installer(cmd *cobra.Command, role deploy.Role) (*install.I
 		switch r.Action {
 		case apply.Unchanged:
 		case apply.HeldBack:
-			fmt.Fprintf(cmd.ErrOrStderr(), "%-10s %s%s\n", r.Action, r.Ref, printable(whyHeld(r.Message, permit.ApprovalOf(name, r.Ref))))
+			fmt.Fprintf(cmd.ErrOrStderr(), "%-10s %s%s\n", r.Action, r.Ref, printable(whyHeld(r.Message, permit.ApprovalID(name, r.Ref))))
 		default:
 			fmt.Fprintf(cmd.ErrOrStderr(), "%-10s %s\n", r.Action, r.Ref)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/landscapes"
@@ -61,8 +62,8 @@ func TestSummary(t *testing.T) {
 	assert.Equal(t, "Applied in 1s: 1 object is being deleted.", summary(report, time.Second), "it has a finalizer")
 	report.Written = owner.Tally{Created: 260, Changed: 5, Carriers: 20}
 	kept := &landscape.Report{Held: []owner.HeldObjects{{Cluster: "runtime", Approval: "abc", Objects: []apply.Held{
-		{Ref: apply.Ref{Kind: "Service", Namespace: "a", Name: "b"}, Reason: "too many", Approval: "123"}, {Ref: apply.Ref{Kind: "Shoot", Namespace: "a", Name: "c"}, Reason: "a Shoot"},
-		{Ref: apply.Ref{Kind: "Role", Namespace: "a", Name: "d"}, Reason: "too many"},
+		{Ref: apply.Ref{Kind: "Service", Namespace: "a", Name: "b"}, Reason: change.Reason{Detail: "too many"}, Approval: "123"}, {Ref: apply.Ref{Kind: "Shoot", Namespace: "a", Name: "c"}, Reason: change.Reason{Detail: "a Shoot"}},
+		{Ref: apply.Ref{Kind: "Role", Namespace: "a", Name: "d"}, Reason: change.Reason{Detail: "too many"}},
 	}}}}
 	assert.Equal(t, "Applied in 1s: nothing had to be written; 3 objects are held, see above.", summary(kept, time.Second))
 	var b bytes.Buffer

@@ -96,7 +96,7 @@ func testUnconfirmed(s *stage) {
 	require.NoError(s, err)
 	reasons := map[string]string{}
 	for _, h := range report.Held {
-		reasons[h.Objects[0].Ref.String()] = h.Objects[0].Reason
+		reasons[h.Objects[0].Ref.String()] = h.Objects[0].Reason.String()
 	}
 	assert.Len(s, reasons, 3, "%v", reasons)
 	assert.Contains(s, reasons["Garden local"], "kubectl")

@@ -42,7 +42,7 @@ func (g *Gardenlet) reconcilerFor(ctx context.Context, s *settings, at *site, fr
 		r.Gate.Approved[plain] = true
 	}
 	for _, p := range g.uses.passing() {
-		r.Gate.Approved[permit.ApprovalOf(g.local.Name(), p.Object)] = true
+		r.Gate.Approved[permit.ApprovalID(g.local.Name(), p.Object)] = true
 	}
 	ctx = context.WithoutCancel(ctx) // keeping asks it, too, when the job has ended
 	r.Gate.Take = func(id string, refs []change.Ref) bool {
@@ -223,8 +223,8 @@ func (g *Gardenlet) tellHeld(from sources, s *settings, held []owner.HeldObjects
 			} else if i < shownHeld {
 				objects = append(objects, o.Ref.String())
 			}
-			if !slices.Contains(reasons, o.Reason) {
-				reasons = append(reasons, o.Reason)
+			if text := o.Reason.String(); !slices.Contains(reasons, text) {
+				reasons = append(reasons, text)
 			}
 		}
 		g.tell(from.object, "DeletionHeld", fmt.Sprintf("held on cluster %s: %s: %s; to let it pass once: pergola approve %s %s/%s",

@@ -46,7 +46,7 @@ func TestAnApprovalCountsOnce(t *testing.T) {
 	const gate, without = ", deletionGate: {maxDeletions: 0}", ", components: {seed: {b: {enabled: false}}}"
 	p := newPlace(t)
 	b := "b-" + p.name
-	id := permit.ApprovalOf(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: b})
+	id := permit.ApprovalID(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: b})
 	there := func() bool { return p.onSeed("garden", b) != nil }
 	publish := func(revision, spec string, approved ...string) {
 		t.Helper()
@@ -96,7 +96,7 @@ const gateOfAll, withoutB = ", deletionGate: {maxDeletions: 0}", ", components: 
 // component is the ConfigMap of component b, and the id by which it goes.
 func (p *place) component() (name, id string) {
 	name = "b-" + p.name
-	return name, permit.ApprovalOf(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: name})
+	return name, permit.ApprovalID(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: name})
 }
 
 // reaches publishes what landscape.yaml says, and what is approved, and awaits that all is converged with it and so many objects are held.

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/permit"
@@ -79,7 +80,7 @@ func TestWhatIsHeldIsKnownAtTheEnd(t *testing.T) {
 	ref := change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: "d"}
 	now := p.reported()
 	assert.Equal(t, []seedpublication.Held{{Owner: "Shoot " + namespace + "/one", Cluster: p.name, Object: ref.String(),
-		Reason: "every deletion on cluster " + p.name + " needs approval", Approval: permit.ApprovalOf(p.name, ref)}}, now.Held)
+		Why: change.Reason{Code: landscapev1alpha1.HeldEveryDeletion, Cluster: p.name}, Approval: permit.ApprovalID(p.name, ref)}}, now.Held)
 	assert.Empty(t, now.Converging)
 	assert.Equal(t, 1, written(before))
 

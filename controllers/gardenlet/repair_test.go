@@ -64,7 +64,7 @@ func TestARepairThatIsHeld(t *testing.T) {
 	g := p.run(func(o *Options) { o.CareInterval = time.Hour })
 	p.eventually("it is reconciled", p.done("Seed", "", p.name))
 	p.byHand("b", `{"data":{"x":"by hand"},"immutable":true}`)
-	id := permit.ApprovalOf(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: "b-" + p.name})
+	id := permit.ApprovalID(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: "b-" + p.name})
 	p.eventually("that it is held is told", p.told(reasonDriftStays, p.name, "ConfigMap garden/b-"+p.name, "and is not repaired: held: every deletion", "pergola approve demo "+p.name+"/"+id))
 	p.eventually("it is in the report", func() bool { held := p.reported().Held; return len(held) == 1 && held[0].Approval == id })
 	assert.Equal(t, "by hand", p.data("garden", "b-"+p.name, "x"))

@@ -11,8 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
@@ -52,14 +54,14 @@ func (s *site) holds(held []owner.HeldObjects, complete bool) {
 
 // stillHeld gives what is held the reason that it was held for first, where the gate only says now that no review shows it any more.
 func (g *Gardenlet) stillHeld(at *site, o *unstructured.Unstructured, held []owner.HeldObjects) []owner.HeldObjects {
-	before := map[string]string{}
+	before := map[string]change.Reason{}
 	at.mu.Lock()
 	known, judged := at.held, at.judged
 	at.mu.Unlock()
 	if former := seedpublication.ReadReport(g.objects.get(kindSeed, "", g.Seed)); former != nil && !judged {
 		for _, h := range former.Held {
 			if h.Owner == reportedName(o) {
-				before[h.Cluster+" "+h.Object] = h.Reason
+				before[h.Cluster+" "+h.Object] = h.Why
 			}
 		}
 	}
@@ -73,7 +75,7 @@ func (g *Gardenlet) stillHeld(at *site, o *unstructured.Unstructured, held []own
 		out[i].Objects = slices.Clone(out[i].Objects)
 		for k := range out[i].Objects {
 			o := &out[i].Objects[k]
-			o.Reason = seedpublication.StillHeld(o.Reason, before[out[i].Cluster+" "+o.Ref.String()])
+			o.Reason = permit.StillHeld(o.Reason, before[out[i].Cluster+" "+o.Ref.String()])
 		}
 	}
 	return out
@@ -119,7 +121,7 @@ func (g *Gardenlet) report(former *seedpublication.Report) seedpublication.Repor
 		for _, h := range held {
 			for _, o := range h.Objects {
 				known[h.Cluster+" "+o.Ref.String()] = true
-				held := seedpublication.Held{Owner: name, Cluster: h.Cluster, Object: o.Ref.String(), Reason: o.Reason, Approval: landscape.ShownApproval(o.Approval, used)}
+				held := seedpublication.Held{Owner: name, Cluster: h.Cluster, Object: o.Ref.String(), Why: o.Reason, Approval: landscape.ShownApproval(o.Approval, used)}
 				if h.Approval != o.Approval {
 					held.Together = landscape.ShownApproval(h.Approval, used)
 				}

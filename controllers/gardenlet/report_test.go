@@ -47,7 +47,7 @@ func TestReport(t *testing.T) {
 	p.spec = ", components: {seed: {b: {enabled: false}}}"
 	published = p.publish("main@2")
 	p.eventually("the second one, too", done(published.Digest))
-	want := []seedpublication.Held{{Owner: "Seed " + p.name, Cluster: p.name, Object: "ConfigMap garden/" + b, Reason: permit.NotReviewed, Approval: permit.ApprovalOf(p.name, ref)}}
+	want := []seedpublication.Held{{Owner: "Seed " + p.name, Cluster: p.name, Object: "ConfigMap garden/" + b, Why: change.Reason{Code: landscapev1alpha1.HeldNotReviewed}, Approval: permit.ApprovalID(p.name, ref)}}
 	assert.Equal(t, want, p.reported().Held, "it is held by then")
 	require.NoError(t, g.stop())
 
@@ -56,7 +56,7 @@ func TestReport(t *testing.T) {
 		assert.Equal(t, want, p.reported().Held)
 	}
 	assert.Equal(t, want, p.reported().Held)
-	p.approved = []string{permit.ApprovalOf(p.name, ref)}
+	p.approved = []string{permit.ApprovalID(p.name, ref)}
 	published = p.publish("main@2")
 	p.eventually("it passes", func() bool { return p.onSeed("garden", b) == nil && done(published.Digest)() })
 	assert.Empty(t, p.reported().Held)
@@ -72,7 +72,7 @@ func TestWhatTheGateHeldAfterAReview(t *testing.T) {
 	reason := func() string {
 		held := p.reported().Held
 		require.Len(t, held, 1)
-		return held[0].Reason
+		return held[0].Why.String()
 	}
 	done := func(spec, revision string, approved ...string) {
 		t.Helper()
@@ -115,7 +115,7 @@ func TestHeldOfARunThatFailed(t *testing.T) {
 	of := func(reason string, names ...string) owner.HeldObjects {
 		out := owner.HeldObjects{Cluster: "seed", Approval: reason}
 		for _, name := range names {
-			out.Objects = append(out.Objects, apply.Held{Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: name}, Reason: reason})
+			out.Objects = append(out.Objects, apply.Held{Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: name}, Reason: change.Reason{Detail: reason}})
 		}
 		return out
 	}

@@ -17,11 +17,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
-	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -293,7 +293,7 @@ func unreviewed(held []owner.HeldObjects) []string {
 	var out []string
 	for _, h := range held {
 		for _, o := range h.Objects {
-			if o.Reason == permit.NotReviewed && !slices.Contains(out, o.Ref.String()) {
+			if o.Reason.Code == landscapev1alpha1.HeldNotReviewed && !slices.Contains(out, o.Ref.String()) {
 				out = append(out, o.Ref.String())
 			}
 		}

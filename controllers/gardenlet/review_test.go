@@ -80,7 +80,7 @@ func (p *place) seen(id string, lost map[string][]string) {
 func (p *place) unreviewed(about, object string) func() bool {
 	return func() bool {
 		return slices.ContainsFunc(p.events("DeletionHeld", about), func(m string) bool {
-			return strings.Contains(m, object) && strings.Contains(m, permit.NotReviewed) && strings.Contains(m, "pergola approve demo ")
+			return strings.Contains(m, object) && strings.Contains(m, "it is not in the reviewed difference") && strings.Contains(m, "pergola approve demo ")
 		})
 	}
 }
@@ -127,7 +127,7 @@ func TestNothingGoesUnseen(t *testing.T) {
 		return r != nil && r.waitsForReview()
 	})
 	assert.True(t, there())
-	p.approved = []string{permit.ApprovalOf(p.name, ref)}
+	p.approved = []string{permit.ApprovalID(p.name, ref)}
 	p.publish("main@4")
 	p.eventually("it passes by an approval", func() bool { return !there() })
 	require.NoError(t, g.stop())
@@ -344,7 +344,7 @@ func TestReviewWhileItIsConverged(t *testing.T) {
 	p.extra(false)
 	p.publish("main@2")
 	p.eventually("it is held", p.unreviewed("one", "/extra"))
-	id := permit.ApprovalOf(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: "extra"})
+	id := permit.ApprovalID(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: "extra"})
 	p.approved = []string{id}
 	p.publish("main@2")
 	p.eventually("it passes by an approval", p.lacks("extra"))
@@ -404,7 +404,7 @@ func TestAShootMadeAnew(t *testing.T) {
 	assert.True(t, p.has("d")())
 	require.NoError(t, g.stop())
 	g = p.run()
-	p.approved = []string{permit.ApprovalOf(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: "d"})}
+	p.approved = []string{permit.ApprovalID(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: "d"})}
 	p.publish("main@1")
 	p.eventually("it goes by an approval", p.lacks("d"))
 	require.NoError(t, g.stop())

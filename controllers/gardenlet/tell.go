@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -65,8 +64,7 @@ func (g *Gardenlet) forgetSaid() {
 // reads an Event may use another cluster.
 func notTakenUp(o *unstructured.Unstructured, leftAlone string, done []string) string {
 	operation := o.GetAnnotations()[gardencorev1beta1.GardenerOperation]
-	waits, _, _ := strings.Cut(schemas.OperationWaiting(o), "; to withdraw it")
-	waits += "; to withdraw it, take its annotation " + gardencorev1beta1.GardenerOperation + " away"
+	waits := schemas.OperationWaiting(o) + "; " + schemas.WithdrawAnywhere
 	switch {
 	case operation == "":
 		return ""

@@ -146,7 +146,7 @@ func (g *Gardenlet) take(ctx context.Context, at *site, s *settings, of, id stri
 func (g *Gardenlet) passes(ctx context.Context, id string, refs []change.Ref) (bool, error) {
 	may := map[types.UID]bool{}
 	for _, p := range g.uses.passing() {
-		if permit.ApprovalOf(g.local.Name(), p.Object) == id {
+		if permit.ApprovalID(g.local.Name(), p.Object) == id {
 			may[p.UID] = true
 		}
 	}

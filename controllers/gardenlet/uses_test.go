@@ -144,7 +144,7 @@ func TestAnApprovalIsUsedBeforeAnythingGoes(t *testing.T) {
 			p.eventually("it is there", func() bool { return p.has("extra")() && (test.kill == nil || p.recorded()()) })
 			require.NoError(t, g.stop())
 			p.extra(false)
-			id := permit.ApprovalOf(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: "extra"})
+			id := permit.ApprovalID(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: "extra"})
 			p.approved = []string{id}
 			p.publish("main@2")
 			if test.kill != nil {
@@ -207,7 +207,7 @@ func TestADeletionThatFailsGoesOn(t *testing.T) {
 	p.eventually("it is converged", func() bool { return p.has("extra")() && p.recorded()() })
 	require.NoError(t, g.stop())
 
-	id := permit.ApprovalOf(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: "extra"})
+	id := permit.ApprovalID(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: "extra"})
 	p.extra(false)
 	p.approved = []string{id}
 	p.publish("main@2")

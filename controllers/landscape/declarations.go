@@ -9,6 +9,7 @@ import (
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/render"
@@ -105,12 +106,11 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 		options.NoDelete = true
 		options.Repair = !c.areApplied(cluster) // what a sync has left is left to the next one, and to its window
 	}
-	options.ApproveRecreate = func(e apply.Entry) (bool, string) {
-		held := c.keepHeld(cluster, judged.recreate(e))
-		if len(held) > 0 {
-			return false, held[0].Reason
+	options.HoldRecreate = func(e apply.Entry) *change.Reason {
+		if held := c.keepHeld(cluster, judged.recreate(e)); len(held) > 0 {
+			return &held[0].Reason
 		}
-		return true, ""
+		return nil
 	}
 	set := c.declarationSet(cluster, d)
 	set.Private = true

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
@@ -23,10 +24,11 @@ type Drift struct {
 	// HandedOver says that nothing is repaired: what was changed is the task of whoever changed it.
 	HandedOver bool   `json:"handedOver,omitempty"`
 	Error      string `json:"error,omitempty"`
-	// Held is why the recreation is held that would repair it, and Approval the id by which it passes; empty if it is not.
-	Held     string    `json:"held,omitempty"`
-	Approval string    `json:"approval,omitempty"`
-	At       time.Time `json:"at"`
+	// Held is why the recreation is held that would repair it, for people; Why has it as fields, and Approval is the id by which it passes. Empty if it is not.
+	Held     string        `json:"held,omitempty"`
+	Why      change.Reason `json:"why,omitzero"`
+	Approval string        `json:"approval,omitempty"`
+	At       time.Time     `json:"at"`
 	// Standing is why objects are not as Git says, this one included: one text for each that could not be repaired yet.
 	Standing []string `json:"standing,omitempty"`
 }
@@ -60,7 +62,7 @@ func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
 	stood := maps.Clone(c.drifts[driftSet{e.Cluster, e.Set}].problems)
 	c.mu.Unlock()
 	for ref := range stood { // what is held of the others, and was told, is so still
-		if why, id := c.heldSince(before, e.Cluster, ref); why != "" && problems[ref] == "" {
+		if why, id := c.heldSince(before, e.Cluster, ref); !why.IsZero() && problems[ref] == "" {
 			problems[ref] = heldText(why, id)
 		}
 	}
@@ -69,7 +71,7 @@ func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
 			problems[ref] = notApplied
 		}
 	}
-	if held != "" && problems[e.Ref] == "" {
+	if !held.IsZero() && problems[e.Ref] == "" {
 		problems[e.Ref] = heldText(held, approval)
 	}
 	set := driftSet{e.Cluster, e.Set}
@@ -87,7 +89,7 @@ func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
 	all := c.standingLocked()
 	c.mu.Unlock()
 
-	d := Drift{Cluster: e.Cluster, Object: e.Ref, What: DescribeDrift(e), At: c.options.Clock.Now(), Error: problems[e.Ref], Held: held, Approval: approval, Standing: all}
+	d := Drift{Cluster: e.Cluster, Object: e.Ref, What: DescribeDrift(e), At: c.options.Clock.Now(), Error: problems[e.Ref], Held: held.String(), Why: held, Approval: approval, Standing: all}
 	d.HandedOver = d.Error == "" && c.isHandedOver(e)
 	d.Repaired = d.Error == "" && !d.HandedOver
 	if d.Error != "" || former.problems[e.Ref] != "" || former.told != this {
@@ -127,7 +129,7 @@ func (c *Converger) takeNotApplied() map[apply.Ref]bool {
 
 // heldSince says why the recreation of an object is held, and by which id it is let pass; empty if it is not. What was held before the
 // repair does not count.
-func (c *Converger) heldSince(before int, cluster string, ref apply.Ref) (reason, approval string) {
+func (c *Converger) heldSince(before int, cluster string, ref apply.Ref) (reason change.Reason, approval string) {
 	c.mu.Lock()
 	since := slices.Clone(c.report.Held[min(before, len(c.report.Held)):])
 	c.mu.Unlock()
@@ -142,11 +144,11 @@ func (c *Converger) heldSince(before int, cluster string, ref apply.Ref) (reason
 			return o.Reason, approval
 		}
 	}
-	return "", ""
+	return change.Reason{}, ""
 }
 
-func heldText(reason, approval string) string {
-	text := "held: " + reason
+func heldText(reason change.Reason, approval string) string {
+	text := "held: " + reason.String()
 	if approval != "" {
 		text += "; approving " + approval + " lets it pass"
 	}

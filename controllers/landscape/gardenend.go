@@ -236,7 +236,7 @@ func (c *Converger) gateOf(p *change.Plan) permit.Gate {
 	ids := map[string]bool{}
 	for _, item := range p.Items {
 		if item.Action == change.Delete && isGardenKind(item.Object.GroupKind()) {
-			ids[permit.ApprovalOf(item.Cluster, item.Object)] = true
+			ids[permit.ApprovalID(item.Cluster, item.Object)] = true
 			p.Notes = append(p.Notes, fmt.Sprintf("%s is taken down with everything that runs for it", item.Object))
 		}
 	}

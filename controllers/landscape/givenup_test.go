@@ -46,8 +46,8 @@ func TestWhatWasHandedOverAndIsNotWanted(t *testing.T) {
 			to.changes = func(o *Options) { o.Reviewed = ReviewedOf("test", change.Plan{}) }
 			to.mustSync()
 			answer(to, from)
-			assert.Equal(to, permit.NotReviewed+"\n", reasonsOf(to.mustSync(), object))
-			to.gate.Approved = map[string]bool{permit.ApprovalOf(Virtual, ref): true}
+			assert.Equal(to, "it is not in the reviewed difference"+"\n", reasonsOf(to.mustSync(), object))
+			to.gate.Approved = map[string]bool{permit.ApprovalID(Virtual, ref): true}
 			to.mustSync()
 		}, true},
 		"it is declared again by who gave it up": {func(from, to *written) {

@@ -46,7 +46,7 @@ func (c *Converger) holdAsSeed(ctx context.Context, o *owner.Owner, items []chan
 		if !is || item.Action != change.Delete && item.Action != change.Recreate {
 			continue
 		}
-		item.Reason = string(item.Action) + " is held: " + h.Reason
+		item.Reason = string(item.Action) + " is held: " + h.Why.String()
 		item.Action, item.Approval = change.Hold, h.Approval
 	}
 }

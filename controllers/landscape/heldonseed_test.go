@@ -24,7 +24,7 @@ func TestHeldAsOnTheSeed(t *testing.T) {
 	c := bare(clk, map[string]*apply.Cluster{"test": cluster})
 	seed := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "test"}}}
 	patch, _, err := seedpublication.NoteReport(seed, seedpublication.Report{Held: []seedpublication.Held{
-		{Owner: "Shoot default/s", Cluster: "test", Object: "ConfigMap ns/held", Reason: "because", Approval: "0123456789ab-2"},
+		{Owner: "Shoot default/s", Cluster: "test", Object: "ConfigMap ns/held", Why: change.Reason{Detail: "because"}, Approval: "0123456789ab-2"},
 	}})
 	require.NoError(t, err)
 	text, _, _ := unstructured.NestedString(patch, "metadata", "annotations", seedpublication.AnnotationReport)

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
@@ -49,7 +50,7 @@ func (j *judge) prune(entries []apply.Entry) (out []owner.HeldObjects) {
 		if j.confirmed(e.Ref) {
 			continue
 		}
-		out = append(out, owner.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{{Ref: e.Ref, Reason: j.commands(RemovalHeld(e.Ref))}}})
+		out = append(out, owner.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{{Ref: e.Ref, Reason: change.Reason{Code: landscapev1alpha1.HeldUnconfirmed, Detail: j.commands(RemovalHeld(e.Ref))}}}})
 	}
 	moving, rest := j.around.holdMoving(rest)
 	// Each by itself: one may be sure before another, and whoever does not want to wait approves it by its id.
@@ -67,7 +68,7 @@ func (j *judge) prune(entries []apply.Entry) (out []owner.HeldObjects) {
 	for _, h := range held {
 		for _, o := range h.Objects { // the others have answered: once approved, nobody is asked again
 			j.around.removals.keep(j.cluster, o.Ref)
-			if o.Reason != permit.NotReviewed {
+			if o.Reason.Code != landscapev1alpha1.HeldNotReviewed {
 				j.around.removals.held(j.cluster, o.Ref)
 			}
 		}
@@ -84,7 +85,7 @@ func (j *judge) keepReferred(entries []apply.Entry) (rest []apply.Entry, out []o
 			rest = append(rest, e)
 			continue
 		}
-		out = append(out, owner.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{{Ref: e.Ref, Reason: ReferredHeld(holder)}}})
+		out = append(out, owner.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{{Ref: e.Ref, Reason: change.Reason{Code: landscapev1alpha1.HeldReferred, Detail: ReferredHeld(holder)}}}})
 	}
 	return rest, out
 }
@@ -130,7 +131,7 @@ func (j *judge) ask(entries []apply.Entry) []owner.HeldObjects {
 	var held []apply.Held
 	for _, ref := range refs {
 		if reason, ok := verdict.Held[ref]; ok {
-			held = append(held, apply.Held{Ref: ref, Reason: reason, Approval: permit.ApprovalOf(j.cluster, ref)})
+			held = append(held, apply.Held{Ref: ref, Reason: reason, Approval: permit.ApprovalID(j.cluster, ref)})
 		}
 	}
 	if len(held) == 0 {

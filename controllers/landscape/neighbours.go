@@ -10,7 +10,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
@@ -255,26 +257,20 @@ func (a *around) explain(err error) error {
 	return err
 }
 
-// mayHaveMoved begins the reason of what is held until other landscapes have been synced.
-const mayHaveMoved = "it may have moved to another landscape: "
-
-// MayHaveMoved tells whether something was held, for a reason as a report has it, because other landscapes had to be synced first.
-func MayHaveMoved(reason string) bool { return strings.Contains(reason, mayHaveMoved) }
-
 // holdMoving holds what may have moved to a landscape that has not said so yet, and asks for it.
 func (a *around) holdMoving(entries []apply.Entry) (held []apply.Held, rest []apply.Entry) {
 	for _, e := range entries {
 		waiting := a.unanswered(e.Ref)
-		id := permit.ApprovalOf(a.cluster, e.Ref)
+		id := permit.ApprovalID(a.cluster, e.Ref)
 		if waiting == "" || a.c.options.Gate.Approves(id, e.Ref) {
 			rest = append(rest, e)
 			continue
 		}
 		shown := a.c.options.Gate.Reviewed
 		a.removals.ask(a.cluster, e.Ref, shown != nil && shown(a.cluster, e.Ref))
-		reason := fmt.Sprintf(mayHaveMoved+"it is deleted when these have been synced and do not declare it: %s", waiting)
+		reason := change.Reason{Code: landscapev1alpha1.HeldMayHaveMoved, Detail: waiting}
 		if shown != nil && !a.removals.reviewed(a.cluster, e.Ref) {
-			reason = fmt.Sprintf(mayHaveMoved+"no review has shown that it goes, so that it needs an approval, also when these have been synced and do not declare it: %s", waiting)
+			reason.Code = landscapev1alpha1.HeldMovedUnreviewed
 		}
 		held = append(held, apply.Held{Ref: e.Ref, Approval: id, Reason: reason})
 	}

@@ -133,13 +133,10 @@ func objectStatus(l *landscapev1alpha1.Landscape, now time.Time) *ObjectStatus {
 			out.HeldOn[h.Cluster]++
 		}
 	}
-	said := 0
+	said := int(l.Status.HeldCount)
 	for _, cond := range l.Status.Conditions {
 		if cond.Type == landscapev1alpha1.LandscapeOperationsWaiting && cond.Status == gardencorev1beta1.ConditionTrue {
 			out.OperationsWaiting = cond.Message
-		}
-		if cond.Type == landscapev1alpha1.LandscapeHeld && cond.Status == gardencorev1beta1.ConditionTrue {
-			said = heldIn(cond.Message)
 		}
 		if cond.Type == landscapev1alpha1.LandscapeDependenciesMissing && cond.Status == gardencorev1beta1.ConditionTrue {
 			out.DependenciesMissing = cond.Message

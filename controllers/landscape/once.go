@@ -73,7 +73,7 @@ func (o Options) gate() (permit.Gate, *once) {
 func (o *once) reviewed(cluster string, ref change.Ref) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return !o.over && !o.keeping && !o.done[permit.ApprovalOf(cluster, ref)] && o.seen(cluster, ref)
+	return !o.over && !o.keeping && !o.done[permit.ApprovalID(cluster, ref)] && o.seen(cluster, ref)
 }
 
 // isKept tells whether this is between two runs.
@@ -85,7 +85,7 @@ func (o *once) isKept() bool {
 
 // note hears what became of an object.
 func (o *once) note(r apply.ObjectResult) {
-	id := permit.ApprovalOf(r.Cluster, r.Ref)
+	id := permit.ApprovalID(r.Cluster, r.Ref)
 	o.remembers.note(id, r)
 	if r.Told || r.Action == apply.Deleted || r.Action == apply.Recreated {
 		o.mu.Lock()

@@ -32,10 +32,10 @@ func TestWhatLetSomethingPassDoesSoOnce(t *testing.T) {
 			o.Reviewed = ReviewedOf("test", change.Plan{Items: []change.Item{{Action: change.Recreate, Cluster: Virtual, Object: recreated}}})
 		},
 		"approved": func(o *Options) {
-			o.Reviewed, o.Gate.Approved = ReviewedOf("test", change.Plan{}), map[string]bool{permit.ApprovalOf(Virtual, recreated): true}
+			o.Reviewed, o.Gate.Approved = ReviewedOf("test", change.Plan{}), map[string]bool{permit.ApprovalID(Virtual, recreated): true}
 		},
 		"approved, of a protected kind": func(o *Options) {
-			o.Gate.Protected, o.Gate.Approved = []string{"ConfigMap"}, map[string]bool{permit.ApprovalOf(Virtual, recreated): true}
+			o.Gate.Protected, o.Gate.Approved = []string{"ConfigMap"}, map[string]bool{permit.ApprovalID(Virtual, recreated): true}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,8 +77,8 @@ func TestWhatLetSomethingPassDoesSoOnce(t *testing.T) {
 			eventually(t, "it is told", func() bool { _, n := h.about("recreated"); return n > 0 })
 			told, _ := h.about("recreated")
 			assert.False(t, told.Repaired)
-			assert.Contains(t, told.Error, "approving "+permit.ApprovalOf(Virtual, recreated)+"-7 lets it pass")
-			assert.Equal(t, permit.ApprovalOf(Virtual, recreated)+"-7", told.Approval)
+			assert.Contains(t, told.Error, "approving "+permit.ApprovalID(Virtual, recreated)+"-7 lets it pass")
+			assert.Equal(t, permit.ApprovalID(Virtual, recreated)+"-7", told.Approval)
 			assert.NotEmpty(t, told.Held)
 			cancel()
 			require.NoError(t, <-done)

@@ -39,36 +39,35 @@ const (
 // NotPossibleError says why an operation cannot be asked for now.
 type NotPossibleError struct {
 	Operation, Object string
-	Reasons           []string
-	// Waits says that nothing stands against it but another operation that was not taken up yet.
-	Waits bool
+	Obstacles         []schemas.Obstacle
 	// live is the object as it was when it could not.
 	live *unstructured.Unstructured
 }
 
-// Error names the operation once: reasons of rules name it, too, because elsewhere they stand alone.
+// Waits reports whether nothing stands against it but another operation that was not taken up yet.
+func (e *NotPossibleError) Waits() bool {
+	return len(e.Obstacles) == 1 && e.Obstacles[0].Withdraw != ""
+}
+
 func (e *NotPossibleError) Error() string {
-	out := fmt.Sprintf("%s: %s is not possible", e.Object, e.Operation)
-	var when, why []string
-	for _, reason := range e.Reasons {
-		if rest, is := strings.CutPrefix(reason, fmt.Sprintf("%q is not possible ", e.Operation)); is {
-			when = append(when, rest)
-			continue
+	return fmt.Sprintf("%s: %s cannot be asked for: %s", e.Object, e.Operation, e.reasons(func(o schemas.Obstacle) string { return o.Withdraw }))
+}
+
+// reasons are all obstacles, with how an operation is withdrawn.
+func (e *NotPossibleError) reasons(withdraw func(schemas.Obstacle) string) string {
+	var out []string
+	for _, o := range e.Obstacles {
+		out = append(out, o.Text)
+		if o.Withdraw != "" {
+			out = append(out, withdraw(o))
 		}
-		why = append(why, strings.TrimPrefix(reason, e.Operation+": "))
 	}
-	if len(when) > 0 {
-		out += " " + strings.Join(when, ", and ")
-	}
-	if len(why) > 0 {
-		out += ": " + strings.Join(why, "; ")
-	}
-	return out
+	return strings.Join(out, "; ")
 }
 
 // possible is an error for an operation that the object cannot do in its present state.
 func possible(ctx context.Context, cluster *apply.Cluster, live *unstructured.Unstructured, operation string) error {
-	reasons, err := schemas.OperationPossible(ctx, live, operation)
+	obstacles, err := schemas.OperationPossible(ctx, live, operation)
 	if err != nil {
 		return fmt.Errorf("checking the operation: %w", err)
 	}
@@ -76,14 +75,13 @@ func possible(ctx context.Context, cluster *apply.Cluster, live *unstructured.Un
 		return nil
 	}
 	if live.GetDeletionTimestamp() != nil && operation != "reconcile" && operation != "retry" && operation != schemas.OperationConfirmDeletion {
-		reasons = append(reasons, "it is being deleted")
+		obstacles = append(obstacles, schemas.Obstacle{Text: "it is being deleted"})
 	}
-	if len(reasons) > 0 {
-		waits := len(reasons) == 1 && reasons[0] == schemas.OperationWaiting(live)
-		for i := range reasons {
-			reasons[i] = cluster.CommandsHere(reasons[i])
+	if len(obstacles) > 0 {
+		for i := range obstacles {
+			obstacles[i].Text, obstacles[i].Withdraw = cluster.CommandsHere(obstacles[i].Text), cluster.CommandsHere(obstacles[i].Withdraw)
 		}
-		return &NotPossibleError{Operation: operation, Object: apply.RefOf(live).String(), Reasons: reasons, Waits: waits, live: live}
+		return &NotPossibleError{Operation: operation, Object: apply.RefOf(live).String(), Obstacles: obstacles, live: live}
 	}
 	return nil
 }

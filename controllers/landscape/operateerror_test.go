@@ -12,30 +12,30 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/schemas"
 )
 
-// What is not possible is said once.
+// TestNotPossible: all obstacles are said.
 func TestNotPossible(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  NotPossibleError
 		want string
 	}{
 		"a rule that names the operation": {
-			NotPossibleError{Object: "Garden local", Operation: "rotate-ca-complete", Reasons: []string{"rotate-ca-complete: status.credentials.rotation.certificateAuthorities.phase has to be Prepared before; none was started yet"}},
-			`Garden local: rotate-ca-complete is not possible: status.credentials.rotation.certificateAuthorities.phase has to be Prepared before; none was started yet`,
+			NotPossibleError{Object: "Garden local", Operation: "rotate-ca-complete", Obstacles: []schemas.Obstacle{{Text: "rotate-ca-complete: status.credentials.rotation.certificateAuthorities.phase has to be Prepared before; none was started yet"}}},
+			`Garden local: rotate-ca-complete cannot be asked for: rotate-ca-complete: status.credentials.rotation.certificateAuthorities.phase has to be Prepared before; none was started yet`,
 		},
 		"a rule that says the same": {
-			NotPossibleError{Object: "Shoot a/b", Operation: "rotate-ca-start", Reasons: []string{`"rotate-ca-start" is not possible while the cluster is hibernated or wakes up`}},
-			"Shoot a/b: rotate-ca-start is not possible while the cluster is hibernated or wakes up",
+			NotPossibleError{Object: "Shoot a/b", Operation: "rotate-ca-start", Obstacles: []schemas.Obstacle{{Text: `"rotate-ca-start" is not possible while the cluster is hibernated or wakes up`}}},
+			`Shoot a/b: rotate-ca-start cannot be asked for: "rotate-ca-start" is not possible while the cluster is hibernated or wakes up`,
 		},
 		"several": {
-			NotPossibleError{Object: "Shoot a/b", Operation: "rotate-ca-start", Reasons: []string{
-				`"rotate-ca-start" is not possible while the cluster is hibernated or wakes up`, `"rotate-ca-start" is not possible before the Shoot was created or restored successfully`, "it is being deleted"}},
-			"Shoot a/b: rotate-ca-start is not possible while the cluster is hibernated or wakes up, and before the Shoot was created or restored successfully: it is being deleted",
+			NotPossibleError{Object: "Shoot a/b", Operation: "rotate-ca-start", Obstacles: []schemas.Obstacle{{Text: `"rotate-ca-start" is not possible while the cluster is hibernated or wakes up`}, {Text: `"rotate-ca-start" is not possible before the Shoot was created or restored successfully`}, {Text: "it is being deleted"}}},
+			`Shoot a/b: rotate-ca-start cannot be asked for: "rotate-ca-start" is not possible while the cluster is hibernated or wakes up; "rotate-ca-start" is not possible before the Shoot was created or restored successfully; it is being deleted`,
 		},
 		"another operation": {
-			NotPossibleError{Object: "Garden local", Operation: "rotate-ca-start", Reasons: []string{"rotate-serviceaccount-key-start: the Garden is being deleted"}},
-			"Garden local: rotate-ca-start is not possible: rotate-serviceaccount-key-start: the Garden is being deleted",
+			NotPossibleError{Object: "Garden local", Operation: "rotate-ca-start", Obstacles: []schemas.Obstacle{{Text: "rotate-serviceaccount-key-start: the Garden is being deleted"}}},
+			"Garden local: rotate-ca-start cannot be asked for: rotate-serviceaccount-key-start: the Garden is being deleted",
 		},
 	} {
 		t.Run(name, func(t *testing.T) { assert.EqualError(t, &c.err, c.want) })

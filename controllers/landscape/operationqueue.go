@@ -13,8 +13,8 @@ import (
 
 // queued says what an operation waits for that cannot be asked for because of another one. That one may be in Git, too, and was asked for a
 // moment ago in the same run: to withdraw it would be wrong then.
-func (c *Converger) queued(o landscapes.Operation, e *NotPossibleError, records *operationRecords) string {
-	reason := strings.Join(e.Reasons, "; ")
+func (c *Converger) queued(o landscapes.Operation, e *NotPossibleError, records *operationRecords) waitsFor {
+	reason := waitsFor{e.reasons(func(o schemas.Obstacle) string { return o.Withdraw }), e.reasons(func(schemas.Obstacle) string { return schemas.WithdrawAnywhere })}
 	id, ours := strings.CutPrefix(e.live.GetAnnotations()[AnnotationOperationID], c.operationMark(""))
 	first := records.byID[id]
 	if !ours || id == o.ID || first.Object != o.Object() || first.Operation != e.live.GetAnnotations()[annotationOperation] {
@@ -24,11 +24,11 @@ func (c *Converger) queued(o landscapes.Operation, e *NotPossibleError, records 
 		id, first.Operation, first.At.UTC().Format(time.RFC3339))
 	switch {
 	case !isDone(o.Kind, first.Operation):
-		return text + ", which no part of Pergola does in this version: " + reason
+		text += ", which no part of Pergola does in this version"
 	case c.options.Clock.Since(first.At) < takeUpTime:
-		return text
+		return everywhere(text)
 	}
-	return text + ": " + reason
+	return waitsFor{text + ": " + reason.here, text + ": " + reason.anywhere}
 }
 
 // precedes is the operation of a change that another one of it waits for, because both are on one object; nil for none. A confirmation is another

@@ -145,7 +145,7 @@ func (c *Converger) runOperations(ctx context.Context, cluster string) error {
 		}
 		var impossible *NotPossibleError
 		switch {
-		case errors.As(err, &impossible) && impossible.Waits:
+		case errors.As(err, &impossible) && impossible.Waits():
 			c.noteWaiting(o, c.queued(o, impossible, records), false)
 		case err != nil:
 			problems = append(problems, fmt.Errorf("%s:%d: operation %s, %s on %s: %w", o.File, o.Line, o.ID, o.Operation, o.Object(), err))
@@ -160,28 +160,34 @@ func (c *Converger) runOperations(ctx context.Context, cluster string) error {
 }
 
 // noteWaiting puts an operation that nothing came of into the report, if there is a reason.
-func (c *Converger) noteWaiting(o landscapes.Operation, reason string, expired bool) {
-	if reason == "" {
+func (c *Converger) noteWaiting(o landscapes.Operation, why waitsFor, expired bool) {
+	if why.here == "" {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.report.Waiting = append(c.report.Waiting, WaitingOperation{ID: o.ID, Object: o.Object(), Operation: o.Operation, Reason: reason, Expired: expired})
+	c.report.Waiting = append(c.report.Waiting, WaitingOperation{ID: o.ID, Object: o.Object(), Operation: o.Operation, Reason: why.here, Anywhere: why.anywhere, Expired: expired})
 }
+
+// waitsFor is what an operation waits for, for people at the landscape, and for those who may use another cluster.
+type waitsFor struct{ here, anywhere string }
+
+func everywhere(text string) waitsFor { return waitsFor{text, text} }
 
 // untaken says why nothing came of an operation that has a record; empty if something did, or that is not known. One that was asked for a
 // moment ago may be taken up in a moment, unless no part of Pergola does it. It costs no request: the object is in the live cache, or somebody else's.
-func (c *Converger) untaken(o landscapes.Operation, record operationRecord, before bool) string {
+func (c *Converger) untaken(o landscapes.Operation, record operationRecord, before bool) waitsFor {
 	cluster := c.clusters[operatedCluster(o.Kind)]
 	if record.State == operationExpired {
-		return fmt.Sprintf("its time was over (notAfter %s) before it could be executed; remove its file, and write another one, under another name, if it is needed still", o.NotAfter.UTC().Format(time.RFC3339))
+		return everywhere(fmt.Sprintf("its time was over (notAfter %s) before it could be executed; remove its file, and write another one, under another name, if it is needed still", o.NotAfter.UTC().Format(time.RFC3339)))
 	}
-	waits := func(asked *unstructured.Unstructured) string { // the same as long as it waits: whoever has heard it hears it once
+	waits := func(asked *unstructured.Unstructured) waitsFor { // the same as long as it waits: whoever has heard it hears it once
 		but := ""
 		if !isDone(o.Kind, o.Operation) {
 			but = ", but no part of Pergola does it in this version"
 		}
-		return fmt.Sprintf("it was asked for %s%s: %s", record.At.UTC().Format(time.RFC3339), but, cluster.CommandsHere(schemas.OperationWaiting(asked)))
+		text := fmt.Sprintf("it was asked for %s%s: %s; ", record.At.UTC().Format(time.RFC3339), but, schemas.OperationWaiting(asked))
+		return waitsFor{here: text + cluster.CommandsHere(schemas.WithdrawOperation(asked)), anywhere: text + schemas.WithdrawAnywhere}
 	}
 	if !before && record.State == operationDone && o.Operation != schemas.OperationConfirmDeletion && !isDone(o.Kind, o.Operation) {
 		asked := &unstructured.Unstructured{} // the cache does not know it yet
@@ -193,7 +199,7 @@ func (c *Converger) untaken(o landscapes.Operation, record operationRecord, befo
 	}
 	live := cluster.Cached(c.operated(o))
 	if isDone(o.Kind, o.Operation) && c.options.Clock.Since(record.At) < takeUpTime || !before || live == nil || live.GetAnnotations()[AnnotationOperationID] != c.operationMark(o.ID) || live.GetAnnotations()[annotationOperation] != o.Operation {
-		return ""
+		return waitsFor{}
 	}
 	return waits(live)
 }

@@ -29,7 +29,7 @@ func TestWhatWaitsNeedsNoSecondApproval(t *testing.T) {
 			w.write("slow.yaml", "")
 			ref := apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: namespace}
 			content := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: "slow"}
-			id := permit.ApprovalOf(Virtual, ref)
+			id := permit.ApprovalID(Virtual, ref)
 			passing, convergers := &Passing{}, 0
 			w.changes = func(o *Options) {
 				o.Passing = passing
@@ -148,7 +148,7 @@ func TestOneReviewOneRecreation(t *testing.T) {
 // TestPassingForgets: what is declared again, or has gone, has to be let pass anew; what could not be looked at has not.
 func TestPassingForgets(t *testing.T) {
 	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b"}
-	id := permit.ApprovalOf("c", ref)
+	id := permit.ApprovalID("c", ref)
 	for action, waits := range map[apply.Action]bool{apply.HeldBack: true, apply.Failed: true, apply.Skipped: true, apply.Deleting: false, apply.Deleted: false,
 		apply.Unchanged: false, apply.Configured: false, apply.Gone: false, apply.HandedOver: false} {
 		for _, told := range []bool{false, true} {

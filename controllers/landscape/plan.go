@@ -132,7 +132,7 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 		c.note(found.Items[i].Object, found.Items[i].Action == change.Fail)
 		found.Items[i].Owner, found.Items[i].Bundle = "landscape "+c.landscape.Config.Name, "declarations"
 		if ref := found.Items[i].Object; found.Items[i].Action == change.Hold && !stays[ref] {
-			found.Items[i].Approval = permit.ApprovalOf(cluster, ref)
+			found.Items[i].Approval = permit.ApprovalID(cluster, ref)
 		} else if found.Items[i].Action == change.Hold {
 			// Nothing lets it through: what its deletion would do is no news, as in a difference of revisions.
 			found.Items[i].Consequences, found.Items[i].Pools = nil, nil

@@ -2,9 +2,7 @@ package landscape
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
@@ -47,15 +45,23 @@ type WaitingOperation struct {
 	Operation string `json:"operation"`
 	// Reason says what it waits for, and how it is withdrawn.
 	Reason string `json:"reason"`
+	// Anywhere says the same to people who may use another cluster.
+	Anywhere string `json:"-"`
 	// Expired says that it waits for nothing: its time was over before it was executed, and it never is.
 	Expired bool `json:"expired,omitempty"`
 }
 
-func (w WaitingOperation) String() string {
+func (w WaitingOperation) String() string { return w.text(w.Reason) }
+
+// ForAnyone is the operation for people who may use another cluster.
+func (w WaitingOperation) ForAnyone() string { return w.text(w.Anywhere) }
+
+func (w WaitingOperation) text(reason string) string {
+	ranOut := ""
 	if w.Expired {
-		return fmt.Sprintf("operation %s, %s on %s, ran out and is never executed: %s", w.ID, w.Operation, w.Object, w.Reason)
+		ranOut = ", ran out and is never executed"
 	}
-	return fmt.Sprintf("operation %s, %s on %s: %s", w.ID, w.Operation, w.Object, w.Reason)
+	return fmt.Sprintf("operation %s, %s on %s%s: %s", w.ID, w.Operation, w.Object, ranOut, reason)
 }
 
 func (c *Converger) object(owner, bundle string, r apply.ObjectResult) {
@@ -103,7 +109,7 @@ func (r *Report) HeldText() string {
 	case waiting == 1:
 		parts = append(parts, "1 deletion or recreation waits for an approval")
 	case waiting > 1:
-		parts = append(parts, fmt.Sprintf(manyHeld, waiting))
+		parts = append(parts, fmt.Sprintf("%d deletions and recreations wait for an approval", waiting))
 	}
 	if n := len(stuck); n > shownHeld {
 		stuck = append(stuck[:shownHeld:shownHeld], fmt.Sprintf("and %d more", n-shownHeld))
@@ -111,26 +117,9 @@ func (r *Report) HeldText() string {
 	return strings.Join(append(parts, stuck...), "; ")
 }
 
-// manyHeld says how many deletions and recreations are held.
-const manyHeld = "%d deletions and recreations wait for an approval"
-
 // MoreHeld says how many more are held than a seed can say.
 func MoreHeld(n int) string {
 	return fmt.Sprintf("%d more are held: Events DeletionHeld tell which", n)
-}
-
-// heldNumber is one in what a Landscape says is held, by the operator and on each seed.
-var heldNumber = regexp.MustCompile(`\b(\d+) (?:deletions? (?:and|or) recreations?(?: on seed \S+)? waits? for an approval|more are held:)`)
-
-// heldIn adds up the numbers in such texts: the condition of a Landscape says more than its list can hold. It is 0 where there is none.
-func heldIn(text string) int {
-	sum := 0
-	for _, found := range heldNumber.FindAllStringSubmatch(text, -1) {
-		if n, err := strconv.Atoi(found[1]); err == nil {
-			sum += n
-		}
-	}
-	return sum
 }
 
 // HeldDeletions is what was held as status.held has it.
@@ -138,7 +127,7 @@ func (r *Report) HeldDeletions() []landscapev1alpha1.HeldDeletion {
 	var out []landscapev1alpha1.HeldDeletion
 	for _, h := range r.Held {
 		for _, o := range h.Objects {
-			held := landscapev1alpha1.HeldDeletion{Cluster: h.Cluster, Object: o.Ref.String(), Reason: o.Reason, Approval: o.Approval}
+			held := landscapev1alpha1.HeldDeletion{Cluster: h.Cluster, Object: o.Ref.String(), Reason: o.Reason.String(), Why: o.Reason, Approval: o.Approval}
 			if h.Approval != o.Approval {
 				held.Together = h.Approval
 			}

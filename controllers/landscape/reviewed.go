@@ -19,7 +19,7 @@ func ReviewedOf(of string, p change.Plan) *Reviewed {
 	r := &Reviewed{of: of, seen: map[string]bool{}}
 	for _, item := range p.Items {
 		if Loses(item) {
-			r.seen[permit.ApprovalOf(item.Cluster, item.Object)] = true
+			r.seen[permit.ApprovalID(item.Cluster, item.Object)] = true
 		}
 	}
 	return r
@@ -32,5 +32,5 @@ func Loses(item change.Item) bool {
 
 // has tells whether a deletion or recreation was to be seen.
 func (r *Reviewed) has(cluster string, ref change.Ref) bool {
-	return r.seen[permit.ApprovalOf(cluster, ref)]
+	return r.seen[permit.ApprovalID(cluster, ref)]
 }

@@ -55,7 +55,7 @@ func TestAPlanWorseThanTheReviewedOneIsHeld(t *testing.T) {
 	require.Len(t, p.Items, 2)
 	assert.Equal(t, change.Hold, p.Items[1].Action)
 	assert.Equal(t, held[0].Approval, p.Items[1].Approval)
-	assert.Equal(t, held[0].Approval, permit.ApprovalOf(Virtual, apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "reviewed-c"}))
+	assert.Equal(t, held[0].Approval, permit.ApprovalID(Virtual, apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "reviewed-c"}))
 
 	w.gate.Approved = map[string]bool{held[0].Approval: true}
 	require.Len(t, w.mustSync().report.HeldDeletions(), 1, "the other one")

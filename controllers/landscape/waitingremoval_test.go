@@ -17,7 +17,7 @@ import (
 func TestAReviewedRemovalWaits(t *testing.T) {
 	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "wait-x"}
 	const object = "ConfigMap default/wait-x"
-	id := permit.ApprovalOf(Virtual, ref)
+	id := permit.ApprovalID(Virtual, ref)
 	nothing := ReviewedOf("test", change.Plan{})
 	for name, test := range map[string]struct {
 		reviewed *Reviewed
@@ -46,7 +46,7 @@ func TestAReviewedRemovalWaits(t *testing.T) {
 				from.gate.MaxDeletions = permit.Limit(0)
 				assert.Contains(t, reasonsOf(from.mustSync(), object), "needs approval")
 				from.gate = permit.DefaultGate()
-				assert.Equal(t, permit.NotReviewed+"\n", reasonsOf(from.mustSync(), object), "what was held stays held")
+				assert.Equal(t, "it is not in the reviewed difference"+"\n", reasonsOf(from.mustSync(), object), "what was held stays held")
 			},
 		},
 		"not reviewed": {
@@ -54,7 +54,7 @@ func TestAReviewedRemovalWaits(t *testing.T) {
 			func(from, other *written) {
 				answer(from, other)
 				c := from.mustSync()
-				assert.Equal(t, permit.NotReviewed+"\n", reasonsOf(c, object))
+				assert.Equal(t, "it is not in the reviewed difference"+"\n", reasonsOf(c, object))
 				assert.Equal(t, id, c.report.HeldDeletions()[0].Approval)
 				from.gate.Approved = map[string]bool{id: true}
 				assert.Empty(t, from.mustSync().report.Held)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 )
 
@@ -25,7 +26,7 @@ func TestAppliedMessage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			result := &apply.Result{Objects: c.objects}
 			assert.Equal(t, c.want, appliedMessage(result))
-			assert.Equal(t, c.done, appliedReason(result) == "")
+			assert.Equal(t, c.done, appliedReason(result) != resourcesv1alpha1.ConditionDeletionPending)
 		})
 	}
 }

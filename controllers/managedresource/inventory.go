@@ -12,8 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 )
 
 // role writes status and finalizers, on behalf of upstream's component of that name.
@@ -40,7 +42,7 @@ func (i *statusInventory) Load(context.Context) ([]apply.Entry, error) {
 		entries = append(entries, apply.Entry{
 			Ref:    apply.Ref{APIVersion: res.APIVersion, Kind: res.Kind, Namespace: res.Namespace, Name: res.Name},
 			Labels: res.Labels, Annotations: res.Annotations,
-			Applied: res.AppliedDigest, Live: res.LiveDigest, CreateOnly: res.CreateOnly, Held: res.Held,
+			Applied: res.AppliedDigest, Live: res.LiveDigest, CreateOnly: res.CreateOnly, Held: heldReason(res.HeldFor),
 		})
 		if e := &entries[len(entries)-1]; e.Applied == leaving {
 			e.Applied, e.Leaving = "", true
@@ -139,7 +141,7 @@ func (i *statusInventory) resources(entries []apply.Entry) ([]resourcesv1alpha1.
 		resources = append(resources, resourcesv1alpha1.ObjectReference{
 			ObjectReference: corev1.ObjectReference{APIVersion: e.APIVersion, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name},
 			Labels:          e.Labels, Annotations: annotations,
-			AppliedDigest: e.Applied, LiveDigest: e.Live, CreateOnly: e.CreateOnly, Held: e.Held,
+			AppliedDigest: e.Applied, LiveDigest: e.Live, CreateOnly: e.CreateOnly, HeldFor: heldFor(e.Held),
 		})
 		if e.Leaving {
 			resources[len(resources)-1].AppliedDigest = leaving
@@ -232,3 +234,17 @@ func (s *saved) Save(ctx context.Context, entries []apply.Entry) error {
 }
 
 func (s *saved) Remove(ctx context.Context) error { return s.inventory.Remove(ctx) }
+
+func heldReason(r *landscapev1alpha1.HeldReason) (out change.Reason) {
+	if r != nil {
+		out = *r
+	}
+	return out
+}
+
+func heldFor(r change.Reason) *landscapev1alpha1.HeldReason {
+	if r.IsZero() {
+		return nil
+	}
+	return &r
+}

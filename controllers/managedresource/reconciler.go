@@ -232,21 +232,24 @@ func (r *Reconciler) converge(ctx context.Context, mr *resourcesv1alpha1.Managed
 func (r *Reconciler) unchanged(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, version string, inventory apply.Inventory) (bool, error) {
 	applied := condition.Get(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
 	if version == "" || mr.Status.SecretsVersion != version || mr.Status.ObservedGeneration != mr.Generation || len(mr.Status.Resources) == 0 ||
-		applied == nil || applied.Status != gardencorev1beta1.ConditionTrue || applied.Reason != resourcesv1alpha1.ConditionApplySucceeded {
+		applied == nil || applied.Status != gardencorev1beta1.ConditionTrue || applied.Reason != resourcesv1alpha1.ConditionApplySucceeded && applied.Reason != resourcesv1alpha1.ConditionFieldsDropped {
 		return false, nil
 	}
 	return r.Engine.Unchanged(ctx, r.Target, r.Set(mr, nil), inventory)
 }
 
-// appliedReason of a pass without errors, empty where nothing is left to do: objects that left the set may still be on their way out. Fields that stay
-// otherwise than declared will do so.
+// appliedReason of a pass without errors: objects that left the set may still be on their way out.
 func appliedReason(result *apply.Result) string {
+	reason := resourcesv1alpha1.ConditionApplySucceeded
 	for _, o := range result.Objects {
-		if o.Action == apply.Deleting {
+		switch {
+		case o.Action == apply.Deleting:
 			return resourcesv1alpha1.ConditionDeletionPending
+		case len(o.Dropped) > 0:
+			reason = resourcesv1alpha1.ConditionFieldsDropped
 		}
 	}
-	return ""
+	return reason
 }
 
 // appliedMessage names what is not as it should be although nothing failed.

@@ -8,8 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 )
 
 // options of the engine for one ManagedResource.
@@ -38,7 +40,7 @@ func (r *Reconciler) options(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 		var known []apply.Entry
 		for _, e := range entries {
 			if err := unknown[e.Ref]; err != nil {
-				held = append(held, apply.Held{Ref: e.Ref, Reason: err.Error()})
+				held = append(held, apply.Held{Ref: e.Ref, Reason: change.Reason{Code: landscapev1alpha1.HeldUnknown, Detail: err.Error()}})
 				continue
 			}
 			known = append(known, e)

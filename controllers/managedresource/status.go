@@ -21,7 +21,7 @@ import (
 const (
 	messageApplied   = "All resources are applied."
 	messageKept      = " Kept as they are, since they cannot change on a live object: "
-	messageDropped   = " The API server accepts these fields and drops them, as behind a closed feature gate: "
+	messageDropped   = " Fields that the API server drops (as behind a closed feature gate): "
 	messageApplying  = "The resources are currently being applied."
 	messageEmpty     = "Nothing is left in its Secrets, which is taken for a mistake: set spec.secretRefs to [] to delete all. Still there: "
 	messageDeleting  = "The resources are currently being deleted."
@@ -31,13 +31,13 @@ const (
 	messageIgnored   = "Resources are not reconciled because the ManagedResource is annotated to be ignored."
 )
 
-// setApplied sets the ResourcesApplied condition: reason empty means success.
+// setApplied sets the ResourcesApplied condition.
 func (r *Reconciler) setApplied(mr *resourcesv1alpha1.ManagedResource, reason, message string) {
 	b := r.builder()
 	c := b.GetOrInit(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
 	switch reason {
-	case "":
-		c = b.Update(c, gardencorev1beta1.ConditionTrue, resourcesv1alpha1.ConditionApplySucceeded, message)
+	case resourcesv1alpha1.ConditionApplySucceeded, resourcesv1alpha1.ConditionFieldsDropped:
+		c = b.Update(c, gardencorev1beta1.ConditionTrue, reason, message)
 	case resourcesv1alpha1.ConditionDeletionPending:
 		c = b.Update(c, gardencorev1beta1.ConditionProgressing, reason, message)
 	default:

@@ -30,12 +30,11 @@ func Summary(mr *resourcesv1alpha1.ManagedResource) string {
 	case healthy.Status == gardencorev1beta1.ConditionFalse && healthy.Reason != resourcesv1alpha1.ConditionDeletionPending:
 		return oneLine(healthy.Reason, healthy.Message)
 	case applied.Reason == resourcesv1alpha1.ConditionDeletionPending:
-		return oneLine("being deleted", strings.TrimPrefix(applied.Message, messageApplied+" "))
+		return oneLine("being deleted", applied.Message)
 	case progressing.Status == gardencorev1beta1.ConditionTrue:
 		return oneLine(progressing.Reason, progressing.Message)
-	case applied.Status == gardencorev1beta1.ConditionTrue && strings.Contains(applied.Message, messageDropped):
-		_, fields, _ := strings.Cut(applied.Message, messageDropped)
-		return oneLine("fields dropped by the API server", fields)
+	case applied.Reason == resourcesv1alpha1.ConditionFieldsDropped:
+		return oneLine(applied.Reason, applied.Message)
 	case applied.Status == gardencorev1beta1.ConditionTrue && healthy.Status == gardencorev1beta1.ConditionTrue:
 		if n := len(mr.Status.Resources); n != 1 {
 			return fmt.Sprintf("%d objects are well", n)

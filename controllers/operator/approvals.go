@@ -93,33 +93,15 @@ func lapsedText(ids []string) string {
 		"status.held has what is held now", strings.Join(ids, ", "))
 }
 
-// passedBy begins the part of what is said of a sync that names the approvals by which something passed.
-const passedBy = "passed by approval: "
-
-// passedText names the approvals by which something passed in a sync; empty for none.
-func passedText(ids []string) string {
+// PassedText names the approvals by which something passed in a sync; empty for none.
+func PassedText(ids []string) string {
 	if len(ids) == 0 {
 		return ""
 	}
 	if more := len(ids) - mostCommands; more > 0 {
 		ids = append(ids[:mostCommands:mostCommands], fmt.Sprintf("and %d more", more))
 	}
-	return passedBy + strings.Join(ids, ", ")
-}
-
-// PassedBy is the part of the message of a sync that names the approvals by which something passed; empty where there is none.
-func PassedBy(message string) string { return partOf(message, passedBy) }
-
-// AskedFor is the part of the message of a sync that names the operation that was taken up with it, and who had asked; empty where there is none.
-func AskedFor(message string) string { return partOf(message, "taken up: ") }
-
-func partOf(message, begins string) string {
-	for part := range strings.SplitSeq(message, "; ") {
-		if strings.HasPrefix(part, begins) {
-			return part
-		}
-	}
-	return ""
+	return "passed by approval: " + strings.Join(ids, ", ")
 }
 
 // withdrawn are the approvals by which nothing passes that is held: those of objects that are not held any more, or not by themselves, and those of
@@ -162,7 +144,7 @@ func (j *job) addFormer(report *landscape.Report, before []landscapev1alpha1.Hel
 		if n < 0 {
 			n, report.Held = len(report.Held)-first, append(report.Held, owner.HeldObjects{Cluster: h.Cluster, Approval: together})
 		}
-		report.Held[first+n].Objects = append(report.Held[first+n].Objects, apply.Held{Ref: refOf(h.Object), Reason: h.Reason, Approval: id})
+		report.Held[first+n].Objects = append(report.Held[first+n].Objects, apply.Held{Ref: refOf(h.Object), Reason: h.Why, Approval: id})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
@@ -69,26 +70,23 @@ func TestUseUp(t *testing.T) {
 }
 
 func TestPassedText(t *testing.T) {
-	assert.Empty(t, passedText(nil))
-	assert.Empty(t, PassedBy("1 deleted"))
-	text := passedText([]string{"a", "b-2"})
-	assert.Equal(t, "passed by approval: a, b-2", text)
-	assert.Equal(t, text, PassedBy("1 deleted; "+text+"; more"))
-	assert.Equal(t, "passed by approval: 1, 2, 3, 4, 5, and 2 more", passedText([]string{"1", "2", "3", "4", "5", "6", "7"}))
+	assert.Empty(t, PassedText(nil))
+	assert.Equal(t, "passed by approval: a, b-2", PassedText([]string{"a", "b-2"}))
+	assert.Equal(t, "passed by approval: 1, 2, 3, 4, 5, and 2 more", PassedText([]string{"1", "2", "3", "4", "5", "6", "7"}))
 }
 
 // TestAddFormer: a sync that failed before it saw everything forgets nothing that is held.
 func TestAddFormer(t *testing.T) {
 	before := []landscapev1alpha1.HeldDeletion{
-		{Cluster: "virtual", Object: "Secret default/seen", Reason: "old", Approval: "a"}, {Cluster: "runtime", Object: "Namespace unseen", Reason: "protected", Approval: "b-2"},
-		{Cluster: "runtime", Object: "Namespace passed", Approval: "c"}, {Cluster: "runtime", Object: "Namespace one", Reason: "protected", Approval: "e", Together: "g"},
-		{Cluster: "runtime", Object: "Namespace two", Reason: "protected", Approval: "f", Together: "g"}, {Cluster: "virtual", Object: "Seed gone", Reason: "its file is gone"},
+		{Cluster: "virtual", Object: "Secret default/seen", Reason: "old", Why: change.Reason{Detail: "old"}, Approval: "a"}, {Cluster: "runtime", Object: "Namespace unseen", Reason: "protected", Why: change.Reason{Detail: "protected"}, Approval: "b-2"},
+		{Cluster: "runtime", Object: "Namespace passed", Approval: "c"}, {Cluster: "runtime", Object: "Namespace one", Reason: "protected", Why: change.Reason{Detail: "protected"}, Approval: "e", Together: "g"},
+		{Cluster: "runtime", Object: "Namespace two", Reason: "protected", Why: change.Reason{Detail: "protected"}, Approval: "f", Together: "g"}, {Cluster: "virtual", Object: "Seed gone", Reason: "its file is gone", Why: change.Reason{Detail: "its file is gone"}},
 	}
-	report := &landscape.Report{Held: []owner.HeldObjects{{Cluster: "virtual", Approval: "d", Objects: []apply.Held{{Ref: apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: "default", Name: "seen"}, Reason: "new", Approval: "d"}}}}}
+	report := &landscape.Report{Held: []owner.HeldObjects{{Cluster: "virtual", Approval: "d", Objects: []apply.Held{{Ref: apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: "default", Name: "seen"}, Reason: change.Reason{Detail: "new"}, Approval: "d"}}}}}
 	(&job{used: []string{"c"}}).addFormer(report, before)
 	assert.Equal(t, []landscapev1alpha1.HeldDeletion{
-		{Cluster: "virtual", Object: "Secret default/seen", Reason: "new", Approval: "d"}, {Cluster: "runtime", Object: "Namespace unseen", Reason: "protected", Approval: "b-2"},
-		{Cluster: "runtime", Object: "Namespace one", Reason: "protected", Approval: "e", Together: "g"}, {Cluster: "runtime", Object: "Namespace two", Reason: "protected", Approval: "f", Together: "g"},
-		{Cluster: "virtual", Object: "Seed gone", Reason: "its file is gone"},
+		{Cluster: "virtual", Object: "Secret default/seen", Reason: "new", Why: change.Reason{Detail: "new"}, Approval: "d"}, {Cluster: "runtime", Object: "Namespace unseen", Reason: "protected", Why: change.Reason{Detail: "protected"}, Approval: "b-2"},
+		{Cluster: "runtime", Object: "Namespace one", Reason: "protected", Why: change.Reason{Detail: "protected"}, Approval: "e", Together: "g"}, {Cluster: "runtime", Object: "Namespace two", Reason: "protected", Why: change.Reason{Detail: "protected"}, Approval: "f", Together: "g"},
+		{Cluster: "virtual", Object: "Seed gone", Reason: "its file is gone", Why: change.Reason{Detail: "its file is gone"}},
 	}, heldOf(report, []string{"b"}))
 }

@@ -15,11 +15,11 @@ import (
 
 // TestAnApprovalCountsWhereItIsHeld: a seed that shows the id of something elsewhere gets an approval for itself only.
 func TestAnApprovalCountsWhereItIsHeld(t *testing.T) {
-	id := permit.ApprovalOf(landscape.Runtime, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "zz"})
+	id := permit.ApprovalID(landscape.Runtime, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "zz"})
 	held := heldIn(map[string]*seedpublication.Report{
-		"eu-1": {Held: []seedpublication.Held{{Object: "ConfigMap garden/harmless", Reason: "why", Approval: id}}},
+		"eu-1": {Held: []seedpublication.Held{{Object: "ConfigMap garden/harmless", Why: change.Reason{Detail: "why"}, Approval: id}}},
 		// Its name is that of a cluster of the operator.
-		landscape.Runtime: {Held: []seedpublication.Held{{Object: "ConfigMap garden/other", Reason: "why", Approval: "000000000000"}}},
+		landscape.Runtime: {Held: []seedpublication.Held{{Object: "ConfigMap garden/other", Why: change.Reason{Detail: "why"}, Approval: "000000000000"}}},
 	})
 	require.Len(t, held, 1)
 	given, err := approvalOf(held, id, false)
@@ -67,6 +67,6 @@ func TestReportThatIsNotUnderstood(t *testing.T) {
 	held := heldIn(map[string]*seedpublication.Report{"eu-1": {Dropped: 2}, "eu-2": nil})
 	assert.Equal(t, []landscapev1alpha1.HeldDeletion{{Cluster: "eu-1", Object: "Seed eu-1", Reason: "the report of seed eu-1 is not understood: entries that are left out: 2"}}, held)
 	assert.Contains(t, heldOnSeedsText(held), "is not understood")
-	held = heldIn(map[string]*seedpublication.Report{"eu-1": {HeldMore: 7, Held: []seedpublication.Held{{Object: "ConfigMap a/b", Reason: "r", Approval: "1"}}}})
+	held = heldIn(map[string]*seedpublication.Report{"eu-1": {HeldMore: 7, Held: []seedpublication.Held{{Object: "ConfigMap a/b", Why: change.Reason{Detail: "r"}, Approval: "1"}}}})
 	assert.Equal(t, "1 deletion or recreation on seed eu-1 waits for an approval; Seed eu-1 on seed eu-1: 7 more are held: Events DeletionHeld tell which", heldOnSeedsText(held))
 }

@@ -13,6 +13,7 @@ import (
 // Reasons of conditions.
 const (
 	reasonApplied        = "Applied"
+	reasonApplying       = "Applying"
 	reasonAsking         = "Asking"
 	reasonApplyFailed    = landscapev1alpha1.ReasonApplyFailed
 	reasonDrift          = "DriftNotRepaired"
@@ -69,6 +70,8 @@ type view struct {
 	asking bool
 	// syncing says how far the sync in progress is; empty for none.
 	syncing string
+	// applying says that it is at applying a revision, and not at reading one.
+	applying bool
 	// validating says which revision is validated although it waits; empty for none.
 	validating string
 	// reading says that attempted is being read: whether it is valid is not known yet.
@@ -333,6 +336,8 @@ func (v view) reconciling() (reason, message string) {
 		return "", ""
 	case v.asking:
 		return reasonAsking, "the source is asked"
+	case v.syncing != "" && v.applying:
+		return reasonApplying, v.syncing
 	case v.syncing != "":
 		return reasonReconciling, v.syncing
 	case v.validating != "":

@@ -135,7 +135,7 @@ func (f *objectFollower) look(l *landscapev1alpha1.Landscape, err error, now tim
 		return []receiver.Progress{*p}
 	}
 	if c := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReconciling); c != nil && c.Reason != reasonRetrying {
-		if strings.HasPrefix(c.Message, "applying ") {
+		if c.Reason == reasonApplying {
 			return say(receiver.PhaseApplying, c.Message)
 		}
 		return say(receiver.PhaseQueued, c.Message)
@@ -159,7 +159,7 @@ func (f *objectFollower) held(l *landscapev1alpha1.Landscape, now time.Time) *re
 	switch {
 	case ready.Reason == reasonSuspended:
 		return &receiver.Progress{Time: now, Phase: receiver.PhaseHeld, Message: suspendedText(ready.Message, l.Namespace+"/"+l.Name), Done: true}
-	case ready.Reason == reasonWaiting && (strings.Contains(ready.Message, f.commit) || l.Status.LastAppliedRevision == ""):
+	case ready.Reason == reasonWaiting && (strings.HasSuffix(l.Status.WaitingRevision, f.commit) || l.Status.LastAppliedRevision == ""):
 		return &receiver.Progress{Time: now, Phase: receiver.PhaseHeld, Message: ready.Message, Done: true}
 	}
 	return nil

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/gardenlet"
-	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/hack/apiserver"
 	"github.com/pergola-dev/pergola/health/condition"
@@ -109,7 +109,7 @@ func TestOperatorAndGardenlet(t *testing.T) {
 	assert.Contains(t, end.Message, "1 deletion or recreation on seed local waits for an approval")
 	l := w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 1 && isHeld(l) })
 	h := l.Status.Held[0]
-	assert.Equal(t, landscapev1alpha1.HeldDeletion{Cluster: "local", Object: "ConfigMap shoot--local--local/z", Reason: permit.NotReviewed, Approval: h.Approval}, h)
+	assert.Equal(t, landscapev1alpha1.HeldDeletion{Cluster: "local", Object: "ConfigMap shoot--local--local/z", Reason: "it is not in the reviewed difference", Why: change.Reason{Code: landscapev1alpha1.HeldNotReviewed}, Approval: h.Approval}, h)
 	assert.Contains(t, end.Message, "pergola approve "+w.namespace+"/"+s.name+" local/"+h.Approval+" lets it pass")
 	assert.Equal(t, landscapev1alpha1.SyncHeld, l.Status.History[0].Result)
 	assert.Empty(t, l.Status.History[0].Gardenlets)

@@ -20,6 +20,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/health/condition"
@@ -143,7 +144,7 @@ func TestGardenletsTakeUpWhatIsPublished(t *testing.T) {
 	}
 	assert.Contains(t, lines, "Waiting settings and overlays were published for the gardenlet of seed local; waiting for the gardenlets: Seed local\nWaiting Seed local: 1 to reconcile with what was published: "+shoot)
 
-	held := seedpublication.Held{Owner: shoot, Cluster: "local", Object: "ConfigMap shoot--local--local/x", Reason: "it is not in the reviewed difference", Approval: "0123456789ab"}
+	held := seedpublication.Held{Owner: shoot, Cluster: "local", Object: "ConfigMap shoot--local--local/x", Why: change.Reason{Code: landscapev1alpha1.HeldNotReviewed}, Approval: "0123456789ab"}
 	// A change of the Seed alone reaches its Shoots: what they lose by it is held by the end, too.
 	seed := local(t, "seeds/local.yaml") + emptySecrets("virtual", "seed-dns-local", "backup-local")
 	require.Contains(t, seed, "169.254.169.254/32")
@@ -173,7 +174,7 @@ func TestGardenletsTakeUpWhatIsPublished(t *testing.T) {
 		assert.Contains(t, end.Message, "pergola approve "+w.namespace+"/"+s.name+" local/0123456789ab lets it pass")
 	}
 	l := w.get(s.name)
-	assert.Equal(t, []landscapev1alpha1.HeldDeletion{{Cluster: "local", Object: held.Object, Reason: held.Reason, Approval: held.Approval}}, l.Status.Held)
+	assert.Equal(t, []landscapev1alpha1.HeldDeletion{{Cluster: "local", Object: held.Object, Reason: held.Why.String(), Why: held.Why, Approval: held.Approval}}, l.Status.Held)
 	assert.True(t, isHeld(l))
 	assert.Equal(t, landscapev1alpha1.SyncHeld, l.Status.History[0].Result)
 	assert.Contains(t, readiness(l), "on seed local waits for an approval")
@@ -207,7 +208,7 @@ func TestReportsAreReadAnewAtTheEnd(t *testing.T) {
 	require.NoError(t, yaml.Unmarshal([]byte(local(t, "seeds/local.yaml")), seed))
 	require.NoError(t, w.client.Create(context.Background(), seed))
 	t.Cleanup(func() { require.NoError(t, w.client.Delete(context.Background(), seed)) })
-	held := seedpublication.Held{Owner: "Seed local", Cluster: "local", Object: "ConfigMap a/b", Reason: "it is not in the reviewed difference", Approval: "0123456789ab"}
+	held := seedpublication.Held{Owner: "Seed local", Cluster: "local", Object: "ConfigMap a/b", Why: change.Reason{Code: landscapev1alpha1.HeldNotReviewed}, Approval: "0123456789ab"}
 	w.reports(seedpublication.Report{Held: []seedpublication.Held{held}})
 	virtual, err := conventions.NewCluster("virtual", server.config, apply.ClusterOptions{})
 	require.NoError(t, err)

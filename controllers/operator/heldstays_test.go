@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
-	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
 // TestARepairGoesOnWithNothing: where no sync may begin, a repair of something else does not apply what a commit that failed halfway has left.
@@ -73,7 +72,7 @@ func TestWhatWasTooManyWaitsForAnApproval(t *testing.T) {
 	assert.Equal(t, "1", w.value("d2"))
 	require.Len(t, held(), 1)
 	assert.Equal(t, one.Approval, held()[0].Approval)
-	assert.Equal(t, permit.HeldBefore+one.Reason, held()[0].Reason)
+	assert.Equal(t, "it is held since before: "+one.Reason, held()[0].Reason)
 	w.change(r.name, func(o *landscapev1alpha1.Landscape) { o.Spec.Approved = []string{one.Approval} })
 	w.eventually("it is approved", func() bool { return w.value("d2") == "" && len(held()) == 0 })
 }

@@ -18,12 +18,13 @@ func begun(history []landscapev1alpha1.SyncRecord, r landscapev1alpha1.SyncRecor
 }
 
 // ended closes the newest record, if it is open.
-func ended(history []landscapev1alpha1.SyncRecord, at time.Time, result landscapev1alpha1.SyncResult, message string, changed int) {
+func ended(history []landscapev1alpha1.SyncRecord, at time.Time, r landscapev1alpha1.SyncRecord) {
 	if len(history) == 0 || history[0].EndTime != nil {
 		return
 	}
 	now := metav1.NewTime(at)
-	history[0].EndTime, history[0].Result, history[0].Message, history[0].Changed = &now, result, shortened(message), int32(changed)
+	h := &history[0]
+	h.EndTime, h.Result, h.Message, h.Changed, h.Approvals, h.TakenUp = &now, r.Result, shortened(r.Message), r.Changed, r.Approvals, r.TakenUp
 }
 
 // repeats tells whether the newest attempt of a revision failed with the same message. What only kept another one meanwhile does not count. With

@@ -3,34 +3,22 @@ package operator
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
-// waitingOperations are those of operations/ that nothing came of yet, and how many of them nothing ever does: their time was over.
-func waitingOperations(report *landscape.Report) (texts []string, ranOut int) {
+// waitingOperations are those of operations/ that nothing came of yet, as the status has them and as an Event or a chat has them, and how many of them nothing
+// ever does: their time was over.
+func waitingOperations(report *landscape.Report) (texts, forAnyone []string, ranOut int) {
 	for _, w := range report.Waiting {
-		texts = append(texts, w.String())
+		texts, forAnyone = append(texts, w.String()), append(forAnyone, w.ForAnyone())
 		if w.Expired {
 			ranOut++
 		}
 	}
-	return texts, ranOut
-}
-
-// withoutCommands says the same to those who read it in another place than the cluster of the objects, such as in an Event or a chat: a command
-// that names no cluster goes to whatever one they use.
-func withoutCommands(texts []string) []string {
-	out := slices.Clone(texts)
-	for i, text := range out {
-		if before, _, found := strings.Cut(text, "; to withdraw it"); found {
-			out[i] = before + "; to withdraw it, take its annotation gardener.cloud/operation away"
-		}
-	}
-	return out
+	return texts, forAnyone, ranOut
 }
 
 // executedBy says which operations a sync has executed, of all that are recorded; empty for none.
@@ -46,12 +34,11 @@ func executedBy(j *job, now, before []landscapev1alpha1.OperationRecord) string 
 }
 
 // takenUp are the operations that a sync has begun because somebody asked the Garden for them.
-func takenUp(report *landscape.Report) string {
-	var out []string
+func takenUp(report *landscape.Report) (out []string) {
 	for _, one := range report.Owners {
 		if one.TakenUp != nil {
 			out = append(out, one.TakenUp.String())
 		}
 	}
-	return listed(out)
+	return out
 }

@@ -102,7 +102,7 @@ func (s *syncer) drifted(d landscape.Drift) {
 
 // holdsRepair takes in whether the repair of what somebody has changed waits for an approval: it is approved as what a sync holds.
 func (s *syncer) holdsRepair(d landscape.Drift) {
-	one := landscapev1alpha1.HeldDeletion{Cluster: d.Cluster, Object: d.Object.String(), Reason: d.Held, Approval: d.Approval}
+	one := landscapev1alpha1.HeldDeletion{Cluster: d.Cluster, Object: d.Object.String(), Reason: d.Held, Why: d.Why, Approval: d.Approval}
 	same := func(h landscapev1alpha1.HeldDeletion) bool { return h.Cluster == one.Cluster && h.Object == one.Object }
 	before, here := s.heldDrift, heldHere(s.status.now.Held)
 	s.heldDrift = slices.DeleteFunc(slices.Clone(before), same)

@@ -84,7 +84,7 @@ func (s *syncer) report(suspended string) {
 			v.notes = append(v.notes, fmt.Sprintf("%s is tried again: %s", s.named(s.active.revision.Revision(), s.active.revision.folder), listed(failed.problems)))
 		}
 		if s.active.applying {
-			v.syncing = s.active.progress()
+			v.syncing, v.applying = s.active.progress(), true
 			attempted = s.active.revision.Revision()
 			v.attempted = s.named(attempted, s.active.revision.folder)
 			unread = unread && s.last.commitAt == s.active.revision.at()
@@ -92,7 +92,7 @@ func (s *syncer) report(suspended string) {
 	}
 	v.unread = unread
 	if s.preparing != nil && !s.preparing.purpose.isFormer() {
-		v.syncing = "reading " + s.preparing.commit
+		v.syncing, v.applying = "reading "+s.preparing.commit, false
 		if appliedAt(&s.status.now) != s.preparing.commitAt {
 			attempted, v.reading = s.revisionOf(s.preparing.commit), true
 			v.attempted = s.named(attempted, s.preparing.folder)

@@ -13,8 +13,10 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/notification"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
@@ -79,18 +81,20 @@ func heldIn(reports map[string]*seedpublication.Report) []landscapev1alpha1.Held
 		if r == nil || !isClusterOfSeed(seed) { // of a seed that is called like a cluster of the operator only its Events tell
 			continue
 		}
+		incomplete := func(text string) {
+			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: seed, Object: "Seed " + seed, Reason: text, Why: change.Reason{Code: landscapev1alpha1.HeldReport, Detail: text}})
+		}
 		if r.Unread != "" {
-			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: seed, Object: "Seed " + seed, Reason: r.Unread})
+			incomplete(r.Unread)
 		}
 		if r.Dropped > 0 {
-			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: seed, Object: "Seed " + seed,
-				Reason: fmt.Sprintf("the report of seed %s is not understood: entries that are left out: %d", seed, r.Dropped)})
+			incomplete(fmt.Sprintf("the report of seed %s is not understood: entries that are left out: %d", seed, r.Dropped))
 		}
 		if r.HeldMore > 0 {
-			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: seed, Object: "Seed " + seed, Reason: landscape.MoreHeld(r.HeldMore)})
+			incomplete(landscape.MoreHeld(r.HeldMore))
 		}
 		for _, h := range r.Held {
-			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: seed, Object: h.Object, Reason: h.Reason, Approval: h.Approval, Together: h.Together})
+			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: seed, Object: h.Object, Reason: h.Why.String(), Why: h.Why, Approval: h.Approval, Together: h.Together})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b landscapev1alpha1.HeldDeletion) int { return strings.Compare(a.Cluster, b.Cluster) })
@@ -153,8 +157,9 @@ func stillHeld(now, before []landscapev1alpha1.HeldDeletion) []landscapev1alpha1
 	for i := range now {
 		for _, h := range before {
 			// Of what other landscapes were waited for, the former reason says that it goes when they are synced: they are.
-			if h.Approval != "" && h.Cluster == now[i].Cluster && h.Object == now[i].Object && !landscape.MayHaveMoved(h.Reason) {
-				now[i].Reason = seedpublication.StillHeld(now[i].Reason, h.Reason)
+			if h.Approval != "" && h.Cluster == now[i].Cluster && h.Object == now[i].Object && !h.Why.HasMoved() {
+				now[i].Why = permit.StillHeld(now[i].Why, h.Why)
+				now[i].Reason = now[i].Why.String()
 			}
 		}
 	}

@@ -58,7 +58,7 @@ func (w *statusWriter) of(object *landscapev1alpha1.Landscape) (first bool) {
 	if w.now.LastAppliedRevision != "" && w.now.LastAppliedPath == "" { // of an operator that did not note it
 		w.now.LastAppliedPath = folderOf(object)
 	}
-	ended(w.now.History, w.clock.Now(), landscapev1alpha1.SyncInterrupted, "the operator ended in the middle of it", 0)
+	ended(w.now.History, w.clock.Now(), landscapev1alpha1.SyncRecord{Result: landscapev1alpha1.SyncInterrupted, Message: "the operator ended in the middle of it"})
 	return true
 }
 
@@ -66,7 +66,10 @@ func (w *statusWriter) of(object *landscapev1alpha1.Landscape) (first bool) {
 func (w *statusWriter) set(v view, attempted string, generation int64) {
 	b := condition.New(w.clock, nil)
 	w.now.Conditions = conditions(b, w.now.Conditions, v)
-	w.now.ObservedGeneration = generation
+	w.now.ObservedGeneration, w.now.HeldCount, w.now.WaitingRevision = generation, int32(v.held), ""
+	if v.waits() {
+		w.now.WaitingRevision = v.wanted
+	}
 	if attempted != "" {
 		w.now.LastAttemptedRevision = attempted
 	}
@@ -86,8 +89,8 @@ func (w *statusWriter) begun(r landscapev1alpha1.SyncRecord) {
 }
 
 // ended closes it.
-func (w *statusWriter) ended(at time.Time, result landscapev1alpha1.SyncResult, message string, changed int) {
-	ended(w.now.History, at, result, message, changed)
+func (w *statusWriter) ended(at time.Time, r landscapev1alpha1.SyncRecord) {
+	ended(w.now.History, at, r)
 }
 
 // refused notes a revision that cannot be applied, and tells whether that is news. An invalid one is recorded once, however often it is read.
@@ -95,7 +98,7 @@ func (w *statusWriter) refused(r landscapev1alpha1.SyncRecord, message string, i
 	same, recorded := repeats(w.now.History, r, message, invalid)
 	if !recorded {
 		w.begun(r)
-		w.ended(r.StartTime.Time, landscapev1alpha1.SyncFailed, message, 0)
+		w.ended(r.StartTime.Time, landscapev1alpha1.SyncRecord{Result: landscapev1alpha1.SyncFailed, Message: message})
 	}
 	return !same
 }
@@ -219,7 +222,7 @@ func (w *statusWriter) interrupted(at time.Time) {
 	if w.object == nil {
 		return
 	}
-	w.ended(at, landscapev1alpha1.SyncInterrupted, "the operator ended in the middle of it", 0)
+	w.ended(at, landscapev1alpha1.SyncRecord{Result: landscapev1alpha1.SyncInterrupted, Message: "the operator ended in the middle of it"})
 	if op := w.now.LastOperation; op != nil && op.State == gardencorev1beta1.LastOperationStateProcessing {
 		w.operation(gardencorev1beta1.LastOperationStateAborted, op.Progress, "the operator ended in the middle of it")
 	}

@@ -37,7 +37,7 @@ func (s *syncer) start(p *preparation, j *job) {
 			j.publishedFor, j.tries = former.takePublished(), former.tries
 		}
 		if former.applying && former.record {
-			s.status.ended(now, landscapev1alpha1.SyncSuperseded, "given up for "+j.revision.Revision(), 0)
+			s.status.ended(now, landscapev1alpha1.SyncRecord{Result: landscapev1alpha1.SyncSuperseded, Message: "given up for " + j.revision.Revision()})
 			s.metrics.synced(s.key, landscapev1alpha1.SyncSuperseded, now.Sub(former.began))
 		}
 		former.stop()
@@ -91,12 +91,13 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	}
 	o := j.outcome(now)
 	o.held, o.heldText = heldCount(report), report.HeldText()
-	o.operations, o.ranOut = waitingOperations(report)
+	var forAnyone []string
+	o.operations, forAnyone, o.ranOut = waitingOperations(report)
 	if text := listed(o.operations); text != "" && text != listed(s.last.operations) {
-		s.notify(notification.Neutral, notification.Warning, operationsReason(o.operations, o.ranOut), listed(withoutCommands(o.operations)), o.commit, revision)
+		s.notify(notification.Neutral, notification.Warning, operationsReason(o.operations, o.ranOut), listed(forAnyone), o.commit, revision)
 	}
 	spent, lapsed := s.useUp(j, report, err == nil)
-	passed := passedText(spent)
+	passed := PassedText(spent)
 	if len(lapsed) > 0 {
 		s.notify(notification.Neutral, notification.Warning, reasonLapsed, lapsedText(lapsed), o.commit, revision)
 	}
@@ -138,7 +139,8 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	case published != "":
 		message = published
 	}
-	asked := takenUp(report)
+	taken := takenUp(report)
+	asked := listed(taken)
 	if (passed != "" || executed != "" || asked != "") && !j.record { // also where no object was written
 		s.begin(j, j.began)
 	}
@@ -152,17 +154,18 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	case o.held > 0:
 		result, message = landscapev1alpha1.SyncHeld, message+"; "+o.heldText
 	}
-	s.finish(j, result, message, report.Changed, same, await)
+	s.finish(j, landscapev1alpha1.SyncRecord{Result: result, Message: message, Changed: int32(report.Changed), Approvals: spent, TakenUp: taken}, same, await)
 }
 
 // finish tells everybody how a sync went.
-func (s *syncer) finish(j *job, result landscapev1alpha1.SyncResult, message string, changed int, same bool, await func(string) bool) {
+func (s *syncer) finish(j *job, record landscapev1alpha1.SyncRecord, same bool, await func(string) bool) {
 	now, revision, commit := s.Clock.Now(), j.revision.Revision(), j.revision.Commit
 	// What is done again and again is only worth a record when something came of it.
-	if !j.record && (changed > 0 || !same && (j.shown || result != landscapev1alpha1.SyncSucceeded)) {
+	if !j.record && (record.Changed > 0 || !same && (j.shown || record.Result != landscapev1alpha1.SyncSucceeded)) {
 		s.begin(j, j.began)
 	}
-	s.status.ended(now, result, message, changed)
+	result, message := record.Result, record.Message
+	s.status.ended(now, record)
 	s.metrics.synced(s.key, result, now.Sub(j.began))
 	if result == landscapev1alpha1.SyncFailed {
 		s.status.errors(j.tries.problems)
@@ -187,7 +190,7 @@ func (s *syncer) finish(j *job, result landscapev1alpha1.SyncResult, message str
 		severity, reason = notification.Warning, reasonHeld
 		message += s.toApprove()
 	}
-	if j.record && !same || changed > 0 {
+	if j.record && !same || record.Changed > 0 {
 		s.notify(notification.Succeeded, severity, reason, message, commit, revision)
 	}
 }

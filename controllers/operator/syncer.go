@@ -307,7 +307,7 @@ func (s *syncer) pause() {
 	if s.active != nil {
 		s.active.stop()
 		if s.active.applying {
-			s.status.ended(s.Clock.Now(), landscapev1alpha1.SyncInterrupted, "suspended while it was applied", 0)
+			s.status.ended(s.Clock.Now(), landscapev1alpha1.SyncRecord{Result: landscapev1alpha1.SyncInterrupted, Message: "suspended while it was applied"})
 		}
 		s.forgetGardenlets()
 		s.ending, s.active = s.active.done, nil

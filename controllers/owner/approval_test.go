@@ -21,7 +21,7 @@ func TestPlanHasTheApproval(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, items, 1)
 			assert.Equal(t, change.Hold, items[0].Action)
-			assert.Equal(t, permit.ApprovalOf("local", items[0].Object), items[0].Approval)
+			assert.Equal(t, permit.ApprovalID("local", items[0].Object), items[0].Approval)
 			assert.Contains(t, items[0].Reason, "every deletion on cluster local needs approval")
 		})
 	}

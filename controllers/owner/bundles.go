@@ -12,6 +12,7 @@ import (
 
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/managedresource"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -329,11 +330,11 @@ func (o *Owner) noteApply(bundle string, err error) {
 func (r *run) options(b render.Bundle) apply.ApplyOptions {
 	return apply.ApplyOptions{
 		ApprovePrune: func(entries []apply.Entry) []apply.Held { return r.judge(b.Cluster, entries) },
-		ApproveRecreate: func(e apply.Entry) (bool, string) {
+		HoldRecreate: func(e apply.Entry) *change.Reason {
 			if held := r.judge(b.Cluster, []apply.Entry{e}); len(held) > 0 {
-				return false, held[0].Reason
+				return &held[0].Reason
 			}
-			return true, ""
+			return nil
 		},
 		NoDelete: r.repairing, Repair: r.pending,
 		DesiredElsewhere: r.desiredElsewhere(b),

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/permit"
@@ -37,7 +38,7 @@ func TestOnlyCopiesNeedNoReview(t *testing.T) {
 				return
 			}
 			require.Len(t, held, 1)
-			assert.Equal(t, permit.NotReviewed, held[0].Reason)
+			assert.Equal(t, landscapev1alpha1.HeldNotReviewed, held[0].Reason.Code)
 		})
 	}
 }

@@ -57,7 +57,7 @@ func TestWhatWasTooManyIsHeldByTheNextRun(t *testing.T) {
 			_, err := s.work.applyBundle(s.ctx, b)
 			require.NoError(t, err)
 			require.Len(t, s.work.report.Held, 1)
-			assert.Equal(t, held, s.work.report.Held[0].Objects[0].Reason)
+			assert.Equal(t, held, s.work.report.Held[0].Objects[0].Reason.String())
 
 			_, found, err := s.work.Repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
 			require.NoError(t, err)
@@ -66,10 +66,10 @@ func TestWhatWasTooManyIsHeldByTheNextRun(t *testing.T) {
 			for range 2 {
 				s.mustApply(b)
 				require.Len(t, s.work.report.Held, 1)
-				assert.Equal(t, permit.HeldBefore+held, s.work.report.Held[0].Objects[0].Reason)
+				assert.Equal(t, "it is held since before: "+held, s.work.report.Held[0].Objects[0].Reason.String())
 				assert.Equal(t, was, uid(), "by the next run")
 			}
-			s.work.Gate.Approved = map[string]bool{permit.ApprovalOf("local", ref): true}
+			s.work.Gate.Approved = map[string]bool{permit.ApprovalID("local", ref): true}
 			s.mustApply(b)
 			assert.Empty(t, s.work.report.Held)
 			assert.NotEqual(t, was, uid())

@@ -43,7 +43,7 @@ func (r *run) judge(role string, entries []apply.Entry) []apply.Held {
 	var held []apply.Held
 	for _, e := range entries {
 		if reason, ok := verdict.Held[e.Ref]; ok {
-			held = append(held, apply.Held{Ref: e.Ref, Reason: reason, Approval: permit.ApprovalOf(cluster, e.Ref)})
+			held = append(held, apply.Held{Ref: e.Ref, Reason: reason, Approval: permit.ApprovalID(cluster, e.Ref)})
 		}
 	}
 	reported := func(h HeldObjects) bool { return h.Cluster == cluster && h.Approval == verdict.ID }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/change"
 )
 
@@ -34,16 +35,10 @@ type Gate struct {
 	Reviewed func(cluster string, ref change.Ref) bool
 	// Before is why objects were held in a run before. Those that were too many then stay held, as few as they are by now: what was let pass in
 	// that run was as much as is expected of one. With another limit all are counted anew.
-	Before map[change.Ref]string
+	Before map[change.Ref]change.Reason
 
 	spent int // deletions of this run that were let through before
 }
-
-// NotReviewed is why something is held that no review could show.
-const NotReviewed = "it is not in the reviewed difference"
-
-// HeldBefore begins the reason of what is held since a former run.
-const HeldBefore = "it is held since before: "
 
 // SmallSet is the number of deletions below which a share says nothing.
 const SmallSet = 10
@@ -80,7 +75,7 @@ func (g Gate) After(n int) Gate {
 // Verdict is what the gate says about the deletions of one cluster.
 type Verdict struct {
 	// Held objects with the reason; all others may go.
-	Held map[change.Ref]string
+	Held map[change.Ref]change.Reason
 	// ID approves exactly these held objects.
 	ID string
 }
@@ -88,33 +83,34 @@ type Verdict struct {
 // Judge decides over deletions and recreations of one run on one cluster; total is the number of objects that
 // are managed there.
 func (g Gate) Judge(cluster string, refs []change.Ref, total int) Verdict {
-	v := Verdict{Held: map[change.Ref]string{}}
+	v := Verdict{Held: map[change.Ref]change.Reason{}}
 	beyond := g.beyond(cluster, len(refs), total)
 	// together has those that are approved by ids of their own, too: they were held with the others when people were shown the id of all.
-	together := map[change.Ref]string{}
+	together := map[change.Ref]change.Reason{}
 	for _, ref := range refs {
-		reason := ""
+		var reason change.Reason
 		switch {
 		case g.stillHeld(cluster, ref):
-			reason = HeldBefore + strings.TrimPrefix(g.Before[ref], HeldBefore)
+			reason = g.Before[ref]
+			reason.Earlier = true
 		case g.Reviewed != nil && !g.Reviewed(cluster, ref):
-			reason = NotReviewed
+			reason.Code = landscapev1alpha1.HeldNotReviewed
 		case g.protects(ref):
-			reason = "kind " + ref.Kind + " is protected"
+			reason.Code, reason.Kind = landscapev1alpha1.HeldProtectedKind, ref.Kind
 		default:
 			reason = beyond
 		}
-		if reason != "" {
+		if !reason.IsZero() {
 			together[ref] = reason
 		}
-		if !g.Approves(ApprovalOf(cluster, ref), ref) && reason != "" {
+		if !g.Approves(ApprovalID(cluster, ref), ref) && !reason.IsZero() {
 			v.Held[ref] = reason
 		}
 	}
-	v.ID = ApprovalID(cluster, v.Held)
 	left := slices.Collect(maps.Keys(v.Held))
-	if all := ApprovalID(cluster, together); g.Approves(v.ID, left...) || all != v.ID && g.Approves(all, left...) {
-		v.Held = map[change.Ref]string{}
+	v.ID = ApprovalID(cluster, left...)
+	if all := ApprovalID(cluster, slices.Collect(maps.Keys(together))...); g.Approves(v.ID, left...) || all != v.ID && g.Approves(all, left...) {
+		v.Held = map[change.Ref]change.Reason{}
 	}
 	return v
 }
@@ -125,45 +121,38 @@ func (g Gate) Approves(id string, refs ...change.Ref) bool {
 }
 
 // beyond says which limit a number of deletions exceeds.
-func (g Gate) beyond(cluster string, deletions, total int) string {
+func (g Gate) beyond(cluster string, deletions, total int) change.Reason {
 	n := deletions + g.spent
-	if deletions == 0 {
-		return ""
+	switch {
+	case deletions == 0:
+		return change.Reason{}
+	case g.MaxDeletions != nil && n > 0 && *g.MaxDeletions == 0:
+		return change.Reason{Code: landscapev1alpha1.HeldEveryDeletion, Cluster: cluster}
+	case g.MaxDeletions != nil && n > *g.MaxDeletions:
+		return change.Reason{Code: landscapev1alpha1.HeldTooManyDeletions, Cluster: cluster, Count: n, Limit: *g.MaxDeletions}
+	case g.MaxShare != nil && (n > SmallSet || *g.MaxShare == 0) && n*100 > total*(*g.MaxShare):
+		return change.Reason{Code: landscapev1alpha1.HeldTooLargeShare, Cluster: cluster, Count: n, Total: total, Limit: *g.MaxShare}
 	}
-	if g.MaxDeletions != nil && n > *g.MaxDeletions {
-		if *g.MaxDeletions == 0 {
-			return "every deletion on cluster " + cluster + " needs approval"
-		}
-		return fmt.Sprintf("%d deletions%s", n, g.tooMany(cluster))
-	}
-	if g.MaxShare != nil && (n > SmallSet || *g.MaxShare == 0) && n*100 > total*(*g.MaxShare) {
-		return fmt.Sprintf("%d of %d objects%s", n, total, g.tooLargeShare(cluster))
-	}
-	return ""
+	return change.Reason{}
 }
 
-// tooMany is the end of a reason that tells the number of deletions.
-func (g Gate) tooMany(cluster string) string {
-	if g.MaxDeletions == nil {
-		return ""
-	}
-	return fmt.Sprintf(" on cluster %s are more than the %d allowed in one run", cluster, *g.MaxDeletions)
-}
-
-// tooLargeShare is the same of a share.
-func (g Gate) tooLargeShare(cluster string) string {
-	if g.MaxShare == nil {
-		return ""
-	}
-	return fmt.Sprintf(" on cluster %s are more than the %d%% allowed in one run", cluster, *g.MaxShare)
-}
-
-// stillHeld tells whether an object was held because there were too many, by a limit that holds still.
+// stillHeld reports whether an object was held because there were too many, by a limit that holds still.
 func (g Gate) stillHeld(cluster string, ref change.Ref) bool {
 	before := g.Before[ref]
-	return slices.ContainsFunc([]string{g.tooMany(cluster), g.tooLargeShare(cluster)}, func(end string) bool {
-		return end != "" && strings.HasSuffix(before, end)
-	})
+	limit := map[landscapev1alpha1.HeldCode]*int{
+		landscapev1alpha1.HeldTooManyDeletions: g.MaxDeletions, landscapev1alpha1.HeldTooLargeShare: g.MaxShare,
+	}[before.Code]
+	return limit != nil && *limit == before.Limit && cluster == before.Cluster
+}
+
+// StillHeld is why something is held, with the reason that it had before, if it was: what a review has shown counts for one sync, so that of all that
+// the gate held then, and holds still, it says next that no review has shown it. That is true of the new difference, and misleads who saw it in the former one.
+func StillHeld(reason, before change.Reason) change.Reason {
+	if reason.Code != landscapev1alpha1.HeldNotReviewed || before.IsZero() || before.Code == landscapev1alpha1.HeldNotReviewed {
+		return reason
+	}
+	before.Earlier = true
+	return before
 }
 
 func (g Gate) protects(ref change.Ref) bool {
@@ -173,24 +162,19 @@ func (g Gate) protects(ref change.Ref) bool {
 	})
 }
 
-// ApprovalID names a set of held objects: approving it approves these and no others. It is empty when nothing
-// is held.
-func ApprovalID(cluster string, held map[change.Ref]string) string {
-	if len(held) == 0 {
+// ApprovalID names a set of held objects: approving it approves these and no others. The id of one object is the same in a difference of revisions, in a dry
+// run and in the engine. It is empty for no objects.
+func ApprovalID(cluster string, refs ...change.Ref) string {
+	if len(refs) == 0 {
 		return ""
 	}
-	lines := make([]string, 0, len(held))
-	for ref := range held {
+	lines := make([]string, 0, len(refs))
+	for _, ref := range refs {
 		lines = append(lines, ref.Group()+"/"+ref.String())
 	}
 	slices.Sort(lines)
 	sum := sha256.Sum256([]byte(cluster + "\n" + strings.Join(lines, "\n")))
 	return hex.EncodeToString(sum[:])[:12]
-}
-
-// ApprovalOf names one held object: the same in a difference of revisions, in a dry run and in the engine.
-func ApprovalOf(cluster string, ref change.Ref) string {
-	return ApprovalID(cluster, map[change.Ref]string{ref: ""})
 }
 
 // Apply marks the items of a plan that the gate holds. totals gives the number of managed objects by cluster.
@@ -203,7 +187,7 @@ func (g Gate) Apply(p *change.Plan, totals map[string]int) map[string]string {
 		}
 	}
 	ids := map[string]string{}
-	held := map[string]map[change.Ref]string{}
+	held := map[string]map[change.Ref]change.Reason{}
 	for cluster, refs := range byCluster {
 		v := g.Judge(cluster, refs, totals[cluster])
 		held[cluster] = v.Held
@@ -217,8 +201,8 @@ func (g Gate) Apply(p *change.Plan, totals map[string]int) map[string]string {
 			continue
 		}
 		if reason, ok := held[item.Cluster][item.Object]; ok {
-			item.Reason = string(item.Action) + " is held: " + reason
-			item.Action, item.Approval = change.Hold, ApprovalOf(item.Cluster, item.Object)
+			item.Reason = string(item.Action) + " is held: " + reason.String()
+			item.Action, item.Approval = change.Hold, ApprovalID(item.Cluster, item.Object)
 		}
 	}
 	p.Sort()

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/change"
 )
 
@@ -18,6 +19,12 @@ func refs(n int, apiVersion, kind string) []change.Ref {
 	return out
 }
 
+// earlier is a reason that holds an object since an earlier run.
+func earlier(r change.Reason) change.Reason {
+	r.Earlier = true
+	return r
+}
+
 // TestWhatWasTooManyStaysHeld: what went in the run before was all that is expected of one.
 func TestWhatWasTooManyStaysHeld(t *testing.T) {
 	some := refs(3, "v1", "ConfigMap")
@@ -27,25 +34,25 @@ func TestWhatWasTooManyStaysHeld(t *testing.T) {
 	one := some[:1]
 	for name, test := range map[string]struct {
 		gate   func(*Gate)
-		before string
+		before change.Reason
 		want   string
 	}{
-		"by number":               {func(*Gate) {}, first.Held[some[0]], HeldBefore + "3 deletions on cluster seed are more than the 2 allowed in one run"},
-		"by share":                {func(*Gate) {}, "60 of 100 objects on cluster seed are more than the 50% allowed in one run", HeldBefore + "60 of 100 objects on cluster seed are more than the 50% allowed in one run"},
-		"and once more":           {func(*Gate) {}, HeldBefore + first.Held[some[0]], HeldBefore + first.Held[some[0]]},
-		"though a review has it":  {func(g *Gate) { g.Reviewed = func(string, change.Ref) bool { return true } }, first.Held[some[0]], HeldBefore + first.Held[some[0]]},
+		"by number":               {func(*Gate) {}, first.Held[some[0]], "it is held since before: 3 deletions on cluster seed are more than the 2 allowed in one run"},
+		"by share":                {func(*Gate) {}, change.Reason{Code: landscapev1alpha1.HeldTooLargeShare, Cluster: "seed", Count: 60, Total: 100, Limit: 50}, "it is held since before: 60 of 100 objects on cluster seed are more than the 50% allowed in one run"},
+		"and once more":           {func(*Gate) {}, earlier(first.Held[some[0]]), earlier(first.Held[some[0]]).String()},
+		"though a review has it":  {func(g *Gate) { g.Reviewed = func(string, change.Ref) bool { return true } }, first.Held[some[0]], earlier(first.Held[some[0]]).String()},
 		"another limit":           {func(g *Gate) { g.MaxDeletions = Limit(3) }, first.Held[some[0]], ""},
 		"no limit":                {func(g *Gate) { g.MaxDeletions = nil }, first.Held[some[0]], ""},
-		"it was not reviewed":     {func(*Gate) {}, NotReviewed, ""},
-		"its kind was protected":  {func(*Gate) {}, "kind ConfigMap is protected", ""},
-		"of another cluster":      {func(*Gate) {}, "3 deletions on cluster other are more than the 2 allowed in one run", ""},
-		"what is approved passes": {func(g *Gate) { g.Approved = map[string]bool{ApprovalOf("seed", some[0]): true} }, first.Held[some[0]], ""},
+		"it was not reviewed":     {func(*Gate) {}, change.Reason{Code: landscapev1alpha1.HeldNotReviewed}, ""},
+		"its kind was protected":  {func(*Gate) {}, change.Reason{Code: landscapev1alpha1.HeldProtectedKind, Kind: "ConfigMap"}, ""},
+		"of another cluster":      {func(*Gate) {}, change.Reason{Code: landscapev1alpha1.HeldTooManyDeletions, Cluster: "other", Count: 3, Limit: 2}, ""},
+		"what is approved passes": {func(g *Gate) { g.Approved = map[string]bool{ApprovalID("seed", some[0]): true} }, first.Held[some[0]], ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := gate
-			g.Before = map[change.Ref]string{some[0]: test.before}
+			g.Before = map[change.Ref]change.Reason{some[0]: test.before}
 			test.gate(&g)
-			assert.Equal(t, test.want, g.Judge("seed", one, 100).Held[some[0]])
+			assert.Equal(t, test.want, g.Judge("seed", one, 100).Held[some[0]].String())
 		})
 	}
 }
@@ -104,13 +111,7 @@ func TestGate(t *testing.T) {
 // TestTogetherAndAlone: the id of all that is held lets all pass, also beside ids of single objects among it, and so does the one of what these leave.
 func TestTogetherAndAlone(t *testing.T) {
 	a, b, c := change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "a"}, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "b"}, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "c"}
-	of := func(refs ...change.Ref) string {
-		held := map[change.Ref]string{}
-		for _, ref := range refs {
-			held[ref] = ""
-		}
-		return ApprovalID("x", held)
-	}
+	of := func(refs ...change.Ref) string { return ApprovalID("x", refs...) }
 	for name, test := range map[string]struct {
 		approved []string
 		held     int
@@ -140,13 +141,13 @@ func TestTogetherAndAlone(t *testing.T) {
 
 func TestApprovalID(t *testing.T) {
 	a, b := change.Ref{APIVersion: "v1", Kind: "Namespace", Name: "a"}, change.Ref{APIVersion: "v1", Kind: "Namespace", Name: "b"}
-	id := ApprovalID("c", map[change.Ref]string{a: "x", b: "y"})
+	id := ApprovalID("c", a, b)
 	assert.Len(t, id, 12)
-	assert.Equal(t, id, ApprovalID("c", map[change.Ref]string{b: "other reason", a: ""}), "what is held counts, not why")
+	assert.Equal(t, id, ApprovalID("c", b, a), "their order does not count")
 	a.APIVersion = "v2"
-	assert.Equal(t, id, ApprovalID("c", map[change.Ref]string{a: "x", b: "y"}), "the version neither")
-	assert.NotEqual(t, id, ApprovalID("c", map[change.Ref]string{a: "x"}))
-	assert.Empty(t, ApprovalID("c", nil))
+	assert.Equal(t, id, ApprovalID("c", a, b), "the version neither")
+	assert.NotEqual(t, id, ApprovalID("c", a))
+	assert.Empty(t, ApprovalID("c"))
 }
 
 func TestGateMarksThePlan(t *testing.T) {
@@ -188,7 +189,7 @@ func TestParseShare(t *testing.T) {
 // TestTake: what cannot be noted to be used lets nothing pass, and it is known what would pass by it.
 func TestTake(t *testing.T) {
 	a, b, c := change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "a"}, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "b"}, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "c"}
-	alone, together := ApprovalOf("x", a), ApprovalID("x", map[change.Ref]string{b: "", c: ""})
+	alone, together := ApprovalID("x", a), ApprovalID("x", b, c)
 	for _, takes := range []bool{true, false} {
 		asked := map[string][]change.Ref{}
 		gate := Gate{MaxDeletions: Limit(0), Approved: map[string]bool{alone: true, together: true}}

@@ -198,7 +198,7 @@ spec: {replicas: 0, selector: {matchLabels: {a: d}}, template: {metadata: {label
 	}
 	want := "Deployment " + s.ns + "/d (spec.template.spec.schedulingGroup)."
 	s.eventually("the condition names the field", func() bool { return strings.HasSuffix(message(), want) })
-	s.becomes("dropping", "ResourcesApplied=True/ApplySucceeded")
+	s.becomes("dropping", "ResourcesApplied=True/FieldsDropped")
 	s.patch("ManagedResource", "dropping", "spec: {keepObjects: true}")
 	s.eventually("the change is observed", func() bool {
 		o, err := s.get("ManagedResource", "dropping")

@@ -14,7 +14,9 @@ import (
 	"k8s.io/utils/clock"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 )
 
 // FieldManager owns what is published.
@@ -116,7 +118,7 @@ func (p *Publisher) keep(former *Publication) func([]apply.Entry) []apply.Held {
 		var out []apply.Held
 		for _, e := range entries {
 			if former != nil && p.needed(e.Ref.Name, former) {
-				out = append(out, apply.Held{Ref: e.Ref, Reason: "a seed may be reading it"})
+				out = append(out, apply.Held{Ref: e.Ref, Reason: change.Reason{Code: landscapev1alpha1.HeldStillRead, Detail: "a seed may be reading it"}})
 			}
 		}
 		return out

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/internal/printable"
 )
 
@@ -52,8 +53,8 @@ type Held struct {
 	// Cluster of the object: the seed, or a cluster beyond it.
 	Cluster string `json:"cluster"`
 	// Object, as "Kind namespace/name", and why it is held.
-	Object string `json:"object"`
-	Reason string `json:"reason"`
+	Object string        `json:"object"`
+	Why    change.Reason `json:"why"`
 	// Approval is the id that lets it alone pass; empty where none does. Together is the one of all that is held with it, if that is more.
 	Approval string `json:"approval,omitempty"`
 	Together string `json:"together,omitempty"`
@@ -71,8 +72,8 @@ func (r *Report) bound() {
 		r.Held = nil // as it is read
 	}
 	for i := range r.Held {
-		if reason := []rune(r.Held[i].Reason); len(reason) > maxReportText {
-			r.Held[i].Reason = string(reason[:maxReportText-1]) + "…"
+		if detail := []rune(r.Held[i].Why.Detail); len(detail) > maxReportText {
+			r.Held[i].Why.Detail = string(detail[:maxReportText-1]) + "…"
 		}
 	}
 }
@@ -122,7 +123,7 @@ func UnreadReport(seed *unstructured.Unstructured) string {
 func NoteReport(seed *unstructured.Unstructured, r Report) (patch map[string]any, differs bool, err error) {
 	r.Held = slices.Clone(r.Held)
 	for i := range r.Held {
-		r.Held[i].Reason = printable.Line(r.Held[i].Reason)
+		r.Held[i].Why.Detail = printable.Line(r.Held[i].Why.Detail)
 	}
 	r.bound()
 	r.Dropped = 0 // of what is read there

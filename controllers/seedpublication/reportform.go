@@ -46,7 +46,7 @@ func (r *Report) dropUnknown() {
 	n := len(r.Held)
 	r.Held = slices.DeleteFunc(r.Held, func(h Held) bool {
 		return !is.object.MatchString(h.Owner) || !is.cluster.MatchString(h.Cluster) || !is.object.MatchString(h.Object) ||
-			!is.approval.MatchString(h.Approval) || !is.approval.MatchString(h.Together) || h.Reason != printable.Line(h.Reason)
+			!is.approval.MatchString(h.Approval) || !is.approval.MatchString(h.Together) || h.Why.String() != printable.Line(h.Why.String()) || len(h.Why.Cluster)+len(h.Why.Kind) > maxReportText
 	})
 	drop(n - len(r.Held))
 }

@@ -54,7 +54,7 @@ func (i *Installer) Plan(ctx context.Context, in *deploy.Installation) (change.P
 		compared, err := i.engine.Plan(ctx, i.options.Cluster, s, inventory, options)
 		for n, item := range compared.Items {
 			if item.Action == change.Hold {
-				compared.Items[n].Approval = permit.ApprovalOf(item.Cluster, item.Object)
+				compared.Items[n].Approval = permit.ApprovalID(item.Cluster, item.Object)
 			}
 		}
 		out.Items = append(out.Items, compared.Items...)

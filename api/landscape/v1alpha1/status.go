@@ -55,6 +55,12 @@ type LandscapeStatus struct {
 	// +optional
 	// +listType=atomic
 	Held []HeldDeletion `json:"held,omitempty"`
+	// How many deletions and recreations wait, with those that do not fit into `held`.
+	// +optional
+	HeldCount int32 `json:"heldCount,omitempty"`
+	// Commit that is to be applied and waits, such as for a window, as `<ref>@<commit>`. Unset: none does.
+	// +optional
+	WaitingRevision string `json:"waitingRevision,omitempty"`
 	// Ids of `spec.approved` that have let something pass. Each does so in one sync; the same deletions are held under another id when they come up
 	// again.
 	// +optional
@@ -96,8 +102,11 @@ type HeldDeletion struct {
 	Cluster string `json:"cluster"`
 	// Object, as `Kind namespace/name`.
 	Object string `json:"object"`
-	// Why it is held.
+	// Why it is held, for people.
 	Reason string `json:"reason"`
+	// Why it is held, as fields.
+	// +optional
+	Why HeldReason `json:"why,omitzero"`
 	// Id that approves this object alone, in `spec.approved`: the one that a difference and a dry run show. Of a seed it stands there as
 	// `SEED/ID`. Unset: it cannot be approved like that, the reason says what to do.
 	// +optional
@@ -150,6 +159,14 @@ type SyncRecord struct {
 	// What was done, or the first problem.
 	// +optional
 	Message string `json:"message,omitempty"`
+	// Approvals by which something passed.
+	// +optional
+	// +listType=atomic
+	Approvals []string `json:"approvals,omitempty"`
+	// Operations that were taken up with it because somebody asked the Garden for them, and who had asked, for people.
+	// +optional
+	// +listType=atomic
+	TakenUp []string `json:"takenUp,omitempty"`
 	// Objects that were written.
 	// +optional
 	Changed int32 `json:"changed,omitempty"`

@@ -15,7 +15,9 @@ const (
 // Reasons of the conditions of a ManagedResource. For an object that is missing, unhealthy or progressing the reason is its kind
 // with one of the suffixes.
 const (
-	ConditionApplySucceeded                   = "ApplySucceeded"
+	ConditionApplySucceeded = "ApplySucceeded"
+	// ConditionFieldsDropped is ConditionApplySucceeded where the API server drops some fields. An addition of Pergola.
+	ConditionFieldsDropped                    = "FieldsDropped"
 	ConditionApplyFailed                      = "ApplyFailed"
 	ConditionApplyProgressing                 = "ApplyProgressing"
 	ConditionDecodingFailed                   = "DecodingFailed"

@@ -5,6 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
 // +kubebuilder:object:root=true
@@ -132,5 +133,5 @@ type ObjectReference struct {
 	CreateOnly []string `json:"createOnly,omitempty"`
 	// Why an object that is to be deleted or recreated is kept for now. An addition of Pergola, whose deletion gate holds it.
 	// +optional
-	Held string `json:"held,omitempty"`
+	HeldFor *landscapev1alpha1.HeldReason `json:"heldFor,omitempty"`
 }

@@ -1,4 +1,4 @@
-package floors
+package house
 
 import (
 	"fmt"
