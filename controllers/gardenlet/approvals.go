@@ -11,7 +11,6 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
-	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
@@ -23,13 +22,13 @@ import (
 // usedApprovals are the ids that have let something pass on this seed: those that the Seed has, and those that were noted on it.
 func (g *Gardenlet) usedApprovals(s *settings) []string {
 	used := seedpublication.UsedApprovals(g.objects.get(kindSeed, "", g.Seed))
-	for id := range g.uses.all() {
+	for _, id := range g.uses.IDs() {
 		if !slices.Contains(used, id) {
 			used = append(used, id)
 		}
 	}
 	slices.Sort(used)
-	return landscape.UseUp(s.approved, used, nil)
+	return permit.UseUp(s.approved, used, nil)
 }
 
 // reconcilerFor is the one of the settings, for one owner. Its gate asks about each approval whether it counts.
@@ -41,13 +40,13 @@ func (g *Gardenlet) reconcilerFor(ctx context.Context, s *settings, at *site, fr
 		plain, _, _ := strings.Cut(id, "-")
 		r.Gate.Approved[plain] = true
 	}
-	for _, p := range g.uses.passing() {
+	for _, p := range g.uses.Passing() {
 		r.Gate.Approved[permit.ApprovalID(g.local.Name(), p.Object)] = true
 	}
 	ctx = context.WithoutCancel(ctx) // keeping asks it, too, when the job has ended
-	r.Gate.Take = func(id string, refs []change.Ref) bool {
+	r.Gate.Ledger = permit.LedgerFunc(func(id string, refs []change.Ref) bool {
 		return g.take(ctx, at, s, recordKey(from.kind, from.object), id, refs)
-	}
+	})
 	return &r
 }
 
@@ -69,7 +68,7 @@ func (g *Gardenlet) withdraw(ctx context.Context, at *site, s *settings, from so
 	at.passed = nil
 	lapsed := maps.Clone(at.lapsed)
 	at.mu.Unlock()
-	for _, id := range landscape.OpenApprovals(s.approved, g.usedApprovals(s)) {
+	for _, id := range permit.OpenIDs(s.approved, g.usedApprovals(s)) {
 		if lapsed[id] {
 			g.endApproval(ctx, s, id, recordKey(from.kind, from.object), from.object, report.Held)
 		}
@@ -85,7 +84,7 @@ func (g *Gardenlet) lapseUnheld(ctx context.Context, seed *unstructured.Unstruct
 	if s == nil || s.publication.Digest != assessed {
 		return
 	}
-	open := landscape.OpenApprovals(s.approved, g.usedApprovals(s))
+	open := permit.OpenIDs(s.approved, g.usedApprovals(s))
 	if len(open) == 0 {
 		return
 	}
@@ -109,15 +108,11 @@ func (g *Gardenlet) lapseUnheld(ctx context.Context, seed *unstructured.Unstruct
 
 // endApproval uses up an approval by which nothing passes, and tells it.
 func (g *Gardenlet) endApproval(ctx context.Context, s *settings, id, key string, about *unstructured.Unstructured, held []owner.HeldObjects) {
-	given := ""
-	ok, err := g.spend(ctx, s, id, func(shown string) (use, error) {
-		given = shown
-		return use{Owner: key}, nil
-	})
+	_, given, err := g.spend(ctx, s, key, id, nil)
 	if err != nil {
 		g.Log.Info("the approval of what is not held any more could not be used up yet", "approval", id, "error", err)
 	}
-	if ok {
+	if err == nil && given != "" {
 		g.tell(about, reasonLapsed, lapsedText(given, s.landscape+" "+g.Seed, g.usedApprovals(s), held))
 	}
 }
@@ -131,7 +126,7 @@ func lapsedText(id, approve string, used []string, held []owner.HeldObjects) str
 	for _, h := range held {
 		for _, o := range h.Objects {
 			if n++; n <= shownHeld {
-				now = append(now, fmt.Sprintf("%s (pergola approve %s/%s)", o.Ref, approve, landscape.ShownApproval(o.Approval, used)))
+				now = append(now, fmt.Sprintf("%s (pergola approve %s/%s)", o.Ref, approve, permit.ShownID(o.Approval, used)))
 			}
 		}
 	}
@@ -228,7 +223,7 @@ func (g *Gardenlet) tellHeld(from sources, s *settings, held []owner.HeldObjects
 			}
 		}
 		g.tell(from.object, "DeletionHeld", fmt.Sprintf("held on cluster %s: %s: %s; to let it pass once: pergola approve %s %s/%s",
-			h.Cluster, strings.Join(objects, ", "), strings.Join(reasons, "; "), s.landscape, g.Seed, landscape.ShownApproval(h.Approval, used)))
+			h.Cluster, strings.Join(objects, ", "), strings.Join(reasons, "; "), s.landscape, g.Seed, permit.ShownID(h.Approval, used)))
 	}
 }
 

@@ -3,6 +3,7 @@ package gardenlet
 import (
 	"context"
 	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -18,14 +19,12 @@ func (g *Gardenlet) forgetGone(ctx context.Context) {
 	for _, o := range g.objects.all(kindShoot) {
 		there[recordKey(owner.Shoot, o)] = true
 	}
-	g.records.mu.Lock()
 	var unknown []string
-	for key := range g.records.known {
-		if strings.HasPrefix(key, owner.Shoot+".") && !there[key] && !g.records.elsewhere[key] {
+	for key := range g.records.All() {
+		if strings.HasPrefix(key, owner.Shoot+".") && !there[key] && !g.elsewhere.has(key) {
 			unknown = append(unknown, key)
 		}
 	}
-	g.records.mu.Unlock()
 	for _, key := range unknown {
 		parts := strings.Split(key, ".")
 		if len(parts) != 3 {
@@ -35,36 +34,41 @@ func (g *Gardenlet) forgetGone(ctx context.Context) {
 		_, err := g.garden.GetLive(ctx, ref)
 		switch {
 		case err == nil:
-			g.records.mu.Lock()
-			if g.records.elsewhere == nil {
-				g.records.elsewhere = map[string]bool{}
-			}
-			g.records.elsewhere[key] = true // it is not asked for again
-			g.records.mu.Unlock()
+			g.elsewhere.add(key) // it is not asked for again
 		case apierrors.IsNotFound(err):
-			g.forgetRecord(ctx, key)
+			if err := g.records.Drop(ctx, func(other string) bool { return other == key }); err != nil {
+				g.Log.Info("the record of a Shoot that is gone could not be taken away yet", "error", err)
+			}
 		default:
 			return // the next look asks again
 		}
 	}
 }
 
-// askElsewhere lets Shoots that moved to other seeds be asked for again: by now they may be gone.
-func (g *Gardenlet) askElsewhere() {
-	g.records.mu.Lock()
-	defer g.records.mu.Unlock()
-	clear(g.records.elsewhere)
+// elsewhere are keys that were asked for. It is safe for concurrent use.
+type elsewhere struct {
+	mu   sync.Mutex
+	keys map[string]bool
 }
 
-// forgetRecord takes one record away.
-func (g *Gardenlet) forgetRecord(ctx context.Context, key string) {
-	g.records.writing.Lock()
-	defer g.records.writing.Unlock()
-	if _, err := g.local.MergePatch(ctx, recordsRef(), map[string]any{"data": map[string]any{key: nil}}, "gardenlet", ""); err != nil && !apierrors.IsNotFound(err) {
-		g.Log.Info("the record of a Shoot that is gone could not be taken away yet", "error", g.local.Explain(recordsRef(), "note", err))
-		return
+func (e *elsewhere) has(key string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.keys[key]
+}
+
+func (e *elsewhere) add(key string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.keys == nil {
+		e.keys = map[string]bool{}
 	}
-	g.records.mu.Lock()
-	defer g.records.mu.Unlock()
-	delete(g.records.known, key)
+	e.keys[key] = true
+}
+
+// askElsewhere lets Shoots that moved to other seeds be asked for again: by now they may be gone.
+func (g *Gardenlet) askElsewhere() {
+	g.elsewhere.mu.Lock()
+	defer g.elsewhere.mu.Unlock()
+	clear(g.elsewhere.keys)
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/namespacepolicies"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
@@ -135,11 +136,13 @@ type Gardenlet struct {
 	// handled are operation annotations that were acted upon, by UID and what they said.
 	handled map[string]bool
 	// uses are what approvals were used for.
-	uses uses
+	uses *permit.Uses
 	// reporting is how the seed was said to stand last.
 	reporting reporting
 	// records are how owners were converged last, reviewSeen the version of the review that was looked at last.
-	records    records
+	records *permit.Notes[reviewRecord]
+	// elsewhere are the records of Shoots that are there, but not on this seed.
+	elsewhere  elsewhere
 	reviewSeen string
 	lease      *landscape.Lease
 	waits      string
@@ -178,6 +181,7 @@ func New(o Options) (*Gardenlet, error) {
 			return nil, err
 		}
 	}
+	g.uses, g.records = permit.NewUses(g.local, onSeed(usesName), "gardenlet"), permit.NewNotes[reviewRecord](g.local, onSeed(recordsName), "gardenlet")
 	g.engine = landscape.NewEngine(&landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}, landscape.Options{Clock: o.Clock, Force: func(apply.Ref) bool { return g.force.Load() }})
 	g.metrics = newMetrics()
 	g.tokens = &accesstokens.Keeper{Clock: o.Clock, Log: o.Log}

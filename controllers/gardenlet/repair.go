@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
 // Drift of an owner that nobody works on is repaired at once. That of one whose job is at work is kept until the job has ended, and looked at then,
@@ -89,7 +89,7 @@ func (g *Gardenlet) heldRepair(held []owner.HeldObjects, e apply.DriftEvent) str
 	for _, h := range held {
 		for _, o := range h.Objects {
 			if h.Cluster == e.Cluster && o.Ref == e.Ref {
-				return fmt.Sprintf("held: %s; to let it pass once: pergola approve %s %s/%s", o.Reason, s.landscape, g.Seed, landscape.ShownApproval(o.Approval, g.usedApprovals(s)))
+				return fmt.Sprintf("held: %s; to let it pass once: pergola approve %s %s/%s", o.Reason, s.landscape, g.Seed, permit.ShownID(o.Approval, g.usedApprovals(s)))
 			}
 		}
 	}

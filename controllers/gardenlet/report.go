@@ -12,7 +12,6 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
-	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
@@ -121,9 +120,9 @@ func (g *Gardenlet) report(former *seedpublication.Report) seedpublication.Repor
 		for _, h := range held {
 			for _, o := range h.Objects {
 				known[h.Cluster+" "+o.Ref.String()] = true
-				held := seedpublication.Held{Owner: name, Cluster: h.Cluster, Object: o.Ref.String(), Why: o.Reason, Approval: landscape.ShownApproval(o.Approval, used)}
+				held := seedpublication.Held{Owner: name, Cluster: h.Cluster, Object: o.Ref.String(), Why: o.Reason, Approval: permit.ShownID(o.Approval, used)}
 				if h.Approval != o.Approval {
-					held.Together = landscape.ShownApproval(h.Approval, used)
+					held.Together = permit.ShownID(h.Approval, used)
 				}
 				out.Held = append(out.Held, held)
 			}
@@ -147,7 +146,7 @@ func (g *Gardenlet) report(former *seedpublication.Report) seedpublication.Repor
 // shownNow is the id that people approve something by now, by the one that a former process has reported.
 func shownNow(reported string, used []string) string {
 	plain, _, _ := strings.Cut(reported, "-")
-	return landscape.ShownApproval(plain, used)
+	return permit.ShownID(plain, used)
 }
 
 // reporting is what this process has written of the report last. turn is taken by whoever looks at it and writes: what was found first is written first.

@@ -149,9 +149,7 @@ func TestRecordsOfTheGone(t *testing.T) {
 	p.eventually("it is noted", func() bool { return recorded("moves") })
 	p.patch("Shoot", namespace, "moves", `{"spec":{"seedName":"elsewhere"}}`)
 	elsewhere := func() bool {
-		g.records.mu.Lock()
-		defer g.records.mu.Unlock()
-		return g.records.elsewhere["shoot.moves."+namespace]
+		return g.elsewhere.has("shoot.moves." + namespace)
 	}
 	p.eventually("it is known to be on another seed", elsewhere)
 	assert.True(t, recorded("moves"), "it may come back")

@@ -9,16 +9,12 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
-	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
@@ -44,23 +40,8 @@ type reviewRecord struct {
 	Held []string `json:"held,omitempty"`
 }
 
-// records of all owners. They are kept in a ConfigMap on the seed, and outlive the process by that.
-type records struct {
-	// writing is held by whoever changes them, mu for a moment only.
-	writing, mu sync.Mutex
-	// known is nil before it was read.
-	known map[string]reviewRecord
-	// elsewhere are those of Shoots that are there, but not on this seed.
-	elsewhere map[string]bool
-}
-
 // recordsName is that ConfigMap.
 const recordsName = "pergola-gardenlet-reviewed"
-
-// recordsRef refers to it.
-func recordsRef() apply.Ref {
-	return apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: owner.InventoryNamespace, Name: recordsName}
-}
 
 // recordKey is how an owner is named in it.
 func recordKey(kind string, o *unstructured.Unstructured) string {
@@ -161,55 +142,16 @@ func (g *Gardenlet) reviewVersion() string {
 	return ""
 }
 
-// wereRead tells whether it is known what a former process has noted.
-func (r *records) wereRead() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.known != nil
-}
-
-// set keeps a record in memory.
-func (r *records) set(key string, one reviewRecord) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.known[key] = one
-}
-
 // recordOf tells how an owner was converged last, and whether that is known.
 func (g *Gardenlet) recordOf(from sources) (reviewRecord, bool) {
-	g.records.mu.Lock()
-	defer g.records.mu.Unlock()
-	r, known := g.records.known[recordKey(from.kind, from.object)]
-	return r, known
+	return g.records.Get(recordKey(from.kind, from.object))
 }
 
 // readRecords reads what a former process has noted. While it cannot be read, all that is lost needs a review.
 func (g *Gardenlet) readRecords(ctx context.Context) {
-	if g.records.wereRead() {
-		return
+	if err := g.records.Read(ctx); err != nil {
+		g.Log.Info("what was reviewed could not be read yet", "error", err)
 	}
-	g.records.writing.Lock()
-	defer g.records.writing.Unlock()
-	if g.records.wereRead() {
-		return
-	}
-	live, err := g.local.GetLive(ctx, recordsRef())
-	if err != nil && !apierrors.IsNotFound(err) {
-		g.Log.Info("what was reviewed could not be read yet", "error", g.local.Explain(recordsRef(), "read", err))
-		return
-	}
-	known := map[string]reviewRecord{}
-	if err == nil {
-		data, _, _ := unstructured.NestedStringMap(live.Object, "data")
-		for key, text := range data {
-			var r reviewRecord
-			_ = json.Unmarshal([]byte(text), &r) // of one that cannot be read nothing is known
-			known[key] = r
-		}
-	}
-	g.records.mu.Lock()
-	g.records.known = known
-	g.records.mu.Unlock()
 }
 
 // beginReviewed is called before an owner is converged, and gives the number of the last change that is applied completely by then. What was
@@ -252,40 +194,12 @@ func (g *Gardenlet) endReviewed(ctx context.Context, from sources, complete int,
 
 // note writes the record of an owner where it is another one. In memory it counts at once, unless it allows more than the one that is written.
 func (g *Gardenlet) note(ctx context.Context, from sources, r reviewRecord) {
-	key := recordKey(from.kind, from.object)
-	g.records.writing.Lock()
-	defer g.records.writing.Unlock()
-	if was, _ := g.recordOf(from); !g.records.wereRead() || reflect.DeepEqual(was, r) {
-		return
-	}
-	if r.Basis == "" {
-		g.records.set(key, r)
-	}
-	text, err := json.Marshal(r)
-	if err == nil {
-		err = g.writeOnSeed(ctx, recordsRef(), map[string]any{key: string(text)})
-	}
+	err := g.records.Change(ctx, recordKey(from.kind, from.object), func(was reviewRecord, _ bool) (reviewRecord, bool, bool) {
+		return r, !reflect.DeepEqual(was, r), r.Basis == ""
+	})
 	if err != nil {
-		g.Log.Info("what was reviewed could not be noted yet", "error", g.local.Explain(recordsRef(), "note", err))
-		return
+		g.Log.Info("what was reviewed could not be noted yet", "error", err)
 	}
-	g.records.set(key, r)
-}
-
-// writeOnSeed changes data of a ConfigMap of the gardenlet on the seed, which is made if need be; nil takes a key away.
-func (g *Gardenlet) writeOnSeed(ctx context.Context, ref apply.Ref, data map[string]any) error {
-	_, err := g.local.MergePatch(ctx, ref, map[string]any{"data": data}, "gardenlet", "")
-	if !apierrors.IsNotFound(err) {
-		return err
-	}
-	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": ref.APIVersion, "kind": ref.Kind, "data": data}}
-	o.SetNamespace(ref.Namespace)
-	o.SetName(ref.Name)
-	configMaps := g.local.Dynamic().Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(o.GetNamespace())
-	if _, err = configMaps.Create(ctx, o, metav1.CreateOptions{FieldManager: "gardenlet"}); apierrors.IsAlreadyExists(err) { // by the job of another owner
-		_, err = g.local.MergePatch(ctx, ref, map[string]any{"data": data}, "gardenlet", "")
-	}
-	return err
 }
 
 // unreviewed are the objects that are held because no review could show that they go.

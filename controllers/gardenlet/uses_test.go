@@ -90,8 +90,8 @@ func (d dying) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // usedFor is what is noted of an approval on the seed.
-func (p *place) usedFor(id string) (use, bool) {
-	var out use
+func (p *place) usedFor(id string) (permit.Use, bool) {
+	var out permit.Use
 	text := p.data("garden", usesName, id)
 	return out, text != "" && json.Unmarshal([]byte(text), &out) == nil
 }

@@ -21,11 +21,11 @@ import (
 // gone well, and so does an approval that something passes by.
 func (c *Converger) Apply(ctx context.Context) (report *Report, err error) {
 	defer func() {
-		c.once.ended(err == nil)
+		c.runs.End(err == nil)
 		report = report.snapshot()
 	}()
 	c.report = Report{}
-	c.once.begins()
+	c.runs.Begin()
 	c.forgetDrift()
 	c.forgetForeseen()
 	c.forgetEnded()

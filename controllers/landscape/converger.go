@@ -69,9 +69,9 @@ type Options struct {
 	Gate       permit.Gate
 	// Reviewed are the deletions and recreations that were reviewed; others are held. nil asks for no review. They count until everything
 	// was applied once.
-	Reviewed *Reviewed
-	// Passing is kept from one converger to the next; nil makes a converger remember by itself what it has let pass.
-	Passing *Passing
+	Reviewed *permit.Review
+	// Memory is kept from one converger to the next; nil makes a converger remember permissions by itself.
+	Memory *permit.Memory
 	// CurrentAt says when the files of the landscape were known to be the newest ones; default: when New was called. Before another
 	// landscape deletes what may have moved to this one, it waits for a run with files that are newer than its question.
 	CurrentAt func() time.Time
@@ -107,8 +107,8 @@ type Converger struct {
 	unbound []error
 	// applied says that the owners are those that were applied before, see NewApplied.
 	applied bool
-	// once is what reviews and approvals still count for.
-	once *once
+	// runs makes reviews and approvals count once.
+	runs *permit.Runs
 
 	// alive ends when a lease is lost: somebody else may converge now.
 	alive context.Context
@@ -168,9 +168,9 @@ func connect(l *landscapes.Landscape, options Options) (*Converger, error) {
 	if options.CareInterval <= 0 {
 		options.CareInterval = careInterval
 	}
-	gate, once := options.gate()
+	gate, runs := permit.NewRuns(options.Gate, options.Reviewed, options.Memory)
 	options.Gate = gate
-	c := &Converger{landscape: l, options: options, once: once, clusters: map[string]*apply.Cluster{}, engine: options.Engine, coming: &owner.Coming{}, made: options.Clock.Now()}
+	c := &Converger{landscape: l, options: options, runs: runs, clusters: map[string]*apply.Cluster{}, engine: options.Engine, coming: &owner.Coming{}, made: options.Clock.Now()}
 	if c.engine == nil {
 		own := options
 		own.ForceHint = c.forceHint

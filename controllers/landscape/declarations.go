@@ -101,7 +101,7 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 		Admit: c.admit, Complete: c.complete, AllowEmpty: removed, NoWait: ending || leaving}
 	judged := c.newJudge(ctx, cluster, len(d.objects), around)
 	options.ApprovePrune = func(entries []apply.Entry) []apply.Held { return c.keepHeld(cluster, judged.prune(entries)) }
-	kept := c.once.isKept()
+	kept := c.runs.IsMaintaining()
 	if kept {
 		options.NoDelete = true
 		options.Repair = !c.areApplied(cluster) // what a sync has left is left to the next one, and to its window

@@ -4,7 +4,7 @@
 // landscape.
 //
 // Read converge.go first: Apply is the whole way in one function. What a Seed or Shoot is rendered from is in inforce.go, what lets deletions
-// pass in settings.go, reviewed.go and once.go (which also remembers what waits, from one converger to the next), operations in operate*.go and operations.go, moves between landscapes in neighbours.go and removals.go.
+// pass in settings.go (package permit makes it count once), operations in operate*.go and operations.go, moves between landscapes in neighbours.go and removals.go.
 //
 // What does not live here: how one owner is converged (owner), how objects are sent (apply), when a landscape is synced (operator).
 package landscape

@@ -16,6 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
 // followed is a landscape whose files a test changes, and what happens then.
@@ -50,7 +51,7 @@ type tried struct {
 }
 
 func bare(clk *clocktesting.FakeClock, clusters map[string]*apply.Cluster) *Converger {
-	c := &Converger{once: &once{}, options: Options{Clock: clk, CareInterval: time.Hour}, clusters: clusters, engine: conventions.NewEngine(apply.Options{Clock: clk})}
+	c := &Converger{runs: &permit.Runs{}, options: Options{Clock: clk, CareInterval: time.Hour}, clusters: clusters, engine: conventions.NewEngine(apply.Options{Clock: clk})}
 	c.alive, c.die = context.WithCancelCause(context.Background())
 	return c
 }

@@ -243,12 +243,12 @@ func (c *Converger) gateOf(p *change.Plan) permit.Gate {
 	if len(ids) == 0 {
 		return gate
 	}
-	take := gate.Take
+	ledger := gate.Ledger
 	gate.Approved = maps.Clone(gate.Approved)
 	if gate.Approved == nil {
 		gate.Approved = map[string]bool{}
 	}
 	maps.Copy(gate.Approved, ids)
-	gate.Take = func(id string, refs []change.Ref) bool { return ids[id] || take == nil || take(id, refs) }
+	gate.Ledger = permit.LedgerFunc(func(id string, refs []change.Ref) bool { return ids[id] || ledger == nil || ledger.Take(id, refs) })
 	return gate
 }

@@ -61,7 +61,7 @@ func (j *judge) prune(entries []apply.Entry) (out []owner.HeldObjects) {
 	defer func() { j.gate = gate }()
 	if shown := gate.Reviewed; shown != nil {
 		j.gate.Reviewed = func(cluster string, ref change.Ref) bool {
-			return shown(cluster, ref) || !j.around.c.once.isKept() && j.around.removals.reviewed(cluster, ref)
+			return shown(cluster, ref) || !j.around.c.runs.IsMaintaining() && j.around.removals.reviewed(cluster, ref)
 		}
 	}
 	held := j.ask(rest)

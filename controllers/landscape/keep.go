@@ -21,8 +21,8 @@ const careInterval = 30 * time.Second
 // Keep repairs drift and judges conditions until the context ends. Apply has to have run before: what it got no lease for
 // is left alone. It returns an error when a lease was lost. No review and no approval counts for what it does.
 func (c *Converger) Keep(ctx context.Context) error {
-	c.once.keep(true)
-	defer c.once.keep(false)
+	c.runs.Maintain(true)
+	defer c.runs.Maintain(false)
 	ctx, cancel := c.whileLeased(ctx)
 	defer cancel()
 	drift.Keeper{

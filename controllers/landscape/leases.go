@@ -116,7 +116,7 @@ func (c *Converger) lostLease() error {
 // inherit takes the leases of another converger of this process over, so that nobody gets in between. A lease of a
 // cluster that this one does not have, or reaches at another address, stays with the other.
 func (c *Converger) inherit(old *Converger) error {
-	c.once.inherit(old.once)
+	c.runs.Inherit(old.runs)
 	old.mu.Lock()
 	defer old.mu.Unlock()
 	var rest []*lease

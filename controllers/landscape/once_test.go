@@ -29,10 +29,10 @@ var recreated = apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "defau
 func TestWhatLetSomethingPassDoesSoOnce(t *testing.T) {
 	for name, allow := range map[string]func(*Options){
 		"reviewed": func(o *Options) {
-			o.Reviewed = ReviewedOf("test", change.Plan{Items: []change.Item{{Action: change.Recreate, Cluster: Virtual, Object: recreated}}})
+			o.Reviewed = permit.ReviewOf("test", change.Plan{Items: []change.Item{{Action: change.Recreate, Cluster: Virtual, Object: recreated}}})
 		},
 		"approved": func(o *Options) {
-			o.Reviewed, o.Gate.Approved = ReviewedOf("test", change.Plan{}), map[string]bool{permit.ApprovalID(Virtual, recreated): true}
+			o.Reviewed, o.Gate.Approved = permit.ReviewOf("test", change.Plan{}), map[string]bool{permit.ApprovalID(Virtual, recreated): true}
 		},
 		"approved, of a protected kind": func(o *Options) {
 			o.Gate.Protected, o.Gate.Approved = []string{"ConfigMap"}, map[string]bool{permit.ApprovalID(Virtual, recreated): true}
@@ -49,7 +49,7 @@ func TestWhatLetSomethingPassDoesSoOnce(t *testing.T) {
 				c.report = Report{}
 				err := c.applyDeclarations(testContext(t), Virtual, split(c.landscape)[Virtual])
 				require.NoError(t, err)
-				c.once.ended(err == nil)
+				c.runs.End(err == nil)
 				return c.report.HeldDeletions()
 			}
 			run(w.converger())

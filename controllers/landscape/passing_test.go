@@ -30,20 +30,20 @@ func TestWhatWaitsNeedsNoSecondApproval(t *testing.T) {
 			ref := apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: namespace}
 			content := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: "slow"}
 			id := permit.ApprovalID(Virtual, ref)
-			passing, convergers := &Passing{}, 0
+			passing, convergers := &permit.Memory{}, 0
 			w.changes = func(o *Options) {
-				o.Passing = passing
+				o.Memory = passing
 				convergers++
 				switch {
 				case name == "approved":
 					o.Gate.Approved = map[string]bool{id: true}
-					o.Gate.Take = func(string, []change.Ref) bool { return convergers == 1 }
+					o.Gate.Ledger = permit.LedgerFunc(func(string, []change.Ref) bool { return convergers == 1 })
 				case convergers == 1:
 					o.Gate.Protected = nil
-					o.Reviewed = ReviewedOf("first", change.Plan{Items: []change.Item{{Action: change.Delete, Cluster: Virtual, Object: ref}, {Action: change.Delete, Cluster: Virtual, Object: content}}})
+					o.Reviewed = permit.ReviewOf("first", change.Plan{Items: []change.Item{{Action: change.Delete, Cluster: Virtual, Object: ref}, {Action: change.Delete, Cluster: Virtual, Object: content}}})
 				default:
 					o.Gate.Protected = nil
-					o.Reviewed = ReviewedOf("next", change.Plan{})
+					o.Reviewed = permit.ReviewOf("next", change.Plan{})
 				}
 			}
 			maps := resource(t, testMaps, namespace)
@@ -56,9 +56,9 @@ func TestWhatWaitsNeedsNoSecondApproval(t *testing.T) {
 				c := w.converger()
 				stop := hurry(w)
 				defer stop()
-				c.once.begins()
+				c.runs.Begin()
 				err := c.applyDeclarations(testContext(t), Virtual, split(c.landscape)[Virtual])
-				c.once.ended(err == nil)
+				c.runs.End(err == nil)
 				require.NoError(t, err)
 				var held []apply.Held
 				for _, h := range c.report.Held {
@@ -78,7 +78,7 @@ func TestWhatWaitsNeedsNoSecondApproval(t *testing.T) {
 			release()
 			require.Empty(t, run())
 			require.True(t, terminating())
-			assert.Empty(t, passing.waits)
+			assert.Zero(t, passing.Waiting())
 		})
 	}
 }
@@ -105,63 +105,6 @@ func hurry(w *written) (stop func()) {
 	}
 }
 
-// TestOneReviewOneRecreation: what has happened by a review does not happen by it again, although another converger is at it, because the sync failed
-// or the operator looked at it anew, and although the object that was told to go takes its time. Another review counts.
-func TestOneReviewOneRecreation(t *testing.T) {
-	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b"}
-	for name, test := range map[string]struct {
-		result apply.ObjectResult
-		held   int
-	}{
-		"recreated":                             {apply.ObjectResult{Action: apply.Recreated}, 1},
-		"deleted":                               {apply.ObjectResult{Action: apply.Deleted}, 1},
-		"told to go, and the time was up":       {apply.ObjectResult{Action: apply.Failed, Told: true}, 1},
-		"told to go, and on its way":            {apply.ObjectResult{Action: apply.Deleting, Told: true}, 1},
-		"it was not told":                       {apply.ObjectResult{Action: apply.Failed}, 0},
-		"it waits until another object is gone": {apply.ObjectResult{Action: apply.Deleting, Waits: true}, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			passing := &Passing{}
-			next := func(of string) (permit.Gate, *once) {
-				gate, o := Options{Gate: permit.Gate{}, Passing: passing, Reviewed: ReviewedOf(of, change.Plan{Items: []change.Item{{Action: change.Recreate, Cluster: "c", Object: ref}}})}.gate()
-				o.begins()
-				return gate, o
-			}
-			held := func(g permit.Gate) int { return len(g.Judge("c", []change.Ref{ref}, 100).Held) }
-			gate, o := next("a..b")
-			require.Zero(t, held(gate))
-			o.ended(false)
-			gate, o = next("a..b")
-			require.Zero(t, held(gate), "nothing has happened yet")
-			test.result.Ref, test.result.Cluster = ref, "c"
-			o.note(test.result)
-			o.ended(false)
-			gate, o = next("a..b")
-			assert.Equal(t, test.held, held(gate))
-			o.ended(true)
-			gate, _ = next("b..c")
-			assert.Zero(t, held(gate))
-		})
-	}
-}
-
-// TestPassingForgets: what is declared again, or has gone, has to be let pass anew; what could not be looked at has not.
-func TestPassingForgets(t *testing.T) {
-	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b"}
-	id := permit.ApprovalID("c", ref)
-	for action, waits := range map[apply.Action]bool{apply.HeldBack: true, apply.Failed: true, apply.Skipped: true, apply.Deleting: false, apply.Deleted: false,
-		apply.Unchanged: false, apply.Configured: false, apply.Gone: false, apply.HandedOver: false} {
-		for _, told := range []bool{false, true} {
-			p := &Passing{}
-			_, o := Options{Passing: p}.gate()
-			o.note(apply.ObjectResult{Ref: ref, Cluster: "c", Action: apply.Deleting, Waits: true})
-			require.True(t, p.isWaiting(id))
-			o.note(apply.ObjectResult{Ref: ref, Cluster: "c", Action: action, Told: told})
-			assert.Equal(t, waits && !told, p.isWaiting(id), "%s %v", action, told)
-		}
-	}
-}
-
 // TestOnlyASyncDeletes: what a sync that failed has left over is not deleted by the repair of something else, which may come outside of every window.
 func TestOnlyASyncDeletes(t *testing.T) {
 	w := newWritten(t, "leftover", map[string]string{"a.yaml": mapFile("left-goes", "left-stays")})
@@ -173,11 +116,11 @@ func TestOnlyASyncDeletes(t *testing.T) {
 	w.write("a.yaml", mapFile("left-stays"))
 	c := w.converger()
 	run := func() error { return c.applyDeclarations(testContext(t), Virtual, split(c.landscape)[Virtual]) }
-	c.once.keep(true)
+	c.runs.Maintain(true)
 	require.NoError(t, run())
 	assert.NotEmpty(t, uidOf(t, "left-goes"))
 	assert.Empty(t, c.report.Held, "it waits for the next sync, and for nobody's approval")
-	c.once.keep(false)
+	c.runs.Maintain(false)
 	require.NoError(t, run())
 	assert.Empty(t, uidOf(t, "left-goes"))
 }

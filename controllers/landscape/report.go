@@ -65,7 +65,7 @@ func (w WaitingOperation) text(reason string) string {
 }
 
 func (c *Converger) object(owner, bundle string, r apply.ObjectResult) {
-	c.once.note(r)
+	c.runs.Note(r)
 	if c.options.OnObject != nil {
 		c.options.OnObject(owner, bundle, r)
 	}

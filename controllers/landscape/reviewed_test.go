@@ -33,7 +33,7 @@ func TestAPlanWorseThanTheReviewedOneIsHeld(t *testing.T) {
 	before := w.declaredPlaces()
 	w.write("maps.yaml", mapFile("reviewed-a"))
 	difference := plan.Bundles(before, w.declaredPlaces())
-	reviewed := ReviewedOf("test", difference)
+	reviewed := permit.ReviewOf("test", difference)
 	w.changes = func(o *Options) { o.Reviewed = reviewed }
 
 	c := w.mustSync()
@@ -81,7 +81,7 @@ func TestRecreationsAreJudged(t *testing.T) {
 	assert.Equal(t, uid, uidOf(t, "recreated"))
 
 	w.gate = permit.DefaultGate()
-	w.changes = func(o *Options) { o.Reviewed = ReviewedOf("test", change.Plan{}) }
+	w.changes = func(o *Options) { o.Reviewed = permit.ReviewOf("test", change.Plan{}) }
 	c = w.mustSync()
 	require.Len(t, c.report.HeldDeletions(), 1)
 	assert.Equal(t, held[0].Approval, c.report.HeldDeletions()[0].Approval)

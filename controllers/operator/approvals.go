@@ -10,11 +10,12 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
 // approvals are the ids by which the gate lets something pass: those of the object that were not used.
 func approvals(object *landscapev1alpha1.Landscape) []string {
-	return landscape.OpenApprovals(approvedHere(object.Spec.Approved), object.Status.UsedApprovals)
+	return permit.OpenIDs(approvedHere(object.Spec.Approved), object.Status.UsedApprovals)
 }
 
 // mostCommands is how many ids a command is shown with.
@@ -42,7 +43,7 @@ func toApprove(held []landscapev1alpha1.HeldDeletion, landscape string) string {
 
 // shownApproval is the id that people approve something by now. Those who keep what is applied call it, from other goroutines than that of the syncer.
 func (s *syncer) shownApproval(id string) string {
-	return ask(s, id, func() string { return landscape.ShownApproval(id, s.status.now.UsedApprovals) })
+	return ask(s, id, func() string { return permit.ShownID(id, s.status.now.UsedApprovals) })
 }
 
 // take lets something pass by an approval in a sync. That it is used is in the status before: whatever becomes of this process, and whichever revision
@@ -58,7 +59,7 @@ func (s *syncer) noteTaken(j *job, id string) bool {
 		return true
 	}
 	before := s.status.now.UsedApprovals
-	shown := landscape.ShownApproval(id, before)
+	shown := permit.ShownID(id, before)
 	if !slices.Contains(approvedHere(s.object.Spec.Approved), shown) {
 		return false
 	}
@@ -79,7 +80,7 @@ func (s *syncer) noteTaken(j *job, id string) bool {
 func (s *syncer) useUp(j *job, report *landscape.Report, complete bool) (spent, lapsed []string) {
 	spent = j.spent
 	j.used, j.spent = nil, nil
-	used := landscape.UseUp(s.object.Spec.Approved, s.status.now.UsedApprovals, nil)
+	used := permit.UseUp(s.object.Spec.Approved, s.status.now.UsedApprovals, nil)
 	if complete {
 		lapsed = withdrawn(j.approved, used, report)
 	}
@@ -167,11 +168,25 @@ func heldCount(report *landscape.Report) int {
 	return n
 }
 
+// waitingForApproval is how much waits for an approval, with what the reports of seeds leave out.
+func waitingForApproval(held []landscapev1alpha1.HeldDeletion) int {
+	n := 0
+	for _, h := range held {
+		switch {
+		case h.Approval != "":
+			n++
+		case h.Why.Code == landscapev1alpha1.HeldReport:
+			n += h.Why.Count
+		}
+	}
+	return n
+}
+
 func heldOf(report *landscape.Report, used []string) []landscapev1alpha1.HeldDeletion {
 	out := report.HeldDeletions()
 	out = out[:min(len(out), landscapev1alpha1.MaximumHeld)]
 	for i := range out {
-		out[i].Approval, out[i].Together = landscape.ShownApproval(out[i].Approval, used), landscape.ShownApproval(out[i].Together, used)
+		out[i].Approval, out[i].Together = permit.ShownID(out[i].Approval, used), permit.ShownID(out[i].Together, used)
 	}
 	return out
 }

@@ -57,6 +57,8 @@ type view struct {
 	// permanent problems get no better by trying again.
 	permanent bool
 	held      int
+	// heldWaiting is how much of it waits for an approval.
+	heldWaiting int
 	// heldText says what is held, operations which ones wait to be taken up.
 	heldText   string
 	operations []string

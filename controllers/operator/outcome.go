@@ -30,6 +30,8 @@ type outcome struct {
 // leftOpen is what a sync leaves to others.
 type leftOpen struct {
 	held int
+	// waits is how much of it waits for an approval; the rest cannot be approved.
+	waits int
 	// heldText says what is held, operations which ones wait to be taken up.
 	heldText   string
 	operations []string

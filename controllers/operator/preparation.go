@@ -16,6 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/notification"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/source"
 	"github.com/pergola-dev/pergola/source/receiver"
@@ -189,10 +190,10 @@ func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landsc
 		return err
 	}
 	told := &steps{}
-	gate.Take = func(id string, _ []change.Ref) bool { return s.take(j, id) }
+	gate.Ledger = permit.LedgerFunc(func(id string, _ []change.Ref) bool { return s.take(j, id) })
 	options := landscape.Options{
 		Catalogue: s.Catalogue, Charts: s.puller(), Clusters: s.clusters.byName(), Clock: s.Clock, Holder: s.Holder, Outside: s.Outside, Retries: true, Version: s.Version, Leases: s.leases(),
-		Part: landscape.PartOperator(), Checked: true, Renders: &s.renders, Tokens: s.tokens, Passing: &s.passing, Thresholds: landscape.Thresholds(l), Gate: gate,
+		Part: landscape.PartOperator(), Checked: true, Renders: &s.renders, Tokens: s.tokens, Memory: &s.permits, Thresholds: landscape.Thresholds(l), Gate: gate,
 		OnEvent: func(e owner.Event) { s.progressed(j, told, e) }, CurrentAt: s.currentAt(j.revision.Commit),
 		OnDrift: s.drifted, Shown: s.shownApproval,
 		OnObject: func(_, bundle string, r apply.ObjectResult) { s.dealtWith(j, bundle, r) },

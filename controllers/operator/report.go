@@ -53,7 +53,7 @@ func (s *syncer) report(suspended string) {
 		missing:   s.toldMissing,
 		asking:    s.asking,
 		attempted: s.named(s.last.revision, s.last.folder), applied: s.appliedName(), misconfigured: s.misconfigured, nameTaken: s.misconfigured != "" && s.nameTaken, sourceErr: s.pollFailed,
-		validErr: s.last.validErr, problems: s.last.problems, permanent: s.last.permanent, held: s.last.held + len(s.heldDrift) + len(s.onSeeds), heldText: s.heldText(), operations: s.last.operations, ranOut: s.last.ranOut,
+		validErr: s.last.validErr, problems: s.last.problems, permanent: s.last.permanent, held: s.last.held + len(s.heldDrift) + len(s.onSeeds), heldText: s.heldText(), heldWaiting: s.last.waits + waitingForApproval(s.heldDrift) + waitingForApproval(s.onSeeds), operations: s.last.operations, ranOut: s.last.ranOut,
 		waiting: s.decided.waiting, suspended: suspended, pin: s.object.Spec.Pin,
 	}
 	if v.sourceErr == nil {
@@ -106,6 +106,7 @@ func (s *syncer) report(suspended string) {
 	}
 	// What a sync has held is held as long as no other one says otherwise.
 	if before := len(heldHere(s.status.now.Held)) - len(s.heldDrift); s.last.held == 0 && before > 0 {
+		v.heldWaiting += waitingForApproval(heldHere(s.status.now.Held)) - waitingForApproval(s.heldDrift)
 		v.held, v.heldText = v.held+before, joined(fmt.Sprintf("deletions and recreations that a former sync has held wait for an approval: %d", before), v.heldText)
 	}
 	if s.gardenlets != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
@@ -27,7 +28,7 @@ const (
 // seen are the deletions and recreations that whoever reviewed a change could see.
 type seen struct {
 	// here are those on the runtime cluster and the virtual garden.
-	here *landscape.Reviewed
+	here *permit.Review
 	// id names the revisions that were compared, seeds has what seeds lose and get, by their names.
 	id    string
 	seeds map[string]seedpublication.Change
@@ -81,7 +82,7 @@ func (r *reading) reviewed(ctx context.Context, next *revision) (*seen, error) {
 			return nil, err
 		}
 	}
-	out.here = landscape.ReviewedOf(out.id, change.Plan{Items: out.items})
+	out.here = permit.ReviewOf(out.id, change.Plan{Items: out.items})
 	return out, nil
 }
 
@@ -162,12 +163,12 @@ type home struct{ seed, controlPlane string }
 // seeds.
 func (s *seen) onSeed(item change.Item, at home, sampled bool) {
 	object := seedpublication.ObjectIn(at.controlPlane, item.Object)
-	if sampled && landscape.Loses(item) {
+	if sampled && permit.Loses(item) {
 		seedpublication.Note(&s.everywhere, object, seedpublication.AllOf(item.Owner))
 	}
 	all := s.seeds[at.seed]
 	switch {
-	case landscape.Loses(item):
+	case permit.Loses(item):
 		seedpublication.Note(&all.Lost, object, item.Owner)
 	case item.Action == change.Create:
 		seedpublication.Note(&all.Made, object, item.Owner)

@@ -81,17 +81,18 @@ func heldIn(reports map[string]*seedpublication.Report) []landscapev1alpha1.Held
 		if r == nil || !isClusterOfSeed(seed) { // of a seed that is called like a cluster of the operator only its Events tell
 			continue
 		}
-		incomplete := func(text string) {
-			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: seed, Object: "Seed " + seed, Reason: text, Why: change.Reason{Code: landscapev1alpha1.HeldReport, Detail: text}})
+		incomplete := func(text string, more int) {
+			why := change.Reason{Code: landscapev1alpha1.HeldReport, Count: more, Detail: text}
+			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: seed, Object: "Seed " + seed, Reason: text, Why: why})
 		}
 		if r.Unread != "" {
-			incomplete(r.Unread)
+			incomplete(r.Unread, 0)
 		}
 		if r.Dropped > 0 {
-			incomplete(fmt.Sprintf("the report of seed %s is not understood: entries that are left out: %d", seed, r.Dropped))
+			incomplete(fmt.Sprintf("the report of seed %s is not understood: entries that are left out: %d", seed, r.Dropped), 0)
 		}
 		if r.HeldMore > 0 {
-			incomplete(landscape.MoreHeld(r.HeldMore))
+			incomplete(landscape.MoreHeld(r.HeldMore), r.HeldMore)
 		}
 		for _, h := range r.Held {
 			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: seed, Object: h.Object, Reason: h.Why.String(), Why: h.Why, Approval: h.Approval, Together: h.Together})

@@ -66,7 +66,7 @@ func (w *statusWriter) of(object *landscapev1alpha1.Landscape) (first bool) {
 func (w *statusWriter) set(v view, attempted string, generation int64) {
 	b := condition.New(w.clock, nil)
 	w.now.Conditions = conditions(b, w.now.Conditions, v)
-	w.now.ObservedGeneration, w.now.HeldCount, w.now.WaitingRevision = generation, int32(v.held), ""
+	w.now.ObservedGeneration, w.now.HeldCount, w.now.WaitingRevision = generation, int32(v.heldWaiting), ""
 	if v.waits() {
 		w.now.WaitingRevision = v.wanted
 	}

@@ -90,7 +90,7 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 		j.addFormer(report, heldHere(s.status.now.Held))
 	}
 	o := j.outcome(now)
-	o.held, o.heldText = heldCount(report), report.HeldText()
+	o.held, o.waits, o.heldText = heldCount(report), waitingForApproval(report.HeldDeletions()), report.HeldText()
 	var forAnyone []string
 	o.operations, forAnyone, o.ranOut = waitingOperations(report)
 	if text := listed(o.operations); text != "" && text != listed(s.last.operations) {

@@ -13,8 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/accesstokens"
 	"github.com/pergola-dev/pergola/controllers/charts"
-	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/source"
 	"github.com/pergola-dev/pergola/source/receiver"
@@ -75,7 +75,7 @@ type syncer struct {
 	// renders of the Garden, and what was let pass, are kept from one revision to the next.
 	renders   owner.Renders
 	charts    *charts.Puller
-	passing   landscape.Passing
+	permits   permit.Memory
 	preparing *preparation
 	// examined is what was validated last while it waits.
 	examined *examination

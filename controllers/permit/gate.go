@@ -1,8 +1,6 @@
 package permit
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,10 +24,8 @@ type Gate struct {
 	Protected []string
 	// Approved holds the ids (see ApprovalID) that a person has approved: of single objects, or of all that are held together.
 	Approved map[string]bool
-	// Take is asked before objects pass by an approved id, maybe from several goroutines at the same time, and more than once in a run: an approval
-	// counts once, so that its use has to be noted where it outlives the process before anything is lost by it. What it says no to stays held.
-	// nil takes any.
-	Take func(id string, refs []change.Ref) bool
+	// Ledger is asked before objects pass by an approved id. What it says no to stays held. nil takes any.
+	Ledger Ledger
 	// Reviewed tells whether a deletion or recreation was in the difference that people have reviewed; what was not is held. nil asks
 	// for no review.
 	Reviewed func(cluster string, ref change.Ref) bool
@@ -117,7 +113,7 @@ func (g Gate) Judge(cluster string, refs []change.Ref, total int) Verdict {
 
 // Approves tells whether an id is approved, by which these objects pass now.
 func (g Gate) Approves(id string, refs ...change.Ref) bool {
-	return g.Approved[id] && (g.Take == nil || g.Take(id, refs))
+	return g.Approved[id] && (g.Ledger == nil || g.Ledger.Take(id, refs))
 }
 
 // beyond says which limit a number of deletions exceeds.
@@ -160,21 +156,6 @@ func (g Gate) protects(ref change.Ref) bool {
 		kind, group, qualified := strings.Cut(p, ".")
 		return kind == ref.Kind && (!qualified || group == ref.Group())
 	})
-}
-
-// ApprovalID names a set of held objects: approving it approves these and no others. The id of one object is the same in a difference of revisions, in a dry
-// run and in the engine. It is empty for no objects.
-func ApprovalID(cluster string, refs ...change.Ref) string {
-	if len(refs) == 0 {
-		return ""
-	}
-	lines := make([]string, 0, len(refs))
-	for _, ref := range refs {
-		lines = append(lines, ref.Group()+"/"+ref.String())
-	}
-	slices.Sort(lines)
-	sum := sha256.Sum256([]byte(cluster + "\n" + strings.Join(lines, "\n")))
-	return hex.EncodeToString(sum[:])[:12]
 }
 
 // Apply marks the items of a plan that the gate holds. totals gives the number of managed objects by cluster.

@@ -55,7 +55,7 @@ type LandscapeStatus struct {
 	// +optional
 	// +listType=atomic
 	Held []HeldDeletion `json:"held,omitempty"`
-	// How many deletions and recreations wait, with those that do not fit into `held`.
+	// How many deletions and recreations wait for an approval, with those that do not fit into `held`.
 	// +optional
 	HeldCount int32 `json:"heldCount,omitempty"`
 	// Commit that is to be applied and waits, such as for a window, as `<ref>@<commit>`. Unset: none does.

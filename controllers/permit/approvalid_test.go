@@ -1,4 +1,4 @@
-package landscape
+package permit
 
 import (
 	"testing"
@@ -21,9 +21,9 @@ func TestApprovalsCountOnce(t *testing.T) {
 		"the second before one": {approved: []string{"a-2"}, passed: []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.open, OpenApprovals(test.approved, test.used))
+			assert.Equal(t, test.open, OpenIDs(test.approved, test.used))
 			assert.ElementsMatch(t, test.after, UseUp(test.approved, test.used, test.passed))
 		})
 	}
-	assert.Empty(t, ShownApproval("", []string{""}), "what has no id gets none")
+	assert.Empty(t, ShownID("", []string{""}), "what has no id gets none")
 }

@@ -1,0 +1,164 @@
+package permit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/apply"
+)
+
+// Notes are values by key that outlive the process: JSON in the data of a ConfigMap, which one process writes. They are safe for concurrent use.
+type Notes[T any] struct {
+	cluster *apply.Cluster
+	ref     apply.Ref
+	manager string
+
+	// writing is held while the ConfigMap and memory change together, mu for a moment only.
+	writing, mu sync.Mutex
+	// known is nil before the ConfigMap was read.
+	known map[string]T
+}
+
+// NewNotes makes notes in a ConfigMap, which is created with the first one. manager is the field manager that writes them.
+func NewNotes[T any](cluster *apply.Cluster, configMap apply.Ref, manager string) *Notes[T] {
+	return &Notes[T]{cluster: cluster, ref: configMap, manager: manager}
+}
+
+// Read reads what a former process has noted, once. A value that cannot be read is the zero value: that there is one is known.
+func (n *Notes[T]) Read(ctx context.Context) error {
+	if n.IsRead() {
+		return nil
+	}
+	n.writing.Lock()
+	defer n.writing.Unlock()
+	if n.IsRead() {
+		return nil
+	}
+	live, err := n.cluster.GetLive(ctx, n.ref)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return n.cluster.Explain(n.ref, "read", err)
+	}
+	known := map[string]T{}
+	if err == nil {
+		data, _, _ := unstructured.NestedStringMap(live.Object, "data")
+		for key, text := range data {
+			var value T
+			_ = json.Unmarshal([]byte(text), &value)
+			known[key] = value
+		}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.known = known
+	return nil
+}
+
+// IsRead reports whether it is known what a former process has noted.
+func (n *Notes[T]) IsRead() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.known != nil
+}
+
+// All are the values as they are now; none before they were read.
+func (n *Notes[T]) All() map[string]T {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return maps.Clone(n.known)
+}
+
+// Get gives a value, and whether there is one.
+func (n *Notes[T]) Get(key string) (T, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	value, known := n.known[key]
+	return value, known
+}
+
+// Change gives a function the value of a key and writes what it gives back, while nobody else writes. It writes nothing where the function says so, or
+// before the ConfigMap was read. With first, the value counts in memory before it is written, and although that fails: for what allows less.
+func (n *Notes[T]) Change(ctx context.Context, key string, change func(now T, known bool) (next T, write, first bool)) error {
+	n.writing.Lock()
+	defer n.writing.Unlock()
+	if !n.IsRead() {
+		return nil
+	}
+	now, known := n.Get(key)
+	next, write, first := change(now, known)
+	if !write {
+		return nil
+	}
+	if first {
+		n.set(key, next)
+	}
+	return n.write(ctx, key, next)
+}
+
+// Drop forgets keys. While somebody else writes it does nothing: the next time is soon enough.
+func (n *Notes[T]) Drop(ctx context.Context, is func(key string) bool) error {
+	if !n.writing.TryLock() {
+		return nil
+	}
+	defer n.writing.Unlock()
+	gone := map[string]any{}
+	for key := range n.All() {
+		if is(key) {
+			gone[key] = nil
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	if _, err := n.cluster.MergePatch(ctx, n.ref, map[string]any{"data": gone}, n.manager, ""); err != nil && !apierrors.IsNotFound(err) {
+		return n.cluster.Explain(n.ref, "note", err)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for key := range gone {
+		delete(n.known, key)
+	}
+	return nil
+}
+
+func (n *Notes[T]) set(key string, value T) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.known[key] = value
+}
+
+// write writes a value, and keeps it in memory once it is written; n.writing is held.
+func (n *Notes[T]) write(ctx context.Context, key string, value T) error {
+	text, err := json.Marshal(value)
+	if err == nil {
+		err = n.patch(ctx, map[string]any{key: string(text)})
+	}
+	if err != nil {
+		return n.cluster.Explain(n.ref, "note", err)
+	}
+	n.set(key, value)
+	return nil
+}
+
+// patch changes data of the ConfigMap, which is made if need be.
+func (n *Notes[T]) patch(ctx context.Context, data map[string]any) error {
+	_, err := n.cluster.MergePatch(ctx, n.ref, map[string]any{"data": data}, n.manager, "")
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": n.ref.APIVersion, "kind": n.ref.Kind, "data": data}}
+	o.SetNamespace(n.ref.Namespace)
+	o.SetName(n.ref.Name)
+	configMaps := n.cluster.Dynamic().Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(n.ref.Namespace)
+	if _, err := configMaps.Create(ctx, o, metav1.CreateOptions{FieldManager: n.manager}); err != nil {
+		return fmt.Errorf("create: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package permit
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
+)
+
+// TestOneReviewOneRecreation: what has happened by a review does not happen by it again, although another converger is at it, because the sync failed
+// or the operator looked at it anew, and although the object that was told to go takes its time. Another review counts.
+func TestOneReviewOneRecreation(t *testing.T) {
+	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b"}
+	for name, test := range map[string]struct {
+		result apply.ObjectResult
+		held   int
+	}{
+		"recreated":                             {apply.ObjectResult{Action: apply.Recreated}, 1},
+		"deleted":                               {apply.ObjectResult{Action: apply.Deleted}, 1},
+		"told to go, and the time was up":       {apply.ObjectResult{Action: apply.Failed, Told: true}, 1},
+		"told to go, and on its way":            {apply.ObjectResult{Action: apply.Deleting, Told: true}, 1},
+		"it was not told":                       {apply.ObjectResult{Action: apply.Failed}, 0},
+		"it waits until another object is gone": {apply.ObjectResult{Action: apply.Deleting, Waits: true}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			passing := &Memory{}
+			next := func(of string) (Gate, *Runs) {
+				gate, o := NewRuns(Gate{}, ReviewOf(of, change.Plan{Items: []change.Item{{Action: change.Recreate, Cluster: "c", Object: ref}}}), passing)
+				o.Begin()
+				return gate, o
+			}
+			held := func(g Gate) int { return len(g.Judge("c", []change.Ref{ref}, 100).Held) }
+			gate, o := next("a..b")
+			require.Zero(t, held(gate))
+			o.End(false)
+			gate, o = next("a..b")
+			require.Zero(t, held(gate), "nothing has happened yet")
+			test.result.Ref, test.result.Cluster = ref, "c"
+			o.Note(test.result)
+			o.End(false)
+			gate, o = next("a..b")
+			assert.Equal(t, test.held, held(gate))
+			o.End(true)
+			gate, _ = next("b..c")
+			assert.Zero(t, held(gate))
+		})
+	}
+}
+
+// TestPassingForgets: what is declared again, or has gone, has to be let pass anew; what could not be looked at has not.
+func TestPassingForgets(t *testing.T) {
+	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b"}
+	id := ApprovalID("c", ref)
+	for action, waits := range map[apply.Action]bool{apply.HeldBack: true, apply.Failed: true, apply.Skipped: true, apply.Deleting: false, apply.Deleted: false,
+		apply.Unchanged: false, apply.Configured: false, apply.Gone: false, apply.HandedOver: false} {
+		for _, told := range []bool{false, true} {
+			p := &Memory{}
+			_, o := NewRuns(Gate{}, nil, p)
+			o.Note(apply.ObjectResult{Ref: ref, Cluster: "c", Action: apply.Deleting, Waits: true})
+			require.True(t, p.isWaiting(id))
+			o.Note(apply.ObjectResult{Ref: ref, Cluster: "c", Action: action, Told: told})
+			assert.Equal(t, waits && !told, p.isWaiting(id), "%s %v", action, told)
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package permit
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/hack/apiserver"
+)
+
+var server struct{ config *rest.Config }
+
+func TestMain(m *testing.M) {
+	os.Exit(apiserver.Main(m, func(config *rest.Config) { server.config = config }))
+}
+
+// ledger is a seed with Uses.
+type ledger struct {
+	*testing.T
+	cluster *apply.Cluster
+	api     kubernetes.Interface
+	at      apply.Ref
+}
+
+func newLedger(t *testing.T, name string) *ledger {
+	t.Helper()
+	apiserver.Needed(t)
+	cluster, err := apply.NewCluster("seed", server.config, apply.ClusterOptions{Selector: "a=b"})
+	require.NoError(t, err)
+	t.Cleanup(cluster.Close)
+	api, err := kubernetes.NewForConfig(server.config)
+	require.NoError(t, err)
+	return &ledger{T: t, cluster: cluster, api: api, at: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: name}}
+}
+
+// process is a new process on the seed.
+func (l *ledger) process() *Uses {
+	l.Helper()
+	u := NewUses(l.cluster, l.at, "gardenlet")
+	require.NoError(l, u.Read(l.Context()))
+	return u
+}
+
+// configMap makes an object, and gives its reference and UID.
+func (l *ledger) configMap(name string) (change.Ref, types.UID) {
+	l.Helper()
+	o, err := l.api.CoreV1().ConfigMaps("default").Create(l.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	require.NoError(l, err)
+	return change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: name}, o.UID
+}
+
+func (l *ledger) delete(name string) {
+	l.Helper()
+	require.NoError(l, l.api.CoreV1().ConfigMaps("default").Delete(l.Context(), name, metav1.DeleteOptions{}))
+}
+
+// TestUses: an approval counts once, whichever process asks, and its objects may go until they are gone.
+func TestUses(t *testing.T) {
+	l := newLedger(t, "uses")
+	ref, uid := l.configMap("goes")
+	id := ApprovalID("seed", ref)
+	approved := []string{id}
+	open := func(u *Uses) func() (string, bool) {
+		return func() (string, bool) {
+			shown := ShownID(id, u.IDs())
+			return shown, shown == approved[len(approved)-1]
+		}
+	}
+	_, _, err := NewUses(l.cluster, l.at, "gardenlet").Spend(t.Context(), "one", []change.Ref{ref}, open(NewUses(l.cluster, l.at, "gardenlet")))
+	require.ErrorIs(t, err, ErrNotRead)
+
+	first := l.process()
+	passes, err := first.Passes(t.Context(), id, []change.Ref{ref})
+	require.NoError(t, err)
+	assert.False(t, passes, "it was not used yet")
+	objects, shown, err := first.Spend(t.Context(), "one", []change.Ref{ref}, open(first))
+	require.NoError(t, err)
+	assert.Equal(t, id, shown)
+	assert.Equal(t, []Passing{{Object: ref, UID: uid}}, objects)
+
+	second := l.process()
+	assert.Equal(t, []string{id}, second.IDs())
+	_, shown, err = second.Spend(t.Context(), "one", []change.Ref{ref}, open(second))
+	require.NoError(t, err)
+	assert.Empty(t, shown, "it counts once")
+	passes, err = second.Passes(t.Context(), id, []change.Ref{ref})
+	require.NoError(t, err)
+	assert.True(t, passes, "the object may go still")
+
+	l.delete("goes")
+	_, _ = l.configMap("goes")
+	passes, err = second.Passes(t.Context(), id, []change.Ref{ref})
+	require.NoError(t, err)
+	assert.False(t, passes, "another one of the name may not")
+
+	require.NoError(t, second.Settle(t.Context(), "other", func(change.Ref) bool { return false }))
+	assert.Len(t, second.Passing(), 1, "that is for its owner to say")
+	require.NoError(t, second.Settle(t.Context(), "one", func(change.Ref) bool { return false }))
+	assert.Empty(t, second.Passing())
+	assert.Empty(t, l.process().Passing())
+	assert.Equal(t, []string{id}, l.process().IDs(), "it stays used")
+
+	require.NoError(t, second.Forget(t.Context(), approved))
+	assert.Equal(t, []string{id}, second.IDs())
+	require.NoError(t, second.Forget(t.Context(), nil))
+	assert.Empty(t, second.IDs())
+	assert.Empty(t, l.process().IDs())
+}
+
+// TestWantedAgain: an object that is declared again needs another approval to go.
+func TestWantedAgain(t *testing.T) {
+	l := newLedger(t, "wanted")
+	ref, _ := l.configMap("stays")
+	u := l.process()
+	_, _, err := u.Spend(t.Context(), "one", []change.Ref{ref}, func() (string, bool) { return "a", true })
+	require.NoError(t, err)
+	require.NoError(t, u.Settle(t.Context(), "one", func(of change.Ref) bool { return of == ref }))
+	assert.Empty(t, u.Passing())
+}
+
+// TestNotes: values that allow less count although they could not be written, the others do not.
+func TestNotes(t *testing.T) {
+	l := newLedger(t, "notes")
+	n := NewNotes[int](l.cluster, l.at, "gardenlet")
+	require.NoError(t, n.Change(t.Context(), "a", func(int, bool) (int, bool, bool) { return 1, true, false }))
+	assert.Empty(t, n.All(), "nothing is written before it was read")
+	require.NoError(t, n.Read(t.Context()))
+	for _, value := range []int{1, 2} {
+		require.NoError(t, n.Change(t.Context(), "a", func(now int, known bool) (int, bool, bool) {
+			assert.Equal(t, value > 1, known)
+			assert.Equal(t, value-1, now)
+			return value, true, false
+		}))
+	}
+	again := NewNotes[int](l.cluster, l.at, "gardenlet")
+	require.NoError(t, again.Read(t.Context()))
+	assert.Equal(t, map[string]int{"a": 2}, again.All())
+
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Error(t, n.Change(ended, "a", func(int, bool) (int, bool, bool) { return 3, true, false }))
+	value, _ := n.Get("a")
+	assert.Equal(t, 2, value)
+	require.Error(t, n.Change(ended, "a", func(int, bool) (int, bool, bool) { return 0, true, true }))
+	value, _ = n.Get("a")
+	assert.Zero(t, value)
+}
