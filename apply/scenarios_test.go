@@ -75,7 +75,7 @@ func TestEveryScenarioIsPlayed(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(file), ".md")
 		played, known := scenarios[name]
 		if strings.HasPrefix(name, "gardener-") && !known {
-			continue // classes, health and conditions of ManagedResources: controllers/managedresource, health
+			continue // classes, health and conditions of ManagedResources: controllers/resourcemanager/managedresource, health
 		}
 		assert.True(t, known, "scenario %s is not played", name)
 		if strings.HasPrefix(played, "Test") {

@@ -6,10 +6,10 @@
 //
 //   - operator: the clusters of each Landscape object kept as its Git repository says
 //   - gardenlet: in a seed, the Seed and its Shoots kept as the virtual garden says
-//   - resourcemanager: the ManagedResources of a class kept as a controller
-//   - admission: the rules of schemas as admission webhooks, and their configurations
-//   - authorizer: what gardenlets may do in the virtual garden, as authorization webhooks
-//   - gardenwebhooks: what gardener-admission-controller is asked besides, at its paths
+//   - resourcemanager: the ManagedResources of a class kept as a controller, with managedresource (the ManagedResource contract), garbagecollector,
+//     tokenrequestor, networkpolicy and webhooks below it, each for itself
+//   - webhook: what gardener-admission-controller serves: admission (the rules of schemas as webhooks, and their configurations), authorizer (what gardenlets
+//     may do in the virtual garden) and garden (what it is asked besides, at its paths)
 //   - landscape: a whole landscape converged once, kept, planned and shown
 //
 // What they are made of:
@@ -17,7 +17,6 @@
 //   - permit: which deletions may happen
 //   - conventions: what is Gardener's about the engine of apply
 //   - owner: a Garden, Seed or Shoot converged by its flow, with conditions and lastOperation
-//   - managedresource: the ManagedResource contract (the work of gardener-resource-manager)
 //   - access: how the API servers that Pergola makes are found
 //   - accesstokens: the tokens of control planes, while no resource manager keeps them
 //   - rotation: how rotations of credentials stand, and what follows for secrets
@@ -33,8 +32,6 @@
 //   - notification: who is told what becomes of a Landscape
 //   - synced: a Landscape object, judged before it is applied
 //   - why: where a field of an object comes from
-//   - garbagecollector, tokenrequestor, networkpolicy, resourcewebhooks: what else the resource manager does, each for itself
 //
-// Nothing but tests: faults (what the resource manager stands on breaks), itest (a landscape on real API servers), variants (control
-// planes that run for real), gardendeletion (the end of a Garden).
+// Suites of tests across packages are in test.
 package controllers

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/pergola-dev/pergola/controllers/networkpolicy"
+	"github.com/pergola-dev/pergola/controllers/resourcemanager/networkpolicy"
 	"github.com/pergola-dev/pergola/deploy"
 )
 

@@ -11,12 +11,12 @@ parts="faults commands landscapes operator renders variants local rest"
 # packages says which packages a part has; those that no part names are the rest.
 packages() {
   case "$1" in
-  faults) echo ./controllers/faults ;;
-  commands) echo ./cmd/... ./controllers/adoption ./controllers/admission ;;
-  landscapes) echo ./controllers/itest ./controllers/gardendeletion ;;
+  faults) echo ./test/faults ;;
+  commands) echo ./cmd/... ./controllers/adoption ./controllers/webhook/admission ;;
+  landscapes) echo ./test/landscape ./test/deletion ;;
   operator) echo ./controllers/operator ./controllers/recovery ./controllers/gardenlet ;;
   renders) echo ./render/... ./schemas/... ./components/... ./deploy/... ;;
-  variants) echo ./controllers/variants ;;
+  variants) echo ./test/variants ;;
   rest)
     local named
     named="$(for part in $parts; do [ "$part" = rest ] || [ "$part" = local ] || packages "$part"; done | xargs go list)"

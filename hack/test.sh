@@ -63,10 +63,10 @@ hack/build.sh bin/pergola ./cmd/pergola
 
 step "tests on API servers"
 # Clusters with controllers and control planes that run for real need the machine for themselves: they come after the others, one by one.
-alone='/controllers/(gardendeletion|itest|variants)$'
+alone='/test/(deletion|landscape|variants)$'
 go build -o bin/pool ./hack/apiserver/pool
 # Tests on API servers wait more than they work. Those that wait longest come first, beside them the others.
-longest='/controllers/(faults|gardenlet|landscape|operator)$'
+longest='/(test/faults|controllers/(gardenlet|landscape|operator))$'
 run="bin/pool" tests -p 4 -timeout 40m $(go list ./... | grep -E "$longest") $(go list ./... | grep -vE "$alone|$longest")
 
 step "tests on clusters with controllers"

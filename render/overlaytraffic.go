@@ -14,7 +14,7 @@ import (
 
 // This file has references by which traffic finds its way: labels of clients, annotations of Services, and the objects of Istio.
 
-// Words by which the network policies of a landscape know clients and servers (controllers/networkpolicy).
+// Words by which the network policies of a landscape know clients and servers (controllers/resourcemanager/networkpolicy).
 const (
 	clientLabel    = gardencorev1beta1.LabelNetworkPolicyToPrefix
 	fromWorldPorts = "networking.resources.gardener.cloud/from-world-to-ports"

@@ -24,9 +24,9 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
-	"github.com/pergola-dev/pergola/controllers/admission"
-	"github.com/pergola-dev/pergola/controllers/authorizer"
-	"github.com/pergola-dev/pergola/controllers/gardenwebhooks"
+	"github.com/pergola-dev/pergola/controllers/webhook/admission"
+	"github.com/pergola-dev/pergola/controllers/webhook/authorizer"
+	gardenwebhooks "github.com/pergola-dev/pergola/controllers/webhook/garden"
 	"github.com/pergola-dev/pergola/internal/addresses"
 	"github.com/pergola-dev/pergola/internal/unknown"
 )

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pergola-dev/pergola/controllers/admission"
+	"github.com/pergola-dev/pergola/controllers/webhook/admission"
 )
 
 // readSettings takes what the configuration file says for the flags that were not given.

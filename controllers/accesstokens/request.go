@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/pergola-dev/pergola/controllers/access"
-	"github.com/pergola-dev/pergola/controllers/tokenrequestor"
+	"github.com/pergola-dev/pergola/controllers/resourcemanager/tokenrequestor"
 )
 
 // isOurs tells whether the API server answers and nobody else does the work; an error is that this cannot be told.

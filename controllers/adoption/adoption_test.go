@@ -20,7 +20,7 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/landscape"
-	"github.com/pergola-dev/pergola/controllers/tokenrequestor"
+	"github.com/pergola-dev/pergola/controllers/resourcemanager/tokenrequestor"
 )
 
 // The programs that Pergola runs in other images than upstream here: these Deployments have to restart, and no others.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/conventions"
-	"github.com/pergola-dev/pergola/controllers/managedresource"
+	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
 	"github.com/pergola-dev/pergola/landscapes"
 )
 

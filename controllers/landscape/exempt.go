@@ -9,7 +9,7 @@ import (
 
 	"github.com/pergola-dev/pergola/controllers/access"
 	"github.com/pergola-dev/pergola/controllers/owner"
-	"github.com/pergola-dev/pergola/controllers/tokenrequestor"
+	"github.com/pergola-dev/pergola/controllers/resourcemanager/tokenrequestor"
 )
 
 // Exemption is a kind of object that Pergola makes and that is in no inventory.

@@ -18,7 +18,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/apply/flow"
 	"github.com/pergola-dev/pergola/controllers/conventions"
-	"github.com/pergola-dev/pergola/controllers/managedresource"
+	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
 	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/render"
 )

@@ -19,7 +19,7 @@ import (
 	seedmanagementv1alpha1 "github.com/pergola-dev/pergola/api/seedmanagement/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/apply/flow"
-	"github.com/pergola-dev/pergola/controllers/managedresource"
+	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
 	"github.com/pergola-dev/pergola/render"
 )
 

@@ -16,8 +16,8 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
-	"github.com/pergola-dev/pergola/controllers/managedresource"
 	"github.com/pergola-dev/pergola/controllers/permit"
+	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
 	"github.com/pergola-dev/pergola/render"
 )
 

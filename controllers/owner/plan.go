@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/access"
-	"github.com/pergola-dev/pergola/controllers/managedresource"
+	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/secrets"

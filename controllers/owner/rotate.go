@@ -26,8 +26,8 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/controllers/resourcemanager/tokenrequestor"
 	"github.com/pergola-dev/pergola/controllers/rotation"
-	"github.com/pergola-dev/pergola/controllers/tokenrequestor"
 	"github.com/pergola-dev/pergola/render"
 )
 

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/controllers/managedresource"
+	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
 	"github.com/pergola-dev/pergola/render"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/apply/flow"
-	"github.com/pergola-dev/pergola/controllers/managedresource"
+	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
 	"github.com/pergola-dev/pergola/health"
 	"github.com/pergola-dev/pergola/render"
 )

@@ -11,8 +11,8 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
-	"github.com/pergola-dev/pergola/controllers/networkpolicy"
-	"github.com/pergola-dev/pergola/controllers/resourcewebhooks"
+	"github.com/pergola-dev/pergola/controllers/resourcemanager/networkpolicy"
+	resourcewebhooks "github.com/pergola-dev/pergola/controllers/resourcemanager/webhooks"
 )
 
 // Configuration is upstream's component configuration of gardener-resource-manager

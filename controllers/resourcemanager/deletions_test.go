@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/pergola-dev/pergola/controllers/managedresource"
+	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
 )
 
 // TestDeletionsAreLeftToTheOwner of a ManagedResource that says so: what leaves it stays, what would have to be made anew does, and it all stays when

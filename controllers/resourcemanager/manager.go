@@ -20,7 +20,7 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/conventions"
-	"github.com/pergola-dev/pergola/controllers/managedresource"
+	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
 	"github.com/pergola-dev/pergola/health"
 	"github.com/pergola-dev/pergola/health/condition"
 )

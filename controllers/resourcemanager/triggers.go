@@ -14,7 +14,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/controllers/managedresource"
+	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
 )
 
 // enqueue asks for a ManagedResource to be applied (full), or judged.

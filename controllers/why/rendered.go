@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pergola-dev/pergola/controllers/managedresource"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
 	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/render/strict"
 )

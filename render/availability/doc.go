@@ -3,6 +3,6 @@
 //
 // The rules are those of the webhook high-availability-config of gardener-resource-manager (upstream:
 // pkg/resourcemanager/webhook/highavailabilityconfig). Rendering applies them to what the catalogue declares, so that a plan shows what
-// the cluster will have; the webhook (controllers/resourcewebhooks) applies them to what operators and extensions make. Who knows what of the
+// the cluster will have; the webhook (controllers/resourcemanager/webhooks) applies them to what operators and extensions make. Who knows what of the
 // cluster, and how it is asked, does not live here.
 package availability

@@ -1,0 +1,358 @@
+package managedresource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/health"
+	"github.com/pergola-dev/pergola/health/condition"
+)
+
+// Reconciler converges the ManagedResources of one class.
+type Reconciler struct {
+	Engine *apply.Engine
+	// Source holds the ManagedResources and their Secrets, Target gets the objects.
+	Source, Target *apply.Cluster
+	// Class as in spec.class; empty stands for the default class.
+	Class string
+	// ClusterID goes in front of the origin annotation where source and target differ.
+	ClusterID string
+	Clock     clock.PassiveClock
+	// Secrets reads data Secrets; nil reads them from the cache of the source, or live where it has them not.
+	Secrets func(context.Context, apply.Ref) (*unstructured.Unstructured, error)
+	// Versions tells the versions of the data Secrets of a ManagedResource and everything else that decides what becomes of them;
+	// empty where that is not known. The versions are those that there are, or those that were read last. With nil Versions the
+	// Secrets are read at each look.
+	Versions func(mr *resourcesv1alpha1.ManagedResource, read bool) string
+	// Options for the engine: gate, progress.
+	Options apply.ApplyOptions
+	// DeleteTimeout is that of apply.DeleteOptions; whether a deletion waits at all is said by Options.
+	DeleteTimeout time.Duration
+	// Rules of health that go before those of the kinds; nil for none.
+	Rules health.Rules
+	// ExistenceOnly is content with the existence of objects whose kind has no rule.
+	ExistenceOnly bool
+	// ManagedBy is the value of the label resources.gardener.cloud/managed-by, as the keys of Engine have it; default gardener.
+	ManagedBy string
+	// GarbageCollector says that a garbage collector deletes the Secrets and ConfigMaps that have its label.
+	GarbageCollector bool
+	// Neighbours knows the other ManagedResources of the class; nil where the caller sees to it that objects have one owner.
+	Neighbours Neighbours
+	// Contested tells of an object of a ManagedResource that somebody keeps changing back, as reason and message of the
+	// condition ResourcesProgressing; it may be nil, and answers nothing when there is none.
+	Contested func(namespace, name string) (reason, message string)
+	// LeaveDeletions leaves deletions to who wrote a ManagedResource, where that says so (AnnotationDeletions).
+	LeaveDeletions bool
+	// Sources says where objects come from, for errors; it may be nil.
+	Sources map[apply.Ref]string
+
+	mu sync.Mutex
+	// unkept are inventories of which the API server drops the digests, by the UID of their ManagedResource.
+	unkept map[types.UID][]resourcesv1alpha1.ObjectReference
+}
+
+// Neighbours are the other ManagedResources of a class: an object has one owner among them, and goes from one to another
+// without being deleted.
+type Neighbours interface {
+	// Declares tells whether the ManagedResource that an origin annotation names, other than mr, wants an object; known says
+	// that it is one of those that can be asked.
+	Declares(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, origin string, ref apply.Ref) (declared, known bool)
+	// Want tells whether any ManagedResource other than mr wants an object, which mr is about to delete. An error says that this
+	// is not known: the object stays for now.
+	Want(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, ref apply.Ref) (bool, error)
+}
+
+// Outcome is what one pass did.
+type Outcome struct {
+	Object  *resourcesv1alpha1.ManagedResource
+	Applied *apply.Result
+	// Waiting is the finalizer of another class, whose instance still has to delete the objects that it deployed.
+	Waiting string
+}
+
+func ref(namespace, name string) apply.Ref {
+	return apply.Ref{APIVersion: resourcesv1alpha1.SchemeGroupVersion.String(), Kind: "ManagedResource", Namespace: namespace, Name: name}
+}
+
+// Reconcile converges one ManagedResource. Errors of single objects are joined
+// and written to the ResourcesApplied condition as well.
+func (r *Reconciler) Reconcile(ctx context.Context, namespace, name string) (*Outcome, error) {
+	ctx, span := otel.Tracer("github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource").Start(ctx, "reconcile ManagedResource",
+		trace.WithAttributes(attribute.String("k8s.namespace.name", namespace), attribute.String("k8s.object.name", name)))
+	defer span.End()
+	mr, err := r.get(ctx, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	out, err := r.reconcile(ctx, mr)
+	for attempt := 1; errors.Is(err, errOvertaken) && attempt < attempts && ctx.Err() == nil; attempt++ {
+		live, rerr := r.Source.GetLive(ctx, ref(namespace, name))
+		if rerr != nil {
+			return out, errors.Join(err, r.Source.Explain(ref(namespace, name), "read", rerr))
+		}
+		if mr, err = Decode(r.Source, live); err != nil {
+			return out, err
+		}
+		out, err = r.reconcile(ctx, mr)
+	}
+	return out, err
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
+	if mr.DeletionTimestamp == nil && IsIgnored(mr) {
+		if r.Responsible(mr) || r.Holds(mr) {
+			return &Outcome{Object: mr}, r.ignored(ctx, mr)
+		}
+		return &Outcome{Object: mr}, nil
+	}
+	if !r.Responsible(mr) {
+		if !r.Holds(mr) {
+			return &Outcome{Object: mr}, nil
+		}
+		// It has another class now: what this one deployed goes, then the other instance begins.
+		return r.goes(ctx, mr)
+	}
+	if mr.DeletionTimestamp != nil {
+		if other := r.heldByOther(mr); other != "" && !r.Holds(mr) {
+			return &Outcome{Object: mr, Waiting: other}, r.waiting(ctx, mr, other)
+		}
+		if !r.Holds(mr) {
+			return &Outcome{Object: mr}, nil // nothing was deployed, or it is deleted already
+		}
+		return r.goes(ctx, mr)
+	}
+	other, err := r.waitsFor(ctx, mr)
+	if err != nil {
+		return nil, err
+	}
+	if other == "" {
+		if err = r.ensureFinalizer(ctx, mr); err == nil {
+			return r.converge(ctx, mr)
+		}
+		if !errors.Is(err, errHeld) {
+			return nil, err
+		}
+		other = r.heldByOther(mr)
+	}
+	return &Outcome{Object: mr, Waiting: other}, r.waiting(ctx, mr, other)
+}
+
+// goes deletes what a ManagedResource deployed, unless nothing may be deleted now.
+func (r *Reconciler) goes(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
+	if r.leavesDeletions(mr) {
+		return &Outcome{Object: mr}, nil
+	}
+	if r.Options.NoDelete {
+		return &Outcome{Object: mr}, fmt.Errorf("ManagedResource %s/%s is being deleted, or has another class: its objects stay, since nothing is deleted now", mr.Namespace, mr.Name)
+	}
+	return r.delete(ctx, mr)
+}
+
+func (r *Reconciler) converge(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
+	out, inventory := &Outcome{Object: mr}, r.newInventory(mr)
+	if len(mr.Status.Resources) == 0 {
+		mr.Status.Origin = r.SetName(mr.Namespace, mr.Name) // nothing was applied under another one
+	}
+	version := ""
+	if r.Versions != nil {
+		version = r.Versions(mr, false)
+	}
+	if same, err := r.unchanged(ctx, mr, version, inventory); err != nil || same {
+		if err == nil {
+			_, err = r.setHealth(ctx, mr)
+			out.Applied = &apply.Result{Cluster: r.Target.Name(), Set: r.SetName(mr.Namespace, mr.Name), Complete: true}
+		}
+		return out, errors.Join(err, inventory.finish(ctx))
+	}
+	objects, checksum, reason, err := r.objects(ctx, mr)
+	if err != nil && len(objects) == 0 {
+		r.setApplied(mr, reason, err.Error())
+		return out, errors.Join(err, inventory.finish(ctx))
+	}
+	decodeErr := err
+	if mr.Status.ObservedGeneration != mr.Generation || ptr.Deref(mr.Status.SecretsDataChecksum, "") != checksum {
+		// Health is judged only for what was just applied. The checksum is that of the last attempt: another one of the same
+		// content leaves a failure as it is, and with it since when it is there.
+		r.setPending(mr)
+		mr.Status.ObservedGeneration, mr.Status.SecretsDataChecksum = mr.Generation, ptr.To(checksum)
+	}
+	options := r.options(ctx, mr)
+	// Without a Secret nothing is what it asks for; Secrets in which nothing is left may be a mistake.
+	options.AllowEmpty = options.AllowEmpty || len(mr.Spec.SecretRefs) == 0
+	if decodeErr != nil {
+		// What could not be read must not count as removed.
+		options.NoPrune = true
+	}
+	out.Applied, err = r.Engine.Apply(ctx, r.Target, r.Set(mr, objects), inventory, options)
+	if errors.Is(err, errOvertaken) {
+		return out, err
+	}
+	if err = errors.Join(decodeErr, err); err != nil {
+		if reason == "" {
+			reason = resourcesv1alpha1.ConditionApplyFailed
+		}
+		r.setApplied(mr, reason, err.Error())
+		return out, errors.Join(err, inventory.finish(ctx))
+	}
+	if left := pendingError(out.Applied); len(objects) == 0 && !options.AllowEmpty && left != nil {
+		r.setApplied(mr, resourcesv1alpha1.ConditionApplyFailed, messageEmpty+left.Error())
+		return out, inventory.finish(ctx)
+	}
+	r.setApplied(mr, appliedReason(out.Applied), appliedMessage(out.Applied))
+	if out.Applied.Complete {
+		mr.Status.Origin = r.SetName(mr.Namespace, mr.Name)
+	}
+	if mr.Status.SecretsVersion = ""; r.Versions != nil && out.Applied.Complete {
+		mr.Status.SecretsVersion = r.Versions(mr, true)
+	}
+	_, err = r.setHealth(ctx, mr)
+	return out, errors.Join(err, inventory.finish(ctx))
+}
+
+// unchanged tells whether there is nothing to do, without a look at the Secrets: they, the ManagedResource and all that decides what
+// becomes of them are as they were when everything was applied, and so are the objects.
+func (r *Reconciler) unchanged(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, version string, inventory apply.Inventory) (bool, error) {
+	applied := condition.Get(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
+	if version == "" || mr.Status.SecretsVersion != version || mr.Status.ObservedGeneration != mr.Generation || len(mr.Status.Resources) == 0 ||
+		applied == nil || applied.Status != gardencorev1beta1.ConditionTrue || applied.Reason != resourcesv1alpha1.ConditionApplySucceeded && applied.Reason != resourcesv1alpha1.ConditionFieldsDropped {
+		return false, nil
+	}
+	return r.Engine.Unchanged(ctx, r.Target, r.Set(mr, nil), inventory)
+}
+
+// appliedReason of a pass without errors: objects that left the set may still be on their way out.
+func appliedReason(result *apply.Result) string {
+	reason := resourcesv1alpha1.ConditionApplySucceeded
+	for _, o := range result.Objects {
+		switch {
+		case o.Action == apply.Deleting:
+			return resourcesv1alpha1.ConditionDeletionPending
+		case len(o.Dropped) > 0:
+			reason = resourcesv1alpha1.ConditionFieldsDropped
+		}
+	}
+	return reason
+}
+
+// appliedMessage names what is not as it should be although nothing failed.
+func appliedMessage(result *apply.Result) string {
+	message := messageApplied
+	note := func(head string, fields func(apply.ObjectResult) []string) {
+		var of []string
+		for _, o := range result.Objects {
+			if found := fields(o); len(found) > 0 {
+				of = append(of, fmt.Sprintf("%s (%s)", o.Ref, strings.Join(found, ", ")))
+			}
+		}
+		if len(of) > 0 {
+			message += head + strings.Join(of, "; ") + "."
+		}
+	}
+	note(messageKept, func(o apply.ObjectResult) []string { return o.Kept })
+	note(messageDropped, func(o apply.ObjectResult) []string { return o.Dropped })
+	if err := pendingError(result); err != nil {
+		message += " Still there: " + strings.ReplaceAll(err.Error(), "\n", "; ")
+	}
+	return message
+}
+
+// Read gives the ManagedResource as it is.
+func (r *Reconciler) Read(ctx context.Context, namespace, name string) (*resourcesv1alpha1.ManagedResource, error) {
+	return r.get(ctx, namespace, name)
+}
+
+// Responsible tells whether a ManagedResource is of the class of this reconciler.
+func (r *Reconciler) Responsible(mr *resourcesv1alpha1.ManagedResource) bool {
+	class := ptr.Deref(mr.Spec.Class, "")
+	if class == resourcesv1alpha1.ClassDefault {
+		class = ""
+	}
+	return class == r.Class || r.Class == resourcesv1alpha1.ClassAll
+}
+
+// get reads the ManagedResource from the cache, or live when it does not carry our label.
+func (r *Reconciler) get(ctx context.Context, namespace, name string) (*resourcesv1alpha1.ManagedResource, error) {
+	obj, err := cachedOrLive(ctx, r.Source, ref(namespace, name))
+	if err != nil {
+		return nil, r.Source.Explain(ref(namespace, name), "read", err)
+	}
+	return Decode(r.Source, obj)
+}
+
+// Decode reads a live ManagedResource.
+func Decode(c *apply.Cluster, live *unstructured.Unstructured) (*resourcesv1alpha1.ManagedResource, error) {
+	mr := &resourcesv1alpha1.ManagedResource{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, mr); err != nil {
+		return nil, fmt.Errorf("decode ManagedResource %s/%s on %s: %w", live.GetNamespace(), live.GetName(), c.Name(), err)
+	}
+	return mr, nil
+}
+
+// delete removes the objects, then the finalizer.
+func (r *Reconciler) delete(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
+	inventory, options := r.newInventory(mr), r.options(ctx, mr)
+	do := apply.DeleteOptions{OnObject: options.OnObject, DesiredElsewhere: options.DesiredElsewhere, NoWait: options.NoWait, Timeout: r.DeleteTimeout}
+	if r.Neighbours != nil {
+		do.Approve = options.ApprovePrune
+	}
+	result, err := r.Engine.Delete(ctx, r.Target, r.Set(mr, nil), inventory, do)
+	out := &Outcome{Object: mr, Applied: result}
+	mr.Status.ObservedGeneration = mr.Generation
+	if err != nil {
+		r.setDeleting(mr, resourcesv1alpha1.ConditionDeletionFailed, err.Error())
+		return out, errors.Join(err, inventory.finish(ctx))
+	}
+	if !result.Complete {
+		r.setDeleting(mr, resourcesv1alpha1.ConditionDeletionPending, pendingError(result).Error())
+		return out, inventory.finish(ctx)
+	}
+	if mr.DeletionTimestamp == nil {
+		// It has another class: what is said of it from now on is the matter of that one.
+		r.setHandedOver(mr)
+		if err := inventory.flush(ctx); err != nil {
+			return out, err
+		}
+	}
+	err = r.dropFinalizer(ctx, mr, inventory.base)
+	if err == nil {
+		r.forget(mr.UID)
+	}
+	return out, err
+}
+
+func pendingError(result *apply.Result) error {
+	var problems []error
+	for _, p := range result.Pending() {
+		problems = append(problems, fmt.Errorf("%s: %s", p.Ref, p.Message))
+	}
+	return errors.Join(problems...)
+}
+
+// IsIgnored reads the annotation of a ManagedResource or of an object that says so, as upstream does: True and 1 count, too.
+func IsIgnored(o metav1.Object) bool {
+	is, err := strconv.ParseBool(o.GetAnnotations()[resourcesv1alpha1.Ignore])
+	return err == nil && is
+}
+
+// builder writes conditions with the reconciler's clock; a ManagedResource has no thresholds.
+func (r *Reconciler) builder() *condition.Builder {
+	return condition.New(r.Clock, nil)
+}

@@ -1,0 +1,105 @@
+package webhooks
+
+import (
+	"context"
+	"fmt"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/pergola-dev/pergola/render/availability"
+)
+
+// highAvailability is the webhook that spreads workload as its namespace demands.
+type highAvailability struct {
+	settings HighAvailabilityConfig
+	target   lookups
+}
+
+func (a highAvailability) answer(ctx context.Context, request *admissionv1.AdmissionRequest) (ctrladmission.Response, error) {
+	switch (schema.GroupKind{Group: request.Kind.Group, Kind: request.Kind.Kind}) {
+	case schema.GroupKind{Group: appsv1.GroupName, Kind: "Deployment"}:
+		return changed(request, func(d *appsv1.Deployment) error {
+			return a.mutate(ctx, request, &d.ObjectMeta, d.Spec.Replicas, availability.OfDeployment(d))
+		})
+	case schema.GroupKind{Group: appsv1.GroupName, Kind: "StatefulSet"}:
+		return changed(request, func(s *appsv1.StatefulSet) error {
+			return a.mutate(ctx, request, &s.ObjectMeta, s.Spec.Replicas, availability.OfStatefulSet(s))
+		})
+	case schema.GroupKind{Group: autoscalingv2.GroupName, Kind: "HorizontalPodAutoscaler"}:
+		return changed(request, func(h *autoscalingv2.HorizontalPodAutoscaler) error {
+			place, err := a.placement(ctx, request)
+			if err != nil {
+				return err
+			}
+			if err := place.ScaleWithin(h); err != nil {
+				return denied("%s: %v", described(request, &h.ObjectMeta), err)
+			}
+			return nil
+		})
+	}
+	return ctrladmission.Response{}, notFor(request, "Deployment, StatefulSet and HorizontalPodAutoscaler")
+}
+
+func (a highAvailability) placement(ctx context.Context, request *admissionv1.AdmissionRequest) (availability.Placement, error) {
+	namespace := &corev1.Namespace{}
+	if err := a.target.get(ctx, "", request.Namespace, namespace); err != nil {
+		return availability.Placement{}, fmt.Errorf("reading namespace %s: %w", request.Namespace, err)
+	}
+	return availability.PlacementOf(namespace.Annotations), nil
+}
+
+// mutate looks up what the workload depends on, as far as it does.
+func (a highAvailability) mutate(ctx context.Context, request *admissionv1.AdmissionRequest, metadata *metav1.ObjectMeta, replicas *int32, w availability.Workload) error {
+	place, err := a.placement(ctx, request)
+	if err != nil {
+		return err
+	}
+	name := request.Name
+	if name == "" {
+		name = metadata.Name
+	}
+	var around availability.Surroundings
+	if ptr.Deref(replicas, 0) > 0 {
+		if around.Scaled, around.MaxReplicas, err = a.scaling(ctx, request, name); err != nil {
+			return err
+		}
+		if place.MustSpreadHosts(metadata.Annotations) {
+			if around.SeveralNodes, err = a.target.severalNodes(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if err := place.Spread(w, around, a.settings.tolerations()); err != nil {
+		return denied("%s: %v", described(request, metadata), err)
+	}
+	return nil
+}
+
+// scaling finds the autoscaler of a workload, and how far it goes.
+func (a highAvailability) scaling(ctx context.Context, request *admissionv1.AdmissionRequest, name string) (bool, int32, error) {
+	autoscalers := &autoscalingv2.HorizontalPodAutoscalerList{}
+	if err := a.target.cached.List(ctx, autoscalers, client.InNamespace(request.Namespace)); err != nil {
+		return false, 0, fmt.Errorf("listing the HorizontalPodAutoscalers of namespace %s: %w", request.Namespace, err)
+	}
+	for _, autoscaler := range autoscalers.Items {
+		of := autoscaler.Spec.ScaleTargetRef
+		gv, err := schema.ParseGroupVersion(of.APIVersion)
+		if err == nil && gv.Group == request.Kind.Group && of.Kind == request.Kind.Kind && of.Name == name {
+			return true, autoscaler.Spec.MaxReplicas, nil
+		}
+	}
+	return false, 0, nil
+}
+
+// tolerations are those of the settings.
+func (c HighAvailabilityConfig) tolerations() availability.Tolerations {
+	return availability.Tolerations{NotReady: c.DefaultNotReadyTolerationSeconds, Unreachable: c.DefaultUnreachableTolerationSeconds}
+}

@@ -1,0 +1,210 @@
+package webhooks
+
+import (
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+	"github.com/pergola-dev/pergola/controllers/webhook/admission"
+	"github.com/pergola-dev/pergola/render/availability"
+)
+
+// Responsibility is which namespaces the webhooks for workload are about.
+type Responsibility string
+
+const (
+	// ForRuntime is for a runtime cluster or a seed: namespaces of Gardener but the system's.
+	ForRuntime Responsibility = "runtime"
+	// ForTarget is for the virtual garden or a Shoot, asked from outside: the system's namespaces.
+	ForTarget Responsibility = "target"
+)
+
+const (
+	// configurationName is that of upstream, so that its configurations are taken over.
+	configurationName = "gardener-resource-manager"
+	// suffixTarget ends the name of the configuration for a target.
+	suffixTarget = "-shoot"
+	// suffixWebhook ends the names of all webhooks.
+	suffixWebhook = ".resources.gardener.cloud"
+	// excludeFromRemediation keeps gardenlet from mending a configuration that looks dangerous, as these do.
+	excludeFromRemediation = "remediation.webhook.shoot.gardener.cloud/exclude"
+
+	timeoutSeconds, shortTimeoutSeconds = 10, 2
+)
+
+// Configuration is what the webhook configurations are made of.
+type Configuration struct {
+	// Webhooks that are turned on are configured.
+	Webhooks
+	Responsibility Responsibility
+	// NamePrefix is in front of the name of the resource manager, as virtual-garden- for the one of the virtual garden.
+	NamePrefix string
+	// VirtualGarden says that namespace garden has the API server of a virtual garden, whose load is balanced.
+	VirtualGarden bool
+	// Target is where the API server finds the webhooks.
+	Target admission.Target
+}
+
+// MutatingWebhookConfiguration makes an API server ask the webhooks that change objects. It may hold no webhook.
+func MutatingWebhookConfiguration(c Configuration) (*admissionregistrationv1.MutatingWebhookConfiguration, error) {
+	name := c.name()
+	if c.Responsibility == ForTarget {
+		name += suffixTarget
+	}
+	result := &admissionregistrationv1.MutatingWebhookConfiguration{
+		TypeMeta:   metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "MutatingWebhookConfiguration"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: c.labels()},
+	}
+	for _, webhook := range c.mutating() {
+		if !webhook.enabled {
+			continue
+		}
+		made, err := webhook.made(c.Target)
+		if err != nil {
+			return nil, err
+		}
+		result.Webhooks = append(result.Webhooks, made)
+	}
+	return result, nil
+}
+
+// name is that of the resource manager, and the value of label app of its pods.
+func (c Configuration) name() string { return c.NamePrefix + configurationName }
+
+func (c Configuration) labels() map[string]string {
+	labels := map[string]string{gardencorev1beta1.LabelApp: c.name()}
+	if c.Responsibility == ForRuntime {
+		labels[excludeFromRemediation] = "true"
+	}
+	return labels
+}
+
+// mutatingWebhook is one in a configuration, as far as they differ.
+type mutatingWebhook struct {
+	enabled    bool
+	name, path string
+	rules      []admissionregistrationv1.RuleWithOperations
+	namespaces *metav1.LabelSelector
+	objects    *metav1.LabelSelector
+	// policy and match are Fail and Exact if not set; timeout is 10 s; reinvocation is not set.
+	policy       admissionregistrationv1.FailurePolicyType
+	match        admissionregistrationv1.MatchPolicyType
+	reinvocation *admissionregistrationv1.ReinvocationPolicyType
+	timeout      int32
+}
+
+func (w mutatingWebhook) made(target admission.Target) (admissionregistrationv1.MutatingWebhook, error) {
+	config, err := target.ClientConfig(w.path)
+	if err != nil {
+		return admissionregistrationv1.MutatingWebhook{}, err
+	}
+	if w.policy == "" {
+		w.policy = admissionregistrationv1.Fail
+	}
+	if w.match == "" {
+		w.match = admissionregistrationv1.Exact
+	}
+	if w.timeout == 0 {
+		w.timeout = timeoutSeconds
+	}
+	return admissionregistrationv1.MutatingWebhook{
+		Name: w.name + suffixWebhook, ClientConfig: config, Rules: w.rules, NamespaceSelector: w.namespaces, ObjectSelector: w.objects,
+		FailurePolicy: &w.policy, MatchPolicy: &w.match, ReinvocationPolicy: w.reinvocation, TimeoutSeconds: &w.timeout,
+		SideEffects: ptr.To(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: reviewVersions(),
+	}, nil
+}
+
+// reviewVersions are those of upstream, in its order.
+func reviewVersions() []string { return []string{"v1beta1", "v1"} }
+
+// mutating are all webhooks that change objects.
+func (c Configuration) mutating() []mutatingWebhook {
+	namespaces := c.namespaces()
+	podCreation := rules("", "v1", []string{"pods"}, admissionregistrationv1.Create)
+	changes := []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update}
+	never := ptr.To(admissionregistrationv1.NeverReinvocationPolicy)
+	injected := notIn(KubernetesServiceHostInject, "disable")
+	// Its own pods would wait for themselves.
+	notItself := notIn(gardencorev1beta1.LabelApp, c.name())
+	systemNamespaces := namespaces.DeepCopy()
+	if c.Responsibility == ForRuntime {
+		systemNamespaces.MatchLabels = map[string]string{ConsiderSystemComponentsConfig: "true"}
+	}
+	available := namespaces.DeepCopy()
+	available.MatchLabels = map[string]string{gardencorev1beta1.HighAvailabilityConfigConsider: "true"}
+	return []mutatingWebhook{
+		{enabled: c.ProjectedTokenMount.Enabled, name: "projected-token-mount", path: PathProjectedTokenMount, rules: podCreation,
+			namespaces: namespaces, objects: pods(without(SkipProjectedTokenMount), notItself)},
+		{enabled: c.HighAvailabilityConfig.Enabled, name: "high-availability-config", path: PathHighAvailabilityConfig,
+			rules: slices.Concat(rules("apps", "v1", []string{"deployments", "statefulsets"}, changes...),
+				rules("autoscaling", "v2", []string{"horizontalpodautoscalers"}, changes...)),
+			namespaces: available, objects: c.managed(where(without(availability.Skip))), match: admissionregistrationv1.Equivalent},
+		{enabled: c.PodSchedulerName.Enabled, name: "pod-scheduler-name", path: PathPodSchedulerName, rules: podCreation,
+			namespaces: where(), objects: pods(), policy: admissionregistrationv1.Ignore},
+		{enabled: c.SeccompProfile.Enabled, name: "seccomp-profile", path: PathSeccompProfile, rules: podCreation,
+			namespaces: namespaces, objects: pods(without(SkipSeccompProfile), notItself)},
+		{enabled: c.KubernetesServiceHost.Enabled, name: "kubernetes-service-host", path: PathKubernetesServiceHost, rules: podCreation,
+			namespaces: where(injected), objects: pods(injected), policy: admissionregistrationv1.Ignore, reinvocation: never, timeout: shortTimeoutSeconds},
+		{enabled: c.PodKubeAPIServerLoadBalancing.Enabled, name: "pod-kube-apiserver-load-balancing", path: PathPodKubeAPIServerLoadBalancing, rules: podCreation,
+			namespaces: labelled(gardencorev1beta1.GardenRole, gardencorev1beta1.GardenRoleShoot), objects: pods()},
+		{enabled: c.PodKubeAPIServerLoadBalancing.Enabled && c.VirtualGarden, name: "pod-virtual-garden-kube-apiserver-load-balancing", path: PathPodKubeAPIServerLoadBalancing,
+			rules: podCreation, namespaces: labelled(corev1.LabelMetadataName, gardencorev1beta1.GardenNamespace), objects: pods(notItself)},
+		{enabled: c.SystemComponentsConfig.Enabled, name: "system-components-config", path: PathSystemComponentsConfig, rules: podCreation,
+			namespaces: systemNamespaces, objects: c.managed(pods(without(SkipSystemComponentsConfig)))},
+		{enabled: c.EndpointSliceHints.Enabled, name: "endpoint-slice-hints", path: PathEndpointSliceHints, rules: rules("discovery.k8s.io", "v1", []string{"endpointslices"}, changes...),
+			namespaces: namespaces, objects: labelled(ConsiderEndpointSliceHints, "true"), match: admissionregistrationv1.Equivalent},
+		{enabled: c.PodTopologySpreadConstraints.Enabled, name: "pod-topology-spread-constraints", path: PathPodTopologySpreadConstraints, rules: podCreation,
+			namespaces: namespaces, objects: c.managed(pods(notItself, without(SkipPodTopologySpreadConstraints)))},
+		{enabled: c.VPAInPlaceUpdates.Enabled, name: "vpa-in-place-updates", path: PathVPAInPlaceUpdates, rules: rules("autoscaling.k8s.io", "v1", []string{"verticalpodautoscalers"}, changes...),
+			namespaces: namespaces, objects: where(without(SkipVPAInPlaceUpdates)), match: admissionregistrationv1.Equivalent, reinvocation: never},
+	}
+}
+
+// namespaces are those that the configuration is about.
+func (c Configuration) namespaces() *metav1.LabelSelector {
+	system := metav1.LabelSelectorRequirement{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: []string{metav1.NamespaceSystem, "kubernetes-dashboard"}}
+	if c.Responsibility == ForTarget {
+		return where(system)
+	}
+	system.Operator = metav1.LabelSelectorOpNotIn
+	return where(metav1.LabelSelectorRequirement{Key: gardencorev1beta1.GardenRole, Operator: metav1.LabelSelectorOpExists}, system)
+}
+
+// managed limits a selector to what Gardener deployed, where others deploy too.
+func (c Configuration) managed(selector *metav1.LabelSelector) *metav1.LabelSelector {
+	if c.Responsibility == ForTarget {
+		selector.MatchLabels = map[string]string{resourcesv1alpha1.ManagedBy: resourcesv1alpha1.ManagedByGardener}
+	}
+	return selector
+}
+
+func rules(group, version string, resources []string, operations ...admissionregistrationv1.OperationType) []admissionregistrationv1.RuleWithOperations {
+	return []admissionregistrationv1.RuleWithOperations{{Operations: operations,
+		Rule: admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{version}, Resources: resources}}}
+}
+
+func where(requirements ...metav1.LabelSelectorRequirement) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchExpressions: requirements}
+}
+
+// pods are those that are no mirrors of static pods.
+func pods(requirements ...metav1.LabelSelectorRequirement) *metav1.LabelSelector {
+	return where(append(requirements, notIn(staticPod, "true"))...)
+}
+
+func labelled(label, value string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{label: value}}
+}
+
+func without(label string) metav1.LabelSelectorRequirement {
+	return metav1.LabelSelectorRequirement{Key: label, Operator: metav1.LabelSelectorOpDoesNotExist}
+}
+
+func notIn(label, value string) metav1.LabelSelectorRequirement {
+	return metav1.LabelSelectorRequirement{Key: label, Operator: metav1.LabelSelectorOpNotIn, Values: []string{value}}
+}

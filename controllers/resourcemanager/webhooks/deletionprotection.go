@@ -1,0 +1,108 @@
+package webhooks
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+)
+
+// pageSize is how many objects of a collection are read at a time.
+const pageSize = 500
+
+// deletionProtection is the webhook that lets marked definitions, extension objects and Etcds go only once their deletion
+// was confirmed.
+type deletionProtection struct{ source client.Reader }
+
+func (d deletionProtection) answer(ctx context.Context, request *admissionv1.AdmissionRequest) (ctrladmission.Response, error) {
+	definition := request.Kind.Group == apiextensionsv1.GroupName && request.Kind.Kind == "CustomResourceDefinition"
+	if request.Operation != admissionv1.Delete || request.SubResource != "" || !(definition || isProtected(request.Kind)) {
+		return ctrladmission.Allowed(""), nil
+	}
+	// API servers ask about each object of a collection that is deleted; older ones ask once, without an object.
+	if raw := request.OldObject.Raw; len(raw) > 0 && string(raw) != "null" {
+		object := &metav1.PartialObjectMetadata{}
+		if err := utiljson.Unmarshal(raw, object); err != nil {
+			return ctrladmission.Response{}, badRequest("the object of the request cannot be read: %v", err)
+		}
+		return ctrladmission.Allowed(""), confirmed(request.Kind.Kind, object, definition)
+	}
+	if request.Name != "" {
+		return d.one(ctx, request, definition)
+	}
+	return ctrladmission.Allowed(""), d.collection(ctx, request, definition)
+}
+
+// one reads the object that a request only names.
+func (d deletionProtection) one(ctx context.Context, request *admissionv1.AdmissionRequest, definition bool) (ctrladmission.Response, error) {
+	object := &metav1.PartialObjectMetadata{TypeMeta: typeOf(request.Kind)}
+	if err := d.source.Get(ctx, key(request.Namespace, request.Name), object); apierrors.IsNotFound(err) {
+		return ctrladmission.Allowed(""), nil
+	} else if err != nil {
+		return ctrladmission.Response{}, fmt.Errorf("reading the %s that is deleted: %w", request.Kind.Kind, err)
+	}
+	return ctrladmission.Allowed(""), confirmed(request.Kind.Kind, object, definition)
+}
+
+// collection looks at all objects that a request may be about.
+func (d deletionProtection) collection(ctx context.Context, request *admissionv1.AdmissionRequest, definition bool) error {
+	options := client.ListOptions{Namespace: request.Namespace, Limit: pageSize}
+	for {
+		list := &metav1.PartialObjectMetadataList{TypeMeta: typeOf(request.Kind)}
+		list.Kind += "List"
+		err := d.source.List(ctx, list, &options)
+		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading the collection of %s that is deleted: %w", request.Kind.Kind, err)
+		}
+		for i := range list.Items {
+			if err := confirmed(request.Kind.Kind, &list.Items[i], definition); err != nil {
+				return err
+			}
+		}
+		if options.Continue = list.Continue; options.Continue == "" {
+			return nil
+		}
+	}
+}
+
+func typeOf(kind metav1.GroupVersionKind) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: metav1.GroupVersion{Group: kind.Group, Version: kind.Version}.String(), Kind: kind.Kind}
+}
+
+// isProtected tells whether objects of a kind are: Etcds, and extension objects but Bastions, which come and go with
+// the sessions of people.
+func isProtected(kind metav1.GroupVersionKind) bool {
+	return slices.ContainsFunc(validatedKinds(), func(k validatedKind) bool {
+		return k.Group == kind.Group && k.Kind == kind.Kind && k.Kind != "Bastion"
+	})
+}
+
+// confirmed is a denial unless the deletion of an object was confirmed, or need not be.
+func confirmed(kind string, object *metav1.PartialObjectMetadata, definition bool) error {
+	if definition && object.Labels[DeletionProtected] != "true" {
+		return nil
+	}
+	yes, err := strconv.ParseBool(object.Annotations[gardencorev1beta1.ConfirmationDeletion])
+	if err == nil && yes {
+		return nil
+	}
+	name := object.Name
+	if object.Namespace != "" {
+		name = object.Namespace + "/" + name
+	}
+	return forbidden(`%s %s must have a %q annotation to delete it: set it to "true" first`, kind, name, gardencorev1beta1.ConfirmationDeletion)
+}

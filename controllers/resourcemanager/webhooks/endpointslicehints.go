@@ -1,0 +1,19 @@
+package webhooks
+
+import (
+	"context"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+)
+
+// hintEndpoints has each endpoint used from its own zone. HEAD of upstream relies on trafficDistribution instead; the
+// label on EndpointSlices is still found in landscapes.
+func hintEndpoints(_ context.Context, _ *admissionv1.AdmissionRequest, slice *discoveryv1.EndpointSlice) error {
+	for i := range slice.Endpoints {
+		if zone := slice.Endpoints[i].Zone; zone != nil && *zone != "" {
+			slice.Endpoints[i].Hints = &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: *zone}}}
+		}
+	}
+	return nil
+}

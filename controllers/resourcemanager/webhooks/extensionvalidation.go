@@ -1,0 +1,63 @@
+package webhooks
+
+import (
+	"context"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	druidv1alpha1 "github.com/pergola-dev/pergola/api/druid/v1alpha1"
+	extensionsv1alpha1 "github.com/pergola-dev/pergola/api/extensions/v1alpha1"
+)
+
+// validatedKind is a kind whose objects are validated, at a path of its own.
+type validatedKind struct {
+	metav1.GroupVersionKind
+	resource string
+}
+
+// path is what controller-runtime makes of a kind, and so upstream.
+func (k validatedKind) path() string {
+	return "/validate-" + strings.ReplaceAll(k.Group, ".", "-") + "-" + k.Version + "-" + strings.ToLower(k.Kind)
+}
+
+// validatedKinds are Etcd and the kinds of extensions but Cluster, by resource.
+func validatedKinds() []validatedKind {
+	kind := func(gv, kind, resource string) validatedKind {
+		group, version, _ := strings.Cut(gv, "/")
+		return validatedKind{metav1.GroupVersionKind{Group: group, Version: version, Kind: kind}, resource}
+	}
+	extensions, druid := extensionsv1alpha1.SchemeGroupVersion.String(), druidv1alpha1.SchemeGroupVersion.String()
+	return []validatedKind{
+		kind(extensions, "BackupBucket", "backupbuckets"),
+		kind(extensions, "BackupEntry", "backupentries"),
+		kind(extensions, "Bastion", "bastions"),
+		kind(extensions, "ContainerRuntime", "containerruntimes"),
+		kind(extensions, "ControlPlane", "controlplanes"),
+		kind(extensions, "DNSRecord", "dnsrecords"),
+		kind(druid, "Etcd", "etcds"),
+		kind(extensions, "Extension", "extensions"),
+		kind(extensions, "Infrastructure", "infrastructures"),
+		kind(extensions, "Network", "networks"),
+		kind(extensions, "OperatingSystemConfig", "operatingsystemconfigs"),
+		kind(extensions, "SelfHostedShootExposure", "selfhostedshootexposures"),
+		kind(extensions, "Worker", "workers"),
+	}
+}
+
+// validating makes a webhook of the rules about a kind.
+func validating(kind validatedKind, rules func(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse) answer {
+	return func(ctx context.Context, request *admissionv1.AdmissionRequest) (ctrladmission.Response, error) {
+		switch {
+		case request.Kind != kind.GroupVersionKind:
+			return ctrladmission.Response{}, notFor(request, kind.Kind)
+		case request.Operation != admissionv1.Create && request.Operation != admissionv1.Update:
+			return ctrladmission.Allowed(""), nil
+		case kind.Group == druidv1alpha1.SchemeGroupVersion.Group:
+			return etcdAnswer(request)
+		}
+		return ctrladmission.Response{AdmissionResponse: *rules(ctx, request)}, nil
+	}
+}

@@ -1,0 +1,230 @@
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/webhook/admission/metrics"
+
+	"github.com/pergola-dev/pergola/controllers/webhook/admission"
+)
+
+const (
+	// maxRequest is the largest request in bytes: two objects of what etcd takes as JSON, and something around them.
+	maxRequest = 7 << 20
+	// defaultTimeout holds for requests that name none, maxTimeout is the longest that the API server knows.
+	defaultTimeout = 10 * time.Second
+	maxTimeout     = 30 * time.Second
+)
+
+// Paths of the webhooks; those of extension objects are like /validate-extensions-gardener-cloud-v1alpha1-worker.
+const (
+	PathCRDDeletionProtection         = "/webhooks/validate-crd-deletion"
+	PathEndpointSliceHints            = "/webhooks/endpoint-slice-hints"
+	PathHighAvailabilityConfig        = "/webhooks/high-availability-config"
+	PathKubernetesServiceHost         = "/webhooks/kubernetes-service-host"
+	PathPodKubeAPIServerLoadBalancing = "/webhooks/pod-kube-apiserver-load-balancing"
+	PathPodSchedulerName              = "/webhooks/default-pod-scheduler-name"
+	PathPodTopologySpreadConstraints  = "/webhooks/pod-topology-spread-constraints"
+	PathProjectedTokenMount           = "/webhooks/mount-projected-service-account-token"
+	PathSeccompProfile                = "/webhooks/seccomp-profile"
+	PathSystemComponentsConfig        = "/webhooks/system-components-config"
+	PathVPAInPlaceUpdates             = "/webhooks/vpa-in-place-updates"
+)
+
+// answer looks at a request. An error is no verdict about the object, unless it is a denial.
+type answer func(context.Context, *admissionv1.AdmissionRequest) (ctrladmission.Response, error)
+
+// New makes the handler of the webhooks that are turned on, by their paths. It fails if settings cannot be used, or a
+// reader is missing.
+func New(ctx context.Context, o Options) (http.Handler, error) {
+	handlers, err := o.handlers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handler, ok := handlers[r.URL.Path]
+		if !ok {
+			http.Error(w, "there is no webhook at this path, or it is not turned on", http.StatusNotFound)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}), nil
+}
+
+// Add registers the webhooks that are turned on with the webhook server of a manager.
+func Add(ctx context.Context, mgr manager.Manager, o Options) error {
+	handlers, err := o.handlers(ctx)
+	if err != nil {
+		return err
+	}
+	for path, handler := range handlers {
+		mgr.GetWebhookServer().Register(path, handler)
+	}
+	return nil
+}
+
+// handlers are the webhooks by path.
+func (o Options) handlers(ctx context.Context) (map[string]http.Handler, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	switch {
+	case o.CRDDeletionProtection.Enabled && o.Source == nil:
+		return nil, errors.New("protection from deletion needs a reader of the source cluster")
+	case o.readsTarget() && o.Target == nil:
+		return nil, errors.New("the webhooks for workload need a reader of the target cluster")
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.Webhooks = o.completed()
+	answers := o.answers()
+	if o.ExtensionValidation.Enabled {
+		rules, err := admission.New(ctx, admission.Options{Log: o.Log})
+		if err != nil {
+			return nil, fmt.Errorf("preparing the validation of extension objects: %w", err)
+		}
+		for _, kind := range validatedKinds() {
+			answers[kind.path()] = validating(kind, rules.Validate)
+		}
+	}
+	handlers := make(map[string]http.Handler, len(answers))
+	for path, respond := range answers {
+		handler, err := o.handler(path, respond)
+		if err != nil {
+			return nil, err
+		}
+		handlers[path] = handler
+	}
+	return handlers, nil
+}
+
+// readsTarget tells whether a webhook looks up something in the target cluster.
+func (o Options) readsTarget() bool {
+	return o.HighAvailabilityConfig.Enabled || o.ProjectedTokenMount.Enabled || o.SystemComponentsConfig.Enabled || o.PodKubeAPIServerLoadBalancing.Enabled
+}
+
+// answers are the webhooks without rules, by path.
+func (o Options) answers() map[string]answer {
+	target := lookups{cached: o.Target, live: o.Live}
+	all := map[string]answer{}
+	for _, webhook := range []struct {
+		enabled bool
+		path    string
+		answer  answer
+	}{
+		{o.CRDDeletionProtection.Enabled, PathCRDDeletionProtection, deletionProtection{o.Source}.answer},
+		{o.EndpointSliceHints.Enabled, PathEndpointSliceHints, mutating(endpointSliceKind, hintEndpoints)},
+		{o.HighAvailabilityConfig.Enabled, PathHighAvailabilityConfig, highAvailability{o.HighAvailabilityConfig, target}.answer},
+		{o.KubernetesServiceHost.Enabled, PathKubernetesServiceHost, mutating(podKind, o.KubernetesServiceHost.mutate)},
+		{o.PodKubeAPIServerLoadBalancing.Enabled, PathPodKubeAPIServerLoadBalancing, mutating(podKind, loadBalancing{target}.mutate)},
+		{o.PodSchedulerName.Enabled, PathPodSchedulerName, mutating(podKind, o.PodSchedulerName.mutate)},
+		{o.PodTopologySpreadConstraints.Enabled, PathPodTopologySpreadConstraints, mutating(podKind, spreadRevisions)},
+		{o.ProjectedTokenMount.Enabled, PathProjectedTokenMount, mutating(podKind, tokenMount{o.ProjectedTokenMount, target}.mutate)},
+		{o.SeccompProfile.Enabled, PathSeccompProfile, mutating(podKind, defaultSeccompProfile)},
+		{o.SystemComponentsConfig.Enabled, PathSystemComponentsConfig, mutating(podKind, systemComponents{o.SystemComponentsConfig, target}.mutate)},
+		{o.VPAInPlaceUpdates.Enabled, PathVPAInPlaceUpdates, mutating(autoscalerKind, updateInPlace)},
+	} {
+		if webhook.enabled {
+			all[webhook.path] = webhook.answer
+		}
+	}
+	return all
+}
+
+// handler serves a webhook over HTTP, with the metrics of controller-runtime.
+func (o Options) handler(path string, respond answer) (http.Handler, error) {
+	hook := &ctrladmission.Webhook{Handler: ctrladmission.HandlerFunc(func(ctx context.Context, request ctrladmission.Request) ctrladmission.Response {
+		return o.respond(ctx, path, &request.AdmissionRequest, respond)
+	})}
+	handler, err := ctrladmission.StandaloneWebhook(hook, ctrladmission.StandaloneOptions{Logger: logr.FromSlogHandler(o.Log.Handler()), MetricsPath: path})
+	if err != nil {
+		return nil, fmt.Errorf("preparing the webhook at %s: %w", path, err)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), timeoutOf(r))
+		defer cancel()
+		r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
+		handler.ServeHTTP(w, r.WithContext(ctx))
+	}), nil
+}
+
+// respond answers whatever happens, and logs what somebody has to know.
+func (o Options) respond(ctx context.Context, path string, request *admissionv1.AdmissionRequest, respond answer) (response ctrladmission.Response) {
+	log := o.Log.With("webhook", path, "uid", string(request.UID), "operation", string(request.Operation), "group", request.Kind.Group,
+		"kind", request.Kind.Kind, "namespace", request.Namespace, "name", request.Name)
+	defer func() {
+		if p := recover(); p != nil {
+			ctrlmetrics.WebhookPanics.WithLabelValues().Inc()
+			// The value may quote the object: the log gets its type, and where it happened.
+			log.Error("a request made the program panic", "panic", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
+			response = refused(http.StatusInternalServerError, metav1.StatusReasonInternalError, "the webhook failed on this request: this is a fault of Pergola, whose log has the details")
+		}
+	}()
+	response, err := respond(ctx, request)
+	var no *denial
+	switch {
+	case errors.As(err, &no):
+		response = refused(no.code, no.reason, no.message)
+		log.Info("denied", "reason", string(no.reason))
+	case err != nil && ctx.Err() != nil:
+		log.Error("a request was not answered in time")
+		response = refused(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "the webhook found no answer in time: "+err.Error())
+	case err != nil:
+		log.Error("a request could not be answered", "error", err.Error())
+		response = refused(http.StatusInternalServerError, metav1.StatusReasonInternalError, err.Error())
+	case !response.Allowed:
+		log.Info("denied")
+	}
+	return response
+}
+
+// timeoutOf is the time that the API server gives, which it sends as a parameter.
+func timeoutOf(r *http.Request) time.Duration {
+	timeout, err := time.ParseDuration(r.URL.Query().Get("timeout"))
+	if err != nil || timeout <= 0 {
+		return defaultTimeout
+	}
+	return min(timeout, maxTimeout)
+}
+
+// denial is a request that must not be done, or that nothing can be said about through a fault of whoever sent it.
+type denial struct {
+	code    int32
+	reason  metav1.StatusReason
+	message string
+}
+
+func (d *denial) Error() string { return d.message }
+
+// denied is a denial because of what an object says.
+func denied(format string, args ...any) error {
+	return &denial{http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, fmt.Sprintf(format, args...)}
+}
+
+// forbidden is a denial because of what stands around an object.
+func forbidden(format string, args ...any) error {
+	return &denial{http.StatusForbidden, metav1.StatusReasonForbidden, fmt.Sprintf(format, args...)}
+}
+
+// badRequest is a denial of a request that does not fit the webhook.
+func badRequest(format string, args ...any) error {
+	return &denial{http.StatusBadRequest, metav1.StatusReasonBadRequest, fmt.Sprintf(format, args...)}
+}
+
+func refused(code int32, reason metav1.StatusReason, message string) ctrladmission.Response {
+	return ctrladmission.Response{AdmissionResponse: admissionv1.AdmissionResponse{
+		Result: &metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message},
+	}}
+}

@@ -1,0 +1,38 @@
+package webhooks
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// lookups reads the target cluster.
+type lookups struct{ cached, live client.Reader }
+
+// get reads an object; what the cache does not know is asked of the API server, as an object is often made right before
+// the one that needs it.
+func (l lookups) get(ctx context.Context, namespace, name string, into client.Object) error {
+	err := l.cached.Get(ctx, key(namespace, name), into)
+	if apierrors.IsNotFound(err) && l.live != nil {
+		err = l.live.Get(ctx, key(namespace, name), into)
+	}
+	return err
+}
+
+// severalNodes tells whether there is more than one node.
+func (l lookups) severalNodes(ctx context.Context) (bool, error) {
+	nodes := &metav1.PartialObjectMetadataList{}
+	nodes.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
+	if err := l.cached.List(ctx, nodes, client.Limit(2)); err != nil {
+		return false, fmt.Errorf("counting the nodes: %w", err)
+	}
+	return len(nodes.Items) > 1, nil
+}
+
+func key(namespace, name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: namespace, Name: name}
+}

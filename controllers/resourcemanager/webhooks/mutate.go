@@ -1,0 +1,78 @@
+package webhooks
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+)
+
+var (
+	podKind           = metav1.GroupVersionKind{Version: "v1", Kind: "Pod"}
+	endpointSliceKind = metav1.GroupVersionKind{Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice"}
+	autoscalerKind    = metav1.GroupVersionKind{Group: "autoscaling.k8s.io", Version: "v1", Kind: "VerticalPodAutoscaler"}
+)
+
+// mutating makes a webhook of a function that changes objects of a kind.
+func mutating[T any](kind metav1.GroupVersionKind, change func(context.Context, *admissionv1.AdmissionRequest, *T) error) answer {
+	return func(ctx context.Context, request *admissionv1.AdmissionRequest) (ctrladmission.Response, error) {
+		if request.Kind != kind {
+			return ctrladmission.Response{}, notFor(request, kind.Kind)
+		}
+		return changed(request, func(object *T) error { return change(ctx, request, object) })
+	}
+}
+
+// notFor is the answer to a request about another kind than the webhook is for.
+func notFor(request *admissionv1.AdmissionRequest, kinds string) error {
+	return badRequest("this webhook is for objects of kind %s, but was asked about %s of %s/%s; mend the webhook configuration",
+		kinds, request.Kind.Kind, request.Kind.Group, request.Kind.Version)
+}
+
+// changed answers with the patch that a function makes of the object of a request. The patch is the difference that the
+// function made, not that between what was sent and what the Go type makes of it: fields that the type does not know
+// stay, and its empty fields stay out.
+func changed[T any](request *admissionv1.AdmissionRequest, change func(*T) error) (ctrladmission.Response, error) {
+	if request.SubResource != "" || (request.Operation != admissionv1.Create && request.Operation != admissionv1.Update) {
+		return ctrladmission.Allowed(""), nil
+	}
+	object := new(T)
+	if len(request.Object.Raw) == 0 {
+		return ctrladmission.Response{}, badRequest("the request has no object")
+	}
+	if err := utiljson.Unmarshal(request.Object.Raw, object); err != nil {
+		return ctrladmission.Response{}, badRequest("the object of the request cannot be read as %s: %v", request.Kind.Kind, err)
+	}
+	before, err := json.Marshal(object)
+	if err != nil {
+		return ctrladmission.Response{}, fmt.Errorf("writing the object: %w", err)
+	}
+	if err := change(object); err != nil {
+		return ctrladmission.Response{}, err
+	}
+	after, err := json.Marshal(object)
+	if err != nil {
+		return ctrladmission.Response{}, fmt.Errorf("writing the changed object: %w", err)
+	}
+	response := ctrladmission.PatchResponseFromRaw(before, after)
+	if !response.Allowed {
+		return ctrladmission.Response{}, fmt.Errorf("making a patch: %s", response.Result.Message)
+	}
+	return response, nil
+}
+
+// described names the object of a request for messages.
+func described(request *admissionv1.AdmissionRequest, metadata *metav1.ObjectMeta) string {
+	name := request.Name
+	if name == "" {
+		name = metadata.Name
+	}
+	if name == "" {
+		name = metadata.GenerateName + "…"
+	}
+	return fmt.Sprintf("%s %s/%s", request.Kind.Kind, request.Namespace, name)
+}

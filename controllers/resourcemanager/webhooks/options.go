@@ -1,0 +1,169 @@
+package webhooks
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Webhooks says which webhooks there are; none by default. Its JSON form is section `webhooks` of upstream's
+// ResourceManagerConfiguration.
+type Webhooks struct {
+	CRDDeletionProtection         Switch                 `json:"crdDeletionProtection"`
+	EndpointSliceHints            Switch                 `json:"endpointSliceHints"`
+	ExtensionValidation           Switch                 `json:"extensionValidation"`
+	HighAvailabilityConfig        HighAvailabilityConfig `json:"highAvailabilityConfig"`
+	KubernetesServiceHost         KubernetesServiceHost  `json:"kubernetesServiceHost"`
+	PodKubeAPIServerLoadBalancing Switch                 `json:"podKubeAPIServerLoadBalancing"`
+	PodSchedulerName              PodSchedulerName       `json:"podSchedulerName"`
+	PodTopologySpreadConstraints  Switch                 `json:"podTopologySpreadConstraints"`
+	ProjectedTokenMount           ProjectedTokenMount    `json:"projectedTokenMount"`
+	SeccompProfile                Switch                 `json:"seccompProfile"`
+	SystemComponentsConfig        SystemComponentsConfig `json:"systemComponentsConfig"`
+	VPAInPlaceUpdates             Switch                 `json:"vpaInPlaceUpdates"`
+}
+
+// Switch turns a webhook without settings on.
+type Switch struct {
+	Enabled bool `json:"enabled"`
+}
+
+// HighAvailabilityConfig are the settings of the webhook that spreads workload.
+type HighAvailabilityConfig struct {
+	Enabled bool `json:"enabled"`
+	// DefaultNotReadyTolerationSeconds and DefaultUnreachableTolerationSeconds are how long pods stay on a node that is not
+	// ready, or not reachable, where they do not say so themselves; none if nil.
+	DefaultNotReadyTolerationSeconds    *int64 `json:"defaultNotReadyTolerationSeconds,omitempty"`
+	DefaultUnreachableTolerationSeconds *int64 `json:"defaultUnreachableTolerationSeconds,omitempty"`
+}
+
+// KubernetesServiceHost are the settings of the webhook that sets KUBERNETES_SERVICE_HOST.
+type KubernetesServiceHost struct {
+	Enabled bool `json:"enabled"`
+	// Host is the name of the API server.
+	Host string `json:"host"`
+}
+
+// PodSchedulerName are the settings of the webhook that chooses the scheduler of pods.
+type PodSchedulerName struct {
+	Enabled bool `json:"enabled"`
+	// SchedulerName of pods that name none, or the default one; default default-scheduler.
+	SchedulerName string `json:"schedulerName,omitempty"`
+}
+
+// ProjectedTokenMount are the settings of the webhook that mounts tokens.
+type ProjectedTokenMount struct {
+	Enabled bool `json:"enabled"`
+	// ExpirationSeconds is how long tokens are valid, 600 or more; default 43200.
+	ExpirationSeconds *int64 `json:"expirationSeconds,omitempty"`
+}
+
+// SystemComponentsConfig are the settings of the webhook that says where system components run.
+type SystemComponentsConfig struct {
+	Enabled bool `json:"enabled"`
+	// NodeSelector finds the nodes for system components; their taints are tolerated.
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	// PodNodeSelector and PodTolerations are given to pods.
+	PodNodeSelector map[string]string   `json:"podNodeSelector,omitempty"`
+	PodTolerations  []corev1.Toleration `json:"podTolerations,omitempty"`
+}
+
+// Options of New.
+type Options struct {
+	Webhooks
+	// Source reads the cluster of extension objects, past any cache: the whole content of a collection that is deleted,
+	// when the API server does not say what is in it. For deletion protection.
+	Source client.Reader
+	// Target reads the cluster of the workload: ServiceAccounts, Namespaces, HorizontalPodAutoscalers, ConfigMaps and
+	// Services by name or namespace, metadata of Nodes, and Nodes for system components. It may be a cache.
+	Target client.Reader
+	// Live reads the target past the cache, for what a cache does not know yet; may be nil.
+	Live client.Reader
+	// Log gets a line for each denial and failure, never contents; default none.
+	Log *slog.Logger
+}
+
+const (
+	// defaultTokenExpiration of projected tokens and the shortest that Kubernetes has, in seconds.
+	defaultTokenExpiration, leastTokenExpiration = 43200, 600
+	// mostTokenExpiration is the longest that Kubernetes has, in seconds.
+	mostTokenExpiration = 1 << 32
+)
+
+// completed fills in the defaults.
+func (w Webhooks) completed() Webhooks {
+	if w.PodSchedulerName.SchedulerName == "" {
+		w.PodSchedulerName.SchedulerName = corev1.DefaultSchedulerName
+	}
+	if w.ProjectedTokenMount.ExpirationSeconds == nil {
+		seconds := int64(defaultTokenExpiration)
+		w.ProjectedTokenMount.ExpirationSeconds = &seconds
+	}
+	return w
+}
+
+// Validate tells all settings that cannot be used.
+func (w Webhooks) Validate() error {
+	var errs []error
+	invalid := func(field, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("webhooks.%s: %s", field, fmt.Sprintf(format, args...)))
+	}
+	if s := w.ProjectedTokenMount.ExpirationSeconds; w.ProjectedTokenMount.Enabled && s != nil && (*s < leastTokenExpiration || *s > mostTokenExpiration) {
+		invalid("projectedTokenMount.expirationSeconds", "%d: want %d (10 minutes) to %d", *s, leastTokenExpiration, mostTokenExpiration)
+	}
+	if w.KubernetesServiceHost.Enabled && w.KubernetesServiceHost.Host == "" {
+		invalid("kubernetesServiceHost.host", "missing: set the name of the API server")
+	}
+	for field, seconds := range map[string]*int64{
+		"defaultNotReadyTolerationSeconds":    w.HighAvailabilityConfig.DefaultNotReadyTolerationSeconds,
+		"defaultUnreachableTolerationSeconds": w.HighAvailabilityConfig.DefaultUnreachableTolerationSeconds,
+	} {
+		if seconds != nil && *seconds < 0 {
+			invalid("highAvailabilityConfig."+field, "%d: want 0 or more", *seconds)
+		}
+	}
+	for i, toleration := range w.SystemComponentsConfig.PodTolerations {
+		if problem := wrongToleration(toleration); problem != "" {
+			invalid(fmt.Sprintf("systemComponentsConfig.podTolerations[%d]", i), "%s", problem)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// wrongToleration says what Kubernetes would not accept of a toleration.
+func wrongToleration(t corev1.Toleration) string {
+	switch {
+	case t.Key == "" && t.Operator != corev1.TolerationOpExists:
+		return "without a key the operator must be Exists"
+	case t.Operator == corev1.TolerationOpExists && t.Value != "":
+		return "with operator Exists there is no value"
+	case t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute:
+		return "tolerationSeconds goes with effect NoExecute only"
+	}
+	switch t.Operator {
+	case "", corev1.TolerationOpEqual, corev1.TolerationOpExists:
+	default:
+		return fmt.Sprintf("operator %q is not known; want Equal or Exists", t.Operator)
+	}
+	switch t.Effect {
+	case "", corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute:
+	default:
+		return fmt.Sprintf("effect %q is not known; want NoSchedule, PreferNoSchedule or NoExecute", t.Effect)
+	}
+	return ""
+}
+
+// Any tells whether any webhook is turned on.
+func (w Webhooks) Any() bool {
+	for _, on := range []bool{w.CRDDeletionProtection.Enabled, w.EndpointSliceHints.Enabled, w.ExtensionValidation.Enabled, w.HighAvailabilityConfig.Enabled,
+		w.KubernetesServiceHost.Enabled, w.PodKubeAPIServerLoadBalancing.Enabled, w.PodSchedulerName.Enabled, w.PodTopologySpreadConstraints.Enabled,
+		w.ProjectedTokenMount.Enabled, w.SeccompProfile.Enabled, w.SystemComponentsConfig.Enabled, w.VPAInPlaceUpdates.Enabled} {
+		if on {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,16 @@
+package webhooks
+
+import (
+	"context"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// mutate gives a pod the scheduler, unless it chose another than the default one.
+func (s PodSchedulerName) mutate(_ context.Context, _ *admissionv1.AdmissionRequest, pod *corev1.Pod) error {
+	if pod.Spec.SchedulerName == "" || pod.Spec.SchedulerName == corev1.DefaultSchedulerName {
+		pod.Spec.SchedulerName = s.SchedulerName
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package webhooks
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+)
+
+const (
+	// tokenVolumePrefix begins the names of volumes with tokens, those of Kubernetes and ours.
+	tokenVolumePrefix = "kube-api-access-"
+	tokenVolume       = tokenVolumePrefix + "gardener"
+	tokenDirectory    = "/var/run/secrets/kubernetes.io/serviceaccount"
+	// defaultFileMode of the files in the volume; mostFileMode is the largest that Kubernetes has.
+	defaultFileMode, mostFileMode = 0o644, 0o777
+)
+
+// tokenMount is the webhook that mounts tokens which end, for ServiceAccounts that have no token mounted by Kubernetes.
+type tokenMount struct {
+	settings ProjectedTokenMount
+	target   lookups
+}
+
+func (t tokenMount) mutate(ctx context.Context, request *admissionv1.AdmissionRequest, pod *corev1.Pod) error {
+	account := pod.Spec.ServiceAccountName
+	if account == "" || account == "default" || !wantsToken(pod) {
+		return nil
+	}
+	// The pod itself has no namespace yet; the request does.
+	found := &corev1.ServiceAccount{}
+	if err := t.target.get(ctx, request.Namespace, account, found); apierrors.IsNotFound(err) {
+		return forbidden("%s: there is no ServiceAccount %s/%s", described(request, &pod.ObjectMeta), request.Namespace, account)
+	} else if err != nil {
+		return fmt.Errorf("reading ServiceAccount %s/%s: %w", request.Namespace, account, err)
+	}
+	if ptr.Deref(found.AutomountServiceAccountToken, true) {
+		return nil
+	}
+	if err := mountToken(pod, *t.settings.ExpirationSeconds); err != nil {
+		return denied("%s: %v", described(request, &pod.ObjectMeta), err)
+	}
+	return nil
+}
+
+// wantsToken tells whether a pod neither does without a token nor has one.
+func wantsToken(pod *corev1.Pod) bool {
+	if !ptr.Deref(pod.Spec.AutomountServiceAccountToken, true) {
+		return false
+	}
+	for _, volume := range pod.Spec.Volumes {
+		if strings.HasPrefix(volume.Name, tokenVolumePrefix) {
+			return false
+		}
+	}
+	return true
+}
+
+// mountToken mounts a token into all containers of a pod, where its annotations do not say otherwise valid for the given
+// number of seconds.
+func mountToken(pod *corev1.Pod, seconds int64) error {
+	mode := int32(defaultFileMode)
+	if text, ok := pod.Annotations[ProjectedTokenExpirationSeconds]; ok {
+		value, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || value < leastTokenExpiration || value > mostTokenExpiration {
+			return fmt.Errorf("annotation %s is %q: want a whole number of seconds from %d (10 minutes) to %d", ProjectedTokenExpirationSeconds, text, leastTokenExpiration, mostTokenExpiration)
+		}
+		seconds = value
+	}
+	if text, ok := pod.Annotations[ProjectedTokenFileMode]; ok {
+		value, err := fileMode(text)
+		if err != nil {
+			return fmt.Errorf("annotation %s is %q: want the mode of files, 0 to 511 or, with a leading zero, to 0777", ProjectedTokenFileMode, text)
+		}
+		mode = value
+	}
+	pod.Spec.Volumes = append(pod.Spec.Volumes, tokenVolumeOf(mode, seconds))
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			containers[i].VolumeMounts = append(containers[i].VolumeMounts, corev1.VolumeMount{Name: tokenVolume, MountPath: tokenDirectory, ReadOnly: true})
+		}
+	}
+	return nil
+}
+
+// fileMode reads a mode: decimal, as upstream does, or octal with a leading zero, as anybody means it who writes one.
+func fileMode(text string) (int32, error) {
+	base := 10
+	if strings.HasPrefix(text, "0") {
+		base = 8
+	}
+	mode, err := strconv.ParseInt(text, base, 32)
+	if err == nil && (mode < 0 || mode > mostFileMode) {
+		err = strconv.ErrRange
+	}
+	return int32(mode), err
+}
+
+// tokenVolumeOf has what Kubernetes puts into its own: token, authority of the API server and namespace.
+func tokenVolumeOf(mode int32, seconds int64) corev1.Volume {
+	return corev1.Volume{Name: tokenVolume, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+		DefaultMode: &mode,
+		Sources: []corev1.VolumeProjection{
+			{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token", ExpirationSeconds: &seconds}},
+			{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "kube-root-ca.crt"}, Items: []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}}}},
+			{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{{
+				Path: "namespace", FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.namespace"},
+			}}}},
+		},
+	}}}
+}

@@ -1,0 +1,235 @@
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/api/crds"
+	druidv1alpha1 "github.com/pergola-dev/pergola/api/druid/v1alpha1"
+	extensionsv1alpha1 "github.com/pergola-dev/pergola/api/extensions/v1alpha1"
+	"github.com/pergola-dev/pergola/controllers/webhook/admission"
+	"github.com/pergola-dev/pergola/hack/apiserver"
+)
+
+const deadline = 30 * time.Second
+
+// world is an API server that asks the webhooks of this process.
+type world struct {
+	testing.TB
+	ctx   context.Context
+	api   client.Client
+	count atomic.Int64
+}
+
+// TestOnAPIServer runs what a real API server makes of the webhooks; one server is for all of it.
+func TestOnAPIServer(t *testing.T) {
+	w := newWorld(t)
+	for name, test := range map[string]func(*testing.T, *world){
+		"PodsGetTheirToken":         testPodsGetTheirToken,
+		"PodsAreCompleted":          testPodsAreCompleted,
+		"SystemComponentsArePlaced": testSystemComponentsArePlaced,
+		"Target":                    testTarget,
+		"LoadIsBalanced":            testLoadIsBalanced,
+		"OtherKindsAreCompleted":    testOtherKindsAreCompleted,
+		"WorkloadIsSpread":          testWorkloadIsSpread,
+		"WorkloadIsScaled":          testWorkloadIsScaled,
+		"DeletionIsConfirmed":       testDeletionIsConfirmed,
+		"CollectionsAreConfirmed":   testCollectionsAreConfirmed,
+		"DefinitionsAreProtected":   testDefinitionsAreProtected,
+		"ExtensionsAreValidated":    testExtensionsAreValidated,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, w) })
+	}
+}
+
+// newWorld starts all webhooks as in a cluster, with a cache, and has the API server ask them: for a runtime cluster and for a
+// target at once.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	config := apiserver.Start(t)
+	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
+	ctrllog.SetLogger(logr.Discard())
+	definitions := append(crds.ByGroup(extensionsv1alpha1.SchemeGroupVersion.Group), crds.ByGroup(druidv1alpha1.SchemeGroupVersion.Group)...)
+	definitions = append(definitions, definition("autoscaling.k8s.io", "VerticalPodAutoscaler", "verticalpodautoscalers"))
+	_, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{CRDs: definitions})
+	require.NoError(t, err)
+
+	scheme := runtime.NewScheme()
+	require.NoError(t, errors.Join(clientgoscheme.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme)))
+	api, err := client.New(config, client.Options{Scheme: scheme})
+	require.NoError(t, err)
+	cached, err := cache.New(config, cache.Options{Scheme: scheme})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	w := &world{TB: t, ctx: ctx, api: client.WithFieldValidation(api, "Strict")}
+	var running sync.WaitGroup
+	// Before the API server: it waits for whoever watches.
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	running.Go(func() { assert.NoError(t, cached.Start(ctx)) })
+
+	webhooks := everything()
+	webhooks.PodSchedulerName.SchedulerName = "bin-packing-scheduler"
+	webhooks.HighAvailabilityConfig.DefaultNotReadyTolerationSeconds = ptr.To[int64](60)
+	webhooks.SystemComponentsConfig.NodeSelector = map[string]string{"system-components": "true"}
+	webhooks.SystemComponentsConfig.PodNodeSelector = map[string]string{"system-components": "true"}
+	handler, err := New(ctx, Options{Webhooks: webhooks, Source: api, Target: cached, Live: api})
+	require.NoError(t, err)
+	target, serve := listen(t, handler)
+	running.Go(func() { assert.NoError(t, serve(ctx)) })
+	for _, responsibility := range []Responsibility{ForRuntime, ForTarget} {
+		mutating, err := MutatingWebhookConfiguration(Configuration{Webhooks: webhooks, Responsibility: responsibility, VirtualGarden: true, Target: target})
+		require.NoError(t, err)
+		require.NoError(t, api.Create(ctx, mutating))
+	}
+	validating, err := ValidatingWebhookConfiguration(Configuration{Webhooks: webhooks, Responsibility: ForRuntime, Target: target})
+	require.NoError(t, err)
+	require.NoError(t, api.Create(ctx, validating))
+	w.untilAsked()
+	return w
+}
+
+// definition is one of a kind that takes everything.
+func definition(group, kind, resource string) *apiextensionsv1.CustomResourceDefinition {
+	d := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: resource + "." + group}}
+	// The API server wants to know who approved definitions in groups of Kubernetes.
+	d.Annotations = map[string]string{"api-approved.kubernetes.io": "unapproved, for tests"}
+	d.Spec = apiextensionsv1.CustomResourceDefinitionSpec{Group: group, Scope: apiextensionsv1.NamespaceScoped,
+		Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind, Plural: resource},
+		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Storage: true,
+			Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}}}}}
+	return d
+}
+
+// listen gives where the webhooks are, and what serves them.
+func listen(t *testing.T, handler http.Handler) (admission.Target, func(context.Context) error) {
+	t.Helper()
+	ca := filepath.Join(t.TempDir(), "ca.crt")
+	certificates, err := admission.SelfSigned([]string{"localhost", "127.0.0.1"}, ca)
+	require.NoError(t, err)
+	bundle, err := os.ReadFile(ca)
+	require.NoError(t, err)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	running := &admission.Server{Handler: handler, Certificates: certificates, Webhooks: listener, Log: slog.New(slog.DiscardHandler)}
+	return admission.Target{URL: "https://" + listener.Addr().String(), CABundle: bundle}, running.Run
+}
+
+// untilAsked waits until the API server has taken up all configurations, which it does some time later.
+func (w *world) untilAsked() {
+	w.Helper()
+	require.NoError(w, w.api.Create(w.ctx, parsed("{apiVersion: v1, kind: Namespace, metadata: {name: probe, labels: {gardener.cloud/role: extension}}}")))
+	for _, namespace := range []string{"probe", "kube-system"} {
+		w.eventually("pods in "+namespace+" are asked about", func() bool {
+			pod := parsed("{apiVersion: v1, kind: Pod, metadata: {name: probe, namespace: " + namespace + "}, spec: {containers: [{name: a, image: a}]}}")
+			err := w.api.Create(w.ctx, pod, client.DryRunAll)
+			_, found, _ := unstructured.NestedMap(pod.Object, "spec", "securityContext", "seccompProfile")
+			return err == nil && found
+		})
+	}
+	w.eventually("extension objects are asked about", func() bool {
+		wrong := parsed("{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Extension, metadata: {name: probe, namespace: default}, spec: {type: ''}}")
+		return apierrors.IsInvalid(w.api.Create(w.ctx, wrong, client.DryRunAll))
+	})
+}
+
+func (w *world) eventually(what string, ok func() bool) {
+	w.Helper()
+	require.Eventually(w, ok, deadline, 20*time.Millisecond, what)
+}
+
+// parsed reads an object; a mistake in it is one of the test.
+func parsed(text string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	if err == nil {
+		err = object.UnmarshalJSON(raw)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("%v: %s", err, text))
+	}
+	return object
+}
+
+// site is a namespace.
+type site struct {
+	*world
+	ns string
+}
+
+// newSite makes a namespace with labels and annotations, as in {labels: {…}}.
+func newSite(t *testing.T, w *world, metadata string) *site {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, 2*time.Minute)
+	t.Cleanup(cancel)
+	s := &site{&world{TB: t, ctx: ctx, api: w.api}, fmt.Sprintf("site%d", w.count.Add(1))}
+	namespace := parsed("{apiVersion: v1, kind: Namespace, metadata: " + metadata + "}")
+	namespace.SetName(s.ns)
+	require.NoError(t, s.api.Create(ctx, namespace))
+	return s
+}
+
+// try creates an object in the namespace.
+func (s *site) try(text string) (*unstructured.Unstructured, error) {
+	object := parsed(text)
+	object.SetNamespace(s.ns)
+	err := s.api.Create(s.ctx, object)
+	return object, err
+}
+
+func (s *site) create(text string) *unstructured.Unstructured {
+	s.Helper()
+	object, err := s.try(text)
+	require.NoError(s, err)
+	return object
+}
+
+func (s *site) pod(text string) *corev1.Pod {
+	s.Helper()
+	return into[corev1.Pod](s, s.create(text))
+}
+
+func into[T any](t testing.TB, object *unstructured.Unstructured) *T {
+	t.Helper()
+	value := new(T)
+	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, value))
+	return value
+}
+
+// patch merges YAML into an object.
+func (s *site) patch(object *unstructured.Unstructured, text string) error {
+	s.Helper()
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	require.NoError(s, err)
+	return s.api.Patch(s.ctx, object, client.RawPatch("application/merge-patch+json", raw))
+}

@@ -1,0 +1,146 @@
+package authorizer
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/pem"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/api/crds"
+	"github.com/pergola-dev/pergola/schemas/across"
+)
+
+// TestReferencesOfControlPlanes: what a reconciliation copies to the namespace of a control plane must be within reach of its gardenlet.
+func TestReferencesOfControlPlanes(t *testing.T) {
+	for _, shoot := range objects(t, landscape) {
+		if shoot.GetKind() != "Shoot" {
+			continue
+		}
+		h, s := garden(t, landscape), speak(kindOf(t, shoot), shoot)
+		for _, r := range across.ControlPlaneReferences("Shoot", shoot.Object) {
+			what := node{kindSecret, shoot.GetNamespace(), r.Name}
+			if r.Kind == "ConfigMap" {
+				what.kind = kindConfigMap
+			}
+			assert.Contains(t, s.edges, edge{what, s.of}, "%v", r.Fields)
+			assert.NotNil(t, h.graph.vertices[what])
+		}
+	}
+	full := objects(t, landscape)[4]
+	require.Equal(t, "s", full.GetName())
+	assert.GreaterOrEqual(t, len(across.ControlPlaneReferences("Shoot", full.Object)), 6, "the Shoot of the test refers to one of each")
+}
+
+// TestWatchedKinds: they are served by the definitions of a garden whose API is made of these.
+func TestWatchedKinds(t *testing.T) {
+	for _, k := range watchedKinds() {
+		assert.Equal(t, k.kind.String(), k.resource.GroupResource().String())
+		if k.kind == kindCertificateSigningRequest {
+			continue
+		}
+		definition := crds.Get(k.resource.Group, kindNames[k.kind])
+		require.NotNil(t, definition, k.kind.String())
+		assert.Equal(t, definition.Spec.Names.Plural, k.resource.Resource)
+		assert.Equal(t, definition.Spec.Scope == "Cluster", k.kind.clusterScoped(), k.kind.String())
+		served := false
+		for _, v := range definition.Spec.Versions {
+			served = served || v.Served && v.Name == k.resource.Version
+		}
+		assert.True(t, served, "%s of %s", k.resource.Version, k.kind)
+	}
+}
+
+func TestKinds(t *testing.T) {
+	for k := kind(1); k < kinds; k++ {
+		if k != kindIssuer {
+			assert.NotEmpty(t, k.String(), int(k))
+			assert.Equal(t, k, byResource[k.String()])
+		}
+	}
+}
+
+func TestCertificateRequests(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	request := func(name, group string) string {
+		der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: name, Organization: []string{group}}}, key)
+		require.NoError(t, err)
+		return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}))
+	}
+	for name, c := range map[string]struct {
+		request string
+		want    []owner
+	}{
+		"seed":        {request("gardener.cloud:system:seed:a", groupSeeds), []owner{seedOwner("a")}},
+		"shoot":       {request("gardener.cloud:system:shoot:n:s", groupShoots), []owner{{kindShoot, "n", "s"}}},
+		"person":      {request("admin", "system:masters"), nil},
+		"no group":    {request("gardener.cloud:system:seed:a", "x"), nil},
+		"gardenadm":   {request("gardener.cloud:gardenadm:shoot:n:s", groupShoots), nil},
+		"not encoded": {"%", nil},
+		"no PEM":      {base64.StdEncoding.EncodeToString([]byte("x")), nil},
+		"no request":  {base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: []byte("x")})), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "csr"}, "spec": map[string]any{"request": c.request}}}
+			s := speak(watchedKind{kind: kindCertificateSigningRequest, says: signingRequestSays}, object)
+			var got []owner
+			for _, c := range s.claims {
+				assert.Equal(t, s.of, c.what)
+				got = append(got, c.of)
+			}
+			assert.Equal(t, c.want, got)
+		})
+	}
+}
+
+// TestStrangeObjects: an API server may have what no definition allows, such as from before one. Nothing of it is a reason to end.
+func TestStrangeObjects(t *testing.T) {
+	for _, k := range watchedKinds() {
+		for _, content := range []map[string]any{
+			{}, {"spec": nil}, {"spec": "x"}, {"spec": []any{1}}, {"metadata": map[string]any{"name": "x"}, "spec": map[string]any{"seedName": 1, "resources": "x", "provider": map[string]any{"workers": []any{nil, 1}}}},
+			{"metadata": map[string]any{"name": "x"}, "spec": map[string]any{"parent": map[string]any{"kind": "NamespacedCloudProfile", "name": "x"}, "shootRef": map[string]any{"name": "x"}, "shoot": map[string]any{"name": "x"}}},
+			{"metadata": map[string]any{"name": "x"}, "credentialsRef": map[string]any{"kind": "Strange", "name": "x"}, "secretRef": []any{}},
+		} {
+			g := newGraph()
+			assert.NotPanics(t, func() {
+				s := speak(k, &unstructured.Unstructured{Object: content})
+				g.set(s)
+				g.remove(s.of)
+			})
+			assert.Empty(t, g.vertices)
+		}
+	}
+}
+
+// TestRights: the documentation has the rights that are needed, no more and no less.
+func TestRights(t *testing.T) {
+	data, err := os.ReadFile("../../../docs/admission.md")
+	require.NoError(t, err)
+	_, after, found := strings.Cut(string(data), "Secrets and ConfigMaps are never read:\n\n```yaml\n")
+	require.True(t, found)
+	block, _, _ := strings.Cut(after, "```")
+	var rules []rbacv1.PolicyRule
+	require.NoError(t, yaml.UnmarshalStrict([]byte(block), &rules))
+	var got []schema.GroupResource
+	for _, rule := range rules {
+		assert.Equal(t, []string{"list", "watch"}, rule.Verbs)
+		require.Len(t, rule.APIGroups, 1)
+		for _, resource := range rule.Resources {
+			got = append(got, schema.GroupResource{Group: rule.APIGroups[0], Resource: resource})
+		}
+	}
+	assert.ElementsMatch(t, Resources(), got)
+}

@@ -1,0 +1,114 @@
+package garden
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/across"
+)
+
+// configured is a configuration of the API server of a Shoot, in a ConfigMap.
+type configured struct {
+	what, rule string
+	key        string
+	at         []string
+}
+
+var (
+	kubeAPIServer  = []string{"spec", "kubernetes", "kubeAPIServer"}
+	auditPolicy    = configured{"audit policy", "shoot/audit-policy", "policy", slices.Concat(kubeAPIServer, []string{"auditConfig", "auditPolicy", "configMapRef", "name"})}
+	authentication = configured{"structured authentication", "shoot/structured-authentication", "config.yaml", slices.Concat(kubeAPIServer, []string{"structuredAuthentication", "configMapName"})}
+	authorization  = configured{"structured authorization", "shoot/structured-authorization", "config.yaml", slices.Concat(kubeAPIServer, []string{"structuredAuthorization", "configMapName"})}
+)
+
+var configMaps = corev1.SchemeGroupVersion.WithResource("configmaps")
+
+func (c configured) of(shoot *unstructured.Unstructured) string {
+	name, _, _ := unstructured.NestedString(shoot.Object, c.at...)
+	return name
+}
+
+// configuration: what a Shoot refers to is there and right, and a ConfigMap that Shoots refer to stays so. The rules are those of
+// pergola validate.
+func (w *webhooks) configuration(c configured) func(context.Context, *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
+	return func(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
+		if request.SubResource != "" || request.Operation == admissionv1.Delete {
+			return allowed()
+		}
+		object, old, err := both[unstructured.Unstructured](request)
+		if err != nil {
+			return nil, err
+		}
+		switch request.Kind.Kind {
+		case "Shoot":
+			return w.configurationOfShoot(ctx, c, object, old)
+		case "ConfigMap":
+			return w.configurationInUse(ctx, c, object, old)
+		}
+		return allowed()
+	}
+}
+
+// configurationOfShoot: as upstream, nothing is asked of a Shoot that is being deleted, or whose specification stays.
+func (w *webhooks) configurationOfShoot(ctx context.Context, c configured, shoot, old *unstructured.Unstructured) (*admissionv1.AdmissionResponse, error) {
+	name := c.of(shoot)
+	if name == "" || shoot.GetDeletionTimestamp() != nil || old != nil && equality.Semantic.DeepEqual(shoot.Object["spec"], old.Object["spec"]) {
+		return allowed()
+	}
+	config, err := w.Garden.Get(ctx, configMaps, shoot.GetNamespace(), name)
+	if apierrors.IsNotFound(err) {
+		return invalid("%s: there is no ConfigMap %q in namespace %q, which is to have the %s", strings.Join(c.at, "."), name, shoot.GetNamespace(), c.what)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading ConfigMap %s/%s: %w", shoot.GetNamespace(), name, err)
+	}
+	return w.judged(c, shoot, config)
+}
+
+func (w *webhooks) configurationInUse(ctx context.Context, c configured, config, old *unstructured.Unstructured) (*admissionv1.AdmissionResponse, error) {
+	content := func(o *unstructured.Unstructured) string {
+		text, _, _ := unstructured.NestedString(o.Object, "data", c.key)
+		return text
+	}
+	if old == nil || content(config) == content(old) {
+		return allowed()
+	}
+	using, err := w.shootsWith(ctx, config.GetNamespace(), func(shoot *unstructured.Unstructured) bool {
+		return c.of(shoot) == config.GetName() && shoot.GetDeletionTimestamp() == nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, shoot := range using {
+		if response, err := w.judged(c, shoot, config); err != nil || !response.Allowed {
+			return response, err
+		}
+	}
+	return allowed()
+}
+
+// judged holds a Shoot against its ConfigMap.
+func (w *webhooks) judged(c configured, shoot, config *unstructured.Unstructured) (*admissionv1.AdmissionResponse, error) {
+	found := across.Check([]schemas.Input{{Object: shoot}, {Object: config}}, across.Options{
+		Now: w.Clock.Now(), OnlyThere: func(in *schemas.Input) bool { return in.Object != shoot },
+	})
+	var wrong []string
+	for _, v := range found {
+		if v.Rule == c.rule && v.Severity == schemas.SeverityError {
+			wrong = append(wrong, v.Field+": "+v.Message)
+		}
+	}
+	if len(wrong) > 0 {
+		return invalid("the %s of Shoot %s/%s is not valid: %s", c.what, shoot.GetNamespace(), shoot.GetName(), strings.Join(wrong, "; "))
+	}
+	return allowed()
+}

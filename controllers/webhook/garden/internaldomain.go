@@ -1,0 +1,74 @@
+package garden
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+)
+
+const (
+	labelRole          = "gardener.cloud/role"
+	roleInternalDomain = gardencorev1beta1.GardenRoleInternalDomain
+	annotationDomain   = "dns.gardener.cloud/domain"
+	annotationProvider = "dns.gardener.cloud/provider"
+)
+
+var secrets = corev1.SchemeGroupVersion.WithResource("secrets")
+
+// internalDomain: there is one internal domain for the garden, and at most one for a Seed; it says what it is, and stays as long as Shoots are
+// under it.
+func (w *webhooks) internalDomain(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
+	seed, ofSeed := strings.CutPrefix(request.Namespace, gardencorev1beta1.SeedNamespacePrefix)
+	if !ofSeed {
+		seed = ""
+	}
+	if request.Namespace != gardencorev1beta1.GardenNamespace && !ofSeed {
+		return allowed()
+	}
+	secret, old, err := both[corev1.Secret](request)
+	if err != nil {
+		return nil, err
+	}
+	place := request.Namespace + "/" + request.Name
+	if request.Operation == admissionv1.Delete {
+		return w.unusedDomain(ctx, seed, "Secret "+place+" cannot be deleted")
+	}
+	if secret.Annotations[annotationDomain] == "" || secret.Annotations[annotationProvider] == "" {
+		return invalid("Secret %s holds the internal domain: its annotations %s and %s must say which, and by which provider", place, annotationDomain, annotationProvider)
+	}
+	if old == nil || old.Labels[labelRole] != roleInternalDomain {
+		others, err := w.Garden.List(ctx, secrets, request.Namespace, labelRole+"="+roleInternalDomain, 0)
+		if err != nil {
+			return nil, fmt.Errorf("reading the internal domains of namespace %s: %w", request.Namespace, err)
+		}
+		for _, other := range others {
+			if other.GetName() != request.Name {
+				return forbidden("Secret %s: there is the internal domain of Secret %s/%s already, and only one is possible in a namespace", place, request.Namespace, other.GetName())
+			}
+		}
+	}
+	if old != nil && old.Annotations[annotationDomain] != secret.Annotations[annotationDomain] {
+		return w.unusedDomain(ctx, seed, "the domain of Secret "+place+" cannot be changed")
+	}
+	return allowed()
+}
+
+// unusedDomain refuses while there are Shoots, of a Seed if one is named.
+func (w *webhooks) unusedDomain(ctx context.Context, seed, what string) (*admissionv1.AdmissionResponse, error) {
+	all, _, err := w.Garden.Objects(ctx, gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"), true)
+	if err != nil {
+		return nil, fmt.Errorf("reading Shoots: %w", err)
+	}
+	for _, shoot := range all {
+		if on, _, _ := unstructured.NestedString(shoot.Object, "spec", "seedName"); seed == "" || on == seed {
+			return forbidden("%s: there are Shoots under it, %s/%s among them", what, shoot.GetNamespace(), shoot.GetName())
+		}
+	}
+	return allowed()
+}

@@ -1,0 +1,54 @@
+package garden
+
+import (
+	"context"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Who may, besides gardenlets.
+const (
+	// garbageCollector removes what belonged to something that is gone.
+	garbageCollector = "system:serviceaccount:kube-system:generic-garbage-collector"
+	// upstreamOperator is the account by which gardener-operator labels what is encrypted anew.
+	upstreamOperator = "system:serviceaccount:kube-system:gardener-internal"
+)
+
+// updateRestriction: what gardenlets publish is theirs alone (label gardener.cloud/update-restriction). A change that changes nothing is
+// no change: an API server encrypts an object anew by it.
+func (w *webhooks) updateRestriction(_ context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
+	who := authorizerOf(request)
+	switch {
+	case who.Gardenlet:
+		return allowed()
+	case request.UserInfo.Username == garbageCollector && request.Operation == admissionv1.Delete:
+		return allowed()
+	case request.UserInfo.Username == upstreamOperator && request.Operation == admissionv1.Update:
+		return allowed()
+	case request.Operation == admissionv1.Update:
+		object, old, err := both[unstructured.Unstructured](request)
+		if err != nil {
+			return nil, err
+		}
+		if sameButManagers(object, old) {
+			return allowed()
+		}
+	}
+	return forbidden("%s %s/%s is published by a gardenlet, and only gardenlets may %s it", request.Kind.Kind, request.Namespace, request.Name, verbs[request.Operation])
+}
+
+var verbs = map[admissionv1.Operation]string{admissionv1.Create: "make", admissionv1.Update: "change", admissionv1.Delete: "delete"}
+
+// sameButManagers compares objects without what an API server notes at each write.
+func sameButManagers(a, b *unstructured.Unstructured) bool {
+	bare := func(o *unstructured.Unstructured) map[string]any {
+		o = o.DeepCopy()
+		for _, field := range []string{"managedFields", "resourceVersion", "generation"} {
+			unstructured.RemoveNestedField(o.Object, "metadata", field)
+		}
+		return o.Object
+	}
+	return equality.Semantic.DeepEqual(bare(a), bare(b))
+}

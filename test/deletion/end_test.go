@@ -1,0 +1,292 @@
+package deletion
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/hack/speeds"
+	"github.com/pergola-dev/pergola/hack/testclusters"
+	"github.com/pergola-dev/pergola/hack/world"
+)
+
+var (
+	gardens     = schema.GroupVersionResource{Group: "operator.gardener.cloud", Version: "v1alpha1", Resource: "gardens"}
+	seeds       = schema.GroupVersionResource{Group: "core.gardener.cloud", Version: "v1beta1", Resource: "seeds"}
+	buckets     = schema.GroupVersionResource{Group: "extensions.gardener.cloud", Version: "v1alpha1", Resource: "backupbuckets"}
+	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	secrets     = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+)
+
+type step struct {
+	name string
+	test func(*stage)
+}
+
+// TestLifeOfGardens is the life of three Gardens.
+func TestLifeOfGardens(t *testing.T) {
+	if env.configs == nil {
+		t.Skip(testclusters.Missing(env.Root, false))
+	}
+	s := newStage(t)
+	before := s.world()
+	steps := []step{
+		{"it is made and what it refers to is protected", testMade},
+		{"what Extensions install comes and goes with them", testExtensions},
+		{"another one is refused", testSecond},
+		{"a removed file deletes nothing without the confirmation", testUnconfirmed},
+		{"it stays while the virtual garden is in use", testInUse},
+		{"it waits for a bucket that is retained, and says so", testRetained},
+		{"then the runtime cluster is as it was before", func(s *stage) { testEnd(s, before) }},
+		{"another one ends although its virtual garden is gone", func(s *stage) { testLost(s, before) }},
+		{"one with all options on leaves nothing either", func(s *stage) { testAllOptions(s, before) }},
+	}
+	for _, step := range steps {
+		if !speeds.Has(t, step.name) {
+			continue
+		}
+		if !t.Run(step.name, func(t *testing.T) { step.test(s.on(t)) }) {
+			t.Fatalf("the rest is left out: it builds on %q", step.name)
+		}
+	}
+}
+
+func testMade(s *stage) {
+	_, err := s.apply(0)
+	require.NoError(s, err)
+	garden := s.garden()
+	assert.Equal(s, []string{"gardener.cloud/operator", "gardener.cloud/reference-protection"}, garden.GetFinalizers())
+	for _, name := range []string{"garden-dns-local", "virtual-garden-etcd-main-backup-local"} {
+		assert.Contains(s, s.get(s.api[landscape.Runtime].Resource(secrets).Namespace("garden"), name).GetFinalizers(), "gardener.cloud/reference-protection", name)
+	}
+}
+
+func testSecond(s *stage) {
+	second := s.garden().DeepCopy()
+	second.Object = map[string]any{"apiVersion": second.GetAPIVersion(), "kind": "Garden", "metadata": map[string]any{"name": "second"}, "spec": second.Object["spec"]}
+	r := s.api[landscape.Runtime].Resource(gardens)
+	_, err := r.Create(s.context(), second, metav1.CreateOptions{})
+	require.NoError(s, err, "no admission webhook is there to refuse it")
+	_, err = s.apply(0)
+	require.NoError(s, err, "the first one goes on")
+	assert.Empty(s, s.get(r, "second").GetFinalizers())
+	require.NoError(s, r.Delete(s.context(), "second", metav1.DeleteOptions{}))
+}
+
+func testUnconfirmed(s *stage) {
+	there := s.world()
+	s.removeGarden()
+	report, err := s.apply(0)
+	require.NoError(s, err)
+	reasons := map[string]string{}
+	for _, h := range report.Held {
+		reasons[h.Objects[0].Ref.String()] = h.Objects[0].Reason.String()
+	}
+	assert.Len(s, reasons, 3, "%v", reasons)
+	assert.Contains(s, reasons["Garden local"], "kubectl")
+	assert.Contains(s, reasons["Garden local"], "confirmation.gardener.cloud/deletion=true")
+	assert.Contains(s, reasons["Secret garden/garden-dns-local"], "Garden local refers to it")
+	assert.Nil(s, s.garden().GetDeletionTimestamp())
+	assert.Empty(s, there.Missing(s.world()), "everything is there")
+
+	c := s.process(0)
+	defer c.Close()
+	kept := map[string]string{}
+	for _, u := range c.Status(s.context(), landscape.StatusOptions{}).Undeclared {
+		kept[u.Object.String()] = u.Held
+	}
+	for object, reason := range reasons {
+		assert.Equal(s, reason, kept[object], "the status says it as the run does: %s", object)
+	}
+}
+
+func testInUse(s *stage) {
+	virtual := s.api[landscape.Virtual].Resource(seeds)
+	_, err := virtual.Create(s.context(), s.object(seed), metav1.CreateOptions{})
+	require.NoError(s, err)
+	there := s.world()
+	s.annotate(s.api[landscape.Runtime].Resource(gardens), "local", owner.AnnotationConfirmDeletion, "true")
+	s.blocked(2*time.Second, "Seeds somebodys")
+	assert.NotNil(s, s.garden().GetDeletionTimestamp())
+	assert.Empty(s, there.Missing(s.world()), "everything is there")
+	require.NoError(s, virtual.Delete(s.context(), "somebodys", metav1.DeleteOptions{}))
+}
+
+func testRetained(s *stage) {
+	r := s.api[landscape.Runtime].Resource(buckets)
+	list, err := r.List(s.context(), metav1.ListOptions{})
+	require.NoError(s, err)
+	require.Len(s, list.Items, 1)
+	bucket := list.Items[0].GetName()
+	s.annotate(r, bucket, "local.pergola.dev/fail", "the retention period of the bucket is not over")
+	s.blocked(20*time.Second, "BackupBucket "+bucket, "the retention period of the bucket is not over")
+	assert.NotNil(s, s.get(r, bucket).GetDeletionTimestamp())
+	_, err = s.api[landscape.Runtime].Resource(deployments).Namespace("garden").Get(s.context(), "virtual-garden-kube-apiserver", metav1.GetOptions{})
+	assert.True(s, apierrors.IsNotFound(err), "what came before it in the flow is gone: %v", err)
+	s.annotate(r, bucket, "local.pergola.dev/fail", "")
+}
+
+func testEnd(s *stage, before world.World) {
+	report, err := s.apply(0)
+	require.NoError(s, err)
+	require.Len(s, report.Owners, 1)
+	assert.Empty(s, report.Owners[0].Notes)
+	s.requireAsBefore(before)
+}
+
+// Git declares a Garden again; somebody deletes it and its API server by hand, and takes it out of Git.
+func testLost(s *stage, before world.World) {
+	s.addGarden()
+	_, err := s.apply(0)
+	require.NoError(s, err)
+	r := s.api[landscape.Runtime].Resource(gardens)
+	require.NoError(s, r.Delete(s.context(), "local", metav1.DeleteOptions{}))
+	_, err = s.apply(0)
+	require.Error(s, err)
+	s.said("Delete", "Error", "not confirmed")
+	s.annotate(r, "local", owner.AnnotationConfirmDeletion, "true")
+	require.NoError(s, s.api[landscape.Runtime].Resource(deployments).Namespace("garden").Delete(s.context(), "virtual-garden-kube-apiserver", metav1.DeleteOptions{}))
+	s.removeGarden()
+	report, err := s.apply(0)
+	require.NoError(s, err)
+	require.Len(s, report.Owners, 1)
+	assert.Contains(s, strings.Join(report.Owners[0].Notes, "\n"), "virtual-garden-kube-apiserver is gone")
+	s.requireAsBefore(before)
+}
+
+// The Garden of the benchmarks has every component that goes with definitions. Its Extension is left out: nobody has its chart, and testExtensions has one.
+func testAllOptions(s *stage, before world.World) {
+	bench := filepath.Join(env.Root, "hack", "bench", "garden")
+	require.NoError(s, os.Mkdir(s.path("all"), 0o755))
+	for _, name := range []string{"garden.yaml", "objects.yaml"} {
+		raw, err := os.ReadFile(filepath.Join(bench, name))
+		require.NoError(s, err)
+		var kept []string
+		for _, doc := range strings.Split(string(raw), "\n---\n") {
+			if s.object(doc).GetKind() != "Extension" {
+				kept = append(kept, doc)
+			}
+		}
+		s.write("all/"+name, strings.Join(kept, "\n---\n"))
+	}
+	was := s.read("landscape.yaml")
+	s.write("landscape.yaml", strings.TrimRight(was, "\n")+"\n  featureGates: {VictoriaLogsBackend: true}\n")
+	_, err := s.apply(0)
+	require.NoError(s, err)
+	s.annotate(s.api[landscape.Runtime].Resource(gardens), "local", owner.AnnotationConfirmDeletion, "true")
+	require.NoError(s, os.RemoveAll(s.path("all")))
+	_, err = s.apply(0)
+	require.NoError(s, err)
+	s.requireAsBefore(before)
+}
+
+func (s *stage) requireAsBefore(before world.World) {
+	s.Helper()
+	var after world.World
+	// Pods, and what Kubernetes derives from others, take a moment to go.
+	if !assert.Eventually(s, func() bool { after = s.world(); return len(after.Missing(before)) == 0 }, time.Minute, time.Second) {
+		require.Empty(s, after.Missing(before))
+	}
+	assert.Empty(s, before.Missing(after))
+	assert.Empty(s, after.Changed(before))
+	namespace := after["Namespace. garden"]
+	require.NotNil(s, namespace)
+	assert.Equal(s, map[string]string{"kubernetes.io/metadata.name": "garden"}, namespace.GetLabels())
+}
+
+const seed = `
+apiVersion: core.gardener.cloud/v1beta1
+kind: Seed
+metadata: {name: somebodys}
+spec:
+  provider: {type: local, region: local}
+  dns: {provider: {type: local, secretRef: {name: dns, namespace: garden}}}
+  ingress: {domain: ingress.somebodys.example.org, controller: {kind: nginx}}
+  networks: {nodes: 10.10.0.0/16, pods: 10.11.0.0/16, services: 10.12.0.0/16}
+`
+
+// removeGarden takes the Garden out of Git, with all that is for it.
+func (s *stage) removeGarden() {
+	s.Helper()
+	require.NoError(s, os.Rename(s.path("garden"), s.path("../garden")))
+	require.NoError(s, os.Rename(s.path("gardenconfig"), s.path("../gardenconfig")))
+}
+
+func (s *stage) addGarden() {
+	s.Helper()
+	require.NoError(s, os.Rename(s.path("../garden"), s.path("garden")))
+	require.NoError(s, os.Rename(s.path("../gardenconfig"), s.path("gardenconfig")))
+}
+
+func (s *stage) garden() *unstructured.Unstructured {
+	s.Helper()
+	return s.get(s.api[landscape.Runtime].Resource(gardens), "local")
+}
+
+// said is what the last operation of the Garden has to say.
+func (s *stage) said(kind, state string, parts ...string) {
+	s.Helper()
+	operation, _, err := unstructured.NestedMap(s.garden().Object, "status", "lastOperation")
+	require.NoError(s, err)
+	assert.Equal(s, kind, operation["type"])
+	assert.Equal(s, state, operation["state"], "%v", operation["description"])
+	for _, part := range parts {
+		assert.Contains(s, operation["description"], part)
+	}
+}
+
+// blocked applies until the last operation says why the Garden does not go. Each run gives its steps little time, in which a busy machine may not
+// get as far as that; the next one goes on from there.
+func (s *stage) blocked(steps time.Duration, parts ...string) {
+	s.Helper()
+	for ctx := s.context(); ; {
+		_, err := s.apply(steps)
+		require.Error(s, err)
+		missing := slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(err.Error(), part) })
+		if !missing || ctx.Err() != nil {
+			break
+		}
+	}
+	s.said("Delete", "Error", parts...)
+}
+
+func (s *stage) get(r dynamic.ResourceInterface, name string) *unstructured.Unstructured {
+	s.Helper()
+	o, err := r.Get(s.context(), name, metav1.GetOptions{})
+	require.NoError(s, err)
+	return o
+}
+
+// annotate sets an annotation as a person does; an empty value takes it away.
+func (s *stage) annotate(r dynamic.ResourceInterface, name, key, value string) {
+	s.Helper()
+	text := `"` + value + `"`
+	if value == "" {
+		text = "null"
+	}
+	_, err := r.Patch(s.context(), name, types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+key+`":`+text+`}}}`), metav1.PatchOptions{FieldManager: "kubectl-annotate"})
+	require.NoError(s, err)
+}
+
+func (s *stage) object(text string) *unstructured.Unstructured {
+	s.Helper()
+	o := &unstructured.Unstructured{}
+	require.NoError(s, yaml.Unmarshal([]byte(text), &o.Object))
+	return o
+}

@@ -1,0 +1,200 @@
+package deletion
+
+import (
+	"encoding/base64"
+	"os"
+	"strings"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/hack/chartregistry"
+)
+
+var (
+	operatorExtensions = schema.GroupVersionResource{Group: "operator.gardener.cloud", Version: "v1alpha1", Resource: "extensions"}
+	extensionObjects   = schema.GroupVersionResource{Group: "extensions.gardener.cloud", Version: "v1alpha1", Resource: "extensions"}
+	registrations      = schema.GroupVersionResource{Group: "core.gardener.cloud", Version: "v1beta1", Resource: "controllerregistrations"}
+	managedResources   = schema.GroupVersionResource{Group: "resources.gardener.cloud", Version: "v1alpha1", Resource: "managedresources"}
+	installationPlans  = schema.GroupVersionResource{Group: "core.gardener.cloud", Version: "v1", Resource: "controllerdeployments"}
+)
+
+// declaredExtension is in Git: of a kind that the Garden has objects of, and of one that every Garden gets.
+const declaredExtension = `
+apiVersion: operator.gardener.cloud/v1alpha1
+kind: Extension
+metadata: {name: watcher}
+spec:
+  resources:
+  - {kind: Extension, type: watcher, autoEnable: [garden, shoot], clusterCompatibility: [garden, shoot]}
+  - {kind: Infrastructure, type: watched}
+  deployment:
+    extension:
+      helm: {ociRepository: {ref: "REGISTRY/charts/watcher:v1.0.0", pullSecretRef: {name: registry}, caBundleSecretRef: {name: authority}}}
+      policy: Always
+      runtimeClusterValues: {password: "{{ .resources.account.data.password }}"}
+      values: {password: "{{ .resources.account.data.password }}", level: "{{ .resources.settings.data.level }}"}
+    resources:
+    - {name: account, resourceRef: {apiVersion: v1, kind: Secret, name: account}}
+    - {name: settings, resourceRef: {apiVersion: v1, kind: ConfigMap, name: settings}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: account, namespace: garden}
+stringData: {password: of-the-account, other: stays}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: garden}
+data: {level: debug, other: stays}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: registry, namespace: garden}
+type: kubernetes.io/dockerconfigjson
+stringData: {.dockerconfigjson: 'LOGIN'}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: authority, namespace: garden}
+data: {bundle.crt: AUTHORITY}
+`
+
+func inBase64(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+
+// madeExtension is made by hand.
+const madeExtension = `
+apiVersion: operator.gardener.cloud/v1alpha1
+kind: Extension
+metadata: {name: somebodys}
+spec:
+  resources: [{kind: Network, type: somebodys}]
+  deployment: {extension: {helm: {ociRepository: {ref: "registry.example.org/charts/somebodys:v1.0.0"}}}}
+`
+
+func testExtensions(s *stage) {
+	require.NoError(s, os.MkdirAll(s.path("extensions"), 0o755))
+	registry := chartregistry.New(s)
+	registry.Push(s, "v1.0.0", map[string]string{
+		"watcher/Chart.yaml":          "apiVersion: v2\nname: watcher\nversion: 1.0.0\n",
+		"watcher/templates/some.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: of-the-chart}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: of-the-chart}\ndata: {config: {{ printf \"p=%s\" .Values.password | b64enc }}}\n",
+	})
+	s.write("extensions/watcher.yaml", strings.NewReplacer("REGISTRY", registry.Host(), "LOGIN", string(registry.Login(s, chartregistry.Password)),
+		"AUTHORITY", base64.StdEncoding.EncodeToString(registry.CA())).Replace(declaredExtension))
+	extensions, virtual := s.api[landscape.Runtime].Resource(operatorExtensions), s.api[landscape.Virtual]
+	_, err := extensions.Create(s.context(), s.object(madeExtension), metav1.CreateOptions{})
+	require.NoError(s, err)
+	_, err = s.apply(0)
+	require.NoError(s, err)
+
+	for _, name := range []string{"watcher", "somebodys"} {
+		assert.Equal(s, []string{"gardener.cloud/operator"}, s.get(extensions, name).GetFinalizers(), name)
+		s.get(virtual.Resource(registrations), name)
+		s.get(virtual.Resource(installationPlans), name)
+		assert.Equal(s, "True ReconcileSuccessful", s.condition(extensions, name, "Installed"))
+		assert.Equal(s, "False NoRequiredControllerInstallation", s.condition(extensions, name, "RequiredVirtual"))
+	}
+	assert.Equal(s, "True ExtensionRequired", s.condition(extensions, "watcher", "RequiredRuntime"), "every Garden has an object of it")
+	assert.Equal(s, "False ExtensionNotRequired", s.condition(extensions, "somebodys", "RequiredRuntime"))
+	asked := s.get(s.api[landscape.Runtime].Resource(extensionObjects).Namespace("garden"), "garden-watcher")
+	state, _, _ := unstructured.NestedString(asked.Object, "status", "lastOperation", "state")
+	assert.Equal(s, "Succeeded", state)
+	chart := s.get(s.api[landscape.Runtime].Resource(managedResources).Namespace("garden"), "extension-watcher-garden")
+	installed, _, err := unstructured.NestedSlice(chart.Object, "status", "resources")
+	require.NoError(s, err)
+	var names []string
+	for _, item := range installed {
+		names = append(names, item.(map[string]any)["name"].(string))
+	}
+	assert.Contains(s, names, "of-the-chart")
+	copied := s.get(virtual.Resource(secrets).Namespace("garden"), "watcher-registry")
+	original := s.get(s.api[landscape.Runtime].Resource(secrets).Namespace("garden"), "registry")
+	assert.Equal(s, original.Object["data"], copied.Object["data"])
+	assert.Contains(s, original.GetFinalizers(), "gardener.cloud/reference-protection")
+	assert.Equal(s, map[string]any{"password": inBase64("of-the-account")}, s.get(virtual.Resource(secrets).Namespace("garden"), "watcher-account").Object["data"], "what values name, and nothing else")
+	assert.Equal(s, map[string]any{"level": "debug"}, s.get(virtual.Resource(configMaps).Namespace("garden"), "watcher-settings").Object["data"])
+	ofTheChart := s.get(s.api[landscape.Runtime].Resource(secrets).Namespace("runtime-extension-watcher"), "of-the-chart")
+	assert.Equal(s, map[string]any{"config": inBase64("p=of-the-account")}, ofTheChart.Object["data"])
+
+	s.Log("a Seed needs it")
+	s.create(virtual.Resource(installations), `
+apiVersion: core.gardener.cloud/v1beta1
+kind: ControllerInstallation
+metadata: {name: watcher-abcde}
+spec: {registrationRef: {name: watcher}, seedRef: {name: nobodys}}
+`)
+	_, err = virtual.Resource(installations).UpdateStatus(s.context(), s.withStatus(s.get(virtual.Resource(installations), "watcher-abcde"), `
+conditions:
+- {type: Required, status: "True", reason: R, message: M, lastTransitionTime: "2026-01-01T00:00:00Z", lastUpdateTime: "2026-01-01T00:00:00Z"}
+- {type: Valid, status: "False", reason: ChartCannotBeRendered, message: no such chart, lastTransitionTime: "2026-01-01T00:00:00Z", lastUpdateTime: "2026-01-01T00:00:00Z"}
+`), metav1.UpdateOptions{})
+	require.NoError(s, err)
+	_, err = s.apply(0)
+	require.NoError(s, err)
+	assert.Equal(s, "True RequiredControllerInstallation", s.condition(extensions, "watcher", "RequiredVirtual"))
+	assert.Equal(s, "False ChartCannotBeRendered", s.condition(extensions, "watcher", "ControllerInstallationsHealthy"))
+	require.NoError(s, virtual.Resource(installations).Delete(s.context(), "watcher-abcde", metav1.DeleteOptions{}))
+
+	s.Log("one is deleted by hand, the other one goes from Git")
+	require.NoError(s, extensions.Delete(s.context(), "somebodys", metav1.DeleteOptions{}))
+	require.NoError(s, os.RemoveAll(s.path("extensions")))
+	for _, name := range []string{"watcher", "somebodys"} {
+		s.get(extensions, name) // it waits for what was installed for it
+	}
+	report, err := s.apply(0)
+	require.NoError(s, err)
+	s.gone(extensions, "somebodys")
+	require.Len(s, report.Held, 1, "namespaces go when somebody approves it")
+	assert.Equal(s, "runtime-extension-watcher", report.Held[0].Objects[0].Ref.Name)
+	assert.Equal(s, "True DeletionWaits", s.condition(extensions, "watcher", "Installed"))
+	s.gone(virtual.Resource(registrations), "watcher")
+	_, err = s.apply(0, report.Held[0].Approval)
+	require.NoError(s, err)
+	for _, name := range []string{"watcher", "somebodys"} {
+		s.gone(extensions, name)
+		s.gone(virtual.Resource(registrations), name)
+		s.gone(virtual.Resource(installationPlans), name)
+	}
+	s.gone(s.api[landscape.Runtime].Resource(extensionObjects).Namespace("garden"), "garden-watcher")
+	s.gone(virtual.Resource(secrets).Namespace("garden"), "watcher-registry")
+	s.gone(s.api[landscape.Runtime].Resource(managedResources).Namespace("garden"), "extension-watcher-garden")
+}
+
+var installations = schema.GroupVersionResource{Group: "core.gardener.cloud", Version: "v1beta1", Resource: "controllerinstallations"}
+
+// condition is status and reason of a condition.
+func (s *stage) condition(r dynamic.ResourceInterface, name, kind string) string {
+	s.Helper()
+	list, _, err := unstructured.NestedSlice(s.get(r, name).Object, "status", "conditions")
+	require.NoError(s, err)
+	for _, item := range list {
+		if c := item.(map[string]any); c["type"] == kind {
+			return strings.TrimSpace(c["status"].(string) + " " + c["reason"].(string))
+		}
+	}
+	return ""
+}
+
+func (s *stage) create(r dynamic.ResourceInterface, text string) {
+	s.Helper()
+	_, err := r.Create(s.context(), s.object(text), metav1.CreateOptions{})
+	require.NoError(s, err)
+}
+
+func (s *stage) withStatus(o *unstructured.Unstructured, text string) *unstructured.Unstructured {
+	s.Helper()
+	o.Object["status"] = s.object(text).Object
+	return o
+}
+
+func (s *stage) gone(r dynamic.ResourceInterface, name string) {
+	s.Helper()
+	_, err := r.Get(s.context(), name, metav1.GetOptions{})
+	assert.True(s, apierrors.IsNotFound(err), "%s: %v", name, err)
+}

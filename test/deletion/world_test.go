@@ -1,0 +1,16 @@
+package deletion
+
+import (
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/hack/world"
+)
+
+// world is every object of the runtime cluster.
+func (s *stage) world() world.World {
+	s.Helper()
+	w, err := world.Of(s.context(), env.configs[landscape.Runtime])
+	require.NoError(s, err)
+	return w
+}

@@ -1,0 +1,325 @@
+package faults
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/andybalholm/brotli"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/conventions"
+	"github.com/pergola-dev/pergola/controllers/resourcemanager"
+	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
+	"github.com/pergola-dev/pergola/hack/apiserver"
+)
+
+// world is a test's own corner of the API server, with somebody who writes ManagedResources as other tools do, things that
+// belong to others, and what should be there in the end.
+type world struct {
+	testing.TB
+	ctx context.Context
+	ns  string
+	api dynamic.Interface
+	// observer reads inventories.
+	observer *apply.Cluster
+	// want are the objects of each ManagedResource; one that is not here should not exist.
+	want    map[string][]*unstructured.Unstructured
+	classes map[string]string
+	theirs  []*unstructured.Unstructured
+	secrets int
+	// early is while inventories may have more than there is: what a former process is bringing about.
+	early bool
+	// lines are those of all processes so far; what they wrote has to be in mayWrite, what they deleted in mayDelete as well.
+	lines               []*line
+	mayWrite, mayDelete map[string]bool
+}
+
+func newWorld(t testing.TB, patience time.Duration) *world {
+	t.Helper()
+	apiserver.Needed(t)
+	w := &world{TB: t, ns: fmt.Sprintf("f%d-%d", os.Getpid(), suite.count.Add(1)), want: map[string][]*unstructured.Unstructured{}, classes: map[string]string{},
+		mayWrite: map[string]bool{}, mayDelete: map[string]bool{}}
+	var cancel context.CancelFunc
+	w.ctx, cancel = context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	api, err := dynamic.NewForConfig(suite.config)
+	require.NoError(t, err)
+	w.api = api
+	w.observer, err = conventions.NewCluster("observer", suite.config, apply.ClusterOptions{})
+	require.NoError(t, err)
+	t.Cleanup(w.observer.Close)
+	w.create("{apiVersion: v1, kind: Namespace, metadata: {name: NS}}")
+	t.Cleanup(w.leave)
+	w.foreign("{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, namespace: NS}, data: {a: b}}")
+	w.foreign("{apiVersion: v1, kind: ConfigMap, metadata: {name: lookalike, namespace: NS, labels: {resources.gardener.cloud/managed-by: gardener}, annotations: {resources.gardener.cloud/origin: elsewhere/thing}}, data: {a: b}}")
+	w.foreign("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: theirs, namespace: NS, finalizers: [resources.gardener.cloud/gardener-resource-manager-theirs]}, spec: {class: theirs, secretRefs: [{name: none}]}, status: {}}")
+	return w
+}
+
+// leave lets the namespace go; nothing waits for that. What a test that failed has left keeps no finalizer: the definition of
+// ManagedResources could not go, and all tests after it would fail, too.
+func (w *world) leave() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	mr := w.reference("ManagedResource", "")
+	_ = w.resource(mr).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	if left, err := w.resource(mr).List(ctx, metav1.ListOptions{}); err == nil {
+		for i := range left.Items {
+			_, _ = w.resource(mr).Patch(ctx, left.Items[i].GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		}
+	}
+	ns := w.object("{apiVersion: v1, kind: Namespace, metadata: {name: NS}}")
+	_ = w.resource(ns).Delete(ctx, w.ns, metav1.DeleteOptions{})
+}
+
+// object reads YAML, in which NS stands for the namespace of the test.
+func (w *world) object(text string) *unstructured.Unstructured {
+	w.Helper()
+	o := &unstructured.Unstructured{}
+	raw, err := yaml.YAMLToJSON([]byte(strings.ReplaceAll(text, "NS", w.ns)))
+	require.NoError(w, err)
+	require.NoError(w, o.UnmarshalJSON(raw))
+	return o
+}
+
+func (w *world) objects(texts ...string) []*unstructured.Unstructured {
+	var out []*unstructured.Unstructured
+	for _, text := range texts {
+		out = append(out, w.object(text))
+	}
+	return out
+}
+
+// configMaps makes n ConfigMaps of a value.
+func (w *world) configMaps(n int, value string) []*unstructured.Unstructured {
+	out := make([]*unstructured.Unstructured, 0, n)
+	for i := range n {
+		out = append(out, w.object(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c%d, namespace: NS}, data: {key: %q}}", i, value)))
+	}
+	return out
+}
+
+func (w *world) resource(o *unstructured.Unstructured) dynamic.ResourceInterface {
+	gvk := o.GroupVersionKind()
+	resource := w.api.Resource(gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind) + "s"))
+	if o.GetNamespace() == "" {
+		return resource
+	}
+	return resource.Namespace(o.GetNamespace())
+}
+
+func pathOf(o *unstructured.Unstructured) string {
+	gv := o.GroupVersionKind().GroupVersion()
+	path := "/apis/" + gv.String()
+	if gv.Group == "" {
+		path = "/api/" + gv.Version
+	}
+	if o.GetNamespace() != "" {
+		path += "/namespaces/" + o.GetNamespace()
+	}
+	return path + "/" + strings.ToLower(o.GetKind()) + "s/" + o.GetName()
+}
+
+func (w *world) reference(kind, name string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetAPIVersion("v1")
+	if kind == "ManagedResource" {
+		o.SetAPIVersion(resourcesv1alpha1.SchemeGroupVersion.String())
+	}
+	o.SetKind(kind)
+	o.SetNamespace(w.ns)
+	o.SetName(name)
+	return o
+}
+
+func (w *world) get(kind, name string) (*unstructured.Unstructured, error) {
+	return w.resource(w.reference(kind, name)).Get(w.ctx, name, metav1.GetOptions{})
+}
+
+func (w *world) create(text string) *unstructured.Unstructured {
+	w.Helper()
+	o := w.object(text)
+	created, err := w.resource(o).Create(w.ctx, o, metav1.CreateOptions{FieldManager: "somebody"})
+	require.NoError(w, err)
+	return created
+}
+
+// foreign makes an object that has to stay as it is.
+func (w *world) foreign(text string) {
+	w.Helper()
+	w.theirs = append(w.theirs, w.create(text))
+}
+
+func (w *world) patch(o *unstructured.Unstructured, text string) {
+	w.Helper()
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	require.NoError(w, err)
+	_, err = w.resource(o).Patch(w.ctx, o.GetName(), types.MergePatchType, raw, metav1.PatchOptions{FieldManager: "somebody"})
+	require.NoError(w, err)
+}
+
+// data makes a data Secret and gives its name.
+func (w *world) data(objects []*unstructured.Unstructured) string {
+	w.Helper()
+	w.secrets++
+	name := fmt.Sprintf("data-%d", w.secrets)
+	w.putData(name, objects)
+	return name
+}
+
+// putData writes a data Secret.
+func (w *world) putData(name string, objects []*unstructured.Unstructured) {
+	w.Helper()
+	var packed bytes.Buffer
+	brotlied := brotli.NewWriterLevel(&packed, 3)
+	for _, o := range objects {
+		raw, err := o.MarshalJSON()
+		require.NoError(w, err)
+		_, err = fmt.Fprintf(brotlied, "---\n%s\n", raw)
+		require.NoError(w, err)
+	}
+	require.NoError(w, brotlied.Close())
+	secret := w.reference("Secret", name)
+	secret.Object["data"] = map[string]any{"data.yaml.br": packed.Bytes()}
+	_, err := w.resource(secret).Create(w.ctx, secret, metav1.CreateOptions{FieldManager: "somebody"})
+	if apierrors.IsAlreadyExists(err) {
+		_, err = w.resource(secret).Update(w.ctx, secret, metav1.UpdateOptions{FieldManager: "somebody"})
+	}
+	require.NoError(w, err)
+}
+
+// expect says what a ManagedResource should bring about; all that it should is allowed to be written.
+func (w *world) expect(mr, class string, objects []*unstructured.Unstructured) {
+	w.want[mr], w.classes[mr] = objects, class
+	w.mayWrite[pathOf(w.reference("ManagedResource", mr))] = true
+	for _, o := range objects {
+		w.mayWrite[pathOf(o)] = true
+	}
+}
+
+// declare makes a ManagedResource, or changes it, by a new Secret.
+func (w *world) declare(mr, class string, objects []*unstructured.Unstructured) {
+	w.Helper()
+	data := w.data(objects)
+	if w.want[mr] == nil {
+		w.create(fmt.Sprintf("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: %s, namespace: NS}, spec: {class: %s, secretRefs: [{name: %s}]}}", mr, class, data))
+	} else {
+		w.patch(w.reference("ManagedResource", mr), fmt.Sprintf("{spec: {class: %s, secretRefs: [{name: %s}]}}", class, data))
+	}
+	w.expect(mr, class, objects)
+}
+
+// withdraw deletes a ManagedResource.
+func (w *world) withdraw(mr string) {
+	w.Helper()
+	for _, o := range w.want[mr] {
+		w.mayDelete[pathOf(o)] = true
+	}
+	delete(w.want, mr)
+	require.NoError(w, w.resource(w.reference("ManagedResource", mr)).Delete(w.ctx, mr, metav1.DeleteOptions{}))
+}
+
+// may allows the deletion of an object.
+func (w *world) may(objects ...*unstructured.Unstructured) {
+	for _, o := range objects {
+		w.mayDelete[pathOf(o)] = true
+	}
+}
+
+// process is an engine with its own connections.
+type process struct {
+	*line
+	*resourcemanager.Manager
+	class string
+	kill  func() // ends it at once: nothing leaves it any more
+	end   func() // ends it as a signal does
+}
+
+// setup are the options of a process.
+type setup struct {
+	config  *rest.Config
+	line    *line
+	cluster apply.ClusterOptions
+	manager resourcemanager.Options
+}
+
+// start runs an engine of a class; the test ends it at the latest.
+func (w *world) start(class string, tweaks ...func(*setup)) *process {
+	w.Helper()
+	s := setup{config: rest.CopyConfig(suite.config), line: &line{}, cluster: resourcemanager.SourceOptions("")}
+	s.cluster.Cooldown = 50 * time.Millisecond
+	s.manager = resourcemanager.Options{Class: class, Namespace: w.ns, Log: w.log(), Settle: time.Second}
+	for _, tweak := range tweaks {
+		tweak(&s)
+	}
+	s.config.Wrap(s.line.to)
+	cluster, err := conventions.NewCluster("faulty", s.config, s.cluster)
+	require.NoError(w, err)
+	s.manager.Source, s.manager.Target = cluster, cluster
+	m, err := resourcemanager.New(s.manager)
+	require.NoError(w, err)
+	ctx, cancel := context.WithCancel(w.ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		assert.NoError(w, m.Start(ctx))
+	}()
+	w.lines = append(w.lines, s.line)
+	p := &process{line: s.line, Manager: m, class: class}
+	p.end = sync.OnceFunc(func() {
+		cancel()
+		<-ended
+		cluster.Close()
+		p.cut()
+	})
+	p.kill = func() { p.cut(); p.end() }
+	w.Cleanup(p.kill)
+	return p
+}
+
+// lines is the log of a test.
+type lines struct{ testing.TB }
+
+func (l *lines) Write(p []byte) (int, error) { l.Log(strings.TrimSpace(string(p))); return len(p), nil }
+
+func (w *world) log() *slog.Logger { return slog.New(slog.NewTextHandler(&lines{TB: w.TB}, nil)) }
+
+// inventory are the objects that a ManagedResource says it has.
+func (w *world) inventory(mr *unstructured.Unstructured) ([]string, error) {
+	decoded, err := managedresource.Decode(w.observer, mr)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := (&managedresource.Reconciler{Source: w.observer, Target: w.observer}).Inventory(decoded).Load(w.ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, e := range entries {
+		o := &unstructured.Unstructured{}
+		o.SetGroupVersionKind(e.GVK())
+		o.SetNamespace(e.Namespace)
+		o.SetName(e.Name)
+		out = append(out, pathOf(o))
+	}
+	slices.Sort(out)
+	return out, nil
+}

@@ -1,0 +1,352 @@
+package landscape
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/resourcemanager/tokenrequestor"
+)
+
+// Everything from nothing: all is Ready, and whatever Pergola made is in an inventory or on the list of exemptions.
+func testFresh(t *testing.T, s *stage) {
+	before := s.world()
+	started := time.Now()
+	report, _ := s.mustApply()
+	s.pace.fresh = time.Since(started)
+	t.Logf("%d objects from nothing in %s", report.Changed, s.pace.fresh.Round(time.Second))
+	assert.Greater(t, report.Changed, 200)
+	assert.Equal(t, report.Changed, report.Written.Total())
+	assert.Empty(t, report.Held)
+	for _, o := range report.Owners {
+		assert.NotEmpty(t, o.Conditions, o.Owner)
+	}
+
+	// Tokens are requested beside the flow.
+	accounts := s.api[virtualCluster].Resource(corev1.SchemeGroupVersion.WithResource("serviceaccounts")).Namespace("kube-system")
+	require.Eventually(t, func() bool {
+		o, err := accounts.Get(t.Context(), "kube-controller-manager", metav1.GetOptions{})
+		return err == nil && tokenrequestor.IsRequested(o)
+	}, time.Minute, 100*time.Millisecond)
+	now := s.world()
+	known := s.inventories(now)
+	exempt := landscape.Exemptions()
+	used := make([]bool, len(exempt))
+	ours := now.ours()
+	for name, o := range now {
+		if known[name] || ours[name] == nil && !tokenrequestor.IsRequested(o) {
+			continue
+		}
+		i := slices.IndexFunc(exempt, func(e landscape.Exemption) bool { return e.Matches(o) })
+		if assert.GreaterOrEqual(t, i, 0, "%s is in no inventory and not exempt: made by %s", name, fieldManagers(o)) {
+			used[i] = true
+		}
+	}
+	for i, e := range exempt {
+		assert.True(t, used[i], "there is no %s: the exemption is not needed", e.What)
+	}
+	for name := range known {
+		assert.Contains(t, now, name, "an inventory has an object that is not there")
+	}
+	for _, name := range now.but(before) {
+		o := now[name]
+		assert.True(t, known[name] || ours[name] != nil || tokenrequestor.IsRequested(o) || ownedByKubernetes(o), "%s appeared, and nobody knows why: %s", name, fieldManagers(o))
+	}
+	help, err := exec.Command(env.Pergola, "apply", "--help").Output()
+	require.NoError(t, err)
+	for _, e := range exempt {
+		assert.Contains(t, string(help), e.What)
+	}
+}
+
+// ownedByKubernetes are objects that Kubernetes' controllers, the API server or what plays extensions have made.
+func ownedByKubernetes(o *unstructured.Unstructured) bool {
+	for _, f := range o.GetManagedFields() {
+		if !slices.Contains([]string{"kube-controller-manager", "kube-apiserver", "kube-scheduler", "kubelet"}, f.Manager) &&
+			!strings.HasPrefix(f.Manager, "kwok") && !strings.HasPrefix(f.Manager, "pergola-local") {
+			return false
+		}
+	}
+	return true
+}
+
+func fieldManagers(o *unstructured.Unstructured) string {
+	var out []string
+	for _, f := range o.GetManagedFields() {
+		out = append(out, f.Manager+" "+string(f.Operation)+" "+f.Subresource)
+	}
+	return strings.Join(out, ", ")
+}
+
+// inventories are the names of all objects that a bundle knows as its own.
+func (s *stage) inventories(w world) map[string]bool {
+	s.Helper()
+	role := map[string]string{"runtime": runtimeCluster, "virtual": virtualCluster, "seed": seedCluster, "bootstrap": runtimeCluster}
+	out := map[string]bool{}
+	for name, o := range w {
+		cluster, _, _ := strings.Cut(name, ":")
+		switch {
+		case o.GetKind() == "ManagedResource":
+			target := cluster
+			if class, _, _ := unstructured.NestedString(o.Object, "spec", "class"); class == "" {
+				target = virtualCluster
+			}
+			resources, _, err := unstructured.NestedSlice(o.Object, "status", "resources")
+			require.NoError(s, err)
+			for _, r := range resources {
+				m := r.(map[string]any)
+				ref := apply.Ref{Kind: fmt.Sprint(m["kind"]), Name: fmt.Sprint(m["name"])}
+				ref.Namespace, _ = m["namespace"].(string)
+				out[target+": "+ref.String()] = true
+			}
+		case o.GetKind() == "ConfigMap" && strings.HasPrefix(o.GetName(), owner.InventoryPrefix):
+			target := role[o.GetLabels()[owner.LabelCluster]]
+			if o.GetLabels()[owner.LabelDelivery] == "managedResource" {
+				target = cluster
+			}
+			text, _, _ := unstructured.NestedString(o.Object, "data", "entries.json")
+			require.NotEmpty(s, text, name)
+			for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+				var entry apply.Entry
+				require.NoError(s, json.Unmarshal([]byte(line), &entry))
+				out[target+": "+entry.Ref.String()] = true
+			}
+		}
+	}
+	return out
+}
+
+// settle waits until every bundle is rolled out, and has that written: what has come to an end since the last run is news.
+func (s *stage) settle() {
+	s.Helper()
+	c := s.process()
+	defer c.Close()
+	ctx := testContext(s.T)
+	for {
+		status := c.Status(ctx, landscape.StatusOptions{Live: true, Components: true})
+		var open []owner.BundleState
+		for _, o := range append(status.Owners, status.Owners[1].Shoots...) {
+			for _, b := range o.Bundles {
+				if b.State != owner.StateHealthy && !waits(b) {
+					open = append(open, b)
+				}
+			}
+		}
+		if len(open) == 0 {
+			break
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			require.Fail(s, "not rolled out", "%+v", open)
+		}
+	}
+	s.mustApply()
+}
+
+// Again: no object is written, a dry run and a live comparison find nothing and write nothing at all.
+func testUnchanged(t *testing.T, s *stage) {
+	s.settle()
+	before := s.world().versions()
+	c := s.process()
+	started := time.Now()
+	report, err := c.Apply(testContext(t))
+	took := time.Since(started)
+	require.NoError(t, err)
+	assert.Zero(t, report.Changed)
+	assert.Empty(t, c.written())
+	assert.Less(t, took, s.pace.fresh/2, "too long for nothing: everything took %s", s.pace.fresh)
+	s.pace.unchanged = took
+	t.Logf("nothing changed: %s", took.Round(100*time.Millisecond))
+	assert.Equal(t, before, s.world().versions())
+	for _, name := range clusterNames {
+		requests := c.Cluster(name).Requests()
+		t.Logf("%s: %v", name, requests)
+		// Status of owners (patch) and leases (update, one create) remain.
+		assert.Zero(t, requests["patch-apply"]+requests["delete"], name)
+		assert.LessOrEqual(t, requests["patch"]+requests["update"]+requests["create"], 20, name)
+	}
+	c.Close()
+
+	p, planner := s.plan()
+	assert.True(t, p.Empty(), "%v", p.Items)
+	assert.Greater(t, p.Unchanged, 200)
+	for _, name := range clusterNames {
+		assert.Zero(t, planner.Cluster(name).Requests().Writes(), name)
+	}
+	judge := s.process()
+	live := judge.Status(testContext(t), landscape.StatusOptions{Live: true, Components: true})
+	assert.True(t, live.Ready, "%+v", live)
+	for _, o := range append(live.Owners, live.Owners[1].Shoots...) {
+		assert.NotEmpty(t, o.Conditions, o.Name)
+		assert.True(t, o.JudgedAt.Equal(live.At), o.Name)
+		assert.NotEmpty(t, o.Bundles, o.Name)
+		for _, b := range o.Bundles {
+			if waits(b) {
+				assert.Regexp(t, "nobody serves the API server of the Shoot|nobody answers its webhooks", b.Message)
+				continue
+			}
+			assert.Equal(t, owner.StateHealthy, b.State, "%s %s: %s", o.Name, b.Bundle, b.Message)
+			assert.Positive(t, b.Objects, b.Bundle)
+		}
+	}
+	for _, name := range clusterNames {
+		assert.Zero(t, judge.Cluster(name).Requests().Writes(), "judging writes nothing to %s", name)
+	}
+	dry := s.cli("apply", s.dir, "--dry-run")
+	assert.Equal(t, 1, dry.run(t))
+	assert.Regexp(t, `^7 to create, \d+ unchanged`, dry.stdout.String())
+	assert.Contains(t, dry.stdout.String(), "+ ClusterRoleBinding gardener.cloud:target:kube-controller-manager  (it waits: nobody serves the API server of the Shoot: ")
+	assert.Equal(t, before, s.world().versions())
+}
+
+// webhooks are the bundles of those that nobody answers here: of the virtual garden, and of the runtime cluster and the seed.
+var webhooks = []string{"gardener-admission-controller-webhooks", "gardener-resource-manager-webhooks"}
+
+// waits tells a bundle of the Shoot, whose API server is played here, or of webhooks.
+func waits(b owner.BundleState) bool {
+	return b.State == owner.StateWaiting && (strings.HasPrefix(b.Cluster, "shoot ") || slices.Contains(webhooks, b.Bundle))
+}
+
+// plan leaves out what waits for somebody to serve the API server of the Shoot, or to answer webhooks: both are played here.
+func (s *stage) plan() (change.Plan, *converger) {
+	s.Helper()
+	c := s.process()
+	p, err := c.Plan(testContext(s.T))
+	require.NoError(s, err)
+	p.Items = slices.DeleteFunc(p.Items, func(i change.Item) bool {
+		if strings.HasPrefix(i.Cluster, "shoot ") || slices.Contains(webhooks, i.Bundle) {
+			assert.Equal(s, change.Create, i.Action, i.Object)
+			assert.Contains(s, i.Reason, "it waits: ", i.Object)
+			return true
+		}
+		return false
+	})
+	return p, c
+}
+
+// One field of the Shoot and one of the Garden: what the plan announces is what is done, and nothing else.
+func testOneField(t *testing.T, s *stage) {
+	s.eventTTL("2h", "3h")
+	versions := s.world().versions()
+	p, _ := s.plan()
+	var announced []string
+	for _, item := range p.Items {
+		assert.Equal(t, change.Change, item.Action, item.Object)
+		announced = append(announced, "configured "+item.Object.String())
+	}
+	assert.Equal(t, versions, s.world().versions(), "a plan writes nothing")
+	assert.Equal(t, 1, s.cli("diff", s.dir, "--live").run(t))
+	assert.Equal(t, 1, s.cli("apply", s.dir, "--dry-run").run(t), "there are differences")
+
+	report, c := s.mustApply()
+	want := []string{
+		"configured Cluster shoot--local--local", // extensions read the Shoot from it
+		"configured Deployment garden/virtual-garden-kube-apiserver",
+		"configured Deployment shoot--local--local/kube-apiserver",
+		"configured Garden local",
+		"configured Shoot garden-local/local",
+	}
+	assert.ElementsMatch(t, want, c.written())
+	assert.ElementsMatch(t, want, announced)
+	assert.Equal(t, len(want), report.Changed)
+	live := s.get(s.resource(seedCluster, "apps/v1", "deployments", "shoot--local--local"), "kube-apiserver")
+	text, err := json.Marshal(live.Object)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "--event-ttl=3h")
+	service := s.get(s.resource(seedCluster, "v1", "services", "shoot--local--local"), "kube-apiserver")
+	_, rest, _ := strings.Cut(nested(service, "spec", "clusterIP").(string), ".")
+	assert.Contains(t, string(text), "--advertise-address=240."+rest, "the address of its Service is a fact")
+}
+
+// A Secret that the cluster generates is asked for in another way: the plan says what restarts for it, and by which name, and makes nothing.
+func testGeneratedSecret(t *testing.T, s *stage) {
+	s.write("projects/local/shoot.yaml", strings.Replace(s.read("projects/local/shoot.yaml"), "    kubeAPIServer:\n", "    kubeAPIServer:\n      encryptionConfig: {resources: [configmaps]}\n", 1))
+	const volume = "spec.template.spec.volumes[name=etcd-encryption-secret].secret.secretName"
+	versions := s.world().versions()
+	p, _ := s.plan()
+	var announced []string
+	name := ""
+	for _, item := range p.Items {
+		announced = append(announced, "configured "+item.Object.String())
+		for _, f := range item.Fields {
+			if f.Path == volume {
+				name, _ = f.New.(string)
+				assert.NotEqual(t, f.Old, f.New)
+				assert.Contains(t, item.Consequences, "rolls its pods")
+			}
+		}
+	}
+	assert.Regexp(t, "^kube-apiserver-etcd-encryption-configuration-[0-9a-f]{8}$", name)
+	assert.Equal(t, versions, s.world().versions(), "a plan writes nothing")
+	_, c := s.mustApply()
+	assert.ElementsMatch(t, announced, c.written())
+	assert.Equal(t, name, s.get(s.resource(seedCluster, "v1", "secrets", "shoot--local--local"), name).GetName())
+}
+
+// While the landscape is kept, drift is repaired, and what belongs to others stays.
+func testDrift(t *testing.T, s *stage) {
+	c := s.process()
+	_, err := c.Apply(testContext(t))
+	require.NoError(t, err)
+	ctx := testContext(t)
+	ended := make(chan error, 1)
+	stop := make(chan struct{})
+	go func() { ended <- c.Keep(untilClosed(ctx, stop)) }()
+
+	deployments := s.resource(runtimeCluster, "apps/v1", "deployments", "garden")
+	old := s.get(deployments, "vpa-updater")
+	s.delete(deployments, "vpa-updater")
+	eventually(t, "the Deployment to come back", func() bool {
+		o, err := deployments.Get(ctx, "vpa-updater", getOptions)
+		return err == nil && o.GetUID() != old.GetUID()
+	})
+	eventually(t, "the repair to be told", func() bool { return c.repaired("Deployment garden/vpa-updater") })
+
+	configMaps := s.resource(runtimeCluster, "v1", "configmaps", "istio-system")
+	mesh := nested(s.get(configMaps, "istio"), "data", "mesh")
+	s.patch(configMaps, "istio", `{"data":{"mesh":"edited by hand"},"metadata":{"labels":{"somebody":"was-here"}}}`)
+	eventually(t, "the ConfigMap to be as it was", func() bool { return nested(s.get(configMaps, "istio"), "data", "mesh") == mesh })
+	assert.Equal(t, "was-here", s.get(configMaps, "istio").GetLabels()["somebody"], "a label of somebody else is not ours to take")
+
+	seedDeployments := s.resource(seedCluster, "apps/v1", "deployments", "shoot--local--local")
+	s.patch(seedDeployments, "kube-scheduler", `{"spec":{"template":{"spec":{"priorityClassName":"system-node-critical"}}}}`)
+	eventually(t, "the field to be as it was", func() bool {
+		return nested(s.get(seedDeployments, "kube-scheduler"), "spec", "template", "spec", "priorityClassName") != "system-node-critical"
+	})
+
+	managed := s.resource(runtimeCluster, "resources.gardener.cloud/v1alpha1", "managedresources", "garden")
+	before, druid := s.get(managed, "etcd-druid"), s.get(deployments, "etcd-druid")
+	s.delete(managed, "etcd-druid")
+	eventually(t, "the ManagedResource to come back", func() bool {
+		o, err := managed.Get(ctx, "etcd-druid", getOptions)
+		return err == nil && o.GetUID() != before.GetUID() && o.GetDeletionTimestamp() == nil && len(o.GetFinalizers()) == 1
+	})
+	eventually(t, "its inventory to be complete", func() bool {
+		now, _, _ := unstructured.NestedSlice(s.get(managed, "etcd-druid").Object, "status", "resources")
+		was, _, _ := unstructured.NestedSlice(before.Object, "status", "resources")
+		return len(now) == len(was) && len(now) > 0
+	})
+	assert.Equal(t, druid.GetUID(), s.get(deployments, "etcd-druid").GetUID(), "its objects have stayed")
+
+	close(stop)
+	require.NoError(t, <-ended)
+	c.Close()
+	_, c = s.mustApply()
+	assert.Empty(t, c.written(), "all was repaired")
+	s.patch(configMaps, "istio", `{"metadata":{"labels":{"somebody":null}}}`)
+}

@@ -1,0 +1,30 @@
+package landscape
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// testForbiddenChange: a field that cannot change is not changed, nor what is made of it; the rest is applied, and the landscape
+// goes on when the change is taken back.
+func testForbiddenChange(t *testing.T, s *stage) {
+	before := s.world()
+	undo := s.change("projects/local/shoot.yaml", "services: 100.72.0.0/13", "services: 100.80.0.0/13")
+	dry := s.cli("apply", s.dir, "--dry-run")
+	assert.Equal(t, 1, dry.run(t))
+	assert.Contains(t, dry.stdout.String(), "Shoot garden-local/local: ")
+	assert.Contains(t, dry.stdout.String(), "spec.networking.services")
+
+	problems, _, _ := s.failing()
+	all := strings.Join(problems, "\n")
+	assert.Contains(t, all, "Shoot garden-local/local: ")
+	assert.Contains(t, all, "spec.networking.services")
+	assert.Contains(t, all, "shoot garden-local/local: not reconciled, because what Git declares for it could not be applied")
+	assert.Empty(t, before.but(s.world()), "nothing was written for it")
+	undo()
+	report, c := s.mustApply()
+	assert.Empty(t, report.Held)
+	assert.Empty(t, c.written())
+}

@@ -1,0 +1,168 @@
+package landscape
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/owner"
+)
+
+// neverReady makes the pods of all Deployments of a component hang in ImagePullBackOff.
+const neverReady = `
+patches:
+- target: {kind: Deployment}
+  patch: |
+    apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: any}
+    spec: {template: {metadata: {annotations: {local.pergola.dev/never-ready: "true"}}}}
+`
+
+// conditions records the states that a condition of the Garden goes through.
+type conditions struct {
+	mu     sync.Mutex
+	states []string
+}
+
+func (s *stage) record(ctx context.Context, condition string) *conditions {
+	r := &conditions{}
+	gardens := s.resource(runtimeCluster, "operator.gardener.cloud/v1alpha1", "gardens", "")
+	go func() {
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			garden, err := gardens.Get(ctx, "local", getOptions)
+			if err != nil {
+				continue
+			}
+			list, _ := nested(garden, "status", "conditions").([]any)
+			for _, c := range list {
+				if m := c.(map[string]any); m["type"] == condition {
+					r.add(m["status"].(string))
+				}
+			}
+		}
+	}()
+	return r
+}
+
+func (r *conditions) add(state string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.states) == 0 || r.states[len(r.states)-1] != state {
+		r.states = append(r.states, state)
+	}
+}
+
+func (r *conditions) seen() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.states)
+}
+
+// What depends on the Deployment does not start, the rest does; the condition falls with its threshold; everybody names
+// the reason of the pod; and after the repair the next run completes.
+func testNeverReady(t *testing.T, s *stage) {
+	undo := s.add("components/garden/etcd-druid/kustomization.yaml", neverReady)
+	s.delete(s.resource(runtimeCluster, "apps/v1", "deployments", "garden"), "etcd-druid")
+	s.delete(s.resource(runtimeCluster, "apps/v1", "deployments", "garden"), "vpa-updater")
+	s.delete(s.resource(seedCluster, "apps/v1", "deployments", "shoot--local--local"), "kube-scheduler")
+	eventually(t, "the pods to be gone", func() bool {
+		pods, err := s.resource(runtimeCluster, "v1", "pods", "garden").List(context.Background(), listOptions)
+		return err == nil && !slices.ContainsFunc(pods.Items, func(p object) bool { return strings.HasPrefix(p.GetName(), "etcd-druid-") })
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	states := s.record(ctx, "RuntimeComponentsHealthy")
+	eventually(t, "the first state", func() bool { return len(states.seen()) > 0 })
+
+	problems, report, c := s.failing(withSteps(max(10*time.Second, 4*s.pace.unchanged)))
+	cancel()
+	requireProblem(t, problems, "garden local", "etcd-druid", "cluster runtime", "Deployment garden/etcd-druid", "ImagePullBackOff")
+	assert.Len(t, problems, 1, "one cause, one problem")
+	assert.Equal(t, []string{"True", "Progressing", "False"}, states.seen())
+
+	garden := report.Owners[slices.IndexFunc(report.Owners, func(r *owner.Report) bool { return r.Owner == "garden local" })]
+	state := map[string]flow.State{}
+	for _, n := range garden.Nodes {
+		state[n.ID] = n.State
+	}
+	assert.Equal(t, flow.Failed, state["etcd-druid"])
+	for _, blocked := range []string{"etcd-main", "etcd-events", "kube-apiserver", "kube-controller-manager", "init-virtual", "garden-api"} {
+		assert.Equal(t, flow.Blocked, state[blocked], blocked)
+	}
+	for _, done := range []string{"vpa", "istio-system", "virtual-garden-istio", "garden-system"} {
+		assert.Equal(t, flow.RolledOut, state[done], done)
+	}
+	assert.Contains(t, c.written(), "created Deployment garden/vpa-updater", "the rest of the runtime cluster is done")
+	assert.Contains(t, c.written(), "created Deployment shoot--local--local/kube-scheduler", "the virtual garden serves: seed and shoot are done")
+
+	status := c.Status(testContext(t), landscape.StatusOptions{})
+	assert.False(t, status.Ready)
+	var tree bytes.Buffer
+	landscape.PrintStatus(&tree, status, false)
+	assert.Contains(t, tree.String(), "ImagePullBackOff")
+	assert.Contains(t, tree.String(), "Seed local on local: Ready")
+	s.judgedNeverReady()
+	c.Close()
+	printed := s.cli("status", s.dir)
+	assert.Equal(t, 1, printed.run(t))
+	assert.Contains(t, printed.stdout.String(), "ImagePullBackOff")
+
+	// The program says the same, and gives up in time.
+	started := time.Now()
+	given := s.cli("apply", s.dir, "--timeout", max(8*time.Second, 4*s.pace.unchanged).String())
+	assert.Equal(t, 1, given.run(t))
+	assert.Less(t, time.Since(started), patience)
+	for _, text := range []string{"ImagePullBackOff", "cluster runtime: Deployment garden/etcd-druid", "--timeout", "apply again", "Not started, garden local: "} {
+		assert.Contains(t, given.stderr.String(), text)
+	}
+
+	undo()
+	report, _ = s.mustApply()
+	for _, o := range report.Owners {
+		for _, c := range o.Conditions {
+			assert.Equal(t, "True", string(c.Status), "%s %s", o.Owner, c.Type)
+		}
+	}
+	require.NotEmpty(t, report.Owners)
+}
+
+// judgedNeverReady: whoever asks now gets the reason at once, by the bundle and by the condition.
+func (s *stage) judgedNeverReady() {
+	s.Helper()
+	live := s.process().Status(testContext(s.T), landscape.StatusOptions{Live: true, Components: true})
+	for _, b := range live.Owners[0].Bundles {
+		if waits(b) {
+			continue
+		}
+		if b.Bundle != "etcd-druid" {
+			assert.Equal(s, owner.StateHealthy, b.State, "%s: %s", b.Bundle, b.Message)
+			continue
+		}
+		assert.Equal(s, owner.StateUnhealthy, b.State)
+		assert.Contains(s, b.Message, "ImagePullBackOff")
+	}
+	for _, c := range live.Owners[0].Conditions {
+		if c.Type == "RuntimeComponentsHealthy" {
+			assert.Equal(s, "False", string(c.Status))
+			assert.Contains(s, c.Message, "ImagePullBackOff")
+		}
+	}
+	assert.True(s, live.Owners[1].Ready, "the seed is")
+}

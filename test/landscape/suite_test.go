@@ -1,0 +1,159 @@
+package landscape
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/pergola-dev/pergola/hack/speeds"
+	"github.com/pergola-dev/pergola/hack/testclusters"
+)
+
+// clusters that every test uses.
+const (
+	runtimeCluster = "runtime"
+	virtualCluster = "virtual"
+	seedCluster    = "local"
+)
+
+var clusterNames = []string{runtimeCluster, virtualCluster, seedCluster}
+
+// environment is what the tests share; it is made once and does not change.
+type environment struct {
+	testclusters.Programs
+	kubeconfig string
+	configs    map[string]*rest.Config
+	age        string // the key file of the demonstration landscape
+}
+
+var env environment
+
+func TestMain(m *testing.M) {
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "integration tests:", err)
+		os.Exit(1)
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (int, error) {
+	root, err := testclusters.Repository()
+	if err != nil {
+		return 1, err
+	}
+	dir, err := os.MkdirTemp("", "pergola-itest-")
+	if err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(dir)
+	env.Root, env.age = root, filepath.Join(root, "landscapes/local/.sops/age.key")
+	if missing := testclusters.Missing(root, false); missing != "" {
+		fmt.Fprintln(os.Stderr, "integration tests are left out:", missing)
+		return m.Run(), nil
+	}
+	if env.Programs, err = testclusters.Build(root, dir, filepath.Join(dir, "clusters")); err != nil {
+		return 1, err
+	}
+	defer func() {
+		if err := env.Clean(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}()
+	if err := env.up(); err != nil {
+		return 1, err
+	}
+	return m.Run(), nil
+}
+
+func (e *environment) up() error {
+	state, err := e.Up("--clusters", strings.Join(clusterNames, ","))
+	if err != nil {
+		return err
+	}
+	e.kubeconfig, e.configs = state.Kubeconfig, map[string]*rest.Config{}
+	for _, name := range clusterNames {
+		config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+			&clientcmd.ClientConfigLoadingRules{ExplicitPath: state.Kubeconfig},
+			&clientcmd.ConfigOverrides{CurrentContext: "pergola-" + name}).ClientConfig()
+		if err != nil {
+			return err
+		}
+		config.UserAgent, config.QPS, config.WarningHandler = "pergola", -1, rest.NoWarnings{}
+		e.configs[name] = config
+	}
+	return nil
+}
+
+// processOf finds a part of a local cluster, to be stopped by a test.
+func (e *environment) processOf(cluster, part string) (*os.Process, error) {
+	state, err := e.Status()
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range state.Clusters {
+		for _, p := range c.Parts {
+			if c.Name == cluster && p.Name == part {
+				return os.FindProcess(p.PID)
+			}
+		}
+	}
+	return nil, fmt.Errorf("no %s of cluster %s", part, cluster)
+}
+
+// TestLandscapeOnClusters runs all tests in their order: building the clusters up takes most of the time, so they share them.
+func TestLandscapeOnClusters(t *testing.T) {
+	if env.configs == nil {
+		t.Skip(testclusters.Missing(env.Root, false))
+	}
+	started := time.Now()
+	s := newStage(t)
+	for _, step := range []struct {
+		name string
+		test func(*testing.T, *stage)
+	}{
+		{"a fresh landscape converges", testFresh},
+		{"nothing is written when nothing changed", testUnchanged},
+		{"only what changed is touched", testOneField},
+		{"a generated Secret becomes another one", testGeneratedSecret},
+		{"drift is repaired", testDrift},
+		{"a disabled component goes, and comes back", testDisable},
+		{"a component below the gate goes at once", testDisableSmall},
+		{"a Deployment that never becomes ready", testNeverReady},
+		{"an unreachable seed", testUnreachableSeed},
+		{"an expired certificate", testExpiredCertificate},
+		{"objects that cannot be applied", testObjectFaults},
+		{"a user who may not", testForbidden},
+		{"an invalid landscape", testInvalid},
+		{"a change that the API forbids", testForbiddenChange},
+		{"one at a time", testLease},
+		{"an interrupted run", testInterrupt},
+		{"a Shoot that is gone from Git", testRemovedShoot},
+	} {
+		if !speeds.Has(t, step.name) {
+			continue
+		}
+		if !t.Run(step.name, func(t *testing.T) { step.test(t, s.on(t)) }) {
+			t.Fatalf("the rest is left out: it builds on %q", step.name)
+		}
+		t.Logf("%s after %s", step.name, time.Since(started).Round(time.Second))
+	}
+}
+
+// patience is how long anything may take: machines that run much else can be twenty times slower. Whoever waits looks often, so that a
+// quiet machine does not wait longer for it.
+const patience = 5 * time.Minute
+
+func testContext(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
