@@ -135,9 +135,9 @@ func TestInvalidWhileItWaits(t *testing.T) {
 
 // TestFollowHeldElsewhere: who follows a commit by the object is told, too, that it is not applied now.
 func TestFollowHeldElsewhere(t *testing.T) {
-	l := func(reason, message, applied string) *landscapev1alpha1.Landscape {
+	l := func(reason, message, applied, waiting string) *landscapev1alpha1.Landscape {
 		out := &landscapev1alpha1.Landscape{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "prod"}}
-		out.Status.LastAppliedRevision = applied
+		out.Status.LastAppliedRevision, out.Status.WaitingRevision = applied, waiting
 		out.Status.Conditions = []gardencorev1beta1.Condition{{Type: landscapev1alpha1.LandscapeReady, Status: gardencorev1beta1.ConditionTrue, Reason: reason, Message: message}}
 		return out
 	}
@@ -145,11 +145,11 @@ func TestFollowHeldElsewhere(t *testing.T) {
 		object *landscapev1alpha1.Landscape
 		want   string
 	}{
-		"suspended":       {l(reasonSuspended, "suspended by ada", "main@sha1:aaaa"), "Held nothing is applied, because the Landscape is suspended by ada; to go on: pergola resume garden/prod"},
-		"a window":        {l(reasonWaiting, "main@sha1:aaaa is applied; main@sha1:bbbb: waiting for the next window", "main@sha1:aaaa"), "Held main@sha1:aaaa is applied; main@sha1:bbbb: waiting for the next window"},
-		"the first one":   {l(reasonWaiting, "waiting for Landscape base", ""), "Held waiting for Landscape base"},
-		"another waits":   {l(reasonWaiting, "main@sha1:aaaa is applied; main@sha1:cccc: waiting for the next window", "main@sha1:aaaa"), ""},
-		"nothing goes on": {l(reasonApplied, "main@sha1:aaaa is applied", "main@sha1:aaaa"), ""},
+		"suspended":       {l(reasonSuspended, "suspended by ada", "main@sha1:aaaa", ""), "Held nothing is applied, because the Landscape is suspended by ada; to go on: pergola resume garden/prod"},
+		"a window":        {l(reasonWaiting, "main@sha1:aaaa is applied; main@sha1:bbbb: waiting for the next window", "main@sha1:aaaa", "main@sha1:bbbb"), "Held main@sha1:aaaa is applied; main@sha1:bbbb: waiting for the next window"},
+		"the first one":   {l(reasonWaiting, "waiting for Landscape base", "", "main@sha1:bbbb"), "Held waiting for Landscape base"},
+		"another waits":   {l(reasonWaiting, "main@sha1:aaaa is applied; main@sha1:cccc: waiting for the next window", "main@sha1:aaaa", "main@sha1:cccc"), ""},
+		"nothing goes on": {l(reasonApplied, "main@sha1:aaaa is applied", "main@sha1:aaaa", ""), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lines := (&objectFollower{commit: "bbbb"}).look(test.object, nil, noon)
