@@ -133,7 +133,7 @@ func TestWhatIsHeldIsInTheInventory(t *testing.T) {
 			HoldRecreate: func(e Entry) *change.Reason { return notNow(holds, "not now"+e.Held.String()) },
 		}
 	}
-	for _, want := range []map[Ref]string{{gone: "too many", made: "not now"}, {gone: "too manytoo many", made: "not nownot now"}} {
+	for _, want := range []map[Ref]change.Reason{{gone: {Detail: "too many"}, made: {Detail: "not now"}}, {gone: {Detail: "too manytoo many"}, made: {Detail: "not nownot now"}}} {
 		_, err := f.e.Apply(f.ctx, f.c, next, f.inv, gate(true))
 		require.NoError(t, err)
 		assert.Equal(t, want, held())

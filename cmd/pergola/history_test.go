@@ -77,14 +77,19 @@ func TestHistorySaysWhatWaits(t *testing.T) {
 // Who let pass what went in a sync is told by the approval, of a sync that went well, too, where the subject of the commit stands for its message.
 func TestHistoryNamesApprovals(t *testing.T) {
 	at := metav1.NewTime(time.Date(2026, 1, 2, 12, 0, 0, 0, time.Local))
-	for name, test := range map[string]struct{ message, want string }{
-		"none":         {"1 deleted", "  Succeeded  take it away\n"},
-		"one":          {"1 deleted; passed by approval: 3f2a91c07d55; operation a executed: reconcile of Shoot b", "  Succeeded  passed by approval: 3f2a91c07d55; take it away\n"},
-		"an operation": {"1 deleted; taken up: rotate-ca-start of garden local, asked for by kubectl-annotate", "  Succeeded  taken up: rotate-ca-start of garden local, asked for by kubectl-annotate; take it away\n"},
+	for name, test := range map[string]struct {
+		record landscapev1alpha1.SyncRecord
+		want   string
+	}{
+		"none":         {landscapev1alpha1.SyncRecord{Message: "1 deleted"}, "  Succeeded  take it away\n"},
+		"one":          {landscapev1alpha1.SyncRecord{Message: "1 deleted; passed by approval: 3f2a91c07d55", Approvals: []string{"3f2a91c07d55"}}, "  Succeeded  passed by approval: 3f2a91c07d55; take it away\n"},
+		"an operation": {landscapev1alpha1.SyncRecord{Message: "1 deleted", TakenUp: []string{"taken up: rotate-ca-start of garden local, asked for by kubectl-annotate"}}, "  Succeeded  taken up: rotate-ca-start of garden local, asked for by kubectl-annotate; take it away\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &landscapev1alpha1.Landscape{}
-			l.Status.History = []landscapev1alpha1.SyncRecord{{Revision: "main@sha1:a", Subject: "take it away", Trigger: "Spec", StartTime: at, EndTime: &at, Result: landscapev1alpha1.SyncSucceeded, Message: test.message}}
+			r := test.record
+			r.Revision, r.Subject, r.Trigger, r.StartTime, r.EndTime, r.Result = "main@sha1:a", "take it away", "Spec", at, &at, landscapev1alpha1.SyncSucceeded
+			l.Status.History = []landscapev1alpha1.SyncRecord{r}
 			var b strings.Builder
 			require.NoError(t, printHistory(&b, l, &objectFlags{}, 0))
 			assert.True(t, strings.HasSuffix(b.String(), test.want), b.String())
