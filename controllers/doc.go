@@ -21,7 +21,7 @@
 //   - accesstokens: the tokens of control planes, while no resource manager keeps them
 //   - rotation: how rotations of credentials stand, and what follows for secrets
 //   - references: the ConfigMaps and Secrets that a Garden or Shoot refers to
-//   - drift: what repairs drift and has health judged between convergences, for landscape and gardenlet
+//   - fleet: many owners, each converged in its turn and again, with drift repaired and health judged between; for gardenlet, and its loop for landscape
 //   - charts: the Helm charts that Extensions and Gardenlets name
 //   - prometheus: what the instances of Prometheus of a garden see
 //   - namespacepolicies: the network policies that every namespace of Gardener has, for operator and gardenlet

@@ -22,7 +22,7 @@ import (
 // usedApprovals are the ids that have let something pass on this seed: those that the Seed has, and those that were noted on it.
 func (g *Gardenlet) usedApprovals(s *settings) []string {
 	used := seedpublication.UsedApprovals(g.objects.get(kindSeed, "", g.Seed))
-	for _, id := range g.uses.IDs() {
+	for _, id := range g.noted.uses.IDs() {
 		if !slices.Contains(used, id) {
 			used = append(used, id)
 		}
@@ -40,7 +40,7 @@ func (g *Gardenlet) reconcilerFor(ctx context.Context, s *settings, at *site, fr
 		plain, _, _ := strings.Cut(id, "-")
 		r.Gate.Approved[plain] = true
 	}
-	for _, p := range g.uses.Passing() {
+	for _, p := range g.noted.uses.Passing() {
 		r.Gate.Approved[permit.ApprovalID(g.local.Name(), p.Object)] = true
 	}
 	ctx = context.WithoutCancel(ctx) // keeping asks it, too, when the job has ended
@@ -65,8 +65,8 @@ func (g *Gardenlet) withdraw(ctx context.Context, at *site, s *settings, from so
 		before = heldByID(at.held)
 	}
 	at.lapse(before, heldByID(report.Held))
-	at.passed = nil
-	lapsed := maps.Clone(at.lapsed)
+	at.approvals.passed = nil
+	lapsed := maps.Clone(at.approvals.lapsed)
 	at.mu.Unlock()
 	for _, id := range permit.OpenIDs(s.approved, g.usedApprovals(s)) {
 		if lapsed[id] {
@@ -79,7 +79,7 @@ func (g *Gardenlet) withdraw(ctx context.Context, at *site, s *settings, from so
 // it was given for is not held any more, would let pass what goes later.
 func (g *Gardenlet) lapseUnheld(ctx context.Context, seed *unstructured.Unstructured) {
 	g.mu.Lock()
-	s, assessed := g.settings, g.assessed
+	s, assessed := g.published.settings, g.published.assessed
 	g.mu.Unlock()
 	if s == nil || s.publication.Digest != assessed {
 		return
@@ -142,15 +142,15 @@ func lapsedText(id, approve string, used []string, held []owner.HeldObjects) str
 // lapse notes the ids by which something was held before and nothing is now, unless something passed by them; what is held again has not lapsed. That of
 // several objects has where some of them are held still, and others are not.
 func (s *site) lapse(before, now map[string][]string) {
-	if s.lapsed == nil {
-		s.lapsed = map[string]bool{}
+	if s.approvals.lapsed == nil {
+		s.approvals.lapsed = map[string]bool{}
 	}
 	for id := range now {
-		delete(s.lapsed, id)
+		delete(s.approvals.lapsed, id)
 	}
 	for id := range before {
-		if _, held := now[id]; !held && !s.passed[id] {
-			s.lapsed[id] = true
+		if _, held := now[id]; !held && !s.approvals.passed[id] {
+			s.approvals.lapsed[id] = true
 		}
 	}
 }
@@ -190,7 +190,7 @@ func heldBefore(r *seedpublication.Report, name string) map[string][]string {
 // noteUsed brings the annotation of the Seed up to date; it costs a request only when it is not.
 func (g *Gardenlet) noteUsed(ctx context.Context) error {
 	g.mu.Lock()
-	s := g.settings
+	s := g.published.settings
 	g.mu.Unlock()
 	seed := g.objects.get(kindSeed, "", g.Seed)
 	if s == nil || seed == nil {

@@ -155,11 +155,11 @@ func TestALateApprovalAfterARestart(t *testing.T) {
 // TestLapse: an id lapses when what it stands for is not held any more, or not all of it, and counts again when it is.
 func TestLapse(t *testing.T) {
 	before := map[string][]string{"a": {"one"}, "b": {"two"}, "both": {"one", "two"}, "passed": {"three"}}
-	s := &site{passed: map[string]bool{"passed": true}}
+	s := &site{approvals: approvals{passed: map[string]bool{"passed": true}}}
 	s.lapse(before, map[string][]string{"b": {"two"}})
-	assert.Equal(t, map[string]bool{"a": true, "both": true}, s.lapsed)
+	assert.Equal(t, map[string]bool{"a": true, "both": true}, s.approvals.lapsed)
 	s.lapse(map[string][]string{"b": {"two"}}, map[string][]string{"a": {"one"}, "both": {"one", "two"}})
-	assert.Equal(t, map[string]bool{"b": true}, s.lapsed)
+	assert.Equal(t, map[string]bool{"b": true}, s.approvals.lapsed)
 	former := &seedpublication.Report{Held: []seedpublication.Held{{Owner: "Seed x", Cluster: "x", Object: "ConfigMap a/b", Approval: "a-2", Together: "b"}, {Owner: "Seed y", Approval: "c"}}}
 	assert.Equal(t, map[string][]string{"a": {"x ConfigMap a/b"}, "b": {"x ConfigMap a/b"}}, heldBefore(former, "Seed x"))
 }

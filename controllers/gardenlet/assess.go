@@ -2,7 +2,6 @@ package gardenlet
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/fleet"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
@@ -52,19 +52,19 @@ func (g *Gardenlet) assessments(ctx context.Context) {
 	}
 }
 
-// assess starts jobs for owners that changed, and ends those of owners that are gone.
+// assess gives the fleet the owners of the seed, and ends what is done for those that are gone.
 func (g *Gardenlet) assess(ctx context.Context) {
 	g.refresh(ctx)
 	g.mu.Lock()
-	s := g.settings
+	s := g.published.settings
 	g.mu.Unlock()
 	seed := g.objects.get(kindSeed, "", g.Seed)
 	g.setNetworks(seed)
 	if s == nil || ctx.Err() != nil {
 		return
 	}
-	begin := make(chan struct{})
-	wanted, apart := map[string]bool{}, map[string]string{}
+	var members []fleet.Member[*site]
+	apart := map[string]string{}
 	consider := func(kind string, object *unstructured.Unstructured) {
 		id := kind + " " + strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
 		why := seedpublication.LeftAlone(object)
@@ -74,20 +74,15 @@ func (g *Gardenlet) assess(ctx context.Context) {
 			apart[id] = why
 			return
 		}
-		wanted[id] = true
 		from, err := g.sourcesOf(kind, object, s)
 		if err != nil {
 			g.Log.Error("cannot be read", "owner", id, "error", err)
+			members = append(members, fleet.Member[*site]{ID: id})
 			return
 		}
 		asked := g.asked(ctx, object)
 		g.askedForAccess(object)
-		switch at := g.site(id); {
-		case at == nil || at.key != from.key:
-			g.start(ctx, id, from, s, begin)
-		case asked:
-			at.poke()
-		}
+		members = append(members, g.member(id, from, s, asked))
 	}
 	if seed != nil {
 		consider(owner.Seed, seed)
@@ -95,19 +90,14 @@ func (g *Gardenlet) assess(ctx context.Context) {
 	for _, shoot := range g.objects.all(kindShoot) {
 		consider(owner.Shoot, shoot)
 	}
-	close(begin)
-	for _, id := range g.ids() {
-		if wanted[id] {
-			continue
-		}
-		at := g.site(id)
-		g.end(id, errors.New("not looked after any more"))
-		if apart[id] == "" && at != nil {
+	for _, at := range g.fleet.Set(ctx, members) {
+		g.disconnect(at)
+		if apart[at.id] == "" {
 			g.tellGone(ctx, at.object)
 		}
 	}
 	g.mu.Lock()
-	g.apart, g.assessed = apart, s.publication.Digest
+	g.events.apart, g.published.assessed = apart, s.publication.Digest
 	g.mu.Unlock()
 	g.seeReview()
 	g.forgetGone(ctx)
@@ -133,7 +123,7 @@ func (g *Gardenlet) asked(ctx context.Context, o *unstructured.Unstructured) boo
 		return false
 	}
 	once := string(o.GetUID()) + " " + o.GetResourceVersion()
-	if g.handled[once] {
+	if g.events.handled[once] {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -146,6 +136,6 @@ func (g *Gardenlet) asked(ctx context.Context, o *unstructured.Unstructured) boo
 		g.Log.Info("the annotation could not be taken away yet", "object", apply.RefOf(o).String(), "error", g.garden.Explain(apply.RefOf(o), "patch", err))
 		return false
 	}
-	g.handled = map[string]bool{once: true}
+	g.events.handled = map[string]bool{once: true}
 	return true
 }

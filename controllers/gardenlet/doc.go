@@ -3,7 +3,7 @@
 //
 // Read gardenlet.go first. What it works with comes from two places: the settings and overlays that the operator publishes
 // (settings.go), and the objects of the virtual garden, watched (watch.go). From these, every owner gets its input
-// (inputs.go), and a job of its own that converges it when that changes (jobs.go, outcome.go). Drift and health are looked after
+// (inputs.go), and is a member of a fleet (package fleet), which converges it when that changes (sites.go, outcome.go). Drift and health are looked after
 // all the time (keep.go, repair.go; unrepaired.go says what could not be brought back), also while the virtual garden cannot be
 // reached; the heartbeat tells that somebody does (heartbeat.go). What Git makes a seed delete is held where no review has shown it (review.go);
 // an approval lets it pass once (approvals.go, uses.go).

@@ -27,11 +27,11 @@ func TestFence(t *testing.T) {
 	}
 	p.eventually("it has the lease", g.sure)
 	g.mu.Lock()
-	lease := g.lease
+	lease := g.heart.lease
 	g.mu.Unlock()
 	hold := func(l *landscape.Lease) {
 		g.mu.Lock()
-		g.lease = l
+		g.heart.lease = l
 		g.mu.Unlock()
 	}
 	for _, to := range []*apply.Cluster{g.garden, g.local} {

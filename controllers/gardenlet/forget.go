@@ -20,8 +20,8 @@ func (g *Gardenlet) forgetGone(ctx context.Context) {
 		there[recordKey(owner.Shoot, o)] = true
 	}
 	var unknown []string
-	for key := range g.records.All() {
-		if strings.HasPrefix(key, owner.Shoot+".") && !there[key] && !g.elsewhere.has(key) {
+	for key := range g.noted.records.All() {
+		if strings.HasPrefix(key, owner.Shoot+".") && !there[key] && !g.noted.elsewhere.has(key) {
 			unknown = append(unknown, key)
 		}
 	}
@@ -34,9 +34,9 @@ func (g *Gardenlet) forgetGone(ctx context.Context) {
 		_, err := g.garden.GetLive(ctx, ref)
 		switch {
 		case err == nil:
-			g.elsewhere.add(key) // it is not asked for again
+			g.noted.elsewhere.add(key) // it is not asked for again
 		case apierrors.IsNotFound(err):
-			if err := g.records.Drop(ctx, func(other string) bool { return other == key }); err != nil {
+			if err := g.noted.records.Drop(ctx, func(other string) bool { return other == key }); err != nil {
 				g.Log.Info("the record of a Shoot that is gone could not be taken away yet", "error", err)
 			}
 		default:
@@ -68,7 +68,7 @@ func (e *elsewhere) add(key string) {
 
 // askElsewhere lets Shoots that moved to other seeds be asked for again: by now they may be gone.
 func (g *Gardenlet) askElsewhere() {
-	g.elsewhere.mu.Lock()
-	defer g.elsewhere.mu.Unlock()
-	clear(g.elsewhere.keys)
+	g.noted.elsewhere.mu.Lock()
+	defer g.noted.elsewhere.mu.Unlock()
+	clear(g.noted.elsewhere.keys)
 }

@@ -26,7 +26,7 @@ import (
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/accesstokens"
 	"github.com/pergola-dev/pergola/controllers/conventions"
-	"github.com/pergola-dev/pergola/controllers/drift"
+	"github.com/pergola-dev/pergola/controllers/fleet"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/namespacepolicies"
 	"github.com/pergola-dev/pergola/controllers/owner"
@@ -114,19 +114,35 @@ type Gardenlet struct {
 	// wake asks for a look at what there is, soon.
 	wake chan struct{}
 	// joining are the API servers of Shoots, for whoever repairs drift.
-	joining chan drift.Joining
-	// slots bound how many owners are converged at a time.
-	slots chan struct{}
+	joining chan fleet.Joining
+	// fleet keeps the Seed and the Shoots.
+	fleet *fleet.Fleet[*site]
 
-	mu       sync.Mutex
+	// mu is held for what follows, as far as it is not safe by itself.
+	mu        sync.Mutex
+	published published
+	events    events
+	noted     noted
+	// reporting is how the seed was said to stand last.
+	reporting reporting
+	heart     heart
+	// isGarden says that the seed is the Garden's runtime cluster, too.
+	isGarden bool
+}
+
+// published is what the operator has published for the seed.
+type published struct {
 	settings *settings
 	// problem says why the published settings are not those in use; nil when they are.
 	problem error
-	// told is the problem that was told last.
-	told  string
-	sites map[string]*site
-	// assessed is the digest of the publication that all sites are of.
+	// assessed is the digest of the publication that all owners are of.
 	assessed string
+}
+
+// events are what people were told.
+type events struct {
+	// told is the problem of the settings that was told last.
+	told string
 	// apart are owners of this seed that are left alone, and why.
 	apart map[string]string
 	// said is what was told of objects last, by object and reason.
@@ -135,32 +151,37 @@ type Gardenlet struct {
 	unrepaired unrepaired
 	// handled are operation annotations that were acted upon, by UID and what they said.
 	handled map[string]bool
+}
+
+// noted is what outlives the process, on the seed.
+type noted struct {
 	// uses are what approvals were used for.
 	uses *permit.Uses
-	// reporting is how the seed was said to stand last.
-	reporting reporting
 	// records are how owners were converged last, reviewSeen the version of the review that was looked at last.
-	records *permit.Notes[reviewRecord]
-	// elsewhere are the records of Shoots that are there, but not on this seed.
-	elsewhere  elsewhere
+	records    *permit.Notes[reviewRecord]
 	reviewSeen string
-	lease      *landscape.Lease
-	waits      string
-	beat       time.Time
-	silent     error
-	seedOK     bool
-	// isGarden says that the seed is the Garden's runtime cluster, too.
-	isGarden bool
-	seedNow  chan struct{}
+	// elsewhere are the records of Shoots that are there, but not on this seed.
+	elsewhere elsewhere
+}
+
+// heart is the lease, and when the virtual garden last heard of this process.
+type heart struct {
+	lease *landscape.Lease
+	// waits is the holder of the lease that is waited for.
+	waits string
+	// beat is when a heartbeat arrived last, silent why the last one did not.
+	beat   time.Time
+	silent error
 }
 
 // New prepares a gardenlet; no request is made yet.
 func New(o Options) (*Gardenlet, error) {
 	o.defaults()
 	g := &Gardenlet{
-		Options: o, wake: make(chan struct{}, 1), slots: make(chan struct{}, concurrentSyncs), sites: map[string]*site{}, apart: map[string]string{}, said: map[string]string{},
-		handled: map[string]bool{}, seedNow: make(chan struct{}), joining: make(chan drift.Joining), reporting: reporting{turn: make(chan struct{}, 1)},
+		Options: o, wake: make(chan struct{}, 1), events: events{apart: map[string]string{}, said: map[string]string{}, handled: map[string]bool{}},
+		joining: make(chan fleet.Joining), reporting: reporting{turn: make(chan struct{}, 1)},
 	}
+	g.fleet = fleet.New(fleet.Options[*site]{Clock: o.Clock, Slots: concurrentSyncs, RetryInterval: o.RetryInterval, LongestRetry: longestRetry, SyncPeriod: o.SyncPeriod, Ended: g.ended})
 	var err error
 	defer func() {
 		if err != nil {
@@ -181,7 +202,7 @@ func New(o Options) (*Gardenlet, error) {
 			return nil, err
 		}
 	}
-	g.uses, g.records = permit.NewUses(g.local, onSeed(usesName), "gardenlet"), permit.NewNotes[reviewRecord](g.local, onSeed(recordsName), "gardenlet")
+	g.noted.uses, g.noted.records = permit.NewUses(g.local, onSeed(usesName), "gardenlet"), permit.NewNotes[reviewRecord](g.local, onSeed(recordsName), "gardenlet")
 	g.engine = landscape.NewEngine(&landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}, landscape.Options{Clock: o.Clock, Force: func(apply.Ref) bool { return g.force.Load() }})
 	g.metrics = newMetrics()
 	g.tokens = &accesstokens.Keeper{Clock: o.Clock, Log: o.Log}
@@ -213,7 +234,7 @@ func fenced(config *rest.Config, sure func() bool) *rest.Config {
 // sure tells whether no other gardenlet can be at work.
 func (g *Gardenlet) sure() bool {
 	g.mu.Lock()
-	lease := g.lease
+	lease := g.heart.lease
 	g.mu.Unlock()
 	return lease != nil && lease.Sure()
 }
@@ -227,7 +248,7 @@ func (g *Gardenlet) Run(ctx context.Context) error {
 	lease, err := landscape.AcquireGardenletLease(ctx, g.leases, g.Holder, g.Clock, func(err error) { stop(err) }, func(held *landscape.HeldError) {
 		g.Log.Info("another gardenlet looks after the seed, waiting for its lease", "holder", held.Holder)
 		g.mu.Lock()
-		g.waits = held.Holder
+		g.heart.waits = held.Holder
 		g.mu.Unlock()
 	})
 	if err != nil {
@@ -238,7 +259,7 @@ func (g *Gardenlet) Run(ctx context.Context) error {
 	}
 	defer lease.Release()
 	g.mu.Lock()
-	g.lease = lease
+	g.heart.lease = lease
 	g.mu.Unlock()
 	g.Log.Info("looking after the seed", "seed", g.Seed, "catalogue", g.CatalogueVersion)
 	endEvents, err := g.recordEvents()
@@ -254,7 +275,9 @@ func (g *Gardenlet) Run(ctx context.Context) error {
 	group.Go(func() { g.policies.Run(ctx) })
 	<-ctx.Done()
 	group.Wait()
-	g.stopAll(context.Cause(ctx))
+	for _, at := range g.fleet.Stop(context.Cause(ctx)) {
+		g.disconnect(at)
+	}
 	g.tokens.Close()
 	if cause := context.Cause(ctx); errors.As(cause, new(*owner.LostError)) {
 		return cause

@@ -149,8 +149,8 @@ func (h *heartbeat) fill(l *coordinationv1.Lease, seed *unstructured.Unstructure
 // heard and notHeard note whether the virtual garden knows that the seed is looked after; a change is told.
 func (g *Gardenlet) heard() {
 	g.mu.Lock()
-	was := g.silent
-	g.silent, g.beat = nil, g.Clock.Now()
+	was := g.heart.silent
+	g.heart.silent, g.heart.beat = nil, g.Clock.Now()
 	g.mu.Unlock()
 	g.metrics.beat.Set(float64(g.Clock.Now().Unix()))
 	if was != nil {
@@ -160,8 +160,8 @@ func (g *Gardenlet) heard() {
 
 func (g *Gardenlet) notHeard(err error) {
 	g.mu.Lock()
-	was := g.silent
-	g.silent = err
+	was := g.heart.silent
+	g.heart.silent = err
 	g.mu.Unlock()
 	if was == nil && !errors.Is(err, context.Canceled) {
 		g.Log.Warn("the virtual garden does not hear of the seed; it is kept with what is known", "error", err)
@@ -187,7 +187,7 @@ func (g *Gardenlet) writeConditions(ctx context.Context, seed *unstructured.Unst
 		b.OK(b.GetOrInit(have, gardencorev1beta1.GardenletReady), "GardenletReady", "Gardenlet is posting ready status."),
 	}
 	g.mu.Lock()
-	problem, inUse := g.problem, g.settings
+	problem, inUse := g.published.problem, g.published.settings
 	g.mu.Unlock()
 	old := b.GetOrInit(have, seedpublication.ConditionSettings)
 	switch {

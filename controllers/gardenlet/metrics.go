@@ -69,20 +69,17 @@ func (g *Gardenlet) Collect(out chan<- prometheus.Metric) {
 	g.metrics.beat.Collect(out)
 	type place struct{ kind, state string }
 	counts := map[place]int{}
-	for _, id := range g.ids() {
-		if at := g.site(id); at != nil {
-			at.mu.Lock()
-			counts[place{at.kind, at.state}]++
-			at.mu.Unlock()
-		}
+	for id, status := range g.fleet.Statuses() {
+		kind, _, _ := strings.Cut(id, " ")
+		counts[place{kind, string(status.State)}]++
 	}
 	g.mu.Lock()
-	for id := range g.apart {
+	for id := range g.events.apart {
 		kind, _, _ := strings.Cut(id, " ")
 		counts[place{kind, "left-alone"}]++
 	}
 	upToDate := 0.0
-	if g.settings != nil && g.problem == nil {
+	if g.published.settings != nil && g.published.problem == nil {
 		upToDate = 1
 	}
 	g.mu.Unlock()

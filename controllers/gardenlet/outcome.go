@@ -20,7 +20,7 @@ type reviewsKnown struct {
 // outcome takes in what came of a convergence. The status does not say it yet.
 func (g *Gardenlet) outcome(ctx context.Context, at *site, o *owner.Owner, from sources, s *settings, known reviewsKnown, report *owner.Report, err error) {
 	at.mu.Lock()
-	err = errors.Join(err, at.notTaken)
+	err = errors.Join(err, at.approvals.notTaken)
 	at.mu.Unlock()
 	if err == nil {
 		g.withdraw(ctx, at, s, from, report)
@@ -37,7 +37,7 @@ func (g *Gardenlet) outcome(ctx context.Context, at *site, o *owner.Owner, from 
 		g.endReviewed(ctx, from, known.complete, report.Held)
 	}
 	if waits && g.reviewVersion() != known.version {
-		at.poke() // it became known meanwhile
+		g.fleet.Trigger(at.id) // it became known meanwhile
 	}
 	held := g.stillHeld(at, from.object, report.Held)
 	at.holds(held, err == nil)

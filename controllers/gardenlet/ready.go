@@ -16,13 +16,13 @@ func (g *Gardenlet) gardenHears() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
-	case g.lease == nil:
+	case g.heart.lease == nil:
 		return nil
-	case g.silent != nil && g.beat.IsZero():
-		return g.silent
-	case g.silent != nil:
-		return fmt.Errorf("since %s: %w", g.beat.UTC().Format("2006-01-02T15:04:05Z"), g.silent)
-	case g.beat.IsZero():
+	case g.heart.silent != nil && g.heart.beat.IsZero():
+		return g.heart.silent
+	case g.heart.silent != nil:
+		return fmt.Errorf("since %s: %w", g.heart.beat.UTC().Format("2006-01-02T15:04:05Z"), g.heart.silent)
+	case g.heart.beat.IsZero():
 		return fmt.Errorf("the Seed %s was not read yet, or is not in the virtual garden", g.Seed)
 	}
 	return nil
@@ -31,11 +31,11 @@ func (g *Gardenlet) gardenHears() error {
 func (g *Gardenlet) settingsKnown() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.lease == nil || g.settings != nil {
+	if g.heart.lease == nil || g.published.settings != nil {
 		return nil
 	}
-	if g.problem != nil {
-		return g.problem
+	if g.published.problem != nil {
+		return g.published.problem
 	}
 	return errNoPublication
 }

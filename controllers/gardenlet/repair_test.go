@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
@@ -41,12 +40,7 @@ func TestDriftDuringAConvergence(t *testing.T) {
 	}
 	p.byHand("a", `{"data":{"region":"by hand"}}`)
 	p.byHand("extra", `{"data":{"x":"by hand"}}`)
-	at := g.site("seed " + p.name)
-	p.eventually("both are found", func() bool {
-		at.mu.Lock()
-		defer at.mu.Unlock()
-		return len(at.drifted) == 2
-	})
+	p.eventually("both are found", func() bool { return g.fleet.Statuses()["seed "+p.name].Drifted == 2 })
 	assert.Empty(t, p.events(reasonDriftRepaired, p.name))
 	close(slow.release)
 	p.eventually("what was changed is told", p.told(reasonDriftRepaired, p.name, "ConfigMap garden/a-"+p.name, "data.region (by kubectl-edit): repaired"))
@@ -73,22 +67,6 @@ func TestARepairThatIsHeld(t *testing.T) {
 	p.publish("main@1")
 	p.eventually("it is repaired when that is approved", func() bool { return p.data("garden", "b-"+p.name, "x") == "1" })
 	require.NoError(t, g.stop())
-}
-
-// TestKeptDrift: of each object the newest is kept, and what failed is no news.
-func TestKeptDrift(t *testing.T) {
-	at, ref := &site{}, apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b"}
-	event := func(set string, second int64) apply.DriftEvent {
-		return apply.DriftEvent{Set: set, Ref: ref, At: time.Unix(second, 0)}
-	}
-	assert.False(t, at.hasDrifted(true))
-	at.keepDrifted(false, event("old", 1))
-	assert.False(t, at.hasDrifted(false))
-	assert.True(t, at.hasDrifted(true))
-	at.keepDrifted(true, event("new", 3), event("older", 2))
-	assert.True(t, at.hasDrifted(false))
-	assert.Equal(t, map[apply.Ref]apply.DriftEvent{ref: event("new", 3)}, at.takeDrifted())
-	assert.False(t, at.hasDrifted(true))
 }
 
 // TestARepairDoesNotGoAhead: where a step failed, those after it keep what was applied there, and a repair brings back that: the new one is applied in its turn.

@@ -91,14 +91,14 @@ func reportedName(o *unstructured.Unstructured) string {
 // report says how the seed stands. What a former process has reported as held counts for owners that this one has not converged yet.
 func (g *Gardenlet) report(former *seedpublication.Report) seedpublication.Report {
 	g.mu.Lock()
-	s, sites := g.settings, make([]*site, 0, len(g.sites))
-	out := seedpublication.Report{Digest: g.assessed}
-	keys, names := map[*site]string{}, map[*site]string{}
-	for _, at := range g.sites {
-		sites = append(sites, at)
-		keys[at], names[at] = at.key, reportedName(at.object)
-	}
+	s, out := g.published.settings, seedpublication.Report{Digest: g.published.assessed}
 	g.mu.Unlock()
+	sites, names := g.fleet.Owners(), map[*site]string{}
+	for _, at := range sites {
+		at.mu.Lock()
+		names[at] = reportedName(at.object)
+		at.mu.Unlock()
+	}
 	if s == nil {
 		return out
 	}
@@ -109,7 +109,7 @@ func (g *Gardenlet) report(former *seedpublication.Report) seedpublication.Repor
 		name := names[at]
 		at.mu.Lock()
 		switch {
-		case at.reached != keys[at]:
+		case at.reached != at.key:
 			out.Converging = append(out.Converging, name)
 		case at.failed:
 			out.Failing = append(out.Failing, name)
@@ -185,7 +185,7 @@ func (g *Gardenlet) noteReport(ctx context.Context, done *end) error {
 	defer func() { <-last.turn }()
 	seed := g.objects.get(kindSeed, "", g.Seed)
 	g.mu.Lock()
-	assessed := g.assessed
+	assessed := g.published.assessed
 	g.mu.Unlock()
 	if seed == nil || assessed == "" {
 		return nil

@@ -149,7 +149,7 @@ func TestRecordsOfTheGone(t *testing.T) {
 	p.eventually("it is noted", func() bool { return recorded("moves") })
 	p.patch("Shoot", namespace, "moves", `{"spec":{"seedName":"elsewhere"}}`)
 	elsewhere := func() bool {
-		return g.elsewhere.has("shoot.moves." + namespace)
+		return g.noted.elsewhere.has("shoot.moves." + namespace)
 	}
 	p.eventually("it is known to be on another seed", elsewhere)
 	assert.True(t, recorded("moves"), "it may come back")

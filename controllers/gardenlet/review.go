@@ -144,12 +144,12 @@ func (g *Gardenlet) reviewVersion() string {
 
 // recordOf tells how an owner was converged last, and whether that is known.
 func (g *Gardenlet) recordOf(from sources) (reviewRecord, bool) {
-	return g.records.Get(recordKey(from.kind, from.object))
+	return g.noted.records.Get(recordKey(from.kind, from.object))
 }
 
 // readRecords reads what a former process has noted. While it cannot be read, all that is lost needs a review.
 func (g *Gardenlet) readRecords(ctx context.Context) {
-	if err := g.records.Read(ctx); err != nil {
+	if err := g.noted.records.Read(ctx); err != nil {
 		g.Log.Info("what was reviewed could not be read yet", "error", err)
 	}
 }
@@ -194,7 +194,7 @@ func (g *Gardenlet) endReviewed(ctx context.Context, from sources, complete int,
 
 // note writes the record of an owner where it is another one. In memory it counts at once, unless it allows more than the one that is written.
 func (g *Gardenlet) note(ctx context.Context, from sources, r reviewRecord) {
-	err := g.records.Change(ctx, recordKey(from.kind, from.object), func(was reviewRecord, _ bool) (reviewRecord, bool, bool) {
+	err := g.noted.records.Change(ctx, recordKey(from.kind, from.object), func(was reviewRecord, _ bool) (reviewRecord, bool, bool) {
 		return r, !reflect.DeepEqual(was, r), r.Basis == ""
 	})
 	if err != nil {
@@ -219,13 +219,13 @@ func unreviewed(held []owner.HeldObjects) []string {
 // seeReview converges owners again of which something was held when what was reviewed became known.
 func (g *Gardenlet) seeReview() {
 	version := g.reviewVersion()
-	if version == "" || version == g.reviewSeen {
+	if version == "" || version == g.noted.reviewSeen {
 		return
 	}
-	g.reviewSeen = version
-	for _, id := range g.ids() {
-		if at := g.site(id); at != nil && at.waitsForReview() {
-			at.poke()
+	g.noted.reviewSeen = version
+	for _, at := range g.fleet.Owners() {
+		if at.waitsForReview() {
+			g.fleet.Trigger(at.id)
 		}
 	}
 }

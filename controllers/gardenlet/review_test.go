@@ -104,7 +104,7 @@ func TestNothingGoesUnseen(t *testing.T) {
 	p.eventually("its deletion is held", p.unreviewed(p.name, "ConfigMap garden/"+b))
 	require.NoError(t, g.stop())
 	g = p.run()
-	p.eventually("another process has converged it", func() bool { return p.operation("Seed", "", p.name, "state") == "Succeeded" && len(g.ids()) == 1 })
+	p.eventually("another process has converged it", func() bool { return p.operation("Seed", "", p.name, "state") == "Succeeded" && len(g.fleet.IDs()) == 1 })
 	assert.True(t, there())
 	p.seen("1", map[string][]string{object: {"seed another"}})
 	r, err := seedpublication.ReadReview(mustGet(t, p, seedpublication.ReviewName))

@@ -58,18 +58,18 @@ func (g *Gardenlet) refresh(ctx context.Context) {
 		return
 	}
 	g.mu.Lock()
-	g.problem = err
-	fresh := next != nil && next != g.settings
+	g.published.problem = err
+	fresh := next != nil && next != g.published.settings
 	if next != nil {
-		g.settings = next
+		g.published.settings = next
 	}
 	text := ""
 	if err != nil {
 		text = err.Error()
 	}
-	isNew := text != g.told
-	g.told = text
-	inUse := g.settings
+	isNew := text != g.events.told
+	g.events.told = text
+	inUse := g.published.settings
 	g.mu.Unlock()
 	if fresh {
 		g.force.Store(next.forced)
@@ -110,7 +110,7 @@ func (g *Gardenlet) read(ctx context.Context) (*settings, error) {
 		return nil, err
 	}
 	g.mu.Lock()
-	inUse := g.settings
+	inUse := g.published.settings
 	g.mu.Unlock()
 	if inUse != nil && inUse.publication.Digest == p.Digest {
 		return inUse, nil

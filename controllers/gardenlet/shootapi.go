@@ -4,10 +4,19 @@ import (
 	"context"
 
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/controllers/drift"
+	"github.com/pergola-dev/pergola/controllers/fleet"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
+
+// shootAPI is the connection to the API server of a Shoot, as long as this gardenlet has it. site.mu is held for it.
+type shootAPI struct {
+	// api is nil before the Shoot was converged. unwatch ends the watches of what was applied there.
+	api     *apply.Cluster
+	unwatch context.CancelFunc
+	// controlPlane is the namespace of its control plane.
+	controlPlane string
+}
 
 // connectShoot gives a Shoot the connection to its API server, which stays the same from job to job. What is applied over it is watched from then on.
 func (g *Gardenlet) connectShoot(ctx context.Context, at *site, o *owner.Owner) error {
@@ -16,21 +25,21 @@ func (g *Gardenlet) connectShoot(ctx context.Context, at *site, o *owner.Owner) 
 	}
 	at.mu.Lock()
 	defer at.mu.Unlock()
-	if at.api == nil {
+	if at.shoot.api == nil {
 		if err := owner.ConnectShoot(o, g.Outside, landscape.Fence(g.sure), apply.ClusterOptions{Clock: g.Clock}); err != nil {
 			return err
 		}
-		at.api, at.controlPlane = o.Target, o.ControlPlane()
+		at.shoot.api, at.shoot.controlPlane = o.Target, o.ControlPlane()
 		until, end := context.WithCancel(context.WithoutCancel(ctx))
-		at.unwatch = end
+		at.shoot.unwatch = end
 		go func() {
 			select {
-			case g.joining <- drift.Joining{Context: until, Cluster: o.Target}:
+			case g.joining <- fleet.Joining{Context: until, Cluster: o.Target}:
 			case <-until.Done():
 			}
 		}()
 	}
-	o.Target = at.api
+	o.Target = at.shoot.api
 	return nil
 }
 
@@ -38,12 +47,12 @@ func (g *Gardenlet) connectShoot(ctx context.Context, at *site, o *owner.Owner) 
 func (g *Gardenlet) disconnect(at *site) {
 	at.mu.Lock()
 	defer at.mu.Unlock()
-	if at.api == nil {
+	if at.shoot.api == nil {
 		return
 	}
-	g.tokens.Stop(at.controlPlane)
-	at.unwatch()
-	at.api.Close()
-	g.engine.Forget(at.api)
-	at.api = nil
+	g.tokens.Stop(at.shoot.controlPlane)
+	at.shoot.unwatch()
+	at.shoot.api.Close()
+	g.engine.Forget(at.shoot.api)
+	at.shoot.api = nil
 }

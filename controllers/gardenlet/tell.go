@@ -43,9 +43,9 @@ func (g *Gardenlet) tell(about *unstructured.Unstructured, reason, message strin
 func (g *Gardenlet) say(about *unstructured.Unstructured, reason, message string) {
 	key := reason + " " + string(about.GetUID())
 	g.mu.Lock()
-	known := g.said[key]
-	if g.said[key] = message; message == "" {
-		delete(g.said, key)
+	known := g.events.said[key]
+	if g.events.said[key] = message; message == "" {
+		delete(g.events.said, key)
 	}
 	g.mu.Unlock()
 	if message != "" && message != known {
@@ -57,7 +57,7 @@ func (g *Gardenlet) say(about *unstructured.Unstructured, reason, message string
 func (g *Gardenlet) forgetSaid() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.said, g.unrepaired = map[string]string{}, nil
+	g.events.said, g.events.unrepaired = map[string]string{}, nil
 }
 
 // notTakenUp says that nobody does what an object is asked for; empty when it is asked for nothing, or the gardenlet does it. It has no command: who
@@ -110,13 +110,13 @@ func (g *Gardenlet) tellDrift(about *unstructured.Unstructured, e apply.DriftEve
 	what := fmt.Sprintf("%s on cluster %s %s", e.Ref, e.Cluster, landscape.DescribeDrift(e))
 	if problem == "" {
 		g.mu.Lock()
-		g.unrepaired.repaired(about.GetUID(), e)
+		g.events.unrepaired.repaired(about.GetUID(), e)
 		g.mu.Unlock()
 		g.recorder.Event(about, corev1.EventTypeNormal, reasonDriftRepaired, what+": repaired")
 		return
 	}
 	g.mu.Lock()
-	message := g.unrepaired.news(about.GetUID(), e, what+", and "+problem)
+	message := g.events.unrepaired.news(about.GetUID(), e, what+", and "+problem)
 	g.mu.Unlock()
 	if message != "" {
 		g.tell(about, reasonDriftStays, message)

@@ -16,8 +16,8 @@ import (
 // TestUnrepairedIsToldOnce: several objects of an owner that cannot be repaired, which is tried every 30 s, are told once each and not for ever; anew when
 // something has changed with one, and as one beyond a bound.
 func TestUnrepairedIsToldOnce(t *testing.T) {
-	events := record.NewFakeRecorder(1000)
-	g := &Gardenlet{Options: Options{Log: slog.New(slog.DiscardHandler)}, recorder: events, said: map[string]string{}}
+	recorded := record.NewFakeRecorder(1000)
+	g := &Gardenlet{Options: Options{Log: slog.New(slog.DiscardHandler)}, recorder: recorded, events: events{said: map[string]string{}}}
 	shoot := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Shoot", "metadata": map[string]any{"name": "one", "namespace": "garden-a", "uid": "1"}}}
 	drift := func(set, name string) apply.DriftEvent {
 		return apply.DriftEvent{Cluster: "seed", Set: set, Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: name}, Deleted: true}
@@ -25,7 +25,7 @@ func TestUnrepairedIsToldOnce(t *testing.T) {
 	told := func() (out []string) {
 		for {
 			select {
-			case e := <-events.Events:
+			case e := <-recorded.Events:
 				reason, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(e, "Warning "), "Normal "), " ")
 				name := "?"
 				if _, rest, ok := strings.Cut(e, "ConfigMap a/"); ok {
@@ -81,5 +81,5 @@ func TestUnrepairedIsToldOnce(t *testing.T) {
 	for i := range mostUnrepaired + 10 {
 		g.tellDrift(shoot, drift(fmt.Sprint("set ", i), fmt.Sprint("o", i)), "")
 	}
-	assert.Empty(t, g.unrepaired)
+	assert.Empty(t, g.events.unrepaired)
 }

@@ -27,7 +27,7 @@ func onSeed(name string) apply.Ref {
 
 // readUses reads what a former process has noted. Before that no approval counts.
 func (g *Gardenlet) readUses(ctx context.Context) {
-	if err := g.uses.Read(ctx); err != nil {
+	if err := g.noted.uses.Read(ctx); err != nil {
 		g.Log.Info("which approvals are used could not be read yet", "error", err)
 	}
 }
@@ -36,7 +36,7 @@ func (g *Gardenlet) readUses(ctx context.Context) {
 func (g *Gardenlet) take(ctx context.Context, at *site, s *settings, of, id string, refs []change.Ref) bool {
 	ctx, cancel := context.WithTimeout(ctx, noteTimeout)
 	defer cancel()
-	ok, err := g.uses.Passes(ctx, id, refs)
+	ok, err := g.noted.uses.Passes(ctx, id, refs)
 	if !ok && err == nil {
 		var objects []permit.Passing
 		var shown string
@@ -48,23 +48,23 @@ func (g *Gardenlet) take(ctx context.Context, at *site, s *settings, of, id stri
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	if err != nil {
-		at.notTaken = fmt.Errorf("approval %s: nothing passes by it, since it cannot be noted that it is used: %w", id, err)
+		at.approvals.notTaken = fmt.Errorf("approval %s: nothing passes by it, since it cannot be noted that it is used: %w", id, err)
 		return false
 	}
 	if ok {
-		if at.passed == nil {
-			at.passed = map[string]bool{}
+		if at.approvals.passed == nil {
+			at.approvals.passed = map[string]bool{}
 		}
-		at.passed[id] = true
+		at.approvals.passed[id] = true
 	}
 	return ok
 }
 
 // spend notes that an approval is used, and gives it as people gave it; empty where there is none that counts.
 func (g *Gardenlet) spend(ctx context.Context, s *settings, of, id string, refs []change.Ref) ([]permit.Passing, string, error) {
-	return g.uses.Spend(ctx, of, refs, func() (string, bool) {
+	return g.noted.uses.Spend(ctx, of, refs, func() (string, bool) {
 		g.mu.Lock()
-		current := g.settings
+		current := g.published.settings
 		g.mu.Unlock()
 		if current == nil {
 			current = s
@@ -77,7 +77,7 @@ func (g *Gardenlet) spend(ctx context.Context, s *settings, of, id string, refs 
 
 // settle ends what approvals let pass of an owner, after a run that has seen everything.
 func (g *Gardenlet) settle(ctx context.Context, of string, o *owner.Owner) {
-	if err := g.uses.Settle(ctx, of, func(ref change.Ref) bool { return wanted(o, ref) }); err != nil {
+	if err := g.noted.uses.Settle(ctx, of, func(ref change.Ref) bool { return wanted(o, ref) }); err != nil {
 		g.Log.Info("it is not known yet whether something that was approved is gone", "owner", of, "error", err)
 	}
 }
@@ -98,12 +98,12 @@ func wanted(o *owner.Owner, ref change.Ref) bool {
 // forgetApprovals drops what is not approved any more. While somebody else is at it, the next heartbeat does it.
 func (g *Gardenlet) forgetApprovals(ctx context.Context) {
 	g.mu.Lock()
-	s := g.settings
+	s := g.published.settings
 	g.mu.Unlock()
 	if s == nil {
 		return
 	}
-	if err := g.uses.Forget(ctx, s.approved); err != nil {
+	if err := g.noted.uses.Forget(ctx, s.approved); err != nil {
 		g.Log.Info("approvals that are not given any more could not be forgotten yet", "error", err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/controllers/drift"
+	"github.com/pergola-dev/pergola/controllers/fleet"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/internal/panics"
 )
@@ -25,7 +25,7 @@ func (c *Converger) Keep(ctx context.Context) error {
 	defer c.runs.Maintain(false)
 	ctx, cancel := c.whileLeased(ctx)
 	defer cancel()
-	drift.Keeper{
+	fleet.Keeper{
 		Engine: c.engine, Clusters: c.watched(), Clock: c.options.Clock, CareInterval: c.options.CareInterval,
 		Repair: c.repair, Care: c.careForAll, SetsOf: c.setsOf,
 	}.Keep(ctx)

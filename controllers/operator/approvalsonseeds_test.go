@@ -65,8 +65,11 @@ func TestApprovalOf(t *testing.T) {
 // TestReportThatIsNotUnderstood: what is left out of a report is said.
 func TestReportThatIsNotUnderstood(t *testing.T) {
 	held := heldIn(map[string]*seedpublication.Report{"eu-1": {Dropped: 2}, "eu-2": nil})
-	assert.Equal(t, []landscapev1alpha1.HeldDeletion{{Cluster: "eu-1", Object: "Seed eu-1", Reason: "the report of seed eu-1 is not understood: entries that are left out: 2"}}, held)
+	const text = "the report of seed eu-1 is not understood: entries that are left out: 2"
+	assert.Equal(t, []landscapev1alpha1.HeldDeletion{{Cluster: "eu-1", Object: "Seed eu-1", Reason: text, Why: change.Reason{Code: landscapev1alpha1.HeldReport, Detail: text}}}, held)
+	assert.Zero(t, waitingForApproval(held))
 	assert.Contains(t, heldOnSeedsText(held), "is not understood")
 	held = heldIn(map[string]*seedpublication.Report{"eu-1": {HeldMore: 7, Held: []seedpublication.Held{{Object: "ConfigMap a/b", Why: change.Reason{Detail: "r"}, Approval: "1"}}}})
 	assert.Equal(t, "1 deletion or recreation on seed eu-1 waits for an approval; Seed eu-1 on seed eu-1: 7 more are held: Events DeletionHeld tell which", heldOnSeedsText(held))
+	assert.Equal(t, 8, waitingForApproval(held))
 }

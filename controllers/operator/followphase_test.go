@@ -14,19 +14,19 @@ import (
 
 // What is applied is not said to be queued.
 func TestFollowingNamesThePhase(t *testing.T) {
-	for message, want := range map[string]string{
-		"applying main@sha1:abc":         receiver.PhaseApplying,
-		"reading abc":                    receiver.PhaseQueued,
-		"main@sha1:abc is to be applied": receiver.PhaseQueued,
+	for message, test := range map[string]struct{ reason, want string }{
+		"applying main@sha1:abc":         {reasonApplying, receiver.PhaseApplying},
+		"reading abc":                    {reasonReconciling, receiver.PhaseQueued},
+		"main@sha1:abc is to be applied": {reasonReconciling, receiver.PhaseQueued},
 	} {
 		l := &landscapev1alpha1.Landscape{}
 		l.Annotations = map[string]string{landscapev1alpha1.AnnotationSyncRequested: "now"}
 		l.Status.LastHandledSyncRequest = "now"
-		l.Status.Conditions = []gardencorev1beta1.Condition{{Type: landscapev1alpha1.LandscapeReconciling, Status: gardencorev1beta1.ConditionTrue, Reason: reasonReconciling,
+		l.Status.Conditions = []gardencorev1beta1.Condition{{Type: landscapev1alpha1.LandscapeReconciling, Status: gardencorev1beta1.ConditionTrue, Reason: test.reason,
 			Message: message, LastTransitionTime: metav1.NewTime(noon)}}
 		lines := (&objectFollower{request: "now"}).look(l, nil, noon)
 		require.Len(t, lines, 1)
-		assert.Equal(t, want, lines[0].Phase, message)
+		assert.Equal(t, test.want, lines[0].Phase, message)
 		assert.Equal(t, message, lines[0].Message)
 	}
 }

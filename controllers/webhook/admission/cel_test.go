@@ -98,7 +98,7 @@ func TestImmutableFieldsAreListed(t *testing.T) {
 		}
 	}
 	listed := map[string]bool{}
-	docs, err := os.ReadFile(filepath.Join("..", "..", "docs", "admission.md"))
+	docs, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "admission.md"))
 	require.NoError(t, err)
 	for _, c := range immutables() {
 		listed[c.kind+" "+c.field] = true

@@ -17,7 +17,7 @@ import (
 )
 
 // rulesFolder holds the rules, each with objects that break it.
-var rulesFolder = filepath.Join("..", "..", "schemas", "rules")
+var rulesFolder = filepath.Join("..", "..", "..", "schemas", "rules")
 
 // good is an object that holds all rules of a kind, which is named as structure.RulesName does.
 func good(t testing.TB, kind string) *unstructured.Unstructured {

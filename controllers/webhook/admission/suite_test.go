@@ -241,7 +241,7 @@ func documents(t testing.TB, data []byte) []*unstructured.Unstructured {
 // example is the object of a kind in a file of the demonstration landscape, which holds all rules.
 func example(t testing.TB, file, kind string) *unstructured.Unstructured {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "landscapes", "local", filepath.FromSlash(file)))
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "landscapes", "local", filepath.FromSlash(file)))
 	require.NoError(t, err)
 	for _, object := range documents(t, data) {
 		if object.GetKind() == kind {

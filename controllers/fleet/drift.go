@@ -1,0 +1,127 @@
+package fleet
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/pergola-dev/pergola/apply"
+)
+
+// Drift of an owner that nobody works on is repaired at once. That of one whose run is at work is kept until the run has ended, and looked at then, without
+// waiting for the next round of care. Until then it stays, unless the run itself repairs it, as it does where a step waits for what was deleted: a set is not
+// applied by two at a time.
+
+// drifted is what changed while somebody worked on an owner. The zero value is empty; it is safe for concurrent use.
+type drifted struct {
+	mu     sync.Mutex
+	events map[apply.Ref]apply.DriftEvent
+	// fresh says that some of it was not tried yet.
+	fresh bool
+}
+
+// add keeps events for later, the newest of each object.
+func (d *drifted) add(fresh bool, events ...apply.DriftEvent) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.events == nil {
+		d.events = map[apply.Ref]apply.DriftEvent{}
+	}
+	for _, e := range events {
+		if have, known := d.events[e.Ref]; !known || have.At.Before(e.At) {
+			d.events[e.Ref] = e
+		}
+	}
+	d.fresh = d.fresh || fresh
+}
+
+// has reports whether something was kept: something fresh, or, with again, anything.
+func (d *drifted) has(again bool) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.fresh || again && len(d.events) > 0
+}
+
+func (d *drifted) count() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.events)
+}
+
+// take gives what was kept.
+func (d *drifted) take() []apply.DriftEvent {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := slices.Collect(maps.Values(d.events))
+	d.events, d.fresh = nil, false
+	return out
+}
+
+// Repair has the owner of an object repair it, or keeps the event for the owner that is worked on. It is false when it has to be tried once more.
+func (f *Fleet[O]) Repair(ctx context.Context, e apply.DriftEvent) bool {
+	var busy []*member[O]
+	for _, at := range f.all() {
+		if !at.busy.TryLock() {
+			busy = append(busy, at)
+			continue
+		}
+		found, ok, rendered := at.repair(ctx, e)
+		at.busy.Unlock()
+		if found {
+			return ok
+		}
+		if !rendered {
+			at.drifted.add(false, e) // it may be of what could not be rendered
+		}
+	}
+	// It is of one of these, or of none any more.
+	for _, at := range busy {
+		at.drifted.add(true, e)
+		f.repairDrifted(ctx, at, false) // the run may have ended just now
+	}
+	return true
+}
+
+// repair asks the owner; at.busy is held.
+func (at *member[O]) repair(ctx context.Context, e apply.DriftEvent) (found, ok, rendered bool) {
+	something, rendered := at.owner.Left()
+	if !something {
+		return false, true, true
+	}
+	found, ok = at.owner.Repair(ctx, e)
+	return found, ok, rendered
+}
+
+// repairDrifted looks at what changed while somebody worked on the owner, if nobody does any more; whoever does looks at it afterwards. With again
+// it tries once more what could not be repaired.
+func (f *Fleet[O]) repairDrifted(ctx context.Context, at *member[O], again bool) {
+	for ; ctx.Err() == nil && at.drifted.has(again) && at.busy.TryLock(); again = false {
+		for _, e := range at.drifted.take() {
+			if found, ok, rendered := at.repair(ctx, e); found && !ok || !found && !rendered { // what is not rendered is not known
+				at.drifted.add(ctx.Err() != nil, e) // what was interrupted is looked at by the next run
+			}
+		}
+		at.busy.Unlock()
+	}
+}
+
+// Care judges the health of all owners that no run works on, side by side.
+func (f *Fleet[O]) Care(ctx context.Context) {
+	var group sync.WaitGroup
+	for _, at := range f.all() {
+		f.repairDrifted(ctx, at, true)
+		if !at.busy.TryLock() {
+			continue // its run judges it
+		}
+		if something, _ := at.owner.Left(); !something {
+			at.busy.Unlock()
+			continue
+		}
+		group.Go(func() {
+			defer at.busy.Unlock()
+			at.owner.Care(ctx)
+		})
+	}
+	group.Wait()
+}

@@ -1,0 +1,257 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/pergola-dev/pergola/apply"
+)
+
+// State of a member.
+type State string
+
+// States.
+const (
+	// Waiting: no run has ended yet.
+	Waiting State = "waiting"
+	// Converged and Failing: how the last run ended.
+	Converged State = "converged"
+	Failing   State = "failing"
+)
+
+// Owner is what a member is from run to run. Its methods are called while no run works on it.
+type Owner interface {
+	// Left reports whether a run has left something that is maintained, and whether it was rendered.
+	Left() (something, rendered bool)
+	// Repair brings back what changed. found is false where the change is of no set of the owner, ok where it has to be tried once more.
+	Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool)
+	// Care judges its health.
+	Care(ctx context.Context)
+}
+
+// Member is an owner as it is to be.
+type Member[O Owner] struct {
+	ID string
+	// Digest of all that it is converged with: another one supersedes a run.
+	Digest string
+	// After are members of which the last run has to have succeeded before this one begins.
+	After []string
+	// Again asks for one more run, although the digest is the same.
+	Again bool
+	// New makes the owner of a member that the fleet does not have yet.
+	New func() O
+	// Take gives an owner what it is converged with from now on. A former run may still be at work.
+	Take func(O)
+	// Converge is one run. A member without it stays as it is.
+	Converge func(context.Context, O) error
+}
+
+// Options of a fleet. All are needed.
+type Options[O Owner] struct {
+	Clock clock.WithTicker
+	// Slots is how many members are converged at a time.
+	Slots int
+	// RetryInterval is the time between a run that failed and the next one. It doubles up to LongestRetry.
+	RetryInterval, LongestRetry time.Duration
+	// SyncPeriod is the time between a run that succeeded and the next one; up to a tenth more, so that members do not come together.
+	SyncPeriod time.Duration
+	// Ended is called when a run of a member has ended, with the time until the next one.
+	Ended func(m Member[O], o O, err error, next time.Duration)
+}
+
+// Fleet keeps its members until they are dropped. It is safe for concurrent use, but for Set and Stop, which one goroutine calls.
+type Fleet[O Owner] struct {
+	options Options[O]
+	slots   chan struct{}
+
+	mu      sync.Mutex
+	members map[string]*member[O]
+	// succeeded are the members of which the last run did, also those that were dropped since: others may still come after them.
+	succeeded map[string]bool
+	// changed is closed when that changes.
+	changed chan struct{}
+}
+
+type member[O Owner] struct {
+	owner O
+	// triggered asks for one more run. It stays the same from run to run.
+	triggered chan struct{}
+	// busy is held by whoever works on the owner.
+	busy sync.Mutex
+
+	// Fleet.mu is held for these.
+	digest string
+	state  State
+	cancel context.CancelCauseFunc
+	done   chan struct{}
+
+	drifted drifted
+}
+
+// New makes a fleet without members.
+func New[O Owner](options Options[O]) *Fleet[O] {
+	return &Fleet[O]{options: options, slots: make(chan struct{}, options.Slots), members: map[string]*member[O]{}, succeeded: map[string]bool{}, changed: make(chan struct{})}
+}
+
+// Causes of the end of a run.
+var (
+	errSuperseded = errors.New("a newer state is to be converged")
+	errDropped    = errors.New("it is no member any more")
+)
+
+// Set says which members there are. Those with another digest are converged; a run in progress is given up, for what it waits for may never come. Those that
+// are not listed are dropped, and given back once nothing works on them. Runs begin when all members know what they are converged with, so that none seems to be
+// done that has to begin yet. They end with ctx.
+func (f *Fleet[O]) Set(ctx context.Context, members []Member[O]) (dropped []O) {
+	begin, listed := make(chan struct{}), map[string]bool{}
+	for _, m := range members {
+		listed[m.ID] = true
+		switch {
+		case m.Converge != nil && f.differs(m):
+			f.start(ctx, m, begin)
+		case m.Again:
+			f.Trigger(m.ID)
+		}
+	}
+	close(begin)
+	for _, id := range f.IDs() {
+		if !listed[id] {
+			dropped = append(dropped, f.drop(id, errDropped))
+		}
+	}
+	return dropped
+}
+
+func (f *Fleet[O]) differs(m Member[O]) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	known := f.members[m.ID]
+	return known == nil || known.digest != m.Digest
+}
+
+// start puts a new goroutine in the place of the one that converges a member.
+func (f *Fleet[O]) start(ctx context.Context, m Member[O], begin <-chan struct{}) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	f.mu.Lock()
+	at := f.members[m.ID]
+	if at == nil {
+		at = &member[O]{owner: m.New(), state: Waiting, triggered: make(chan struct{}, 1)}
+		f.members[m.ID] = at
+	}
+	former, formerCancel := at.done, at.cancel
+	m.Take(at.owner)
+	at.digest, at.cancel, at.done = m.Digest, cancel, done
+	f.mu.Unlock()
+	go func() {
+		defer close(done)
+		defer cancel(nil)
+		if former != nil {
+			formerCancel(errSuperseded)
+			<-former
+		}
+		select {
+		case <-begin:
+		case <-ctx.Done():
+		}
+		f.run(ctx, at, m)
+	}()
+}
+
+// drop takes a member away, and waits until nothing works on it.
+func (f *Fleet[O]) drop(id string, cause error) O {
+	f.mu.Lock()
+	at := f.members[id]
+	delete(f.members, id)
+	f.mu.Unlock()
+	at.cancel(cause)
+	<-at.done
+	return at.owner
+}
+
+// Stop drops all members.
+func (f *Fleet[O]) Stop(cause error) (dropped []O) {
+	f.mu.Lock()
+	for _, at := range f.members {
+		at.cancel(cause)
+	}
+	f.mu.Unlock()
+	for _, id := range f.IDs() {
+		dropped = append(dropped, f.drop(id, cause))
+	}
+	return dropped
+}
+
+// Trigger asks for one more run of a member, if there is such a one. Several at a time are one.
+func (f *Fleet[O]) Trigger(id string) {
+	f.mu.Lock()
+	at := f.members[id]
+	f.mu.Unlock()
+	if at == nil {
+		return
+	}
+	select {
+	case at.triggered <- struct{}{}:
+	default:
+	}
+}
+
+// IDs of the members, sorted.
+func (f *Fleet[O]) IDs() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Sorted(maps.Keys(f.members))
+}
+
+// Owner of a member, and whether there is such a one.
+func (f *Fleet[O]) Owner(id string) (o O, known bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if at := f.members[id]; at != nil {
+		return at.owner, true
+	}
+	return o, false
+}
+
+// Owners of all members, in the order of their ids.
+func (f *Fleet[O]) Owners() []O {
+	var out []O
+	for _, at := range f.all() {
+		out = append(out, at.owner)
+	}
+	return out
+}
+
+// Status is how a member is.
+type Status struct {
+	State State
+	// Drifted is the number of objects that changed and wait for the end of a run, or for the next care.
+	Drifted int
+}
+
+// Statuses of all members.
+func (f *Fleet[O]) Statuses() map[string]Status {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := map[string]Status{}
+	for id, at := range f.members {
+		out[id] = Status{State: at.state, Drifted: at.drifted.count()}
+	}
+	return out
+}
+
+func (f *Fleet[O]) all() []*member[O] {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []*member[O]
+	for _, id := range slices.Sorted(maps.Keys(f.members)) {
+		out = append(out, f.members[id])
+	}
+	return out
+}

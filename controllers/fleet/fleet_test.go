@@ -1,0 +1,248 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/pergola-dev/pergola/apply"
+)
+
+// ship is an owner that does as it is told.
+type ship struct {
+	mu       sync.Mutex
+	left     bool
+	repaired []string
+	mends    bool
+	cared    int
+}
+
+func (s *ship) Left() (something, rendered bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.left, s.left
+}
+
+func (s *ship) Repair(_ context.Context, e apply.DriftEvent) (found, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.repaired = append(s.repaired, e.Ref.Name)
+	return true, s.mends
+}
+
+func (s *ship) Care(context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cared++
+}
+
+func (s *ship) repairs() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.repaired
+}
+
+// harbour is a fleet whose runs a test holds and ends.
+type harbour struct {
+	*testing.T
+	*Fleet[*ship]
+	clock *testclock.FakeClock
+	// begun says which member began a run with which digest, ended how it went and when the next one comes.
+	begun, ended chan string
+	// results end runs, by member.
+	results map[string]chan error
+}
+
+func newHarbour(t *testing.T, slots int, ids ...string) *harbour {
+	h := &harbour{T: t, clock: testclock.NewFakeClock(time.Unix(0, 0)), begun: make(chan string, 100), ended: make(chan string, 100), results: map[string]chan error{}}
+	for _, id := range ids {
+		h.results[id] = make(chan error, 100)
+	}
+	h.Fleet = New(Options[*ship]{Clock: h.clock, Slots: slots, RetryInterval: time.Second, LongestRetry: 3 * time.Second, SyncPeriod: time.Hour,
+		Ended: func(m Member[*ship], _ *ship, err error, next time.Duration) {
+			h.ended <- fmt.Sprintf("%s %s %v %s", m.ID, m.Digest, err, next.Truncate(time.Hour/5))
+			if next < time.Hour {
+				h.ended <- next.String()
+			}
+		}})
+	t.Cleanup(func() { h.Stop(nil) })
+	return h
+}
+
+func (h *harbour) member(id, digest string, after ...string) Member[*ship] {
+	return Member[*ship]{ID: id, Digest: digest, After: after, New: func() *ship { return &ship{mends: true} }, Take: func(*ship) {},
+		Converge: func(ctx context.Context, s *ship) error {
+			h.begun <- id + " " + digest
+			select {
+			case err := <-h.results[id]:
+				s.mu.Lock()
+				s.left = true
+				s.mu.Unlock()
+				return err
+			case <-ctx.Done():
+				h.ended <- fmt.Sprintf("%s %s given up: %v", id, digest, context.Cause(ctx))
+				return ctx.Err()
+			}
+		}}
+}
+
+func (h *harbour) hears(from <-chan string, want string) {
+	h.Helper()
+	select {
+	case got := <-from:
+		require.Equal(h, want, got)
+	case <-time.After(time.Minute):
+		require.Fail(h, "nothing came", want)
+	}
+}
+
+func (h *harbour) silent(from <-chan string) {
+	h.Helper()
+	select {
+	case got := <-from:
+		require.Fail(h, "something came", got)
+	default:
+	}
+}
+
+// timer waits until a member waits for its next run.
+func (h *harbour) timer() {
+	h.Helper()
+	require.Eventually(h, h.clock.HasWaiters, time.Minute, time.Millisecond)
+}
+
+// TestOrder: a member begins after others have succeeded, and not more of them at a time than there are slots.
+func TestOrder(t *testing.T) {
+	h := newHarbour(t, 1, "seed", "one", "two")
+	h.Set(t.Context(), []Member[*ship]{h.member("one", "1", "seed"), h.member("two", "1", "seed"), h.member("seed", "1")})
+	assert.Equal(t, []string{"one", "seed", "two"}, h.IDs())
+	h.hears(h.begun, "seed 1")
+	h.results["seed"] <- errors.New("no")
+	h.hears(h.ended, "seed 1 no 0s")
+	h.hears(h.ended, "1s")
+	h.timer()
+	assert.Equal(t, map[string]Status{"seed": {State: Failing}, "one": {State: Waiting}, "two": {State: Waiting}}, h.Statuses())
+	h.silent(h.begun)
+	h.clock.Step(time.Second)
+	h.hears(h.begun, "seed 1")
+	h.results["seed"] <- nil
+	h.hears(h.ended, "seed 1 <nil> 1h0m0s")
+	first := <-h.begun
+	h.silent(h.begun)
+	other := map[string]string{"one 1": "two", "two 1": "one"}[first]
+	require.NotEmpty(t, other, first)
+	h.results["one"] <- nil
+	h.results["two"] <- nil
+	h.hears(h.begun, other+" 1")
+}
+
+// TestBackOff: the time between two runs that fail doubles up to a limit, and begins anew after one that succeeds.
+func TestBackOff(t *testing.T) {
+	h := newHarbour(t, 1, "one")
+	h.Set(t.Context(), []Member[*ship]{h.member("one", "1")})
+	for _, wait := range []time.Duration{time.Second, 2 * time.Second, 3 * time.Second, 3 * time.Second} {
+		h.hears(h.begun, "one 1")
+		h.results["one"] <- errors.New("no")
+		h.hears(h.ended, "one 1 no 0s")
+		h.hears(h.ended, wait.String())
+		h.timer()
+		h.clock.Step(wait)
+	}
+	h.hears(h.begun, "one 1")
+	h.results["one"] <- nil
+	h.hears(h.ended, "one 1 <nil> 1h0m0s")
+	h.timer()
+	h.Trigger("one")
+	h.hears(h.begun, "one 1")
+	h.results["one"] <- errors.New("no")
+	h.hears(h.ended, "one 1 no 0s")
+	h.hears(h.ended, "1s")
+}
+
+// TestSet: another digest supersedes a run, the same one does not, and what is not listed is dropped once nothing works on it.
+func TestSet(t *testing.T) {
+	h := newHarbour(t, 2, "one", "two")
+	h.Set(t.Context(), []Member[*ship]{h.member("one", "1"), h.member("two", "1")})
+	_, _ = <-h.begun, <-h.begun
+	one, known := h.Owner("one")
+	require.True(t, known)
+	h.Set(t.Context(), []Member[*ship]{h.member("one", "2"), h.member("two", "1")})
+	h.hears(h.ended, "one 1 given up: "+errSuperseded.Error())
+	h.hears(h.begun, "one 2")
+	again, _ := h.Owner("one")
+	assert.Same(t, one, again, "the owner stays from run to run")
+	assert.Empty(t, h.Set(t.Context(), []Member[*ship]{{ID: "one"}, h.member("two", "1")}), "a member without a run stays as it is")
+	h.silent(h.ended)
+	dropped := h.Set(t.Context(), []Member[*ship]{h.member("two", "1")})
+	require.Len(t, dropped, 1)
+	assert.Same(t, one, dropped[0])
+	h.hears(h.ended, "one 2 given up: "+errDropped.Error())
+	assert.Equal(t, []string{"two"}, h.IDs())
+	_, known = h.Owner("one")
+	assert.False(t, known)
+	h.Trigger("one") // nobody hears it
+}
+
+// TestTrigger: several at a time are one, and what is asked for during a run has one more.
+func TestTrigger(t *testing.T) {
+	h := newHarbour(t, 1, "one")
+	h.Set(t.Context(), []Member[*ship]{h.member("one", "1")})
+	h.hears(h.begun, "one 1")
+	for range 10 {
+		h.Trigger("one")
+	}
+	h.Set(t.Context(), []Member[*ship]{{ID: "one", Again: true}})
+	h.results["one"] <- nil
+	h.hears(h.ended, "one 1 <nil> 1h0m0s")
+	h.hears(h.begun, "one 1")
+	h.results["one"] <- nil
+	h.hears(h.ended, "one 1 <nil> 1h0m0s")
+	h.timer()
+	h.silent(h.begun)
+}
+
+// TestDriftWhileBusy: drift waits until the run has ended, and is tried again with the next care where it could not be repaired.
+func TestDriftWhileBusy(t *testing.T) {
+	h := newHarbour(t, 1, "one")
+	h.Set(t.Context(), []Member[*ship]{h.member("one", "1")})
+	h.hears(h.begun, "one 1")
+	one, _ := h.Owner("one")
+	one.mends = false
+	event := apply.DriftEvent{Ref: apply.Ref{Kind: "ConfigMap", Name: "a"}, At: time.Unix(1, 0)}
+	assert.True(t, h.Repair(t.Context(), event))
+	assert.Equal(t, 1, h.Statuses()["one"].Drifted)
+	h.Care(t.Context())
+	assert.Zero(t, one.cared)
+	assert.Empty(t, one.repairs())
+	h.results["one"] <- nil
+	h.hears(h.ended, "one 1 <nil> 1h0m0s")
+	h.timer()
+	assert.Equal(t, []string{"a"}, one.repairs())
+	h.Care(t.Context())
+	assert.Equal(t, 1, one.cared)
+	assert.Equal(t, []string{"a", "a"}, one.repairs())
+	assert.False(t, h.Repair(t.Context(), event), "whoever found it tries it again")
+}
+
+// TestKeptDrift: of each object the newest is kept, and what failed is no news.
+func TestKeptDrift(t *testing.T) {
+	at, ref := &drifted{}, apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b"}
+	event := func(set string, second int64) apply.DriftEvent {
+		return apply.DriftEvent{Set: set, Ref: ref, At: time.Unix(second, 0)}
+	}
+	assert.False(t, at.has(true))
+	at.add(false, event("old", 1))
+	assert.False(t, at.has(false))
+	assert.True(t, at.has(true))
+	at.add(true, event("new", 3), event("older", 2))
+	assert.True(t, at.has(false))
+	assert.Equal(t, []apply.DriftEvent{event("new", 3)}, at.take())
+	assert.False(t, at.has(true))
+}

@@ -1,0 +1,166 @@
+package gardenlet
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/fleet"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/render"
+)
+
+const (
+	// concurrentSyncs is how many owners are converged at a time (upstream: 20 Shoots).
+	concurrentSyncs = 20
+	// longestRetry bounds the time between two tries.
+	longestRetry = 10 * time.Minute
+)
+
+// site is the place of one owner: what a convergence has left, and what is known of it.
+type site struct {
+	g        *Gardenlet
+	id, kind string
+
+	mu sync.Mutex
+	// object is the one that is converged, as it was seen last, and key all that it is converged with.
+	object *unstructured.Unstructured
+	key    string
+	// owner is the one that was converged last, with the reconciler that did it; nil before.
+	owner      *owner.Owner
+	reconciler *owner.Reconciler
+	shoot      shootAPI
+	// unreviewed is whether something of it is held because no review could show it.
+	unreviewed bool
+	// reached is the key of what was converged last, well or, with failed, not.
+	reached string
+	failed  bool
+	// held is what is held of the owner; judged says that this process has seen it.
+	held   []owner.HeldObjects
+	judged bool
+	approvals approvals
+}
+
+// approvals are what became of them for one owner. site.mu is held for them.
+type approvals struct {
+	// passed are those by which something passed since a run has seen everything. lapsed are ids of what was held, and is not any more without one.
+	passed, lapsed map[string]bool
+	// notTaken is why something did not pass by one in the last run.
+	notTaken error
+}
+
+// current gives what keeping works with; nil when nothing was converged yet.
+func (s *site) current() (*owner.Reconciler, *owner.Owner) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reconciler, s.owner
+}
+
+// waitsForReview tells whether something is held because no review could show it.
+func (s *site) waitsForReview() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unreviewed
+}
+
+// take gives the site what is converged from now on.
+func (s *site) take(from sources) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.object, s.key = from.object, from.key
+}
+
+// Left is fleet.Owner.
+func (s *site) Left() (something, rendered bool) {
+	_, o := s.current()
+	return o != nil, o != nil && len(o.Bundles()) > 0
+}
+
+// Care is fleet.Owner.
+func (s *site) Care(ctx context.Context) {
+	r, o := s.current()
+	if err := r.ApplyWaiting(ctx, o); err != nil && ctx.Err() == nil {
+		s.g.Log.Info("what waits for the API server of a Shoot could not be applied yet", "owner", s.id, "error", err)
+	}
+	if _, err := r.Care(ctx, o); err != nil && ctx.Err() == nil {
+		s.g.Log.Info("health could not be told", "owner", s.id, "error", err)
+	}
+}
+
+// member is an owner of the seed for the fleet. Shoots wait until the Seed has what they need.
+func (g *Gardenlet) member(id string, from sources, s *settings, again bool) fleet.Member[*site] {
+	o := g.ownerOf(from)
+	m := fleet.Member[*site]{
+		ID: id, Digest: from.key, Again: again,
+		New:      func() *site { return &site{g: g, id: id, kind: from.kind} },
+		Take:     func(at *site) { at.take(from) },
+		Converge: func(ctx context.Context, at *site) error { return g.converge(ctx, at, o, from, s) },
+	}
+	if from.kind == owner.Shoot {
+		m.After = []string{owner.Seed + " " + g.Seed}
+	}
+	return m
+}
+
+// ended takes in how a run of an owner went.
+func (g *Gardenlet) ended(m fleet.Member[*site], at *site, err error, next time.Duration) {
+	g.metrics.converged(at.kind, err)
+	at.reach(m.Digest, err != nil)
+	if err != nil {
+		g.Log.Warn("not converged", "owner", m.ID, "error", strings.Join(owner.Problems(err), "; "), "again", next.String())
+		return
+	}
+	g.Log.Info("converged", "owner", m.ID)
+}
+
+// ownerOf places an owner on its clusters.
+func (g *Gardenlet) ownerOf(from sources) *owner.Owner {
+	namespace, name := from.object.GetNamespace(), from.object.GetName()
+	kind := from.object.GetKind()
+	return &owner.Owner{
+		Input: render.Input{Owner: render.Owner{Kind: from.kind, Namespace: namespace, Name: name, UID: string(from.object.GetUID())}},
+		Ref:   apply.RefOf(from.object), Home: g.garden, Local: g.local,
+		Known: func() *unstructured.Unstructured { return g.objects.get(kind, namespace, name) },
+	}
+}
+
+// converge runs once.
+func (g *Gardenlet) converge(ctx context.Context, at *site, o *owner.Owner, from sources, s *settings) error {
+	in, err := g.input(ctx, from)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.reconciler.GiveUp(ctx, o, err)
+		}
+		return err
+	}
+	o.Take(in)
+	if err := g.connectShoot(ctx, at, o); err != nil {
+		return err
+	}
+	complete, version := g.beginReviewed(ctx, from, s, o), g.reviewVersion()
+	g.readUses(ctx)
+	r := g.reconcilerFor(ctx, s, at, from, o)
+	r.OnOutcome = func(ctx context.Context, report *owner.Report, err error) {
+		g.outcome(ctx, at, o, from, s, reviewsKnown{complete, version}, report, err)
+	}
+	at.mu.Lock()
+	at.owner, at.reconciler, at.approvals.notTaken = o, r, nil
+	at.mu.Unlock()
+	began := g.Clock.Now()
+	_, err = r.Reconcile(ctx, o)
+	g.metrics.took(from.kind, g.Clock.Since(began))
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	return errors.Join(err, at.approvals.notTaken)
+}
+
+// site of an owner; nil where it has none.
+func (g *Gardenlet) site(id string) *site {
+	at, _ := g.fleet.Owner(id)
+	return at
+}
