@@ -41,8 +41,8 @@ type site struct {
 	reached string
 	failed  bool
 	// held is what is held of the owner; judged says that this process has seen it.
-	held   []owner.HeldObjects
-	judged bool
+	held      []owner.HeldObjects
+	judged    bool
 	approvals approvals
 }
 
