@@ -98,6 +98,7 @@ type fixture struct {
 	mu       sync.Mutex
 	logged   strings.Builder
 	end      func()
+	cancel   context.CancelFunc // ends the context of Start, and no more
 }
 
 func start(t *testing.T) *fixture {
@@ -127,7 +128,7 @@ func start(t *testing.T) *fixture {
 			}
 		}
 	})
-	f.end = ended
+	f.end, f.cancel = ended, cancel
 	t.Cleanup(func() {
 		ended()
 		assert.NotContains(t, f.text(), key)
@@ -314,8 +315,10 @@ func TestEndsCleanly(t *testing.T) {
 	for i := range tellBurst + 3 {
 		f.Notify(event(Neutral, fmt.Sprint(i)), []Destination{h.destination(""), d})
 	}
+	f.cancel()
+	require.Eventually(t, func() bool { return len(h.got()) == tellBurst+3 }, time.Minute, time.Millisecond, "what waits is told, without the pace of every day")
 	f.end()
-	assert.Len(t, h.got(), tellBurst+3, "what waits is told, without the pace of every day")
+	assert.Len(t, h.got(), tellBurst+3)
 	f.Notify(event(Neutral, "late"), []Destination{h.destination("")})
 	assert.Empty(t, f.sinks)
 }
