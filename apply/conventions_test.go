@@ -9,7 +9,7 @@ import (
 	"github.com/pergola-dev/pergola/plan"
 )
 
-// What callers give the engine, as far as these tests need it. controllers/conventions has the real ones.
+// These tests give the engine conventions of their own. controllers/conventions has the real ones.
 
 // gardenerKeys are upstream's.
 func gardenerKeys() Keys {

@@ -20,7 +20,7 @@ type Entry struct {
 	Live string `json:"live,omitempty"`
 	// Leaving is an object that left the set and is still being deleted. Nobody asks for its health.
 	Leaving bool `json:"leaving,omitempty"`
-	// Held is why an object that is to be deleted, or recreated, is kept for now, as the gate said last. It ends when the object is told
+	// Held is why an object that is to be deleted, or recreated, is kept for now, as the gate said last. It ends when the deletion of the object begins
 	// to go, and when it is as it is wanted.
 	Held change.Reason `json:"heldFor,omitzero"`
 	// Fields are the declared values of the fields in Set.Yields, as JSON, at the last apply.

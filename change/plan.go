@@ -125,7 +125,7 @@ func Summarize(items []Item) Summary {
 	return s
 }
 
-// Of is the count of an action; nil for an action that has none.
+// Of counts an action; nil for an action that has none.
 func (s *Summary) Of(a Action) *int {
 	return map[Action]*int{Create: &s.Create, Change: &s.Change, Recreate: &s.Recreate, Delete: &s.Delete,
 		Adopt: &s.Adopt, Keep: &s.Keep, Hold: &s.Hold, Fail: &s.Fail}[a]

@@ -9,7 +9,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// Drift of an owner that nobody works on is repaired at once. That of one whose run is at work is kept until the run has ended, and looked at then, without
+// Drift of an owner that nobody works on is repaired at once. Drift of an owner whose run is at work waits until the run has ended, without
 // waiting for the next round of care. Until then it stays, unless the run itself repairs it, as it does where a step waits for what was deleted: a set is not
 // applied by two at a time.
 

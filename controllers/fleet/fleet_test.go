@@ -15,7 +15,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// ship is an owner that does as it is told.
+// ship is an owner under the orders of a test.
 type ship struct {
 	mu       sync.Mutex
 	left     bool
@@ -231,7 +231,7 @@ func TestDriftWhileBusy(t *testing.T) {
 	assert.False(t, h.Repair(t.Context(), event), "whoever found it tries it again")
 }
 
-// TestKeptDrift: of each object the newest is kept, and what failed is no news.
+// TestKeptDrift: the newest event of each object stays, and a repair that failed is not fresh.
 func TestKeptDrift(t *testing.T) {
 	at, ref := &drifted{}, apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b"}
 	event := func(set string, second int64) apply.DriftEvent {

@@ -11,7 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// Repair is fleet.Owner. What becomes of the drift is told.
+// Repair is fleet.Owner. It reports the result as an Event.
 func (s *site) Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool) {
 	g := s.g
 	r, o := s.current()

@@ -12,7 +12,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// That an approval is used is written to the seed (permit.Uses): the virtual garden need not be reached for it.
+// The use of an approval is written to the seed (permit.Uses), without the virtual garden.
 
 // usesName is that ConfigMap.
 const usesName = "pergola-gardenlet-approvals"
@@ -70,12 +70,12 @@ func (g *Gardenlet) spend(ctx context.Context, s *settings, of, id string, refs 
 			current = s
 		}
 		shown := permit.ShownID(id, g.usedApprovals(s))
-		// One that was taken back since the job began does not count any more.
+		// An approval that was withdrawn since the run began does not count any more.
 		return shown, slices.Contains(s.approved, shown) && slices.Contains(current.approved, shown)
 	})
 }
 
-// settle ends what approvals let pass of an owner, after a run that has seen everything.
+// settle ends the approvals of an owner, after a run that has seen everything.
 func (g *Gardenlet) settle(ctx context.Context, of string, o *owner.Owner) {
 	if err := g.noted.uses.Settle(ctx, of, func(ref change.Ref) bool { return wanted(o, ref) }); err != nil {
 		g.Log.Info("it is not known yet whether something that was approved is gone", "owner", of, "error", err)

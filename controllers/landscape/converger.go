@@ -70,7 +70,7 @@ type Options struct {
 	// Reviewed are the deletions and recreations that were reviewed; others are held. nil asks for no review. They count until everything
 	// was applied once.
 	Reviewed *permit.Review
-	// Memory is kept from one converger to the next; nil makes a converger remember permissions by itself.
+	// Memory passes from one converger to the next; nil makes a converger remember permissions by itself.
 	Memory *permit.Memory
 	// CurrentAt says when the files of the landscape were known to be the newest ones; default: when New was called. Before another
 	// landscape deletes what may have moved to this one, it waits for a run with files that are newer than its question.

@@ -24,7 +24,7 @@ type Gate struct {
 	Protected []string
 	// Approved holds the ids (see ApprovalID) that a person has approved: of single objects, or of all that are held together.
 	Approved map[string]bool
-	// Ledger is asked before objects pass by an approved id. What it says no to stays held. nil takes any.
+	// Ledger is asked before objects pass by an approved id. Objects that it refuses stay held. nil takes any.
 	Ledger Ledger
 	// Reviewed tells whether a deletion or recreation was in the difference that people have reviewed; what was not is held. nil asks
 	// for no review.
@@ -142,7 +142,7 @@ func (g Gate) stillHeld(cluster string, ref change.Ref) bool {
 }
 
 // StillHeld is why something is held, with the reason that it had before, if it was: what a review has shown counts for one sync, so that of all that
-// the gate held then, and holds still, it says next that no review has shown it. That is true of the new difference, and misleads who saw it in the former one.
+// the gate held then, and holds still, it says next that no review has shown it. The new difference indeed does not, but the reviewer has seen the previous one.
 func StillHeld(reason, before change.Reason) change.Reason {
 	if reason.Code != landscapev1alpha1.HeldNotReviewed || before.IsZero() || before.Code == landscapev1alpha1.HeldNotReviewed {
 		return reason

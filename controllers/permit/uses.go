@@ -21,13 +21,13 @@ type Use struct {
 	Passing []Passing `json:"passing,omitempty"`
 }
 
-// Passing is an object that may go. One that is made anew has another UID, and may not.
+// Passing is an object that may go. An object that is made anew has another UID, and may not.
 type Passing struct {
 	Object change.Ref `json:"object"`
 	UID    types.UID  `json:"uid"`
 }
 
-// Uses are what the approvals of one cluster were used for, by the ids as people gave them. That one is used is written before the first object goes by it,
+// Uses are what the approvals of one cluster were used for, by the ids as people gave them. The use of an approval is written before the first object goes by it,
 // with the objects that it lets go: wherever the process ends, no approval lets a second deletion pass. These objects themselves, known by their UIDs, may go
 // until they are gone: a convergence that fails halfway is repeated, maybe by another process.
 type Uses struct {
@@ -111,8 +111,8 @@ func (u *Uses) Spend(ctx context.Context, owner string, refs []change.Ref, open 
 	return objects, shown, u.notes.write(ctx, shown, Use{Owner: owner, Passing: objects})
 }
 
-// Settle ends what approvals let pass of an owner, after a run that has seen everything: what is gone is gone, and what is wanted again needs another
-// one when it is to go once more. What is not gone yet may go still. What cannot be told yet is asked again the next time.
+// Settle ends the approvals of an owner, after a run that has seen everything. An object that is declared again needs another approval to go once more.
+// Objects that still exist may go. An object that cannot be read is checked again the next time.
 func (u *Uses) Settle(ctx context.Context, owner string, wanted func(change.Ref) bool) (errs error) {
 	for id, one := range u.notes.All() {
 		if one.Owner != owner || len(one.Passing) == 0 {

@@ -58,7 +58,7 @@ type HeldReason struct {
 	// It is held since an earlier run, for this reason.
 	// +optional
 	Earlier bool `json:"earlier,omitempty"`
-	// What people have to know besides: for codes without numbers the whole text.
+	// Further words for people; for codes without numbers the whole text.
 	// +optional
 	Detail string `json:"detail,omitempty"`
 }
