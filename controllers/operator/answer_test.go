@@ -94,7 +94,7 @@ func TestFollowElsewhere(t *testing.T) {
 	synced.Status.History = append([]landscapev1alpha1.SyncRecord{{Revision: "main@sha1:bbbb", Result: landscapev1alpha1.SyncSucceeded, Message: "3 objects", StartTime: *at(2), EndTime: at(3)}}, former)
 	// What was going on when it was asked ends first; the sync that was asked for begins with that.
 	busy := synced.DeepCopy()
-	busy.Status.Conditions = append(busy.Status.Conditions, gardencorev1beta1.Condition{Type: landscapev1alpha1.LandscapeReconciling, Status: gardencorev1beta1.ConditionTrue, Reason: reasonReconciling, Message: "applying"})
+	busy.Status.Conditions = append(busy.Status.Conditions, gardencorev1beta1.Condition{Type: landscapev1alpha1.LandscapeReconciling, Status: gardencorev1beta1.ConditionTrue, Reason: reasonApplying, Message: "applying"})
 	again := synced.DeepCopy()
 	again.Status.History = append([]landscapev1alpha1.SyncRecord{{Revision: "main@sha1:bbbb", Result: landscapev1alpha1.SyncSucceeded, Message: "1 object", StartTime: *at(3), EndTime: at(4)}}, synced.Status.History...)
 	waits := synced.DeepCopy()

@@ -208,7 +208,7 @@ func isHeld(l *landscapev1alpha1.Landscape) bool {
 // reconciles tells whether a Landscape says that something goes on, other than that it is tried again later.
 func reconciles(l *landscapev1alpha1.Landscape) bool {
 	c := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReconciling)
-	return c != nil && (c.Reason == reasonAsking || c.Reason == reasonReconciling)
+	return c != nil && c.Reason != reasonRetrying
 }
 
 // record is the newest sync, if it is the one that is followed.

@@ -23,10 +23,16 @@ func TestFollowingNamesThePhase(t *testing.T) {
 		l.Annotations = map[string]string{landscapev1alpha1.AnnotationSyncRequested: "now"}
 		l.Status.LastHandledSyncRequest = "now"
 		l.Status.Conditions = []gardencorev1beta1.Condition{{Type: landscapev1alpha1.LandscapeReconciling, Status: gardencorev1beta1.ConditionTrue, Reason: test.reason,
-			Message: message, LastTransitionTime: metav1.NewTime(noon)}}
-		lines := (&objectFollower{request: "now"}).look(l, nil, noon)
+			Message: message, LastTransitionTime: metav1.NewTime(noon)},
+			{Type: landscapev1alpha1.LandscapeReady, Status: gardencorev1beta1.ConditionUnknown, Reason: reasonPending, Message: message}}
+		follower := &objectFollower{request: "now"}
+		lines := follower.look(l, nil, noon)
 		require.Len(t, lines, 1)
 		assert.Equal(t, test.want, lines[0].Phase, message)
 		assert.Equal(t, message, lines[0].Message)
+		assert.False(t, lines[0].Done)
+		for range 2 {
+			assert.Empty(t, follower.look(l, nil, noon), "%s is no end", message)
+		}
 	}
 }

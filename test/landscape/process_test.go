@@ -120,7 +120,7 @@ func testRemovedShoot(t *testing.T, s *stage) {
 	assert.Equal(t, virtualCluster, report.Held[0].Cluster)
 	require.Len(t, report.Held[0].Objects, 1)
 	assert.Equal(t, "Shoot garden-local/local", report.Held[0].Objects[0].Ref.String())
-	assert.Contains(t, report.Held[0].Objects[0].Reason, "put the file back")
+	assert.Contains(t, report.Held[0].Objects[0].Reason.String(), "put the file back")
 	assert.Empty(t, report.Held[0].Approval, "no approval leads anywhere")
 	p, _ := s.plan()
 	require.Len(t, p.Items, 1)
