@@ -26,12 +26,9 @@
 //   - prometheus: what the instances of Prometheus of a garden see
 //   - namespacepolicies: the network policies that every namespace of Gardener has, for operator and gardenlet
 //   - gardenletdeployer: the gardenlets that Gardenlets declare, installed for the first time
-//   - recovery: backups of what is in no Git, and their way back
-//   - adoption: landscapes that upstream's controllers run, and how these are stopped
 //   - seedpublication: what a seed needs of a landscape folder, carried through the virtual garden
 //   - notification: who is told what becomes of a Landscape
 //   - synced: a Landscape object, judged before it is applied
-//   - why: where a field of an object comes from
 //
-// Suites of tests across packages are in test.
+// The work of single commands is in commands. Suites of tests across packages are in test.
 package controllers

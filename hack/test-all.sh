@@ -12,9 +12,9 @@ parts="faults commands landscapes operator renders variants local rest"
 packages() {
   case "$1" in
   faults) echo ./test/faults ;;
-  commands) echo ./cmd/... ./controllers/adoption ./controllers/webhook/admission ;;
+  commands) echo ./cmd/... ./commands/adoption ./controllers/webhook/admission ;;
   landscapes) echo ./test/landscape ./test/deletion ;;
-  operator) echo ./controllers/operator ./controllers/recovery ./controllers/gardenlet ;;
+  operator) echo ./controllers/operator ./commands/recovery ./controllers/gardenlet ;;
   renders) echo ./render/... ./schemas/... ./components/... ./deploy/... ;;
   variants) echo ./test/variants ;;
   rest)

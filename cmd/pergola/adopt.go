@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/pergola-dev/pergola/change"
-	"github.com/pergola-dev/pergola/controllers/adoption"
+	"github.com/pergola-dev/pergola/commands/adoption"
 )
 
 // adopting is one run of the command.

@@ -18,12 +18,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/api/crds"
+	"github.com/pergola-dev/pergola/commands/adoption"
 	"github.com/pergola-dev/pergola/components"
-	"github.com/pergola-dev/pergola/controllers/adoption"
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// TestAdopt is what a person sees of a landscape with gardener-operator whose CAs have other names. The whole way is tested in controllers/adoption.
+// TestAdopt is what a person sees of a landscape with gardener-operator whose CAs have other names. The whole way is tested in commands/adoption.
 func TestAdopt(t *testing.T) {
 	apiserver.Needed(t)
 	c, kubeconfig := testServer(t)

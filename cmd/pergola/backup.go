@@ -15,9 +15,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/commands/recovery"
 	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/landscape"
-	"github.com/pergola-dev/pergola/controllers/recovery"
 	"github.com/pergola-dev/pergola/internal/unknown"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/source"

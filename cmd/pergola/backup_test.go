@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pergola-dev/pergola/controllers/recovery"
+	"github.com/pergola-dev/pergola/commands/recovery"
 )
 
 // someBackup is a file without entries, and the key that opens it.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pergola-dev/pergola/commands/recovery"
 	"github.com/pergola-dev/pergola/controllers/landscape"
-	"github.com/pergola-dev/pergola/controllers/recovery"
 )
 
 // restoring is one run of the command.

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pergola-dev/pergola/commands/recovery"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/landscape"
-	"github.com/pergola-dev/pergola/controllers/recovery"
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 

@@ -25,10 +25,10 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/commands/why"
 	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
-	"github.com/pergola-dev/pergola/controllers/why"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/source"

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pergola-dev/pergola/controllers/why"
+	"github.com/pergola-dev/pergola/commands/why"
 )
 
 func TestWhy(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// A Garden that is made anew from a backup (controllers/recovery) has another UID than before, and things outside of its cluster are named after that one:
+// A Garden that is made anew from a backup (commands/recovery) has another UID than before, and things outside of its cluster are named after that one:
 // the bucket that etcd is backed up to, above all. So it is kept in an annotation, and counts in the place of the own one.
 const (
 	// AnnotationFormerUID on a Garden is the UID that it had in the cluster that was lost.

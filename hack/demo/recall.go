@@ -24,7 +24,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	extensionsv1alpha1 "github.com/pergola-dev/pergola/api/extensions/v1alpha1"
-	"github.com/pergola-dev/pergola/controllers/recovery"
+	"github.com/pergola-dev/pergola/commands/recovery"
 )
 
 // What remember leaves in an API server, and recall looks for.
