@@ -2,6 +2,7 @@
 // and roles that run by themselves are in controllers, which import none of this.
 //
 //   - adoption: landscapes that upstream's controllers run, and how these are stopped
+//   - preview: what a change of a landscape comes to, besides the difference of what it renders
 //   - recovery: backups of what is in no Git, and their way back
 //   - why: where a field of an object comes from
 package commands

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/pergola-dev/pergola/commands/preview"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/landscapes"
@@ -43,7 +44,7 @@ func findingsSince(cmd *cobra.Command, l, before *landscapes.Landscape, violatio
 		return nil, err
 	}
 	if before != nil && !l.Incomplete {
-		found = asRemovalsHeld(found, l, before)
+		found = preview.AsRemovalsHeld(found, l, before)
 	}
 	keep(cmd, l.Dir)
 	all := slices.Concat(violations, found, withoutRepeats(config, found), unpinned(l))

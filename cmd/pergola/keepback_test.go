@@ -9,9 +9,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
-	"github.com/pergola-dev/pergola/landscapes"
 )
 
 // withShoot is a repository with a landscape that declares a Shoot, too.
@@ -69,16 +66,6 @@ func TestRenamedGarden(t *testing.T) {
 		assert.NotContains(t, said, "its file is gone")
 		assert.NotContains(t, said, "put garden.yaml back")
 	}
-}
-
-// Commands of hints reach the cluster by what the landscape says of it.
-func TestHintsOfADiffReachTheCluster(t *testing.T) {
-	l := &landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}
-	const hint = "for that: kubectl annotate x"
-	assert.Equal(t, "for that, on cluster virtual: kubectl annotate x", reached(l, "Seed", hint))
-	l.Config.Spec.Clusters = &landscapev1alpha1.Clusters{Runtime: &landscapev1alpha1.ClusterAccess{Context: "r"}, Virtual: &landscapev1alpha1.ClusterAccess{Context: "v"}}
-	assert.Equal(t, "for that: kubectl --context v annotate x", reached(l, "Seed", hint))
-	assert.Equal(t, "for that: kubectl --context r annotate x", reached(l, "Garden", hint))
 }
 
 // The last news of an operation that is followed was told already; of one that is not it is the result.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/commands/preview"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -34,7 +35,7 @@ func TestOperationsThatComeTooLate(t *testing.T) {
 		var out []string
 		o := pergola(t, append([]string{"validate", "-o", "json"}, paths...)...)
 		for _, v := range decode[[]schemas.Violation](t, o) {
-			if v.Rule == ruleLate {
+			if v.Rule == preview.RuleLate {
 				assert.Equal(t, schemas.SeverityWarning, v.Severity)
 				assert.Equal(t, "has passed: reconcile on Shoot garden-local/local ran out and is never executed; set a later time (under another file name, if this one was in force before), or remove the file", v.Message)
 				out = append(out, v.Name)

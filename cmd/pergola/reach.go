@@ -14,6 +14,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/commands/preview"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/permit"
@@ -108,11 +109,11 @@ func (c comparison) compare(old, new revision, refused []schemas.Violation) (cha
 	p := plan.Bundles(before, after)
 	p.Unchanged += same
 	p.Unreached = plan.UnreachedOf(reach.Same)
-	settings := settingNotes(old.landscape, new.landscape)
+	settings := preview.SettingNotes(old.landscape, new.landscape)
 	p.From, p.To, p.Notes, p.Settings = old.name, new.name, slices.Concat(settings, old.notes, new.notes), len(settings)
 	p.Items = append(p.Items, landscape.PlannedOperations(old.landscape, new.landscape, c.now)...)
 	p.Sort()
-	keepBack(&p, old, new, refused)
+	preview.KeepBack(&p, old.landscape, new.landscape, refused)
 	gate, err := gateOf(new.landscape, nil)
 	if err != nil {
 		return p, err
@@ -121,7 +122,7 @@ func (c comparison) compare(old, new revision, refused []schemas.Violation) (cha
 	if err != nil {
 		return p, finding{err}
 	}
-	ending := takeEnding(&p, old.landscape, new.landscape)
+	ending := preview.TakeEnding(&p, old.landscape, new.landscape)
 	gate.Apply(&p, sums)
 	p.Items = append(p.Items, ending...)
 	p.Sort()
@@ -268,7 +269,7 @@ func (c comparison) checkTarget(old, new revision) ([]schemas.Violation, error) 
 	changed := old.landscape.Only(func(d *landscapes.Declaration) bool { return !alike[d.ObjectName()] })
 	since := func(before *landscapes.Landscape) ([]schemas.Violation, error) {
 		found, err := findingsSince(c.cmd, new.landscape, before, new.violations)
-		return slices.DeleteFunc(found, removalHeld), err // the notes of the plan say it
+		return slices.DeleteFunc(found, preview.IsRemovalHeld), err // the notes of the plan say it
 	}
 	found, err := since(changed)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pergola-dev/pergola/commands/preview"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/synced"
 	"github.com/pergola-dev/pergola/landscapes"
@@ -190,9 +191,9 @@ func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 		return nil, err
 	}
 	if !former.missing {
-		found = append(found, weakened(former.landscape, l)...)
+		found = append(found, preview.Weakened(former.landscape, l)...)
 	}
-	return append(found, lateOperations(former.landscape, l, time.Now())...), nil
+	return append(found, preview.LateOperations(former.landscape, l, time.Now())...), nil
 }
 
 // noteEncrypted says how many Secrets no key decrypts: only a key shows that an encrypted value was changed or moved.

@@ -1,4 +1,4 @@
-package main
+package preview
 
 import (
 	"fmt"
@@ -27,14 +27,17 @@ type keptBack struct {
 	reason string
 }
 
-// keepBack takes out of a plan what does not come to pass: the declarations that are refused, Gardens, Seeds, Shoots and Projects whose
+// KeepBack takes out of a plan what does not come to pass: the declarations that are refused, Gardens, Seeds, Shoots and Projects whose
 // files are gone, and what runs for each of them.
-func keepBack(p *change.Plan, old, new revision, refused []schemas.Violation) {
-	all := undeclared(old.landscape, new.landscape)
-	refused = slices.DeleteFunc(slices.Clone(refused), removalHeld)
+func KeepBack(p *change.Plan, old, new *landscapes.Landscape, refused []schemas.Violation) {
+	all := undeclared(old, new)
+	refused = slices.DeleteFunc(slices.Clone(refused), IsRemovalHeld)
 	if len(refused) > 0 {
-		p.Notes = append(p.Notes, fmt.Sprintf("%s of this change will be refused, and nothing of it is applied as long as they are in it: pergola validate --from shows them",
-			counted(len(refused), "part")))
+		parts := "1 part"
+		if n := len(refused); n > 1 {
+			parts = fmt.Sprintf("%d parts", n)
+		}
+		p.Notes = append(p.Notes, parts+" of this change will be refused, and nothing of it is applied as long as they are in it: pergola validate --from shows them")
 	}
 	for _, v := range refused {
 		name := objectKey(v.Kind, v.Namespace, v.Name)
@@ -50,7 +53,7 @@ func keepBack(p *change.Plan, old, new revision, refused []schemas.Violation) {
 	}
 	seedOf := map[string]string{}
 	if slices.ContainsFunc(slices.Collect(maps.Keys(all)), func(name string) bool { return strings.HasPrefix(name, "Seed ") }) {
-		seedOf = seedsOfShoots(old.landscape)
+		seedOf = seedsOfShoots(old)
 	}
 	staying := map[string]int{}
 	p.Items = slices.DeleteFunc(p.Items, func(item change.Item) bool {
@@ -68,8 +71,8 @@ func keepBack(p *change.Plan, old, new revision, refused []schemas.Violation) {
 		}
 		item.Action, item.Reason, item.Approval, item.Consequences, item.Pools = k.action, k.reason, "", nil, nil
 	}
-	keepReferred(p, old.landscape, new.landscape)
-	p.Notes = append(p.Notes, removalNotes(old.landscape, new.landscape)...)
+	keepReferred(p, old, new)
+	p.Notes = append(p.Notes, removalNotes(old, new)...)
 	for _, name := range slices.Sorted(maps.Keys(staying)) {
 		p.Notes = append(p.Notes, fmt.Sprintf("%s stays on its clusters as it is: %s not changed", name, objectsAre(staying[name])))
 	}
@@ -123,8 +126,8 @@ func keepReferred(p *change.Plan, old, new *landscapes.Landscape) {
 	}
 }
 
-// takeEnding takes out of a plan what goes with a Garden whose deletion is confirmed in Git: that is more than an approval, so that no gate holds any of it.
-func takeEnding(p *change.Plan, old, new *landscapes.Landscape) []change.Item {
+// TakeEnding takes out of a plan what goes with a Garden whose deletion is confirmed in Git: that is more than an approval, so that no gate holds any of it.
+func TakeEnding(p *change.Plan, old, new *landscapes.Landscape) []change.Item {
 	stays := map[landscapes.ObjectName]bool{}
 	for i := range new.Declarations {
 		stays[new.Declarations[i].ObjectName()] = true
@@ -236,10 +239,10 @@ func whyRemovalHeld(l *landscapes.Landscape, d *landscapes.Declaration) string {
 	return reached(l, d.GroupVersionKind().Kind, text)
 }
 
-// asRemovalsHeld makes a warning with what comes to pass of each removal of an owner, confirmed or not, in place of what the API would say of it:
+// AsRemovalsHeld makes a warning with what comes to pass of each removal of an owner, confirmed or not, in place of what the API would say of it:
 // the operator applies what else the change has. It has the place of landscape.yaml, as the file of the owner is gone. A renamed Garden is an error.
-func asRemovalsHeld(found []schemas.Violation, l, before *landscapes.Landscape) []schemas.Violation {
-	found = slices.DeleteFunc(found, removalHeld)
+func AsRemovalsHeld(found []schemas.Violation, l, before *landscapes.Landscape) []schemas.Violation {
+	found = slices.DeleteFunc(found, IsRemovalHeld)
 	for _, d := range removedOwners(before, l) {
 		if other := gardenInPlaceOf(l, d); other != nil {
 			const field = "metadata.name"
@@ -265,8 +268,8 @@ func asRemovalsHeld(found []schemas.Violation, l, before *landscapes.Landscape) 
 
 const fieldDeletionConfirmed = "metadata.annotations[confirmation.gardener.cloud/deletion]"
 
-// removalHeld tells the finding about a removal that no cluster carries out.
-func removalHeld(v schemas.Violation) bool {
+// IsRemovalHeld tells the finding about a removal that no cluster carries out.
+func IsRemovalHeld(v schemas.Violation) bool {
 	return v.Rule == schemas.RuleDeletionConfirm && landscape.HoldsRemoval(v.Kind)
 }
 

@@ -1,4 +1,4 @@
-package main
+package preview
 
 import (
 	"encoding/json"
@@ -16,7 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// What protects a landscape is said in landscape.yaml, and no object on a cluster changes with it: a reviewer sees it as notes.
+// landscape.yaml says what protects a landscape, and no object on a cluster changes with it: a reviewer sees it as notes.
 
 // settingChange is a setting of landscape.yaml that differs and that no object shows.
 type settingChange struct {
@@ -35,8 +35,8 @@ func (c settingChange) String() string {
 // weakens tells whether less is protected by it.
 func (c settingChange) weakens() bool { return strings.Contains(c.effect, lessProtection) }
 
-// settingNotes are the settings of landscape.yaml that differ and that no object shows, with what follows from each.
-func settingNotes(old, new *landscapes.Landscape) []string {
+// SettingNotes are the settings of landscape.yaml that differ and that no object shows, with what follows from each.
+func SettingNotes(old, new *landscapes.Landscape) []string {
 	var out []string
 	for _, c := range settingChanges(old, new) {
 		out = append(out, c.String())
@@ -70,9 +70,9 @@ func renaming(old, new string) settingChange {
 			"keep the name, or move the declarations to a landscape of the new name in a folder of its own and let both be synced", old, new)}
 }
 
-// weakened are the findings about settings of landscape.yaml by which less is protected than before or an inventory is lost, in the words of the
+// Weakened are the findings about settings of landscape.yaml by which less is protected than before or an inventory is lost, in the words of the
 // notes of a difference.
-func weakened(old, new *landscapes.Landscape) []schemas.Violation {
+func Weakened(old, new *landscapes.Landscape) []schemas.Violation {
 	var out []schemas.Violation
 	for _, c := range settingChanges(old, new) {
 		rule := c.rule()

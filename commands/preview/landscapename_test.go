@@ -1,4 +1,4 @@
-package main
+package preview
 
 import (
 	"testing"
@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -26,16 +25,9 @@ func TestLandscapeName(t *testing.T) {
 		"nothing that is known": {"spec: [\n", "metadata: {name: x}\n", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			side := func(text string) *landscapes.Landscape {
-				dir := t.TempDir()
-				write(t, dir, "landscape.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\n"+text)
-				l, _, err := landscapes.Load(t.Context(), dir, landscapes.Options{})
-				require.NoError(t, err)
-				return l
-			}
-			old, new := side(test.old), side(test.new)
+			old, new := landscapeOf(t, test.old), landscapeOf(t, test.new)
 			var found []schemas.Violation
-			for _, v := range weakened(old, new) {
+			for _, v := range Weakened(old, new) {
 				if v.Rule == ruleRenamed {
 					found = append(found, v)
 				}
@@ -49,7 +41,7 @@ func TestLandscapeName(t *testing.T) {
 			assert.Equal(t, nameField, found[0].Field)
 			assert.Equal(t, 3, found[0].Line)
 			assert.Contains(t, found[0].Message, "stays with it: "+new.Config.Name+" begins without an inventory")
-			assert.Contains(t, settingNotes(old, new)[0], "landscape.yaml: metadata.name: "+old.Config.Name+" → "+new.Config.Name)
+			assert.Contains(t, SettingNotes(old, new)[0], "landscape.yaml: metadata.name: "+old.Config.Name+" → "+new.Config.Name)
 		})
 	}
 }

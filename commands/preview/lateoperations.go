@@ -1,4 +1,4 @@
-package main
+package preview
 
 import (
 	"path/filepath"
@@ -8,17 +8,17 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// ruleLate is the rule of the findings about operations that come too late.
-const ruleLate = "landscape/operation-late"
+// RuleLate is the rule of the findings about operations that come too late.
+const RuleLate = "landscape/operation-late"
 
-// lateOperations are the findings about operations that came or changed since another state of the landscape, and that are never executed: their
+// LateOperations are the findings about operations that came or changed since another state of the landscape, and that are never executed: their
 // time is over.
-func lateOperations(former, l *landscapes.Landscape, now time.Time) []schemas.Violation {
+func LateOperations(former, l *landscapes.Landscape, now time.Time) []schemas.Violation {
 	var out []schemas.Violation
 	for _, o := range l.LateOperations(former, now) {
 		out = append(out, schemas.Violation{
 			Severity: schemas.SeverityWarning, File: filepath.Join(l.Dir, o.File), Line: o.NotAfterAt.Line, Column: o.NotAfterAt.Column, Kind: landscapes.KindOperation, Name: o.ID,
-			Field: "spec.notAfter", Type: schemas.TypeInvalid, Rule: ruleLate, Message: "has passed: " + o.Operation + " on " + o.Object() +
+			Field: "spec.notAfter", Type: schemas.TypeInvalid, Rule: RuleLate, Message: "has passed: " + o.Operation + " on " + o.Object() +
 				" ran out and is never executed; set a later time (under another file name, if this one was in force before), or remove the file",
 		})
 	}
