@@ -91,10 +91,13 @@ func (o *operatorFlags) run(cmd *cobra.Command) error {
 	defer end()
 	role := &operator.Role{
 		Config: config, Outside: !isInCluster(o.kubeconfig), Namespace: o.namespace, Catalogue: catalogue(cmd), Evaluator: pool, CacheDir: dir, FileSources: o.files, Version: version,
-		Address: o.address, HealthPort: o.ports.health, MetricsPort: o.ports.metrics, ReceiverPort: o.receivers, ReceiverProxies: proxies, PolicyNamespaces: further, Holder: holderOf("operator"), Clock: clock.RealClock{}, Log: log,
-		OnListen: func(health, metrics, receivers string) {
-			log.Info("listening", "health", health, "metrics", metrics, "receivers", receivers)
+		Serve: operator.Serving{
+			Address: o.address, HealthPort: o.ports.health, MetricsPort: o.ports.metrics, ReceiverPort: o.receivers, ReceiverProxies: proxies,
+			OnListen: func(health, metrics, receivers string) {
+				log.Info("listening", "health", health, "metrics", metrics, "receivers", receivers)
+			},
 		},
+		PolicyNamespaces: further, Holder: holderOf("operator"), Clock: clock.RealClock{}, Log: log,
 	}
 	if err := role.Run(cmd.Context()); err != nil {
 		return err

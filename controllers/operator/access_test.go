@@ -76,22 +76,22 @@ func TestWhoseAccess(t *testing.T) {
 // TestConnectionsStayWhileTheyAreUsed: what was prepared with others and is given up leaves those that what goes on uses.
 func TestConnectionsStayWhileTheyAreUsed(t *testing.T) {
 	s := quietSyncer(t, landscapev1alpha1.LandscapeStatus{})
-	defer s.clusters.close()
+	defer s.tools.clusters.close()
 	connect := func(account string) *apply.Cluster {
 		object := &landscapev1alpha1.Landscape{}
 		object.Spec.ServiceAccountName = account
-		require.NoError(t, s.clusters.connect(t.Context(), &rest.Config{Host: "https://127.0.0.1:1"}, nil, secrets{namespace: "elsewhere"}, object, apply.ClusterOptions{Clock: s.Clock}))
-		return s.clusters.runtime
+		require.NoError(t, s.tools.clusters.connect(t.Context(), &rest.Config{Host: "https://127.0.0.1:1"}, nil, secrets{namespace: "elsewhere"}, object, apply.ClusterOptions{Clock: s.Clock}))
+		return s.tools.clusters.runtime
 	}
 	used := connect("")
 	given := minimal(t, "a")
 	other := connect("somebody")
 	assert.NotSame(t, used, other)
-	converger, err := landscape.New(given.landscape, landscape.Options{Catalogue: components.FS, Clusters: s.clusters.byName(), Clock: s.Clock})
+	converger, err := landscape.New(given.landscape, landscape.Options{Catalogue: components.FS, Clusters: s.tools.clusters.byName(), Clock: s.Clock})
 	require.NoError(t, err)
 	s.isPrepared(&preparation{cancel: func() {}}, &job{revision: given, converger: converger}, nil) // another one is prepared meanwhile
 	assert.Same(t, other, connect("somebody"))
-	assert.Equal(t, []*apply.Cluster{used}, s.clusters.takeFormer())
-	assert.Empty(t, s.clusters.takeFormer())
+	assert.Equal(t, []*apply.Cluster{used}, s.tools.clusters.takeFormer())
+	assert.Empty(t, s.tools.clusters.takeFormer())
 	used.Close()
 }

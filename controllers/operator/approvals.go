@@ -50,12 +50,12 @@ func (s *syncer) shownApproval(id string) string {
 // comes next, an approval lets nothing else pass. Only the sync that goes on may use one; what was prepared before, or is only kept, may know of one
 // that is used since. Those who apply call it, from other goroutines than that of the syncer.
 func (s *syncer) take(j *job, id string) bool {
-	return ask(s, false, func() bool { return s.active == j && j.applying && s.noteTaken(j, id) })
+	return ask(s, false, func() bool { return s.jobs.active == j && j.applying && s.noteTaken(j, id) })
 }
 
 // noteTaken notes that a sync uses an approval, and tells whether it may.
 func (s *syncer) noteTaken(j *job, id string) bool {
-	if slices.Contains(j.used, id) {
+	if slices.Contains(j.given.used, id) {
 		return true
 	}
 	before := s.status.now.UsedApprovals
@@ -64,13 +64,13 @@ func (s *syncer) noteTaken(j *job, id string) bool {
 		return false
 	}
 	s.status.now.UsedApprovals = append(slices.Clone(before), shown)
-	s.status.flush(s.alive) // should somebody else have written it, the next look at it ends this syncer
+	s.status.flush(s.life.alive) // should somebody else have written it, the next look at it ends this syncer
 	if !slices.Contains(s.status.written.UsedApprovals, shown) {
 		s.status.now.UsedApprovals = before
 		s.Log.Warn("that an approval is used cannot be noted, so that nothing passes by it", "landscape", s.key.String(), "approval", shown)
 		return false
 	}
-	j.used, j.spent = append(j.used, id), append(j.spent, shown)
+	j.given.used, j.given.spent = append(j.given.used, id), append(j.given.spent, shown)
 	return true
 }
 
@@ -78,11 +78,11 @@ func (s *syncer) noteTaken(j *job, id string) bool {
 // delete may be gone all the same. Once a whole sync has seen what is held, approvals of anything else are used, too: they have lapsed. It gives those by
 // which something passed, as they were approved.
 func (s *syncer) useUp(j *job, report *landscape.Report, complete bool) (spent, lapsed []string) {
-	spent = j.spent
-	j.used, j.spent = nil, nil
+	spent = j.given.spent
+	j.given.used, j.given.spent = nil, nil
 	used := permit.UseUp(s.object.Spec.Approved, s.status.now.UsedApprovals, nil)
 	if complete {
-		lapsed = withdrawn(j.approved, used, report)
+		lapsed = withdrawn(j.given.approved, used, report)
 	}
 	s.status.now.UsedApprovals = append(used, lapsed...)
 	return spent, lapsed
@@ -138,7 +138,7 @@ func (j *job) addFormer(report *landscape.Report, before []landscapev1alpha1.Hel
 	for _, h := range before {
 		id, _, _ := strings.Cut(h.Approval, "-")
 		together, _, _ := strings.Cut(cmp.Or(h.Together, h.Approval), "-")
-		if known[h.Cluster+" "+h.Object] || id != "" && (slices.Contains(j.used, id) || slices.Contains(j.used, together)) {
+		if known[h.Cluster+" "+h.Object] || id != "" && (slices.Contains(j.given.used, id) || slices.Contains(j.given.used, together)) {
 			continue
 		}
 		n := slices.IndexFunc(report.Held[first:], func(o owner.HeldObjects) bool { return o.Cluster == h.Cluster && o.Approval == together })

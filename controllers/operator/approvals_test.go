@@ -60,11 +60,11 @@ func TestUseUp(t *testing.T) {
 			s := &syncer{object: &landscapev1alpha1.Landscape{}, status: &statusWriter{}}
 			s.object.Spec.Approved = []string{"a", "a-2", "b"}
 			s.status.now.UsedApprovals = []string{"a", "a-2", "withdrawn"}
-			j := &job{used: []string{"a"}, spent: []string{"a-2"}}
+			j := &job{given: permissions{used: []string{"a"}, spent: []string{"a-2"}}}
 			spent, _ := s.useUp(j, &landscape.Report{}, complete)
 			assert.Equal(t, []string{"a-2"}, spent)
 			assert.Equal(t, []string{"a", "a-2"}, s.status.now.UsedApprovals, "what is not approved any more can be given anew")
-			assert.Empty(t, j.used)
+			assert.Empty(t, j.given.used)
 		})
 	}
 }
@@ -83,7 +83,7 @@ func TestAddFormer(t *testing.T) {
 		{Cluster: "runtime", Object: "Namespace two", Reason: "protected", Why: change.Reason{Detail: "protected"}, Approval: "f", Together: "g"}, {Cluster: "virtual", Object: "Seed gone", Reason: "its file is gone", Why: change.Reason{Detail: "its file is gone"}},
 	}
 	report := &landscape.Report{Held: []owner.HeldObjects{{Cluster: "virtual", Approval: "d", Objects: []apply.Held{{Ref: apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: "default", Name: "seen"}, Reason: change.Reason{Detail: "new"}, Approval: "d"}}}}}
-	(&job{used: []string{"c"}}).addFormer(report, before)
+	(&job{given: permissions{used: []string{"c"}}}).addFormer(report, before)
 	assert.Equal(t, []landscapev1alpha1.HeldDeletion{
 		{Cluster: "virtual", Object: "Secret default/seen", Reason: "new", Why: change.Reason{Detail: "new"}, Approval: "d"}, {Cluster: "runtime", Object: "Namespace unseen", Reason: "protected", Why: change.Reason{Detail: "protected"}, Approval: "b-2"},
 		{Cluster: "runtime", Object: "Namespace one", Reason: "protected", Why: change.Reason{Detail: "protected"}, Approval: "e", Together: "g"}, {Cluster: "runtime", Object: "Namespace two", Reason: "protected", Why: change.Reason{Detail: "protected"}, Approval: "f", Together: "g"},

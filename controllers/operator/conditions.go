@@ -41,22 +41,62 @@ const (
 
 // view is what the conditions of a Landscape are made of.
 type view struct {
+	is       revisionsShown
+	object   objectShown
+	read     readShown
+	last     lastShown
+	withheld withheld
+	now      goingOn
+	found    foundShown
+}
+
+// revisionsShown are the revisions of a view.
+type revisionsShown struct {
 	// wanted, attempted and applied are revisions as people read them; empty while there is none.
 	wanted, attempted, applied string
+	// halfway is the revision of which a sync began and was not completed; empty for none, and while it goes on.
+	halfway string
+	pin     *landscapev1alpha1.Pin
+	// newer is the revision that is not applied because of the pin.
+	newer string
+}
+
+// objectShown is what the object itself says.
+type objectShown struct {
 	// misconfigured says what is wrong with the object itself.
 	misconfigured string
 	// nameTaken says that it is the name.
 	nameTaken bool
+	// missing says which Landscapes of spec.dependsOn do not exist.
+	missing   string
+	suspended string
+}
+
+// readShown is how the source and its files were found.
+type readShown struct {
 	sourceErr error
 	// unread says that attempted could not be fetched or verified, so that nobody knows whether it is valid.
 	unread bool
 	// validErr is why wanted cannot be applied.
 	validErr error
+	// reading says that attempted is being read: whether it is valid is not known yet.
+	reading bool
+}
+
+// lastShown is how the last sync ended.
+type lastShown struct {
 	// problems of the last sync.
 	problems []string
 	// permanent problems get no better by trying again.
 	permanent bool
-	held      int
+	// unkept is why nothing keeps what is applied.
+	unkept error
+	notes  []string
+}
+
+// withheld is what waits for an approval or for its turn.
+type withheld struct {
+	held int
 	// heldWaiting is how much of it waits for an approval.
 	heldWaiting int
 	// heldText says what is held, operations which ones wait to be taken up.
@@ -64,8 +104,10 @@ type view struct {
 	operations []string
 	// ranOut is how many of them wait for nothing, because their time was over.
 	ranOut int
-	// missing says which Landscapes of spec.dependsOn do not exist.
-	missing string
+}
+
+// goingOn is what is under way, and what is waited for.
+type goingOn struct {
 	// gardenlets says what gardenlets are waited for; empty for none.
 	gardenlets string
 	// asking says that the source is asked, because a person wants to know.
@@ -76,24 +118,17 @@ type view struct {
 	applying bool
 	// validating says which revision is validated although it waits; empty for none.
 	validating string
-	// reading says that attempted is being read: whether it is valid is not known yet.
-	reading bool
 	// unsettled says that it was not ready when the operator was started anew, which has not come to a result since.
 	unsettled bool
 	// waiting says what a sync that would be due waits for.
-	waiting   string
-	suspended string
+	waiting string
+}
+
+// foundShown is how the clusters are.
+type foundShown struct {
 	unhealthy []string
 	// drift is what somebody has changed and cannot be repaired.
 	drift []string
-	// halfway is the revision of which a sync began and was not completed; empty for none, and while it goes on.
-	halfway string
-	// unkept is why nothing keeps what is applied.
-	unkept error
-	pin    *landscapev1alpha1.Pin
-	// newer is the revision that is not applied because of the pin.
-	newer string
-	notes []string
 }
 
 // conditions brings those of a Landscape up to date.
@@ -109,22 +144,22 @@ func conditions(b *condition.Builder, old []gardencorev1beta1.Condition, v view)
 	updates = append(updates, set(landscapev1alpha1.LandscapeValid, status, reason, message))
 	status, reason, message = v.isApplied()
 	updates = append(updates, set(landscapev1alpha1.LandscapeApplied, status, reason, message))
-	if v.held > 0 {
-		updates = append(updates, set(landscapev1alpha1.LandscapeHeld, gardencorev1beta1.ConditionTrue, reasonHeld, v.heldText+": see status.held"))
+	if v.withheld.held > 0 {
+		updates = append(updates, set(landscapev1alpha1.LandscapeHeld, gardencorev1beta1.ConditionTrue, reasonHeld, v.withheld.heldText+": see status.held"))
 	} else {
 		updates = append(updates, set(landscapev1alpha1.LandscapeHeld, gardencorev1beta1.ConditionFalse, reasonNothingHeld, "nothing waits for an approval"))
 	}
-	if len(v.operations) > 0 {
-		updates = append(updates, set(landscapev1alpha1.LandscapeOperationsWaiting, gardencorev1beta1.ConditionTrue, operationsReason(v.operations, v.ranOut), listed(v.operations)))
+	if len(v.withheld.operations) > 0 {
+		updates = append(updates, set(landscapev1alpha1.LandscapeOperationsWaiting, gardencorev1beta1.ConditionTrue, operationsReason(v.withheld.operations, v.withheld.ranOut), listed(v.withheld.operations)))
 	}
-	if v.gardenlets != "" {
-		updates = append(updates, set(landscapev1alpha1.LandscapeGardenletsWorking, gardencorev1beta1.ConditionTrue, reasonWorking, v.gardenlets))
+	if v.now.gardenlets != "" {
+		updates = append(updates, set(landscapev1alpha1.LandscapeGardenletsWorking, gardencorev1beta1.ConditionTrue, reasonWorking, v.now.gardenlets))
 	}
-	notes := v.notes
-	if v.missing != "" {
-		updates = append(updates, set(landscapev1alpha1.LandscapeDependenciesMissing, gardencorev1beta1.ConditionTrue, reasonMissing, v.missing))
-		if v.waiting == "" { // else it is said by that
-			notes = append(notes[:len(notes):len(notes)], v.missing)
+	notes := v.last.notes
+	if v.object.missing != "" {
+		updates = append(updates, set(landscapev1alpha1.LandscapeDependenciesMissing, gardencorev1beta1.ConditionTrue, reasonMissing, v.object.missing))
+		if v.now.waiting == "" { // else it is said by that
+			notes = append(notes[:len(notes):len(notes)], v.object.missing)
 		}
 	}
 	status, reason, message = v.ready()
@@ -139,18 +174,18 @@ func conditions(b *condition.Builder, old []gardencorev1beta1.Condition, v view)
 
 // pinned begins every message about a landscape that does not follow its source.
 func (v view) pinned() string {
-	if v.pin == nil {
+	if v.is.pin == nil {
 		return ""
 	}
-	text := "PINNED to " + v.pin.Revision
-	if v.pin.By != "" {
-		text += " by " + v.pin.By
+	text := "PINNED to " + v.is.pin.Revision
+	if v.is.pin.By != "" {
+		text += " by " + v.is.pin.By
 	}
-	if v.pin.Reason != "" {
-		text += " (" + v.pin.Reason + ")"
+	if v.is.pin.Reason != "" {
+		text += " (" + v.is.pin.Reason + ")"
 	}
-	if v.newer != "" {
-		text += ", " + v.newer + " is not applied"
+	if v.is.newer != "" {
+		text += ", " + v.is.newer + " is not applied"
 	}
 	return text + ": "
 }
@@ -158,64 +193,64 @@ func (v view) pinned() string {
 // stays says what is in force although something newer cannot be.
 func (v view) stays() string {
 	switch {
-	case v.unkept != nil:
+	case v.last.unkept != nil:
 		return "; " + v.notKept()
-	case v.halfway != "" && v.applied == "":
-		return "; " + v.halfway + " stays applied in part"
-	case v.applied == "":
+	case v.is.halfway != "" && v.is.applied == "":
+		return "; " + v.is.halfway + " stays applied in part"
+	case v.is.applied == "":
 		return ""
-	case v.halfway != "":
-		return "; " + v.halfway + " stays applied in part, on top of " + v.applied
+	case v.is.halfway != "":
+		return "; " + v.is.halfway + " stays applied in part, on top of " + v.is.applied
 	}
-	return "; " + v.applied + " stays applied"
+	return "; " + v.is.applied + " stays applied"
 }
 
 // notKept says that nobody repairs what is applied.
 func (v view) notKept() string {
-	if v.applied == "" {
-		return fmt.Sprintf("no revision was applied completely yet, and nothing is kept now: %s", v.unkept)
+	if v.is.applied == "" {
+		return fmt.Sprintf("no revision was applied completely yet, and nothing is kept now: %s", v.last.unkept)
 	}
-	return fmt.Sprintf("%s was applied last, and nothing keeps it now: %s", v.applied, v.unkept)
+	return fmt.Sprintf("%s was applied last, and nothing keeps it now: %s", v.is.applied, v.last.unkept)
 }
 
 func (v view) source() (gardencorev1beta1.ConditionStatus, string, string) {
 	switch {
-	case v.sourceErr != nil:
-		return gardencorev1beta1.ConditionFalse, sourceReason(v.sourceErr), v.sourceErr.Error() + v.stays()
-	case v.wanted == "":
+	case v.read.sourceErr != nil:
+		return gardencorev1beta1.ConditionFalse, sourceReason(v.read.sourceErr), v.read.sourceErr.Error() + v.stays()
+	case v.is.wanted == "":
 		return gardencorev1beta1.ConditionUnknown, reasonPending, "the source was not read yet"
 	}
-	return gardencorev1beta1.ConditionTrue, reasonFetched, "the source is at " + v.wanted
+	return gardencorev1beta1.ConditionTrue, reasonFetched, "the source is at " + v.is.wanted
 }
 
 func (v view) valid() (gardencorev1beta1.ConditionStatus, string, string) {
 	switch {
-	case v.validErr != nil:
-		return gardencorev1beta1.ConditionFalse, reasonInvalid, v.validErr.Error() + v.stays()
-	case v.attempted == "":
+	case v.read.validErr != nil:
+		return gardencorev1beta1.ConditionFalse, reasonInvalid, v.read.validErr.Error() + v.stays()
+	case v.is.attempted == "":
 		return gardencorev1beta1.ConditionUnknown, reasonPending, "no revision was read yet"
-	case v.reading:
-		return gardencorev1beta1.ConditionUnknown, reasonPending, v.attempted + " is being read"
-	case v.unread:
-		return gardencorev1beta1.ConditionUnknown, reasonPending, v.attempted + " could not be fetched or verified, and was not validated" + v.stays()
+	case v.read.reading:
+		return gardencorev1beta1.ConditionUnknown, reasonPending, v.is.attempted + " is being read"
+	case v.read.unread:
+		return gardencorev1beta1.ConditionUnknown, reasonPending, v.is.attempted + " could not be fetched or verified, and was not validated" + v.stays()
 	}
-	return gardencorev1beta1.ConditionTrue, reasonValid, v.attempted + " is valid"
+	return gardencorev1beta1.ConditionTrue, reasonValid, v.is.attempted + " is valid"
 }
 
 func (v view) isApplied() (gardencorev1beta1.ConditionStatus, string, string) {
 	switch {
-	case len(v.problems) > 0:
-		return gardencorev1beta1.ConditionFalse, reasonApplyFailed, listed(v.problems)
-	case v.attempted == "" || v.attempted != v.applied:
+	case len(v.last.problems) > 0:
+		return gardencorev1beta1.ConditionFalse, reasonApplyFailed, listed(v.last.problems)
+	case v.is.attempted == "" || v.is.attempted != v.is.applied:
 		message := "no revision was applied yet"
-		if v.applied != "" {
-			message = v.applied + " is applied, " + v.attempted + " not yet"
+		if v.is.applied != "" {
+			message = v.is.applied + " is applied, " + v.is.attempted + " not yet"
 		}
 		return gardencorev1beta1.ConditionUnknown, reasonPending, message
-	case v.unkept != nil:
+	case v.last.unkept != nil:
 		return gardencorev1beta1.ConditionUnknown, reasonNotKept, v.notKept()
 	}
-	return gardencorev1beta1.ConditionTrue, reasonApplied, v.applied + " is applied"
+	return gardencorev1beta1.ConditionTrue, reasonApplied, v.is.applied + " is applied"
 }
 
 // shownProblems is how many problems a message has.
@@ -230,61 +265,61 @@ func listed(problems []string) string {
 
 func (v view) ready() (gardencorev1beta1.ConditionStatus, string, string) {
 	switch {
-	case v.nameTaken: // also of a suspended one: afterwards it has to be known
-		return gardencorev1beta1.ConditionFalse, reasonNameTaken, v.misconfigured
-	case v.suspended != "":
-		return gardencorev1beta1.ConditionUnknown, reasonSuspended, v.suspended
-	case v.misconfigured != "":
-		return gardencorev1beta1.ConditionFalse, reasonStalled, v.misconfigured + v.stays()
-	case v.validErr != nil:
+	case v.object.nameTaken: // also of a suspended one: afterwards it has to be known
+		return gardencorev1beta1.ConditionFalse, reasonNameTaken, v.object.misconfigured
+	case v.object.suspended != "":
+		return gardencorev1beta1.ConditionUnknown, reasonSuspended, v.object.suspended
+	case v.object.misconfigured != "":
+		return gardencorev1beta1.ConditionFalse, reasonStalled, v.object.misconfigured + v.stays()
+	case v.read.validErr != nil:
 		return v.valid()
-	case len(v.problems) > 0:
+	case len(v.last.problems) > 0:
 		status, reason, message := v.isApplied()
-		if v.unkept != nil {
+		if v.last.unkept != nil {
 			message += "; " + v.notKept()
 		}
 		return status, reason, message + v.waitsText()
-	case v.sourceErr != nil:
+	case v.read.sourceErr != nil:
 		return v.source()
-	case v.unkept != nil:
+	case v.last.unkept != nil:
 		return gardencorev1beta1.ConditionFalse, reasonNotKept, v.notKept()
-	case v.applied == "" || v.syncing != "" && v.applied != v.attempted || v.unsettled:
-		message := v.waiting
-		if v.syncing != "" {
-			message = v.syncing
+	case v.is.applied == "" || v.now.syncing != "" && v.is.applied != v.is.attempted || v.now.unsettled:
+		message := v.now.waiting
+		if v.now.syncing != "" {
+			message = v.now.syncing
 		}
 		switch {
 		case message != "":
-		case v.applied != "":
+		case v.is.applied != "":
 			message = "it was not ready when the operator was started anew, and is looked at again" + v.stays()
 		default:
 			message = "the first sync has not begun yet"
 		}
-		if message == v.waiting && v.waits() {
+		if message == v.now.waiting && v.waits() {
 			return gardencorev1beta1.ConditionUnknown, reasonWaiting, message
 		}
 		return gardencorev1beta1.ConditionUnknown, reasonPending, message
-	case v.halfway != "":
-		return gardencorev1beta1.ConditionFalse, reasonApplyFailed, "the sync of " + v.halfway + " was not completed" + v.stays() + v.waitsText()
-	case len(v.drift) > 0:
-		return gardencorev1beta1.ConditionFalse, reasonDrift, "the clusters are not as " + v.applied + " says: " + listed(v.drift)
-	case len(v.unhealthy) > 0:
-		return gardencorev1beta1.ConditionFalse, reasonUnhealthy, listed(v.unhealthy)
+	case v.is.halfway != "":
+		return gardencorev1beta1.ConditionFalse, reasonApplyFailed, "the sync of " + v.is.halfway + " was not completed" + v.stays() + v.waitsText()
+	case len(v.found.drift) > 0:
+		return gardencorev1beta1.ConditionFalse, reasonDrift, "the clusters are not as " + v.is.applied + " says: " + listed(v.found.drift)
+	case len(v.found.unhealthy) > 0:
+		return gardencorev1beta1.ConditionFalse, reasonUnhealthy, listed(v.found.unhealthy)
 	}
-	message, reason := v.applied+" is applied", reasonApplied
+	message, reason := v.is.applied+" is applied", reasonApplied
 	if v.waits() {
 		message, reason = message+v.waitsText(), reasonWaiting
 	}
-	if v.held > 0 {
-		message += "; " + v.heldText
+	if v.withheld.held > 0 {
+		message += "; " + v.withheld.heldText
 	}
-	switch n := len(v.operations) - v.ranOut; {
+	switch n := len(v.withheld.operations) - v.withheld.ranOut; {
 	case n == 1:
 		message += "; 1 operation waits to be taken up"
 	case n > 1:
 		message += fmt.Sprintf("; %d operations wait to be taken up", n)
 	}
-	switch n := v.ranOut; {
+	switch n := v.withheld.ranOut; {
 	case n == 1:
 		message += "; 1 operation ran out and is never executed"
 	case n > 1:
@@ -302,31 +337,31 @@ func operationsReason(operations []string, ranOut int) string {
 }
 
 // waits tells whether a sync of a revision that is known would be due, and something holds it.
-func (v view) waits() bool { return v.waiting != "" && v.wanted != "" }
+func (v view) waits() bool { return v.now.waiting != "" && v.is.wanted != "" }
 
 // waitsText adds to a message what a sync waits for.
 func (v view) waitsText() string {
 	if !v.waits() {
 		return ""
 	}
-	return "; " + v.wanted + ": " + v.waiting
+	return "; " + v.is.wanted + ": " + v.now.waiting
 }
 
 // stalled says what a person has to change before anything gets better.
 func (v view) stalled() string {
 	switch {
-	case v.suspended != "":
+	case v.object.suspended != "":
 		return ""
-	case v.misconfigured != "": // also while what is applied is read to be kept
-		return v.misconfigured
-	case v.syncing != "":
+	case v.object.misconfigured != "": // also while what is applied is read to be kept
+		return v.object.misconfigured
+	case v.now.syncing != "":
 		return ""
-	case v.validErr != nil:
-		return v.validErr.Error()
-	case source.IsPermanent(v.sourceErr):
-		return v.sourceErr.Error()
-	case len(v.problems) > 0 && v.permanent:
-		return listed(v.problems)
+	case v.read.validErr != nil:
+		return v.read.validErr.Error()
+	case source.IsPermanent(v.read.sourceErr):
+		return v.read.sourceErr.Error()
+	case len(v.last.problems) > 0 && v.last.permanent:
+		return listed(v.last.problems)
 	}
 	return ""
 }
@@ -334,26 +369,26 @@ func (v view) stalled() string {
 // reconciling says what goes on by itself. With reasonRetrying nothing does at the moment: it went wrong, and is tried again later.
 func (v view) reconciling() (reason, message string) {
 	switch {
-	case v.suspended != "":
+	case v.object.suspended != "":
 		return "", ""
-	case v.asking:
+	case v.now.asking:
 		return reasonAsking, "the source is asked"
-	case v.syncing != "" && v.applying:
-		return reasonApplying, v.syncing
-	case v.syncing != "":
-		return reasonReconciling, v.syncing
-	case v.validating != "":
-		return reasonReconciling, v.validating
-	case len(v.problems) > 0 && v.waits():
+	case v.now.syncing != "" && v.now.applying:
+		return reasonApplying, v.now.syncing
+	case v.now.syncing != "":
+		return reasonReconciling, v.now.syncing
+	case v.now.validating != "":
+		return reasonReconciling, v.now.validating
+	case len(v.last.problems) > 0 && v.waits():
 		return reasonRetrying, "the sync failed" + v.waitsText()
-	case len(v.problems) > 0:
+	case len(v.last.problems) > 0:
 		return reasonRetrying, "the sync failed and is tried again"
-	case v.sourceErr != nil:
+	case v.read.sourceErr != nil:
 		return reasonRetrying, "the source is asked again"
-	case v.wanted == "":
+	case v.is.wanted == "":
 		return reasonReconciling, "the source is read"
-	case commitOf(v.wanted) != commitOf(v.applied) && v.waiting == "":
-		return reasonReconciling, v.wanted + " is to be applied"
+	case commitOf(v.is.wanted) != commitOf(v.is.applied) && v.now.waiting == "":
+		return reasonReconciling, v.is.wanted + " is to be applied"
 	}
 	return "", ""
 }

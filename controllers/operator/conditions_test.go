@@ -26,39 +26,39 @@ func TestConditions(t *testing.T) {
 		kind  status.Status
 	}{
 		"new":              {view{}, "Unknown Pending: the first sync has not begun yet", status.InProgressStatus},
-		"first sync":       {view{wanted: a, syncing: "applying " + a, attempted: a}, "Unknown Pending: applying " + a, status.InProgressStatus},
-		"applied":          {view{wanted: a, attempted: a, applied: a}, "True Applied: " + a + " is applied", status.CurrentStatus},
-		"new commit":       {view{wanted: b, attempted: b, applied: a, syncing: "applying " + b}, "Unknown Pending: applying " + b, status.InProgressStatus},
-		"being read":       {view{wanted: b, attempted: b, applied: a, reading: true, syncing: "reading bbbb"}, "Unknown Pending: reading bbbb", status.InProgressStatus},
-		"applied again":    {view{wanted: a, attempted: a, applied: a, syncing: "applying " + a}, "True Applied: " + a + " is applied", status.InProgressStatus},
-		"invalid":          {view{wanted: b, attempted: b, applied: a, validErr: invalid("seed.yaml:3:4: no")}, "False Invalid: seed.yaml:3:4: no; " + a + " stays applied", status.FailedStatus},
-		"failed":           {view{wanted: b, attempted: b, applied: a, problems: []string{"one", "two", "three", "four"}}, "False ApplyFailed: one; two; three; and 1 more", status.InProgressStatus},
-		"failed, closed":   {view{wanted: b, attempted: b, applied: a, problems: []string{"one"}, waiting: "waiting for a window"}, "False ApplyFailed: one; " + b + ": waiting for a window", status.InProgressStatus},
-		"failed for good":  {view{wanted: b, attempted: b, problems: []string{"one"}, permanent: true}, "False ApplyFailed: one", status.FailedStatus},
-		"held":             {view{wanted: a, attempted: a, applied: a, held: 2, heldText: "2 deletions and recreations wait for an approval"}, "True Applied: " + a + " is applied; 2 deletions and recreations wait for an approval", status.CurrentStatus},
-		"operations wait":  {view{wanted: a, attempted: a, applied: a, operations: []string{"x", "y"}}, "True Applied: " + a + " is applied; 2 operations wait to be taken up", status.CurrentStatus},
-		"unhealthy":        {view{wanted: a, attempted: a, applied: a, unhealthy: []string{"garden/x: A: down"}}, "False Unhealthy: garden/x: A: down", status.InProgressStatus},
-		"drifted":          {view{wanted: a, attempted: a, applied: a, drift: []string{"Shoot a/b: spec.purpose is owned by x"}}, "False DriftNotRepaired: the clusters are not as " + a + " says: Shoot a/b: spec.purpose is owned by x", status.InProgressStatus},
-		"source down":      {view{wanted: a, attempted: a, applied: a, sourceErr: &source.Error{Reason: source.ReasonUnreachable, Message: "no answer"}}, "False Unreachable: no answer; " + a + " stays applied", status.InProgressStatus},
-		"forged":           {view{wanted: a, attempted: a, applied: a, sourceErr: &source.Error{Reason: source.ReasonVerificationFailed, Permanent: true, Message: "unsigned"}}, "False VerificationFailed: unsigned; " + a + " stays applied", status.FailedStatus},
-		"forged commit":    {view{wanted: b, attempted: b, unread: true, applied: a, sourceErr: &source.Error{Reason: source.ReasonVerificationFailed, Permanent: true, Message: "unsigned"}}, "False VerificationFailed: unsigned; " + a + " stays applied", status.FailedStatus},
-		"anew":             {view{attempted: a, applied: a, unsettled: true}, "Unknown Pending: it was not ready when the operator was started anew, and is looked at again; " + a + " stays applied", status.InProgressStatus},
-		"anew, it waits":   {view{wanted: b, attempted: a, applied: a, unsettled: true, waiting: "waiting for the next window"}, "Unknown Waiting: waiting for the next window", status.InProgressStatus},
-		"suspended":        {view{wanted: b, attempted: a, applied: a, suspended: "suspended by me: x"}, "Unknown Suspended: suspended by me: x", status.InProgressStatus},
-		"waits for window": {view{wanted: b, attempted: a, applied: a, waiting: "waiting for the next window"}, "True Waiting: " + a + " is applied; " + b + ": waiting for the next window", status.CurrentStatus},
-		"first one waits":  {view{wanted: b, waiting: "waiting for the next window"}, "Unknown Waiting: waiting for the next window", status.InProgressStatus},
-		"not read yet":     {view{waiting: "the revision is not known yet"}, "Unknown Pending: the revision is not known yet", status.InProgressStatus},
-		"pinned": {view{wanted: a, attempted: a, applied: a, newer: b, pin: &landscapev1alpha1.Pin{Revision: "aaaa", By: "me", Reason: "it crashes"}},
+		"first sync":       {view{is: revisionsShown{wanted: a, attempted: a}, now: goingOn{syncing: "applying " + a}}, "Unknown Pending: applying " + a, status.InProgressStatus},
+		"applied":          {view{is: revisionsShown{wanted: a, attempted: a, applied: a}}, "True Applied: " + a + " is applied", status.CurrentStatus},
+		"new commit":       {view{is: revisionsShown{wanted: b, attempted: b, applied: a}, now: goingOn{syncing: "applying " + b}}, "Unknown Pending: applying " + b, status.InProgressStatus},
+		"being read":       {view{is: revisionsShown{wanted: b, attempted: b, applied: a}, read: readShown{reading: true}, now: goingOn{syncing: "reading bbbb"}}, "Unknown Pending: reading bbbb", status.InProgressStatus},
+		"applied again":    {view{is: revisionsShown{wanted: a, attempted: a, applied: a}, now: goingOn{syncing: "applying " + a}}, "True Applied: " + a + " is applied", status.InProgressStatus},
+		"invalid":          {view{is: revisionsShown{wanted: b, attempted: b, applied: a}, read: readShown{validErr: invalid("seed.yaml:3:4: no")}}, "False Invalid: seed.yaml:3:4: no; " + a + " stays applied", status.FailedStatus},
+		"failed":           {view{is: revisionsShown{wanted: b, attempted: b, applied: a}, last: lastShown{problems: []string{"one", "two", "three", "four"}}}, "False ApplyFailed: one; two; three; and 1 more", status.InProgressStatus},
+		"failed, closed":   {view{is: revisionsShown{wanted: b, attempted: b, applied: a}, last: lastShown{problems: []string{"one"}}, now: goingOn{waiting: "waiting for a window"}}, "False ApplyFailed: one; " + b + ": waiting for a window", status.InProgressStatus},
+		"failed for good":  {view{is: revisionsShown{wanted: b, attempted: b}, last: lastShown{problems: []string{"one"}, permanent: true}}, "False ApplyFailed: one", status.FailedStatus},
+		"held":             {view{is: revisionsShown{wanted: a, attempted: a, applied: a}, withheld: withheld{held: 2, heldText: "2 deletions and recreations wait for an approval"}}, "True Applied: " + a + " is applied; 2 deletions and recreations wait for an approval", status.CurrentStatus},
+		"operations wait":  {view{is: revisionsShown{wanted: a, attempted: a, applied: a}, withheld: withheld{operations: []string{"x", "y"}}}, "True Applied: " + a + " is applied; 2 operations wait to be taken up", status.CurrentStatus},
+		"unhealthy":        {view{is: revisionsShown{wanted: a, attempted: a, applied: a}, found: foundShown{unhealthy: []string{"garden/x: A: down"}}}, "False Unhealthy: garden/x: A: down", status.InProgressStatus},
+		"drifted":          {view{is: revisionsShown{wanted: a, attempted: a, applied: a}, found: foundShown{drift: []string{"Shoot a/b: spec.purpose is owned by x"}}}, "False DriftNotRepaired: the clusters are not as " + a + " says: Shoot a/b: spec.purpose is owned by x", status.InProgressStatus},
+		"source down":      {view{is: revisionsShown{wanted: a, attempted: a, applied: a}, read: readShown{sourceErr: &source.Error{Reason: source.ReasonUnreachable, Message: "no answer"}}}, "False Unreachable: no answer; " + a + " stays applied", status.InProgressStatus},
+		"forged":           {view{is: revisionsShown{wanted: a, attempted: a, applied: a}, read: readShown{sourceErr: &source.Error{Reason: source.ReasonVerificationFailed, Permanent: true, Message: "unsigned"}}}, "False VerificationFailed: unsigned; " + a + " stays applied", status.FailedStatus},
+		"forged commit":    {view{is: revisionsShown{wanted: b, attempted: b, applied: a}, read: readShown{unread: true, sourceErr: &source.Error{Reason: source.ReasonVerificationFailed, Permanent: true, Message: "unsigned"}}}, "False VerificationFailed: unsigned; " + a + " stays applied", status.FailedStatus},
+		"anew":             {view{is: revisionsShown{attempted: a, applied: a}, now: goingOn{unsettled: true}}, "Unknown Pending: it was not ready when the operator was started anew, and is looked at again; " + a + " stays applied", status.InProgressStatus},
+		"anew, it waits":   {view{is: revisionsShown{wanted: b, attempted: a, applied: a}, now: goingOn{unsettled: true, waiting: "waiting for the next window"}}, "Unknown Waiting: waiting for the next window", status.InProgressStatus},
+		"suspended":        {view{is: revisionsShown{wanted: b, attempted: a, applied: a}, object: objectShown{suspended: "suspended by me: x"}}, "Unknown Suspended: suspended by me: x", status.InProgressStatus},
+		"waits for window": {view{is: revisionsShown{wanted: b, attempted: a, applied: a}, now: goingOn{waiting: "waiting for the next window"}}, "True Waiting: " + a + " is applied; " + b + ": waiting for the next window", status.CurrentStatus},
+		"first one waits":  {view{is: revisionsShown{wanted: b}, now: goingOn{waiting: "waiting for the next window"}}, "Unknown Waiting: waiting for the next window", status.InProgressStatus},
+		"not read yet":     {view{now: goingOn{waiting: "the revision is not known yet"}}, "Unknown Pending: the revision is not known yet", status.InProgressStatus},
+		"pinned": {view{is: revisionsShown{wanted: a, attempted: a, applied: a, newer: b, pin: &landscapev1alpha1.Pin{Revision: "aaaa", By: "me", Reason: "it crashes"}}},
 			"True Applied: PINNED to aaaa by me (it crashes), " + b + " is not applied: " + a + " is applied", status.CurrentStatus},
-		"loosened": {view{wanted: a, attempted: a, applied: a, notes: []string{"asks for less"}}, "True Applied: " + a + " is applied; asks for less", status.CurrentStatus},
-		"not kept": {view{wanted: b, attempted: a, applied: a, waiting: "waiting for the next window", unkept: errors.New("it is gone")},
+		"loosened": {view{is: revisionsShown{wanted: a, attempted: a, applied: a}, last: lastShown{notes: []string{"asks for less"}}}, "True Applied: " + a + " is applied; asks for less", status.CurrentStatus},
+		"not kept": {view{is: revisionsShown{wanted: b, attempted: a, applied: a}, now: goingOn{waiting: "waiting for the next window"}, last: lastShown{unkept: errors.New("it is gone")}},
 			"False NotKept: " + a + " was applied last, and nothing keeps it now: it is gone", status.InProgressStatus},
-		"in part": {view{wanted: b, attempted: a, applied: a, halfway: b}, "False ApplyFailed: the sync of " + b + " was not completed; " + b + " stays applied in part, on top of " + a, status.InProgressStatus},
-		"in part, it waits": {view{wanted: b, attempted: a, applied: a, halfway: b, waiting: "waiting for the next window"},
+		"in part": {view{is: revisionsShown{wanted: b, attempted: a, applied: a, halfway: b}}, "False ApplyFailed: the sync of " + b + " was not completed; " + b + " stays applied in part, on top of " + a, status.InProgressStatus},
+		"in part, it waits": {view{is: revisionsShown{wanted: b, attempted: a, applied: a, halfway: b}, now: goingOn{waiting: "waiting for the next window"}},
 			"False ApplyFailed: the sync of " + b + " was not completed; " + b + " stays applied in part, on top of " + a + "; " + b + ": waiting for the next window", status.InProgressStatus},
-		"the first one is not kept": {view{wanted: b, attempted: b, unkept: errors.New("no window is open")},
+		"the first one is not kept": {view{is: revisionsShown{wanted: b, attempted: b}, last: lastShown{unkept: errors.New("no window is open")}},
 			"False NotKept: no revision was applied completely yet, and nothing is kept now: no window is open", status.InProgressStatus},
-		"misconfigured": {view{applied: a, misconfigured: "spec.source is not set"}, "False Stalled: spec.source is not set; " + a + " stays applied", status.FailedStatus},
+		"misconfigured": {view{is: revisionsShown{applied: a}, object: objectShown{misconfigured: "spec.source is not set"}}, "False Stalled: spec.source is not set; " + a + " stays applied", status.FailedStatus},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &landscapev1alpha1.Landscape{}
@@ -73,7 +73,7 @@ func TestConditions(t *testing.T) {
 			result, err := status.Compute(&unstructured.Unstructured{Object: content})
 			require.NoError(t, err)
 			assert.Equal(t, test.kind, result.Status, result.Message)
-			if test.view.reading || test.view.unread {
+			if test.view.read.reading || test.view.read.unread {
 				assert.EqualValues(t, "Unknown", condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeValid).Status)
 			}
 			again := conditions(condition.New(clocktesting.NewFakePassiveClock(noon), nil), l.Status.Conditions, test.view)
@@ -91,8 +91,8 @@ func TestStillHeld(t *testing.T) {
 		view  view
 		phase string
 	}{
-		{view{wanted: a, attempted: a, applied: a}, receiver.PhaseApplied},
-		{view{wanted: a, attempted: a, applied: a, held: 2, heldText: "2 deletions and recreations wait for an approval"}, receiver.PhaseHeld},
+		{view{is: revisionsShown{wanted: a, attempted: a, applied: a}}, receiver.PhaseApplied},
+		{view{is: revisionsShown{wanted: a, attempted: a, applied: a}, withheld: withheld{held: 2, heldText: "2 deletions and recreations wait for an approval"}}, receiver.PhaseHeld},
 	} {
 		l.Status.Conditions = conditions(condition.New(clocktesting.NewFakePassiveClock(noon), nil), nil, test.view)
 		f := &objectFollower{request: "now"}

@@ -57,9 +57,9 @@ func (s *syncer) dealtWith(j *job, bundle string, r apply.ObjectResult) {
 	}
 	s.hub.tell(j.revision.Commit, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseApplying, Message: line})
 	s.do(func() {
-		if s.active == j && j.applying {
+		if s.jobs.active == j && j.applying {
 			j.steps.Store(&line)
-			if j.shown {
+			if j.told.shown {
 				s.status.operation(gardencorev1beta1.LastOperationStateProcessing, s.status.progress(), j.progress())
 			}
 		}

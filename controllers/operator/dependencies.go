@@ -32,12 +32,12 @@ func (s *syncer) missing() string {
 // tellMisfits tells once, as an event, what is wrong with the object, and which Landscapes it refers to in vain.
 func (s *syncer) tellMisfits() {
 	missing := s.missing()
-	for _, one := range []struct{ text, told, reason string }{{missing, s.toldMissing, reasonMissing}, {s.misconfigured, s.toldMisconfigured, reasonStalled}} {
+	for _, one := range []struct{ text, told, reason string }{{missing, s.faults.toldMissing, reasonMissing}, {s.faults.misconfigured, s.faults.toldMisconfigured, reasonStalled}} {
 		if one.text != "" && one.text != one.told {
 			s.notify(notification.Neutral, notification.Warning, one.reason, one.text, commitOf(s.status.now.LastAppliedRevision), s.status.now.LastAppliedRevision)
 		}
 	}
-	s.toldMissing, s.toldMisconfigured = missing, s.misconfigured
+	s.faults.toldMissing, s.faults.toldMisconfigured = missing, s.faults.misconfigured
 }
 
 // waitsFor tells whether a Landscape failed for nothing else than that others have objects that moved to it, of which one is this: should that one
@@ -53,6 +53,6 @@ func (p *parts) waitsFor(l *landscapev1alpha1.Landscape, name string) bool {
 	if other == nil {
 		return false
 	}
-	names := other.movesFrom.Load()
+	names := other.jobs.movesFrom.Load()
 	return names != nil && slices.Contains(*names, name)
 }

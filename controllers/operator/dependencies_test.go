@@ -89,7 +89,7 @@ func TestWaitsFor(t *testing.T) {
 			l.Name = "below"
 			l.Status.Conditions = []gardencorev1beta1.Condition{{Type: landscapev1alpha1.LandscapeReady, Status: test.status, Reason: test.reason}}
 			other := &syncer{}
-			other.movesFrom.Store(&test.from)
+			other.jobs.movesFrom.Store(&test.from)
 			p := &parts{syncers: map[receiver.Key]*running{{Name: "below"}: {syncer: other}}}
 			assert.Equal(t, test.want, p.waitsFor(l, "top"))
 			assert.False(t, (&parts{}).waitsFor(l, "top"), "nobody has tried it in this process")
@@ -112,12 +112,12 @@ func TestSettled(t *testing.T) {
 		"the one before was looked at": {"old", &examination{commitAt: commitAt{"older", "."}, done: true}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &syncer{object: &landscapev1alpha1.Landscape{}, head: source.Head{Commit: "new"}, last: outcome{commitAt: commitAt{test.last, "."}}, examined: test.examined}
+			s := &syncer{object: &landscapev1alpha1.Landscape{}, origin: origin{head: source.Head{Commit: "new"}}, jobs: jobs{last: outcome{commitAt: commitAt{test.last, "."}}, examined: test.examined}}
 			s.settles()
-			assert.Equal(t, test.want, s.settled)
-			s.head.Commit = "newer"
+			assert.Equal(t, test.want, s.jobs.settled)
+			s.origin.head.Commit = "newer"
 			s.settles()
-			assert.Equal(t, test.want, s.settled, "once is enough")
+			assert.Equal(t, test.want, s.jobs.settled, "once is enough")
 		})
 	}
 }

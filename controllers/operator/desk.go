@@ -48,7 +48,7 @@ const secretsFor = 5 * time.Minute
 
 func newDesk(p *parts) *desk {
 	d := &desk{parts: p, hubs: map[receiver.Key]*hub{}, known: map[tokenKey]token{}, sinks: map[receiver.Key]sink{}}
-	d.handler = receiver.New(receiver.Options{Requester: d, Proxies: p.ReceiverProxies, Log: logr.FromSlogHandler(p.Log.Handler())})
+	d.handler = receiver.New(receiver.Options{Requester: d, Proxies: p.Serve.ReceiverProxies, Log: logr.FromSlogHandler(p.Log.Handler())})
 	return d
 }
 
@@ -108,7 +108,7 @@ func (d *desk) Request(ctx context.Context, key receiver.Key, push receiver.Push
 	d.parts.Log.Info("a sync is asked for", "landscape", key.String(), "ref", push.Ref, "commit", push.Commit, "by", push.By)
 	if working {
 		if r != nil {
-			r.do(func() { r.askedPoll = true })
+			r.do(func() { r.asks.askedPoll = true })
 		}
 		return
 	}

@@ -23,6 +23,20 @@ const (
 // situation is everything that decides whether a sync is due.
 type situation struct {
 	now time.Time
+	is  revisionsKnown
+	// busy says that attempted is on its way.
+	busy  bool
+	asked askedFor
+	// failures in a row; permanent ones get no better by trying again soon.
+	failures  int
+	permanent bool
+	times     timing
+	// suspended and blocked say why nothing is done, if they are not empty.
+	suspended, blocked string
+}
+
+// revisionsKnown are the commits of a situation.
+type revisionsKnown struct {
 	// wanted is the commit to apply, empty while it is not known; applied the one that is applied by this process, and attempted the one
 	// that was tried last.
 	wanted, applied, attempted string
@@ -30,22 +44,23 @@ type situation struct {
 	// retagged says that the source names the commit that was tried last by another tag now, or by one that was made anew: with it the revision
 	// may be verified, and has another name.
 	retagged bool
-	// busy says that attempted is on its way.
-	busy bool
+}
+
+// askedFor says why a sync may be due besides a new commit.
+type askedFor struct {
 	// requested says that somebody asked for a sync; respecified that the object says something else than at the last one; operated that the Garden was
 	// asked for an operation.
 	requested, respecified, operated bool
 	// approved says that what the object says otherwise are approvals alone.
 	approved bool
-	// failures in a row; permanent ones get no better by trying again soon.
-	failures  int
-	permanent bool
+}
+
+// timing says when a sync may be due.
+type timing struct {
 	// ended is when the last sync was over.
-	ended time.Time
-	// suspended and blocked say why nothing is done, if they are not empty.
-	suspended, blocked string
-	windows            windowState
-	interval, retry    time.Duration
+	ended           time.Time
+	windows         windowState
+	interval, retry time.Duration
 	// spread is the share of an interval that this Landscape waits longer than others, from 0 to 1.
 	spread float64
 }
@@ -65,7 +80,7 @@ func decide(s situation) decision {
 	switch {
 	case s.suspended != "":
 		return decision{waiting: s.suspended}
-	case s.wanted == "":
+	case s.is.wanted == "":
 		return decision{waiting: "the revision is not known yet"}
 	}
 	d := s.due()
@@ -75,12 +90,12 @@ func decide(s situation) decision {
 	if s.blocked != "" {
 		return decision{waiting: s.blocked}
 	}
-	if s.wanted != s.applied && !s.windows.open {
+	if s.is.wanted != s.is.applied && !s.times.windows.open {
 		waiting := "no window opens ever again: see spec.windows, and status.windows, which are those of landscape.yaml"
-		if !s.windows.changes.IsZero() {
-			waiting = fmt.Sprintf("waiting for the next window, which opens at %s", s.windows.changes.UTC().Format(time.RFC3339))
+		if !s.times.windows.changes.IsZero() {
+			waiting = fmt.Sprintf("waiting for the next window, which opens at %s", s.times.windows.changes.UTC().Format(time.RFC3339))
 		}
-		return decision{waiting: waiting, at: s.windows.changes}
+		return decision{waiting: waiting, at: s.times.windows.changes}
 	}
 	return d
 }
@@ -88,26 +103,26 @@ func decide(s situation) decision {
 // due looks at what there is to do, whether it may be done or not.
 func (s situation) due() decision {
 	switch {
-	case s.wanted != s.attempted && s.pinned:
+	case s.is.wanted != s.is.attempted && s.is.pinned:
 		return decision{trigger: triggerPin}
-	case s.wanted != s.attempted:
+	case s.is.wanted != s.is.attempted:
 		return decision{trigger: triggerCommit}
-	case s.retagged:
+	case s.is.retagged:
 		return decision{trigger: triggerCommit}
-	case s.respecified && s.approved:
+	case s.asked.respecified && s.asked.approved:
 		return decision{trigger: triggerApproval}
-	case s.respecified:
+	case s.asked.respecified:
 		return decision{trigger: triggerSpec}
 	case s.busy:
 		return decision{}
-	case s.requested:
+	case s.asked.requested:
 		return decision{trigger: triggerRequest}
-	case s.operated && s.failures == 0: // else it is tried again anyway
+	case s.asked.operated && s.failures == 0: // else it is tried again anyway
 		return decision{trigger: triggerOperation}
 	}
-	trigger, at := triggerInterval, s.ended.Add(spreadOut(s.interval, s.spread))
+	trigger, at := triggerInterval, s.times.ended.Add(spreadOut(s.times.interval, s.times.spread))
 	if s.failures > 0 && !s.permanent {
-		trigger, at = triggerRetry, s.ended.Add(backOff(s.retry, s.interval, s.failures))
+		trigger, at = triggerRetry, s.times.ended.Add(backOff(s.times.retry, s.times.interval, s.failures))
 	}
 	if s.now.Before(at) {
 		return decision{at: at}

@@ -17,8 +17,7 @@ import (
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC) // a Wednesday
 
 func TestDecide(t *testing.T) {
-	base := situation{now: noon, wanted: "b", applied: "b", attempted: "b", ended: noon.Add(-time.Minute), windows: windowState{open: true},
-		interval: 10 * time.Minute, retry: 15 * time.Second}
+	base := situation{now: noon, is: revisionsKnown{wanted: "b", applied: "b", attempted: "b"}, times: timing{ended: noon.Add(-time.Minute), windows: windowState{open: true}, interval: 10 * time.Minute, retry: 15 * time.Second}}
 	opens := noon.Add(3 * time.Hour)
 	for name, test := range map[string]struct {
 		change  func(*situation)
@@ -27,33 +26,33 @@ func TestDecide(t *testing.T) {
 		at      time.Time
 	}{
 		"nothing to do":                       {func(*situation) {}, "", "", noon.Add(9 * time.Minute)},
-		"others are looked at a little later": {func(s *situation) { s.spread = 0.5 }, "", "", noon.Add(9*time.Minute + 30*time.Second)},
-		"interval is over":                    {func(s *situation) { s.ended = noon.Add(-10 * time.Minute) }, triggerInterval, "", time.Time{}},
-		"source not known":                    {func(s *situation) { s.wanted = "" }, "", "the revision is not known yet", time.Time{}},
-		"new commit":                          {func(s *situation) { s.wanted = "c" }, triggerCommit, "", time.Time{}},
-		"pinned to another":                   {func(s *situation) { s.wanted, s.pinned = "a", true }, triggerPin, "", time.Time{}},
-		"asked for":                           {func(s *situation) { s.requested = true }, triggerRequest, "", time.Time{}},
-		"the Garden is asked for something":   {func(s *situation) { s.operated = true }, triggerOperation, "", time.Time{}},
-		"so it is, and a sync goes on":        {func(s *situation) { s.operated, s.busy = true, true }, "", "", time.Time{}},
-		"on its way":                          {func(s *situation) { s.busy, s.requested, s.failures, s.ended = true, true, 3, time.Time{} }, "", "", time.Time{}},
-		"newer than what is on its way":       {func(s *situation) { s.busy, s.wanted = true, "c" }, triggerCommit, "", time.Time{}},
-		"another tag of the same commit":      {func(s *situation) { s.retagged = true }, triggerCommit, "", time.Time{}},
-		"something approved":                  {func(s *situation) { s.respecified, s.approved = true, true }, triggerApproval, "", time.Time{}},
-		"object changed":                      {func(s *situation) { s.respecified = true }, triggerSpec, "", time.Time{}},
-		"failed once":                         {func(s *situation) { s.failures, s.ended = 1, noon.Add(-10*time.Second) }, "", "", noon.Add(5 * time.Second)},
-		"failed once, time is over":           {func(s *situation) { s.failures, s.ended = 1, noon.Add(-15*time.Second) }, triggerRetry, "", time.Time{}},
-		"failed three times":                  {func(s *situation) { s.failures, s.ended = 3, noon }, "", "", noon.Add(time.Minute)},
-		"failed a hundred times":              {func(s *situation) { s.failures, s.ended = 100, noon }, "", "", noon.Add(10 * time.Minute)},
-		"a newer commit does not wait":        {func(s *situation) { s.failures, s.ended, s.wanted = 100, noon, "c" }, triggerCommit, "", time.Time{}},
-		"permanent failure waits":             {func(s *situation) { s.failures, s.permanent, s.ended = 1, true, noon }, "", "", noon.Add(10 * time.Minute)},
-		"suspended":                           {func(s *situation) { s.suspended, s.wanted = "suspended: x", "c" }, "", "suspended: x", time.Time{}},
-		"blocked":                             {func(s *situation) { s.blocked, s.wanted = "waiting for a", "c" }, "", "waiting for a", time.Time{}},
+		"others are looked at a little later": {func(s *situation) { s.times.spread = 0.5 }, "", "", noon.Add(9*time.Minute + 30*time.Second)},
+		"interval is over":                    {func(s *situation) { s.times.ended = noon.Add(-10 * time.Minute) }, triggerInterval, "", time.Time{}},
+		"source not known":                    {func(s *situation) { s.is.wanted = "" }, "", "the revision is not known yet", time.Time{}},
+		"new commit":                          {func(s *situation) { s.is.wanted = "c" }, triggerCommit, "", time.Time{}},
+		"pinned to another":                   {func(s *situation) { s.is.wanted, s.is.pinned = "a", true }, triggerPin, "", time.Time{}},
+		"asked for":                           {func(s *situation) { s.asked.requested = true }, triggerRequest, "", time.Time{}},
+		"the Garden is asked for something":   {func(s *situation) { s.asked.operated = true }, triggerOperation, "", time.Time{}},
+		"so it is, and a sync goes on":        {func(s *situation) { s.asked.operated, s.busy = true, true }, "", "", time.Time{}},
+		"on its way":                          {func(s *situation) { s.busy, s.asked.requested, s.failures, s.times.ended = true, true, 3, time.Time{} }, "", "", time.Time{}},
+		"newer than what is on its way":       {func(s *situation) { s.busy, s.is.wanted = true, "c" }, triggerCommit, "", time.Time{}},
+		"another tag of the same commit":      {func(s *situation) { s.is.retagged = true }, triggerCommit, "", time.Time{}},
+		"something approved":                  {func(s *situation) { s.asked.respecified, s.asked.approved = true, true }, triggerApproval, "", time.Time{}},
+		"object changed":                      {func(s *situation) { s.asked.respecified = true }, triggerSpec, "", time.Time{}},
+		"failed once":                         {func(s *situation) { s.failures, s.times.ended = 1, noon.Add(-10*time.Second) }, "", "", noon.Add(5 * time.Second)},
+		"failed once, time is over":           {func(s *situation) { s.failures, s.times.ended = 1, noon.Add(-15*time.Second) }, triggerRetry, "", time.Time{}},
+		"failed three times":                  {func(s *situation) { s.failures, s.times.ended = 3, noon }, "", "", noon.Add(time.Minute)},
+		"failed a hundred times":              {func(s *situation) { s.failures, s.times.ended = 100, noon }, "", "", noon.Add(10 * time.Minute)},
+		"a newer commit does not wait":        {func(s *situation) { s.failures, s.times.ended, s.is.wanted = 100, noon, "c" }, triggerCommit, "", time.Time{}},
+		"permanent failure waits":             {func(s *situation) { s.failures, s.permanent, s.times.ended = 1, true, noon }, "", "", noon.Add(10 * time.Minute)},
+		"suspended":                           {func(s *situation) { s.suspended, s.is.wanted = "suspended: x", "c" }, "", "suspended: x", time.Time{}},
+		"blocked":                             {func(s *situation) { s.blocked, s.is.wanted = "waiting for a", "c" }, "", "waiting for a", time.Time{}},
 		"blocked with nothing to do":          {func(s *situation) { s.blocked = "waiting for a" }, "", "", noon.Add(9 * time.Minute)},
-		"window closed for a new one":         {func(s *situation) { s.windows, s.wanted = windowState{changes: opens}, "c" }, "", "waiting for the next window, which opens at 2026-03-04T15:00:00Z", opens},
-		"window never opens":                  {func(s *situation) { s.windows, s.wanted = windowState{}, "c" }, "", "no window opens ever again: see spec.windows, and status.windows, which are those of landscape.yaml", time.Time{}},
-		"window closed, the same is repaired": {func(s *situation) { s.windows, s.ended = windowState{changes: opens}, noon.Add(-time.Hour) }, triggerInterval, "", time.Time{}},
+		"window closed for a new one":         {func(s *situation) { s.times.windows, s.is.wanted = windowState{changes: opens}, "c" }, "", "waiting for the next window, which opens at 2026-03-04T15:00:00Z", opens},
+		"window never opens":                  {func(s *situation) { s.times.windows, s.is.wanted = windowState{}, "c" }, "", "no window opens ever again: see spec.windows, and status.windows, which are those of landscape.yaml", time.Time{}},
+		"window closed, the same is repaired": {func(s *situation) { s.times.windows, s.times.ended = windowState{changes: opens}, noon.Add(-time.Hour) }, triggerInterval, "", time.Time{}},
 		"window closed, a request changes no bit": {func(s *situation) {
-			s.windows, s.requested, s.wanted, s.attempted = windowState{changes: opens}, true, "c", "c"
+			s.times.windows, s.asked.requested, s.is.wanted, s.is.attempted = windowState{changes: opens}, true, "c", "c"
 		}, "", "waiting for the next window, which opens at 2026-03-04T15:00:00Z", opens},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -178,12 +177,12 @@ func TestTighten(t *testing.T) {
 
 // TestRequestWaitsForItsPoll: who asks for a sync wants what the source has now, not once more what it had.
 func TestRequestWaitsForItsPoll(t *testing.T) {
-	s := &syncer{parts: &parts{}, object: &landscapev1alpha1.Landscape{}, status: &statusWriter{}, remote: &connection{}, requested: true, asking: true}
+	s := &syncer{parts: &parts{}, object: &landscapev1alpha1.Landscape{}, status: &statusWriter{}, origin: origin{remote: &connection{}}, asks: requests{requested: true, asking: true}}
 	s.object.Spec.Source = &landscapev1alpha1.Source{}
-	s.head.Commit, s.last.commit = "b", "b"
-	assert.False(t, s.situation(noon).requested)
-	s.remote.offline = true
-	assert.True(t, s.situation(noon).requested, "nobody can be asked")
-	s.remote.offline, s.asking = false, false
-	assert.True(t, s.situation(noon).requested)
+	s.origin.head.Commit, s.jobs.last.commit = "b", "b"
+	assert.False(t, s.situation(noon).asked.requested)
+	s.origin.remote.offline = true
+	assert.True(t, s.situation(noon).asked.requested, "nobody can be asked")
+	s.origin.remote.offline, s.asks.asking = false, false
+	assert.True(t, s.situation(noon).asked.requested)
 }

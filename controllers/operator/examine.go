@@ -22,25 +22,25 @@ type examination struct {
 }
 
 // examining tells whether it is not known yet if the revision that waits is valid.
-func (s *syncer) examining() bool { return s.examined != nil && !s.examined.done }
+func (s *syncer) examining() bool { return s.jobs.examined != nil && !s.jobs.examined.done }
 
 // examine begins to validate what waits, once for each revision. What is applied is kept meanwhile. It says when to look again, zero if that is not
 // its business.
 func (s *syncer) examine(commit string, now time.Time) time.Time {
-	unread := s.active == nil && s.unkept == nil && s.former() != "" // what is applied is read first, to compare with
-	busy := s.preparing != nil || s.active != nil && s.active.applying || unread
+	unread := s.jobs.active == nil && s.jobs.unkept == nil && s.former() != "" // what is applied is read first, to compare with
+	busy := s.jobs.preparing != nil || s.jobs.active != nil && s.jobs.active.applying || unread
 	windows, at := digest(s.object.Spec.Windows), s.stated(commit)
-	if busy || commit == "" || at == s.last.commitAt && (s.last.validErr == nil || s.last.windows == windows) {
+	if busy || commit == "" || at == s.jobs.last.commitAt && (s.jobs.last.validErr == nil || s.jobs.last.windows == windows) {
 		return time.Time{}
 	}
-	if e := s.examined; e != nil && e.commitAt == at && e.windows == windows && (e.again.IsZero() || now.Before(e.again)) {
+	if e := s.jobs.examined; e != nil && e.commitAt == at && e.windows == windows && (e.again.IsZero() || now.Before(e.again)) {
 		return e.again
 	}
 	s.unexamine()
-	ctx, cancel := context.WithCancel(s.alive)
+	ctx, cancel := context.WithCancel(s.life.alive)
 	e := &examination{commitAt: at, windows: windows, cancel: cancel}
-	s.examined = e
-	object, head, remote := s.object.DeepCopy(), s.head, s.remote
+	s.jobs.examined = e
+	object, head, remote := s.object.DeepCopy(), s.origin.head, s.origin.remote
 	fetch := remote.Fetch
 	if object.Spec.Pin != nil || head.Commit != commit {
 		head, fetch = source.Head{Commit: commit}, remote.former
@@ -48,7 +48,7 @@ func (s *syncer) examine(commit string, now time.Time) time.Time {
 	s.refresh(object)
 	with := s.reading(object, purposeDue)
 	s.hub.tell(commit, receiver.Progress{Time: now, Phase: receiver.PhaseValidating, Message: "validating " + commit + ", which waits"})
-	s.background.Go(func() {
+	s.life.background.Go(func() {
 		defer cancel()
 		err := s.safely(func() error {
 			snapshot, err := fetch(ctx, head)
@@ -58,17 +58,17 @@ func (s *syncer) examine(commit string, now time.Time) time.Time {
 			return err
 		})
 		s.do(func() {
-			if s.examined != e || s.preparing != nil {
+			if s.jobs.examined != e || s.jobs.preparing != nil {
 				return
 			}
 			e.done = true
 			if err == nil { // what was wrong with one before is of no interest any more
-				if s.last.validErr != nil || s.last.fetchErr != nil {
-					s.last = outcome{ended: s.Clock.Now()}
-					if s.active != nil {
-						s.last = s.active.outcome(s.last.ended)
+				if s.jobs.last.validErr != nil || s.jobs.last.fetchErr != nil {
+					s.jobs.last = outcome{ended: s.Clock.Now()}
+					if s.jobs.active != nil {
+						s.jobs.last = s.jobs.active.outcome(s.jobs.last.ended)
 						if half := s.halfwayName(); half != "" { // of the one that is kept that is true still, and it is tried again
-							s.last.problems, s.last.failures = []string{fmt.Sprintf("the sync of %s was not completed", half)}, 1
+							s.jobs.last.problems, s.jobs.last.failures = []string{fmt.Sprintf("the sync of %s was not completed", half)}, 1
 						}
 					}
 				}
@@ -86,8 +86,8 @@ func (s *syncer) examine(commit string, now time.Time) time.Time {
 
 // unexamine gives up what is examined: it is wanted no more, or is read to be applied.
 func (s *syncer) unexamine() {
-	if s.examined != nil {
-		s.examined.cancel()
+	if s.jobs.examined != nil {
+		s.jobs.examined.cancel()
 	}
-	s.examined = nil
+	s.jobs.examined = nil
 }

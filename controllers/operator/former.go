@@ -60,7 +60,7 @@ func (s *syncer) noteTried(r *revision) bool {
 		now.Tried = append(triedBeside(now.Tried, r.at()), landscapev1alpha1.TriedRevision{Revision: r.Revision(), Path: r.folder})
 	}
 	now.Windows = windows
-	s.status.flush(s.alive) // should somebody else have written it, the next look at it ends this syncer
+	s.status.flush(s.life.alive) // should somebody else have written it, the next look at it ends this syncer
 	if written := &s.status.written; slices.Equal(written.Tried, now.Tried) && equality.Semantic.DeepEqual(written.Windows, now.Windows) {
 		return true
 	}
@@ -94,8 +94,8 @@ func (s *syncer) formerAt() commitAt {
 // keptObject is the object as it was for what is kept: with the folder that this one is of, wherever the next one is looked for.
 func (s *syncer) keptObject() *landscapev1alpha1.Landscape {
 	at := s.formerAt()
-	if s.active != nil {
-		at = s.active.revision.at()
+	if s.jobs.active != nil {
+		at = s.jobs.active.revision.at()
 	}
 	if at.folder == folderOf(s.object) {
 		return s.object
@@ -123,8 +123,8 @@ func (s *syncer) named(revision, folder string) string {
 
 // revisionOf is a commit under the name that the source has for it, if it is at that.
 func (s *syncer) revisionOf(commit string) string {
-	if s.head.Commit == commit {
-		return s.head.Revision()
+	if s.origin.head.Commit == commit {
+		return s.origin.head.Revision()
 	}
 	return commit
 }
@@ -139,7 +139,7 @@ func (s *syncer) halfwayName() string { return s.named(s.halfApplied(), s.former
 
 // notKeptNow is why nothing keeps what is applied now; nil where something does.
 func (s *syncer) notKeptNow() error {
-	if u := s.unkept; u != nil && s.active == nil && u.commit == commitOf(s.former()) {
+	if u := s.jobs.unkept; u != nil && s.jobs.active == nil && u.commit == commitOf(s.former()) {
 		return u.err
 	}
 	return nil
@@ -170,39 +170,39 @@ func (s *syncer) cannotGoOn(now time.Time) error {
 // a restart. It says when to look again.
 func (s *syncer) keepOnly(now time.Time) time.Time {
 	switch {
-	case s.nameTaken: // what is remembered by the name is another one's
+	case s.faults.nameTaken: // what is remembered by the name is another one's
 		return time.Time{}
 	case s.object.Spec.Source == nil || !s.readable():
-		if s.active == nil && s.unkept == nil && s.former() != "" {
-			s.cannotKeep(commitOf(s.former()), errors.New(s.misconfigured), now)
+		if s.jobs.active == nil && s.jobs.unkept == nil && s.former() != "" {
+			s.cannotKeep(commitOf(s.former()), errors.New(s.faults.misconfigured), now)
 		}
 		return time.Time{}
 	}
 	next := s.open(now)
-	if s.remote == nil {
+	if s.origin.remote == nil {
 		return next
 	}
-	if !s.remote.offline {
+	if !s.origin.remote.offline {
 		next = s.poll(now)
 	}
-	if s.active == nil {
+	if s.jobs.active == nil {
 		return earliest(next, s.keepFormer(now))
 	}
-	if s.last.commitAt != s.active.revision.at() { // a revision that was refused is not tried again meanwhile
+	if s.jobs.last.commitAt != s.jobs.active.revision.at() { // a revision that was refused is not tried again meanwhile
 		return earliest(next, s.goOn(now))
 	}
-	if s.preparing != nil || s.active.applying || s.cannotGoOn(now) != nil {
+	if s.jobs.preparing != nil || s.jobs.active.applying || s.cannotGoOn(now) != nil {
 		return next
 	}
-	commit := s.active.revision.Commit
+	commit := s.jobs.active.revision.Commit
 	situation := s.situationOf(now, commit, false, purposeKept)
-	situation.blocked, situation.windows = "", windowState{open: true}
+	situation.blocked, situation.times.windows = "", windowState{open: true}
 	d := decide(situation)
 	switch {
 	case d.trigger == "":
 		return earliest(next, d.at)
-	case s.last.failures == 0 && d.trigger == triggerInterval:
-		s.active.again(d.trigger, now)
+	case s.jobs.last.failures == 0 && d.trigger == triggerInterval:
+		s.jobs.active.again(d.trigger, now)
 	default:
 		s.prepare(commit, d.trigger, purposeKept)
 	}
@@ -212,17 +212,17 @@ func (s *syncer) keepOnly(now time.Time) time.Time {
 // keepFormer keeps what was applied last while nothing newer can be: after a restart nobody does otherwise. It says when to try again
 // what did not work.
 func (s *syncer) keepFormer(now time.Time) time.Time {
-	if s.active != nil {
+	if s.jobs.active != nil {
 		return s.goOn(now)
 	}
-	if s.preparing != nil || s.former() == "" {
+	if s.jobs.preparing != nil || s.former() == "" {
 		return time.Time{}
 	}
 	commit := commitOf(s.former())
-	if wanted, _ := s.wanted(); s.formerAt() == s.last.commitAt || wanted == "" && s.pollFailed == nil && s.misconfigured == "" {
+	if wanted, _ := s.wanted(); s.formerAt() == s.jobs.last.commitAt || wanted == "" && s.origin.pollFailed == nil && s.faults.misconfigured == "" {
 		return time.Time{}
 	}
-	if u := s.unkept; u != nil && u.commit == commit {
+	if u := s.jobs.unkept; u != nil && u.commit == commit {
 		if again := s.againAt(u.at, u.failures); now.Before(again) {
 			return again
 		}
@@ -261,14 +261,14 @@ func (t *tries) note(problems []string, now time.Time) {
 // goOn tries again what failed halfway and is kept, while what came after it is refused: that one is the last attempt, and nobody else repeats the other
 // one. It does so, too, when somebody has approved what is held of it. It says when to look again.
 func (s *syncer) goOn(now time.Time) time.Time {
-	j := s.active
+	j := s.jobs.active
 	trigger := triggerRetry
 	if j.spec.approvals != specOf(s.object).approvals {
 		trigger = triggerApproval
 	} else if j.tries.failures == 0 {
 		return time.Time{}
 	}
-	if s.preparing != nil || j.applying || s.last.commitAt == j.revision.at() || s.cannotGoOn(now) != nil || s.blocked(s.object) != "" {
+	if s.jobs.preparing != nil || j.applying || s.jobs.last.commitAt == j.revision.at() || s.cannotGoOn(now) != nil || s.blocked(s.object) != "" {
 		return time.Time{}
 	}
 	if again := s.againAt(j.tries.ended, j.tries.failures); j.tries.failures > 0 && now.Before(again) {
@@ -280,16 +280,16 @@ func (s *syncer) goOn(now time.Time) time.Time {
 
 // cannotKeep notes why what was applied last cannot be kept. It is told once, and not with each attempt.
 func (s *syncer) cannotKeep(commit string, err error, now time.Time) {
-	former := s.unkept
-	s.unkept = &unkept{commit: commit, err: err, failures: 1, at: now}
+	former := s.jobs.unkept
+	s.jobs.unkept = &unkept{commit: commit, err: err, failures: 1, at: now}
 	if former != nil && former.commit == commit {
-		s.unkept.failures = former.failures + 1
+		s.jobs.unkept.failures = former.failures + 1
 		if former.err.Error() == err.Error() {
 			return
 		}
 	}
 	applied := s.status.now.LastAppliedRevision
-	s.notify(notification.Neutral, notification.Warning, reasonNotKept, view{applied: s.appliedName(), unkept: err}.notKept(), "", applied)
+	s.notify(notification.Neutral, notification.Warning, reasonNotKept, view{is: revisionsShown{applied: s.appliedName()}, last: lastShown{unkept: err}}.notKept(), "", applied)
 }
 
 // headOf is a revision that was applied before, under the name that it had then.

@@ -50,19 +50,19 @@ func (j *job) published(seed string, o seedpublication.Outcome) {
 		return
 	}
 	j.awaits(&followed{ref: seedRef(seed), digest: o.Digest})
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if !slices.Contains(j.publishedFor, seed) {
-		j.publishedFor = append(j.publishedFor, seed)
+	j.pending.mu.Lock()
+	defer j.pending.mu.Unlock()
+	if !slices.Contains(j.pending.publishedFor, seed) {
+		j.pending.publishedFor = append(j.pending.publishedFor, seed)
 	}
 }
 
 // takePublished gives the seeds for which something was published since the last time.
 func (j *job) takePublished() []string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	out := j.publishedFor
-	j.publishedFor = nil
+	j.pending.mu.Lock()
+	defer j.pending.mu.Unlock()
+	out := j.pending.publishedFor
+	j.pending.publishedFor = nil
 	slices.Sort(out)
 	return out
 }
@@ -81,28 +81,28 @@ func publishedText(seeds []string) string {
 
 // awaits adds what gardenlets are to be waited for; of a Seed that is there twice the publication counts, which comes last.
 func (j *job) awaits(more ...*followed) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
+	j.pending.mu.Lock()
+	defer j.pending.mu.Unlock()
 	for _, f := range more {
-		i := slices.IndexFunc(j.written, func(o *followed) bool { return o.ref == f.ref })
+		i := slices.IndexFunc(j.pending.written, func(o *followed) bool { return o.ref == f.ref })
 		switch {
 		case i < 0:
-			j.written = append(j.written, f)
+			j.pending.written = append(j.pending.written, f)
 		case f.digest != "":
-			f.written = f.written || j.written[i].written
-			j.written[i] = f
+			f.written = f.written || j.pending.written[i].written
+			j.pending.written[i] = f
 		case f.written:
-			j.written[i].written = true
+			j.pending.written[i].written = true
 		}
 	}
 }
 
 // takeWritten gives what was written since the last time.
 func (j *job) takeWritten() []*followed {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	out := j.written
-	j.written = nil
+	j.pending.mu.Lock()
+	defer j.pending.mu.Unlock()
+	out := j.pending.written
+	j.pending.written = nil
 	slices.SortFunc(out, func(a, b *followed) int { return strings.Compare(a.ref.String(), b.ref.String()) })
 	return out
 }
@@ -124,20 +124,20 @@ func (s *syncer) await(ctx context.Context, j *job, limit time.Duration, written
 		written = slices.DeleteFunc(written, func(f *followed) bool { return !f.written && !looksAfter(ctx, virtual, f.ref) })
 	}
 	if virtual == nil || len(written) == 0 {
-		return s.gardenlets != nil
+		return s.found.gardenlets != nil
 	}
-	if former := s.gardenlets; former != nil {
+	if former := s.found.gardenlets; former != nil {
 		j.awaits(former.left...)
 		j.awaits(written...)
 		written = j.takeWritten()
 		former.cancel()
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
-	w := &wait{s: s, j: j, message: message, began: s.Clock.Now(), limit: limit, virtual: virtual, told: map[string]string{}, mute: map[string]time.Time{}, fresh: map[string]bool{}, left: written, cancel: cancel}
+	w := &wait{s: s, j: j, message: message, began: s.Clock.Now(), limit: limit, virtual: virtual, told: map[string]string{}, seeds: seedsKnown{mute: map[string]time.Time{}, fresh: map[string]bool{}}, left: written, cancel: cancel}
 	w.text = w.waitsFor(ctx, written)
-	s.gardenlets = w
+	s.found.gardenlets = w
 	w.line(message + "; " + w.text)
-	s.background.Go(func() {
+	s.life.background.Go(func() {
 		defer cancel()
 		w.run(ctx, written)
 	})
@@ -146,9 +146,9 @@ func (s *syncer) await(ctx context.Context, j *job, limit time.Duration, written
 
 // forgetGardenlets ends the wait of a sync that another one takes the place of.
 func (s *syncer) forgetGardenlets() {
-	if s.gardenlets != nil {
-		s.gardenlets.cancel()
-		s.gardenlets = nil
+	if s.found.gardenlets != nil {
+		s.found.gardenlets.cancel()
+		s.found.gardenlets = nil
 	}
 }
 
@@ -175,6 +175,11 @@ type wait struct {
 	notes []string
 	// unwell is what failed and notes are about.
 	unwell []*followed
+	seeds  seedsKnown
+}
+
+// seedsKnown are the seeds of a wait, and who works on them.
+type seedsKnown struct {
 	// gone are seeds, by name, whose gardenlets do not work, and why, and seedless those without a Seed, as found at asked. mute is since when a gardenlet
 	// that works was not found to say what it has taken up.
 	gone     map[string]string
@@ -245,7 +250,7 @@ func (w *wait) run(ctx context.Context, left []*followed) {
 		select {
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				w.failed = append(w.failed, fmt.Sprintf("not done after %s (spec.timeout), and it goes on: %s", w.limit, w.waitsFor(s.alive, left)))
+				w.failed = append(w.failed, fmt.Sprintf("not done after %s (spec.timeout), and it goes on: %s", w.limit, w.waitsFor(s.life.alive, left)))
 				s.do(func() { s.gardenletsDone(w, nil, false) })
 			}
 			return
@@ -292,7 +297,7 @@ func (w *wait) look(ctx context.Context, left []*followed) (rest []*followed) {
 				w.noteFailing(f, live)
 			}
 		}
-		if seed := seedOf(live); w.gone[seed] != "" && state != gardencorev1beta1.LastOperationStateSucceeded {
+		if seed := seedOf(live); w.seeds.gone[seed] != "" && state != gardencorev1beta1.LastOperationStateSucceeded {
 			inVain[seed] = append(inVain[seed], nameOf(f.ref))
 			w.unwell = append(w.unwell, f)
 			continue
@@ -300,7 +305,7 @@ func (w *wait) look(ctx context.Context, left []*followed) (rest []*followed) {
 		w.say(nameOf(f.ref), text)
 		switch state {
 		case gardencorev1beta1.LastOperationStateSucceeded:
-			w.fresh[seedOf(live)] = true
+			w.seeds.fresh[seedOf(live)] = true
 		case gardencorev1beta1.LastOperationStateError, gardencorev1beta1.LastOperationStateFailed, gardencorev1beta1.LastOperationStateAborted:
 			w.unwell, w.failed = append(w.unwell, f), append(w.failed, nameOf(f.ref)+": "+text)
 		default:
@@ -327,7 +332,7 @@ func following(live *unstructured.Unstructured, done string) (state gardencorev1
 // refresh reads the reports of those seeds anew: a gardenlet writes the report, and then that a Shoot is reconciled, but the one may be known here before
 // the other. Of a Seed that cannot be read the one in memory counts.
 func (w *wait) refresh(ctx context.Context, reports map[string]*seedpublication.Report) {
-	for seed := range w.fresh {
+	for seed := range w.seeds.fresh {
 		if _, ours := reports[seed]; !ours {
 			continue
 		}
@@ -414,10 +419,10 @@ func seedCondition(live *unstructured.Unstructured, kind gardencorev1beta1.Condi
 
 // gardenletsDone is the end of a sync: whoever follows it is told, and the history.
 func (s *syncer) gardenletsDone(w *wait, held []landscapev1alpha1.HeldDeletion, known bool) {
-	if s.gardenlets != w {
+	if s.found.gardenlets != w {
 		return
 	}
-	s.gardenlets = nil
+	s.found.gardenlets = nil
 	if known {
 		s.seesHeld(held)
 	}
@@ -437,7 +442,7 @@ func (s *syncer) recordSeeds(revision, failed string, notes ...string) {
 		if len(notes) > 0 {
 			h[0].Message = shortened(joined(h[0].Message, listed(notes)))
 		}
-		if text := heldOnSeedsText(s.onSeeds); text != "" && h[0].Result == landscapev1alpha1.SyncSucceeded {
+		if text := heldOnSeedsText(s.found.onSeeds); text != "" && h[0].Result == landscapev1alpha1.SyncSucceeded {
 			h[0].Result, h[0].Message = landscapev1alpha1.SyncHeld, shortened(joined(h[0].Message, text))
 		}
 	}
@@ -445,10 +450,10 @@ func (s *syncer) recordSeeds(revision, failed string, notes ...string) {
 
 // endsAs is how a sync that went well ends: something may be held, here or on seeds.
 func (s *syncer) endsAs(message string) (phase, text string) {
-	if s.last.held == 0 && len(s.onSeeds) == 0 {
+	if s.jobs.last.held == 0 && len(s.found.onSeeds) == 0 {
 		return receiver.PhaseApplied, message
 	}
-	return receiver.PhaseHeld, joined(message, heldOnSeedsText(s.onSeeds)) + s.toApprove()
+	return receiver.PhaseHeld, joined(message, heldOnSeedsText(s.found.onSeeds)) + s.toApprove()
 }
 
 // lookAgain is how long to wait before objects are looked at again: a second for a few. Thousands, as the first sync of a landscape

@@ -215,7 +215,7 @@ func TestReportsAreReadAnewAtTheEnd(t *testing.T) {
 	t.Cleanup(virtual.Close)
 	old := &seedpublication.Report{}
 	reports := map[string]*seedpublication.Report{"local": old, "other": old, "gone": old}
-	(&wait{virtual: virtual, fresh: map[string]bool{"local": true, "gone": true, "elsewhere": true}}).refresh(context.Background(), reports)
+	(&wait{virtual: virtual, seeds: seedsKnown{fresh: map[string]bool{"local": true, "gone": true, "elsewhere": true}}}).refresh(context.Background(), reports)
 	assert.Equal(t, map[string]*seedpublication.Report{"local": {Held: []seedpublication.Held{held}}, "other": old, "gone": old}, reports)
 }
 

@@ -28,7 +28,7 @@ func quietSyncer(t *testing.T, status landscapev1alpha1.LandscapeStatus) *syncer
 	clk := clocktesting.NewFakeClock(noon)
 	log := slog.New(slog.DiscardHandler)
 	notifier := notification.New(notification.Options{Recorder: events.NewFakeRecorder(100), Clock: clk})
-	return &syncer{parts: &parts{Role: &Role{Clock: clk, Log: log}, notifier: notifier, metrics: newMetrics(), desk: &desk{sinks: map[receiver.Key]sink{}}}, hub: &hub{}, alive: t.Context(),
+	return &syncer{parts: &parts{Role: &Role{Clock: clk, Log: log}, notifier: notifier, metrics: newMetrics(), desk: &desk{sinks: map[receiver.Key]sink{}}}, hub: &hub{}, life: lifetime{alive: t.Context()},
 		object: &landscapev1alpha1.Landscape{}, status: &statusWriter{clock: clk, log: log, now: status, written: status}}
 }
 
@@ -69,7 +69,7 @@ func TestWhatStaysApplied(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := quietSyncer(t, test.status)
-			s.unkept, s.active = test.unkept, test.active
+			s.jobs.unkept, s.jobs.active = test.unkept, test.active
 			assert.Equal(t, test.want, s.staysApplied())
 		})
 	}
@@ -114,17 +114,17 @@ func TestWhatCannotBeNotedIsTriedAgain(t *testing.T) {
 			converger, err := landscape.New(r.landscape, landscape.Options{Catalogue: components.FS, Clock: s.Clock})
 			require.NoError(t, err)
 			p := &preparation{commitAt: commitAt{"a", "."}, attempt: attempt{purpose: purpose}, cancel: func() {}}
-			s.preparing, s.head.Commit = p, "c"
+			s.jobs.preparing, s.origin.head.Commit = p, "c"
 			s.object.Spec.Source = &landscapev1alpha1.Source{}
 			s.isPrepared(p, &job{revision: r, converger: converger}, nil)
-			assert.Nil(t, s.active)
+			assert.Nil(t, s.jobs.active)
 			if !purpose.isFormer() {
-				assert.Equal(t, "a", s.last.commit)
+				assert.Equal(t, "a", s.jobs.last.commit)
 				return
 			}
-			require.NotNil(t, s.unkept)
-			assert.ErrorContains(t, s.unkept.err, "it cannot be noted in the status")
-			assert.Empty(t, s.last.commit)
+			require.NotNil(t, s.jobs.unkept)
+			assert.ErrorContains(t, s.jobs.unkept.err, "it cannot be noted in the status")
+			assert.Empty(t, s.jobs.last.commit)
 			assert.Equal(t, noon.Add(retryInterval(&s.object.Spec)), s.keepFormer(noon), "it is tried again")
 		})
 	}

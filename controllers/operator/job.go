@@ -19,30 +19,49 @@ type job struct {
 	attempt
 	revision  *revision
 	converger *landscape.Converger
-	approved  []string
+	given     permissions
 	engine    *apply.Engine
-	// seen is what could be seen of the revision in its review; nil where none is asked for.
-	seen *seen
 	// completed says that the seeds know that it is applied.
 	completed bool
-	// used are the approvals by which something passes in the sync that goes on, spent the same as people gave them.
-	used, spent []string
-	// record says whether the history has the sync that goes on, shown whether the last operation is it.
-	record, shown bool
-	began         time.Time
+	told      telling
 	// applying is false while the revision is only kept.
 	applying bool
-	stop     context.CancelFunc
-	stopped  atomic.Bool
-	done     chan struct{}
-	repeat   chan string
+	control  control
 	steps    atomic.Pointer[string]
 	// declaring says how far the declarations are.
 	declaring declaring
 
 	// tries are those in a row of which none was completed, of this job and those of the same commit before it.
-	tries tries
+	tries   tries
+	pending pendingSeeds
+}
 
+// permissions are the approvals that a job may use, and those it has used.
+type permissions struct {
+	approved []string
+	// seen is what could be seen of the revision in its review; nil where none is asked for.
+	seen *seen
+	// used are the approvals by which something passes in the sync that goes on, spent the same as people gave them.
+	used, spent []string
+}
+
+// telling says where the sync that goes on is shown, and since when it goes on.
+type telling struct {
+	// record says whether the history has the sync that goes on, shown whether the last operation is it.
+	record, shown bool
+	began         time.Time
+}
+
+// control stops a job, and has it applied again.
+type control struct {
+	stop    context.CancelFunc
+	stopped atomic.Bool
+	done    chan struct{}
+	repeat  chan string
+}
+
+// pendingSeeds are what gardenlets have to take up.
+type pendingSeeds struct {
 	mu sync.Mutex
 	// written is what gardenlets have to work on since the last sync that went well.
 	written []*followed
@@ -61,8 +80,8 @@ func (j *job) progress() string {
 
 // again applies the revision once more. That is a sync of its own, which begins now.
 func (j *job) again(trigger string, now time.Time) {
-	j.applying, j.trigger, j.record, j.shown, j.began = true, trigger, false, false, now
-	j.repeat <- trigger
+	j.applying, j.trigger, j.told.record, j.told.shown, j.told.began = true, trigger, false, false, now
+	j.control.repeat <- trigger
 }
 
 // work applies and keeps until the job is stopped.
@@ -105,12 +124,12 @@ func (s *syncer) work(ctx context.Context, j *job, limit time.Duration) {
 		looked.Go(func() { s.watchSeeds(keeping, j) })
 		looked.Go(func() {
 			j.converger.WatchOperations(keeping, func() {
-				s.do(func() { s.operated = s.operated || s.active == j && !j.applying })
+				s.do(func() { s.asks.operated = s.asks.operated || s.jobs.active == j && !j.applying })
 			})
 		})
 		select {
 		case <-ctx.Done():
-		case <-j.repeat:
+		case <-j.control.repeat:
 		case err := <-ended: // that a lease is lost ends the whole operator
 			ended <- err
 			if fault := new(*panics.Error); errors.As(err, fault) {
@@ -118,7 +137,7 @@ func (s *syncer) work(ctx context.Context, j *job, limit time.Duration) {
 			}
 			select {
 			case <-ctx.Done():
-			case <-j.repeat:
+			case <-j.control.repeat:
 			}
 		}
 		stop()
@@ -132,12 +151,12 @@ func (s *syncer) work(ctx context.Context, j *job, limit time.Duration) {
 
 // dropped notes that a revision is not kept any more by the job that did: it is read and applied anew.
 func (s *syncer) dropped(j *job, err error) {
-	if s.active != j || s.alive.Err() != nil {
+	if s.jobs.active != j || s.life.alive.Err() != nil {
 		return
 	}
 	o := j.outcome(s.Clock.Now())
-	o.leftOpen, o.problems, o.failures = s.last.leftOpen, []string{err.Error()}, s.last.failures+1
-	s.last = o
+	o.leftOpen, o.problems, o.failures = s.jobs.last.leftOpen, []string{err.Error()}, s.jobs.last.failures+1
+	s.jobs.last = o
 	s.status.errors(o.problems)
 	s.notify(notification.Failed, notification.Warning, reasonOf(err), err.Error(), o.commit, o.revision)
 }

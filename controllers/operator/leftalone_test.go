@@ -31,7 +31,7 @@ func (w *world) waits() (*wait, *clocktesting.FakeClock) {
 	clk := clocktesting.NewFakeClock(noon)
 	s := &syncer{parts: &parts{Role: &Role{Clock: clk}}, hub: &hub{}}
 	j := &job{revision: &revision{Snapshot: &source.Snapshot{}}}
-	return &wait{s: s, j: j, began: noon, virtual: virtual, told: map[string]string{}, mute: map[string]time.Time{}, fresh: map[string]bool{}, asked: noon}, clk
+	return &wait{s: s, j: j, began: noon, virtual: virtual, told: map[string]string{}, seeds: seedsKnown{mute: map[string]time.Time{}, fresh: map[string]bool{}, asked: noon}}, clk
 }
 
 // object makes one that is declared like this on the server, as Pergola does, with a status if there is one.

@@ -12,16 +12,16 @@ import (
 // when its Secrets do: they are looked at before each poll then. Without access it says when that is looked for again.
 func (s *syncer) open(now time.Time) time.Time {
 	id := sourceID(s.object)
-	same := s.opened == id
-	there := s.remote != nil && !s.remote.offline
+	same := s.origin.opened == id
+	there := s.origin.remote != nil && !s.origin.remote.offline
 	switch {
-	case same && there && (!s.troubled() || s.polling || !s.pollDue(now)):
+	case same && there && (!s.troubled() || s.origin.polling || !s.pollDue(now)):
 		return time.Time{}
-	case same && !there && !s.askedPoll && now.Before(s.reopen):
-		return s.reopen
+	case same && !there && !s.asks.askedPoll && now.Before(s.origin.reopen):
+		return s.origin.reopen
 	}
-	found, err := s.secretsOf(s.object).ofSource(s.alive, s.object.Spec.Source)
-	if same && there && err == nil && s.remote.secrets == found.digest() {
+	found, err := s.secretsOf(s.object).ofSource(s.life.alive, s.object.Spec.Source)
+	if same && there && err == nil && s.origin.remote.secrets == found.digest() {
 		return time.Time{}
 	}
 	var remote source.Remote
@@ -29,21 +29,21 @@ func (s *syncer) open(now time.Time) time.Time {
 		remote, err = s.openRemote(s.object, found)
 	}
 	if !same {
-		s.head = source.Head{}
+		s.origin.head = source.Head{}
 	}
-	s.opened = id
+	s.origin.opened = id
 	if err != nil {
-		s.answered, s.asking = s.answered || s.askedPoll, false
-		s.askedPoll, s.reopen = false, now.Add(retryInterval(&s.object.Spec))
+		s.asks.answered, s.asks.asking = s.asks.answered || s.asks.askedPoll, false
+		s.asks.askedPoll, s.origin.reopen = false, now.Add(retryInterval(&s.object.Spec))
 		s.sourceFailed(err)
 		s.withoutAccess(id, now)
-		return s.reopen
+		return s.origin.reopen
 	}
 	s.closeRemote()
-	s.remote = connect(s.alive, remote, id, found.digest(), s.closed)
-	s.head, s.polled, s.pollFailed = source.Head{}, time.Time{}, nil
-	if s.unkept != nil {
-		s.unkept.at = time.Time{} // it may be had now
+	s.origin.remote = connect(s.life.alive, remote, id, found.digest(), s.origin.closed)
+	s.origin.head, s.origin.polled, s.origin.pollFailed = source.Head{}, time.Time{}, nil
+	if s.jobs.unkept != nil {
+		s.jobs.unkept.at = time.Time{} // it may be had now
 	}
 	return time.Time{}
 }
@@ -54,9 +54,9 @@ func (s *syncer) withoutAccess(id string, now time.Time) {
 		s.closeRemote()
 		return
 	}
-	keys, err := s.secretsOf(s.object).keys(s.alive, s.object.Spec.Source)
+	keys, err := s.secretsOf(s.object).keys(s.life.alive, s.object.Spec.Source)
 	digest := sourceSecrets{Keys: keys}.digest()
-	if err == nil && s.remote != nil && s.remote.offline && s.remote.id == id && s.remote.secrets == digest {
+	if err == nil && s.origin.remote != nil && s.origin.remote.offline && s.origin.remote.id == id && s.origin.remote.secrets == digest {
 		return
 	}
 	s.closeRemote()
@@ -65,19 +65,19 @@ func (s *syncer) withoutAccess(id string, now time.Time) {
 		remote, err = s.openCache(s.object, keys, s.former())
 	}
 	if err != nil {
-		if s.active == nil {
+		if s.jobs.active == nil {
 			s.cannotKeep(commitOf(s.former()), err, now)
 		}
 		return
 	}
-	s.remote = connect(s.alive, remote, id, digest, s.closed)
-	s.remote.offline = true
+	s.origin.remote = connect(s.life.alive, remote, id, digest, s.origin.closed)
+	s.origin.remote.offline = true
 }
 
 // sourceFailed notes why the source cannot be read. It is told once, and not with each poll.
 func (s *syncer) sourceFailed(err error) {
-	former := s.pollFailed
-	s.pollFailed = err
+	former := s.origin.pollFailed
+	s.origin.pollFailed = err
 	s.hub.tellAll(receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseFetching, Message: err.Error()})
 	if former == nil || former.Error() != err.Error() {
 		s.notify(notification.Neutral, notification.Warning, sourceReason(err), err.Error(), "", s.status.now.LastAppliedRevision)
@@ -85,14 +85,14 @@ func (s *syncer) sourceFailed(err error) {
 }
 
 // troubled tells whether the source cannot be read, so that another Secret may help.
-func (s *syncer) troubled() bool { return s.pollFailed != nil || s.last.fetchErr != nil }
+func (s *syncer) troubled() bool { return s.origin.pollFailed != nil || s.jobs.last.fetchErr != nil }
 
 // closeRemote gives the access to the source up, with everything that goes on by it.
 func (s *syncer) closeRemote() {
-	if s.remote == nil {
+	if s.origin.remote == nil {
 		return
 	}
 	s.unprepare()
-	s.remote.end()
-	s.closed, s.remote, s.polling = s.remote.done, nil, false
+	s.origin.remote.end()
+	s.origin.closed, s.origin.remote, s.origin.polling = s.origin.remote.done, nil, false
 }

@@ -26,7 +26,7 @@ func executedBy(j *job, now, before []landscapev1alpha1.OperationRecord) string 
 	var out []string
 	for _, o := range now {
 		known := slices.ContainsFunc(before, func(b landscapev1alpha1.OperationRecord) bool { return b.ID == o.ID })
-		if !known && !o.At.Time.Before(j.began.Truncate(time.Second)) { // the status may have been lost; what is recorded has whole seconds
+		if !known && !o.At.Time.Before(j.told.began.Truncate(time.Second)) { // the status may have been lost; what is recorded has whole seconds
 			out = append(out, fmt.Sprintf("operation %s executed: %s of %s", o.ID, o.Operation, o.Object))
 		}
 	}

@@ -46,8 +46,8 @@ func (j *job) outcome(ended time.Time) outcome {
 
 // failuresOf is how many attempts in a row have failed with one that just did.
 func (s *syncer) failuresOf(at commitAt) int {
-	if s.last.commitAt != at {
+	if s.jobs.last.commitAt != at {
 		return 1
 	}
-	return s.last.failures + 1
+	return s.jobs.last.failures + 1
 }

@@ -59,7 +59,7 @@ type preparation struct {
 // outdated tells whether another revision was applied or tried meanwhile, so that the difference that its review has to show is another one, too.
 func (j *job) outdated(now *landscapev1alpha1.LandscapeStatus) bool {
 	at := j.revision.at()
-	return j.seen != nil && j.seen.id != reviewID(basesOf(now, at), at)
+	return j.given.seen != nil && j.given.seen.id != reviewID(basesOf(now, at), at)
 }
 
 // discard closes what is not used.
@@ -73,15 +73,15 @@ func (j *job) discard() {
 func (s *syncer) prepare(commit, trigger string, purpose purpose) {
 	s.unprepare()
 	s.unexamine()
-	ctx, cancel := context.WithCancel(s.alive)
-	object, head, remote := s.object, s.head, s.remote
+	ctx, cancel := context.WithCancel(s.life.alive)
+	object, head, remote := s.object, s.origin.head, s.origin.remote
 	if purpose.isFormer() {
 		object = s.keptObject()
 	}
 	object = object.DeepCopy()
 	p := &preparation{commitAt: commitAt{commit: commit, folder: folderOf(object)}, attempt: attempt{trigger: trigger, purpose: purpose, spec: specOf(object)},
 		windows: digest(object.Spec.Windows), cancel: cancel}
-	s.preparing = p
+	s.jobs.preparing = p
 	s.refresh(object)
 	fetch := remote.Fetch
 	if !purpose.isFormer() && object.Spec.Pin == nil {
@@ -100,7 +100,7 @@ func (s *syncer) prepare(commit, trigger string, purpose purpose) {
 		s.hub.supersede(commit, receiver.Progress{Time: s.Clock.Now(), Message: commit + " is synced instead"})
 	}
 	s.hub.tell(commit, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseFetching, Message: "fetching " + commit})
-	s.background.Go(func() {
+	s.life.background.Go(func() {
 		var ready *job
 		err := s.safely(func() error {
 			snapshot, err := fetch(ctx, head)
@@ -111,7 +111,7 @@ func (s *syncer) prepare(commit, trigger string, purpose purpose) {
 		})
 		select {
 		case s.post <- func() { s.isPrepared(p, ready, err) }:
-		case <-s.alive.Done():
+		case <-s.life.alive.Done():
 			ready.discard()
 		}
 	})
@@ -119,17 +119,17 @@ func (s *syncer) prepare(commit, trigger string, purpose purpose) {
 
 // unprepare gives up what is prepared: it is wanted no more.
 func (s *syncer) unprepare() {
-	if s.preparing != nil {
-		s.preparing.cancel()
-		s.preparing = nil
+	if s.jobs.preparing != nil {
+		s.jobs.preparing.cancel()
+		s.jobs.preparing = nil
 	}
 }
 
 // reading is what a revision is read with for a purpose, but for the keys.
 func (s *syncer) reading(object *landscapev1alpha1.Landscape, purpose purpose) *reading {
-	out := &reading{catalogue: s.Catalogue, evaluator: s.Evaluator, kept: s.keptOf(s.key), object: object, remote: s.remote, purpose: purpose, loaded: map[commitAt]*landscapes.Landscape{}}
-	if s.active != nil {
-		out.active = s.active.revision
+	out := &reading{catalogue: s.Catalogue, evaluator: s.Evaluator, kept: s.keptOf(s.key), object: object, remote: s.origin.remote, purpose: purpose, loaded: map[commitAt]*landscapes.Landscape{}}
+	if s.jobs.active != nil {
+		out.active = s.jobs.active.revision
 	}
 	return out
 }
@@ -167,9 +167,9 @@ func (s *syncer) make(ctx context.Context, with *reading, snapshot *source.Snaps
 		return nil, ctx.Err()
 	}
 	object := with.object
-	j := &job{revision: r, approved: object.Spec.Approved, applying: true, done: make(chan struct{}), repeat: make(chan string, 1)}
+	j := &job{revision: r, given: permissions{approved: object.Spec.Approved}, applying: true, control: control{done: make(chan struct{}), repeat: make(chan string, 1)}}
 	if reviewed(&object.Spec, &r.landscape.Config.Spec) {
-		if j.seen, err = with.reviewed(ctx, r); err != nil {
+		if j.given.seen, err = with.reviewed(ctx, r); err != nil {
 			return nil, err
 		}
 	}
@@ -186,14 +186,14 @@ func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landsc
 	if err != nil {
 		return invalid("revision %s: %s", revision, err)
 	}
-	if err := s.clusters.connect(ctx, s.Config, landscape.Fence(s.sure), s.secretsOf(object), object, apply.ClusterOptions{Clock: s.Clock}); err != nil {
+	if err := s.tools.clusters.connect(ctx, s.Config, landscape.Fence(s.sure), s.secretsOf(object), object, apply.ClusterOptions{Clock: s.Clock}); err != nil {
 		return err
 	}
 	told := &steps{}
 	gate.Ledger = permit.LedgerFunc(func(id string, _ []change.Ref) bool { return s.take(j, id) })
 	options := landscape.Options{
-		Catalogue: s.Catalogue, Charts: s.puller(), Clusters: s.clusters.byName(), Clock: s.Clock, Holder: s.Holder, Outside: s.Outside, Retries: true, Version: s.Version, Leases: s.leases(),
-		Part: landscape.PartOperator(), Checked: true, Renders: &s.renders, Tokens: s.tokens, Memory: &s.permits, Thresholds: landscape.Thresholds(l), Gate: gate,
+		Catalogue: s.Catalogue, Charts: s.puller(), Clusters: s.tools.clusters.byName(), Clock: s.Clock, Holder: s.Holder, Outside: s.Outside, Retries: true, Version: s.Version, Leases: s.leases(),
+		Part: landscape.PartOperator(), Checked: true, Renders: &s.tools.renders, Tokens: s.tools.tokens, Memory: &s.tools.permits, Thresholds: landscape.Thresholds(l), Gate: gate,
 		OnEvent: func(e owner.Event) { s.progressed(j, told, e) }, CurrentAt: s.currentAt(j.revision.Commit),
 		OnDrift: s.drifted, Shown: s.shownApproval,
 		OnObject: func(_, bundle string, r apply.ObjectResult) { s.dealtWith(j, bundle, r) },
@@ -204,13 +204,13 @@ func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landsc
 			return fmt.Sprintf("give it the annotation %s: \"true\" in Git", conventions.Keys().ForceConflicts)
 		},
 	}
-	if j.seen != nil {
-		options.Reviewed = j.seen.here
+	if j.given.seen != nil {
+		options.Reviewed = j.given.seen.here
 	}
-	if s.engine == nil || s.engineForces != l.Config.Spec.ForceConflicts {
-		s.engine, s.engineForces = landscape.NewEngine(l, options), l.Config.Spec.ForceConflicts
+	if s.tools.engine == nil || s.tools.engineForces != l.Config.Spec.ForceConflicts {
+		s.tools.engine, s.tools.engineForces = landscape.NewEngine(l, options), l.Config.Spec.ForceConflicts
 	}
-	options.Engine, j.engine = s.engine, s.engine
+	options.Engine, j.engine = s.tools.engine, s.tools.engine
 	if j.converger, err = landscape.New(l, options); err != nil {
 		return invalid("revision %s: %s", revision, err)
 	}
@@ -219,21 +219,21 @@ func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landsc
 
 // isPrepared takes a revision that is ready to be applied, or why it is not.
 func (s *syncer) isPrepared(p *preparation, ready *job, err error) {
-	if s.preparing != p {
+	if s.jobs.preparing != p {
 		ready.discard()
 		return
 	}
-	s.preparing = nil
+	s.jobs.preparing = nil
 	p.cancel()
 	if err == nil && !ready.outdated(&s.status.now) && !s.noteTried(ready.revision) {
 		ready.discard()
 		err = fmt.Errorf("nothing of %s is applied, because it cannot be noted in the status that it is tried", ready.revision.Revision())
 	}
 	switch {
-	case err != nil && p.purpose.isFormer() && s.active == nil:
+	case err != nil && p.purpose.isFormer() && s.jobs.active == nil:
 		s.cannotKeep(p.commit, err, s.Clock.Now())
-	case err != nil && p.purpose == purposeKept && s.last.commitAt != p.commitAt: // of goOn
-		s.active.tries.note([]string{err.Error()}, s.Clock.Now())
+	case err != nil && p.purpose == purposeKept && s.jobs.last.commitAt != p.commitAt: // of goOn
+		s.jobs.active.tries.note([]string{err.Error()}, s.Clock.Now())
 	case err != nil:
 		s.refused(p, err)
 	case ready.outdated(&s.status.now):
@@ -248,14 +248,14 @@ func (s *syncer) isPrepared(p *preparation, ready *job, err error) {
 func (s *syncer) refused(p *preparation, err error) {
 	now := s.Clock.Now()
 	revision := s.revisionOf(p.commit)
-	s.last = outcome{commitAt: p.commitAt, revision: revision, head: p.head, spec: p.spec, failures: s.failuresOf(p.commitAt), ended: now}
+	s.jobs.last = outcome{commitAt: p.commitAt, revision: revision, head: p.head, spec: p.spec, failures: s.failuresOf(p.commitAt), ended: now}
 	switch {
 	case isInvalid(err):
-		s.last.validErr, s.last.windows = err, p.windows
+		s.jobs.last.validErr, s.jobs.last.windows = err, p.windows
 	case source.ReasonOf(err) != "":
-		s.last.fetchErr, s.last.permanent, s.last.secrets = err, source.IsPermanent(err), s.remote.secrets
+		s.jobs.last.fetchErr, s.jobs.last.permanent, s.jobs.last.secrets = err, source.IsPermanent(err), s.origin.remote.secrets
 	default:
-		s.last.problems, s.last.permanent = []string{err.Error()}, source.IsPermanent(err)
+		s.jobs.last.problems, s.jobs.last.permanent = []string{err.Error()}, source.IsPermanent(err)
 	}
 	if s.status.refused(landscapev1alpha1.SyncRecord{Revision: revision, Trigger: p.trigger, StartTime: metav1.NewTime(now)}, err.Error(), isInvalid(err)) {
 		s.notify(notification.Failed, notification.Warning, reasonOf(err), err.Error(), p.commit, revision)
@@ -268,11 +268,11 @@ func (s *syncer) refused(p *preparation, err error) {
 
 // puller keeps the charts of Extensions beside what was fetched.
 func (s *syncer) puller() *charts.Puller {
-	if s.charts == nil {
-		s.charts = &charts.Puller{Clock: s.Clock}
+	if s.tools.charts == nil {
+		s.tools.charts = &charts.Puller{Clock: s.Clock}
 		if s.CacheDir != "" {
-			s.charts.Dir = filepath.Join(s.CacheDir, "charts", s.key.Namespace, s.key.Name)
+			s.tools.charts.Dir = filepath.Join(s.CacheDir, "charts", s.key.Namespace, s.key.Name)
 		}
 	}
-	return s.charts
+	return s.tools.charts
 }

@@ -57,7 +57,7 @@ func (s *syncer) progressed(by *job, told *steps, e owner.Event) {
 	case flow.Healthy, flow.RolledOut:
 		text = "healthy"
 	case flow.Failed:
-		if by.stopped.Load() {
+		if by.control.stopped.Load() {
 			return // that it is given up, and why, is told by whoever did
 		}
 		text = "failed: " + e.Error
@@ -69,9 +69,9 @@ func (s *syncer) progressed(by *job, told *steps, e owner.Event) {
 		s.hub.tell(commit, receiver.Progress{Time: e.At, Phase: receiver.PhaseApplying, Message: line})
 	}
 	s.do(func() {
-		if j := s.active; j != nil && j.applying && j.revision.Commit == commit {
+		if j := s.jobs.active; j != nil && j.applying && j.revision.Commit == commit {
 			j.steps.Store(&line)
-			if j.shown {
+			if j.told.shown {
 				s.status.operation(gardencorev1beta1.LastOperationStateProcessing, int32(e.Progress.Percent), j.progress())
 			}
 		}
@@ -92,10 +92,10 @@ func (s *syncer) drifted(d landscape.Drift) {
 		s.metrics.drifted(s.key, d.Cluster, d.Repaired)
 	}
 	s.do(func() {
-		s.drift = d.Standing
+		s.found.drift = d.Standing
 		s.holdsRepair(d)
-		if s.active != nil {
-			s.notify(notification.Neutral, severity, reason, message, s.active.revision.Commit, s.active.revision.Revision())
+		if s.jobs.active != nil {
+			s.notify(notification.Neutral, severity, reason, message, s.jobs.active.revision.Commit, s.jobs.active.revision.Revision())
 		}
 	})
 }
@@ -104,12 +104,12 @@ func (s *syncer) drifted(d landscape.Drift) {
 func (s *syncer) holdsRepair(d landscape.Drift) {
 	one := landscapev1alpha1.HeldDeletion{Cluster: d.Cluster, Object: d.Object.String(), Reason: d.Held, Why: d.Why, Approval: d.Approval}
 	same := func(h landscapev1alpha1.HeldDeletion) bool { return h.Cluster == one.Cluster && h.Object == one.Object }
-	before, here := s.heldDrift, heldHere(s.status.now.Held)
-	s.heldDrift = slices.DeleteFunc(slices.Clone(before), same)
+	before, here := s.found.heldDrift, heldHere(s.status.now.Held)
+	s.found.heldDrift = slices.DeleteFunc(slices.Clone(before), same)
 	switch {
 	case d.Held != "" && slices.ContainsFunc(here, same) && !slices.ContainsFunc(before, same): // a sync has found it
 	case d.Held != "":
-		s.heldDrift = append(s.heldDrift, one)
+		s.found.heldDrift = append(s.found.heldDrift, one)
 		here = append(slices.DeleteFunc(here, same), one)
 	case slices.ContainsFunc(before, same):
 		here = slices.DeleteFunc(here, same)
@@ -125,10 +125,10 @@ func (s *syncer) cared(name string, conditions []gardencorev1beta1.Condition) {
 			lines = append(lines, fmt.Sprintf("%s: %s: %s", name, c.Type, c.Message))
 		}
 	}
-	if s.unhealthy == nil {
-		s.unhealthy = map[string][]string{}
+	if s.found.unhealthy == nil {
+		s.found.unhealthy = map[string][]string{}
 	}
-	s.unhealthy[name] = lines
+	s.found.unhealthy[name] = lines
 }
 
 // notify tells an event to everybody who wants to hear of this Landscape.
@@ -137,7 +137,7 @@ func (s *syncer) notify(phase notification.Phase, severity notification.Severity
 	if severity == notification.Warning {
 		level = slog.LevelWarn
 	}
-	s.Log.Log(s.alive, level, message, "landscape", s.key.String(), "reason", reason, "revision", revision)
+	s.Log.Log(s.life.alive, level, message, "landscape", s.key.String(), "reason", reason, "revision", revision)
 	s.notifier.Notify(notification.Event{
 		Landscape: s.key, UID: s.object.UID, Revision: revision, Commit: commit, SourceURL: sourceURL(s.object),
 		Phase: phase, Severity: severity, Reason: reason, Message: message, At: s.Clock.Now(),

@@ -19,13 +19,13 @@ import (
 func TestAStepThatIsStoppedHasNotFailed(t *testing.T) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
-	s := &syncer{hub: &hub{}, alive: over, post: make(chan func())}
+	s := &syncer{hub: &hub{}, life: lifetime{alive: over}, post: make(chan func())}
 	j := &job{revision: &revision{Snapshot: &source.Snapshot{Head: source.Head{Commit: "a"}}}}
 	lines := s.hub.follow(t.Context(), "")
 	failed := owner.Event{Owner: "Garden local", Node: "etcd", State: flow.Failed, Error: "Canceled: interrupted before it was done"}
 	s.progressed(j, &steps{}, failed)
 	assert.Equal(t, "Garden local › etcd: failed: Canceled: interrupted before it was done", (<-lines).Message)
-	j.stopped.Store(true)
+	j.control.stopped.Store(true)
 	s.progressed(j, &steps{}, failed)
 	assert.Empty(t, lines)
 }

@@ -31,7 +31,7 @@ func (s *syncer) publish(ctx context.Context, j *job) error {
 		return nil
 	}
 	var decided seedpublication.Decided
-	if j.seen != nil {
+	if j.given.seen != nil {
 		decided.Review = landscapev1alpha1.ReviewRequired
 	}
 	content, err := seedpublication.Of(l, decided)
@@ -51,7 +51,7 @@ func (s *syncer) publish(ctx context.Context, j *job) error {
 	}
 	return errors.Join(append(problems, forEach(names, func(name string) error {
 		content := content
-		if approved := approvedOn(name, j.approved); len(approved) > 0 {
+		if approved := approvedOn(name, j.given.approved); len(approved) > 0 {
 			own := decided
 			own.Approved = approved
 			var err error
@@ -68,7 +68,7 @@ func (s *syncer) publish(ctx context.Context, j *job) error {
 // publishReview tells the seeds what could be seen in the review of a revision of what they lose by it. It comes before the revision itself.
 func (s *syncer) publishReview(ctx context.Context, j *job) error {
 	virtual, publisher := j.converger.Cluster(landscape.Virtual), &seedpublication.Publisher{Engine: j.engine, Clock: s.Clock}
-	if virtual == nil || j.seen == nil {
+	if virtual == nil || j.given.seen == nil {
 		return nil
 	}
 	return j.forSeeds(func(name string, change seedpublication.Change) error {
@@ -79,7 +79,7 @@ func (s *syncer) publishReview(ctx context.Context, j *job) error {
 // completeReview tells the seeds that a revision is applied completely: what its review has shown is not to be expected again.
 func (s *syncer) completeReview(ctx context.Context, j *job) error {
 	virtual, publisher := j.converger.Cluster(landscape.Virtual), &seedpublication.Publisher{Engine: j.engine, Clock: s.Clock}
-	if virtual == nil || j.seen == nil || j.completed {
+	if virtual == nil || j.given.seen == nil || j.completed {
 		return nil
 	}
 	err := j.forSeeds(func(name string, _ seedpublication.Change) error {
@@ -100,7 +100,7 @@ func (j *job) forSeeds(work func(name string, change seedpublication.Change) err
 		names = append(names, seed.Object.Name)
 	}
 	return forEach(names, func(name string) error {
-		change := j.seen.of(name)
+		change := j.given.seen.of(name)
 		if len(change.Lost)+len(change.Made) == 0 {
 			return nil
 		}

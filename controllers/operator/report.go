@@ -18,16 +18,16 @@ func (s *syncer) tellWaiting(suspended string) {
 	switch {
 	case suspended != "":
 		s.hub.tellAll(receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseHeld, Message: suspendedText(suspended, s.key.String()), Done: true})
-	case s.misconfigured != "": // nothing but a change of the object makes it go on
-		s.hub.tellAll(receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseFailed, Err: s.misconfigured + s.staysApplied(), Done: true})
-	case s.decided.waiting != "" && wanted != "" && s.examining(): // what is wrong with it is of more interest
-	case s.decided.waiting != "" && wanted != "" && s.last.commitAt == s.stated(wanted) && s.last.validErr != nil:
-		if s.answering {
+	case s.faults.misconfigured != "": // nothing but a change of the object makes it go on
+		s.hub.tellAll(receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseFailed, Err: s.faults.misconfigured + s.staysApplied(), Done: true})
+	case s.jobs.decided.waiting != "" && wanted != "" && s.examining(): // what is wrong with it is of more interest
+	case s.jobs.decided.waiting != "" && wanted != "" && s.jobs.last.commitAt == s.stated(wanted) && s.jobs.last.validErr != nil:
+		if s.asks.answering {
 			return // the source may have a better one
 		}
-		s.hub.tell(wanted, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseFailed, Err: s.last.validErr.Error() + s.staysApplied(), Done: true})
-	case s.decided.waiting != "" && wanted != "":
-		s.hub.tellAll(receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseHeld, Message: s.revisionOf(wanted) + ": " + s.decided.waiting, Done: true})
+		s.hub.tell(wanted, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseFailed, Err: s.jobs.last.validErr.Error() + s.staysApplied(), Done: true})
+	case s.jobs.decided.waiting != "" && wanted != "":
+		s.hub.tellAll(receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseHeld, Message: s.revisionOf(wanted) + ": " + s.jobs.decided.waiting, Done: true})
 	case s.object.Spec.Pin != nil:
 		pin := s.object.Spec.Pin
 		s.hub.others(pin.Revision, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseHeld, Done: true,
@@ -37,7 +37,7 @@ func (s *syncer) tellWaiting(suspended string) {
 
 // pinnedText says to those who follow another revision than the pin's that it is not applied.
 func pinnedText(pin *landscapev1alpha1.Pin, landscape string) string {
-	return view{pin: pin}.pinned() + "nothing else is applied before it is taken off (pergola rollback " + landscape + " --unpin)"
+	return view{is: revisionsShown{pin: pin}}.pinned() + "nothing else is applied before it is taken off (pergola rollback " + landscape + " --unpin)"
 }
 
 // suspendedText says to those who follow a sync that it does not begin.
@@ -50,72 +50,70 @@ func (s *syncer) report(suspended string) {
 	s.tellWaiting(suspended)
 	s.tellMisfits()
 	v := view{
-		missing:   s.toldMissing,
-		asking:    s.asking,
-		attempted: s.named(s.last.revision, s.last.folder), applied: s.appliedName(), misconfigured: s.misconfigured, nameTaken: s.misconfigured != "" && s.nameTaken, sourceErr: s.pollFailed,
-		validErr: s.last.validErr, problems: s.last.problems, permanent: s.last.permanent, held: s.last.held + len(s.heldDrift) + len(s.onSeeds), heldText: s.heldText(), heldWaiting: s.last.waits + waitingForApproval(s.heldDrift) + waitingForApproval(s.onSeeds), operations: s.last.operations, ranOut: s.last.ranOut,
-		waiting: s.decided.waiting, suspended: suspended, pin: s.object.Spec.Pin,
+		object: objectShown{missing: s.faults.toldMissing, misconfigured: s.faults.misconfigured, nameTaken: s.faults.misconfigured != "" && s.faults.nameTaken, suspended: suspended},
+		now:    goingOn{asking: s.asks.asking, waiting: s.jobs.decided.waiting},
+		is:     revisionsShown{attempted: s.named(s.jobs.last.revision, s.jobs.last.folder), applied: s.appliedName(), pin: s.object.Spec.Pin}, read: readShown{sourceErr: s.origin.pollFailed, validErr: s.jobs.last.validErr}, last: lastShown{problems: s.jobs.last.problems, permanent: s.jobs.last.permanent}, withheld: withheld{held: s.jobs.last.held + len(s.found.heldDrift) + len(s.found.onSeeds), heldText: s.heldText(), heldWaiting: s.jobs.last.waits + waitingForApproval(s.found.heldDrift) + waitingForApproval(s.found.onSeeds), operations: s.jobs.last.operations, ranOut: s.jobs.last.ranOut},
 	}
-	if v.sourceErr == nil {
-		v.sourceErr = s.last.fetchErr
+	if v.read.sourceErr == nil {
+		v.read.sourceErr = s.jobs.last.fetchErr
 	}
 	// What a former process found is true until this one knows better: others wait for this Landscape to be ready.
 	ready := condition.Get(s.status.now.Conditions, landscapev1alpha1.LandscapeReady)
 	s.settles()
-	v.unsettled = !s.settled && ready != nil && ready.Status != gardencorev1beta1.ConditionTrue
-	v.unkept = s.notKeptNow()
-	if s.head.Commit != "" {
-		v.wanted = s.head.Revision()
+	v.now.unsettled = !s.jobs.settled && ready != nil && ready.Status != gardencorev1beta1.ConditionTrue
+	v.last.unkept = s.notKeptNow()
+	if s.origin.head.Commit != "" {
+		v.is.wanted = s.origin.head.Revision()
 	}
-	if v.pin != nil {
-		if s.head.Commit != v.pin.Revision {
-			v.newer = v.wanted
+	if v.is.pin != nil {
+		if s.origin.head.Commit != v.is.pin.Revision {
+			v.is.newer = v.is.wanted
 		}
-		v.wanted = v.pin.Revision
+		v.is.wanted = v.is.pin.Revision
 	}
-	attempted := s.last.revision
-	if v.attempted == "" {
-		v.attempted, attempted = v.applied, s.status.now.LastAppliedRevision
+	attempted := s.jobs.last.revision
+	if v.is.attempted == "" {
+		v.is.attempted, attempted = v.is.applied, s.status.now.LastAppliedRevision
 	}
-	unread := s.last.fetchErr != nil
-	if s.active != nil {
-		v.notes = slices.Clone(s.active.revision.notes)
-		if failed := &s.active.tries; failed.failures > 0 && !s.active.applying && s.last.commitAt != s.active.revision.at() {
-			v.notes = append(v.notes, fmt.Sprintf("%s is tried again: %s", s.named(s.active.revision.Revision(), s.active.revision.folder), listed(failed.problems)))
+	unread := s.jobs.last.fetchErr != nil
+	if s.jobs.active != nil {
+		v.last.notes = slices.Clone(s.jobs.active.revision.notes)
+		if failed := &s.jobs.active.tries; failed.failures > 0 && !s.jobs.active.applying && s.jobs.last.commitAt != s.jobs.active.revision.at() {
+			v.last.notes = append(v.last.notes, fmt.Sprintf("%s is tried again: %s", s.named(s.jobs.active.revision.Revision(), s.jobs.active.revision.folder), listed(failed.problems)))
 		}
-		if s.active.applying {
-			v.syncing, v.applying = s.active.progress(), true
-			attempted = s.active.revision.Revision()
-			v.attempted = s.named(attempted, s.active.revision.folder)
-			unread = unread && s.last.commitAt == s.active.revision.at()
+		if s.jobs.active.applying {
+			v.now.syncing, v.now.applying = s.jobs.active.progress(), true
+			attempted = s.jobs.active.revision.Revision()
+			v.is.attempted = s.named(attempted, s.jobs.active.revision.folder)
+			unread = unread && s.jobs.last.commitAt == s.jobs.active.revision.at()
 		}
 	}
-	v.unread = unread
-	if s.preparing != nil && !s.preparing.purpose.isFormer() {
-		v.syncing, v.applying = "reading "+s.preparing.commit, false
-		if appliedAt(&s.status.now) != s.preparing.commitAt {
-			attempted, v.reading = s.revisionOf(s.preparing.commit), true
-			v.attempted = s.named(attempted, s.preparing.folder)
+	v.read.unread = unread
+	if s.jobs.preparing != nil && !s.jobs.preparing.purpose.isFormer() {
+		v.now.syncing, v.now.applying = "reading "+s.jobs.preparing.commit, false
+		if appliedAt(&s.status.now) != s.jobs.preparing.commitAt {
+			attempted, v.read.reading = s.revisionOf(s.jobs.preparing.commit), true
+			v.is.attempted = s.named(attempted, s.jobs.preparing.folder)
 		}
 	}
 	if s.examining() {
-		v.validating = "validating " + s.examined.commit + ", which waits"
+		v.now.validating = "validating " + s.jobs.examined.commit + ", which waits"
 	}
-	if v.syncing == "" {
-		v.halfway = s.halfwayName()
+	if v.now.syncing == "" {
+		v.is.halfway = s.halfwayName()
 	}
 	// What a sync has held is held as long as no other one says otherwise.
-	if before := len(heldHere(s.status.now.Held)) - len(s.heldDrift); s.last.held == 0 && before > 0 {
-		v.heldWaiting += waitingForApproval(heldHere(s.status.now.Held)) - waitingForApproval(s.heldDrift)
-		v.held, v.heldText = v.held+before, joined(fmt.Sprintf("deletions and recreations that a former sync has held wait for an approval: %d", before), v.heldText)
+	if before := len(heldHere(s.status.now.Held)) - len(s.found.heldDrift); s.jobs.last.held == 0 && before > 0 {
+		v.withheld.heldWaiting += waitingForApproval(heldHere(s.status.now.Held)) - waitingForApproval(s.found.heldDrift)
+		v.withheld.held, v.withheld.heldText = v.withheld.held+before, joined(fmt.Sprintf("deletions and recreations that a former sync has held wait for an approval: %d", before), v.withheld.heldText)
 	}
-	if s.gardenlets != nil {
-		v.gardenlets = s.gardenlets.text
+	if s.found.gardenlets != nil {
+		v.now.gardenlets = s.found.gardenlets.text
 	}
-	v.notes = slices.Concat(v.notes, s.untold(s.key))
-	v.drift = s.drift
-	for _, lines := range s.unhealthy {
-		v.unhealthy = append(v.unhealthy, lines...)
+	v.last.notes = slices.Concat(v.last.notes, s.untold(s.key))
+	v.found.drift = s.found.drift
+	for _, lines := range s.found.unhealthy {
+		v.found.unhealthy = append(v.found.unhealthy, lines...)
 	}
 	s.status.set(v, attempted, s.object.Generation)
 	s.status.next(s.retryAt())
@@ -126,14 +124,14 @@ func (s *syncer) report(suspended string) {
 // says nothing of it.
 func (s *syncer) settles() {
 	wanted, _ := s.wanted()
-	e := s.examined
-	s.settled = s.settled || wanted != "" && (s.last.commitAt == s.stated(wanted) || e != nil && e.done && e.again.IsZero() && e.commitAt == s.stated(wanted))
+	e := s.jobs.examined
+	s.jobs.settled = s.jobs.settled || wanted != "" && (s.jobs.last.commitAt == s.stated(wanted) || e != nil && e.done && e.again.IsZero() && e.commitAt == s.stated(wanted))
 }
 
 // retryAt is when a sync that failed or waits is tried again; zero if there is none.
 func (s *syncer) retryAt() time.Time {
-	if s.decided.waiting != "" || s.decided.trigger == "" && s.last.failures > 0 && !s.last.permanent {
-		return s.decided.at
+	if s.jobs.decided.waiting != "" || s.jobs.decided.trigger == "" && s.jobs.last.failures > 0 && !s.jobs.last.permanent {
+		return s.jobs.decided.at
 	}
 	return time.Time{}
 }

@@ -242,12 +242,12 @@ func TestAReviewIsOfWhatIsInTheClusters(t *testing.T) {
 	assert.Equal(t, []commitAt{{"a", "."}, {"b", "."}, {"c", "."}}, basesOf(status("main@sha1:a", "main@sha1:b", "main@sha1:a", "main@sha1:c", "main@sha1:d"), commitAt{"d", "."}))
 	assert.Equal(t, "..d:.", reviewID(basesOf(status(""), commitAt{"d", "."}), commitAt{"d", "."}))
 	assert.Equal(t, "a:.,d:...d:new", reviewID(basesOf(status("main@sha1:a", "main@sha1:d"), commitAt{"d", "new"}), commitAt{"d", "new"}), "the same commit in another folder")
-	j := &job{seen: &seen{id: "a,b..d:."}, revision: &revision{folder: ".", Snapshot: &source.Snapshot{Head: source.Head{Commit: "d"}}}}
+	j := &job{given: permissions{seen: &seen{id: "a,b..d:."}}, revision: &revision{folder: ".", Snapshot: &source.Snapshot{Head: source.Head{Commit: "d"}}}}
 	assert.False(t, j.outdated(status("main@sha1:a", "main@sha1:b")))
 	assert.False(t, j.outdated(status("main@sha1:a", "main@sha1:b", "main@sha1:d")))
 	assert.True(t, j.outdated(status("main@sha1:b")))
 	assert.True(t, j.outdated(status("main@sha1:a", "main@sha1:b", "main@sha1:c")))
-	j.seen = nil
+	j.given.seen = nil
 	assert.False(t, j.outdated(status("main@sha1:b")), "no review is asked for")
 }
 

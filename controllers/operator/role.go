@@ -50,12 +50,7 @@ type Role struct {
 	CacheDir string
 	// FileSources allows repositories in folders of this machine (file://): whoever may write a Landscape can read them all.
 	FileSources bool
-	// Address is where the ports are; empty for all addresses of the host.
-	Address string
-	// HealthPort, MetricsPort and ReceiverPort are where it answers; negative: nowhere, 0: any free port.
-	HealthPort, MetricsPort, ReceiverPort int
-	// ReceiverProxies are the addresses of load balancers in front of the receivers, whose X-Forwarded-For counts.
-	ReceiverProxies []netip.Prefix
+	Serve       Serving
 	// PolicyNamespaces select namespaces that get the network policies of the Garden's, besides those of Gardener.
 	PolicyNamespaces []labels.Selector
 	// Holder is written into the lease.
@@ -64,6 +59,16 @@ type Role struct {
 	Version string
 	Clock   clock.WithTicker
 	Log     *slog.Logger
+}
+
+// Serving says where the role answers.
+type Serving struct {
+	// Address is where the ports are; empty for all addresses of the host.
+	Address string
+	// HealthPort, MetricsPort and ReceiverPort are where it answers; negative: nowhere, 0: any free port.
+	HealthPort, MetricsPort, ReceiverPort int
+	// ReceiverProxies are the addresses of load balancers in front of the receivers, whose X-Forwarded-For counts.
+	ReceiverProxies []netip.Prefix
 	// OnListen hears the addresses of the ports, for tests with free ones; nil for nobody.
 	OnListen func(health, metrics, receivers string)
 }

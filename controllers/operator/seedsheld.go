@@ -112,7 +112,7 @@ func (s *syncer) watchSeeds(ctx context.Context, j *job) {
 			if held := heldIn(reports); first || !slices.Equal(held, last) {
 				last = held
 				s.do(func() {
-					if s.active == j {
+					if s.jobs.active == j {
 						s.seesHeld(held)
 					}
 				})
@@ -128,8 +128,8 @@ func (s *syncer) watchSeeds(ctx context.Context, j *job) {
 
 // seesHeld takes in what gardenlets hold. What was not held before is told.
 func (s *syncer) seesHeld(held []landscapev1alpha1.HeldDeletion) {
-	before := s.onSeeds
-	s.onSeeds = held
+	before := s.found.onSeeds
+	s.found.onSeeds = held
 	s.showHeld(heldHere(s.status.now.Held))
 	var fresh []landscapev1alpha1.HeldDeletion
 	for _, h := range held {
@@ -137,19 +137,19 @@ func (s *syncer) seesHeld(held []landscapev1alpha1.HeldDeletion) {
 			fresh = append(fresh, h)
 		}
 	}
-	if len(fresh) == 0 || s.active == nil {
+	if len(fresh) == 0 || s.jobs.active == nil {
 		return
 	}
 	var texts []string
 	for _, h := range fresh {
 		texts = append(texts, fmt.Sprintf("%s on seed %s: %s", h.Object, h.Cluster, h.Reason))
 	}
-	s.notify(notification.Neutral, notification.Warning, reasonHeld, "held: "+listed(texts)+s.toApprove(), s.active.revision.Commit, s.active.revision.Revision())
+	s.notify(notification.Neutral, notification.Warning, reasonHeld, "held: "+listed(texts)+s.toApprove(), s.jobs.active.revision.Commit, s.jobs.active.revision.Revision())
 }
 
 // showHeld makes the status say what is held, here and on seeds.
 func (s *syncer) showHeld(here []landscapev1alpha1.HeldDeletion) {
-	all := append(slices.Clone(here), s.onSeeds...)
+	all := append(slices.Clone(here), s.found.onSeeds...)
 	s.status.now.Held = all[:min(len(all), landscapev1alpha1.MaximumHeld)]
 }
 
@@ -209,7 +209,7 @@ func heldRepairsText(held []landscapev1alpha1.HeldDeletion) string {
 
 // heldText says all that is held.
 func (s *syncer) heldText() string {
-	return joined(s.last.heldText, heldRepairsText(s.heldDrift), heldOnSeedsText(s.onSeeds))
+	return joined(s.jobs.last.heldText, heldRepairsText(s.found.heldDrift), heldOnSeedsText(s.found.onSeeds))
 }
 
 // joined puts texts behind each other, without those that are empty.

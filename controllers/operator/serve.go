@@ -23,7 +23,7 @@ func (p *parts) listen() (func(context.Context) error, error) {
 		return nil, err
 	}
 	servers, err := serving.Listen(serving.Options{
-		Address: p.Address, HealthPort: p.HealthPort, MetricsPort: p.MetricsPort, Metrics: registry,
+		Address: p.Serve.Address, HealthPort: p.Serve.HealthPort, MetricsPort: p.Serve.MetricsPort, Metrics: registry,
 		Ready: []serving.Question{{Name: "landscapes", Ask: p.ready}},
 	})
 	if err != nil {
@@ -31,14 +31,14 @@ func (p *parts) listen() (func(context.Context) error, error) {
 	}
 	var receivers net.Listener
 	address := ""
-	if p.ReceiverPort >= 0 {
-		if receivers, err = net.Listen("tcp", net.JoinHostPort(p.Address, strconv.Itoa(p.ReceiverPort))); err != nil {
+	if p.Serve.ReceiverPort >= 0 {
+		if receivers, err = net.Listen("tcp", net.JoinHostPort(p.Serve.Address, strconv.Itoa(p.Serve.ReceiverPort))); err != nil {
 			return nil, fmt.Errorf("listening for receivers (--receiver-port): %w", err)
 		}
 		address = receivers.Addr().String()
 	}
-	if p.OnListen != nil {
-		p.OnListen(servers.Health, servers.Metrics, address)
+	if p.Serve.OnListen != nil {
+		p.Serve.OnListen(servers.Health, servers.Metrics, address)
 	}
 	return func(ctx context.Context) error {
 		group, ctx := errgroup.WithContext(ctx)

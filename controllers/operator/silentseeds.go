@@ -42,14 +42,14 @@ func beats(seed *unstructured.Unstructured) bool {
 // every two seconds, and of Seeds only those are there that Pergola has applied.
 func (w *wait) askForSilence(ctx context.Context, left []*followed) {
 	now := w.s.Clock.Now()
-	if now.Sub(w.asked) < askEvery {
+	if now.Sub(w.seeds.asked) < askEvery {
 		return
 	}
 	client, err := kubernetes.NewForConfig(w.virtual.RESTConfig())
 	if err != nil {
 		return // nothing is known of them
 	}
-	w.asked, w.gone, w.seedless = now, map[string]string{}, map[string]bool{}
+	w.seeds.asked, w.seeds.gone, w.seeds.seedless = now, map[string]string{}, map[string]bool{}
 	var seen []string
 	for _, f := range left {
 		live, err := w.virtual.Get(ctx, f.ref)
@@ -64,13 +64,13 @@ func (w *wait) askForSilence(ctx context.Context, left []*followed) {
 		seed, err := w.virtual.Get(ctx, seedRef(name))
 		if apierrors.IsNotFound(err) {
 			seed, err = w.virtual.GetLive(ctx, seedRef(name))
-			w.seedless[name] = apierrors.IsNotFound(err)
+			w.seeds.seedless[name] = apierrors.IsNotFound(err)
 		}
 		if err != nil || !beats(seed) {
 			continue
 		}
 		if silence, err := landscape.SeedSilence(ctx, landscape.LeasesOf(client), name, now); err == nil && silence != nil {
-			w.gone[name] = silence.Text(now)
+			w.seeds.gone[name] = silence.Text(now)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func (w *wait) notWaitedFor(live *unstructured.Unstructured) string {
 	if why := seedpublication.LeftAlone(live); why != "" {
 		return "its gardenlet leaves it alone, because " + why
 	}
-	if seed := seedOf(live); w.seedless[seed] {
+	if seed := seedOf(live); w.seeds.seedless[seed] {
 		return fmt.Sprintf("there is no Seed %s, and so no gardenlet that looks after it", seed)
 	}
 	return ""
@@ -118,7 +118,7 @@ func (w *wait) noteFailing(f *followed, seed *unstructured.Unstructured) {
 func (w *wait) giveUp(inVain map[string][]string) {
 	for _, seed := range slices.Sorted(maps.Keys(inVain)) {
 		names := inVain[seed]
-		text := fmt.Sprintf("the gardenlet of seed %s does not work: %s; to be reconciled when it does: %s", seed, w.gone[seed], firstOf(names, len(names)))
+		text := fmt.Sprintf("the gardenlet of seed %s does not work: %s; to be reconciled when it does: %s", seed, w.seeds.gone[seed], firstOf(names, len(names)))
 		w.failed = append(w.failed, text)
 		w.line(text)
 	}
@@ -127,10 +127,10 @@ func (w *wait) giveUp(inVain map[string][]string) {
 // isMute tells whether a gardenlet that works has not said anything for long enough to know that it never does. One that has just begun comes
 // to it soon.
 func (w *wait) isMute(seed string) bool {
-	since, known := w.mute[seed]
+	since, known := w.seeds.mute[seed]
 	if !known {
 		since = w.s.Clock.Now()
-		w.mute[seed] = since
+		w.seeds.mute[seed] = since
 	}
 	return w.s.Clock.Since(since) >= settleIn
 }

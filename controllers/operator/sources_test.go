@@ -132,7 +132,7 @@ func TestFloodFromManySources(t *testing.T) {
 	s := w.served("sources")
 	server := gittest.ServeHTTP(t, s.bare.Root)
 	w.secret("hook", map[string]string{"token": "hook-token"})
-	w.start(func(r *Role) { r.ReceiverProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })
+	w.start(func(r *Role) { r.Serve.ReceiverProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })
 	w.follow(s, repositoryURL(server.URL), w.hooked, func(spec *landscapev1alpha1.LandscapeSpec) {
 		for name, kind := range map[string]landscapev1alpha1.ReceiverType{"github": landscapev1alpha1.ReceiverGitHub, "gitlab": landscapev1alpha1.ReceiverGitLab} {
 			spec.Receivers = append(spec.Receivers, landscapev1alpha1.Receiver{Name: name, Type: kind, SecretRef: landscapev1alpha1.LocalSecretReference{Name: "hook"}})

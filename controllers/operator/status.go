@@ -66,9 +66,9 @@ func (w *statusWriter) of(object *landscapev1alpha1.Landscape) (first bool) {
 func (w *statusWriter) set(v view, attempted string, generation int64) {
 	b := condition.New(w.clock, nil)
 	w.now.Conditions = conditions(b, w.now.Conditions, v)
-	w.now.ObservedGeneration, w.now.HeldCount, w.now.WaitingRevision = generation, int32(v.heldWaiting), ""
+	w.now.ObservedGeneration, w.now.HeldCount, w.now.WaitingRevision = generation, int32(v.withheld.heldWaiting), ""
 	if v.waits() {
-		w.now.WaitingRevision = v.wanted
+		w.now.WaitingRevision = v.is.wanted
 	}
 	if attempted != "" {
 		w.now.LastAttemptedRevision = attempted

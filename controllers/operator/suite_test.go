@@ -116,9 +116,8 @@ func (w *world) start(change ...func(*Role)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	listening, ended := make(chan [2]string, 1), make(chan error, 1)
 	w.role = &Role{
-		Config: server.config, Namespace: w.namespace, Catalogue: components.FS, Evaluator: evaluation.InProcess{}, CacheDir: w.cache, FileSources: true, HealthPort: -1, MetricsPort: 0, ReceiverPort: 0,
+		Config: server.config, Namespace: w.namespace, Catalogue: components.FS, Evaluator: evaluation.InProcess{}, CacheDir: w.cache, FileSources: true, Serve: Serving{HealthPort: -1, MetricsPort: 0, ReceiverPort: 0, OnListen: func(_, metrics, receivers string) { listening <- [2]string{metrics, receivers} }},
 		Holder: fmt.Sprintf("test-%d", server.count.Add(1)), Version: "test", Clock: clock.RealClock{}, Log: slog.New(slog.NewTextHandler(io.MultiWriter(w.log, w.Output()), nil)),
-		OnListen: func(_, metrics, receivers string) { listening <- [2]string{metrics, receivers} },
 	}
 	for _, c := range change {
 		c(w.role)

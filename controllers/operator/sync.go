@@ -18,35 +18,35 @@ import (
 // start applies a revision in the place of the one before.
 func (s *syncer) start(p *preparation, j *job) {
 	now := s.Clock.Now()
-	ctx, cancel := context.WithCancel(s.alive)
-	j.attempt, j.began = p.attempt, now
-	j.stop = func() { // what fails from then on is what was stopped
-		j.stopped.Store(true)
+	ctx, cancel := context.WithCancel(s.life.alive)
+	j.attempt, j.told.began = p.attempt, now
+	j.control.stop = func() { // what fails from then on is what was stopped
+		j.control.stopped.Store(true)
 		cancel()
 	}
-	before := s.ending
-	s.ending = nil
-	s.unhealthy, s.unkept, s.drift, s.heldDrift = nil, nil, nil, nil
-	if w := s.gardenlets; w != nil && w.j.revision.at() == j.revision.at() {
+	before := s.jobs.ending
+	s.jobs.ending = nil
+	s.found.unhealthy, s.jobs.unkept, s.found.drift, s.found.heldDrift = nil, nil, nil, nil
+	if w := s.found.gardenlets; w != nil && w.j.revision.at() == j.revision.at() {
 		j.awaits(w.left...)
 	}
 	s.forgetGardenlets()
-	if former := s.active; former != nil {
+	if former := s.jobs.active; former != nil {
 		if former.revision.at() == j.revision.at() {
 			j.awaits(former.takeWritten()...)
-			j.publishedFor, j.tries = former.takePublished(), former.tries
+			j.pending.publishedFor, j.tries = former.takePublished(), former.tries
 		}
-		if former.applying && former.record {
+		if former.applying && former.told.record {
 			s.status.ended(now, landscapev1alpha1.SyncRecord{Result: landscapev1alpha1.SyncSuperseded, Message: "given up for " + j.revision.Revision()})
-			s.metrics.synced(s.key, landscapev1alpha1.SyncSuperseded, now.Sub(former.began))
+			s.metrics.synced(s.key, landscapev1alpha1.SyncSuperseded, now.Sub(former.told.began))
 		}
-		former.stop()
-		before = former.done
+		former.control.stop()
+		before = former.control.done
 	}
-	s.active = j
-	unused := s.clusters.takeFormer()
+	s.jobs.active = j
+	unused := s.tools.clusters.takeFormer()
 	if !p.purpose.isFormer() {
-		j.shown = true
+		j.told.shown = true
 		s.status.operation(gardencorev1beta1.LastOperationStateProcessing, 0, j.progress())
 		if p.trigger != triggerRetry { // what comes to the same once more is not told again, nor that it is tried
 			s.begin(j, now)
@@ -55,8 +55,8 @@ func (s *syncer) start(p *preparation, j *job) {
 		s.hub.tell(j.revision.Commit, receiver.Progress{Time: now, Phase: receiver.PhaseApplying, Message: "applying " + j.revision.Revision()})
 	}
 	limit := timeout(&s.object.Spec, &j.revision.landscape.Config.Spec)
-	s.background.Go(func() {
-		defer close(j.done)
+	s.life.background.Go(func() {
+		defer close(j.control.done)
 		if before != nil {
 			<-before
 		}
@@ -70,7 +70,7 @@ func (s *syncer) start(p *preparation, j *job) {
 
 // begin opens a record of the history for a job.
 func (s *syncer) begin(j *job, at time.Time) {
-	j.record = true
+	j.told.record = true
 	s.status.begun(landscapev1alpha1.SyncRecord{
 		Revision: j.revision.Revision(), Subject: j.revision.Subject, Author: j.revision.Author, Signer: j.revision.Signer,
 		Trigger: j.trigger, StartTime: metav1.NewTime(at),
@@ -79,7 +79,7 @@ func (s *syncer) begin(j *job, at time.Time) {
 
 // applied takes in how a sync went.
 func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int, err error, late bool, await func(string) bool) {
-	if s.active != j || s.alive.Err() != nil {
+	if s.jobs.active != j || s.life.alive.Err() != nil {
 		return
 	}
 	purpose := j.purpose
@@ -93,7 +93,7 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	o.held, o.waits, o.heldText = heldCount(report), waitingForApproval(report.HeldDeletions()), report.HeldText()
 	var forAnyone []string
 	o.operations, forAnyone, o.ranOut = waitingOperations(report)
-	if text := listed(o.operations); text != "" && text != listed(s.last.operations) {
+	if text := listed(o.operations); text != "" && text != listed(s.jobs.last.operations) {
 		s.notify(notification.Neutral, notification.Warning, operationsReason(o.operations, o.ranOut), listed(forAnyone), o.commit, revision)
 	}
 	spent, lapsed := s.useUp(j, report, err == nil)
@@ -113,21 +113,21 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	if err != nil {
 		o.problems = owner.Problems(err)
 		if late {
-			o.problems = append([]string{fmt.Sprintf("gave up after %s (spec.timeout)", now.Sub(j.began).Round(time.Second))}, o.problems...)
+			o.problems = append([]string{fmt.Sprintf("gave up after %s (spec.timeout)", now.Sub(j.told.began).Round(time.Second))}, o.problems...)
 		}
 		o.failures = s.failuresOf(o.commitAt)
 	}
-	same := s.last.commitAt == o.commitAt && listed(s.last.problems) == listed(o.problems) && s.last.heldText == o.heldText
+	same := s.jobs.last.commitAt == o.commitAt && listed(s.jobs.last.problems) == listed(o.problems) && s.jobs.last.heldText == o.heldText
 	same = same || purpose.isFormer() && err != nil && j.tries.failures > 0 && listed(j.tries.problems) == listed(o.problems)
 	j.tries.note(o.problems, now)
-	if refused := s.last; purpose == purposeKept && refused.failures > 0 && refused.commitAt != o.commitAt {
+	if refused := s.jobs.last; purpose == purposeKept && refused.failures > 0 && refused.commitAt != o.commitAt {
 		// What is kept in the place of a revision that cannot be applied is not the last attempt: that one would be tried again at once.
 		refused.leftOpen = o.leftOpen
 		o = refused
 	}
-	s.last, s.drift, s.heldDrift = o, nil, nil
+	s.jobs.last, s.found.drift, s.found.heldDrift = o, nil, nil
 	moves := landscape.MovesFrom(err)
-	s.movesFrom.Store(&moves)
+	s.jobs.movesFrom.Store(&moves)
 	result, message := landscapev1alpha1.SyncSucceeded, "nothing had to be written"
 	published := ""
 	if err == nil {
@@ -141,8 +141,8 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	}
 	taken := takenUp(report)
 	asked := listed(taken)
-	if (passed != "" || executed != "" || asked != "") && !j.record { // also where no object was written
-		s.begin(j, j.began)
+	if (passed != "" || executed != "" || asked != "") && !j.told.record { // also where no object was written
+		s.begin(j, j.told.began)
 	}
 	message = joined(message, passed, executed, asked)
 	if text := listed(o.operations); text != "" {
@@ -161,12 +161,12 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 func (s *syncer) finish(j *job, record landscapev1alpha1.SyncRecord, same bool, await func(string) bool) {
 	now, revision, commit := s.Clock.Now(), j.revision.Revision(), j.revision.Commit
 	// What is done again and again is only worth a record when something came of it.
-	if !j.record && (record.Changed > 0 || !same && (j.shown || record.Result != landscapev1alpha1.SyncSucceeded)) {
-		s.begin(j, j.began)
+	if !j.told.record && (record.Changed > 0 || !same && (j.told.shown || record.Result != landscapev1alpha1.SyncSucceeded)) {
+		s.begin(j, j.told.began)
 	}
 	result, message := record.Result, record.Message
 	s.status.ended(now, record)
-	s.metrics.synced(s.key, result, now.Sub(j.began))
+	s.metrics.synced(s.key, result, now.Sub(j.told.began))
 	if result == landscapev1alpha1.SyncFailed {
 		s.status.errors(j.tries.problems)
 		s.status.operation(gardencorev1beta1.LastOperationStateError, s.status.progress(), message)
@@ -190,7 +190,7 @@ func (s *syncer) finish(j *job, record landscapev1alpha1.SyncRecord, same bool, 
 		severity, reason = notification.Warning, reasonHeld
 		message += s.toApprove()
 	}
-	if j.record && !same || record.Changed > 0 {
+	if j.told.record && !same || record.Changed > 0 {
 		s.notify(notification.Succeeded, severity, reason, message, commit, revision)
 	}
 }

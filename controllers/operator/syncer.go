@@ -28,16 +28,29 @@ type syncer struct {
 	hub  *hub
 	wake chan struct{}
 	post chan func()
-	// alive ends with run.
-	alive context.Context
+	life lifetime
 
 	object *landscapev1alpha1.Landscape
 	status *statusWriter
+	origin origin
+	asks   requests
+	faults faults
+	tools  tools
+	jobs   jobs
+	found  findings
+}
 
+// lifetime says how long a syncer works.
+type lifetime struct {
+	// alive ends with run.
+	alive context.Context
 	// background are the goroutines that work for this one; cancel ends them.
 	background sync.WaitGroup
 	cancel     context.CancelFunc
+}
 
+// origin is the source of a Landscape: the access to it, and what it had when it was polled last.
+type origin struct {
 	remote *connection
 	// opened is the part of the object that the access to the source was looked for with; reopen is when it is looked for again, while
 	// there is none.
@@ -51,7 +64,11 @@ type syncer struct {
 	// pollFailed is why the last poll did not work.
 	pollFailed error
 	polling    bool
-	// asked for a poll by a receiver, and sync by a person (annotation).
+}
+
+// requests are what people and receivers asked for and did not get yet.
+type requests struct {
+	// askedPoll is of a receiver, requested of a person (annotation).
 	askedPoll bool
 	requested bool
 	// operated says that the Garden was asked for an operation since the last sync began.
@@ -60,12 +77,19 @@ type syncer struct {
 	answering, answered bool
 	// asking says that a person asked for the sync, and the source did not answer yet.
 	asking bool
+}
 
+// faults are what a person has to mend in the object.
+type faults struct {
 	// misconfigured says what is wrong with the object, nameTaken that it is the name, which is or was another one's.
 	misconfigured string
 	nameTaken     bool
 	// toldMissing and toldMisconfigured are what was told of them last.
 	toldMissing, toldMisconfigured string
+}
+
+// tools pass from one revision to the next: what did not change costs nothing.
+type tools struct {
 	// tokens are requested for the Garden until the end.
 	tokens *accesstokens.Keeper
 	// clusters, engine and engineForces belong to whoever holds building.
@@ -73,9 +97,13 @@ type syncer struct {
 	engine       *apply.Engine
 	engineForces bool
 	// renders of the Garden, and what was let pass, are kept from one revision to the next.
-	renders   owner.Renders
-	charts    *charts.Puller
-	permits   permit.Memory
+	renders owner.Renders
+	charts  *charts.Puller
+	permits permit.Memory
+}
+
+// jobs are the revisions at work: the one that is prepared, the one that is applied or kept, and how the last attempt ended.
+type jobs struct {
 	preparing *preparation
 	// examined is what was validated last while it waits.
 	examined *examination
@@ -88,23 +116,27 @@ type syncer struct {
 	movesFrom atomic.Pointer[[]string]
 	// settled says that this process has come to a verdict on what the source is at.
 	settled bool
+	decided decision
+	// unkept says that what was applied before this process cannot be kept by it; nil if it can, or was not tried.
+	unkept *unkept
+}
+
+// findings are what keeps the clusters from being as Git says.
+type findings struct {
 	// unhealthy are the conditions that are not True, by owner.
 	unhealthy map[string][]string
 	// drift is what could not be repaired since the last sync.
 	drift []string
 	// heldDrift are the repairs of it that wait for an approval.
 	heldDrift []landscapev1alpha1.HeldDeletion
-	decided   decision
 	// onSeeds is what gardenlets hold, gardenlets what a sync that went well waits for; nil for nothing.
 	onSeeds    []landscapev1alpha1.HeldDeletion
 	gardenlets *wait
-	// unkept says that what was applied before this process cannot be kept by it; nil if it can, or was not tried.
-	unkept *unkept
 }
 
 // run works until the context ends or the Landscape is gone.
 func (s *syncer) run(ctx context.Context) {
-	s.alive, s.cancel = context.WithCancel(ctx)
+	s.life.alive, s.life.cancel = context.WithCancel(ctx)
 	defer s.end()
 	timer := s.Clock.NewTimer(0)
 	defer timer.Stop()
@@ -151,7 +183,7 @@ func (s *syncer) until(next time.Time) time.Duration {
 func (s *syncer) do(f func()) {
 	select {
 	case s.post <- f:
-	case <-s.alive.Done():
+	case <-s.life.alive.Done():
 	}
 }
 
@@ -162,7 +194,7 @@ func ask[T any](s *syncer, other T, question func() T) T {
 	select {
 	case given := <-answer:
 		return given
-	case <-s.alive.Done():
+	case <-s.life.alive.Done():
 		return other
 	}
 }
@@ -177,14 +209,14 @@ func (s *syncer) poke() {
 
 // end stops everything. What runs in the clusters stays as it is.
 func (s *syncer) end() {
-	s.cancel()
+	s.life.cancel()
 	s.closeRemote()
-	s.background.Wait()
-	s.tokens.Close()
-	if s.closed != nil {
-		<-s.closed
+	s.life.background.Wait()
+	s.tools.tokens.Close()
+	if s.origin.closed != nil {
+		<-s.origin.closed
 	}
-	s.clusters.close()
+	s.tools.clusters.close()
 	s.status.interrupted(s.Clock.Now())
 }
 
@@ -199,20 +231,20 @@ func (s *syncer) step() (next time.Time, gone bool) {
 	}
 	s.object = object
 	if s.status.of(object) {
-		s.onSeeds = heldOnSeeds(s.status.now.Held)
+		s.found.onSeeds = heldOnSeeds(s.status.now.Held)
 	}
 	now := s.Clock.Now()
 	if want := object.Annotations[landscapev1alpha1.AnnotationSyncRequested]; want != "" && want != s.status.now.LastHandledSyncRequest {
 		s.status.now.LastHandledSyncRequest = want
-		s.requested, s.askedPoll, s.asking = true, true, true
+		s.asks.requested, s.asks.askedPoll, s.asks.asking = true, true, true
 	}
-	s.misconfigured = s.check(now)
+	s.faults.misconfigured = s.check(now)
 	suspended, until := s.suspension(now)
-	if suspended != "" || s.misconfigured != "" {
+	if suspended != "" || s.faults.misconfigured != "" {
 		if suspended != "" {
 			s.pause()
 		}
-		s.decided = decision{waiting: suspended, at: until}
+		s.jobs.decided = decision{waiting: suspended, at: until}
 		if suspended == "" {
 			until = earliest(until, s.keepOnly(now))
 		}
@@ -220,20 +252,20 @@ func (s *syncer) step() (next time.Time, gone bool) {
 		return until, false
 	}
 	next = s.open(now)
-	if s.remote == nil {
-		s.decided = decision{}
+	if s.origin.remote == nil {
+		s.jobs.decided = decision{}
 		s.answer()
 		s.report("")
 		return next, false
 	}
-	if !s.remote.offline {
+	if !s.origin.remote.offline {
 		next = s.poll(now)
 	}
-	s.decided = decide(s.situation(now))
+	s.jobs.decided = decide(s.situation(now))
 	next = earliest(next, s.act(now))
 	s.answer()
 	s.report("")
-	return earliest(next, s.decided.at), false
+	return earliest(next, s.jobs.decided.at), false
 }
 
 // check says what is wrong with the object itself.
@@ -267,16 +299,16 @@ func (s *syncer) readable() bool {
 func (s *syncer) taken() string {
 	twin := s.twin(s.object)
 	ready := condition.Get(s.status.now.Conditions, landscapev1alpha1.LandscapeReady)
-	s.nameTaken = true
+	s.faults.nameTaken = true
 	switch {
 	case twin != "":
-		s.requested = false
+		s.asks.requested = false
 		return fmt.Sprintf("there is a Landscape %s already: what is applied is remembered by the name alone, so two of one name cannot be synced to one cluster; give this one another name", twin)
-	case ready != nil && ready.Reason == reasonNameTaken && !s.requested:
+	case ready != nil && ready.Reason == reasonNameTaken && !s.asks.requested:
 		return "the other Landscape of this name is gone, but what it has applied is remembered by the name: this one would take it over, and delete what it does not declare itself; " +
 			"give this one another name, or ask for a sync of it (pergola sync) if it takes the place of the other"
 	}
-	s.nameTaken = false
+	s.faults.nameTaken = false
 	return ""
 }
 
@@ -304,36 +336,36 @@ func (s *syncer) suspension(now time.Time) (string, time.Time) {
 // pause stops what goes on.
 func (s *syncer) pause() {
 	s.unprepare()
-	if s.active != nil {
-		s.active.stop()
-		if s.active.applying {
+	if s.jobs.active != nil {
+		s.jobs.active.control.stop()
+		if s.jobs.active.applying {
 			s.status.ended(s.Clock.Now(), landscapev1alpha1.SyncRecord{Result: landscapev1alpha1.SyncInterrupted, Message: "suspended while it was applied"})
 		}
 		s.forgetGardenlets()
-		s.ending, s.active = s.active.done, nil
-		s.last.commitAt = commitAt{} // after the pause it is applied anew
+		s.jobs.ending, s.jobs.active = s.jobs.active.control.done, nil
+		s.jobs.last.commitAt = commitAt{} // after the pause it is applied anew
 	}
 }
 
 // nextPoll is when the source is asked again by itself.
 func (s *syncer) nextPoll() time.Time {
-	return s.polled.Add(spreadOut(pollInterval(&s.object.Spec), spreadOf(s.key.String())))
+	return s.origin.polled.Add(spreadOut(pollInterval(&s.object.Spec), spreadOf(s.key.String())))
 }
 
-func (s *syncer) pollDue(now time.Time) bool { return s.askedPoll || !now.Before(s.nextPoll()) }
+func (s *syncer) pollDue(now time.Time) bool { return s.asks.askedPoll || !now.Before(s.nextPoll()) }
 
 // poll asks the source in the background when it is time, and says when the next time is.
 func (s *syncer) poll(now time.Time) time.Time {
-	if s.polling {
+	if s.origin.polling {
 		return time.Time{}
 	}
 	if !s.pollDue(now) {
 		return s.nextPoll()
 	}
-	s.polling, s.answering, s.askedPoll = true, s.askedPoll, false
-	remote := s.remote
-	s.background.Go(func() {
-		head, err := remote.Resolve(s.alive)
+	s.origin.polling, s.asks.answering, s.asks.askedPoll = true, s.asks.askedPoll, false
+	remote := s.origin.remote
+	s.life.background.Go(func() {
+		head, err := remote.Resolve(s.life.alive)
 		s.do(func() { s.resolved(remote, head, err) })
 	})
 	return time.Time{}
@@ -341,25 +373,25 @@ func (s *syncer) poll(now time.Time) time.Time {
 
 // resolved takes in what the source is at.
 func (s *syncer) resolved(remote *connection, head source.Head, err error) {
-	if remote != s.remote || s.alive.Err() != nil {
+	if remote != s.origin.remote || s.life.alive.Err() != nil {
 		return
 	}
-	s.polling = false
-	if s.answering {
-		s.answered, s.asking = true, s.askedPoll && s.asking
+	s.origin.polling = false
+	if s.asks.answering {
+		s.asks.answered, s.asks.asking = true, s.asks.askedPoll && s.asks.asking
 	}
-	s.polled = s.Clock.Now()
+	s.origin.polled = s.Clock.Now()
 	s.metrics.polled(s.key, err)
 	if err != nil {
 		s.sourceFailed(err)
 		return
 	}
-	s.pollFailed = nil
-	if head.Commit != s.head.Commit && s.head.Commit != "" {
+	s.origin.pollFailed = nil
+	if head.Commit != s.origin.head.Commit && s.origin.head.Commit != "" {
 		s.Log.Info("the source has a new revision", "landscape", s.key.String(), "revision", head.Revision())
 	}
-	s.head = head
-	s.newest.Store(&newest{commit: head.Commit, at: s.polled})
+	s.origin.head = head
+	s.origin.newest.Store(&newest{commit: head.Commit, at: s.origin.polled})
 }
 
 // newest is what the source was at when it was asked last.
@@ -372,7 +404,7 @@ type newest struct {
 func (s *syncer) currentAt(commit string) func() time.Time {
 	began := s.Clock.Now()
 	return func() time.Time {
-		if n := s.newest.Load(); n != nil && n.commit == commit {
+		if n := s.origin.newest.Load(); n != nil && n.commit == commit {
 			return n.at
 		}
 		return began
@@ -384,7 +416,7 @@ func (s *syncer) wanted() (commit string, pinned bool) {
 	if pin := s.object.Spec.Pin; pin != nil {
 		return pin.Revision, true
 	}
-	return s.head.Commit, false
+	return s.origin.head.Commit, false
 }
 
 // stated is a commit in the folder that the object states.
@@ -395,8 +427,8 @@ func (s *syncer) stated(commit string) commitAt {
 // toApply is the commit that has to be applied: the wanted one. While the source cannot be asked which one that is, it is the one that
 // is kept, which is applied as often as ever.
 func (s *syncer) toApply() (commit string, pinned bool, purpose purpose) {
-	if commit, pinned = s.wanted(); commit == "" && s.pollFailed != nil && s.active != nil {
-		return s.active.revision.Commit, false, purposeInstead
+	if commit, pinned = s.wanted(); commit == "" && s.origin.pollFailed != nil && s.jobs.active != nil {
+		return s.jobs.active.revision.Commit, false, purposeInstead
 	}
 	return commit, pinned, purposeDue
 }
@@ -415,39 +447,38 @@ func (s *syncer) situationOf(now time.Time, wanted string, pinned bool, purpose 
 	}
 	spec := &object.Spec
 	out := situation{
-		now: now, wanted: wanted, pinned: pinned, attempted: s.last.commit,
-		// What the source has now is known when it has answered to who asks.
-		requested: s.requested && (!s.asking || s.remote.offline), operated: s.operated,
-		failures: s.last.failures, permanent: s.last.permanent || s.last.validErr != nil, ended: s.last.ended,
-		blocked: s.blocked(s.object), interval: interval(spec), retry: retryInterval(spec), spread: spreadOf(s.key.String()),
+		now: now, is: revisionsKnown{wanted: wanted, pinned: pinned, attempted: s.jobs.last.commit},
+		asked:    askedFor{requested: s.asks.requested && (!s.asks.asking || s.origin.remote.offline), operated: s.asks.operated},
+		failures: s.jobs.last.failures, permanent: s.jobs.last.permanent || s.jobs.last.validErr != nil, times: timing{ended: s.jobs.last.ended, interval: interval(spec), retry: retryInterval(spec), spread: spreadOf(s.key.String())},
+		blocked: s.blocked(s.object),
 	}
 	if applied := appliedAt(&s.status.now); len(s.status.now.Tried) == 0 && applied.folder == folderOf(object) { // to go back is a change, too
-		out.applied = applied.commit
+		out.is.applied = applied.commit
 	}
-	out.windows, _ = windowsAt(now, spec.Windows, s.status.now.Windows) // both were looked at before
-	head, former, stated := s.last.head, s.last.spec, specOf(object)
-	out.respecified = s.last.commit != "" && former != stated || s.last.fetchErr != nil && s.last.secrets != s.remote.secrets ||
-		s.last.validErr != nil && s.last.windows != digest(spec.Windows)
+	out.times.windows, _ = windowsAt(now, spec.Windows, s.status.now.Windows) // both were looked at before
+	head, former, stated := s.jobs.last.head, s.jobs.last.spec, specOf(object)
+	out.asked.respecified = s.jobs.last.commit != "" && former != stated || s.jobs.last.fetchErr != nil && s.jobs.last.secrets != s.origin.remote.secrets ||
+		s.jobs.last.validErr != nil && s.jobs.last.windows != digest(spec.Windows)
 	switch {
-	case s.preparing != nil && (purpose.isFormer() || !s.preparing.purpose.isFormer()):
-		head, former = s.preparing.head, s.preparing.spec
-		out.attempted, out.busy, out.respecified = s.preparing.commit, true, former != stated
-	case s.active != nil && s.active.applying && (purpose.isFormer() || !s.active.purpose.isFormer()):
-		head, former = s.active.head, s.active.spec
-		out.attempted, out.busy, out.respecified = s.active.revision.Commit, true, former != stated
+	case s.jobs.preparing != nil && (purpose.isFormer() || !s.jobs.preparing.purpose.isFormer()):
+		head, former = s.jobs.preparing.head, s.jobs.preparing.spec
+		out.is.attempted, out.busy, out.asked.respecified = s.jobs.preparing.commit, true, former != stated
+	case s.jobs.active != nil && s.jobs.active.applying && (purpose.isFormer() || !s.jobs.active.purpose.isFormer()):
+		head, former = s.jobs.active.head, s.jobs.active.spec
+		out.is.attempted, out.busy, out.asked.respecified = s.jobs.active.revision.Commit, true, former != stated
 	}
-	out.approved = former.rest == stated.rest && former.approvals != stated.approvals
-	out.retagged = !pinned && out.attempted != "" && out.attempted == s.head.Commit && head.Name != "" && head != s.head
+	out.asked.approved = former.rest == stated.rest && former.approvals != stated.approvals
+	out.is.retagged = !pinned && out.is.attempted != "" && out.is.attempted == s.origin.head.Commit && head.Name != "" && head != s.origin.head
 	return out
 }
 
 // act begins what was decided. It says when to look again, zero if that is not its business.
 func (s *syncer) act(now time.Time) time.Time {
-	d := s.decided
+	d := s.jobs.decided
 	commit, _, purpose := s.toApply()
 	switch {
 	case d.trigger == "":
-		if p := s.preparing; p != nil && p.purpose == purposeDue && d.waiting != "" {
+		if p := s.jobs.preparing; p != nil && p.purpose == purposeDue && d.waiting != "" {
 			s.unprepare() // a window has closed meanwhile, or a Landscape of dependsOn is not ready any more
 		}
 		next := s.keepFormer(now)
@@ -455,11 +486,11 @@ func (s *syncer) act(now time.Time) time.Time {
 			next = earliest(next, s.examine(commit, now))
 		}
 		return next
-	case slices.Contains([]string{triggerInterval, triggerRequest, triggerOperation}, d.trigger) && s.last.failures == 0 && s.active != nil && !s.active.applying && s.active.revision.Commit == commit:
-		s.requested, s.operated = false, false
-		s.active.again(d.trigger, now)
+	case slices.Contains([]string{triggerInterval, triggerRequest, triggerOperation}, d.trigger) && s.jobs.last.failures == 0 && s.jobs.active != nil && !s.jobs.active.applying && s.jobs.active.revision.Commit == commit:
+		s.asks.requested, s.asks.operated = false, false
+		s.jobs.active.again(d.trigger, now)
 	default:
-		s.requested, s.operated = false, false
+		s.asks.requested, s.asks.operated = false, false
 		s.prepare(commit, d.trigger, purpose)
 	}
 	return time.Time{}

@@ -127,7 +127,7 @@ func (p *parts) dependsOn(dependent, key receiver.Key) bool {
 func (p *parts) begin(ctx context.Context, key receiver.Key) *running {
 	outer := ctx
 	ctx, cancel := context.WithCancel(ctx)
-	s := &syncer{parts: p, key: key, hub: p.desk.hubOf(key), wake: make(chan struct{}, 1), post: make(chan func()), tokens: &accesstokens.Keeper{Clock: p.Clock, Log: p.Log}, status: &statusWriter{client: p.client, live: p.mgr.GetAPIReader(), sure: p.sure, clock: p.Clock, log: p.Log}}
+	s := &syncer{parts: p, key: key, hub: p.desk.hubOf(key), wake: make(chan struct{}, 1), post: make(chan func()), tools: tools{tokens: &accesstokens.Keeper{Clock: p.Clock, Log: p.Log}}, status: &statusWriter{client: p.client, live: p.mgr.GetAPIReader(), sure: p.sure, clock: p.Clock, log: p.Log}}
 	r := &running{syncer: s, stop: cancel, done: make(chan struct{})}
 	p.syncers[key] = r
 	go func() {
