@@ -1,6 +1,7 @@
 package landscapes
 
 import (
+	"fmt"
 	"reflect"
 
 	"go.yaml.in/yaml/v3"
@@ -28,7 +29,7 @@ const (
 // declaration; its content may be read only when somebody asks for it.
 type Declaration struct {
 	// File is relative to the landscape folder; Line and Column are where the object begins. For an object that is
-	// merged from layers, this is the last layer that writes it.
+	// merged from layers, this is the last layer that writes it. All are empty for an object that comes from no file (FromObjects).
 	File         string
 	Line, Column int
 	// Layer is that layer, relative to the landscape folder; empty for the landscape itself.
@@ -118,6 +119,22 @@ func (d *Declaration) Namespace() string { return d.namespace }
 
 // Name is that of the object.
 func (d *Declaration) Name() string { return d.name }
+
+// Place is where the object is declared, as FILE:LINE:COLUMN; empty for an object that comes from no file.
+func (d *Declaration) Place() string {
+	if d.File == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d:%d", d.File, d.Line, d.Column)
+}
+
+// Wrap puts the place of the object, its kind and its name before an error.
+func (d *Declaration) Wrap(err error) error {
+	if at := d.Place(); at != "" {
+		return fmt.Errorf("%s: %s: %w", at, identityOf(d), err)
+	}
+	return fmt.Errorf("%s: %w", identityOf(d), err)
+}
 
 // later gives the content to whoever asks for it; nil where it is there already.
 func (d *Declaration) later() *schemas.Later {

@@ -149,7 +149,7 @@ func (l *loader) declare(name string, c content) []Declaration {
 		}
 		return found
 	}
-	if metadata, ok := c.object["metadata"].(map[string]any); ok && !l.opts.Live {
+	if metadata, ok := c.object["metadata"].(map[string]any); ok && !l.live {
 		for _, field := range serverMetadata {
 			delete(metadata, field)
 		}

@@ -15,12 +15,12 @@ type Landscape struct {
 	// Dir is the folder as the caller named it.
 	Dir string
 	// FS is the repository and Path the landscape folder inside it. Overlays are read through FS. It
-	// refuses paths and links that leave the repository, and stays open as long as it is referred to.
+	// refuses paths and links that leave the repository, and stays open as long as it is referred to. FS is nil for a landscape FromObjects.
 	FS   fs.FS
 	Path string
 	// Config is landscape.yaml, merged onto those of the layers; never nil.
 	Config *landscapev1alpha1.Landscape
-	// ConfigDeclaration is the same as a declaration, with its places; nil if landscape.yaml could not be read.
+	// ConfigDeclaration is the same as a declaration, with its places; nil if landscape.yaml could not be read, and for a landscape FromObjects.
 	ConfigDeclaration *Declaration
 	// Declarations are the objects, in the order in which files and layers are read: bases first, files by name.
 	Declarations []Declaration

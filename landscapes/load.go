@@ -114,8 +114,14 @@ func loadFS(ctx context.Context, fsys fs.FS, folder, dir string, opts Options) (
 			return nil, nil, fmt.Errorf("reading the landscape %s: %w", dir, err)
 		}
 	}
-	l.landscape.Declarations = l.merged.list
 	l.reportNested()
+	landscape, violations := l.finish()
+	return landscape, violations, nil
+}
+
+// finish checks what was read together, and gives the landscape of it.
+func (l *loader) finish() (*Landscape, []schemas.Violation) {
+	l.landscape.Declarations = l.merged.list
 	for i := range l.landscape.Declarations {
 		l.checkSettings(&l.landscape.Declarations[i])
 	}
@@ -123,7 +129,7 @@ func loadFS(ctx context.Context, fsys fs.FS, folder, dir string, opts Options) (
 	l.convertConfig()
 	l.landscape.Incomplete = l.incomplete()
 	schemas.Sort(l.violations)
-	return l.landscape, l.violations, nil
+	return l.landscape, l.violations
 }
 
 func newLoader(ctx context.Context, fsys fs.FS, home string, opts Options) *loader {
@@ -159,10 +165,10 @@ func (l *loader) convertConfig() {
 }
 
 // Parse reads one manifest, from a file or standard input, outside of any landscape. The name is used in places; if it
-// ends in .cue the text is CUE, otherwise YAML or JSON. It may be what an API server has (Options.Live). The error is that of Load.
+// ends in .cue the text is CUE, otherwise YAML or JSON. It may be what an API server has: metadata that only the server sets stay. The error is that of Load.
 func Parse(ctx context.Context, name string, data []byte, opts Options) ([]Declaration, []schemas.Violation, error) {
-	opts.Live = true
 	l := newLoader(ctx, nil, ".", opts)
+	l.live = true
 	if limit := l.limits.FileSize; int64(len(data)) > limit {
 		l.reportTooLong(name, int64(len(data)))
 		return nil, l.violations, nil

@@ -359,13 +359,11 @@ items:
     labels: {uid: mine}
 `)},
 	}
-	for live, want := range map[bool]int{false: 3, true: 10} {
-		l, violations, err := LoadFS(t.Context(), files, ".", Options{Live: live})
-		require.NoError(t, err)
-		require.Empty(t, violations)
-		require.Len(t, l.Declarations, 1)
-		object := l.Declarations[0].Object()
-		assert.Len(t, object.Object["metadata"], want, "live: %v", live)
-		assert.Equal(t, map[string]string{"uid": "mine"}, object.GetLabels())
-	}
+	l, violations, err := LoadFS(t.Context(), files, ".", Options{})
+	require.NoError(t, err)
+	require.Empty(t, violations)
+	require.Len(t, l.Declarations, 1)
+	object := l.Declarations[0].Object()
+	assert.Len(t, object.Object["metadata"], 3)
+	assert.Equal(t, map[string]string{"uid": "mine"}, object.GetLabels())
 }

@@ -31,6 +31,7 @@ type loader struct {
 	violations []schemas.Violation
 	files      int
 	limitSaid  bool
+	live       bool // the objects are those of an API server: metadata that only it sets stay
 
 	// done and open are the folders that were merged, or are being read: to load none twice, and to find cycles.
 	done, open map[string]bool

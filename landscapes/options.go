@@ -24,8 +24,6 @@ type Options struct {
 	Evaluator evaluation.Evaluator
 	// Limits bound what is read; zero values mean the defaults.
 	Limits Limits
-	// Live says that the files are objects as an API server has them, so that metadata which only the server sets count. Default: they are ignored.
-	Live bool
 	// Kept holds between runs what files declare, so that those that did not change are read by whoever needs their content,
 	// and no one else. It never holds the content. nil keeps nothing.
 	Kept *kept.Store

@@ -2,7 +2,6 @@ package landscapes
 
 import (
 	"errors"
-	"fmt"
 	"iter"
 
 	corev1 "k8s.io/api/core/v1"
@@ -53,7 +52,7 @@ func typedOf[T any](d *Declaration) (Typed[T], error) {
 	object := new(T)
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(d.Object().Object, object)
 	if err != nil {
-		err = fmt.Errorf("%s:%d:%d: %s: %w", d.File, d.Line, d.Column, identityOf(d), err)
+		err = d.Wrap(err)
 	}
 	return Typed[T]{Object: object, Declaration: d}, err
 }

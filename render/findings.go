@@ -67,20 +67,20 @@ type identity struct{ kind, namespace, name string }
 
 func (f finding) Error() string {
 	var b strings.Builder
-	if f.File == "" {
-		return f.message
-	}
-	b.WriteString(f.File)
-	if f.Line > 0 {
-		fmt.Fprintf(&b, ":%d:%d", f.Line, max(f.Column, 1))
+	if f.File != "" {
+		b.WriteString(f.File)
+		if f.Line > 0 {
+			fmt.Fprintf(&b, ":%d:%d", f.Line, max(f.Column, 1))
+		}
+		b.WriteString(": ")
 	}
 	if f.object.kind != "" {
-		b.WriteString(": " + f.object.kind + " " + path.Join(f.object.namespace, f.object.name))
+		b.WriteString(f.object.kind + " " + path.Join(f.object.namespace, f.object.name) + ": ")
 	}
-	if f.field != "" {
-		b.WriteString(": " + f.field)
+	if f.field != "" && b.Len() > 0 {
+		b.WriteString(f.field + ": ")
 	}
-	return b.String() + ": " + f.message
+	return b.String() + f.message
 }
 
 // violation is the finding as a command shows it.

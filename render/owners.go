@@ -129,7 +129,7 @@ func (b *ownerBuilder) gardenAndSeeds() ([]Input, error) {
 			FeatureGates:  b.gates,
 			Extensions:    extensionsIn(b.landscape),
 			TargetVersion: garden.Spec.VirtualCluster.Kubernetes.Version,
-			Declared:      declaredAt(declaration),
+			Declared:      declaration.Place(),
 		}
 		in.SettleExtensions()
 		if b.charts != nil {
@@ -145,7 +145,7 @@ func (b *ownerBuilder) gardenAndSeeds() ([]Input, error) {
 	for _, s := range seeds {
 		inputs = append(inputs, Input{
 			Owner:   Owner{Kind: "seed", Name: s.Object.Name, UID: string(s.Object.UID), ControlPlaneNamespace: "garden"},
-			Objects: b.with("seed", b.seeds[s.Object.Name]), FilledIn: b.seedChanges[s.Object.Name], Declared: declaredAt(s.Declaration),
+			Objects: b.with("seed", b.seeds[s.Object.Name]), FilledIn: b.seedChanges[s.Object.Name], Declared: s.Declaration.Place(),
 			GardenAPI: b.gardenAPI, FeatureGates: b.gates, SeedIsGarden: seedIsGarden(b.landscape.Config.Spec.Clusters, s.Object.Name),
 		})
 	}
@@ -245,7 +245,7 @@ func (b *ownerBuilder) shoot(declared landscapes.Typed[gardencorev1beta1.Shoot],
 			Kind: "shoot", Namespace: s.Namespace, Name: s.Name, UID: string(s.UID),
 			ControlPlaneNamespace: TechnicalID(project, s.Name),
 		},
-		Objects: objects, GardenAPI: b.gardenAPI, FeatureGates: b.gates, TargetVersion: s.Spec.Kubernetes.Version, FilledIn: filled.Changes, Declared: declaredAt(declared.Declaration),
+		Objects: objects, GardenAPI: b.gardenAPI, FeatureGates: b.gates, TargetVersion: s.Spec.Kubernetes.Version, FilledIn: filled.Changes, Declared: declared.Declaration.Place(),
 	}
 	b.referred.give(&in)
 	return in, true, nil
@@ -265,11 +265,6 @@ func checkFull(d *landscapes.Declaration, field, version string) error {
 		return nil
 	}
 	return declaredFinding(d, field, ruleVersion, fmt.Sprintf("%q leaves the version open, and neither the cloud profile nor the time decides which one is meant; name it in full, such as %s", version, DefaultKubernetesVersion))
-}
-
-// declaredAt is where an object is declared.
-func declaredAt(d *landscapes.Declaration) string {
-	return fmt.Sprintf("%s:%d:%d", d.File, d.Line, d.Column)
 }
 
 // TechnicalID is the name of a shoot's namespace in its seed (gardener: status.technicalID).

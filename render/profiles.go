@@ -50,7 +50,7 @@ func (b *ownerBuilder) namespacedProfile(shoot landscapes.Typed[gardencorev1beta
 	}
 	own := &gardencorev1beta1.NamespacedCloudProfile{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(declaration.Object().Object, own); err != nil {
-		return nil, fmt.Errorf("%s:%d:%d: NamespacedCloudProfile %s/%s: %w", declaration.File, declaration.Line, declaration.Column, namespace, name, err)
+		return nil, declaration.Wrap(err)
 	}
 	parent, ok := b.profiles[own.Spec.Parent.Name]
 	if !ok {

@@ -74,15 +74,9 @@ func (g *Gardenlet) assess(ctx context.Context) {
 			apart[id] = why
 			return
 		}
-		from, err := g.sourcesOf(kind, object, s)
-		if err != nil {
-			g.Log.Error("cannot be read", "owner", id, "error", err)
-			members = append(members, fleet.Member[*site]{ID: id})
-			return
-		}
 		asked := g.asked(ctx, object)
 		g.askedForAccess(object)
-		members = append(members, g.member(id, from, s, asked))
+		members = append(members, g.member(id, g.sourcesOf(kind, object, s), s, asked))
 	}
 	if seed != nil {
 		consider(owner.Seed, seed)

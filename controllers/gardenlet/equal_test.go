@@ -58,9 +58,7 @@ func TestSameAsFromGit(t *testing.T) {
 		if kind == "" {
 			continue
 		}
-		from, err := g.sourcesOf(git.Owner.Kind, g.objects.get(kind, git.Owner.Namespace, git.Owner.Name), s)
-		require.NoError(t, err)
-		in, err := g.input(t.Context(), from)
+		in, err := g.input(g.sourcesOf(git.Owner.Kind, g.objects.get(kind, git.Owner.Namespace, git.Owner.Name), s))
 		require.NoError(t, err)
 		// UIDs are known in the cluster only.
 		assert.Equal(t, "uid-local", in.Owner.UID)

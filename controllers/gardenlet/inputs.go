@@ -1,35 +1,30 @@
 package gardenlet
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
-	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
-	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/render"
 )
-
-// fileConfig makes a folder of declarations a landscape.
-const fileConfig = "landscape.yaml"
 
 // sources are what an owner is rendered from besides the settings: a landscape of its own, with the owner and what it refers to. So
 // one that cannot be read is in nobody else's way, and a change concerns only the owners that it reaches.
 type sources struct {
 	kind   string
 	object *unstructured.Unstructured
-	files  map[string][]byte
+	// objects are the landscape, with the owner, and gardenAPI its only setting that counts.
+	objects   []*unstructured.Unstructured
+	gardenAPI landscapev1alpha1.GardenAPI
 	// key is the same as long as nothing changed.
 	key string
 	// basis is all of it that comes from Git.
@@ -41,30 +36,18 @@ type sources struct {
 }
 
 // sourcesOf an owner of the virtual garden.
-func (g *Gardenlet) sourcesOf(kind string, object *unstructured.Unstructured, s *settings) (sources, error) {
-	out := sources{kind: kind, object: object, files: map[string][]byte{
-		fileConfig: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata:\n  name: garden\n"),
-	}}
-	if s.gardenAPI == landscapev1alpha1.GardenAPIAggregated {
-		out.files[fileConfig] = fmt.Appendf(out.files[fileConfig], "spec:\n  gardenAPI: %s\n", s.gardenAPI)
-	}
-	if len(s.domains) > 0 {
-		out.files["default-domains.yaml"] = s.domains
-	}
+func (g *Gardenlet) sourcesOf(kind string, object *unstructured.Unstructured, s *settings) sources {
+	out := sources{kind: kind, object: object, gardenAPI: s.gardenAPI}
 	around := append(g.objects.all(kindRegistration), object)
 	if kind == owner.Shoot {
 		around = append(around, g.around(object)...)
 	}
 	for _, o := range around {
-		if o == nil {
-			continue
+		if o != nil {
+			out.objects = append(out.objects, landscape.DeclarationOf(o))
 		}
-		text, err := json.Marshal(landscape.DeclarationOf(o).Object)
-		if err != nil {
-			return out, fmt.Errorf("reading %s: %w", apply.RefOf(o), err)
-		}
-		out.files[o.GetKind()+"-"+o.GetName()+".json"] = text
 	}
+	out.objects = append(out.objects, s.domains...)
 	out.basis = basisOf(s.digests[kind], around)
 	if seed := g.objects.get(kindSeed, "", g.Seed); seed != nil {
 		out.seedUID = seed.GetUID()
@@ -74,12 +57,11 @@ func (g *Gardenlet) sourcesOf(kind string, object *unstructured.Unstructured, s 
 	g.mu.Unlock()
 	sum := sha256.New()
 	fmt.Fprintln(sum, s.digests[kind], object.GetUID(), out.seedUID, out.isGarden)
-	for _, name := range slices.Sorted(maps.Keys(out.files)) {
-		fmt.Fprintf(sum, "%q %d\n", name, len(out.files[name]))
-		sum.Write(out.files[name])
+	for _, o := range out.objects {
+		_ = json.NewEncoder(sum).Encode(o.Object) // it was read from JSON
 	}
 	out.key = hex.EncodeToString(sum.Sum(nil))
-	return out, nil
+	return out
 }
 
 // around gives what a Shoot is rendered with.
@@ -115,16 +97,10 @@ func (g *Gardenlet) around(shoot *unstructured.Unstructured) []*unstructured.Uns
 }
 
 // input renders nothing yet: it fills in what the API fills in, and finds what is missing.
-func (g *Gardenlet) input(ctx context.Context, from sources) (render.Input, error) {
-	files, err := seedpublication.FS(from.files)
-	if err != nil {
-		return render.Input{}, err
-	}
-	l, violations, err := landscapes.LoadFS(ctx, files, ".", landscapes.Options{Live: true})
-	if err == nil {
-		err = refused(violations)
-	}
-	if err != nil {
+func (g *Gardenlet) input(from sources) (render.Input, error) {
+	config := landscapev1alpha1.Landscape{Spec: landscapev1alpha1.LandscapeSpec{GardenAPI: from.gardenAPI}}
+	l, violations := landscapes.FromObjects(config, from.objects)
+	if err := refused(violations); err != nil {
 		return render.Input{}, fmt.Errorf("reading it from the virtual garden: %w", err)
 	}
 	inputs, err := render.Owners(l, render.At(g.Clock.Now()))
@@ -133,7 +109,7 @@ func (g *Gardenlet) input(ctx context.Context, from sources) (render.Input, erro
 	}
 	for _, in := range inputs {
 		if in.Owner.Kind == from.kind && in.Owner.Namespace == from.object.GetNamespace() && in.Owner.Name == from.object.GetName() {
-			in.Declared, in.Owner.UID, in.SeedIsGarden = "", string(from.object.GetUID()), from.isGarden
+			in.Owner.UID, in.SeedIsGarden = string(from.object.GetUID()), from.isGarden
 			if from.kind == owner.Shoot {
 				in.Objects = withSeedUID(in.Objects, from.seedUID)
 			}

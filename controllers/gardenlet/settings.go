@@ -37,8 +37,8 @@ type settings struct {
 	// landscape is its name, approved what its Landscape approves.
 	landscape string
 	approved  []string
-	// domains are the default domains, as a file of declarations; nil for none.
-	domains []byte
+	// domains are the Secrets of the default domains.
+	domains []*unstructured.Unstructured
 }
 
 // CatalogueError says that a publication was made for another catalogue.
@@ -142,8 +142,11 @@ func (g *Gardenlet) prepare(ctx context.Context, p *seedpublication.Publication)
 	if err != nil {
 		return nil, &seedpublication.InvalidError{Reason: err.Error()}
 	}
-	s := &settings{publication: p, forced: l.Config.Spec.ForceConflicts, domains: p.Domains(), digests: map[string]string{}, gardenAPI: l.Config.Spec.GardenAPI,
+	s := &settings{publication: p, forced: l.Config.Spec.ForceConflicts, digests: map[string]string{}, gardenAPI: l.Config.Spec.GardenAPI,
 		landscape: l.Config.Name, approved: l.Config.Spec.Approved, reviewed: l.Config.Spec.Review == landscapev1alpha1.ReviewRequired}
+	for i := range l.Declarations { // a publication has no others
+		s.domains = append(s.domains, l.Declarations[i].Object())
+	}
 	for _, kind := range []string{owner.Seed, owner.Shoot} {
 		if s.digests[kind], err = digestOf(l, p, kind); err != nil {
 			return nil, err
@@ -161,12 +164,12 @@ func (g *Gardenlet) prepare(ctx context.Context, p *seedpublication.Publication)
 	return s, nil
 }
 
-// refused joins findings that make files unusable.
+// refused joins findings that make declarations unusable.
 func refused(violations []schemas.Violation) error {
 	var texts []string
 	for _, v := range violations {
 		if v.Severity == schemas.SeverityError {
-			texts = append(texts, fmt.Sprintf("%s:%d:%d: %s", v.File, v.Line, v.Column, v.Message))
+			texts = append(texts, v.String())
 		}
 	}
 	if len(texts) == 0 {

@@ -131,7 +131,7 @@ func (g *Gardenlet) ownerOf(from sources) *owner.Owner {
 
 // converge runs once.
 func (g *Gardenlet) converge(ctx context.Context, at *site, o *owner.Owner, from sources, s *settings) error {
-	in, err := g.input(ctx, from)
+	in, err := g.input(from)
 	if err != nil {
 		if ctx.Err() == nil {
 			s.reconciler.GiveUp(ctx, o, err)
