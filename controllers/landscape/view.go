@@ -168,7 +168,7 @@ func (v view) operation(op *gardencorev1beta1.LastOperation) string {
 
 // stateWord is a state of bundles as people read it.
 type stateWord struct {
-	state owner.State
+	state owner.Health
 	word  string
 	mark  gardencorev1beta1.ConditionStatus
 }

@@ -30,24 +30,11 @@ type madeAccess struct {
 
 // noteServes notes that the control plane of an owner makes access to an API server.
 func (o *Owner) noteServes(made madeAccess, now time.Time) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.access, o.accessSeen = made, now
-}
-
-// accessNow is what was noted last.
-func (o *Owner) accessNow() madeAccess {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.access
+	o.note(func(s *State) { s.access, s.accessSeen = made, now })
 }
 
 // serves tells whether there is an API server that can be asked: that of a Shoot whose components make no access cannot.
-func (o *Owner) serves() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.access.secret != "" || o.Input.Owner.Kind == Garden
-}
+func (o *Owner) serves() bool { return o.now().access.secret != "" || o.identity().Kind == Garden }
 
 // publishAccess gives the access to the API server of an owner, which the secrets manager has made, the name by which it is found. While a new
 // authority of clients is made known beside another one, the access of before stays: API servers that were not started anew yet know no other. It
@@ -72,11 +59,11 @@ func (r *run) publishAccess(ctx context.Context, manager *secrets.Manager, resul
 
 // publishRotated is for when all has come about that was applied, and no API server is left that knows only the authority of before.
 func (r *run) publishRotated(ctx context.Context) error {
-	made := r.owner.accessNow()
+	made := r.owner.now().access
 	if made.secret == "" || made.former == nil {
 		return nil
 	}
-	if r.owner.credentialsNow().UnderWay() {
+	if r.owner.now().rotation.UnderWay() {
 		if err := r.formerPodsGone(ctx); err != nil {
 			return err
 		}
@@ -115,20 +102,19 @@ func (o *Owner) publish(ctx context.Context, made madeAccess) (written bool, err
 const accessInterval = 5 * time.Minute
 
 // accessDue tells whether it is time to look, and notes that somebody does.
-func (o *Owner) accessDue(now time.Time) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if now.Sub(o.accessSeen) < accessInterval {
-		return false
-	}
-	o.accessSeen = now
-	return true
+func (o *Owner) accessDue(now time.Time) (due bool) {
+	o.note(func(s *State) {
+		if due = now.Sub(s.accessSeen) >= accessInterval; due {
+			s.accessSeen = now
+		}
+	})
+	return due
 }
 
 // restoreAccess brings back the access to the API server of an owner that somebody has deleted or changed since it was reconciled, and says whether it
 // had to. Nobody else notices that: it is no object of a bundle.
 func (o *Owner) restoreAccess(ctx context.Context) bool {
-	made := o.accessNow()
+	made := o.now().access
 	if made.secret == "" {
 		return false
 	}
@@ -195,10 +181,7 @@ func ShootAccess(ctx context.Context, o *Owner) (*rest.Config, error) {
 
 // address is where a Shoot is reached by its own domain.
 func (o *Owner) address() (string, error) {
-	o.mu.Lock()
-	shoot := o.Input.Objects[Shoot]
-	o.mu.Unlock()
-	domain, _, err := unstructured.NestedString(shoot, "spec", "dns", "domain")
+	domain, _, err := unstructured.NestedString(o.input().Objects[Shoot], "spec", "dns", "domain")
 	if err != nil || domain == "" {
 		return "", fmt.Errorf("%s has no domain by which it is reached from outside of its seed", o)
 	}

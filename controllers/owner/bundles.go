@@ -155,10 +155,12 @@ func (o *Owner) dataSecret(ctx context.Context, b render.Bundle) *unstructured.U
 func (r *run) applyBundle(ctx context.Context, b render.Bundle) (waiter, error) {
 	w, err := r.sendBundle(ctx, b)
 	if !r.pending {
-		if err == nil || ctx.Err() == nil {
-			r.owner.noteApply(b.Name, err)
-		}
-		r.owner.noteApplied(b, err)
+		r.owner.note(func(s *State) {
+			if err == nil || ctx.Err() == nil {
+				s.sent(b.Name, err)
+			}
+			s.appliedAs(b, err)
+		})
 	}
 	if err != nil {
 		return w, fmt.Errorf("bundle %s: %w", b.Name, err)
@@ -301,29 +303,15 @@ func (r *run) waitsForServer(ctx context.Context, b render.Bundle) (bool, error)
 	if err != nil {
 		return false, err
 	}
-	r.owner.noteWaiting(b.Name, !served)
+	r.owner.note(func(s *State) { s.waits(b.Name, !served) })
 	if !served || b.Cluster != render.ClusterShoot || !r.patient {
 		return !served, nil
 	}
 	err = r.awaitTarget(ctx, "the API server of "+r.owner.String())
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		r.owner.noteApply(b.Name, err) // the time of its step is over, and it failed in it
+		r.owner.note(func(s *State) { s.sent(b.Name, err) }) // the time of its step is over, and it failed in it
 	}
 	return false, err
-}
-
-// noteApply keeps why a bundle could not be applied, until it could.
-func (o *Owner) noteApply(bundle string, err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.failures == nil {
-		o.failures = map[string]string{}
-	}
-	if err == nil {
-		delete(o.failures, bundle)
-		return
-	}
-	o.failures[bundle] = strings.Join(Problems(err), "; ")
 }
 
 // options of the engine for one bundle: the deletion gate and progress.

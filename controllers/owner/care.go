@@ -38,7 +38,8 @@ func (r *Reconciler) Care(ctx context.Context, o *Owner) (_ []gardencorev1beta1.
 		}
 		conditions = condition.Merge(conditions, answers...)
 	}
-	bundles, failures, unjudged := o.state()
+	last := o.now()
+	bundles, failures, unjudged := slices.Clone(last.bundles), last.failures, last.unjudged
 	if why := unreachable(ctx, o.Local); why != "" {
 		// The live cache would go on saying what was true before the cluster went away.
 		bundles, unjudged = nil, why
@@ -145,14 +146,9 @@ func (r *Reconciler) apiServerConditions(ctx context.Context, o *Owner, b *condi
 
 // hibernated tells whether a Shoot is declared to sleep.
 func (o *Owner) hibernated() bool {
-	o.mu.Lock()
-	shoot := o.Input.Objects[Shoot]
-	o.mu.Unlock()
-	if o.identity().Kind != Shoot {
-		return false
-	}
-	asleep, _, _ := unstructured.NestedBool(shoot, "spec", "hibernation", "enabled")
-	return asleep
+	in := o.input()
+	asleep, _, _ := unstructured.NestedBool(in.Objects[Shoot], "spec", "hibernation", "enabled")
+	return asleep && in.Owner.Kind == Shoot
 }
 
 // reasonApplyFailed is the reason of a condition one of whose bundles could not be applied (upstream's reason in the

@@ -56,10 +56,10 @@ func TestAPoolThatGoesNeedsAReview(t *testing.T) {
 		return render.Object{Unstructured: o}
 	}
 	const kind = "OperatingSystemConfig"
-	of := &Owner{bundles: []render.Bundle{{Cluster: "local", Objects: []render.Object{
+	of := &Owner{last: State{bundles: []render.Bundle{{Cluster: "local", Objects: []render.Object{
 		config(kind, "shoot--a--b", "gardener-node-agent-local-"+next+"-init"), config(kind, "shoot--a--b", "gardener-node-agent-local-"+next+"-original"),
 		config("Worker", "shoot--a--b", "gone-"+next),
-	}}}}
+	}}}}}
 	for name, test := range map[string]struct {
 		ref  apply.Ref
 		goes bool

@@ -37,18 +37,6 @@ type credentials struct {
 // rotates tells whether rotations of an owner are run here: those of a Garden are.
 func (o *Owner) rotates() bool { return len(kinds[o.identity().Kind].encrypters) > 0 }
 
-func (o *Owner) credentialsNow() credentials {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.rotation
-}
-
-func (o *Owner) noteCredentials(c credentials) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.rotation = c
-}
-
 // readCredentials takes from the live status how rotations stand.
 func (r *Reconciler) readCredentials(ctx context.Context, o *Owner) error {
 	if !o.rotates() {
@@ -92,7 +80,7 @@ func (r *Reconciler) noteState(ctx context.Context, o *Owner, state rotation.Sta
 			*each.reached = *each.reached && is
 		}
 	}
-	o.noteCredentials(c)
+	o.note(func(s *State) { s.rotation = c })
 	return nil
 }
 
@@ -142,7 +130,7 @@ func (o *Owner) withCredentials(in render.Input) (render.Input, error) {
 		return in, nil
 	}
 	var known map[string]any
-	raw, err := json.Marshal(o.credentialsNow().State)
+	raw, err := json.Marshal(o.now().rotation.State)
 	if err == nil {
 		err = json.Unmarshal(raw, &known)
 	}
@@ -161,7 +149,7 @@ func (o *Owner) rotated(configs []secrets.Config) ([]secrets.Config, map[string]
 	if !o.rotates() {
 		return configs, nil
 	}
-	c := o.credentialsNow()
+	c := o.now().rotation
 	return c.Requests(configs, c.Progress), c.Times()
 }
 

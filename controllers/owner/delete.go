@@ -202,9 +202,5 @@ func (t *teardown) task(ctx context.Context, name string, named map[string]bool,
 // begins is called when nothing is in the way any more: from now on nothing is repaired, judged or requested for the components.
 func (t *teardown) begins() {
 	t.Tokens.Stop(t.owner.ControlPlane())
-	o := t.owner
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.bundles, o.failures, o.applied, o.waiting, o.leaving, o.referenced, o.access = nil, nil, nil, nil, nil, nil, madeAccess{}
-	o.unjudged = "the Garden is being deleted"
+	t.owner.note(func(s *State) { s.ended("the Garden is being deleted") })
 }

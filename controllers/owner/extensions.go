@@ -39,9 +39,7 @@ func (r *Reconciler) readExtensions(ctx context.Context, o *Owner) error {
 	if err != nil {
 		return err
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.Input.Charts, o.Input.ResourceChecksums = pulled, checksums
+	o.note(func(*State) { o.Input.Charts, o.Input.ResourceChecksums = pulled, checksums })
 	return nil
 }
 
@@ -69,25 +67,25 @@ func (o *Owner) resourceChecksums(ctx context.Context) (map[string]string, error
 
 // mergeExtensions puts those that there are beside those that Git declares.
 func (r *Reconciler) mergeExtensions(o *Owner, live []*unstructured.Unstructured) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.declared == nil {
-		o.declared = maps.Clone(o.Input.Extensions)
-		if o.declared == nil {
-			o.declared = map[string]render.Extension{}
+	o.note(func(s *State) {
+		if s.declared == nil {
+			s.declared = maps.Clone(o.Input.Extensions)
+			if s.declared == nil {
+				s.declared = map[string]render.Extension{}
+			}
 		}
-	}
-	o.extensions = live
-	all := maps.Clone(o.declared)
-	for _, obj := range live {
-		if _, ours := all[obj.GetName()]; !ours {
-			e := render.ExtensionOf(obj)
-			e.Leaving = obj.GetDeletionTimestamp() != nil
-			all[e.Name] = e
+		s.extensions = live
+		all := maps.Clone(s.declared)
+		for _, obj := range live {
+			if _, ours := all[obj.GetName()]; !ours {
+				e := render.ExtensionOf(obj)
+				e.Leaving = obj.GetDeletionTimestamp() != nil
+				all[e.Name] = e
+			}
 		}
-	}
-	o.Input.Extensions = all
-	o.Input.SettleExtensions()
+		o.Input.Extensions = all
+		o.Input.SettleExtensions()
+	})
 }
 
 // pullCharts asks for the charts of Extensions. One that cannot be had is no error here: it is one of the bundle that it is for.
@@ -128,13 +126,6 @@ func listWhole(ctx context.Context, c *apply.Cluster, gvk schema.GroupVersionKin
 	return out, nil
 }
 
-// liveExtensions are the Extensions as they were read last.
-func (o *Owner) liveExtensions() []*unstructured.Unstructured {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return slices.Clone(o.extensions)
-}
-
 // installedFor are the bundles of an Extension; steps of the flows have the same names.
 func installedFor(extension string) []string {
 	return []string{
@@ -155,9 +146,7 @@ func bundleAdmissionRuntime(extension string) string {
 // extensionReferences are the Secrets and ConfigMaps that Extensions name: they are protected as those of the Garden are.
 func (o *Owner) extensionReferences() []across.Reference {
 	var out []across.Reference
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, e := range o.Input.Extensions {
+	for _, e := range o.input().Extensions {
 		if !e.Leaving {
 			out = append(out, across.References(render.KindExtension.Kind, map[string]any{"spec": e.Spec})...)
 		}
@@ -168,7 +157,7 @@ func (o *Owner) extensionReferences() []across.Reference {
 // guardExtensions keeps Extensions from going before what was installed for them has.
 func (r *run) guardExtensions(ctx context.Context) error {
 	var problems []error
-	for _, live := range r.owner.liveExtensions() {
+	for _, live := range r.owner.now().extensions {
 		if live.GetDeletionTimestamp() == nil && !slices.Contains(live.GetFinalizers(), finalizerOperator) {
 			problems = append(problems, changeFinalizers(ctx, r.owner.Home, apply.RefOf(live), withFinalizers(finalizerOperator)))
 		}
@@ -183,7 +172,7 @@ func (r *run) releaseExtensions(ctx context.Context) error {
 		rendered[b.Name] = true
 	}
 	var problems []error
-	for _, live := range r.owner.liveExtensions() {
+	for _, live := range r.owner.now().extensions {
 		name := live.GetName()
 		if live.GetDeletionTimestamp() == nil || !r.owner.isDeclared(name) && slices.ContainsFunc(installedFor(name), func(b string) bool { return rendered[b] }) {
 			continue
@@ -214,8 +203,6 @@ func (r *run) isInstalled(ctx context.Context, extension string) (bool, error) {
 
 // isDeclared tells whether Git declares an Extension.
 func (o *Owner) isDeclared(extension string) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	_, is := o.declared[extension]
+	_, is := o.now().declared[extension]
 	return is
 }

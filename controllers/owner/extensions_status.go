@@ -34,7 +34,7 @@ const (
 
 // careExtensions writes what is known of Extensions now: who needs them, and whether what was installed is healthy.
 func (r *Reconciler) careExtensions(ctx context.Context, o *Owner, bundles []render.Bundle) error {
-	live := o.liveExtensions()
+	live := o.now().extensions
 	if len(live) == 0 {
 		return nil
 	}
@@ -204,7 +204,7 @@ func (r *run) tellInstalled(ctx context.Context) error {
 		rendered[bundle.Name] = true
 	}
 	var problems []error
-	for _, e := range r.owner.liveExtensions() {
+	for _, e := range r.owner.now().extensions {
 		var failed []error
 		leaving := e.GetDeletionTimestamp() != nil && !r.owner.isDeclared(e.GetName())
 		left := false
@@ -244,7 +244,7 @@ func (r *run) tellInstalled(ctx context.Context) error {
 func (r *run) endExtensions(ctx context.Context) error {
 	b := condition.New(r.Clock, nil)
 	var problems []error
-	for _, e := range r.owner.liveExtensions() {
+	for _, e := range r.owner.now().extensions {
 		no := func(had []condition.Condition, kind gardencorev1beta1.ConditionType, reason, message string) []condition.Condition {
 			return condition.Merge(had, b.Update(b.GetOrInit(had, kind), gardencorev1beta1.ConditionFalse, reason, message))
 		}

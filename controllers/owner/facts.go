@@ -104,7 +104,7 @@ func (r *Reconciler) facts(ctx context.Context, o *Owner) (render.Facts, error) 
 	if err := r.readReferences(ctx, o); err != nil {
 		return facts, err
 	}
-	if facts.References, err = references.Facts(o.references()); err != nil {
+	if facts.References, err = references.Facts(o.now().referenced); err != nil {
 		return facts, err
 	}
 	return r.lateFacts(ctx, o, facts)

@@ -31,7 +31,7 @@ const (
 func seedFacts(ctx context.Context, o *Owner, before []render.SeedFact) []render.SeedFact {
 	former := before
 	if former == nil {
-		former = o.lastSeeds()
+		former = o.now().seeds
 	}
 	if o.Target == nil || !access.IsThere(ctx, o.Target.RESTConfig()) {
 		return former
@@ -47,16 +47,8 @@ func seedFacts(ctx context.Context, o *Owner, before []render.SeedFact) []render
 		return former
 	}
 	facts := seedFactsOf(seeds, managed)
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.seeds = facts
+	o.note(func(s *State) { s.seeds = facts })
 	return facts
-}
-
-func (o *Owner) lastSeeds() []render.SeedFact {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.seeds
 }
 
 // seedFactsOf sorts by name, so that the order in which they are listed changes nothing.

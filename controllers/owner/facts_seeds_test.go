@@ -45,7 +45,7 @@ func TestSeedFactsAreKept(t *testing.T) {
 	o.Target = o.Local // it serves no Seeds
 	assert.Equal(t, before, seedFacts(s.ctx, o, before))
 	assert.Empty(t, seedFacts(s.ctx, o, nil))
-	o.seeds = last
+	o.last.seeds = last
 	assert.Equal(t, last, seedFacts(s.ctx, o, nil))
 	o.Target = nil
 	assert.Equal(t, last, seedFacts(s.ctx, o, nil))

@@ -47,7 +47,7 @@ func TestCopiesAreFilled(t *testing.T) {
 			live, err := s.resource("secrets", s.ns).Get(s.ctx, "copy", metav1.GetOptions{})
 			require.NoError(t, err)
 			assert.NotContains(t, live.GetAnnotations(), "secrets.pergola.dev/values-from")
-			assert.NotContains(t, s.work.owner.bundles[0].Objects[0].Object, "data", "no value is kept")
+			assert.NotContains(t, s.work.owner.last.bundles[0].Objects[0].Object, "data", "no value is kept")
 			assert.NotEqual(t, apply.Configured, s.mustApply(b)["copy"], "nothing to do")
 
 			// Another original, as a rotation makes one, and another content of one that may change. A plan shows no values.

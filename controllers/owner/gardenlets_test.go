@@ -48,7 +48,7 @@ func TestGardenletsGetTheVersionOfTheGarden(t *testing.T) {
 	o.Target = o.Local
 	b := s.bundle(true, s.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: gardener-info, namespace: NS}, data: {gardenerAPIServer: \"version: v1.150.0\\nworkloadIdentityIssuerURL: x\\n\"}}"))
 	b.Cluster = render.ClusterVirtual
-	o.bundles = []render.Bundle{b}
+	o.last.bundles = []render.Bundle{b}
 	mapping, err := o.Target.Mapping(s.ctx, s.object("{apiVersion: seedmanagement.gardener.cloud/v1alpha1, kind: Gardenlet}").GroupVersionKind())
 	require.NoError(t, err)
 	gardenlets := s.api.Resource(mapping.Resource).Namespace(s.ns)
@@ -68,10 +68,10 @@ func TestGardenletsGetTheVersionOfTheGarden(t *testing.T) {
 		return out
 	}
 	before := versions()
-	o.bundles = nil
+	o.last.bundles = nil
 	require.NoError(t, s.work.updateGardenlets(s.ctx))
 	assert.Equal(t, before, versions(), "a garden that does not say its version")
-	o.bundles = []render.Bundle{b}
+	o.last.bundles = []render.Bundle{b}
 	require.NoError(t, s.work.updateGardenlets(s.ctx))
 	after := map[string]string{"asks": "registry.example.org/gardenlet:v1.150.0", "refuses": "registry.example.org/gardenlet:v1.149.0", "silent": "registry.example.org/gardenlet:v1.149.0"}
 	assert.Equal(t, after, versions())

@@ -184,21 +184,11 @@ func (r *run) refresh(ctx context.Context, b render.Bundle, used render.Facts) (
 	}
 	for _, fresh := range result.Bundles {
 		if fresh.Name == b.Name {
-			r.owner.replace(fresh)
+			r.owner.note(func(s *State) { s.renderedAgain(fresh) })
 			return fresh, now, nil
 		}
 	}
 	return b, used, fmt.Errorf("bundle %s is not rendered any more", b.Name)
-}
-
-func (o *Owner) replace(b render.Bundle) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for i := range o.bundles {
-		if o.bundles[i].Name == b.Name {
-			o.bundles[i] = b
-		}
-	}
 }
 
 // task runs a registered task of the flow.

@@ -66,7 +66,7 @@ func TestATerminatingManagedResource(t *testing.T) {
 			old := s.uids("managedresources")["managedresources/thing"]
 			require.NoError(t, s.resource("managedresources", s.ns).Delete(s.ctx, "thing", metav1.DeleteOptions{}))
 			s.eventually("the cache sees it", func() bool {
-				live, err := s.work.owner.Local.Get(s.ctx, managedRef(s.work.owner.bundles[0]))
+				live, err := s.work.owner.Local.Get(s.ctx, managedRef(s.work.owner.last.bundles[0]))
 				return err == nil && live.GetDeletionTimestamp() != nil
 			})
 			next := s.bundle(direct, s.configMap("a"))
@@ -127,7 +127,7 @@ func TestALostInventoryOfADirectBundle(t *testing.T) {
 	b := s.bundle(true, s.configMap("a"))
 	neighbour := b
 	neighbour.Name, neighbour.Objects = "neighbour", s.bundle(true, s.object("{apiVersion: v1, kind: ServiceAccount, metadata: {name: stays, namespace: NS}}")).Objects
-	s.work.owner.bundles = append([]render.Bundle{}, b, neighbour)
+	s.work.owner.last.bundles = append([]render.Bundle{}, b, neighbour)
 	s.mustApply(neighbour)
 	name := inventoryName(s.work.owner.Input.Owner, b.Name)
 	require.NoError(t, s.resource("configmaps", InventoryNamespace).Delete(s.ctx, name, metav1.DeleteOptions{}))
@@ -151,7 +151,7 @@ func TestAnOrphanLeavesAloneWhatIsNotIts(t *testing.T) {
 			// Another bundle wants one of its objects from now on.
 			other := s.bundle(true, s.configMap("moved"))
 			other.Name = "other"
-			s.work.owner.bundles = []render.Bundle{other}
+			s.work.owner.last.bundles = []render.Bundle{other}
 			entries, err := s.work.inventory(s.work.owner, b).Load(s.ctx)
 			require.NoError(t, err)
 			b.Objects = nil

@@ -70,7 +70,7 @@ func TestIdleCareListsNothing(t *testing.T) {
 	b := s.bundle(true, deployment)
 	b.Cluster, b.Condition = render.ClusterRuntime, runtimeHealthy
 	s.mustApply(b)
-	o.bundles = []render.Bundle{b}
+	o.last.bundles = []render.Bundle{b}
 	s.setStatus(deployment, `status: {observedGeneration: 1, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, conditions: [
 		{type: Available, status: "True", lastUpdateTime: "2026-01-01T00:00:00Z", lastTransitionTime: "2026-01-01T00:00:00Z"},
 		{type: Progressing, status: "True", reason: NewReplicaSetAvailable, lastUpdateTime: "2026-01-01T00:00:00Z", lastTransitionTime: "2026-01-01T00:00:00Z"}]}`)

@@ -19,19 +19,19 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// State of a bundle, worst first.
-type State string
+// Health of a bundle, worst first.
+type Health string
 
 // The states. A bundle is not applied when one of its objects never was, or when its ManagedResource says so; waiting while nobody serves the API server
 // of the Shoot that it belongs to; left over when its component is not enabled any more.
 const (
-	StateUnknown     State = "unknown"
-	StateNotApplied  State = "notApplied"
-	StateUnhealthy   State = "unhealthy"
-	StateProgressing State = "progressing"
-	StateWaiting     State = "waiting"
-	StateLeftOver    State = "leftOver"
-	StateHealthy     State = "healthy"
+	StateUnknown     Health = "unknown"
+	StateNotApplied  Health = "notApplied"
+	StateUnhealthy   Health = "unhealthy"
+	StateProgressing Health = "progressing"
+	StateWaiting     Health = "waiting"
+	StateLeftOver    Health = "leftOver"
+	StateHealthy     Health = "healthy"
 )
 
 // BundleState is what one bundle is like.
@@ -40,7 +40,7 @@ type BundleState struct {
 	Component string `json:"component,omitempty"`
 	Cluster   string `json:"cluster"`
 	Objects   int    `json:"objects"`
-	State     State  `json:"state"`
+	State     Health `json:"state"`
 	// Reason and Message are those of the first object that is not healthy.
 	Reason  string   `json:"reason,omitempty"`
 	Message string   `json:"message,omitempty"`
@@ -164,7 +164,7 @@ func sortBundles(bundles []BundleState) {
 
 // inspectBundle fills in the state of a bundle.
 func (r *Reconciler) inspectBundle(ctx context.Context, o *Owner, b render.Bundle, look *serving, s *BundleState) {
-	say := func(state State, reason, message string) { s.State, s.Reason, s.Message = state, reason, message }
+	say := func(state Health, reason, message string) { s.State, s.Reason, s.Message = state, reason, message }
 	if len(b.Unresolved) > 0 {
 		say(StateNotApplied, reasonPending, "not known yet: "+strings.Join(b.Unresolved, ", "))
 		return

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,8 +20,7 @@ type leaving struct {
 	cluster *apply.Cluster
 }
 
-// noteLeaving keeps what of a bundle is still being deleted after an apply. Nobody waits for it, and nobody hears when it is gone: the
-// engine follows what is wanted.
+// noteLeaving keeps what of a bundle is still being deleted after an apply.
 func (o *Owner) noteLeaving(bundle string, c *apply.Cluster, results ...apply.ObjectResult) {
 	var found []leaving
 	for _, r := range results {
@@ -30,23 +28,13 @@ func (o *Owner) noteLeaving(bundle string, c *apply.Cluster, results ...apply.Ob
 			found = append(found, leaving{r.Ref, c})
 		}
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.leaving == nil {
-		o.leaving = map[string][]leaving{}
-	}
-	if o.leaving[bundle] = found; len(found) == 0 {
-		delete(o.leaving, bundle)
-	}
+	o.note(func(s *State) { s.left(bundle, found) })
 }
 
 // left names the bundles of which everything is gone that was being deleted.
 func (o *Owner) left(ctx context.Context) []string {
-	o.mu.Lock()
-	all := maps.Clone(o.leaving)
-	o.mu.Unlock()
 	var out []string
-	for bundle, objects := range all {
+	for bundle, objects := range o.now().leaving {
 		if !slices.ContainsFunc(objects, func(l leaving) bool { return !l.gone(ctx) }) {
 			out = append(out, bundle)
 		}

@@ -142,7 +142,7 @@ func TestConditionsOfAGarden(t *testing.T) {
 		s.setStatus(object, c.well)
 		all = append(all, b)
 	}
-	o.bundles = all
+	o.last.bundles = all
 	well := map[string]string{
 		runtimeHealthy: "True RuntimeComponentsRunning", virtualHealthy: "True VirtualComponentsRunning", observabilityHealthy: "True ObservabilityComponentsRunning",
 		"VirtualGardenAPIServerAvailable": "True HealthzRequestSucceeded",
@@ -175,7 +175,7 @@ func TestEveryManagedResourceOfAGardenCounts(t *testing.T) {
 		b.Condition = name
 		bundles = append(bundles, b)
 	}
-	o.bundles = bundles
+	o.last.bundles = bundles
 	well := map[string]string{
 		runtimeHealthy: "True RuntimeComponentsRunning", virtualHealthy: "True VirtualComponentsRunning", observabilityHealthy: "True ObservabilityComponentsRunning",
 	}

@@ -52,9 +52,7 @@ func (r *Reconciler) Plan(ctx context.Context, o *Owner) ([]change.Item, int, er
 			return nil, 0, err
 		}
 	}
-	o.mu.Lock()
-	o.bundles = result.Bundles
-	o.mu.Unlock()
+	o.note(func(s *State) { s.bundles = result.Bundles })
 	var items []change.Item
 	var problems []error
 	unchanged := 0

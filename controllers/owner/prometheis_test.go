@@ -85,7 +85,7 @@ func TestPrometheisAreAsked(t *testing.T) {
 	s.mustApply(b)
 	s.setStatus(object, `status: {replicas: 2, updatedReplicas: 2, availableReplicas: 2, conditions: [
 		{type: Available, status: "True", observedGeneration: 1}, {type: Reconciled, status: "True", observedGeneration: 1}]}`)
-	o.bundles = []render.Bundle{b}
+	o.last.bundles = []render.Bundle{b}
 	all := newPrometheis(t)
 	well := map[string]string{observabilityHealthy: "True ObservabilityComponentsRunning"}
 

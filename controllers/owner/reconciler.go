@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -21,7 +20,6 @@ import (
 	"github.com/pergola-dev/pergola/controllers/charts"
 	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/prometheus"
-	"github.com/pergola-dev/pergola/controllers/references"
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
 	"github.com/pergola-dev/pergola/controllers/rotation"
 	"github.com/pergola-dev/pergola/health"
@@ -49,31 +47,8 @@ type Owner struct {
 	// become healthy, while others may still run. It may be nil.
 	OnTargetReady func()
 
-	mu      sync.Mutex
-	bundles []render.Bundle
-	// failures says why the last apply of a bundle failed.
-	failures map[string]string
-	// applied says how the bundles were rendered that were applied last.
-	applied map[string]string
-	// unjudged says why the last reconciliation did not get as far as rendering.
-	unjudged string
-	// access is what the last reconciliation has made for access to the API server.
-	access madeAccess
-	// accessSeen is when it was looked last whether that is found by its name.
-	accessSeen time.Time
-	// waiting are the bundles whose objects wait until somebody serves the API server of the Shoot.
-	waiting map[string]bool
-	// leaving are the objects that were still being deleted after the last apply, by bundle.
-	leaving map[string][]leaving
-	// rotation is how rotations of credentials stand.
-	rotation credentials
-	// referenced is what the declaration refers to, as it was read last.
-	referenced []references.Found
-	// extensions are the Extensions of the operator, as they were read last; declared those that Git declares.
-	extensions []*unstructured.Unstructured
-	declared   map[string]render.Extension
-	// seeds are those of a virtual garden, as they were known last.
-	seeds []render.SeedFact
+	mu   sync.Mutex
+	last State
 }
 
 func (o *Owner) String() string { return o.Input.Owner.String() }
@@ -83,24 +58,13 @@ func (o *Owner) ControlPlane() string { return o.identity().ControlPlaneNamespac
 
 // Take gives it another input for its next reconciliation.
 func (o *Owner) Take(in render.Input) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.Input, o.declared = in, nil
+	o.note(func(s *State) { o.Input, s.declared = in, nil })
 }
 
-// identity is for others than who reconciles it.
-func (o *Owner) identity() render.Owner {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.Input.Owner
-}
+func (o *Owner) identity() render.Owner { return o.input().Owner }
 
 // Bundles of the last rendering.
-func (o *Owner) Bundles() []render.Bundle {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return append([]render.Bundle(nil), o.bundles...)
-}
+func (o *Owner) Bundles() []render.Bundle { return slices.Clone(o.now().bundles) }
 
 // Reconciler converges owners.
 type Reconciler struct {
@@ -238,7 +202,7 @@ const concluding = 15 * time.Second
 // GiveUp writes into the status that the owner could not be reconciled, and that its state is not known. The cause is
 // reported by the caller; that it could not be written would be no news.
 func (r *Reconciler) GiveUp(ctx context.Context, o *Owner, cause error) {
-	o.notJudged(cause)
+	o.note(func(s *State) { s.notJudged(cause) })
 	_, _ = r.Care(ctx, o)
 	status := r.newStatus(o)
 	if status.start(ctx) == nil {
@@ -301,7 +265,7 @@ type run struct {
 // reconcile runs the flow, and again as long as a rotation needs it: its steps are reached by one way only.
 func (r *run) reconcile(ctx context.Context) error {
 	if err := r.guard(ctx); err != nil {
-		r.owner.notJudged(err)
+		r.owner.note(func(s *State) { s.notJudged(err) })
 		return err
 	}
 	for range mostPasses {
@@ -320,7 +284,7 @@ func (r *run) reconcile(ctx context.Context) error {
 func (r *run) pass(ctx context.Context) (again bool, err error) {
 	result, manager, err := r.prepare(ctx)
 	if err != nil {
-		r.owner.notJudged(err)
+		r.owner.note(func(s *State) { s.notJudged(err) })
 		return false, err
 	}
 	r.keepTokens()
@@ -336,6 +300,7 @@ func (r *run) pass(ctx context.Context) (again bool, err error) {
 		r.report.Nodes = outcome.Nodes
 		r.blocked.explain(r.report.Nodes)
 	}
+	result.Bundles = r.owner.now().latest(result.Bundles)
 	if terr := r.tellInstalled(ctx); terr != nil && ctx.Err() == nil {
 		err = errors.Join(err, terr)
 	}
@@ -389,10 +354,10 @@ func (r *run) prepare(ctx context.Context) (render.Result, *secrets.Manager, err
 	if len(result.Bundles) == 0 {
 		return result, nil, fmt.Errorf("%s rendered no bundle at all: nothing is applied and nothing removed", o)
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.Input.Facts = facts
-	o.bundles, o.failures, o.unjudged = result.Bundles, map[string]string{}, ""
+	o.note(func(s *State) {
+		o.Input.Facts = facts
+		s.rendered(result.Bundles)
+	})
 	return result, manager, nil
 }
 
@@ -407,20 +372,6 @@ func (r *Reconciler) renderWith(ctx context.Context, o *Owner, facts render.Fact
 		return result, fmt.Errorf("render %s: %w", o, err)
 	}
 	return o.withCopies(result)
-}
-
-// notJudged notes that nothing is known about the components, and why.
-func (o *Owner) notJudged(cause error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.bundles, o.unjudged = nil, strings.Join(Problems(cause), "; ")
-}
-
-// state of the last reconciliation.
-func (o *Owner) state() (bundles []render.Bundle, failures map[string]string, unjudged string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return slices.Clone(o.bundles), maps.Clone(o.failures), o.unjudged
 }
 
 func (r *run) event(e flow.Event) {

@@ -25,24 +25,14 @@ func (r *Reconciler) readReferences(ctx context.Context, o *Owner) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", o, err)
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.referenced = found
+	o.note(func(s *State) { s.referenced = found })
 	return nil
-}
-
-func (o *Owner) references() []references.Found {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return slices.Clone(o.referenced)
 }
 
 // expectReferences puts what Git declares in the place of what is there now, for a plan: that is applied first. It gives the facts.
 func (o *Owner) expectReferences() (map[string]render.ReferenceFact, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.referenced = references.Declared(o.referenced, o.Input)
-	return references.Facts(o.referenced)
+	o.note(func(s *State) { s.referenced = references.Declared(s.referenced, o.Input) })
+	return references.Facts(o.now().referenced)
 }
 
 // withCopies adds the bundle of what a Shoot refers to to those that are rendered. A Garden is where its references are.
@@ -50,7 +40,7 @@ func (o *Owner) withCopies(result render.Result) (render.Result, error) {
 	if o.Input.Owner.Kind != Shoot {
 		return result, nil
 	}
-	copies, has, err := references.Copies(o.Input.Owner, o.references())
+	copies, has, err := references.Copies(o.Input.Owner, o.now().referenced)
 	if has && err == nil {
 		result.Bundles = append(slices.Clone(result.Bundles), copies)
 	}
@@ -59,7 +49,7 @@ func (o *Owner) withCopies(result render.Result) (render.Result, error) {
 
 // referencesThere fails as long as something is missing that API servers need, or all the rest.
 func (r *run) referencesThere(rest bool) error {
-	found := slices.DeleteFunc(r.owner.references(), func(f references.Found) bool { return f.ForDashboards() != rest })
+	found := slices.DeleteFunc(slices.Clone(r.owner.now().referenced), func(f references.Found) bool { return f.ForDashboards() != rest })
 	if err := references.Problems(found); err != nil {
 		return fmt.Errorf("what %s refers to: %w", r.owner, err)
 	}

@@ -53,7 +53,7 @@ func (s *site) copies() (render.Bundle, bool) {
 	require.NoError(s, s.work.readReferences(s.ctx, o))
 	result, err := o.withCopies(render.Result{})
 	require.NoError(s, err)
-	o.bundles = result.Bundles
+	o.last.bundles = result.Bundles
 	if len(result.Bundles) == 0 {
 		return render.Bundle{}, false
 	}
@@ -217,7 +217,7 @@ func TestPlansExpectWhatGitDeclares(t *testing.T) {
 	policy := s.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: policy, namespace: NS-project}, data: " + requestPolicy + "}")
 	o.Input.Referred = map[string]func() *unstructured.Unstructured{"Secret/webhook": declared.DeepCopy, "ConfigMap/policy": policy.DeepCopy}
 	require.NoError(t, s.work.readReferences(s.ctx, o))
-	now, err := references.Facts(o.references())
+	now, err := references.Facts(o.now().referenced)
 	require.NoError(t, err)
 	assert.Contains(t, now["ConfigMap/policy"].Data["policy"], "level: None")
 	assert.NotContains(t, now, "Secret/webhook")
@@ -232,7 +232,7 @@ func TestPlansExpectWhatGitDeclares(t *testing.T) {
 	// It is the same as it will be found.
 	s.put("webhook", "Secret", "{kubeconfig: "+kubeconfigOf("first")+"}")
 	require.NoError(t, s.work.readReferences(s.ctx, o))
-	now, err = references.Facts(o.references())
+	now, err = references.Facts(o.now().referenced)
 	require.NoError(t, err)
 	assert.Equal(t, now["Secret/webhook"], expected["Secret/webhook"])
 }

@@ -55,7 +55,7 @@ func (r *Reconciler) Repair(ctx context.Context, o *Owner, setID string) (done R
 			case err == nil:
 				_, err = work.applyManaged(ctx, b)
 				if !work.pending && (err == nil || ctx.Err() == nil) {
-					o.noteApply(b.Name, err)
+					o.note(func(s *State) { s.sent(b.Name, err) })
 				}
 			case !work.pending:
 				_, err = work.applyBundle(ctx, b) // with its ManagedResource, as it should be
@@ -140,27 +140,9 @@ func (r *run) managedStays(ctx context.Context, b render.Bundle, rm *managedreso
 	return false, nil
 }
 
-// noteApplied keeps how a bundle was rendered that was applied last, nothing where another rendering failed: one that fails when it is applied again was
-// applied all the same.
-func (o *Owner) noteApplied(b render.Bundle, err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.applied == nil {
-		o.applied = map[string]string{}
-	}
-	switch now := renderingOf(b); {
-	case err == nil:
-		o.applied[b.Name] = now
-	case o.applied[b.Name] != now:
-		delete(o.applied, b.Name)
-	}
-}
-
 // isApplied tells whether a bundle was applied as it is rendered.
 func (o *Owner) isApplied(b render.Bundle) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.applied[b.Name] == renderingOf(b)
+	return o.now().applied[b.Name] == renderingOf(b)
 }
 
 // renderingOf tells renderings of a bundle apart.

@@ -59,7 +59,7 @@ func TestARepairGoesOnWithNothing(t *testing.T) {
 			s.mustApply(s.bundle(direct, s.configMap("same"), s.configMap("goes")))
 			b := s.bundle(direct, s.configMap("same"), s.configMap("new"))
 			b.Digest.Resolved = "another"
-			s.work.owner.bundles[0].Digest = b.Digest
+			s.work.owner.last.bundles[0].Digest = b.Digest
 			_, err := s.resource("configmaps", s.ns).Patch(s.ctx, "same", types.MergePatchType, []byte(`{"data":{"a":"by hand"}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
 			require.NoError(t, err)
 			s.eventually("what was applied is back", func() bool {
@@ -88,7 +88,7 @@ func TestARepairLeavesAManagedResourceThatGoes(t *testing.T) {
 	})
 	b := s.bundle(false, s.configMap("same"), s.configMap("new"))
 	b.Digest.Resolved = "another"
-	s.work.owner.bundles[0].Digest = b.Digest
+	s.work.owner.last.bundles[0].Digest = b.Digest
 	_, found, err := s.work.Repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
 	assert.True(t, found)
 	require.ErrorContains(t, err, "is being deleted: the next reconciliation makes it anew")
@@ -108,7 +108,7 @@ func TestARepairKeepsAnEditedManagedResource(t *testing.T) {
 	s := newSite(t)
 	b := s.bundle(false, s.configMap("same"))
 	b.Delivery.InjectLabels = map[string]string{"by": "Git"}
-	s.work.owner.bundles[0].Delivery = b.Delivery
+	s.work.owner.last.bundles[0].Delivery = b.Delivery
 	s.mustApply(b)
 	_, err := s.resource("managedresources", s.ns).Patch(s.ctx, b.Name, types.MergePatchType, []byte(`{"spec":{"injectLabels":{"by":"hand"}}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
 	require.NoError(t, err)
@@ -120,14 +120,14 @@ func TestARepairKeepsAnEditedManagedResource(t *testing.T) {
 	})
 	rm, err := s.work.resourceManager(s.work.owner, b)
 	require.NoError(t, err)
-	rendered := s.work.owner.bundles[0].Digest
-	s.work.owner.bundles[0].Digest.Resolved = "another"
+	rendered := s.work.owner.last.bundles[0].Digest
+	s.work.owner.last.bundles[0].Digest.Resolved = "another"
 	_, found, err := s.work.Repair(s.ctx, s.work.owner, rm.SetName(b.Namespace, b.Name))
 	assert.True(t, found)
 	require.ErrorContains(t, err, "was changed since its objects were applied")
 	assert.Nil(t, s.get("same"))
 
-	s.work.owner.bundles[0].Digest = rendered
+	s.work.owner.last.bundles[0].Digest = rendered
 	_, _, err = s.work.Repair(s.ctx, s.work.owner, rm.SetName(b.Namespace, b.Name))
 	require.NoError(t, err)
 	require.NotNil(t, s.get("same"))
@@ -158,10 +158,10 @@ func TestARepairAndTheDataSecret(t *testing.T) {
 	})
 	rm, err := s.work.resourceManager(s.work.owner, b)
 	require.NoError(t, err)
-	rendered := s.work.owner.bundles[0].Digest
+	rendered := s.work.owner.last.bundles[0].Digest
 	for _, pending := range []bool{true, false} {
-		if s.work.owner.bundles[0].Digest = rendered; pending {
-			s.work.owner.bundles[0].Digest.Resolved = "another"
+		if s.work.owner.last.bundles[0].Digest = rendered; pending {
+			s.work.owner.last.bundles[0].Digest.Resolved = "another"
 		}
 		_, found, err := s.work.Repair(s.ctx, s.work.owner, rm.SetName(b.Namespace, b.Name))
 		assert.True(t, found)
@@ -192,7 +192,7 @@ func TestARepairDoesNotChangeTheDelivery(t *testing.T) {
 	_, found, err := s.work.Repair(s.ctx, s.work.owner, "another/one")
 	assert.False(t, found)
 	require.NoError(t, err)
-	assert.NotContains(t, s.work.owner.failures, b.Name, "it is not applied yet, which is no failure")
+	assert.NotContains(t, s.work.owner.last.failures, b.Name, "it is not applied yet, which is no failure")
 	_, err = s.work.owner.Local.GetLive(s.ctx, managedRef(b))
 	require.NoError(t, err)
 }
@@ -204,12 +204,12 @@ func TestARepairThatFailsComesAgain(t *testing.T) {
 	other.Digest.Resolved = "two"
 	o := &Owner{}
 	assert.False(t, o.isApplied(b))
-	o.noteApplied(b, nil)
-	o.noteApplied(b, assert.AnError)
+	o.last.appliedAs(b, nil)
+	o.last.appliedAs(b, assert.AnError)
 	assert.True(t, o.isApplied(b))
-	o.noteApplied(other, assert.AnError)
+	o.last.appliedAs(other, assert.AnError)
 	assert.False(t, o.isApplied(b))
 	assert.False(t, o.isApplied(other))
-	o.noteApplied(other, nil)
+	o.last.appliedAs(other, nil)
 	assert.True(t, o.isApplied(other))
 }

@@ -86,8 +86,8 @@ func (a *asking) process(writes int) (made int64, err error) {
 	second := a.bundle(true, a.object("{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Infrastructure, metadata: {name: shoot, namespace: NS}, spec: {type: local, region: "+a.spec+", secretRef: {name: cloudprovider, namespace: NS}}}"),
 		a.object("{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Network, metadata: {name: shoot, namespace: NS}, spec: {type: local, podCIDR: 10.0.0.0/16, serviceCIDR: 10.1.0.0/16}}"))
 	second.Name = "extensions"
-	a.work.owner.bundles = []render.Bundle{first, second}
-	for _, b := range a.work.owner.bundles {
+	a.work.owner.last.bundles = []render.Bundle{first, second}
+	for _, b := range a.work.owner.last.bundles {
 		if _, err := work.applyBundle(a.ctx, b); err != nil {
 			return line.writes.Load(), err
 		}

@@ -38,7 +38,7 @@ const mostPasses = 4
 // the flow has to be run again.
 func (r *run) rotate(ctx context.Context, result render.Result) (again bool, err error) {
 	o := r.owner
-	c := o.credentialsNow()
+	c := o.now().rotation
 	if !o.rotates() || o.Target == nil && !c.UnderWay() {
 		return false, nil
 	}
@@ -115,7 +115,7 @@ func (r *run) nextRound(ctx context.Context, c credentials) (bool, error) {
 		}
 		next.Resigned = true
 	}
-	o.noteCredentials(next)
+	o.note(func(s *State) { s.rotation = next })
 	return next.Progress != c.Progress, nil
 }
 
@@ -191,7 +191,7 @@ func (r *run) beginRound() {
 	if !o.rotates() {
 		return
 	}
-	c := o.credentialsNow()
+	c := o.now().rotation
 	r.round = r.round.Next(c.State, c.Progress, !rotation.SameAtRest(c.EncryptionAtRest, declaredAtRest(o.Input.Objects[Garden])))
 }
 

@@ -80,7 +80,7 @@ func (s *hookSite) hooks(direct bool, name string) render.Bundle {
 	b := s.bundle(direct, s.configMap(name))
 	b.Delivery.ServedBy = "hooks"
 	b.Digest = render.Digest{Resolved: name}
-	s.work.owner.bundles = []render.Bundle{b}
+	s.work.owner.last.bundles = []render.Bundle{b}
 	return b
 }
 
@@ -127,7 +127,7 @@ func TestServedBy(t *testing.T) {
 			s.pod(reachable, corev1.ConditionTrue)
 			require.NoError(t, s.work.ApplyWaiting(s.ctx, s.work.owner))
 			assert.True(t, s.has("one"))
-			assert.Empty(t, s.work.owner.waitingBundles())
+			assert.Empty(t, s.work.owner.now().waiting)
 			assert.Empty(t, s.plan(b))
 
 			// Nobody answers any more: what is there stays, and a change waits.
@@ -176,7 +176,7 @@ func TestServedByGoes(t *testing.T) {
 	s.pod(reachable, corev1.ConditionTrue)
 	s.mustApply(s.hooks(false, "one"))
 	s.pod(reachable, corev1.ConditionFalse)
-	s.work.owner.bundles = nil
+	s.work.owner.last.bundles = nil
 	require.NoError(t, s.work.removeOrphans(s.ctx, nil))
 	assert.False(t, s.has("one"))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 
@@ -165,31 +164,10 @@ func (o *Owner) whyWaits(b render.Bundle) string {
 		o.ControlPlane(), b.Delivery.ServedBy)
 }
 
-// noteWaiting notes whether objects of a bundle wait until somebody serves the API server that they belong to, or answers its webhooks.
-func (o *Owner) noteWaiting(bundle string, waits bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !waits {
-		delete(o.waiting, bundle)
-		return
-	}
-	if o.waiting == nil {
-		o.waiting = map[string]bool{}
-	}
-	o.waiting[bundle] = true
-}
-
-// waitingBundles are the names of those that wait.
-func (o *Owner) waitingBundles() map[string]bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return maps.Clone(o.waiting)
-}
-
 // ApplyWaiting applies what waits for somebody to serve the API server of a Shoot, or to answer webhooks, once somebody does. It costs nothing where
 // nothing waits, and else a request for each Deployment that is waited for. It is not for an owner that is reconciled at the same time.
 func (r *Reconciler) ApplyWaiting(ctx context.Context, o *Owner) error {
-	waiting := o.waitingBundles()
+	waiting := o.now().waiting
 	if len(waiting) == 0 {
 		return nil
 	}

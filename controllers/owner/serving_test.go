@@ -121,7 +121,7 @@ func (s *shootSite) right(keep bool, users ...string) render.Bundle {
 		b.Digest = render.Digest{Resolved: user}
 	}
 	s.work.owner.mu.Lock()
-	s.work.owner.bundles = []render.Bundle{b}
+	s.work.owner.last.bundles = []render.Bundle{b}
 	s.work.owner.mu.Unlock()
 	return b
 }
@@ -157,7 +157,7 @@ func (s *shootSite) state(b render.Bundle) BundleState {
 // judged is what care says of the bundle.
 func (s *shootSite) judged(b render.Bundle) gardencorev1beta1.Condition {
 	builder := condition.New(clock.RealClock{}, nil)
-	_, failures, _ := s.work.owner.state()
+	failures := s.work.owner.now().failures
 	return s.work.componentCondition(s.ctx, s.work.owner, builder, commonStatus{}, builder.Initial("ControlPlaneHealthy"), []render.Bundle{b}, failures, &serving{})
 }
 
@@ -209,7 +209,7 @@ func TestIntoAShoot(t *testing.T) {
 			s.pod(reachable)
 			s.mustApply(b)
 			assert.Equal(s, "one", s.user())
-			assert.Empty(s, s.work.owner.waitingBundles())
+			assert.Empty(s, s.work.owner.now().waiting)
 		},
 		"hibernation": func(s *shootSite) {
 			s.pod(reachable)
@@ -308,7 +308,7 @@ func TestIntoAShoot(t *testing.T) {
 			s.ctx = before
 			require.Error(s, err)
 			assert.Contains(s, err.Error(), "bundle shoot-core-thing: the API server of shoot garden-test/"+s.ns+" does not answer: cluster shoot garden-test/"+s.ns+": ")
-			assert.Empty(s, s.work.owner.waitingBundles())
+			assert.Empty(s, s.work.owner.now().waiting)
 			assert.Contains(s, s.judged(b).Message, "does not answer")
 		},
 		"goes, and its objects stay": func(s *shootSite) {
@@ -316,7 +316,7 @@ func TestIntoAShoot(t *testing.T) {
 			s.mustApply(s.right(true, "one"))
 			s.cut.Store(true)
 			s.pod("")
-			s.work.owner.bundles = nil
+			s.work.owner.last.bundles = nil
 			require.NoError(s, s.work.removeOrphans(s.ctx, nil))
 			assert.Nil(s, s.managed())
 			assert.Equal(s, "one", s.user())
@@ -326,7 +326,7 @@ func TestIntoAShoot(t *testing.T) {
 		},
 		"goes, and nothing of it ever was in the Shoot": func(s *shootSite) {
 			s.mustApply(s.right(false, "one"))
-			s.work.owner.bundles = nil
+			s.work.owner.last.bundles = nil
 			require.NoError(s, s.work.removeOrphans(s.ctx, nil))
 			assert.Nil(s, s.managed())
 		},
@@ -336,7 +336,7 @@ func TestIntoAShoot(t *testing.T) {
 			s.mustApply(s.right(false, "one"))
 			s.cut.Store(true)
 			s.pod("")
-			s.work.owner.bundles = nil
+			s.work.owner.last.bundles = nil
 			require.NoError(s, s.work.removeOrphans(s.ctx, nil))
 			require.NotNil(s, s.managed())
 			assert.Nil(s, s.managed().GetDeletionTimestamp())

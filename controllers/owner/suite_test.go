@@ -134,7 +134,7 @@ func (s *site) bundle(direct bool, objects ...*unstructured.Unstructured) render
 	for _, o := range objects {
 		b.Objects = append(b.Objects, render.Object{Unstructured: o})
 	}
-	s.work.owner.bundles = []render.Bundle{b}
+	s.work.owner.last.bundles = []render.Bundle{b}
 	return b
 }
 
@@ -188,7 +188,7 @@ func (s *site) uids(plurals ...string) map[string]types.UID {
 
 func (s *site) inventoried() []string {
 	s.Helper()
-	entries, err := s.work.inventory(s.work.owner, s.work.owner.bundles[0]).Load(s.ctx)
+	entries, err := s.work.inventory(s.work.owner, s.work.owner.last.bundles[0]).Load(s.ctx)
 	require.NoError(s, err)
 	var out []string
 	for _, e := range entries {

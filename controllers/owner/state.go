@@ -1,0 +1,135 @@
+package owner
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/controllers/references"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// State is what the last run of an owner left behind. It is a value: a transition replaces lists and maps and changes none, so that a copy stays as it is.
+type State struct {
+	// bundles are those of the last rendering.
+	bundles []render.Bundle
+	// failures says why the last apply of a bundle failed.
+	failures map[string]string
+	// applied says how the bundles were rendered that were applied last.
+	applied map[string]string
+	// unjudged says why the last reconciliation did not get as far as rendering.
+	unjudged string
+	// access is what the last reconciliation has made for access to the API server.
+	access madeAccess
+	// accessSeen is when it was looked last whether that is found by its name.
+	accessSeen time.Time
+	// waiting are the bundles whose objects wait until somebody serves the API server of the Shoot.
+	waiting map[string]bool
+	// leaving are the objects that were still being deleted after the last apply, by bundle.
+	leaving map[string][]leaving
+	// rotation is how rotations of credentials stand.
+	rotation credentials
+	// referenced is what the declaration refers to, as it was read last.
+	referenced []references.Found
+	// extensions are the Extensions of the operator, as they were read last; declared those that Git declares.
+	extensions []*unstructured.Unstructured
+	declared   map[string]render.Extension
+	// seeds are those of a virtual garden, as they were known last.
+	seeds []render.SeedFact
+}
+
+// rendered begins the apply of other bundles.
+func (s *State) rendered(bundles []render.Bundle) {
+	s.bundles, s.failures, s.unjudged = bundles, nil, ""
+}
+
+// renderedAgain puts a bundle in the place of the one that was rendered with former facts.
+func (s *State) renderedAgain(b render.Bundle) {
+	s.bundles = slices.Clone(s.bundles)
+	for i := range s.bundles {
+		if s.bundles[i].Name == b.Name {
+			s.bundles[i] = b
+		}
+	}
+}
+
+// latest gives bundles as they were rendered last.
+func (s State) latest(bundles []render.Bundle) []render.Bundle {
+	out := slices.Clone(bundles)
+	for i, b := range out {
+		if at := slices.IndexFunc(s.bundles, func(o render.Bundle) bool { return o.Name == b.Name }); at >= 0 {
+			out[i] = s.bundles[at]
+		}
+	}
+	return out
+}
+
+// notJudged leaves nothing known about the components, and says why.
+func (s *State) notJudged(cause error) {
+	s.bundles, s.unjudged = nil, strings.Join(Problems(cause), "; ")
+}
+
+// sent keeps why a bundle could not be applied, until it could.
+func (s *State) sent(bundle string, err error) {
+	s.failures = with(s.failures, bundle, strings.Join(Problems(err), "; "), err != nil)
+}
+
+// appliedAs keeps how a bundle was rendered that was applied last, nothing where another rendering failed: one that fails when it is applied again was
+// applied all the same.
+func (s *State) appliedAs(b render.Bundle, err error) {
+	now := renderingOf(b)
+	s.applied = with(s.applied, b.Name, now, err == nil || s.applied[b.Name] == now)
+}
+
+// waits keeps whether objects of a bundle wait until somebody serves the API server that they belong to, or answers its webhooks.
+func (s *State) waits(bundle string, waits bool) {
+	s.waiting = with(s.waiting, bundle, true, waits)
+}
+
+// left keeps what of a bundle is still being deleted after an apply. Nobody waits for it, and nobody hears when it is gone: the engine follows what is wanted.
+func (s *State) left(bundle string, found []leaving) {
+	s.leaving = with(s.leaving, bundle, found, len(found) > 0)
+}
+
+// ended is for when the owner is taken down: nothing of it is repaired, judged or requested any more.
+func (s *State) ended(why string) {
+	*s = State{accessSeen: s.accessSeen, rotation: s.rotation, extensions: s.extensions, declared: s.declared, seeds: s.seeds, unjudged: why}
+}
+
+// with is a copy of a map that has a value or does not have it.
+func with[V any](of map[string]V, key string, value V, has bool) map[string]V {
+	out := maps.Clone(of)
+	if !has {
+		delete(out, key)
+		return out
+	}
+	if out == nil {
+		out = map[string]V{}
+	}
+	out[key] = value
+	return out
+}
+
+// now is the State of an owner as it is known.
+func (o *Owner) now() State {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.last
+}
+
+// note is the one place where the State of an owner changes, and its Input with it.
+func (o *Owner) note(change func(*State)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	change(&o.last)
+}
+
+// input is for others than who reconciles it.
+func (o *Owner) input() render.Input {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.Input
+}
