@@ -153,13 +153,13 @@ func (g *Gardenlet) prepare(ctx context.Context, p *seedpublication.Publication)
 		}
 	}
 	s.reconciler = &owner.Reconciler{
-		Engine: g.engine, Render: renderOptions(g, l), Clock: g.Clock, Thresholds: landscape.Thresholds(l), Gate: gate,
-		HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly,
+		Engine: g.engine, Render: renderOptions(g, l), Clock: g.Clock, Gate: gate,
 		Gardener:    gardencorev1beta1.Gardener{ID: g.Holder, Name: "pergola-gardenlet", Version: g.Version},
-		StepTimeout: g.StepTimeout, CareInterval: g.CareInterval, OnEvent: g.OnEvent, OnObject: g.OnObject, Tokens: g.tokens,
+		StepTimeout: g.StepTimeout, Tokens: g.tokens, Hooks: owner.Hooks{OnEvent: g.OnEvent, OnObject: g.OnObject},
+		Judging: owner.Judging{Thresholds: landscape.Thresholds(l), HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, CareInterval: g.CareInterval},
 	}
 	if t := l.Config.Spec.ManagedResourceProgressingThreshold; t != nil {
-		s.reconciler.ProgressingThreshold = &t.Duration
+		s.reconciler.Judging.ProgressingThreshold = &t.Duration
 	}
 	return s, nil
 }

@@ -145,7 +145,7 @@ func (g *Gardenlet) converge(ctx context.Context, at *site, o *owner.Owner, from
 	complete, version := g.beginReviewed(ctx, from, s, o), g.reviewVersion()
 	g.readUses(ctx)
 	r := g.reconcilerFor(ctx, s, at, from, o)
-	r.OnOutcome = func(ctx context.Context, report *owner.Report, err error) {
+	r.Hooks.OnOutcome = func(ctx context.Context, report *owner.Report, err error) {
 		g.outcome(ctx, at, o, from, s, reviewsKnown{complete, version}, report, err)
 	}
 	at.mu.Lock()

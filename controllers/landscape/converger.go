@@ -209,11 +209,14 @@ func (c *Converger) prepareOwners() error {
 		return err
 	}
 	c.owners = &owner.Reconciler{
-		Engine: c.engine, Render: rendering, Renders: options.Renders, Clock: options.Clock, Thresholds: options.Thresholds, Gate: options.Gate,
+		Engine: c.engine, Render: rendering, Renders: options.Renders, Clock: options.Clock, Gate: options.Gate,
 		Gardener: gardencorev1beta1.Gardener{ID: options.Holder, Name: options.Holder, Version: options.Version},
-		Charts:   options.Charts, HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, ProgressingThreshold: progressingThreshold(l),
-		Prometheis: prometheis(l, options.Outside), Retries: options.Retries,
-		OnEvent: options.OnEvent, OnObject: c.object, Coming: c.coming, Tokens: c.keeper(), StepTimeout: options.StepTimeout, CareInterval: options.CareInterval,
+		Charts:   options.Charts, Coming: c.coming, Tokens: c.keeper(), Retries: options.Retries, StepTimeout: options.StepTimeout,
+		Judging: owner.Judging{
+			Thresholds: options.Thresholds, HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, ProgressingThreshold: progressingThreshold(l),
+			Prometheis: prometheis(l, options.Outside), CareInterval: options.CareInterval,
+		},
+		Hooks: owner.Hooks{OnEvent: options.OnEvent, OnObject: c.object},
 	}
 	return c.findOwners()
 }

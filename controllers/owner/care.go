@@ -27,7 +27,7 @@ func (r *Reconciler) Care(ctx context.Context, o *Owner) (_ []gardencorev1beta1.
 	if err != nil {
 		return nil, err
 	}
-	b := condition.New(r.Clock, r.Thresholds)
+	b := condition.New(r.Clock, r.Judging.Thresholds)
 	conditions := status.Conditions
 	look := &serving{}
 	if o.serves() {
@@ -202,7 +202,7 @@ func (r *Reconciler) componentCondition(ctx context.Context, o *Owner, b *condit
 // failed is the condition after a failing check. One that was never judged before gets its threshold, too: what is
 // just being created is not broken.
 func (r *Reconciler) failed(b *condition.Builder, old gardencorev1beta1.Condition, status commonStatus, reason, message string, codes []gardencorev1beta1.ErrorCode) gardencorev1beta1.Condition {
-	if _, hasThreshold := r.Thresholds[old.Type]; hasThreshold && old.Reason == condition.ReasonInitialized {
+	if _, hasThreshold := r.Judging.Thresholds[old.Type]; hasThreshold && old.Reason == condition.ReasonInitialized {
 		return b.Progressing(old, reason, message, codes...)
 	}
 	return b.Failed(old, status.LastOperation, reason, message, codes...)
@@ -245,7 +245,7 @@ func (r *Reconciler) bundleFailure(ctx context.Context, o *Owner, b render.Bundl
 	}
 	if mr, err := rm.Read(ctx, b.Namespace, b.Name); err == nil {
 		before := slices.Clone(mr.Status.Conditions)
-		if v, err := rm.CheckHealth(ctx, mr); err == nil && v != nil && (!v.Healthy || r.ProgressingThreshold == nil) {
+		if v, err := rm.CheckHealth(ctx, mr); err == nil && v != nil && (!v.Healthy || r.Judging.ProgressingThreshold == nil) {
 			return located(cluster, v), nil
 		}
 		if !condition.Equal(before, mr.Status.Conditions) { // they were written, which the live cache may not have heard of
@@ -254,7 +254,7 @@ func (r *Reconciler) bundleFailure(ctx context.Context, o *Owner, b render.Bundl
 			}
 		}
 	}
-	if f := health.CareManagedResource(obj, r.ProgressingThreshold, r.Clock.Now()); f != nil {
+	if f := health.CareManagedResource(obj, r.Judging.ProgressingThreshold, r.Clock.Now()); f != nil {
 		return located(o.Local, &health.Verdict{Kind: ref.Kind, Namespace: b.Namespace, Name: b.Name, Reason: f.Reason, Message: f.Message, Codes: f.Codes}), nil
 	}
 	return nil, nil

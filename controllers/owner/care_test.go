@@ -138,7 +138,7 @@ func TestAPIServerOfAShoot(t *testing.T) {
 			o.Input.Objects = map[string]map[string]any{Shoot: {"spec": map[string]any{"hibernation": map[string]any{"enabled": c.asleep}}}}
 			r := &Reconciler{Clock: clk}
 			if name == "is being made" {
-				r.Thresholds = condition.Thresholds{"APIServerAvailable": time.Minute}
+				r.Judging.Thresholds = condition.Thresholds{"APIServerAvailable": time.Minute}
 			}
 			got := ""
 			for _, one := range r.apiServerConditions(t.Context(), o, condition.New(clk, nil), commonStatus{Conditions: c.before}, &serving{known: true, is: c.served}) {

@@ -57,8 +57,8 @@ func (r *Reconciler) Delete(ctx context.Context, o *Owner) (*Report, error) {
 	if err == nil || lost(ctx) {
 		return end.report, err
 	}
-	if r.OnOutcome != nil {
-		r.OnOutcome(ctx, end.report, err)
+	if r.Hooks.OnOutcome != nil {
+		r.Hooks.OnOutcome(ctx, end.report, err)
 	}
 	final, cancel := inTheEnd(ctx)
 	defer cancel()

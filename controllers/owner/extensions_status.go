@@ -39,7 +39,7 @@ func (r *Reconciler) careExtensions(ctx context.Context, o *Owner, bundles []ren
 		return nil
 	}
 	installations, known := r.installations(ctx, o)
-	b := condition.New(r.Clock, r.Thresholds)
+	b := condition.New(r.Clock, r.Judging.Thresholds)
 	var problems []error
 	for _, e := range live {
 		judged := &judgedExtension{Reconciler: r, owner: o, builder: b, live: e, bundles: bundles}

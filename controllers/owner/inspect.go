@@ -65,7 +65,7 @@ func (r *Reconciler) Inspect(ctx context.Context, o *Owner) (_ *Inspection, err 
 		return nil, err
 	}
 	now := *r
-	now.Thresholds = nil
+	now.Judging.Thresholds = nil
 	b := condition.New(r.Clock, nil)
 	out := &Inspection{Conditions: status.Conditions}
 	look := &serving{}

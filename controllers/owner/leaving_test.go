@@ -29,7 +29,7 @@ func TestWhatIsBeingDeletedIsNotWaitedFor(t *testing.T) {
 			var w waiter
 			var err error
 			told := map[string]apply.Action{}
-			s.work.OnObject = func(_, _ string, r apply.ObjectResult) { told[r.Ref.Name] = r.Action }
+			s.work.Hooks.OnObject = func(_, _ string, r apply.ObjectResult) { told[r.Ref.Name] = r.Action }
 			w, err = s.work.applyBundle(s.ctx, b)
 			require.NoError(t, err)
 			assert.Equal(t, apply.Deleting, told["goes"])

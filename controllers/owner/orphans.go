@@ -288,8 +288,8 @@ func (r *run) progress(b render.Bundle) func(apply.ObjectResult) {
 			r.report.Notes = append(r.report.Notes, fmt.Sprintf("cluster %s: %s: %s", r.clusterName(b.Cluster), res.Ref, res.Message))
 			r.mu.Unlock()
 		}
-		if r.OnObject != nil {
-			r.OnObject(r.owner.String(), b.Name, res)
+		if r.Hooks.OnObject != nil {
+			r.Hooks.OnObject(r.owner.String(), b.Name, res)
 		}
 	}
 }

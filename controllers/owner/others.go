@@ -80,7 +80,7 @@ func (r *Reconciler) others(ctx context.Context, o *Owner, bundles []render.Bund
 			if ours[managedResourceRef(namespace, mr.GetName())] {
 				continue
 			}
-			f := health.CareManagedResource(mr, r.ProgressingThreshold, r.Clock.Now())
+			f := health.CareManagedResource(mr, r.Judging.ProgressingThreshold, r.Clock.Now())
 			if f == nil {
 				continue
 			}

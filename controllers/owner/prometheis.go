@@ -29,7 +29,7 @@ var kindPrometheus = schema.GroupVersionKind{Group: "monitoring.coreos.com", Ver
 // nobody is to be asked.
 func (r *Reconciler) prometheisSee(ctx context.Context, o *Owner) (*health.Verdict, error) {
 	role := kinds[o.Input.Owner.Kind].role
-	if r.Prometheis == nil || o.Input.Owner.Kind != Garden {
+	if r.Judging.Prometheis == nil || o.Input.Owner.Kind != Garden {
 		return nil, nil
 	}
 	found, err := allIn(ctx, o.Local, kindPrometheus, o.ControlPlane(), labels.Set{labelAskedBy: role}, "spec.replicas")
@@ -50,7 +50,7 @@ func (r *Reconciler) prometheisSee(ctx context.Context, o *Owner) (*health.Verdi
 			servers = append(servers, &server{pod: prometheus.Pod(p.GetName(), i)})
 		}
 	}
-	reach := r.Prometheis(o.Local.RESTConfig())
+	reach := r.Judging.Prometheis(o.Local.RESTConfig())
 	var group sync.WaitGroup
 	for _, s := range servers {
 		group.Go(func() { s.verdict = sees(ctx, reach, o.ControlPlane(), s.pod) })

@@ -91,7 +91,7 @@ func TestPrometheisAreAsked(t *testing.T) {
 
 	s.become(well)
 	assert.Empty(t, all.asked, "nobody is asked without the gate")
-	s.work.Prometheis = all.reach(false)
+	s.work.Judging.Prometheis = all.reach(false)
 	mapping, err := o.Local.Mapping(s.ctx, kindPrometheus)
 	require.NoError(t, err)
 	others := s.api.Resource(mapping.Resource).Namespace(s.ns)

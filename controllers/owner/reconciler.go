@@ -72,18 +72,11 @@ type Reconciler struct {
 	// Render holds catalogue, overlays and switches of the landscape.
 	Render render.Options
 	// Renders are kept for others that reconcile the same owners later; it may be nil.
-	Renders    *Renders
-	Clock      clock.WithTicker
-	Thresholds condition.Thresholds
-	// ProgressingThreshold is how long a ManagedResource may be rolling out before care calls it unhealthy; nil is not at all.
-	ProgressingThreshold *time.Duration
-	// HealthRules are the landscape's own, which go before those of the kinds; nil for none.
-	HealthRules health.Rules
-	// ExistenceOnly is content with the existence of objects whose kind has no rule.
-	ExistenceOnly bool
-	Gate          permit.Gate
-	// Prometheis gives the way to the servers of a cluster, by its connection, that care asks whether they see what they should; nil: nobody is asked.
-	Prometheis func(*rest.Config) prometheus.Reach
+	Renders *Renders
+	Clock   clock.WithTicker
+	Gate    permit.Gate
+	Judging Judging
+	Hooks   Hooks
 	// Charts pulls those that Extensions name; nil has none, and what they bring stays as it is.
 	Charts *charts.Puller
 	// Coming is what plans have seen to be made, by one owner for the next; it may be nil for who plans nothing.
@@ -96,13 +89,30 @@ type Reconciler struct {
 	Gardener gardencorev1beta1.Gardener
 	// StepTimeout shortens the timeouts of the flow's steps; they stay as they are when it is zero.
 	StepTimeout time.Duration
+}
+
+// Judging is how the conditions of owners come about.
+type Judging struct {
+	Thresholds condition.Thresholds
+	// ProgressingThreshold is how long a ManagedResource may be rolling out before care calls it unhealthy; nil is not at all.
+	ProgressingThreshold *time.Duration
+	// HealthRules are the landscape's own, which go before those of the kinds; nil for none.
+	HealthRules health.Rules
+	// ExistenceOnly is content with the existence of objects whose kind has no rule.
+	ExistenceOnly bool
+	// Prometheis gives the way to the servers of a cluster, by its connection, that care asks whether they see what they should; nil: nobody is asked.
+	Prometheis func(*rest.Config) prometheus.Reach
 	// CareInterval is how often conditions are judged while a reconciliation runs (upstream: 30 s).
 	CareInterval time.Duration
-	// OnEvent hears about every step; it may be nil.
+}
+
+// Hooks hear what a reconciler does; each may be nil.
+type Hooks struct {
+	// OnEvent hears about every step.
 	OnEvent func(Event)
 	// OnObject hears about every object sent.
 	OnObject func(owner string, bundle string, r apply.ObjectResult)
-	// OnOutcome hears what came of the steps before the status says it: whatever it tells is known by then to those who wait for the status. It may be nil.
+	// OnOutcome hears what came of the steps before the status says it: whatever it tells is known by then to those who wait for the status.
 	OnOutcome func(ctx context.Context, report *Report, err error)
 }
 
@@ -160,8 +170,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, o *Owner) (*Report, error) {
 	if lost(ctx) {
 		return run.report, err
 	}
-	if r.OnOutcome != nil {
-		r.OnOutcome(ctx, run.report, err)
+	if r.Hooks.OnOutcome != nil {
+		r.Hooks.OnOutcome(ctx, run.report, err)
 	}
 	// The outcome is written even when the run was interrupted; but then there is no time to judge.
 	if ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled) {
@@ -212,12 +222,12 @@ func (r *Reconciler) GiveUp(ctx context.Context, o *Owner, cause error) {
 
 // careWhile judges the conditions now and then until the returned function is called.
 func (r *Reconciler) careWhile(ctx context.Context, o *Owner) (stop func()) {
-	if r.CareInterval <= 0 {
+	if r.Judging.CareInterval <= 0 {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var done sync.WaitGroup
-	tick := r.Clock.NewTicker(r.CareInterval)
+	tick := r.Clock.NewTicker(r.Judging.CareInterval)
 	done.Go(func() {
 		defer tick.Stop()
 		for {
@@ -379,14 +389,14 @@ func (r *run) event(e flow.Event) {
 	e.Progress.Percent = r.round.Percent(e.Progress.Percent)
 	r.status.progress(e, r.round.String())
 	r.targetStep(e)
-	if r.OnEvent == nil {
+	if r.Hooks.OnEvent == nil {
 		return
 	}
 	out := Event{Owner: r.owner.String(), Node: e.ID, State: e.State, Message: e.Message, Progress: e.Progress, At: e.At}
 	if e.Err != nil {
 		out.Error = strings.Join(Problems(e.Err), "; ")
 	}
-	r.OnEvent(out)
+	r.Hooks.OnEvent(out)
 }
 
 // cluster of a bundle by its role.
@@ -418,11 +428,11 @@ func (r *Reconciler) resourceManager(o *Owner, b render.Bundle) (*managedresourc
 	}
 	return &managedresource.Reconciler{
 		Engine: r.Engine, Source: o.Local, Target: target, Class: b.Delivery.Class, Clock: r.Clock,
-		Rules: r.HealthRules, ExistenceOnly: r.ExistenceOnly,
+		Rules: r.Judging.HealthRules, ExistenceOnly: r.Judging.ExistenceOnly,
 	}, nil
 }
 
 // judgeOf looks at the objects of a cluster with the rules of the landscape.
 func (r *Reconciler) judgeOf(c *apply.Cluster) managedresource.Judge {
-	return managedresource.Judge{Cluster: c, Rules: r.HealthRules, ExistenceOnly: r.ExistenceOnly, Clock: r.Clock}
+	return managedresource.Judge{Cluster: c, Rules: r.Judging.HealthRules, ExistenceOnly: r.Judging.ExistenceOnly, Clock: r.Clock}
 }

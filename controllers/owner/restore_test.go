@@ -33,7 +33,7 @@ func TestWhatIsDeletedWhileAStepWaits(t *testing.T) {
 			})
 
 			made := 0
-			s.work.OnObject = func(_, _ string, r apply.ObjectResult) {
+			s.work.Hooks.OnObject = func(_, _ string, r apply.ObjectResult) {
 				if r.Ref.Name == "two" && r.Action == apply.Created {
 					made++
 				}

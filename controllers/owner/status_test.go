@@ -91,7 +91,7 @@ func TestProgressOfARotation(t *testing.T) {
 	s, written := recorded(clk)
 	r := &run{Reconciler: s.Reconciler, owner: s.owner, status: s, blocked: newBlocked(flow.Graph{}), round: rotation.Round{Number: 2, Of: 3, Doing: "the rest"}}
 	var told []Event
-	r.OnEvent = func(e Event) { told = append(told, e) }
+	r.Hooks.OnEvent = func(e Event) { told = append(told, e) }
 	s.written = clk.Now().Add(-progressInterval)
 	r.event(flow.Event{ID: "kube-apiserver", State: flow.Healthy, Progress: flow.Progress{Percent: 50}})
 	select {

@@ -141,7 +141,7 @@ func (s *site) bundle(direct bool, objects ...*unstructured.Unstructured) render
 // apply sends a bundle and gives what was told about its objects, ManagedResource and data Secrets left out.
 func (s *site) apply(b render.Bundle) (map[string]apply.Action, error) {
 	out := map[string]apply.Action{}
-	s.work.OnObject = func(_, _ string, r apply.ObjectResult) {
+	s.work.Hooks.OnObject = func(_, _ string, r apply.ObjectResult) {
 		if !isCarrier(r.Ref) {
 			out[r.Ref.Name] = r.Action
 		}
