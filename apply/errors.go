@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 )
 
 // Reason is the category of an error; each has its next step in the Hint of the ObjectError.
@@ -125,4 +126,10 @@ func IsPassing(err error) bool {
 		return true
 	}
 	return apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsInternalError(err)
+}
+
+// IsUnserved reports whether an API server does not serve the kind that it was asked for.
+func IsUnserved(err error) bool {
+	var noMatch *meta.NoKindMatchError
+	return errors.As(err, &noMatch) || meta.IsNoMatchError(err) || ReasonOf(err) == NoKind
 }

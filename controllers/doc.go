@@ -16,7 +16,7 @@
 //
 //   - permit: which deletions may happen
 //   - conventions: what is Gardener's about the engine of apply
-//   - owner: a Garden, Seed or Shoot converged by its flow, with conditions and lastOperation
+//   - owner: a Garden, Seed or Shoot converged by its flow, with conditions and lastOperation; owner/facts reads what rendering has to know of clusters
 //   - access: how the API servers that Pergola makes are found
 //   - accesstokens: the tokens of control planes, while no resource manager keeps them
 //   - rotation: how rotations of credentials stand, and what follows for secrets

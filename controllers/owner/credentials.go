@@ -9,7 +9,6 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/retry"
@@ -43,7 +42,7 @@ func (r *Reconciler) readCredentials(ctx context.Context, o *Owner) error {
 		return nil
 	}
 	live, _, err := o.readStatus(ctx)
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || apply.ReasonOf(err) == "NoKind" {
+	if apierrors.IsNotFound(err) || apply.IsUnserved(err) {
 		return nil // it is made with the declarations, and so is its kind
 	}
 	if err != nil {

@@ -104,7 +104,7 @@ func (t *teardown) virtualUsed(ctx context.Context) error {
 	var found []string
 	for _, gvk := range usersOf() {
 		mapping, err := o.Target.Mapping(ctx, gvk)
-		if meta.IsNoMatchError(err) || apply.ReasonOf(err) == apply.NoKind {
+		if apply.IsUnserved(err) {
 			continue
 		}
 		ref := apply.Ref{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind}
@@ -197,7 +197,7 @@ func (t *teardown) managedOf(ctx context.Context, class string, own bool) ([]str
 	local := t.owner.Local
 	gvk := resourcesv1alpha1.SchemeGroupVersion.WithKind("ManagedResource")
 	mapping, err := local.Mapping(ctx, gvk)
-	if meta.IsNoMatchError(err) || apply.ReasonOf(err) == apply.NoKind {
+	if apply.IsUnserved(err) {
 		return nil, nil
 	}
 	ref := apply.Ref{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind}

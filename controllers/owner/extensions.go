@@ -108,7 +108,7 @@ func (r *Reconciler) pullCharts(ctx context.Context, o *Owner) map[string]render
 // listWhole asks for all objects of a kind, also those that nobody has given a label of ours; none where the kind is not served.
 func listWhole(ctx context.Context, c *apply.Cluster, gvk schema.GroupVersionKind) ([]*unstructured.Unstructured, error) {
 	mapping, err := c.Mapping(ctx, gvk)
-	if unserved(err) {
+	if apply.IsUnserved(err) {
 		return nil, nil
 	}
 	ref := apply.Ref{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind}
@@ -194,7 +194,7 @@ func (r *run) isInstalled(ctx context.Context, extension string) (bool, error) {
 		if err == nil {
 			return true, nil
 		}
-		if !apierrors.IsNotFound(err) && !unserved(err) {
+		if !apierrors.IsNotFound(err) && !apply.IsUnserved(err) {
 			return false, r.owner.Local.Explain(ref, "read", err)
 		}
 	}

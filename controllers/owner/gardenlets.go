@@ -30,7 +30,7 @@ func (r *run) updateGardenlets(ctx context.Context) error {
 	gvk := seedmanagementv1alpha1.SchemeGroupVersion.WithKind("Gardenlet")
 	all := apply.Ref{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Namespace: o.ControlPlane()}
 	mapping, err := o.Target.Mapping(ctx, gvk)
-	if unserved(err) {
+	if apply.IsUnserved(err) {
 		return nil
 	}
 	if err != nil {

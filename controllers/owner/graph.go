@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/controllers/owner/facts"
 	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -168,7 +169,7 @@ func (r *run) applyLate(ctx context.Context, b render.Bundle) (waiter, error) {
 
 // refresh renders a bundle again if facts have changed since they were used.
 func (r *run) refresh(ctx context.Context, b render.Bundle, used render.Facts) (render.Bundle, render.Facts, error) {
-	now, err := r.lateFacts(ctx, r.owner, used)
+	now, err := facts.Late(ctx, r.owner.site(), used)
 	if err != nil || reflect.DeepEqual(now, used) {
 		return b, used, err
 	}

@@ -106,7 +106,7 @@ func managedResourcesIn(ctx context.Context, c *apply.Cluster, namespace string)
 // followed. Where their kind is not served there are none.
 func allIn(ctx context.Context, c *apply.Cluster, gvk schema.GroupVersionKind, namespace string, labelled labels.Set, keep string) ([]*unstructured.Unstructured, error) {
 	all, err := c.List(ctx, gvk, namespace, labels.SelectorFromSet(labelled))
-	if unserved(err) {
+	if apply.IsUnserved(err) {
 		return nil, nil
 	}
 	ref := apply.Ref{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Namespace: namespace}

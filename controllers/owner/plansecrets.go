@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner/facts"
 	"github.com/pergola-dev/pergola/secrets"
 )
 
@@ -32,14 +33,14 @@ func (r *Reconciler) PlanSecrets(ctx context.Context, o *Owner) ([]PlannedSecret
 	if err := r.readCredentials(ctx, o); err != nil {
 		return nil, err
 	}
-	facts, err := r.facts(ctx, o)
+	known, err := r.facts(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	if facts.References, err = o.expectReferences(); err != nil {
+	if known.References, err = o.expectReferences(); err != nil {
 		return nil, err
 	}
-	result, err := r.renderWith(ctx, o, facts)
+	result, err := r.renderWith(ctx, o, known)
 	if err != nil {
 		return nil, err
 	}
@@ -90,8 +91,8 @@ func secretsFor(ctx context.Context, o *Owner) (given map[string]string, before 
 		if name := s.Labels[secrets.LabelUseDataForName]; name != "" {
 			given[name] = s.Name
 		}
-		if s.Labels[labelManagedBy] == "secrets-manager" && s.Labels[labelSecretBundleFor] == "" && s.Labels[labelManagerIdentity] == kinds[o.Input.Owner.Kind].identity {
-			name := s.Labels[labelSecretName]
+		if s.Labels[facts.LabelManagedBy] == "secrets-manager" && s.Labels[facts.LabelBundleFor] == "" && s.Labels[facts.LabelIdentity] == kinds[o.Input.Owner.Kind].identity {
+			name := s.Labels[facts.LabelName]
 			before[name] = append(before[name], s.Name)
 		}
 	}

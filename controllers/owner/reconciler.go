@@ -18,6 +18,7 @@ import (
 	"github.com/pergola-dev/pergola/apply/flow"
 	"github.com/pergola-dev/pergola/controllers/accesstokens"
 	"github.com/pergola-dev/pergola/controllers/charts"
+	"github.com/pergola-dev/pergola/controllers/owner/facts"
 	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/prometheus"
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
@@ -336,11 +337,11 @@ func (r *run) prepare(ctx context.Context) (render.Result, *secrets.Manager, err
 	if err := r.ensureNamespace(ctx); err != nil {
 		return render.Result{}, nil, err
 	}
-	facts, err := r.facts(ctx, o)
+	known, err := r.facts(ctx, o)
 	if err != nil {
 		return render.Result{}, nil, err
 	}
-	result, err := r.renderWith(ctx, o, facts)
+	result, err := r.renderWith(ctx, o, known)
 	if err != nil {
 		return result, nil, err
 	}
@@ -354,10 +355,10 @@ func (r *run) prepare(ctx context.Context) (render.Result, *secrets.Manager, err
 	if err := r.nameKubeconfig(ctx, made); err != nil {
 		return result, nil, err
 	}
-	guessed := facts.Secrets
-	facts.Secrets = made
-	if !sameSecrets(guessed, made) {
-		if result, err = r.renderWith(ctx, o, facts); err != nil {
+	guessed := known.Secrets
+	known.Secrets = made
+	if !facts.SameSecrets(guessed, made) {
+		if result, err = r.renderWith(ctx, o, known); err != nil {
 			return result, nil, err
 		}
 	}
@@ -365,7 +366,7 @@ func (r *run) prepare(ctx context.Context) (render.Result, *secrets.Manager, err
 		return result, nil, fmt.Errorf("%s rendered no bundle at all: nothing is applied and nothing removed", o)
 	}
 	o.note(func(s *State) {
-		o.Input.Facts = facts
+		o.Input.Facts = known
 		s.rendered(result.Bundles)
 	})
 	return result, manager, nil

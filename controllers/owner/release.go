@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -23,7 +22,7 @@ import (
 func (r *Reconciler) ReleaseLeaving(ctx context.Context, local *apply.Cluster) error {
 	gvk := resourcesv1alpha1.SchemeGroupVersion.WithKind("ManagedResource")
 	all, err := local.List(ctx, gvk, "", labels.Everything())
-	if meta.IsNoMatchError(err) || apply.ReasonOf(err) == apply.NoKind {
+	if apply.IsUnserved(err) {
 		return nil
 	}
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
@@ -50,7 +49,7 @@ func (r *run) snapshot(ctx context.Context) error {
 // etcd runs without it.
 func (o *Owner) backupOf(ctx context.Context, ref apply.Ref) (*rotation.Backup, error) {
 	etcd, err := o.Local.GetLive(ctx, ref)
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || apply.ReasonOf(err) == "NoKind" {
+	if apierrors.IsNotFound(err) || apply.IsUnserved(err) {
 		return nil, nil
 	}
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/apply/flow"
@@ -293,4 +294,13 @@ func (r *run) awaitTarget(ctx context.Context, what string) error {
 		case <-tick.C():
 		}
 	}
+}
+
+func apiServerHealthy(ctx context.Context, c *apply.Cluster) error {
+	client, err := discovery.NewDiscoveryClientForConfig(c.RESTConfig())
+	if err != nil {
+		return err
+	}
+	_, err = client.RESTClient().Get().AbsPath("/healthz").DoRaw(ctx)
+	return err
 }

@@ -1,4 +1,4 @@
-package owner
+package facts
 
 import (
 	"testing"
@@ -9,8 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
-
-	"github.com/pergola-dev/pergola/render"
 )
 
 func parsed(t *testing.T, text string) *unstructured.Unstructured {
@@ -55,14 +53,4 @@ func TestWildcardCertificate(t *testing.T) {
 	assert.NotEqual(t, one.Checksum, renewed.Checksum)
 	_, err = wildcardCertificate([]corev1.Secret{certificate("a", "1"), certificate("b", "1")})
 	require.EqualError(t, err, "two Secrets of namespace garden have the label gardener.cloud/role=garden-cert: a and b; leave it on one")
-}
-
-// Before there are definitions, a gateway and a bucket, a Garden can be rendered.
-func TestFactsOfAGardenThatIsNotThere(t *testing.T) {
-	s := newSite(t)
-	s.work.owner.Input.Owner.Kind = Garden
-	facts, err := s.work.lateFacts(s.ctx, s.work.owner, render.Facts{})
-	require.NoError(t, err)
-	assert.Empty(t, facts.Addresses)
-	assert.Empty(t, facts.Extensions)
 }

@@ -1,14 +1,12 @@
-package owner
+package facts
 
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,17 +22,17 @@ const (
 )
 
 // gardenFacts brings those facts of a Garden up to date that change while its flow runs.
-func gardenFacts(ctx context.Context, o *Owner, facts render.Facts) (render.Facts, error) {
-	addresses, err := addressFacts(ctx, o)
+func gardenFacts(ctx context.Context, s Site, facts render.Facts) (render.Facts, error) {
+	addresses, err := addressFacts(ctx, s)
 	if err != nil {
 		return facts, err
 	}
-	gateway, err := gatewayAddress(ctx, o)
+	gateway, err := gatewayAddress(ctx, s)
 	if err != nil {
 		return facts, err
 	}
-	facts.Seeds = seedFacts(ctx, o, facts.Seeds)
-	for name, value := range map[string]string{gatewayNamespace: gateway, render.FactTerminalHost: terminalHost(o, facts.Seeds)} {
+	facts.Seeds = seedFacts(ctx, s, facts.Seeds)
+	for name, value := range map[string]string{gatewayNamespace: gateway, render.FactTerminalHost: terminalHost(s, facts.Seeds)} {
 		if value == "" {
 			continue
 		}
@@ -44,19 +42,19 @@ func gardenFacts(ctx context.Context, o *Owner, facts render.Facts) (render.Fact
 		addresses[name] = value
 	}
 	facts.Addresses = addresses
-	facts.Extensions, err = bucketFacts(ctx, o)
+	facts.Extensions, err = bucketFacts(ctx, s)
 	return facts, err
 }
 
 // gatewayAddress is known once the load balancer of the virtual garden has one; empty before.
-func gatewayAddress(ctx context.Context, o *Owner) (string, error) {
+func gatewayAddress(ctx context.Context, s Site) (string, error) {
 	ref := apply.Ref{APIVersion: "v1", Kind: "Service", Namespace: gatewayNamespace, Name: gatewayService}
-	service, err := o.Local.Get(ctx, ref)
+	service, err := s.Local.Get(ctx, ref)
 	if apierrors.IsNotFound(err) {
 		return "", nil
 	}
 	if err != nil {
-		return "", o.Local.Explain(ref, "read", err)
+		return "", s.Local.Explain(ref, "read", err)
 	}
 	return balancerAddress(service), nil
 }
@@ -79,11 +77,6 @@ func wildcardCertificate(secrets []corev1.Secret) (*render.WildcardCertificateFa
 	return found, nil
 }
 
-func unserved(err error) bool {
-	var noMatch *meta.NoKindMatchError
-	return errors.As(err, &noMatch) || meta.IsNoMatchError(err) || apply.ReasonOf(err) == apply.NoKind
-}
-
 // balancerAddress is what DNS has to name: of several the last one, as upstream takes it, and its IP address rather than its name.
 func balancerAddress(service *unstructured.Unstructured) string {
 	ingress, _, _ := unstructured.NestedSlice(service.Object, "status", "loadBalancer", "ingress")
@@ -100,18 +93,18 @@ func balancerAddress(service *unstructured.Unstructured) string {
 
 // bucketFacts holds what providers say of the Garden's BackupBuckets: the credentials and the status that entries need. What else their status has
 // changes with each look, and feeds nobody.
-func bucketFacts(ctx context.Context, o *Owner) (map[string]map[string]any, error) {
+func bucketFacts(ctx context.Context, s Site) (map[string]map[string]any, error) {
 	gvk := schema.GroupVersionKind{Group: "extensions.gardener.cloud", Version: "v1alpha1", Kind: "BackupBucket"}
-	list, err := o.Local.List(ctx, gvk, "", labels.Everything())
-	if unserved(err) {
+	list, err := s.Local.List(ctx, gvk, "", labels.Everything())
+	if apply.IsUnserved(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, o.Local.Explain(apply.Ref{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind}, "list", err)
+		return nil, s.Local.Explain(apply.Ref{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind}, "list", err)
 	}
 	out := map[string]map[string]any{}
 	for _, bucket := range list {
-		if class, _, _ := unstructured.NestedString(bucket.Object, "spec", "class"); class != Garden {
+		if class, _, _ := unstructured.NestedString(bucket.Object, "spec", "class"); class != garden {
 			continue
 		}
 		said := map[string]any{}

@@ -1,4 +1,4 @@
-package owner
+package facts
 
 import (
 	"cmp"
@@ -28,26 +28,26 @@ const (
 )
 
 // seedFacts are the Seeds of the virtual garden. While it does not answer, they are those that were known before.
-func seedFacts(ctx context.Context, o *Owner, before []render.SeedFact) []render.SeedFact {
+func seedFacts(ctx context.Context, s Site, before []render.SeedFact) []render.SeedFact {
 	former := before
 	if former == nil {
-		former = o.now().seeds
+		former = s.Seeds
 	}
-	if o.Target == nil || !access.IsThere(ctx, o.Target.RESTConfig()) {
+	if s.Target == nil || !access.IsThere(ctx, s.Target.RESTConfig()) {
 		return former
 	}
 	ctx, cancel := context.WithTimeout(ctx, seedsTimeout)
 	defer cancel()
-	seeds, err := o.Target.List(ctx, gardencorev1beta1.SchemeGroupVersion.WithKind(Seed), "", labels.Everything())
+	seeds, err := s.Target.List(ctx, gardencorev1beta1.SchemeGroupVersion.WithKind("Seed"), "", labels.Everything())
 	if err != nil {
 		return former
 	}
-	managed, err := o.Target.List(ctx, seedmanagementv1alpha1.SchemeGroupVersion.WithKind("ManagedSeed"), gardencorev1beta1.GardenNamespace, labels.Everything())
+	managed, err := s.Target.List(ctx, seedmanagementv1alpha1.SchemeGroupVersion.WithKind("ManagedSeed"), gardencorev1beta1.GardenNamespace, labels.Everything())
 	if err != nil {
 		return former
 	}
 	facts := seedFactsOf(seeds, managed)
-	o.note(func(s *State) { s.seeds = facts })
+	s.SawSeeds(facts)
 	return facts
 }
 
@@ -69,8 +69,8 @@ func seedFactsOf(seeds, managed []*unstructured.Unstructured) []render.SeedFact 
 
 // terminalHost is the seed in which the dashboard's terminals for the garden run: the first that is managed, since the dashboard gets no access to others, and not
 // private; empty where there is none, or nobody asks for terminals.
-func terminalHost(o *Owner, seeds []render.SeedFact) string {
-	_, has, _ := unstructured.NestedMap(o.Input.Objects[Garden], "spec", "virtualCluster", "gardener", "gardenerDashboard", "terminal")
+func terminalHost(s Site, seeds []render.SeedFact) string {
+	_, has, _ := unstructured.NestedMap(s.Garden, "spec", "virtualCluster", "gardener", "gardenerDashboard", "terminal")
 	i := slices.IndexFunc(seeds, func(s render.SeedFact) bool { return s.Managed && !s.Private })
 	if !has || i < 0 {
 		return ""

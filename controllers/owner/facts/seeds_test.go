@@ -1,4 +1,4 @@
-package owner
+package facts
 
 import (
 	"testing"
@@ -29,24 +29,10 @@ func TestSeedFacts(t *testing.T) {
 		{Name: "unmanaged"}, // nobody has said that it runs
 	}, facts)
 
-	o := &Owner{Input: render.Input{Objects: map[string]map[string]any{Garden: {"spec": map[string]any{}}}}}
-	assert.Empty(t, terminalHost(o, facts), "nobody asks for terminals")
-	o.Input.Objects = map[string]map[string]any{Garden: parsed(t, "{apiVersion: v1, kind: Garden, spec: {virtualCluster: {gardener: {gardenerDashboard: {terminal: {container: {image: x}}}}}}}").Object}
-	assert.Equal(t, "c", terminalHost(o, facts))
-	assert.Empty(t, terminalHost(o, facts[:3]), "the one that is managed is private")
-	assert.Empty(t, terminalHost(o, nil))
-}
-
-// A virtual garden that does not answer changes nothing.
-func TestSeedFactsAreKept(t *testing.T) {
-	s := newSite(t)
-	o := s.work.owner
-	before, last := []render.SeedFact{{Name: "before"}}, []render.SeedFact{{Name: "last"}}
-	o.Target = o.Local // it serves no Seeds
-	assert.Equal(t, before, seedFacts(s.ctx, o, before))
-	assert.Empty(t, seedFacts(s.ctx, o, nil))
-	o.last.seeds = last
-	assert.Equal(t, last, seedFacts(s.ctx, o, nil))
-	o.Target = nil
-	assert.Equal(t, last, seedFacts(s.ctx, o, nil))
+	s := Site{Garden: map[string]any{"spec": map[string]any{}}}
+	assert.Empty(t, terminalHost(s, facts), "nobody asks for terminals")
+	s.Garden = parsed(t, "{apiVersion: v1, kind: Garden, spec: {virtualCluster: {gardener: {gardenerDashboard: {terminal: {container: {image: x}}}}}}}").Object
+	assert.Equal(t, "c", terminalHost(s, facts))
+	assert.Empty(t, terminalHost(s, facts[:3]), "the one that is managed is private")
+	assert.Empty(t, terminalHost(s, nil))
 }

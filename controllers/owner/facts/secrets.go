@@ -1,0 +1,101 @@
+package facts
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// secretsBeside are all that are in the namespace of an owner's control plane.
+func secretsBeside(ctx context.Context, s Site) ([]corev1.Secret, error) {
+	client, err := kubernetes.NewForConfig(s.Local.RESTConfig())
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", s.Local.Name(), err)
+	}
+	list, err := client.CoreV1().Secrets(s.Owner.ControlPlaneNamespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read the generated secrets of %s: %w", s.Owner, s.Local.Explain(apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: s.Owner.ControlPlaneNamespace}, "list", err))
+	}
+	return list.Items, nil
+}
+
+// existingSecrets finds the facts of generated secrets by their labels. A checksum is not among them.
+func existingSecrets(list []corev1.Secret, identity string) map[string]render.SecretFact {
+	newest, bundles := map[string]*corev1.Secret{}, map[string]*corev1.Secret{}
+	for i := range list {
+		s := &list[i]
+		// What is derived from generated secrets has a role and no manager.
+		if role, derived := s.Labels[labelRole]; derived && s.Labels[LabelManagedBy] == "" {
+			keepNewer(newest, role, s)
+			continue
+		}
+		if s.Labels[LabelManagedBy] != "secrets-manager" || s.Labels[LabelIdentity] != identity {
+			continue
+		}
+		if of := s.Labels[LabelBundleFor]; of != "" {
+			keepNewer(bundles, of, s)
+		} else {
+			keepNewer(newest, s.Labels[LabelName], s)
+		}
+	}
+	out := map[string]render.SecretFact{}
+	for name, s := range newest {
+		fact := render.SecretFact{Name: s.Name}
+		if b := bundles[name]; b != nil {
+			fact.Bundle = b.Name
+			if pem := b.Data["bundle.crt"]; len(pem) > 0 {
+				fact.CABundle = base64.StdEncoding.EncodeToString(pem)
+			}
+		}
+		if key := s.Data["id_rsa.pub"]; len(key) > 0 {
+			fact.PublicKey = base64.StdEncoding.EncodeToString(key)
+		}
+		out[name] = fact
+	}
+	return out
+}
+
+// keepNewer prefers the secret that was issued later.
+func keepNewer(of map[string]*corev1.Secret, name string, s *corev1.Secret) {
+	have := of[name]
+	if have == nil || issued(have).Before(issued(s)) {
+		of[name] = s
+	}
+}
+
+func issued(s *corev1.Secret) time.Time {
+	if at, err := strconv.ParseInt(s.Labels[labelIssuedAt], 10, 64); err == nil {
+		return time.Unix(at, 0)
+	}
+	return s.CreationTimestamp.Time
+}
+
+// SameSecrets compares what rendering sees of the secrets that were asked for; checksums it does not.
+func SameSecrets(guessed, made map[string]render.SecretFact) bool {
+	for name, fact := range made {
+		fact.Checksum = ""
+		if guessed[name] != fact {
+			return false
+		}
+	}
+	return true
+}
+
+// Labels of the secrets manager, upstream's.
+const (
+	LabelName      = "name"
+	LabelBundleFor = "bundle-for"
+	labelIssuedAt  = "issued-at-time"
+	labelRole      = "role"
+	LabelManagedBy = "managed-by"
+	LabelIdentity  = "manager-identity"
+)

@@ -1,0 +1,52 @@
+package owner
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/controllers/owner/facts"
+	"github.com/pergola-dev/pergola/render"
+)
+
+func parsed(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	require.NoError(t, err)
+	o := &unstructured.Unstructured{}
+	require.NoError(t, o.UnmarshalJSON(raw))
+	return o
+}
+
+// Before there are definitions, a gateway and a bucket, a Garden can be rendered.
+func TestFactsOfAGardenThatIsNotThere(t *testing.T) {
+	s := newSite(t)
+	s.work.owner.Input.Owner.Kind = Garden
+	found, err := facts.Late(s.ctx, s.work.owner.site(), render.Facts{})
+	require.NoError(t, err)
+	assert.Empty(t, found.Addresses)
+	assert.Empty(t, found.Extensions)
+}
+
+// A virtual garden that does not answer changes nothing.
+func TestSeedFactsAreKept(t *testing.T) {
+	s := newSite(t)
+	o := s.work.owner
+	o.Input.Owner.Kind = Garden
+	seedsOf := func(before []render.SeedFact) []render.SeedFact {
+		found, err := facts.Late(s.ctx, o.site(), render.Facts{Seeds: before})
+		require.NoError(t, err)
+		return found.Seeds
+	}
+	before, last := []render.SeedFact{{Name: "before"}}, []render.SeedFact{{Name: "last"}}
+	o.Target = o.Local // it serves no Seeds
+	assert.Equal(t, before, seedsOf(before))
+	assert.Empty(t, seedsOf(nil))
+	o.last.seeds = last
+	assert.Equal(t, last, seedsOf(nil))
+	o.Target = nil
+	assert.Equal(t, last, seedsOf(nil))
+}
