@@ -132,16 +132,16 @@ func newConverger(cmd *cobra.Command, l *landscapes.Landscape, flags accessFlags
 	if err != nil {
 		return nil, err
 	}
-	if options.Gate, err = gateOf(l, approved); err != nil {
+	if options.Permits.Gate, err = gateOf(l, approved); err != nil {
 		return nil, err
 	}
-	options.Force = func(r apply.Ref) bool { return slices.Contains(forced, r.String()) }
-	options.ForceHint = func(r apply.Ref) string {
+	options.Take.Force = func(r apply.Ref) bool { return slices.Contains(forced, r.String()) }
+	options.Take.ForceHint = func(r apply.Ref) string {
 		return fmt.Sprintf("overwrite it with pergola apply %s --force-conflicts %q%s", l.Dir, r, flags.reach())
 	}
 	if progress != nil {
-		options.OnEvent, options.OnObject, options.OnDrift = progress.event, progress.object, progress.drift
-		options.OnWaiting = progress.waiting
+		options.Hear.OnEvent, options.Hear.OnObject, options.Hear.OnDrift = progress.event, progress.object, progress.drift
+		options.Hear.OnWaiting = progress.waiting
 	}
 	return landscape.New(l, options)
 }
@@ -168,7 +168,12 @@ func convergerOptions(cmd *cobra.Command, l *landscapes.Landscape, access landsc
 		fmt.Fprintln(cmd.ErrOrStderr(), "Warning:", p)
 	}
 	return landscape.Options{
-		Catalogue: catalogue(cmd), Charts: puller(cmd), Configs: configs, Flags: reach, Clock: clock.RealClock{}, Holder: holderOf("apply"), Outside: true, Version: version, Thresholds: landscape.Thresholds(l),
+		Catalogue: catalogue(cmd),
+		Reuse:     landscape.Reuse{Charts: puller(cmd)},
+		Connect:   landscape.Connections{Configs: configs, Flags: reach, Outside: true},
+		Clock:     clock.RealClock{},
+		Self:      landscape.Self{Holder: holderOf("apply"), Version: version},
+		Pace:      landscape.Pace{Thresholds: landscape.Thresholds(l)},
 	}, nil
 }
 

@@ -163,8 +163,11 @@ func (s *stage) process(steps time.Duration) *landscape.Converger {
 	gate, err := landscape.Gate(l, nil)
 	require.NoError(s, err)
 	c, err := landscape.New(l, landscape.Options{
-		Catalogue: components.FS, Configs: s.world.configs, Clock: clock.RealClock{}, Holder: "adoption " + s.Name(), Version: components.Version,
-		Thresholds: landscape.Thresholds(l), Gate: gate, CareInterval: time.Second, StepTimeout: steps,
+		Catalogue: components.FS,
+		Connect:   landscape.Connections{Configs: s.world.configs},
+		Clock:     clock.RealClock{},
+		Self:      landscape.Self{Holder: "adoption " + s.Name(), Version: components.Version},
+		Pace:      landscape.Pace{Thresholds: landscape.Thresholds(l), CareInterval: time.Second, StepTimeout: steps}, Permits: landscape.Permits{Gate: gate},
 	})
 	require.NoError(s, err)
 	s.Cleanup(c.Close)

@@ -41,7 +41,7 @@ func (g *Gardenlet) reconcilerFor(ctx context.Context, s *settings, at *site, fr
 		r.Gate.Approved[plain] = true
 	}
 	for _, p := range g.noted.uses.Passing() {
-		r.Gate.Approved[permit.ApprovalID(g.local.Name(), p.Object)] = true
+		r.Gate.Approved[permit.ApprovalID(g.links.local.Name(), p.Object)] = true
 	}
 	ctx = context.WithoutCancel(ctx) // keeping asks it, too, when the job has ended
 	r.Gate.Ledger = permit.LedgerFunc(func(id string, refs []change.Ref) bool {
@@ -201,8 +201,8 @@ func (g *Gardenlet) noteUsed(ctx context.Context) error {
 	if !differs {
 		return nil
 	}
-	if _, err := g.garden.MergePatch(ctx, apply.RefOf(seed), patch, "gardenlet", ""); err != nil {
-		return g.garden.Explain(apply.RefOf(seed), "note used approvals", err)
+	if _, err := g.links.garden.MergePatch(ctx, apply.RefOf(seed), patch, "gardenlet", ""); err != nil {
+		return g.links.garden.Explain(apply.RefOf(seed), "note used approvals", err)
 	}
 	return nil
 }

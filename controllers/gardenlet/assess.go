@@ -27,7 +27,7 @@ func (g *Gardenlet) assessments(ctx context.Context) {
 		return
 	}
 	g.poke()
-	again := g.Clock.NewTicker(g.SyncPeriod)
+	again := g.Clock.NewTicker(g.Pace.SyncPeriod)
 	defer again.Stop()
 	for {
 		select {
@@ -104,7 +104,7 @@ func operations() []string {
 
 // does are all operations that this gardenlet does.
 func (g *Gardenlet) does() []string {
-	if g.renewal == nil {
+	if g.services.renewal == nil {
 		return operations()
 	}
 	return append(operations(), renewalOperations()...)
@@ -125,9 +125,9 @@ func (g *Gardenlet) asked(ctx context.Context, o *unstructured.Unstructured) boo
 	patch := map[string]any{"metadata": map[string]any{
 		"resourceVersion": o.GetResourceVersion(), "annotations": map[string]any{gardencorev1beta1.GardenerOperation: nil, gardencorev1beta1.GardenerTimestamp: nil},
 	}}
-	if _, err := g.garden.MergePatch(ctx, apply.RefOf(o), patch, "gardenlet", ""); err != nil {
+	if _, err := g.links.garden.MergePatch(ctx, apply.RefOf(o), patch, "gardenlet", ""); err != nil {
 		// The object changed meanwhile, and is seen again; or the garden cannot be reached, and the next look asks again.
-		g.Log.Info("the annotation could not be taken away yet", "object", apply.RefOf(o).String(), "error", g.garden.Explain(apply.RefOf(o), "patch", err))
+		g.Log.Info("the annotation could not be taken away yet", "object", apply.RefOf(o).String(), "error", g.links.garden.Explain(apply.RefOf(o), "patch", err))
 		return false
 	}
 	g.events.handled = map[string]bool{once: true}

@@ -23,8 +23,8 @@ func TestSameAsFromGit(t *testing.T) {
 	require.NoError(t, err)
 	g, err := New(Options{Seed: "local", Garden: &rest.Config{Host: "https://127.0.0.1:1"}, Local: &rest.Config{Host: "https://127.0.0.1:1"}})
 	require.NoError(t, err)
-	defer g.garden.Close()
-	defer g.local.Close()
+	defer g.links.garden.Close()
+	defer g.links.local.Close()
 	// The virtual garden has what Git declares, with what the server adds.
 	for i := range l.Declarations {
 		o := l.Declarations[i].Object().DeepCopy()

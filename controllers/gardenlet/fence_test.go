@@ -34,13 +34,13 @@ func TestFence(t *testing.T) {
 		g.heart.lease = l
 		g.mu.Unlock()
 	}
-	for _, to := range []*apply.Cluster{g.garden, g.local} {
+	for _, to := range []*apply.Cluster{g.links.garden, g.links.local} {
 		hold(nil)
 		require.ErrorIs(t, write(to, "fence-"+p.name), landscape.ErrUnsure)
 		hold(lease)
 		require.NoError(t, write(to, "fence-"+p.name))
 	}
 	require.NoError(t, g.stop())
-	require.ErrorIs(t, write(g.local, "after-"+p.name), landscape.ErrUnsure, "the lease is given back")
+	require.ErrorIs(t, write(g.links.local, "after-"+p.name), landscape.ErrUnsure, "the lease is given back")
 	assert.False(t, g.sure())
 }

@@ -31,7 +31,7 @@ func (g *Gardenlet) forgetGone(ctx context.Context) {
 			continue
 		}
 		ref := apply.Ref{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: kindShoot, Namespace: parts[2], Name: parts[1]}
-		_, err := g.garden.GetLive(ctx, ref)
+		_, err := g.links.garden.GetLive(ctx, ref)
 		switch {
 		case err == nil:
 			g.noted.elsewhere.add(key) // it is not asked for again

@@ -53,6 +53,14 @@ type Options struct {
 	// Holder is written into the lease; Version of this program into status.gardener.
 	Holder, Version string
 	Log             *slog.Logger
+	Pace            Pace
+	// OnEvent and OnObject hear about every step and every object; they may be nil.
+	OnEvent  func(owner.Event)
+	OnObject func(owner, bundle string, r apply.ObjectResult)
+}
+
+// Pace is how often things are done, and how long they may take.
+type Pace struct {
 	// SyncPeriod is how often an owner is converged although nothing is known to have changed; default 1 h.
 	SyncPeriod time.Duration
 	// CareInterval is how often health is judged; default 30 s.
@@ -63,9 +71,6 @@ type Options struct {
 	RetryInterval time.Duration
 	// StepTimeout shortens the timeouts of the flows' steps; zero leaves them as they are.
 	StepTimeout time.Duration
-	// OnEvent and OnObject hear about every step and every object; they may be nil.
-	OnEvent  func(owner.Event)
-	OnObject func(owner, bundle string, r apply.ObjectResult)
 }
 
 func (o *Options) defaults() {
@@ -85,7 +90,7 @@ func (o *Options) defaults() {
 		field *time.Duration
 		value time.Duration
 	}{
-		{&o.SyncPeriod, time.Hour}, {&o.CareInterval, 30 * time.Second}, {&o.HeartbeatInterval, 2 * time.Second}, {&o.RetryInterval, 10 * time.Second},
+		{&o.Pace.SyncPeriod, time.Hour}, {&o.Pace.CareInterval, 30 * time.Second}, {&o.Pace.HeartbeatInterval, 2 * time.Second}, {&o.Pace.RetryInterval, 10 * time.Second},
 	} {
 		if *d.field <= 0 {
 			*d.field = d.value
@@ -96,19 +101,8 @@ func (o *Options) defaults() {
 // Gardenlet looks after one seed.
 type Gardenlet struct {
 	Options
-	garden, local *apply.Cluster
-	// leases is the seed, too, for the lease alone: all else is written behind a fence.
-	leases  *apply.Cluster
-	engine  *apply.Engine
-	force   atomic.Bool
-	metrics *metrics
-	// tokens are requested for the Shoots.
-	tokens *accesstokens.Keeper
-	// policies of namespaces are kept by it.
-	policies *namespacepolicies.Controller
-	// renewal is of the access to the virtual garden.
-	renewal  *renewal
-	recorder record.EventRecorder
+	links    links
+	services services
 
 	objects *objects
 	// wake asks for a look at what there is, soon.
@@ -128,6 +122,27 @@ type Gardenlet struct {
 	heart     heart
 	// isGarden says that the seed is the Garden's runtime cluster, too.
 	isGarden bool
+}
+
+// links are the connections to the clusters, and what applies by them.
+type links struct {
+	garden, local *apply.Cluster
+	// leases is the seed, too, for the lease alone: all else is written behind a fence.
+	leases *apply.Cluster
+	engine *apply.Engine
+	force  atomic.Bool
+}
+
+// services work beside the owners as long as the gardenlet does.
+type services struct {
+	metrics *metrics
+	// tokens are requested for the Shoots.
+	tokens *accesstokens.Keeper
+	// policies of namespaces are kept by it.
+	policies *namespacepolicies.Controller
+	// renewal is of the access to the virtual garden.
+	renewal  *renewal
+	recorder record.EventRecorder
 }
 
 // published is what the operator has published for the seed.
@@ -181,7 +196,7 @@ func New(o Options) (*Gardenlet, error) {
 		Options: o, wake: make(chan struct{}, 1), events: events{apart: map[string]string{}, said: map[string]string{}, handled: map[string]bool{}},
 		joining: make(chan fleet.Joining), reporting: reporting{turn: make(chan struct{}, 1)},
 	}
-	g.fleet = fleet.New(fleet.Options[*site]{Clock: o.Clock, Slots: concurrentSyncs, RetryInterval: o.RetryInterval, LongestRetry: longestRetry, SyncPeriod: o.SyncPeriod, Ended: g.ended})
+	g.fleet = fleet.New(fleet.Options[*site]{Clock: o.Clock, Slots: concurrentSyncs, RetryInterval: o.Pace.RetryInterval, LongestRetry: longestRetry, SyncPeriod: o.Pace.SyncPeriod, Ended: g.ended})
 	var err error
 	defer func() {
 		if err != nil {
@@ -197,16 +212,16 @@ func New(o Options) (*Gardenlet, error) {
 		cluster **apply.Cluster
 		name    string
 		config  *rest.Config
-	}{{&g.garden, landscape.Virtual, fenced(g.Garden, g.sure)}, {&g.local, o.Seed, fenced(o.Local, g.sure)}, {&g.leases, o.Seed, o.Local}} {
+	}{{&g.links.garden, landscape.Virtual, fenced(g.Garden, g.sure)}, {&g.links.local, o.Seed, fenced(o.Local, g.sure)}, {&g.links.leases, o.Seed, o.Local}} {
 		if *c.cluster, err = conventions.NewCluster(c.name, c.config, apply.ClusterOptions{Clock: o.Clock}); err != nil {
 			return nil, err
 		}
 	}
-	g.noted.uses, g.noted.records = permit.NewUses(g.local, onSeed(usesName), "gardenlet"), permit.NewNotes[reviewRecord](g.local, onSeed(recordsName), "gardenlet")
-	g.engine = landscape.NewEngine(&landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}, landscape.Options{Clock: o.Clock, Force: func(apply.Ref) bool { return g.force.Load() }})
-	g.metrics = newMetrics()
-	g.tokens = &accesstokens.Keeper{Clock: o.Clock, Log: o.Log}
-	if g.policies, err = namespacepolicies.New(g.local.RESTConfig(), namespacepolicies.Options{MadeBy: namespacepolicies.ByGardenlet, Further: o.PolicyNamespaces, Clock: o.Clock, Log: o.Log}); err != nil {
+	g.noted.uses, g.noted.records = permit.NewUses(g.links.local, onSeed(usesName), "gardenlet"), permit.NewNotes[reviewRecord](g.links.local, onSeed(recordsName), "gardenlet")
+	g.links.engine = landscape.NewEngine(&landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}, landscape.Options{Clock: o.Clock, Take: landscape.Takeover{Force: func(apply.Ref) bool { return g.links.force.Load() }}})
+	g.services.metrics = newMetrics()
+	g.services.tokens = &accesstokens.Keeper{Clock: o.Clock, Log: o.Log}
+	if g.services.policies, err = namespacepolicies.New(g.links.local.RESTConfig(), namespacepolicies.Options{MadeBy: namespacepolicies.ByGardenlet, Further: o.PolicyNamespaces, Clock: o.Clock, Log: o.Log}); err != nil {
 		return nil, err
 	}
 	if g.objects, err = newObjects(g); err != nil {
@@ -217,7 +232,7 @@ func New(o Options) (*Gardenlet, error) {
 
 // close ends the connections.
 func (g *Gardenlet) close() {
-	for _, c := range []*apply.Cluster{g.garden, g.local, g.leases} {
+	for _, c := range []*apply.Cluster{g.links.garden, g.links.local, g.links.leases} {
 		if c != nil {
 			c.Close()
 		}
@@ -245,7 +260,7 @@ func (g *Gardenlet) Run(ctx context.Context) error {
 	// What clients say of their watches goes where everything else does.
 	ctx, stop := context.WithCancelCause(logr.NewContext(ctx, logr.FromSlogHandler(g.Log.Handler())))
 	defer stop(nil)
-	lease, err := landscape.AcquireGardenletLease(ctx, g.leases, g.Holder, g.Clock, func(err error) { stop(err) }, func(held *landscape.HeldError) {
+	lease, err := landscape.AcquireGardenletLease(ctx, g.links.leases, g.Holder, g.Clock, func(err error) { stop(err) }, func(held *landscape.HeldError) {
 		g.Log.Info("another gardenlet looks after the seed, waiting for its lease", "holder", held.Holder)
 		g.mu.Lock()
 		g.heart.waits = held.Holder
@@ -272,13 +287,13 @@ func (g *Gardenlet) Run(ctx context.Context) error {
 	group.Go(func() { g.keep(ctx) })
 	group.Go(func() { g.assessments(ctx) })
 	group.Go(func() { g.renewals(ctx) })
-	group.Go(func() { g.policies.Run(ctx) })
+	group.Go(func() { g.services.policies.Run(ctx) })
 	<-ctx.Done()
 	group.Wait()
 	for _, at := range g.fleet.Stop(context.Cause(ctx)) {
 		g.disconnect(at)
 	}
-	g.tokens.Close()
+	g.services.tokens.Close()
 	if cause := context.Cause(ctx); errors.As(cause, new(*owner.LostError)) {
 		return cause
 	}
@@ -287,13 +302,13 @@ func (g *Gardenlet) Run(ctx context.Context) error {
 
 // recordEvents makes the recorder of Events in the virtual garden.
 func (g *Gardenlet) recordEvents() (end func(), err error) {
-	client, err := kubernetes.NewForConfig(g.garden.RESTConfig())
+	client, err := kubernetes.NewForConfig(g.links.garden.RESTConfig())
 	if err != nil {
-		return nil, fmt.Errorf("cluster %s: %w", g.garden.Name(), err)
+		return nil, fmt.Errorf("cluster %s: %w", g.links.garden.Name(), err)
 	}
 	broadcaster := record.NewBroadcaster()
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
-	g.recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "gardenlet"})
+	g.services.recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "gardenlet"})
 	return broadcaster.Shutdown, nil
 }
 

@@ -34,13 +34,13 @@ type heartbeat struct {
 
 // heartbeats beat until ctx ends, and keep the conditions that tell of the gardenlet itself.
 func (g *Gardenlet) heartbeats(ctx context.Context) {
-	client, err := kubernetes.NewForConfig(g.garden.RESTConfig())
+	client, err := kubernetes.NewForConfig(g.links.garden.RESTConfig())
 	if err != nil {
 		g.notHeard(err)
 		return
 	}
 	h := &heartbeat{g: g, client: client}
-	tick := g.Clock.NewTicker(g.HeartbeatInterval)
+	tick := g.Clock.NewTicker(g.Pace.HeartbeatInterval)
 	defer tick.Stop()
 	for {
 		h.once(ctx)
@@ -65,7 +65,7 @@ func (h *heartbeat) once(ctx context.Context) {
 	}
 	if err := h.renew(ctx, seed); err != nil {
 		h.g.notHeard(fmt.Errorf("the virtual garden cannot be told that seed %s is looked after: %w", h.g.Seed,
-			h.g.garden.Explain(apply.Ref{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: gardencorev1beta1.GardenerSystemSeedLeaseNamespace, Name: h.g.Seed}, "renew", err)))
+			h.g.links.garden.Explain(apply.Ref{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: gardencorev1beta1.GardenerSystemSeedLeaseNamespace, Name: h.g.Seed}, "renew", err)))
 		return
 	}
 	h.g.heard()
@@ -78,19 +78,19 @@ func (h *heartbeat) once(ctx context.Context) {
 		h.g.Log.Info("the operator cannot be told yet how the seed stands", "error", err)
 	}
 	if err := h.g.writeConditions(ctx, seed); err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
-		h.g.Log.Info("conditions of the Seed could not be written", "error", h.g.garden.Explain(apply.RefOf(seed), "write the conditions", err))
+		h.g.Log.Info("conditions of the Seed could not be written", "error", h.g.links.garden.Explain(apply.RefOf(seed), "write the conditions", err))
 	}
 }
 
 // seedAnswers asks the API server of the seed for its health.
 func (g *Gardenlet) seedAnswers(ctx context.Context) error {
-	client, err := kubernetes.NewForConfig(g.local.RESTConfig())
+	client, err := kubernetes.NewForConfig(g.links.local.RESTConfig())
 	if err != nil {
 		return err
 	}
 	_, err = client.RESTClient().Get().AbsPath("/healthz").DoRaw(ctx)
 	if err != nil {
-		return g.local.Explain(apply.Ref{}, "check", err)
+		return g.links.local.Explain(apply.Ref{}, "check", err)
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ func (h *heartbeat) fill(l *coordinationv1.Lease, seed *unstructured.Unstructure
 	now := metav1.NewMicroTime(h.g.Clock.Now())
 	l.OwnerReferences = []metav1.OwnerReference{{APIVersion: seed.GetAPIVersion(), Kind: seed.GetKind(), Name: seed.GetName(), UID: seed.GetUID()}}
 	l.Spec.HolderIdentity, l.Spec.RenewTime = ptr.To(h.g.Seed), &now
-	l.Spec.LeaseDurationSeconds = ptr.To(max(int32(h.g.HeartbeatInterval/time.Second), 1))
+	l.Spec.LeaseDurationSeconds = ptr.To(max(int32(h.g.Pace.HeartbeatInterval/time.Second), 1))
 }
 
 // heard and notHeard note whether the virtual garden knows that the seed is looked after; a change is told.
@@ -152,7 +152,7 @@ func (g *Gardenlet) heard() {
 	was := g.heart.silent
 	g.heart.silent, g.heart.beat = nil, g.Clock.Now()
 	g.mu.Unlock()
-	g.metrics.beat.Set(float64(g.Clock.Now().Unix()))
+	g.services.metrics.beat.Set(float64(g.Clock.Now().Unix()))
 	if was != nil {
 		g.Log.Info("the virtual garden hears of the seed again")
 	}
@@ -201,7 +201,7 @@ func (g *Gardenlet) writeConditions(ctx context.Context, seed *unstructured.Unst
 	if condition.Equal(have, merged) {
 		return nil
 	}
-	_, err := g.garden.MergePatch(ctx, apply.RefOf(seed), map[string]any{
+	_, err := g.links.garden.MergePatch(ctx, apply.RefOf(seed), map[string]any{
 		"metadata": map[string]any{"resourceVersion": seed.GetResourceVersion()}, "status": map[string]any{"conditions": merged},
 	}, "gardenlet", "status")
 	return err

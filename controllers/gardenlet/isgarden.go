@@ -17,9 +17,9 @@ import (
 func (g *Gardenlet) lookForGarden(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
 	defer cancel()
-	list, err := g.local.Dynamic().Resource(operatorv1alpha1.SchemeGroupVersion.WithResource("gardens")).List(ctx, metav1.ListOptions{Limit: 1})
+	list, err := g.links.local.Dynamic().Resource(operatorv1alpha1.SchemeGroupVersion.WithResource("gardens")).List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil && !apierrors.IsNotFound(err) { // not found is the kind
-		return g.local.Explain(apply.Ref{APIVersion: operatorv1alpha1.SchemeGroupVersion.String(), Kind: "Garden"}, "look for", err)
+		return g.links.local.Explain(apply.Ref{APIVersion: operatorv1alpha1.SchemeGroupVersion.String(), Kind: "Garden"}, "look for", err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -35,14 +35,14 @@ func (g *Gardenlet) setNetworks(seed *unstructured.Unstructured) {
 	g.mu.Unlock()
 	switch {
 	case isGarden:
-		g.policies.Leave()
+		g.services.policies.Leave()
 	case seed != nil:
 		networks, err := namespacepolicies.OfSeed(seed)
 		if err != nil {
 			g.Log.Error("network policies of namespaces stay as they are", "error", err)
 			return
 		}
-		g.policies.Set(networks)
+		g.services.policies.Set(networks)
 	}
 }
 
@@ -57,7 +57,7 @@ func (g *Gardenlet) awaitGarden(ctx context.Context) bool {
 			return false
 		}
 		g.Log.Warn("nothing is converged before it is known whether a Garden is in the seed", "error", err)
-		timer := g.Clock.NewTimer(g.RetryInterval)
+		timer := g.Clock.NewTimer(g.Pace.RetryInterval)
 		select {
 		case <-timer.C():
 		case <-ctx.Done():

@@ -12,7 +12,7 @@ import (
 // goes on while the virtual garden cannot be reached.
 func (g *Gardenlet) keep(ctx context.Context) {
 	fleet.Keeper{
-		Engine: g.engine, Clusters: []*apply.Cluster{g.local}, Joining: g.joining, Clock: g.Clock, CareInterval: g.CareInterval,
+		Engine: g.links.engine, Clusters: []*apply.Cluster{g.links.local}, Joining: g.joining, Clock: g.Clock, CareInterval: g.Pace.CareInterval,
 		Repair: g.fleet.Repair, Care: g.careForAll, SetsOf: g.setsOf,
 	}.Keep(ctx)
 }
@@ -20,8 +20,8 @@ func (g *Gardenlet) keep(ctx context.Context) {
 // careForAll judges the owners side by side.
 func (g *Gardenlet) careForAll(ctx context.Context) {
 	began := g.Clock.Now()
-	releasing := &owner.Reconciler{Engine: g.engine, Clock: g.Clock}
-	if err := releasing.ReleaseLeaving(ctx, g.local); err != nil && ctx.Err() == nil {
+	releasing := &owner.Reconciler{Engine: g.links.engine, Clock: g.Clock}
+	if err := releasing.ReleaseLeaving(ctx, g.links.local); err != nil && ctx.Err() == nil {
 		g.Log.Info("ManagedResources of control planes that are deleted keep them still", "error", err)
 	}
 	g.fleet.Care(ctx)

@@ -53,20 +53,20 @@ func settingsDesc() *prometheus.Desc {
 
 // Describe implements prometheus.Collector.
 func (g *Gardenlet) Describe(out chan<- *prometheus.Desc) {
-	g.metrics.runs.Describe(out)
-	g.metrics.durations.Describe(out)
-	g.metrics.drift.Describe(out)
-	g.metrics.beat.Describe(out)
+	g.services.metrics.runs.Describe(out)
+	g.services.metrics.durations.Describe(out)
+	g.services.metrics.drift.Describe(out)
+	g.services.metrics.beat.Describe(out)
 	out <- ownersDesc()
 	out <- settingsDesc()
 }
 
 // Collect implements prometheus.Collector.
 func (g *Gardenlet) Collect(out chan<- prometheus.Metric) {
-	g.metrics.runs.Collect(out)
-	g.metrics.durations.Collect(out)
-	g.metrics.drift.Collect(out)
-	g.metrics.beat.Collect(out)
+	g.services.metrics.runs.Collect(out)
+	g.services.metrics.durations.Collect(out)
+	g.services.metrics.drift.Collect(out)
+	g.services.metrics.beat.Collect(out)
 	type place struct{ kind, state string }
 	counts := map[place]int{}
 	for id, status := range g.fleet.Statuses() {

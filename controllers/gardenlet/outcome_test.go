@@ -60,7 +60,7 @@ func TestWhatIsHeldIsKnownAtTheEnd(t *testing.T) {
 	p.shoot("one")
 	namespace := "garden-" + p.project
 	slow := newBrake()
-	g := p.run(func(o *Options) { o.HeartbeatInterval, o.OnEvent = time.Hour, slow.hear })
+	g := p.run(func(o *Options) { o.Pace.HeartbeatInterval, o.OnEvent = time.Hour, slow.hear })
 	one := p.done("Shoot", namespace, "one")
 	p.eventually("it is reconciled", one)
 	require.True(t, p.has("d")())

@@ -55,7 +55,7 @@ func (g *Gardenlet) ownAccess() error {
 	connection := access.Late(access.OfRegisteredSeed(g.GardenSecret, read, g.Clock))
 	connection.UserAgent = g.Local.UserAgent
 	g.Garden = connection
-	g.renewal = &renewal{
+	g.services.renewal = &renewal{
 		own: access.Own{Connection: fenced(connection, g.sure), Secrets: secrets, FieldManager: "gardenlet"}, now: make(chan *unstructured.Unstructured, 1),
 	}
 	return nil
@@ -63,22 +63,22 @@ func (g *Gardenlet) ownAccess() error {
 
 // askedForAccess has the access renewed when the Seed asks for that.
 func (g *Gardenlet) askedForAccess(o *unstructured.Unstructured) {
-	if g.renewal == nil || o.GetKind() != kindSeed || !slices.Contains(renewalOperations(), o.GetAnnotations()[gardencorev1beta1.GardenerOperation]) {
+	if g.services.renewal == nil || o.GetKind() != kindSeed || !slices.Contains(renewalOperations(), o.GetAnnotations()[gardencorev1beta1.GardenerOperation]) {
 		return
 	}
 	select {
-	case <-g.renewal.now: // what waits is older
+	case <-g.services.renewal.now: // what waits is older
 	default:
 	}
-	g.renewal.now <- o
+	g.services.renewal.now <- o
 }
 
 // renewals renew the access to the virtual garden before it ends, and whenever the Seed asks for it.
 func (g *Gardenlet) renewals(ctx context.Context) {
-	if g.renewal == nil {
+	if g.services.renewal == nil {
 		return
 	}
-	pause := g.RetryInterval
+	pause := g.Pace.RetryInterval
 	var seed *unstructured.Unstructured
 	for {
 		wait, err := g.untilDue(ctx)
@@ -92,7 +92,7 @@ func (g *Gardenlet) renewals(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			pause, seed = g.RetryInterval, nil
+			pause, seed = g.Pace.RetryInterval, nil
 			wait = max(wait, leastWait)
 		default:
 			about := g.objects.get(kindSeed, "", g.Seed)
@@ -106,7 +106,7 @@ func (g *Gardenlet) renewals(ctx context.Context) {
 		timer := g.Clock.NewTimer(wait)
 		select {
 		case <-timer.C():
-		case next := <-g.renewal.now:
+		case next := <-g.services.renewal.now:
 			seed = next
 		case <-ctx.Done():
 		}
@@ -118,7 +118,7 @@ func (g *Gardenlet) renewals(ctx context.Context) {
 func (g *Gardenlet) untilDue(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()
-	due, err := g.renewal.own.Due(ctx)
+	due, err := g.services.renewal.own.Due(ctx)
 	if errors.Is(err, access.ErrNotOwn) {
 		return lookAgain, nil // whoever made it looks after it, until somebody asks for it here
 	}
@@ -133,16 +133,16 @@ func (g *Gardenlet) renew(ctx context.Context, seed *unstructured.Unstructured) 
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()
 	if seed != nil {
-		live, err := g.garden.GetLive(ctx, apply.RefOf(seed))
+		live, err := g.links.garden.GetLive(ctx, apply.RefOf(seed))
 		if err != nil {
-			return g.garden.Explain(apply.RefOf(seed), "read", err)
+			return g.links.garden.Explain(apply.RefOf(seed), "read", err)
 		}
 		if live.GetUID() != seed.GetUID() || !slices.Contains(renewalOperations(), live.GetAnnotations()[gardencorev1beta1.GardenerOperation]) {
 			return nil // it was withdrawn, or seen before it was done
 		}
 		seed = live
 	}
-	if err := g.renewal.own.Renew(ctx); err != nil {
+	if err := g.services.renewal.own.Renew(ctx); err != nil {
 		return err
 	}
 	g.Log.Info("the access to the virtual garden is renewed", "secret", g.GardenSecret.String())
@@ -157,9 +157,9 @@ func (g *Gardenlet) renew(ctx context.Context, seed *unstructured.Unstructured) 
 
 // takeRenewalAway says to whoever asked that the access is renewed.
 func (g *Gardenlet) takeRenewalAway(ctx context.Context, ref apply.Ref) error {
-	live, err := g.garden.GetLive(ctx, ref)
+	live, err := g.links.garden.GetLive(ctx, ref)
 	if err != nil {
-		return g.garden.Explain(ref, "read", err)
+		return g.links.garden.Explain(ref, "read", err)
 	}
 	if !slices.Contains(renewalOperations(), live.GetAnnotations()[gardencorev1beta1.GardenerOperation]) {
 		return nil
@@ -167,6 +167,6 @@ func (g *Gardenlet) takeRenewalAway(ctx context.Context, ref apply.Ref) error {
 	patch := map[string]any{"metadata": map[string]any{
 		"resourceVersion": live.GetResourceVersion(), "annotations": map[string]any{gardencorev1beta1.GardenerOperation: nil, gardencorev1beta1.GardenerTimestamp: nil},
 	}}
-	_, err = g.garden.MergePatch(ctx, ref, patch, "gardenlet", "")
+	_, err = g.links.garden.MergePatch(ctx, ref, patch, "gardenlet", "")
 	return err
 }

@@ -20,7 +20,7 @@ func (s *site) Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool) 
 		return false, true
 	}
 	if err != nil {
-		g.metrics.repaired("failed")
+		g.services.metrics.repaired("failed")
 		if ctx.Err() == nil {
 			g.tellDrift(o.Known(), e, "could not be repaired: "+strings.Join(owner.Problems(err), "; "))
 		}
@@ -30,17 +30,17 @@ func (s *site) Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool) 
 		return true, true
 	}
 	if slices.Contains(done.Left, e.Ref) {
-		g.metrics.repaired("left")
+		g.services.metrics.repaired("left")
 		g.tellDrift(o.Known(), e, "is not repaired: it is declared otherwise than it was applied last, and that is not applied yet: a reconciliation does both")
 		return true, true
 	}
 	if why := g.heldRepair(done.Held, e); why != "" {
-		g.metrics.repaired("left")
+		g.services.metrics.repaired("left")
 		g.tellDrift(o.Known(), e, "is not repaired: "+why)
 		g.fleet.Trigger(s.id) // the next convergence holds it, too, and says so in the report
 		return true, true
 	}
-	g.metrics.repaired("repaired")
+	g.services.metrics.repaired("repaired")
 	g.tellDrift(o.Known(), e, "")
 	g.Log.Info("drift was repaired", "owner", o.String(), "object", e.Ref.String(), "deleted", e.Deleted)
 	return true, true

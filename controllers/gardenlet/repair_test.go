@@ -28,7 +28,7 @@ func TestDriftDuringAConvergence(t *testing.T) {
 	p.overlays["components/seed/a/e.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra-SEED, namespace: garden}\ndata: {x: \"1\"}\n"
 	p.publish("main@1")
 	slow := newBrake()
-	g := p.run(func(o *Options) { o.CareInterval, o.OnEvent = time.Hour, slow.hear })
+	g := p.run(func(o *Options) { o.Pace.CareInterval, o.OnEvent = time.Hour, slow.hear })
 	p.eventually("it is reconciled", p.done("Seed", "", p.name))
 	step := "seed " + p.name + " b"
 	slow.on.Store(&step)
@@ -55,7 +55,7 @@ func TestARepairThatIsHeld(t *testing.T) {
 	p := newPlace(t)
 	p.spec = holdsEverything
 	p.publish("main@1")
-	g := p.run(func(o *Options) { o.CareInterval = time.Hour })
+	g := p.run(func(o *Options) { o.Pace.CareInterval = time.Hour })
 	p.eventually("it is reconciled", p.done("Seed", "", p.name))
 	p.byHand("b", `{"data":{"x":"by hand"},"immutable":true}`)
 	id := permit.ApprovalID(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: "b-" + p.name})
@@ -78,7 +78,7 @@ func TestARepairDoesNotGoAhead(t *testing.T) {
 	p.overlays["components/seed/b/kustomization.yaml"] = "resources: [e.yaml]\n"
 	p.overlays["components/seed/b/e.yaml"] = configMap("extra-SEED", "garden", "1") + "---\n" + configMap("same-SEED", "garden", "1")
 	p.publish("main@1")
-	g := p.run(func(o *Options) { o.CareInterval, o.RetryInterval = time.Hour, time.Hour })
+	g := p.run(func(o *Options) { o.Pace.CareInterval, o.Pace.RetryInterval = time.Hour, time.Hour })
 	p.eventually("it is reconciled", p.done("Seed", "", p.name))
 	p.overlays["components/seed/a/kustomization.yaml"] = "resources: [e.yaml]\n"
 	p.overlays["components/seed/a/e.yaml"] = configMap("refused-SEED", "missing-SEED", "1")
@@ -115,7 +115,7 @@ func TestDriftBehindAStepThatFails(t *testing.T) {
 	p.overlays["components/seed/b/kustomization.yaml"] = "resources: [e.yaml]\n"
 	p.overlays["components/seed/b/e.yaml"] = extra
 	p.publish("main@1")
-	impatient := func(o *Options) { o.CareInterval, o.RetryInterval = time.Second, time.Second }
+	impatient := func(o *Options) { o.Pace.CareInterval, o.Pace.RetryInterval = time.Second, time.Second }
 	g := p.run(impatient)
 	p.eventually("it is reconciled", p.done("Seed", "", p.name))
 	p.overlays["components/seed/a/kustomization.yaml"] = "resources: [e.yaml]\n"

@@ -217,8 +217,8 @@ func (g *Gardenlet) noteReport(ctx context.Context, done *end) error {
 	if is := reflect.DeepEqual(patch, last.patch); is && (!differs || last.over == seed.GetResourceVersion()) || last.patch == nil && !differs {
 		return nil
 	}
-	if _, err := g.garden.MergePatch(ctx, apply.RefOf(seed), patch, "gardenlet", ""); err != nil {
-		return g.garden.Explain(apply.RefOf(seed), "say how the seed stands", err)
+	if _, err := g.links.garden.MergePatch(ctx, apply.RefOf(seed), patch, "gardenlet", ""); err != nil {
+		return g.links.garden.Explain(apply.RefOf(seed), "say how the seed stands", err)
 	}
 	last.patch, last.over, last.held = patch, seed.GetResourceVersion(), now.Held
 	return nil

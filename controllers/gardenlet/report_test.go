@@ -145,7 +145,7 @@ func TestRecordsOfTheGone(t *testing.T) {
 	require.NoError(t, g.stop())
 
 	p.shoot("moves")
-	g = p.run(func(o *Options) { o.SyncPeriod = time.Second })
+	g = p.run(func(o *Options) { o.Pace.SyncPeriod = time.Second })
 	p.eventually("it is noted", func() bool { return recorded("moves") })
 	p.patch("Shoot", namespace, "moves", `{"spec":{"seedName":"elsewhere"}}`)
 	elsewhere := func() bool {

@@ -338,7 +338,7 @@ func TestReviewWhileItIsConverged(t *testing.T) {
 	p.publish("main@1")
 	p.shoot("one")
 	namespace := "garden-" + p.project
-	short := func(o *Options) { o.StepTimeout = 2 * time.Second }
+	short := func(o *Options) { o.Pace.StepTimeout = 2 * time.Second }
 	g := p.run(short)
 	p.eventually("it fails", func() bool { return p.operation("Shoot", namespace, "one", "state") == "Error" && p.has("extra")() })
 	p.extra(false)
@@ -374,7 +374,7 @@ func TestNeverConverged(t *testing.T) {
 	p.publish("main@1")
 	p.shoot("one")
 	namespace := "garden-" + p.project
-	g := p.run(func(o *Options) { o.StepTimeout = 2 * time.Second })
+	g := p.run(func(o *Options) { o.Pace.StepTimeout = 2 * time.Second })
 	p.eventually("it fails", func() bool { return p.operation("Shoot", namespace, "one", "state") == "Error" && p.has("d")() })
 	p.patch("Shoot", namespace, "one", asleep)
 	ready()

@@ -72,7 +72,7 @@ func (g *Gardenlet) refresh(ctx context.Context) {
 	inUse := g.published.settings
 	g.mu.Unlock()
 	if fresh {
-		g.force.Store(next.forced)
+		g.links.force.Store(next.forced)
 		g.forgetApprovals(ctx)
 		g.Log.Info("new settings are in use", "revision", next.publication.Revision, "digest", next.publication.Digest[:16])
 	}
@@ -153,10 +153,10 @@ func (g *Gardenlet) prepare(ctx context.Context, p *seedpublication.Publication)
 		}
 	}
 	s.reconciler = &owner.Reconciler{
-		Engine: g.engine, Render: renderOptions(g, l), Clock: g.Clock, Gate: gate,
+		Engine: g.links.engine, Render: renderOptions(g, l), Clock: g.Clock, Gate: gate,
 		Gardener:    gardencorev1beta1.Gardener{ID: g.Holder, Name: "pergola-gardenlet", Version: g.Version},
-		StepTimeout: g.StepTimeout, Tokens: g.tokens, Hooks: owner.Hooks{OnEvent: g.OnEvent, OnObject: g.OnObject},
-		Judging: owner.Judging{Thresholds: landscape.Thresholds(l), HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, CareInterval: g.CareInterval},
+		StepTimeout: g.Pace.StepTimeout, Tokens: g.services.tokens, Hooks: owner.Hooks{OnEvent: g.OnEvent, OnObject: g.OnObject},
+		Judging: owner.Judging{Thresholds: landscape.Thresholds(l), HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, CareInterval: g.Pace.CareInterval},
 	}
 	if t := l.Config.Spec.ManagedResourceProgressingThreshold; t != nil {
 		s.reconciler.Judging.ProgressingThreshold = &t.Duration

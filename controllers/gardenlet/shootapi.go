@@ -50,9 +50,9 @@ func (g *Gardenlet) disconnect(at *site) {
 	if at.shoot.api == nil {
 		return
 	}
-	g.tokens.Stop(at.shoot.controlPlane)
+	g.services.tokens.Stop(at.shoot.controlPlane)
 	at.shoot.unwatch()
 	at.shoot.api.Close()
-	g.engine.Forget(at.shoot.api)
+	g.links.engine.Forget(at.shoot.api)
 	at.shoot.api = nil
 }

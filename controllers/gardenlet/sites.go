@@ -109,7 +109,7 @@ func (g *Gardenlet) member(id string, from sources, s *settings, again bool) fle
 
 // ended takes in how a run of an owner went.
 func (g *Gardenlet) ended(m fleet.Member[*site], at *site, err error, next time.Duration) {
-	g.metrics.converged(at.kind, err)
+	g.services.metrics.converged(at.kind, err)
 	at.reach(m.Digest, err != nil)
 	if err != nil {
 		g.Log.Warn("not converged", "owner", m.ID, "error", strings.Join(owner.Problems(err), "; "), "again", next.String())
@@ -124,7 +124,7 @@ func (g *Gardenlet) ownerOf(from sources) *owner.Owner {
 	kind := from.object.GetKind()
 	return &owner.Owner{
 		Input: render.Input{Owner: render.Owner{Kind: from.kind, Namespace: namespace, Name: name, UID: string(from.object.GetUID())}},
-		Ref:   apply.RefOf(from.object), Home: g.garden, Local: g.local,
+		Ref:   apply.RefOf(from.object), Home: g.links.garden, Local: g.links.local,
 		Known: func() *unstructured.Unstructured { return g.objects.get(kind, namespace, name) },
 	}
 }
@@ -153,7 +153,7 @@ func (g *Gardenlet) converge(ctx context.Context, at *site, o *owner.Owner, from
 	at.mu.Unlock()
 	began := g.Clock.Now()
 	_, err = r.Reconcile(ctx, o)
-	g.metrics.took(from.kind, g.Clock.Since(began))
+	g.services.metrics.took(from.kind, g.Clock.Since(began))
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	return errors.Join(err, at.approvals.notTaken)

@@ -302,7 +302,7 @@ func (p *place) run(change ...func(*Options)) *running {
 	p.toVirtual, p.toSeed = &wire{}, &wire{}
 	o := Options{
 		Seed: p.name, Garden: p.toVirtual.wrap(servers.virtual), Local: p.toSeed.wrap(servers.seed), Catalogue: p.catalogue, Holder: fmt.Sprintf("holder-%d", servers.count.Add(1)),
-		Version: "v0", HeartbeatInterval: 100 * time.Millisecond, CareInterval: 300 * time.Millisecond, RetryInterval: 500 * time.Millisecond,
+		Version: "v0", Pace: Pace{HeartbeatInterval: 100 * time.Millisecond, CareInterval: 300 * time.Millisecond, RetryInterval: 500 * time.Millisecond},
 		Log: slog.New(slog.NewTextHandler(p.logged, nil)),
 	}
 	for _, c := range change {

@@ -36,7 +36,7 @@ func (g *Gardenlet) tell(about *unstructured.Unstructured, reason, message strin
 		return
 	}
 	g.Log.Warn(message, "reason", reason, "object", apply.RefOf(about).String())
-	g.recorder.Event(about, corev1.EventTypeWarning, reason, message)
+	g.services.recorder.Event(about, corev1.EventTypeWarning, reason, message)
 }
 
 // say tells what is so with an object, once as long as it is; an empty message is that it is not so any more.
@@ -83,7 +83,7 @@ func (g *Gardenlet) tellGone(ctx context.Context, o *unstructured.Unstructured) 
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	ref := apply.RefOf(o)
-	live, err := g.garden.GetLive(ctx, ref)
+	live, err := g.links.garden.GetLive(ctx, ref)
 	switch {
 	case apierrors.IsNotFound(err) && o.GetKind() == kindShoot:
 		g.tell(g.objects.get(kindSeed, "", g.Seed), reasonLeftAlone,
@@ -91,7 +91,7 @@ func (g *Gardenlet) tellGone(ctx context.Context, o *unstructured.Unstructured) 
 	case apierrors.IsNotFound(err):
 		g.Log.Warn("the Seed is gone from the virtual garden; what is on the seed stays as it is, and is not looked after any more", "object", ref.String())
 	case err != nil:
-		g.Log.Warn("not looked after any more", "object", ref.String(), "error", g.garden.Explain(ref, "read", err))
+		g.Log.Warn("not looked after any more", "object", ref.String(), "error", g.links.garden.Explain(ref, "read", err))
 	default:
 		seed, _, _ := unstructured.NestedString(live.Object, "spec", "seedName")
 		if seed == "" {
@@ -112,7 +112,7 @@ func (g *Gardenlet) tellDrift(about *unstructured.Unstructured, e apply.DriftEve
 		g.mu.Lock()
 		g.events.unrepaired.repaired(about.GetUID(), e)
 		g.mu.Unlock()
-		g.recorder.Event(about, corev1.EventTypeNormal, reasonDriftRepaired, what+": repaired")
+		g.services.recorder.Event(about, corev1.EventTypeNormal, reasonDriftRepaired, what+": repaired")
 		return
 	}
 	g.mu.Lock()

@@ -139,7 +139,7 @@ func TestAnApprovalIsUsedBeforeAnythingGoes(t *testing.T) {
 			p.extra(true)
 			p.publish("main@1")
 			p.shoot("one")
-			short := func(o *Options) { o.StepTimeout = 2 * time.Second }
+			short := func(o *Options) { o.Pace.StepTimeout = 2 * time.Second }
 			g := p.run(short)
 			p.eventually("it is there", func() bool { return p.has("extra")() && (test.kill == nil || p.recorded()()) })
 			require.NoError(t, g.stop())

@@ -98,9 +98,9 @@ func (o *objects) start(ctx context.Context) error {
 func (o *objects) selectShoots(ctx context.Context) error {
 	g := o.g
 	w := o.of(kindShoot)
-	wait := g.RetryInterval / 10
+	wait := g.Pace.RetryInterval / 10
 	for {
-		_, err := g.garden.Dynamic().Resource(w.gvr).List(ctx, metav1.ListOptions{FieldSelector: w.fields, Limit: 1})
+		_, err := g.links.garden.Dynamic().Resource(w.gvr).List(ctx, metav1.ListOptions{FieldSelector: w.fields, Limit: 1})
 		switch {
 		case err == nil:
 			return nil
@@ -110,7 +110,7 @@ func (o *objects) selectShoots(ctx context.Context) error {
 		}
 		g.notHeard(fmt.Errorf("reading Shoots of the virtual garden: %w", err))
 		timer := g.Clock.NewTimer(wait)
-		wait = min(2*wait, g.RetryInterval)
+		wait = min(2*wait, g.Pace.RetryInterval)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -126,7 +126,7 @@ func (g *Gardenlet) ofThisSeed(shoot *unstructured.Unstructured) bool {
 }
 
 func (o *objects) inform(w *watched) error {
-	api := o.g.garden.Dynamic().Resource(w.gvr).Namespace(w.namespace)
+	api := o.g.links.garden.Dynamic().Resource(w.gvr).Namespace(w.namespace)
 	narrow := func(options *metav1.ListOptions) { options.FieldSelector, options.LabelSelector = w.fields, w.labels }
 	w.informer = cache.NewSharedIndexInformer(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

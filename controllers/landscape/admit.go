@@ -46,10 +46,10 @@ func (c *Converger) admit(_ context.Context, live, next *unstructured.Unstructur
 func (c *Converger) note(ref apply.Ref, failed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.refused == nil {
-		c.refused = map[apply.Ref]bool{}
+	if c.now.refused == nil {
+		c.now.refused = map[apply.Ref]bool{}
 	}
-	c.refused[ref] = failed
+	c.now.refused[ref] = failed
 }
 
 // accepted is an error for an owner whose declaration could not be applied: its components are made of the declaration in Git,
@@ -57,7 +57,7 @@ func (c *Converger) note(ref apply.Ref, failed bool) {
 func (c *Converger) accepted(o *owner.Owner) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.refused[o.Ref] {
+	if !c.now.refused[o.Ref] {
 		return nil
 	}
 	return &owner.FollowsError{Err: fmt.Errorf("%s: not reconciled, because what Git declares for it could not be applied", o)}

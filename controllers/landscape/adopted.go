@@ -17,7 +17,7 @@ import (
 
 // DefaultedGarden is the Garden of Git with the defaults of its API.
 func (c *Converger) DefaultedGarden() (map[string]any, error) {
-	for _, o := range c.all {
+	for _, o := range c.members.all {
 		if garden := o.Input.Objects["garden"]; o.Input.Owner.Kind == owner.Garden && garden != nil {
 			return garden, nil
 		}
@@ -28,7 +28,7 @@ func (c *Converger) DefaultedGarden() (map[string]any, error) {
 // Rendered are the objects of all owners that this part of the landscape has, as the last plan has rendered them.
 func (c *Converger) Rendered() []plan.Place {
 	var out []plan.Place
-	for _, o := range c.all {
+	for _, o := range c.members.all {
 		out = append(out, plan.Placed(o.Bundles(), o.ClusterName)...)
 	}
 	return out
@@ -37,7 +37,7 @@ func (c *Converger) Rendered() []plan.Place {
 // Carriers are the namespaces and names of the ManagedResources that the last plan has rendered, by the cluster that has them.
 func (c *Converger) Carriers() map[string]map[string]bool {
 	out := map[string]map[string]bool{}
-	for _, o := range c.all {
+	for _, o := range c.members.all {
 		for _, b := range o.Bundles() {
 			if b.Delivery.Direct {
 				continue
@@ -55,7 +55,7 @@ func (c *Converger) Carriers() map[string]map[string]bool {
 func (c *Converger) PlanSecrets(ctx context.Context) (map[string][]owner.PlannedSecret, error) {
 	out := map[string][]owner.PlannedSecret{}
 	var problems []error
-	for _, o := range c.all {
+	for _, o := range c.members.all {
 		if o.Input.Owner.Kind == owner.Shoot {
 			continue
 		}
@@ -65,7 +65,7 @@ func (c *Converger) PlanSecrets(ctx context.Context) (map[string][]owner.Planned
 			}
 			continue
 		}
-		found, err := c.owners.PlanSecrets(ctx, o)
+		found, err := c.members.owners.PlanSecrets(ctx, o)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", o, err))
 			continue
@@ -78,7 +78,7 @@ func (c *Converger) PlanSecrets(ctx context.Context) (map[string][]owner.Planned
 // Seeds are the names of the seeds that the landscape declares and that can be reached.
 func (c *Converger) Seeds() []string {
 	var out []string
-	for _, o := range c.all {
+	for _, o := range c.members.all {
 		if o.Input.Owner.Kind == owner.Seed {
 			out = append(out, o.Input.Owner.Name)
 		}

@@ -22,7 +22,7 @@ func NewApplied(l *landscapes.Landscape, options Options) (*Converger, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.applied = true
+	c.members.applied = true
 	return c, nil
 }
 
@@ -45,13 +45,13 @@ func (a Access) ReachableClusters(l *landscapes.Landscape) []string {
 
 // findApplied places the owners that were applied before.
 func (c *Converger) findApplied(ctx context.Context) {
-	c.all, c.unbound = nil, nil
+	c.members.all, c.members.unbound = nil, nil
 	var others []string
 	for _, name := range []string{Runtime, Virtual} {
 		entries, err := c.declarationInventory(name).Load(ctx)
 		if err != nil {
 			ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: owner.InventoryNamespace, Name: inventoryName(c.landscape.Config.Name, name)}
-			c.unbound = append(c.unbound, wordsError{c.clusters[Runtime].Explain(ref, "read what was applied", err)})
+			c.members.unbound = append(c.members.unbound, wordsError{c.links.clusters[Runtime].Explain(ref, "read what was applied", err)})
 			continue
 		}
 		for _, e := range entries {
@@ -62,11 +62,11 @@ func (c *Converger) findApplied(ctx context.Context) {
 		}
 	}
 	switch {
-	case len(c.all) > 0 || len(c.unbound) > 0:
+	case len(c.members.all) > 0 || len(c.members.unbound) > 0:
 	case len(others) > 0:
-		c.unbound = append(c.unbound, fmt.Errorf("what was applied before stays, and has no conditions to show, as no Garden, Seed or Shoot is among it; objects: %s", strings.Join(others, ", ")))
+		c.members.unbound = append(c.members.unbound, fmt.Errorf("what was applied before stays, and has no conditions to show, as no Garden, Seed or Shoot is among it; objects: %s", strings.Join(others, ", ")))
 	default:
-		c.unbound = append(c.unbound, fmt.Errorf("nothing of landscape %s was applied to cluster %s yet", c.landscape.Config.Name, Runtime))
+		c.members.unbound = append(c.members.unbound, fmt.Errorf("nothing of landscape %s was applied to cluster %s yet", c.landscape.Config.Name, Runtime))
 	}
 }
 
@@ -76,30 +76,30 @@ func (c *Converger) placeApplied(ctx context.Context, ref apply.Ref) {
 		return
 	}
 	name := render.Owner{Kind: strings.ToLower(ref.Kind), Namespace: ref.Namespace, Name: ref.Name}
-	o := &owner.Owner{Input: render.Input{Owner: name}, Ref: ref, Home: c.clusters[Virtual]}
+	o := &owner.Owner{Input: render.Input{Owner: name}, Ref: ref, Home: c.links.clusters[Virtual]}
 	local := Runtime
 	switch name.Kind {
 	case owner.Garden:
-		o.Home, o.Target = c.clusters[Runtime], c.clusters[Virtual]
+		o.Home, o.Target = c.links.clusters[Runtime], c.links.clusters[Virtual]
 	case owner.Seed:
 		local = ref.Name
 	case owner.Shoot:
 		local = c.seedOf(ctx, ref)
 	}
-	o.Local = c.clusters[local]
+	o.Local = c.links.clusters[local]
 	if o.Home == nil || o.Local == nil {
-		c.unbound = append(c.unbound, fmt.Errorf("%s: %w", name, c.noAccess(o, local)))
+		c.members.unbound = append(c.members.unbound, fmt.Errorf("%s: %w", name, c.noAccess(o, local)))
 		return
 	}
-	c.all = append(c.all, o)
+	c.members.all = append(c.members.all, o)
 }
 
 // seedOf is the Seed that a Shoot is on; the virtual garden where that is not known, as its status is read there.
 func (c *Converger) seedOf(ctx context.Context, ref apply.Ref) string {
-	if c.clusters[Virtual] == nil {
+	if c.links.clusters[Virtual] == nil {
 		return Virtual
 	}
-	live, err := c.clusters[Virtual].Get(ctx, ref)
+	live, err := c.links.clusters[Virtual].Get(ctx, ref)
 	if err != nil {
 		return Virtual
 	}

@@ -31,7 +31,7 @@ func TestTheStatusOfWhatWasAppliedBefore(t *testing.T) {
 	l, violations, err := landscapes.Load(t.Context(), w.dir, landscapes.Options{})
 	require.NoError(t, err)
 	require.NotEmpty(t, violations)
-	view, err := NewApplied(l, Options{Configs: c.options.Configs, Clock: w.clock, Gate: permit.DefaultGate()})
+	view, err := NewApplied(l, Options{Connect: Connections{Configs: c.options.Connect.Configs}, Clock: w.clock, Permits: Permits{Gate: permit.DefaultGate()}})
 	require.NoError(t, err)
 	defer view.Close()
 	for range 2 { // as with --watch
@@ -54,7 +54,7 @@ func TestTheStatusOfObjectsAppliedBefore(t *testing.T) {
 	w.write("seed.yaml", "what: is: this")
 	l, _, err := landscapes.Load(t.Context(), w.dir, landscapes.Options{})
 	require.NoError(t, err)
-	view, err := NewApplied(l, Options{Configs: c.options.Configs, Clock: w.clock, Gate: permit.DefaultGate()})
+	view, err := NewApplied(l, Options{Connect: Connections{Configs: c.options.Connect.Configs}, Clock: w.clock, Permits: Permits{Gate: permit.DefaultGate()}})
 	require.NoError(t, err)
 	defer view.Close()
 	s := view.Status(testContext(t), StatusOptions{Invalid: "its files are not valid"})

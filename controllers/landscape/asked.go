@@ -13,7 +13,7 @@ import (
 // that it is deleted, or that this is confirmed.
 // What was asked before is told at once. Nobody is asked: the Garden is watched anyway while a landscape is kept.
 func (c *Converger) WatchOperations(ctx context.Context, tell func()) {
-	runtime := c.clusters[Runtime]
+	runtime := c.links.clusters[Runtime]
 	if runtime == nil {
 		return
 	}

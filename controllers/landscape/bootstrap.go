@@ -32,7 +32,7 @@ func isOvertaken(err error) bool {
 }
 
 func (c *Converger) bootstrapInventory() apply.Inventory {
-	return apply.NewConfigMapInventory(c.clusters[Runtime], owner.InventoryNamespace, owner.InventoryPrefix+"landscape-bootstrap",
+	return apply.NewConfigMapInventory(c.links.clusters[Runtime], owner.InventoryNamespace, owner.InventoryPrefix+"landscape-bootstrap",
 		map[string]string{owner.LabelBundle: "bootstrap", owner.LabelCluster: Runtime})
 }
 
@@ -46,7 +46,7 @@ func (c *Converger) applyBootstrap(ctx context.Context) error {
 	for attempt := 1; ; attempt++ {
 		err := c.applySet(ctx, Runtime, "bootstrap", s, c.bootstrapInventory(), apply.ApplyOptions{})
 		if err == nil {
-			return owner.AwaitServed(ctx, c.options.Clock, c.clusters[Runtime], objects)
+			return owner.AwaitServed(ctx, c.options.Clock, c.links.clusters[Runtime], objects)
 		}
 		if attempt == bootstrapAttempts || !isOvertaken(err) {
 			return err

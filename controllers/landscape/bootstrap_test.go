@@ -28,7 +28,7 @@ func TestSeveralLandscapesBootstrapAtOnce(t *testing.T) {
 		w := newWritten(t, fmt.Sprintf("boot-%d", i), nil)
 		l, _, err := landscapes.Load(t.Context(), w.dir, landscapes.Options{})
 		require.NoError(t, err)
-		c, err := connect(l, Options{Configs: map[string]*rest.Config{Runtime: rest.CopyConfig(server.config)}, Clock: clock.RealClock{}, Gate: permit.DefaultGate(), Holder: "test"})
+		c, err := connect(l, Options{Connect: Connections{Configs: map[string]*rest.Config{Runtime: rest.CopyConfig(server.config)}}, Clock: clock.RealClock{}, Permits: Permits{Gate: permit.DefaultGate()}, Self: Self{Holder: "test"}})
 		require.NoError(t, err)
 		t.Cleanup(c.Close)
 		group.Go(func() { problems[i] = c.applyBootstrap(testContext(t)) })

@@ -74,12 +74,12 @@ func TestFlagsOfACluster(t *testing.T) {
 // Where an operator applies the landscape, a run beside it gets no lease: what it would overwrite is said in Git.
 func TestWhoOverwritesInTheClusterIsToldInGit(t *testing.T) {
 	w := newWritten(t, "forced", nil)
-	w.changes = func(o *Options) { o.ForceHint = func(apply.Ref) string { return "by hand" } }
+	w.changes = func(o *Options) { o.Take.ForceHint = func(apply.Ref) string { return "by hand" } }
 	c := w.converger()
 	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "a"}
 	c.noteKeeper(testContext(t))
 	assert.Equal(t, "by hand", c.forceHint(ref))
-	l, err := AcquireOperatorLease(testContext(t), c.clusters[Runtime], "operator-1", w.clock, func(error) {}, nil)
+	l, err := AcquireOperatorLease(testContext(t), c.links.clusters[Runtime], "operator-1", w.clock, func(error) {}, nil)
 	require.NoError(t, err)
 	t.Cleanup(l.Release)
 	c.noteKeeper(testContext(t))

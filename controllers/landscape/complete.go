@@ -28,8 +28,8 @@ func (c *Converger) chosen(declared, live *unstructured.Unstructured) mutation.R
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.mutations == nil {
-		c.mutations = mutation.New(render.AroundShoots(c.landscape), c.options.Clock.Now())
+	if c.ahead.mutations == nil {
+		c.ahead.mutations = mutation.New(render.AroundShoots(c.landscape), c.options.Clock.Now())
 	}
-	return c.mutations.Since(declared, live).Lasting()
+	return c.ahead.mutations.Since(declared, live).Lasting()
 }

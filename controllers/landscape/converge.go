@@ -24,42 +24,42 @@ func (c *Converger) Apply(ctx context.Context) (report *Report, err error) {
 		c.runs.End(err == nil)
 		report = report.snapshot()
 	}()
-	c.report = Report{}
+	c.now.report = Report{}
 	c.runs.Begin()
 	c.forgetDrift()
 	c.forgetForeseen()
 	c.forgetEnded()
 	if err := CheckKeys(c.landscape); err != nil {
-		return &c.report, err
+		return &c.now.report, err
 	}
 	ctx, cancel := c.whileLeased(ctx)
 	defer cancel()
 	if c.options.Part.seed != "" {
 		err := c.convergeSeeds(ctx)
 		c.judgeAgain(ctx)
-		return &c.report, errors.Join(append(slices.Clone(c.unbound), err, c.lostLease())...)
+		return &c.now.report, errors.Join(append(slices.Clone(c.members.unbound), err, c.lostLease())...)
 	}
-	if c.clusters[Runtime] == nil {
-		return &c.report, errors.Join(c.unbound...)
+	if c.links.clusters[Runtime] == nil {
+		return &c.now.report, errors.Join(c.members.unbound...)
 	}
-	problems := slices.Clone(c.unbound)
+	problems := slices.Clone(c.members.unbound)
 	parts := split(c.landscape)
 	c.mu.Lock()
 	c.countDeclared(parts)
 	c.mu.Unlock()
 	c.sightLeases(ctx)
 	if err := c.lock(ctx, Runtime, leaseOperator); err != nil {
-		return &c.report, errors.Join(append(problems, err)...)
+		return &c.now.report, errors.Join(append(problems, err)...)
 	}
 	if err := c.applyBootstrap(ctx); err != nil {
-		return &c.report, errors.Join(append(problems, fmt.Errorf("bootstrap of the runtime cluster: %w", err))...)
+		return &c.now.report, errors.Join(append(problems, fmt.Errorf("bootstrap of the runtime cluster: %w", err))...)
 	}
 	if err := c.applyDeclarations(ctx, Runtime, parts[Runtime]); err != nil {
 		problems = append(problems, fmt.Errorf("declarations of the runtime cluster: %w", err))
 	}
 	problems = append(problems, c.runOperations(ctx, Runtime))
 	if ending, err := c.endGarden(ctx); ending {
-		return &c.report, errors.Join(append(problems, err, c.lostLease())...)
+		return &c.now.report, errors.Join(append(problems, err, c.lostLease())...)
 	}
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
@@ -81,21 +81,21 @@ func (c *Converger) Apply(ctx context.Context) (report *Report, err error) {
 	}
 	c.judgeAgain(ctx)
 	problems = append(problems, gardenErr, rest, c.lostLease())
-	return &c.report, errors.Join(problems...)
+	return &c.now.report, errors.Join(problems...)
 }
 
 // convergeVirtual brings what Git declares into the virtual garden, then runs the Seeds with their Shoots.
 func (c *Converger) convergeVirtual(ctx context.Context, d *declarations) error {
-	if c.clusters[Virtual] == nil {
+	if c.links.clusters[Virtual] == nil {
 		return nil
 	}
 	seed := apply.Ref{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: "Seed"}
-	if _, err := c.clusters[Virtual].Mapping(ctx, seed.GVK()); err != nil {
+	if _, err := c.links.clusters[Virtual].Mapping(ctx, seed.GVK()); err != nil {
 		if access.IsMissing(err) && !c.hasVirtual(ctx, d) {
 			return nil
 		}
 		return &owner.FollowsError{Err: fmt.Errorf("declarations of the virtual garden, Seeds and Shoots: not reconciled, because the virtual garden is not ready: %w",
-			c.clusters[Virtual].Explain(seed, "read", err))}
+			c.links.clusters[Virtual].Explain(seed, "read", err))}
 	}
 	var declared error
 	if err := c.applyDeclarations(ctx, Virtual, d); err != nil {
@@ -112,7 +112,7 @@ func (c *Converger) convergeVirtual(ctx context.Context, d *declarations) error 
 
 // convergeGarden reconciles the Garden; ready is called when the virtual garden can be used, which may be before the end.
 func (c *Converger) convergeGarden(ctx context.Context, ready func()) error {
-	for _, o := range c.all {
+	for _, o := range c.members.all {
 		if o.Input.Owner.Kind == owner.Garden {
 			o.OnTargetReady = ready
 			return c.convergeOne(ctx, o)
@@ -127,7 +127,7 @@ func (c *Converger) convergeSeeds(ctx context.Context) error {
 	var group errgroup.Group
 	var mu sync.Mutex
 	var problems []error
-	for _, o := range c.all {
+	for _, o := range c.members.all {
 		if o.Input.Owner.Kind != owner.Seed {
 			continue
 		}
@@ -160,16 +160,16 @@ func (c *Converger) giveUp(ctx context.Context, seed *owner.Owner, cause error) 
 	if errors.As(cause, new(*HeldError)) || ctx.Err() != nil {
 		return
 	}
-	for _, o := range c.all {
+	for _, o := range c.members.all {
 		if o == seed || o.Input.Owner.Kind == owner.Shoot && o.Local == seed.Local {
-			c.owners.GiveUp(ctx, o, cause)
+			c.members.owners.GiveUp(ctx, o, cause)
 		}
 	}
 }
 
 func (c *Converger) shootsOf(seed *apply.Cluster) string {
 	names := ""
-	for _, o := range c.all {
+	for _, o := range c.members.all {
 		if o.Input.Owner.Kind == owner.Shoot && o.Local == seed {
 			if names != "" {
 				names += ", "
@@ -186,7 +186,7 @@ func (c *Converger) convergeShoots(ctx context.Context, seed *apply.Cluster) err
 	group.SetLimit(8)
 	var mu sync.Mutex
 	var problems []error
-	for _, o := range c.all {
+	for _, o := range c.members.all {
 		if o.Input.Owner.Kind != owner.Shoot || o.Local != seed {
 			continue
 		}
@@ -212,7 +212,7 @@ func (c *Converger) convergeOne(ctx context.Context, o *owner.Owner) (err error)
 	if err := c.identify(ctx, o); err != nil {
 		return fmt.Errorf("%s: %w", o, err)
 	}
-	report, err := c.owners.Reconcile(ctx, o)
+	report, err := c.members.owners.Reconcile(ctx, o)
 	if report != nil {
 		c.noteOwner(report)
 	}
@@ -226,8 +226,8 @@ func (c *Converger) convergeOne(ctx context.Context, o *owner.Owner) (err error)
 func (c *Converger) noteOwner(report *owner.Report) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.report.Owners = append(c.report.Owners, report)
-	c.report.Written.Plus(report.Written)
-	c.report.Changed = c.report.Written.Total()
-	c.report.Held = append(c.report.Held, report.Held...)
+	c.now.report.Owners = append(c.now.report.Owners, report)
+	c.now.report.Written.Plus(report.Written)
+	c.now.report.Changed = c.now.report.Written.Total()
+	c.now.report.Held = append(c.now.report.Held, report.Held...)
 }

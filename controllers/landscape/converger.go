@@ -33,6 +33,25 @@ import (
 type Options struct {
 	// Catalogue of components, normally components.FS.
 	Catalogue fs.FS
+	Connect   Connections
+	Hear      Listeners
+	// Checked says that render.CheckLandscape has found no error in the landscape: it is not looked for again.
+	Checked bool
+	Reuse   Reuse
+	// Part is what this converger looks after; default: the whole landscape.
+	Part    Part
+	Clock   clock.WithTicker
+	Self    Self
+	Pace    Pace
+	Permits Permits
+	// CurrentAt says when the files of the landscape were known to be the newest ones; default: when New was called. Before another
+	// landscape deletes what may have moved to this one, it waits for a run with files that are newer than its question.
+	CurrentAt func() time.Time
+	Take      Takeover
+}
+
+// Connections are how a converger reaches its clusters, and what of it is there already.
+type Connections struct {
 	// Configs by cluster name. A cluster that is missing is reported where it is needed.
 	Configs map[string]*rest.Config
 	// Clusters are connections that are there already, by cluster name; they go before Configs, and Close leaves them open. With
@@ -44,83 +63,127 @@ type Options struct {
 	Engine *apply.Engine
 	// Leases are held by the process: this converger neither takes nor releases them.
 	Leases []*Lease
+	// Outside says that the process does not run in the runtime cluster, so that names of its Services mean nothing here.
+	Outside bool
+}
+
+// Listeners hear what goes on; each may be nil.
+type Listeners struct {
 	// OnCare hears the conditions of an owner whenever they were judged.
-	OnCare func(owner string, conditions []gardencorev1beta1.Condition)
-	// Checked says that render.CheckLandscape has found no error in the landscape: it is not looked for again.
-	Checked bool
+	OnCare   func(owner string, conditions []gardencorev1beta1.Condition)
+	OnEvent  func(owner.Event)
+	OnObject func(owner, bundle string, r apply.ObjectResult)
+	// OnWaiting hears that a run waits for a lease; for several at a time it is called concurrently.
+	OnWaiting func(Waiting)
+	// OnDrift hears about repairs while a landscape is kept.
+	OnDrift func(Drift)
+}
+
+// Reuse passes from one converger of a landscape to the next.
+type Reuse struct {
 	// Charts pulls those that Extensions name, and keeps them; nil pulls none.
 	Charts *charts.Puller
 	// Renders are kept from one converger to the next; nil makes a converger render each owner itself.
 	Renders *owner.Renders
 	// Tokens keeps requesting those of control planes from one converger to the next; nil makes a converger do so while it is open.
 	Tokens *accesstokens.Keeper
-	// Part is what this converger looks after; default: the whole landscape.
-	Part  Part
-	Clock clock.WithTicker
+	// Memory passes from one converger to the next; nil makes a converger remember permissions by itself.
+	Memory *permit.Memory
+}
+
+// Self is who converges.
+type Self struct {
 	// Holder is written into the leases: who converges.
 	Holder string
-	// Outside says that the process does not run in the runtime cluster, so that names of its Services mean nothing here.
-	Outside bool
 	// Retries says that the process tries again what has failed, which lastOperation tells then.
 	Retries bool
 	// Version of this program, for status.gardener.
-	Version    string
+	Version string
+}
+
+// Pace is how long things may take, and how often they are judged.
+type Pace struct {
 	Thresholds condition.Thresholds
-	Gate       permit.Gate
-	// Reviewed are the deletions and recreations that were reviewed; others are held. nil asks for no review. They count until everything
-	// was applied once.
-	Reviewed *permit.Review
-	// Memory passes from one converger to the next; nil makes a converger remember permissions by itself.
-	Memory *permit.Memory
-	// CurrentAt says when the files of the landscape were known to be the newest ones; default: when New was called. Before another
-	// landscape deletes what may have moved to this one, it waits for a run with files that are newer than its question.
-	CurrentAt func() time.Time
-	OnEvent   func(owner.Event)
-	OnObject  func(owner, bundle string, r apply.ObjectResult)
-	// OnWaiting hears that a run waits for a lease; for several at a time it is called concurrently.
-	OnWaiting func(Waiting)
-	// Force names objects whose fields are taken over from whoever owns them; ForceHint says how a person does that.
-	Force     func(apply.Ref) bool
-	ForceHint func(apply.Ref) string
-	// OnDrift hears about repairs while a landscape is kept.
-	OnDrift func(Drift)
-	// Shown gives the id that people approve something by, of the one that follows from the objects; nil: they are the same.
-	Shown func(id string) string
 	// StepTimeout shortens the timeouts of the flows' steps; zero leaves them as they are.
 	StepTimeout time.Duration
 	// CareInterval is how often conditions are judged, while converging and while keeping; default 30 s (upstream's).
 	CareInterval time.Duration
 }
 
+// Permits say which deletions may happen.
+type Permits struct {
+	Gate permit.Gate
+	// Reviewed are the deletions and recreations that were reviewed; others are held. nil asks for no review. They count until everything
+	// was applied once.
+	Reviewed *permit.Review
+	// Shown gives the id that people approve something by, of the one that follows from the objects; nil: they are the same.
+	Shown func(id string) string
+}
+
+// Takeover is of fields that others own.
+type Takeover struct {
+	// Force names objects whose fields are taken over from whoever owns them; ForceHint says how a person does that.
+	Force     func(apply.Ref) bool
+	ForceHint func(apply.Ref) string
+}
+
 // Converger holds the connections and what was rendered last.
 type Converger struct {
 	landscape *landscapes.Landscape
 	options   Options
-	clusters  map[string]*apply.Cluster
+	links     links
+	members   members
+	// runs makes reviews and approvals count once.
+	runs *permit.Runs
+	role roleHeld
+
+	mu    sync.Mutex
+	now   runState
+	drift driftState
+	ahead foresight
+	// reports are those of the gardenlets on Seeds, by the name of the Seed, as they were when an owner was identified.
+	reports map[string]*seedpublication.Report
+	// totals are the numbers of objects that are declared for each cluster; nil before they were counted.
+	totals    map[string]int
+	admission admission
+	// made is when this converger was made.
+	made time.Time
+}
+
+// links are the connections of a converger, and what applies by them.
+type links struct {
+	clusters map[string]*apply.Cluster
 	// opened are those of clusters that this converger has to close.
 	opened []*apply.Cluster
 	// tokens ends with this converger; nil where it is another one's.
-	tokens  *accesstokens.Keeper
-	engine  *apply.Engine
+	tokens *accesstokens.Keeper
+	engine *apply.Engine
+}
+
+// members are the owners of a landscape.
+type members struct {
 	owners  *owner.Reconciler
 	all     []*owner.Owner
 	unbound []error
 	// applied says that the owners are those that were applied before, see NewApplied.
 	applied bool
-	// runs makes reviews and approvals count once.
-	runs *permit.Runs
+}
 
+// roleHeld is what a converger knows of the leases of its roles.
+type roleHeld struct {
 	// alive ends when a lease is lost: somebody else may converge now.
-	alive context.Context
-	die   context.CancelCauseFunc
-
-	mu     sync.Mutex
-	report Report
+	alive  context.Context
+	die    context.CancelCauseFunc
 	leases []*lease
 	// sighted are leases of others, by cluster and name, see sightLeases.
 	sighted map[string]sighting
 	// keptBy is who else applies the landscape, as the last plan saw it; empty for nobody.
 	keptBy string
+}
+
+// runState is what the run that goes on, or the last one, came to.
+type runState struct {
+	report Report
 	// ending is the Garden that this run has begun to take down, and ended the one that it has.
 	ending, ended map[apply.Ref]bool
 	// refused are the declarations that could not become what Git says.
@@ -131,23 +194,24 @@ type Converger struct {
 	unapplied map[apply.Ref]bool
 	// handed are the declared fields that are left to controllers.
 	handed map[apply.Ref][]change.HandedOver
+}
+
+// driftState is what is known of drift.
+type driftState struct {
 	// drifts are what could not be repaired since the last apply; repairing says that one is tried now.
 	drifts    map[driftSet]standing
 	repairing bool
+}
+
+// foresight is what is needed to say how Seeds and Shoots would be after an apply.
+type foresight struct {
 	// foreseen are the Seeds and Shoots as an apply would leave them, where that is not how they live, see inforce.go.
 	foreseen map[apply.Ref]*unstructured.Unstructured
 	filler   *render.Filler
-	// reports are those of the gardenlets on Seeds, by the name of the Seed, as they were when an owner was identified.
-	reports map[string]*seedpublication.Report
-	// totals are the numbers of objects that are declared for each cluster; nil before they were counted.
-	totals    map[string]int
-	admission admission
 	// mutations choose what Shoots leave open.
 	mutations *mutation.Surroundings
 	// coming is what a plan has seen to be made.
 	coming *owner.Coming
-	// made is when this converger was made.
-	made time.Time
 }
 
 // New prepares the clusters of a landscape; no request is made yet.
@@ -165,30 +229,30 @@ func New(l *landscapes.Landscape, options Options) (*Converger, error) {
 
 // connect makes a converger that knows its clusters, and no owners yet.
 func connect(l *landscapes.Landscape, options Options) (*Converger, error) {
-	if options.CareInterval <= 0 {
-		options.CareInterval = careInterval
+	if options.Pace.CareInterval <= 0 {
+		options.Pace.CareInterval = careInterval
 	}
-	gate, runs := permit.NewRuns(options.Gate, options.Reviewed, options.Memory)
-	options.Gate = gate
-	c := &Converger{landscape: l, options: options, runs: runs, clusters: map[string]*apply.Cluster{}, engine: options.Engine, coming: &owner.Coming{}, made: options.Clock.Now()}
-	if c.engine == nil {
+	gate, runs := permit.NewRuns(options.Permits.Gate, options.Permits.Reviewed, options.Reuse.Memory)
+	options.Permits.Gate = gate
+	c := &Converger{landscape: l, options: options, runs: runs, links: links{clusters: map[string]*apply.Cluster{}, engine: options.Connect.Engine}, ahead: foresight{coming: &owner.Coming{}}, made: options.Clock.Now()}
+	if c.links.engine == nil {
 		own := options
-		own.ForceHint = c.forceHint
-		c.engine = NewEngine(l, own)
+		own.Take.ForceHint = c.forceHint
+		c.links.engine = NewEngine(l, own)
 	}
-	c.alive, c.die = context.WithCancelCause(context.Background())
-	maps.Copy(c.clusters, options.Clusters)
-	for name, config := range options.Configs {
-		if c.clusters[name] != nil {
+	c.role.alive, c.role.die = context.WithCancelCause(context.Background())
+	maps.Copy(c.links.clusters, options.Connect.Clusters)
+	for name, config := range options.Connect.Configs {
+		if c.links.clusters[name] != nil {
 			continue
 		}
-		cluster, err := conventions.NewCluster(name, config, apply.ClusterOptions{Clock: options.Clock, Kubectl: strings.TrimSpace("kubectl " + options.Flags[name])})
+		cluster, err := conventions.NewCluster(name, config, apply.ClusterOptions{Clock: options.Clock, Kubectl: strings.TrimSpace("kubectl " + options.Connect.Flags[name])})
 		if err != nil {
 			c.Close()
 			return nil, fmt.Errorf("cluster %s: %w", name, err)
 		}
-		c.clusters[name] = cluster
-		c.opened = append(c.opened, cluster)
+		c.links.clusters[name] = cluster
+		c.links.opened = append(c.links.opened, cluster)
 	}
 	return c, nil
 }
@@ -208,47 +272,47 @@ func (c *Converger) prepareOwners() error {
 	if err != nil {
 		return err
 	}
-	c.owners = &owner.Reconciler{
-		Engine: c.engine, Render: rendering, Renders: options.Renders, Clock: options.Clock, Gate: options.Gate,
-		Gardener: gardencorev1beta1.Gardener{ID: options.Holder, Name: options.Holder, Version: options.Version},
-		Charts:   options.Charts, Coming: c.coming, Tokens: c.keeper(), Retries: options.Retries, StepTimeout: options.StepTimeout,
+	c.members.owners = &owner.Reconciler{
+		Engine: c.links.engine, Render: rendering, Renders: options.Reuse.Renders, Clock: options.Clock, Gate: options.Permits.Gate,
+		Gardener: gardencorev1beta1.Gardener{ID: options.Self.Holder, Name: options.Self.Holder, Version: options.Self.Version},
+		Charts:   options.Reuse.Charts, Coming: c.ahead.coming, Tokens: c.keeper(), Retries: options.Self.Retries, StepTimeout: options.Pace.StepTimeout,
 		Judging: owner.Judging{
-			Thresholds: options.Thresholds, HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, ProgressingThreshold: progressingThreshold(l),
-			Prometheis: prometheis(l, options.Outside), CareInterval: options.CareInterval,
+			Thresholds: options.Pace.Thresholds, HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, ProgressingThreshold: progressingThreshold(l),
+			Prometheis: prometheis(l, options.Connect.Outside), CareInterval: options.Pace.CareInterval,
 		},
-		Hooks: owner.Hooks{OnEvent: options.OnEvent, OnObject: c.object},
+		Hooks: owner.Hooks{OnEvent: options.Hear.OnEvent, OnObject: c.object},
 	}
 	return c.findOwners()
 }
 
 // keeper requests the tokens of control planes.
 func (c *Converger) keeper() *accesstokens.Keeper {
-	if c.options.Tokens != nil {
-		return c.options.Tokens
+	if c.options.Reuse.Tokens != nil {
+		return c.options.Reuse.Tokens
 	}
-	c.tokens = &accesstokens.Keeper{Clock: c.options.Clock}
-	return c.tokens
+	c.links.tokens = &accesstokens.Keeper{Clock: c.options.Clock}
+	return c.links.tokens
 }
 
 // Cluster gives the connection to one cluster, nil when there is none.
-func (c *Converger) Cluster(name string) *apply.Cluster { return c.clusters[name] }
+func (c *Converger) Cluster(name string) *apply.Cluster { return c.links.clusters[name] }
 
 // Close ends all connections and gives the leases back.
 func (c *Converger) Close() {
-	c.tokens.Close()
+	c.links.tokens.Close()
 	c.mu.Lock()
-	leases := c.leases
-	c.leases = nil
+	leases := c.role.leases
+	c.role.leases = nil
 	c.mu.Unlock()
 	var group sync.WaitGroup
 	for _, l := range leases {
 		group.Go(l.release)
 	}
 	group.Wait()
-	c.die(nil)
-	for _, cluster := range c.opened {
+	c.role.die(nil)
+	for _, cluster := range c.links.opened {
 		cluster.Close()
-		c.engine.Forget(cluster)
+		c.links.engine.Forget(cluster)
 	}
 }
 
@@ -270,28 +334,28 @@ func (c *Converger) findOwners() error {
 		local := Runtime
 		switch in.Owner.Kind {
 		case owner.Garden:
-			o.Home, o.Target = c.clusters[Runtime], c.clusters[Virtual]
+			o.Home, o.Target = c.links.clusters[Runtime], c.links.clusters[Virtual]
 		case owner.Seed:
-			o.Home, local = c.clusters[Virtual], in.Owner.Name
-			o.Input.SeedIsGarden = in.SeedIsGarden || isSame(c.clusters[Runtime], c.clusters[local])
+			o.Home, local = c.links.clusters[Virtual], in.Owner.Name
+			o.Input.SeedIsGarden = in.SeedIsGarden || isSame(c.links.clusters[Runtime], c.links.clusters[local])
 		case owner.Shoot:
-			o.Home, local = c.clusters[Virtual], seedOf[in.Owner.Namespace+"/"+in.Owner.Name]
+			o.Home, local = c.links.clusters[Virtual], seedOf[in.Owner.Namespace+"/"+in.Owner.Name]
 		}
 		if !c.options.Part.has(in.Owner.Kind, local) {
 			continue
 		}
-		o.Local = c.clusters[local]
+		o.Local = c.links.clusters[local]
 		if o.Home == nil || o.Local == nil {
-			c.unbound = append(c.unbound, fmt.Errorf("%s: %w", in.Owner, c.noAccess(o, local)))
+			c.members.unbound = append(c.members.unbound, fmt.Errorf("%s: %w", in.Owner, c.noAccess(o, local)))
 			continue
 		}
 		if in.Owner.Kind == owner.Shoot {
 			if err := owner.ConnectShoot(o, true, nil, apply.ClusterOptions{Clock: c.options.Clock}); err != nil {
 				return fmt.Errorf("%s: %w", o, err)
 			}
-			c.opened = append(c.opened, o.Target)
+			c.links.opened = append(c.links.opened, o.Target)
 		}
-		c.all = append(c.all, o)
+		c.members.all = append(c.members.all, o)
 	}
 	return nil
 }

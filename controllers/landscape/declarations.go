@@ -76,7 +76,7 @@ func (c *Converger) setID(name string) string {
 }
 
 func (c *Converger) declarationInventory(name string) apply.Inventory {
-	return apply.NewConfigMapInventory(c.clusters[Runtime], owner.InventoryNamespace, inventoryName(c.landscape.Config.Name, name),
+	return apply.NewConfigMapInventory(c.links.clusters[Runtime], owner.InventoryNamespace, inventoryName(c.landscape.Config.Name, name),
 		map[string]string{owner.LabelInventory: "landscape." + c.landscape.Config.Name, owner.LabelBundle: name, owner.LabelCluster: name})
 }
 
@@ -132,23 +132,23 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 func (c *Converger) noteApplied(cluster string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.declared == nil {
-		c.declared = map[string]bool{}
+	if c.now.declared == nil {
+		c.now.declared = map[string]bool{}
 	}
-	c.declared[cluster] = true
+	c.now.declared[cluster] = true
 }
 
 func (c *Converger) areApplied(cluster string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.declared[cluster]
+	return c.now.declared[cluster]
 }
 
 func (c *Converger) applySet(ctx context.Context, cluster, bundle string, s apply.Set, inv apply.Inventory, options apply.ApplyOptions) error {
 	options.OnObject = func(r apply.ObjectResult) {
 		c.object("landscape "+c.landscape.Config.Name, bundle, r)
 	}
-	result, err := c.engine.Apply(ctx, c.clusters[cluster], s, inv, options)
+	result, err := c.links.engine.Apply(ctx, c.links.clusters[cluster], s, inv, options)
 	if result != nil {
 		c.count(result)
 		for _, o := range result.Objects {

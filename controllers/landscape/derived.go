@@ -97,7 +97,7 @@ func GardenAddress(ctx context.Context, of *rest.Config) (string, error) {
 // isNotMade tells whether a cluster is the virtual garden of a runtime cluster in which the Garden has not been made yet, as far as that can be
 // told.
 func (c *Converger) isNotMade(ctx context.Context, name string) bool {
-	return name == Virtual && c.clusters[name] != nil && !access.IsThere(ctx, c.clusters[name].RESTConfig())
+	return name == Virtual && c.links.clusters[name] != nil && !access.IsThere(ctx, c.links.clusters[name].RESTConfig())
 }
 
 // hasVirtual tells whether anything of the landscape is in a virtual garden, or is to be.
@@ -105,8 +105,8 @@ func (c *Converger) hasVirtual(ctx context.Context, d *declarations) bool {
 	if d.count() > 0 {
 		return true
 	}
-	for _, o := range c.all {
-		if o.Home == c.clusters[Virtual] || o.Input.Owner.Kind == owner.Garden {
+	for _, o := range c.members.all {
+		if o.Home == c.links.clusters[Virtual] || o.Input.Owner.Kind == owner.Garden {
 			return true
 		}
 	}

@@ -103,11 +103,14 @@ func newDerivedOf(t *testing.T, files map[string]string, catalogue fs.FS) *deriv
 		t.Fatal(err)
 	}
 	options := Options{
-		Catalogue: catalogue, Configs: map[string]*rest.Config{Runtime: d.runtime, Virtual: virtual}, Clock: clock.RealClock{}, Gate: permit.DefaultGate(),
-		Holder: "test", Thresholds: condition.Thresholds{}, StepTimeout: 30 * time.Second,
+		Catalogue: catalogue,
+		Connect:   Connections{Configs: map[string]*rest.Config{Runtime: d.runtime, Virtual: virtual}},
+		Clock:     clock.RealClock{},
+		Permits:   Permits{Gate: permit.DefaultGate()},
+		Self:      Self{Holder: "test"}, Pace: Pace{Thresholds: condition.Thresholds{}, StepTimeout: 30 * time.Second},
 	}
 	once := sync.OnceFunc(func() { close(d.waiting) })
-	options.OnEvent = func(e owner.Event) {
+	options.Hear.OnEvent = func(e owner.Event) {
 		if e.Node == "init-virtual" && e.State == flow.Running {
 			once()
 		}
@@ -218,7 +221,7 @@ func TestFirstBootstrap(t *testing.T) {
 func TestNoAccess(t *testing.T) {
 	needsServer(t)
 	d := newDerived(t, map[string]string{"garden.yaml": derivedGarden}, someSecret)
-	d.c.owners.StepTimeout = 500 * time.Millisecond
+	d.c.members.owners.StepTimeout = 500 * time.Millisecond
 	_, err := d.c.Apply(testContext(t))
 	require.Error(t, err)
 	problems := strings.Join(owner.Problems(err), "\n")
@@ -249,7 +252,7 @@ func TestGardenWritesItsAccess(t *testing.T) {
 	`
 	d := newDerived(t, map[string]string{"garden.yaml": derivedGarden}, requests)
 	d.forgetInside("inside")
-	d.c.owners.StepTimeout = 300 * time.Millisecond
+	d.c.members.owners.StepTimeout = 300 * time.Millisecond
 	ctx := testContext(t)
 	secrets := d.client.CoreV1().Secrets(access.NamespaceOfGarden)
 	apply := func() *corev1.Secret {
@@ -285,7 +288,7 @@ func TestGardenWritesItsAccess(t *testing.T) {
 	d.serve()
 	others, err := secrets.Get(ctx, access.SecretName, metav1.GetOptions{})
 	require.NoError(t, err)
-	d.c.owners.StepTimeout = 2 * time.Minute
+	d.c.members.owners.StepTimeout = 2 * time.Minute
 	_, err = d.c.Apply(ctx)
 	require.NoError(t, err)
 	now, err := secrets.Get(ctx, access.SecretName, metav1.GetOptions{})

@@ -48,7 +48,7 @@ type standing struct {
 // that failed, be it for another object of the set.
 func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
 	c.mu.Lock()
-	before := len(c.report.Held)
+	before := len(c.now.report.Held)
 	c.mu.Unlock()
 	c.enterRepair(true)
 	found, err := c.repairSet(ctx, e)
@@ -59,7 +59,7 @@ func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
 	problems := problemsByObject(e.Ref, err)
 	held, approval := c.heldSince(before, e.Cluster, e.Ref)
 	c.mu.Lock()
-	stood := maps.Clone(c.drifts[driftSet{e.Cluster, e.Set}].problems)
+	stood := maps.Clone(c.drift.drifts[driftSet{e.Cluster, e.Set}].problems)
 	c.mu.Unlock()
 	for ref := range stood { // what is held of the others, and was told, is so still
 		if why, id := c.heldSince(before, e.Cluster, ref); !why.IsZero() && problems[ref] == "" {
@@ -76,16 +76,16 @@ func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
 	}
 	set := driftSet{e.Cluster, e.Set}
 	c.mu.Lock()
-	if c.drifts == nil {
-		c.drifts = map[driftSet]standing{}
+	if c.drift.drifts == nil {
+		c.drift.drifts = map[driftSet]standing{}
 	}
-	former := c.drifts[set]
+	former := c.drift.drifts[set]
 	this := fmt.Sprint(e.Ref, e.At.UnixNano())
 	next := standing{problems: problems, told: former.told}
 	if problems[e.Ref] == "" {
 		next.told = this
 	}
-	c.drifts[set] = next
+	c.drift.drifts[set] = next
 	all := c.standingLocked()
 	c.mu.Unlock()
 
@@ -110,11 +110,11 @@ const notApplied = "Git declares it otherwise than it was applied last, and that
 func (c *Converger) noteNotApplied(refs ...apply.Ref) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.unapplied == nil {
-		c.unapplied = map[apply.Ref]bool{}
+	if c.now.unapplied == nil {
+		c.now.unapplied = map[apply.Ref]bool{}
 	}
 	for _, ref := range refs {
-		c.unapplied[ref] = true
+		c.now.unapplied[ref] = true
 	}
 }
 
@@ -122,8 +122,8 @@ func (c *Converger) noteNotApplied(refs ...apply.Ref) {
 func (c *Converger) takeNotApplied() map[apply.Ref]bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := c.unapplied
-	c.unapplied = nil
+	out := c.now.unapplied
+	c.now.unapplied = nil
 	return out
 }
 
@@ -131,15 +131,15 @@ func (c *Converger) takeNotApplied() map[apply.Ref]bool {
 // repair does not count.
 func (c *Converger) heldSince(before int, cluster string, ref apply.Ref) (reason change.Reason, approval string) {
 	c.mu.Lock()
-	since := slices.Clone(c.report.Held[min(before, len(c.report.Held)):])
+	since := slices.Clone(c.now.report.Held[min(before, len(c.now.report.Held)):])
 	c.mu.Unlock()
 	for _, h := range since {
 		for _, o := range h.Objects {
 			if h.Cluster != cluster || o.Ref != ref {
 				continue
 			}
-			if approval = o.Approval; c.options.Shown != nil {
-				approval = c.options.Shown(approval)
+			if approval = o.Approval; c.options.Permits.Shown != nil {
+				approval = c.options.Permits.Shown(approval)
 			}
 			return o.Reason, approval
 		}
@@ -159,19 +159,19 @@ func heldText(reason change.Reason, approval string) string {
 func (c *Converger) forgetDrift() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.drifts = nil
+	c.drift.drifts = nil
 }
 
 func (c *Converger) tellDrift(d Drift) {
-	if c.options.OnDrift != nil {
-		c.options.OnDrift(d)
+	if c.options.Hear.OnDrift != nil {
+		c.options.Hear.OnDrift(d)
 	}
 }
 
 // standingLocked are the problems of all sets; c.mu is held.
 func (c *Converger) standingLocked() []string {
 	var out []string
-	for _, s := range c.drifts {
+	for _, s := range c.drift.drifts {
 		out = slices.AppendSeq(out, maps.Values(s.problems))
 	}
 	slices.Sort(out)
@@ -215,13 +215,13 @@ func problemsByObject(drifted apply.Ref, err error) map[apply.Ref]string {
 func (c *Converger) enterRepair(is bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.repairing = is
+	c.drift.repairing = is
 }
 
 // noteTakenBack tells of edits that an apply has found and overruled while nobody watched.
 func (c *Converger) noteTakenBack(cluster string, r apply.ObjectResult) {
 	c.mu.Lock()
-	repairing := c.repairing
+	repairing := c.drift.repairing
 	c.mu.Unlock()
 	if len(r.TakenBack) > 0 && !repairing {
 		c.tellDrift(Drift{Cluster: cluster, Object: r.Ref, What: "was changed: " + strings.Join(r.TakenBack, ", "), Repaired: true, At: c.options.Clock.Now()})
@@ -240,7 +240,7 @@ func (c *Converger) repairSet(ctx context.Context, e apply.DriftEvent) (bool, er
 		}
 	}
 	for _, o := range c.ours() {
-		if done, found, err := c.owners.Repair(ctx, o, e.Set); found {
+		if done, found, err := c.members.owners.Repair(ctx, o, e.Set); found {
 			if done.Ignored {
 				return false, nil // nobody did anything
 			}

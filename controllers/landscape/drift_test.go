@@ -59,8 +59,8 @@ func keptFiles(t *testing.T, name string, files map[string]string, gate permit.G
 	w, h := newWritten(t, name, files), &heard{}
 	w.gate = gate
 	w.changes = func(o *Options) {
-		o.Leases, o.OnDrift = []*Lease{{lease: &lease{cluster: Runtime, name: leaseOperator}}}, h.hear
-		o.CareInterval = time.Minute
+		o.Connect.Leases, o.Hear.OnDrift = []*Lease{{lease: &lease{cluster: Runtime, name: leaseOperator}}}, h.hear
+		o.Pace.CareInterval = time.Minute
 	}
 	c := w.mustSync()
 	ctx, cancel := context.WithCancel(testContext(t))
@@ -149,7 +149,7 @@ func TestHeldRepairsAreNotRepaired(t *testing.T) {
 func TestEditsWhileNobodyWatchesAreTold(t *testing.T) {
 	h := &heard{}
 	w := newWritten(t, "unwatched", map[string]string{"shoot.yaml": shootFile("unwatched")})
-	w.changes = func(o *Options) { o.OnDrift = h.hear }
+	w.changes = func(o *Options) { o.Hear.OnDrift = h.hear }
 	w.mustSync()
 	annotate(t, "unwatched", "kubectl-edit", `{"spec":{"purpose":"testing"}}`)
 	w.mustSync()

@@ -13,7 +13,7 @@ import (
 // NewEngine makes the engine for a landscape, to be used by one converger after another.
 func NewEngine(l *landscapes.Landscape, options Options) *apply.Engine {
 	return conventions.NewEngine(apply.Options{
-		Clock: options.Clock, Force: forces(l, options.Force), ForceHint: options.ForceHint, Kin: managedresource.IsFieldManager,
+		Clock: options.Clock, Force: forces(l, options.Take.Force), ForceHint: options.Take.ForceHint, Kin: managedresource.IsFieldManager,
 	})
 }
 
@@ -21,29 +21,29 @@ func NewEngine(l *landscapes.Landscape, options Options) *apply.Engine {
 // it gets no lease.
 func (c *Converger) forceHint(ref apply.Ref) string {
 	c.mu.Lock()
-	kept := c.keptBy
+	kept := c.role.keptBy
 	c.mu.Unlock()
 	if kept != "" {
 		return fmt.Sprintf("overwrite it with the annotation %s: \"true\" in Git, as %s applies the landscape", conventions.Keys().ForceConflicts, kept)
 	}
-	if c.options.ForceHint == nil {
+	if c.options.Take.ForceHint == nil {
 		return "force"
 	}
-	return c.options.ForceHint(ref)
+	return c.options.Take.ForceHint(ref)
 }
 
 // noteKeeper notes who applies the landscape, if it is somebody else.
 func (c *Converger) noteKeeper(ctx context.Context) {
-	if c.clusters[Runtime] == nil || c.holds(Runtime, leaseOperator) {
+	if c.links.clusters[Runtime] == nil || c.holds(Runtime, leaseOperator) {
 		return
 	}
-	keeper, err := c.keeperOf(ctx, c.clusters[Runtime], leaseOperator)
-	if err != nil || keeper.holder == c.options.Holder {
+	keeper, err := c.keeperOf(ctx, c.links.clusters[Runtime], leaseOperator)
+	if err != nil || keeper.holder == c.options.Self.Holder {
 		return // whoever reads other things there is told why that does not work
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.keptBy = keeper.holder
+	c.role.keptBy = keeper.holder
 }
 
 // forces tells whether fields of an object are taken over from others: the landscape says so for all, a person for some.

@@ -51,8 +51,8 @@ type tried struct {
 }
 
 func bare(clk *clocktesting.FakeClock, clusters map[string]*apply.Cluster) *Converger {
-	c := &Converger{runs: &permit.Runs{}, options: Options{Clock: clk, CareInterval: time.Hour}, clusters: clusters, engine: conventions.NewEngine(apply.Options{Clock: clk})}
-	c.alive, c.die = context.WithCancelCause(context.Background())
+	c := &Converger{runs: &permit.Runs{}, options: Options{Clock: clk, Pace: Pace{CareInterval: time.Hour}}, links: links{clusters: clusters, engine: conventions.NewEngine(apply.Options{Clock: clk})}}
+	c.role.alive, c.role.die = context.WithCancelCause(context.Background())
 	return c
 }
 
@@ -155,22 +155,22 @@ func TestFollowAppliesWhatIsValidAndStill(t *testing.T) {
 	f.look()
 	assert.Len(t, f.reloaded(), 1, "what is not valid is said once")
 	assert.Empty(t, f.applied)
-	assert.NoError(t, f.first.alive.Err(), "the former state stays in force")
+	assert.NoError(t, f.first.role.alive.Err(), "the former state stays in force")
 
 	f.write("c", false)
 	f.look()
 	f.look()
 	one := f.nextApplied()
 	assert.Same(t, f.reloaded()[1], one.c)
-	assert.Error(t, f.first.alive.Err(), "the former one is closed")
+	assert.Error(t, f.first.role.alive.Err(), "the former one is closed")
 	f.goOn <- tried{}
 	f.look()
 	assert.NoError(t, one.ctx.Err(), "it is kept")
-	assert.NoError(t, one.c.alive.Err())
+	assert.NoError(t, one.c.role.alive.Err())
 
 	f.stop()
 	require.NoError(t, <-f.ended)
-	assert.Error(t, one.c.alive.Err(), "nothing stays open")
+	assert.Error(t, one.c.role.alive.Err(), "nothing stays open")
 }
 
 func TestFollowGivesUpARunForANewerState(t *testing.T) {
@@ -229,7 +229,7 @@ func TestFollowRetry(t *testing.T) {
 func TestFollowEndsWithALostLease(t *testing.T) {
 	f := follow(t, noClusters)
 	f.goOn <- tried{}
-	f.first.die(&owner.LostError{Err: errors.New("held by somebody")})
+	f.first.role.die(&owner.LostError{Err: errors.New("held by somebody")})
 	assert.ErrorContains(t, <-f.ended, "held by somebody")
 }
 
@@ -238,10 +238,10 @@ func TestFollowHandsLeasesOver(t *testing.T) {
 	needsServer(t)
 	f := follow(t, func() map[string]*apply.Cluster { return map[string]*apply.Cluster{"test": testCluster(t)} })
 	l := &leased{T: t, name: fmt.Sprintf("lease-%d", server.count.Add(1)), clock: f.clock}
-	got, err := acquireLease(testContext(t), f.first.clusters["test"], l.name, "we", f.clock, func(err error) { f.first.die(err) }, sighting{}, nil)
+	got, err := acquireLease(testContext(t), f.first.links.clusters["test"], l.name, "we", f.clock, func(err error) { f.first.role.die(err) }, sighting{}, nil)
 	require.NoError(t, err)
 	f.first.mu.Lock()
-	f.first.leases = []*lease{got}
+	f.first.role.leases = []*lease{got}
 	f.first.mu.Unlock()
 
 	f.write("b", false)
@@ -257,7 +257,7 @@ func TestFollowHandsLeasesOver(t *testing.T) {
 		f.clock.Step(leaseRetry)
 		return before.Before(l.live().Spec.RenewTime)
 	})
-	assert.Positive(t, next.c.clusters["test"].Requests()["update"])
+	assert.Positive(t, next.c.links.clusters["test"].Requests()["update"])
 
 	l.write("thief", f.clock.Now())
 	eventually(t, "the end", func() bool {

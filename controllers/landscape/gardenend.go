@@ -38,13 +38,13 @@ func (c *Converger) confirmed(ctx context.Context, ref apply.Ref) bool {
 	if !isGardenKind(ref.GroupKind()) {
 		return false
 	}
-	live, err := c.clusters[Runtime].GetLive(ctx, ref)
+	live, err := c.links.clusters[Runtime].GetLive(ctx, ref)
 	return err == nil && owner.IsConfirmed(live)
 }
 
 // referredToBy are the objects that one refers to as it is in its cluster: while that is held, they are.
 func (c *Converger) referredToBy(ctx context.Context, cluster string, ref apply.Ref) []across.Referred {
-	live, err := c.clusters[cluster].GetLive(ctx, ref)
+	live, err := c.links.clusters[cluster].GetLive(ctx, ref)
 	if err != nil {
 		return nil // whoever deletes them finds them protected
 	}
@@ -71,9 +71,9 @@ func (c *Converger) withoutEnding(ctx context.Context, cluster string, d *declar
 		declared[withoutVersion(ref)] = true
 		ends := c.hasEnded(ref)
 		if !ends {
-			live, err := c.clusters[Runtime].Get(ctx, ref)
+			live, err := c.links.clusters[Runtime].Get(ctx, ref)
 			if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
-				problem = c.clusters[Runtime].Explain(ref, "read", err)
+				problem = c.links.clusters[Runtime].Explain(ref, "read", err)
 			}
 			ends = err == nil && live.GetDeletionTimestamp() != nil
 		}
@@ -104,7 +104,7 @@ func (c *Converger) withoutKept(ctx context.Context, d *declarations) error {
 			return nil
 		}
 	}
-	if c.clusters[Runtime] == nil {
+	if c.links.clusters[Runtime] == nil {
 		return nil
 	}
 	entries, err := c.declarationInventory(Runtime).Load(ctx)
@@ -125,27 +125,27 @@ func (c *Converger) withoutKept(ctx context.Context, d *declarations) error {
 func (c *Converger) hasEnded(ref apply.Ref) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.ended[withoutVersion(ref)]
+	return c.now.ended[withoutVersion(ref)]
 }
 
 // GardenEnded tells whether the last run has taken the Garden down.
 func (c *Converger) GardenEnded() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.ended) > 0
+	return len(c.now.ended) > 0
 }
 
 func (c *Converger) forgetEnded() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ended, c.ending = nil, nil
+	c.now.ended, c.now.ending = nil, nil
 }
 
 // triedToEnd tells whether the last run has found the Garden being deleted, and done what it could.
 func (c *Converger) triedToEnd(ref apply.Ref) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.ending[withoutVersion(ref)]
+	return c.now.ending[withoutVersion(ref)]
 }
 
 // endGarden takes the Garden down if it is being deleted; it says whether it is.
@@ -155,9 +155,9 @@ func (c *Converger) endGarden(ctx context.Context) (ending bool, err error) {
 		return err != nil, err
 	}
 	c.mu.Lock()
-	c.ending = map[apply.Ref]bool{withoutVersion(o.Ref): true}
+	c.now.ending = map[apply.Ref]bool{withoutVersion(o.Ref): true}
 	c.mu.Unlock()
-	report, err := c.owners.Delete(ctx, o)
+	report, err := c.members.owners.Delete(ctx, o)
 	if report != nil {
 		c.noteOwner(report)
 	}
@@ -165,10 +165,10 @@ func (c *Converger) endGarden(ctx context.Context) (ending bool, err error) {
 		return true, fmt.Errorf("%s is being deleted: %w", o, err)
 	}
 	c.mu.Lock()
-	c.ended = map[apply.Ref]bool{withoutVersion(o.Ref): true}
+	c.now.ended = map[apply.Ref]bool{withoutVersion(o.Ref): true}
 	c.mu.Unlock()
-	if virtual := c.clusters[Virtual]; virtual != nil {
-		c.engine.Forget(virtual)
+	if virtual := c.links.clusters[Virtual]; virtual != nil {
+		c.links.engine.Forget(virtual)
 	}
 	// What was declared for the virtual garden has ended with it.
 	if err := c.declarationInventory(Virtual).Remove(ctx); err != nil {
@@ -180,7 +180,7 @@ func (c *Converger) endGarden(ctx context.Context) (ending bool, err error) {
 // endingGarden is the Garden of this landscape, declared or not any more, that is being deleted and was not taken down yet; nil for none.
 func (c *Converger) endingGarden(ctx context.Context) (*owner.Owner, error) {
 	known := map[apply.Ref]*owner.Owner{}
-	for _, o := range c.all {
+	for _, o := range c.members.all {
 		if o.Input.Owner.Kind == owner.Garden {
 			known[withoutVersion(o.Ref)] = o
 		}
@@ -199,19 +199,19 @@ func (c *Converger) endingGarden(ctx context.Context) (*owner.Owner, error) {
 		}
 	}
 	for at, ref := range refs {
-		live, err := c.clusters[Runtime].GetLive(ctx, ref)
+		live, err := c.links.clusters[Runtime].GetLive(ctx, ref)
 		switch {
 		case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
 			continue
 		case err != nil:
-			return nil, c.clusters[Runtime].Explain(ref, "read", err)
+			return nil, c.links.clusters[Runtime].Explain(ref, "read", err)
 		case live.GetDeletionTimestamp() == nil || !owner.IsGuarded(live):
 			continue
 		}
 		if o := known[at]; o != nil {
 			return o, nil
 		}
-		return &owner.Owner{Ref: ref, Home: c.clusters[Runtime], Local: c.clusters[Runtime], Target: c.clusters[Virtual], Input: render.Input{
+		return &owner.Owner{Ref: ref, Home: c.links.clusters[Runtime], Local: c.links.clusters[Runtime], Target: c.links.clusters[Virtual], Input: render.Input{
 			Owner:     render.Owner{Kind: owner.Garden, Name: live.GetName(), UID: string(live.GetUID()), ControlPlaneNamespace: owner.InventoryNamespace},
 			Objects:   map[string]map[string]any{owner.Garden: DeclarationOf(live).Object},
 			GardenAPI: c.landscape.Config.Spec.GardenAPI,
@@ -232,7 +232,7 @@ func (c *Converger) forgetEmpty(ctx context.Context) error {
 
 // gateOf is the gate for a plan: a Garden that goes was confirmed, which is more than an approval.
 func (c *Converger) gateOf(p *change.Plan) permit.Gate {
-	gate := c.options.Gate
+	gate := c.options.Permits.Gate
 	ids := map[string]bool{}
 	for _, item := range p.Items {
 		if item.Action == change.Delete && isGardenKind(item.Object.GroupKind()) {

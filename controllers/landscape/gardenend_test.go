@@ -77,11 +77,11 @@ func (e *ending) silent() {
 		"spec": map[string]any{"replicas": int64(1), "labels": map[string]any{"a": "b"}, "selector": map[string]any{"matchLabels": map[string]any{"a": "b"}}, "etcd": map[string]any{}, "backup": map[string]any{}}}}
 	_, err = e.objects.Resource(schema.GroupVersionResource{Group: "druid.gardener.cloud", Version: "v1alpha1", Resource: "etcds"}).Namespace("garden").Create(ctx, etcd, metav1.CreateOptions{})
 	require.NoError(e, err)
-	e.c.clusters[Runtime].ResetMapping()
+	e.c.links.clusters[Runtime].ResetMapping()
 	nobody, err := conventions.NewCluster(Virtual, &rest.Config{Host: "https://127.0.0.1:1"}, apply.ClusterOptions{Cooldown: time.Millisecond})
 	require.NoError(e, err)
 	e.Cleanup(nobody.Close)
-	e.c.all[0].Target = nobody
+	e.c.members.all[0].Target = nobody
 }
 
 func (e *ending) lastOperation() map[string]any {
@@ -128,7 +128,7 @@ func TestGardenIsDeleted(t *testing.T) {
 
 	e.annotate(owner.AnnotationConfirmDeletion)
 	e.silent()
-	e.c.owners.StepTimeout = 500 * time.Millisecond
+	e.c.members.owners.StepTimeout = 500 * time.Millisecond
 	require.Error(t, e.apply())
 	assert.Contains(t, e.lastOperation()["description"], "the virtual garden does not say whether there are Seeds and Shoots, and nothing is taken down before that is known")
 	assert.Contains(t, e.lastOperation()["description"], "confirmation.gardener.cloud/force-deletion=true")
@@ -138,7 +138,7 @@ func TestGardenIsDeleted(t *testing.T) {
 	assert.Equal(t, []string{"gardener.cloud/reference-protection"}, secret.Finalizers, "it may be needed yet")
 
 	e.annotate(owner.AnnotationForceDeletion)
-	e.c.owners.StepTimeout = 10 * time.Second
+	e.c.members.owners.StepTimeout = 10 * time.Second
 	require.NoError(t, e.apply())
 	assert.False(t, e.has("first"))
 	_, err = e.gardens.Get(testContext(t), "derived", metav1.GetOptions{})
@@ -149,7 +149,7 @@ func TestGardenIsDeleted(t *testing.T) {
 	assert.Empty(t, secret.Finalizers)
 	assert.True(t, e.c.GardenEnded())
 
-	e.c.all[0].Target = e.c.clusters[Virtual]
+	e.c.members.all[0].Target = e.c.links.clusters[Virtual]
 	require.NoError(t, e.apply(), "Git declares it still: it is made anew")
 	assert.Nil(t, e.garden().GetDeletionTimestamp())
 	assert.True(t, e.has("first"))
@@ -159,7 +159,7 @@ func TestGardenIsDeleted(t *testing.T) {
 func TestVirtualGardenDiesOnTheWay(t *testing.T) {
 	e := newEnding(t)
 	e.silent()
-	e.c.all[0].Target = e.c.clusters[Virtual]
+	e.c.members.all[0].Target = e.c.links.clusters[Virtual]
 	e.annotate(owner.AnnotationConfirmDeletion)
 	require.NoError(t, e.gardens.Delete(testContext(t), "derived", metav1.DeleteOptions{}))
 	_, err := resource(t, testMaps, "default").Patch(testContext(t), "inside", types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.org/stuck"]}}`), metav1.PatchOptions{})
@@ -167,7 +167,7 @@ func TestVirtualGardenDiesOnTheWay(t *testing.T) {
 	t.Cleanup(func() {
 		_, _ = resource(t, testMaps, "default").Patch(context.Background(), "inside", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 	})
-	e.c.owners.StepTimeout = 12 * time.Second
+	e.c.members.owners.StepTimeout = 12 * time.Second
 	report, err := e.c.Apply(testContext(t))
 	require.NoError(t, err)
 	require.Len(t, report.Owners, 1)

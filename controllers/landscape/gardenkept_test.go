@@ -41,8 +41,8 @@ func TestSecretsOfAGardenThatIsHeldStayWhereTheyAre(t *testing.T) {
 	l, _, err := landscapes.Load(t.Context(), dir, landscapes.Options{})
 	require.NoError(t, err)
 	d.c.Close()
-	after, err := New(l, Options{Catalogue: d.c.options.Catalogue, Configs: map[string]*rest.Config{Runtime: d.runtime, Virtual: server.config}, Clock: clock.RealClock{},
-		Gate: permit.DefaultGate(), Holder: "test", StepTimeout: d.c.options.StepTimeout})
+	after, err := New(l, Options{Catalogue: d.c.options.Catalogue, Connect: Connections{Configs: map[string]*rest.Config{Runtime: d.runtime, Virtual: server.config}}, Clock: clock.RealClock{},
+		Permits: Permits{Gate: permit.DefaultGate()}, Self: Self{Holder: "test"}, Pace: Pace{StepTimeout: d.c.options.Pace.StepTimeout}})
 	require.NoError(t, err)
 	t.Cleanup(after.Close)
 	p, err := after.Plan(ctx)

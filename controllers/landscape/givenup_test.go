@@ -43,7 +43,7 @@ func TestWhatWasHandedOverAndIsNotWanted(t *testing.T) {
 		"no review has shown it": {func(from, to *written) {
 			give(from)
 			to.write("a.yaml", mapFile("left-a"))
-			to.changes = func(o *Options) { o.Reviewed = permit.ReviewOf("test", change.Plan{}) }
+			to.changes = func(o *Options) { o.Permits.Reviewed = permit.ReviewOf("test", change.Plan{}) }
 			to.mustSync()
 			answer(to, from)
 			assert.Equal(to, "it is not in the reviewed difference"+"\n", reasonsOf(to.mustSync(), object))
@@ -56,11 +56,11 @@ func TestWhatWasHandedOverAndIsNotWanted(t *testing.T) {
 			to.mustSync()
 			from.write("b.yaml", mapFile("left-b", "left-x"))
 			from.mustSync()
-			assert.Empty(to, to.mustSync().report.Held)
+			assert.Empty(to, to.mustSync().now.report.Held)
 		}, false},
 		"who has it wants it still": {func(from, to *written) {
 			to.write("a.yaml", mapFile("left-a"))
-			assert.Empty(to, to.mustSync().report.Held)
+			assert.Empty(to, to.mustSync().now.report.Held)
 			from.mustSync()
 		}, false},
 	} {

@@ -14,26 +14,26 @@ import (
 func (c *Converger) noteHandedOver(cluster string, ref apply.Ref, fields []change.HandedOver) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.handed == nil {
-		c.handed = map[apply.Ref][]change.HandedOver{}
+	if c.now.handed == nil {
+		c.now.handed = map[apply.Ref][]change.HandedOver{}
 	}
-	c.handed[ref] = fields
-	c.report.HandedOver = slices.DeleteFunc(c.report.HandedOver, func(h change.HandedOver) bool { return h.Cluster == cluster && h.Object == ref })
-	c.report.HandedOver = append(c.report.HandedOver, fields...)
+	c.now.handed[ref] = fields
+	c.now.report.HandedOver = slices.DeleteFunc(c.now.report.HandedOver, func(h change.HandedOver) bool { return h.Cluster == cluster && h.Object == ref })
+	c.now.report.HandedOver = append(c.now.report.HandedOver, fields...)
 }
 
 // handedOver looks which declared fields are left to controllers. A cluster that cannot be read is left out: the owners say what is wrong.
 func (c *Converger) handedOver(ctx context.Context) []change.HandedOver {
-	if c.clusters[Runtime] == nil {
+	if c.links.clusters[Runtime] == nil {
 		return nil
 	}
 	var out []change.HandedOver
 	parts := split(c.landscape)
 	for _, cluster := range []string{Runtime, Virtual} {
-		if c.clusters[cluster] == nil {
+		if c.links.clusters[cluster] == nil {
 			continue
 		}
-		found, err := c.engine.HandedOver(ctx, c.clusters[cluster], c.declarationSet(cluster, parts[cluster]), c.declarationInventory(cluster))
+		found, err := c.links.engine.HandedOver(ctx, c.links.clusters[cluster], c.declarationSet(cluster, parts[cluster]), c.declarationInventory(cluster))
 		if err == nil {
 			out = append(out, found...)
 		}
@@ -51,7 +51,7 @@ func HandedOver(declared, live *unstructured.Unstructured) []change.HandedOver {
 func (c *Converger) isHandedOver(e apply.DriftEvent) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	left := c.handed[e.Ref]
+	left := c.now.handed[e.Ref]
 	return len(e.Fields) > 0 && !slices.ContainsFunc(e.Fields, func(f change.Field) bool {
 		return !slices.ContainsFunc(left, func(h change.HandedOver) bool { return h.Path == f.Path })
 	})

@@ -98,8 +98,8 @@ func TestFieldsAreHandedOver(t *testing.T) {
 	}
 	for range 2 {
 		c := w.mustSync()
-		assert.ElementsMatch(t, left, pathsOf(c.report.HandedOver))
-		assert.Zero(t, c.report.Changed)
+		assert.ElementsMatch(t, left, pathsOf(c.now.report.HandedOver))
+		assert.Zero(t, c.now.report.Changed)
 		assert.Equal(t, acted.GetResourceVersion(), liveShoot(t, "handed").GetResourceVersion(), "nothing was written")
 	}
 	c := w.converger()
@@ -125,7 +125,7 @@ func TestFieldsAreHandedOver(t *testing.T) {
 	t.Run("an unrelated commit leaves them", func(t *testing.T) {
 		w.write("shoot.yaml", strings.Replace(shootFile("handed"), "maximum: 2", "maximum: 5", 1))
 		c := w.mustSync()
-		assert.ElementsMatch(t, left, pathsOf(c.report.HandedOver))
+		assert.ElementsMatch(t, left, pathsOf(c.now.report.HandedOver))
 		live := liveShoot(t, "handed")
 		assert.EqualValues(t, 5, pool(t, live)["maximum"])
 		assert.Equal(t, "1.34.2", value(t, live, "spec.kubernetes.version"))
@@ -159,7 +159,7 @@ func TestGitMovesOn(t *testing.T) {
 				c := w.mustSync()
 				assert.Equal(t, test.want, value(t, liveShoot(t, shoot), test.path))
 				found := false
-				for _, f := range c.report.HandedOver {
+				for _, f := range c.now.report.HandedOver {
 					found = found || f.Path == test.path
 				}
 				assert.Equal(t, test.left, found)
@@ -178,7 +178,7 @@ func TestGitMovesOn(t *testing.T) {
 			pool := o.Object["spec"].(map[string]any)["provider"].(map[string]any)["workers"].([]any)[0].(map[string]any)
 			pool["machine"].(map[string]any)["image"].(map[string]any)["version"] = "1.2.0"
 		})
-		assert.Contains(t, pathsOf(w.mustSync().report.HandedOver), `spec.provider.workers[name="a"].machine.image.version by `+controllerManager)
+		assert.Contains(t, pathsOf(w.mustSync().now.report.HandedOver), `spec.provider.workers[name="a"].machine.image.version by `+controllerManager)
 	})
 	t.Run("hibernation goes on with its schedules after a commit", func(t *testing.T) {
 		w := newWritten(t, "sleeps", map[string]string{"shoot.yaml": shootFile("sleeps")})
@@ -188,7 +188,7 @@ func TestGitMovesOn(t *testing.T) {
 		w.mustSync()
 		assert.Equal(t, true, value(t, liveShoot(t, "sleeps"), "spec.hibernation.enabled"))
 		annotate(t, "sleeps", controllerManager, `{"spec":{"hibernation":{"enabled":false}}}`)
-		assert.Contains(t, pathsOf(w.mustSync().report.HandedOver), "spec.hibernation.enabled by "+controllerManager)
+		assert.Contains(t, pathsOf(w.mustSync().now.report.HandedOver), "spec.hibernation.enabled by "+controllerManager)
 		assert.Equal(t, false, value(t, liveShoot(t, "sleeps"), "spec.hibernation.enabled"))
 	})
 }
@@ -209,7 +209,7 @@ func TestNobodyElseGetsAnythingHandedOver(t *testing.T) {
 	annotate(t, "people", "some-controller", `{"spec":{"maintenance":{"autoUpdate":{"machineImageVersion":true}}}}`)
 	c := w.mustSync()
 	assert.Equal(t, "evaluation", value(t, liveShoot(t, "people"), "spec.purpose"))
-	assert.Contains(t, pathsOf(c.report.HandedOver), "spec.kubernetes.version by "+controllerManager)
+	assert.Contains(t, pathsOf(c.now.report.HandedOver), "spec.kubernetes.version by "+controllerManager)
 }
 
 // The components of a Shoot are those of what is in force: its control plane does not go back to the version in Git.
@@ -222,13 +222,13 @@ func TestComponentsFollowWhatIsHandedOver(t *testing.T) {
 	for name, c := range map[string]*Converger{"who applies": applying, "who does not": w.converger(), "who applied before": applied} {
 		t.Run(name, func(t *testing.T) {
 			if c == applied {
-				c.handed = nil
+				c.now.handed = nil
 			}
 			local, err := conventions.NewCluster("local", server.config, apply.ClusterOptions{})
 			require.NoError(t, err)
 			defer local.Close()
 			d, _ := c.landscape.Find(live.GroupVersionKind().GroupKind(), "default", "followed")
-			o := &owner.Owner{Ref: apply.RefOf(live), Home: c.clusters[Virtual], Local: local, Input: render.Input{
+			o := &owner.Owner{Ref: apply.RefOf(live), Home: c.links.clusters[Virtual], Local: local, Input: render.Input{
 				Owner: render.Owner{Kind: owner.Shoot, Namespace: "default", Name: "followed"}, TargetVersion: "1.33.1",
 				Objects: map[string]map[string]any{owner.Shoot: d.Object().Object},
 			}}

@@ -33,7 +33,7 @@ func (c *Converger) holdAsSeed(ctx context.Context, o *owner.Owner, items []chan
 	if o.Input.Owner.Kind == owner.Garden || report == nil || len(report.Held) == 0 {
 		return
 	}
-	if k, err := c.keeperOf(ctx, o.Local, lease); err != nil || k.holder == "" || k.holder == c.options.Holder {
+	if k, err := c.keeperOf(ctx, o.Local, lease); err != nil || k.holder == "" || k.holder == c.options.Self.Holder {
 		return // nobody holds anything there but who applies
 	}
 	held := map[string]seedpublication.Held{}

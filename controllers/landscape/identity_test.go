@@ -39,7 +39,7 @@ func TestImpersonation(t *testing.T) {
 	as := func(o *Options) {
 		config := rest.CopyConfig(server.config)
 		config.Impersonate.UserName = account
-		o.Configs = map[string]*rest.Config{Runtime: config, Virtual: config}
+		o.Connect.Configs = map[string]*rest.Config{Runtime: config, Virtual: config}
 	}
 	w.changes = as
 	var c *Converger

@@ -27,17 +27,17 @@ func (c *Converger) foresees(ref apply.Ref, next *unstructured.Unstructured) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.foreseen == nil {
-		c.foreseen = map[apply.Ref]*unstructured.Unstructured{}
+	if c.ahead.foreseen == nil {
+		c.ahead.foreseen = map[apply.Ref]*unstructured.Unstructured{}
 	}
-	c.foreseen[ref] = next
+	c.ahead.foreseen[ref] = next
 }
 
 // forgetForeseen is for a run that applies: what lives afterwards is in force.
 func (c *Converger) forgetForeseen() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.foreseen = nil
+	c.ahead.foreseen = nil
 }
 
 // isRenderedLive tells the owners in the virtual garden.
@@ -48,7 +48,7 @@ func isRenderedLive(ref apply.Ref) bool {
 // foresee looks what an apply would make of the Seeds and Shoots, for those that do not plan or apply. Where that cannot be told, they
 // are taken as they live.
 func (c *Converger) foresee(ctx context.Context) {
-	if c.clusters[Virtual] == nil || c.clusters[Runtime] == nil {
+	if c.links.clusters[Virtual] == nil || c.links.clusters[Runtime] == nil {
 		return
 	}
 	s := c.declarationSet(Virtual, split(c.landscape)[Virtual])
@@ -57,7 +57,7 @@ func (c *Converger) foresee(ctx context.Context) {
 	if len(s.Objects) == 0 {
 		return
 	}
-	_, _ = c.engine.Plan(ctx, c.clusters[Virtual], s, c.declarationInventory(Virtual), apply.ApplyOptions{NoPrune: true, Complete: c.complete, Foreseen: c.foresees})
+	_, _ = c.links.engine.Plan(ctx, c.links.clusters[Virtual], s, c.declarationInventory(Virtual), apply.ApplyOptions{NoPrune: true, Complete: c.complete, Foreseen: c.foresees})
 }
 
 // identify reads the UID of an owner, which names things outside of the clusters.
@@ -141,15 +141,15 @@ func (c *Converger) onSeed(ctx context.Context, o *owner.Owner) error {
 func (c *Converger) inForce(ref apply.Ref, live *unstructured.Unstructured) (map[string]any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	next := c.foreseen[ref]
+	next := c.ahead.foreseen[ref]
 	// One that was deleted and made anew meanwhile is another one.
 	if next == nil || next.GetUID() != live.GetUID() {
 		next = live
 	}
-	if c.filler == nil {
-		c.filler = render.NewFiller(c.landscape, render.At(c.options.Clock.Now()))
+	if c.ahead.filler == nil {
+		c.ahead.filler = render.NewFiller(c.landscape, render.At(c.options.Clock.Now()))
 	}
-	object, err := c.filler.Fill(DeclarationOf(next))
+	object, err := c.ahead.filler.Fill(DeclarationOf(next))
 	if err != nil {
 		return nil, fmt.Errorf("taking %s as it is on cluster %s: %w", ref, Virtual, err)
 	}

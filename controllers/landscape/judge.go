@@ -31,7 +31,7 @@ type judge struct {
 
 func (c *Converger) newJudge(ctx context.Context, cluster string, total int, around *around) *judge {
 	return &judge{
-		gate: c.options.Gate, cluster: cluster, commands: c.clusters[cluster].CommandsHere, total: total, around: around,
+		gate: c.options.Permits.Gate, cluster: cluster, commands: c.links.clusters[cluster].CommandsHere, total: total, around: around,
 		confirmed: func(ref apply.Ref) bool { return c.confirmed(ctx, ref) },
 		referred:  func(ref apply.Ref) []across.Referred { return c.referredToBy(ctx, cluster, ref) },
 	}

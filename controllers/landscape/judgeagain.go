@@ -17,7 +17,7 @@ const judgedLongAgo = 5 * time.Second
 func (c *Converger) judgeAgain(ctx context.Context) {
 	c.mu.Lock()
 	reports := map[string]*owner.Report{}
-	for _, report := range c.report.Owners {
+	for _, report := range c.now.report.Owners {
 		if !report.JudgedAt.IsZero() && c.options.Clock.Since(report.JudgedAt) >= judgedLongAgo {
 			reports[report.Owner] = report
 		}
@@ -25,14 +25,14 @@ func (c *Converger) judgeAgain(ctx context.Context) {
 	c.mu.Unlock()
 	var group errgroup.Group
 	group.SetLimit(8)
-	for _, o := range c.all {
+	for _, o := range c.members.all {
 		report := reports[o.String()]
 		if report == nil || ctx.Err() != nil {
 			continue
 		}
 		group.Go(panics.Safe(func() error {
 			now := c.options.Clock.Now()
-			conditions, err := c.owners.Care(ctx, o)
+			conditions, err := c.members.owners.Care(ctx, o)
 			if err == nil {
 				c.mu.Lock()
 				defer c.mu.Unlock()
@@ -49,7 +49,7 @@ func (c *Converger) judgeAgain(ctx context.Context) {
 func (c *Converger) noteJudged() {
 	c.mu.Lock()
 	at := map[string]time.Time{}
-	for _, report := range c.report.Owners {
+	for _, report := range c.now.report.Owners {
 		at[report.Owner] = report.JudgedAt
 	}
 	c.mu.Unlock()

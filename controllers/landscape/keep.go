@@ -26,7 +26,7 @@ func (c *Converger) Keep(ctx context.Context) error {
 	ctx, cancel := c.whileLeased(ctx)
 	defer cancel()
 	fleet.Keeper{
-		Engine: c.engine, Clusters: c.watched(), Clock: c.options.Clock, CareInterval: c.options.CareInterval,
+		Engine: c.links.engine, Clusters: c.watched(), Clock: c.options.Clock, CareInterval: c.options.Pace.CareInterval,
 		Repair: c.repair, Care: c.careForAll, SetsOf: c.setsOf,
 	}.Keep(ctx)
 	return c.lostLease()
@@ -34,7 +34,7 @@ func (c *Converger) Keep(ctx context.Context) error {
 
 // watched are the clusters of the landscape, and the API servers of its Shoots.
 func (c *Converger) watched() []*apply.Cluster {
-	out := slices.Collect(maps.Values(c.clusters))
+	out := slices.Collect(maps.Values(c.links.clusters))
 	for _, o := range c.ours() {
 		if o.Input.Owner.Kind == owner.Shoot && o.Target != nil {
 			out = append(out, o.Target)
@@ -54,10 +54,12 @@ func (c *Converger) careForAll(ctx context.Context) {
 		group.Go(func() {
 			var conditions []gardencorev1beta1.Condition
 			// What cannot be finished now is tried again with the next round, and is no reason not to judge.
-			_ = panics.Safe(func() error { return errors.Join(c.owners.FinishRemovals(ctx, o), c.owners.ApplyWaiting(ctx, o)) })()
-			conditions, problems[i] = c.owners.Care(ctx, o)
-			if problems[i] == nil && c.options.OnCare != nil {
-				c.options.OnCare(o.String(), conditions)
+			_ = panics.Safe(func() error {
+				return errors.Join(c.members.owners.FinishRemovals(ctx, o), c.members.owners.ApplyWaiting(ctx, o))
+			})()
+			conditions, problems[i] = c.members.owners.Care(ctx, o)
+			if problems[i] == nil && c.options.Hear.OnCare != nil {
+				c.options.Hear.OnCare(o.String(), conditions)
 			}
 		})
 	}
@@ -79,7 +81,7 @@ func (c *Converger) careForAll(ctx context.Context) {
 func (c *Converger) setsOf(cluster string, ref apply.Ref) []string {
 	var out []string
 	for _, o := range c.ours() {
-		if set := c.owners.SetOfManaged(o, cluster, ref); set != "" {
+		if set := c.members.owners.SetOfManaged(o, cluster, ref); set != "" {
 			out = append(out, set)
 		}
 	}

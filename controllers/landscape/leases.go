@@ -19,9 +19,9 @@ func leaseOf(o *owner.Owner) (cluster, name string) {
 // heldLeases are those of this process.
 func (c *Converger) heldLeases() []*lease {
 	c.mu.Lock()
-	held := slices.Clone(c.leases)
+	held := slices.Clone(c.role.leases)
 	c.mu.Unlock()
-	for _, l := range c.options.Leases {
+	for _, l := range c.options.Connect.Leases {
 		held = append(held, l.lease)
 	}
 	return held
@@ -33,16 +33,16 @@ func (c *Converger) lock(ctx context.Context, cluster, name string) error {
 		return nil
 	}
 	c.mu.Lock()
-	seen := c.sighted[cluster+" "+name]
-	delete(c.sighted, cluster+" "+name)
+	seen := c.role.sighted[cluster+" "+name]
+	delete(c.role.sighted, cluster+" "+name)
 	c.mu.Unlock()
-	l, err := acquireLease(ctx, c.clusters[cluster], name, c.options.Holder, c.options.Clock, func(err error) { c.die(err) }, seen, c.options.OnWaiting)
+	l, err := acquireLease(ctx, c.links.clusters[cluster], name, c.options.Self.Holder, c.options.Clock, func(err error) { c.role.die(err) }, seen, c.options.Hear.OnWaiting)
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.leases = append(c.leases, l)
+	c.role.leases = append(c.role.leases, l)
 	return nil
 }
 
@@ -50,21 +50,21 @@ func (c *Converger) lock(ctx context.Context, cluster, name string) error {
 // shows it runs for all of them at once. A lease that cannot be read is an error when it is needed.
 func (c *Converger) sightLeases(ctx context.Context) {
 	c.mu.Lock()
-	c.sighted = map[string]sighting{}
+	c.role.sighted = map[string]sighting{}
 	c.mu.Unlock()
-	for _, o := range c.all {
+	for _, o := range c.members.all {
 		cluster, name := leaseOf(o)
 		if o.Input.Owner.Kind != owner.Seed || c.holds(cluster, name) {
 			continue
 		}
 		go func() {
-			seen, err := sight(ctx, o.Local, name, c.options.Holder, c.options.Clock)
+			seen, err := sight(ctx, o.Local, name, c.options.Self.Holder, c.options.Clock)
 			if err != nil {
 				return
 			}
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.sighted[cluster+" "+name] = seen
+			c.role.sighted[cluster+" "+name] = seen
 		}()
 	}
 }
@@ -76,7 +76,7 @@ func (c *Converger) holds(cluster, name string) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, l := range c.leases {
+	for _, l := range c.role.leases {
 		if l.cluster == cluster && l.name == name {
 			return true
 		}
@@ -87,7 +87,7 @@ func (c *Converger) holds(cluster, name string) bool {
 // ours are the owners whose lease we hold: those of others are none of our business.
 func (c *Converger) ours() []*owner.Owner {
 	var out []*owner.Owner
-	for _, o := range c.all {
+	for _, o := range c.members.all {
 		if cluster, name := leaseOf(o); c.holds(cluster, name) {
 			out = append(out, o)
 		}
@@ -98,7 +98,7 @@ func (c *Converger) ours() []*owner.Owner {
 // whileLeased gives a context that ends with the leases, too.
 func (c *Converger) whileLeased(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(c.alive, func() { cancel(context.Cause(c.alive)) })
+	stop := context.AfterFunc(c.role.alive, func() { cancel(context.Cause(c.role.alive)) })
 	return ctx, func() {
 		stop()
 		cancel(nil)
@@ -107,10 +107,10 @@ func (c *Converger) whileLeased(ctx context.Context) (context.Context, context.C
 
 // lostLease says why the leases were lost, nil while they are held.
 func (c *Converger) lostLease() error {
-	if c.alive.Err() == nil {
+	if c.role.alive.Err() == nil {
 		return nil
 	}
-	return context.Cause(c.alive)
+	return context.Cause(c.role.alive)
 }
 
 // inherit takes the leases of another converger of this process over, so that nobody gets in between. A lease of a
@@ -121,21 +121,21 @@ func (c *Converger) inherit(old *Converger) error {
 	defer old.mu.Unlock()
 	var rest []*lease
 	var problems []error
-	for _, l := range old.leases {
-		cluster, before := c.clusters[l.cluster], old.clusters[l.cluster]
+	for _, l := range old.role.leases {
+		cluster, before := c.links.clusters[l.cluster], old.links.clusters[l.cluster]
 		if cluster == nil || cluster.RESTConfig().Host != before.RESTConfig().Host {
 			rest = append(rest, l)
 			continue
 		}
-		if err := l.adopt(cluster, func(err error) { c.die(err) }); err != nil {
+		if err := l.adopt(cluster, func(err error) { c.role.die(err) }); err != nil {
 			problems, rest = append(problems, err), append(rest, l)
 			continue
 		}
-		c.leases = append(c.leases, l)
+		c.role.leases = append(c.role.leases, l)
 	}
-	old.leases = rest
+	old.role.leases = rest
 	if err := old.lostLease(); err != nil {
-		c.die(err)
+		c.role.die(err)
 	}
 	return errors.Join(problems...)
 }

@@ -52,7 +52,7 @@ func lockedConverger(t *testing.T, dir string, withKey bool) *Converger {
 	l, violations, err := landscapes.Load(t.Context(), dir, options)
 	require.NoError(t, err)
 	require.Empty(t, violations)
-	c, err := New(l, Options{Catalogue: components.FS, Configs: map[string]*rest.Config{Runtime: server.config, Virtual: server.config}, Clock: clocktesting.NewFakeClock(time.Now()), Gate: permit.DefaultGate()})
+	c, err := New(l, Options{Catalogue: components.FS, Connect: Connections{Configs: map[string]*rest.Config{Runtime: server.config, Virtual: server.config}}, Clock: clocktesting.NewFakeClock(time.Now()), Permits: Permits{Gate: permit.DefaultGate()}})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
@@ -126,7 +126,7 @@ func silentDemo(t *testing.T) *Converger {
 	l, _, err := landscapes.Load(t.Context(), demoFolder, landscapes.Options{})
 	require.NoError(t, err)
 	config := &rest.Config{Host: "https://127.0.0.1:1"}
-	c, err := New(l, Options{Catalogue: components.FS, Configs: map[string]*rest.Config{Runtime: config, Virtual: config, "local": config}, Clock: clocktesting.NewFakeClock(noon)})
+	c, err := New(l, Options{Catalogue: components.FS, Connect: Connections{Configs: map[string]*rest.Config{Runtime: config, Virtual: config, "local": config}}, Clock: clocktesting.NewFakeClock(noon)})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c

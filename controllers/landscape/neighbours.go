@@ -67,7 +67,7 @@ func (c *Converger) neighbours(ctx context.Context, cluster string) ([]*neighbou
 			continue
 		}
 		n := &neighbour{name: name, declares: map[apply.Ref]apply.Entry{}, removes: map[apply.Ref]bool{}}
-		entries, err := apply.NewConfigMapInventory(c.clusters[Runtime], owner.InventoryNamespace, o.GetName(), nil).Load(ctx)
+		entries, err := apply.NewConfigMapInventory(c.links.clusters[Runtime], owner.InventoryNamespace, o.GetName(), nil).Load(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("landscape %s: %w", name, err)
 		}
@@ -89,7 +89,7 @@ func (c *Converger) neighbours(ctx context.Context, cluster string) ([]*neighbou
 
 // landscapeMaps are the ConfigMaps of all landscapes.
 func (c *Converger) landscapeMaps(ctx context.Context) ([]*unstructured.Unstructured, error) {
-	all, err := c.clusters[Runtime].List(ctx, configMaps.GVK(), owner.InventoryNamespace, nil)
+	all, err := c.links.clusters[Runtime].List(ctx, configMaps.GVK(), owner.InventoryNamespace, nil)
 	if err != nil {
 		return nil, fmt.Errorf("reading the inventories of other landscapes: %w", err)
 	}
@@ -262,11 +262,11 @@ func (a *around) holdMoving(entries []apply.Entry) (held []apply.Held, rest []ap
 	for _, e := range entries {
 		waiting := a.unanswered(e.Ref)
 		id := permit.ApprovalID(a.cluster, e.Ref)
-		if waiting == "" || a.c.options.Gate.Approves(id, e.Ref) {
+		if waiting == "" || a.c.options.Permits.Gate.Approves(id, e.Ref) {
 			rest = append(rest, e)
 			continue
 		}
-		shown := a.c.options.Gate.Reviewed
+		shown := a.c.options.Permits.Gate.Reviewed
 		a.removals.ask(a.cluster, e.Ref, shown != nil && shown(a.cluster, e.Ref))
 		reason := change.Reason{Code: landscapev1alpha1.HeldMayHaveMoved, Detail: waiting}
 		if shown != nil && !a.removals.reviewed(a.cluster, e.Ref) {

@@ -107,8 +107,8 @@ func TestMovesAreHandedOver(t *testing.T) {
 		shown := map[string]bool{}
 		require.Eventually(t, func() bool {
 			c := from.mustSync()
-			held := c.report.Held
-			for _, h := range c.report.HeldDeletions() {
+			held := c.now.report.Held
+			for _, h := range c.now.report.HeldDeletions() {
 				shown[h.Object+" "+h.Approval] = true
 			}
 			p, err := c.planDeclarations(testContext(t), Virtual, split(c.landscape)[Virtual])
@@ -134,7 +134,7 @@ func TestMovesAreHandedOver(t *testing.T) {
 		from.mustSync()
 		other.mustSync()
 		from.write("a.yaml", mapFile("movg-stays"))
-		held := from.mustSync().report.HeldDeletions()
+		held := from.mustSync().now.report.HeldDeletions()
 		require.Len(t, held, 1)
 		from.gate.Approved = map[string]bool{held[0].Approval: true}
 		from.mustSync()
@@ -194,7 +194,7 @@ func (w *written) settle(name string, others ...*written) {
 
 func reasonsOf(c *Converger, object string) string {
 	text := ""
-	for _, h := range c.report.HeldDeletions() {
+	for _, h := range c.now.report.HeldDeletions() {
 		if h.Object == object {
 			text += h.Reason + "\n"
 		}

@@ -70,7 +70,7 @@ func (o *ObjectStatus) whyHeld(cluster string, ref apply.Ref) string {
 // readObject looks for the Landscape object of this landscape in the runtime cluster: nil where there is none that syncs it. An
 // error says why that is not known.
 func (c *Converger) readObject(ctx context.Context, now time.Time) (*ObjectStatus, error) {
-	cluster := c.clusters[Runtime]
+	cluster := c.links.clusters[Runtime]
 	if cluster == nil {
 		return nil, nil
 	}

@@ -136,8 +136,7 @@ func TestStatusFindsTheLandscapeObject(t *testing.T) {
 	require.NoError(t, err)
 	status := func(config *rest.Config) Status {
 		t.Helper()
-		c, err := New(l, Options{Catalogue: components.FS, Flags: map[string]string{Runtime: "--context run"},
-			Configs: map[string]*rest.Config{Runtime: config, Virtual: config, "local": config}, Clock: clocktesting.NewFakeClock(noon)})
+		c, err := New(l, Options{Catalogue: components.FS, Connect: Connections{Flags: map[string]string{Runtime: "--context run"}, Configs: map[string]*rest.Config{Runtime: config, Virtual: config, "local": config}}, Clock: clocktesting.NewFakeClock(noon)})
 		require.NoError(t, err)
 		defer c.Close()
 		return c.Status(testContext(t), StatusOptions{})

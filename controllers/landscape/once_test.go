@@ -29,28 +29,28 @@ var recreated = apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "defau
 func TestWhatLetSomethingPassDoesSoOnce(t *testing.T) {
 	for name, allow := range map[string]func(*Options){
 		"reviewed": func(o *Options) {
-			o.Reviewed = permit.ReviewOf("test", change.Plan{Items: []change.Item{{Action: change.Recreate, Cluster: Virtual, Object: recreated}}})
+			o.Permits.Reviewed = permit.ReviewOf("test", change.Plan{Items: []change.Item{{Action: change.Recreate, Cluster: Virtual, Object: recreated}}})
 		},
 		"approved": func(o *Options) {
-			o.Reviewed, o.Gate.Approved = permit.ReviewOf("test", change.Plan{}), map[string]bool{permit.ApprovalID(Virtual, recreated): true}
+			o.Permits.Reviewed, o.Permits.Gate.Approved = permit.ReviewOf("test", change.Plan{}), map[string]bool{permit.ApprovalID(Virtual, recreated): true}
 		},
 		"approved, of a protected kind": func(o *Options) {
-			o.Gate.Protected, o.Gate.Approved = []string{"ConfigMap"}, map[string]bool{permit.ApprovalID(Virtual, recreated): true}
+			o.Permits.Gate.Protected, o.Permits.Gate.Approved = []string{"ConfigMap"}, map[string]bool{permit.ApprovalID(Virtual, recreated): true}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, h := newWritten(t, "once", map[string]string{"map.yaml": looseFile("one")}), &heard{}
 			w.changes = func(o *Options) {
-				o.Leases, o.OnDrift, o.CareInterval = []*Lease{{lease: &lease{cluster: Runtime, name: leaseOperator}}}, h.hear, time.Minute
-				o.Shown = func(id string) string { return id + "-7" }
+				o.Connect.Leases, o.Hear.OnDrift, o.Pace.CareInterval = []*Lease{{lease: &lease{cluster: Runtime, name: leaseOperator}}}, h.hear, time.Minute
+				o.Permits.Shown = func(id string) string { return id + "-7" }
 			}
 			// run is a sync, of what is declared for the virtual garden alone.
 			run := func(c *Converger) []landscapev1alpha1.HeldDeletion {
-				c.report = Report{}
+				c.now.report = Report{}
 				err := c.applyDeclarations(testContext(t), Virtual, split(c.landscape)[Virtual])
 				require.NoError(t, err)
 				c.runs.End(err == nil)
-				return c.report.HeldDeletions()
+				return c.now.report.HeldDeletions()
 			}
 			run(w.converger())
 			freeze := func() string {

@@ -152,7 +152,7 @@ func (c *Converger) Operate(ctx context.Context, o Operation) error {
 		return err
 	}
 	kind, namespace, name, _ := landscapes.ParseOperated(o.Object)
-	cluster, ref := c.clusters[operatedCluster(kind)], operatedRef(kind, namespace, name)
+	cluster, ref := c.links.clusters[operatedCluster(kind)], operatedRef(kind, namespace, name)
 	if cluster == nil {
 		return fmt.Errorf("no access to cluster %s: set spec.clusters in landscape.yaml, or give --kubeconfig %[1]s=PATH", operatedCluster(kind))
 	}
@@ -215,7 +215,7 @@ func endsWithAnnotation(kind, operation string) bool {
 func (c *Converger) followOperation(ctx context.Context, cluster *apply.Cluster, ref apply.Ref, o Operation, asked time.Time) error {
 	tick := c.options.Clock.NewTicker(watchInterval)
 	defer tick.Stop()
-	said, attended := "", attendance{cluster: cluster, runtime: c.clusters[Runtime], synced: c.readObject, reach: c.options.Flags[Runtime], operation: o.Operation}
+	said, attended := "", attendance{cluster: cluster, runtime: c.links.clusters[Runtime], synced: c.readObject, reach: c.options.Connect.Flags[Runtime], operation: o.Operation}
 	tell := func(text string) {
 		if text != said && o.OnProgress != nil {
 			o.OnProgress(text)

@@ -22,7 +22,7 @@ func TestOperationBesideAController(t *testing.T) {
 	})
 	asked := 0
 	w.changes = func(o *Options) {
-		o.Configs[Virtual].Wrap(transport.WrapperFunc(func(next http.RoundTripper) http.RoundTripper {
+		o.Connect.Configs[Virtual].Wrap(transport.WrapperFunc(func(next http.RoundTripper) http.RoundTripper {
 			return roundTripper(func(r *http.Request) (*http.Response, error) {
 				if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/shoots/race") && strings.Contains(r.URL.RawQuery, managerOperation) {
 					asked++
@@ -36,5 +36,5 @@ func TestOperationBesideAController(t *testing.T) {
 	require.NoError(t, c.runOperations(testContext(t), Virtual))
 	assert.Equal(t, 2, asked)
 	assert.Equal(t, "reconcile", takeUp(t, "race"))
-	assert.Empty(t, c.report.Waiting)
+	assert.Empty(t, c.now.report.Waiting)
 }

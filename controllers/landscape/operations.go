@@ -69,13 +69,13 @@ func (c *Converger) operationRecords(ctx context.Context) (*operationRecords, er
 }
 
 func (r *operationRecords) read(ctx context.Context) error {
-	live, err := r.c.clusters[Runtime].GetLive(ctx, r.ref)
+	live, err := r.c.links.clusters[Runtime].GetLive(ctx, r.ref)
 	if apierrors.IsNotFound(err) {
 		r.version = ""
 		return nil
 	}
 	if err != nil {
-		return r.c.clusters[Runtime].Explain(r.ref, "read", err)
+		return r.c.links.clusters[Runtime].Explain(r.ref, "read", err)
 	}
 	r.version = live.GetResourceVersion()
 	data, _, _ := unstructured.NestedStringMap(live.Object, "data")
@@ -113,7 +113,7 @@ func (r *operationRecords) write(ctx context.Context, id string, record operatio
 	}
 	answer, err := r.c.configMapClient().Patch(ctx, r.ref.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: managerOperation})
 	if err != nil {
-		return r.c.clusters[Runtime].Explain(r.ref, "write", err)
+		return r.c.links.clusters[Runtime].Explain(r.ref, "write", err)
 	}
 	r.version, r.byID[id] = answer.GetResourceVersion(), record
 	return nil
@@ -125,7 +125,7 @@ const operationTries = 5
 // runOperations executes the operations on objects of one cluster that were not executed yet. One that waits for another one to be taken up
 // is in the report, and in nobody's way; one that the object cannot do is an error. Both are tried again with the next run.
 func (c *Converger) runOperations(ctx context.Context, cluster string) error {
-	if c.clusters[Runtime] == nil || c.clusters[cluster] == nil || len(c.landscape.Operations) == 0 && !c.hasOperationRecords(ctx) {
+	if c.links.clusters[Runtime] == nil || c.links.clusters[cluster] == nil || len(c.landscape.Operations) == 0 && !c.hasOperationRecords(ctx) {
 		return nil
 	}
 	records, err := c.operationRecords(ctx)
@@ -155,7 +155,7 @@ func (c *Converger) runOperations(ctx context.Context, cluster string) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.report.Operations = records.executed()
+	c.now.report.Operations = records.executed()
 	return errors.Join(problems...)
 }
 
@@ -166,7 +166,7 @@ func (c *Converger) noteWaiting(o landscapes.Operation, why waitsFor, expired bo
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.report.Waiting = append(c.report.Waiting, WaitingOperation{ID: o.ID, Object: o.Object(), Operation: o.Operation, Reason: why.here, Anywhere: why.anywhere, Expired: expired})
+	c.now.report.Waiting = append(c.now.report.Waiting, WaitingOperation{ID: o.ID, Object: o.Object(), Operation: o.Operation, Reason: why.here, Anywhere: why.anywhere, Expired: expired})
 }
 
 // waitsFor is what an operation waits for, for people at the landscape, and for those who may use another cluster.
@@ -177,7 +177,7 @@ func everywhere(text string) waitsFor { return waitsFor{text, text} }
 // untaken says why nothing came of an operation that has a record; empty if something did, or that is not known. One that was asked for a
 // moment ago may be taken up in a moment, unless no part of Pergola does it. It costs no request: the object is in the live cache, or somebody else's.
 func (c *Converger) untaken(o landscapes.Operation, record operationRecord, before bool) waitsFor {
-	cluster := c.clusters[operatedCluster(o.Kind)]
+	cluster := c.links.clusters[operatedCluster(o.Kind)]
 	if record.State == operationExpired {
 		return everywhere(fmt.Sprintf("its time was over (notAfter %s) before it could be executed; remove its file, and write another one, under another name, if it is needed still", o.NotAfter.UTC().Format(time.RFC3339)))
 	}
@@ -208,7 +208,7 @@ func (c *Converger) untaken(o landscapes.Operation, record operationRecord, befo
 func (c *Converger) hasOperationRecords(ctx context.Context) bool {
 	ref := configMaps
 	ref.Namespace, ref.Name = owner.InventoryNamespace, inventoryName(c.landscape.Config.Name, operationsBundle)
-	_, err := c.clusters[Runtime].Get(ctx, ref)
+	_, err := c.links.clusters[Runtime].Get(ctx, ref)
 	return err == nil
 }
 
@@ -231,13 +231,13 @@ func (c *Converger) runOperation(ctx context.Context, records *operationRecords,
 		return records.write(ctx, o.ID, record)
 	}
 	target := c.operated(o)
-	live, err := c.clusters[operatedCluster(o.Kind)].GetLive(ctx, target)
+	live, err := c.links.clusters[operatedCluster(o.Kind)].GetLive(ctx, target)
 	gone := apierrors.IsNotFound(err)
 	switch {
 	case meta.IsNoMatchError(err), gone && !known:
 		return fmt.Errorf("there is no such object on cluster %s", operatedCluster(o.Kind))
 	case err != nil && !gone:
-		return c.clusters[operatedCluster(o.Kind)].Explain(target, "read", err)
+		return c.links.clusters[operatedCluster(o.Kind)].Explain(target, "read", err)
 	}
 	if known {
 		// The intent was recorded, and then we ended. An object that was made anew since does not tell; it is not operated on.
@@ -246,7 +246,7 @@ func (c *Converger) runOperation(ctx context.Context, records *operationRecords,
 			return records.write(ctx, o.ID, record)
 		}
 	}
-	if err := possible(ctx, c.clusters[operatedCluster(o.Kind)], live, o.Operation); err != nil {
+	if err := possible(ctx, c.links.clusters[operatedCluster(o.Kind)], live, o.Operation); err != nil {
 		return err
 	}
 	if !known {
@@ -255,7 +255,7 @@ func (c *Converger) runOperation(ctx context.Context, records *operationRecords,
 			return err
 		}
 	}
-	if err := ask(ctx, c.clusters[operatedCluster(o.Kind)], live, o.Operation, c.operationMark(o.ID), c.options.Clock.Now()); err != nil {
+	if err := ask(ctx, c.links.clusters[operatedCluster(o.Kind)], live, o.Operation, c.operationMark(o.ID), c.options.Clock.Now()); err != nil {
 		return err
 	}
 	record.State, record.At = operationDone, c.options.Clock.Now().UTC()

@@ -32,9 +32,9 @@ func TestOperationsAreExecutedOnce(t *testing.T) {
 	c := w.mustSync()
 	require.NoError(t, c.runOperations(testContext(t), Virtual))
 	assert.Equal(t, "reconcile", takeUp(t, "ops"))
-	require.Len(t, c.report.Operations, 1)
-	assert.Equal(t, "first", c.report.Operations[0].ID)
-	assert.Equal(t, "Shoot default/ops", c.report.Operations[0].Object)
+	require.Len(t, c.now.report.Operations, 1)
+	assert.Equal(t, "first", c.now.report.Operations[0].ID)
+	assert.Equal(t, "Shoot default/ops", c.now.report.Operations[0].Object)
 
 	for range 2 {
 		w.mustSync()
@@ -58,39 +58,39 @@ func TestOperationsAreExecutedOnce(t *testing.T) {
 	annotate(t, "ops", "somebody", `{"metadata":{"annotations":{"gardener.cloud/operation":"maintain"}}}`)
 	c = w.converger()
 	require.NoError(t, c.runOperations(testContext(t), Virtual), "it is in nobody's way")
-	require.Len(t, c.report.Waiting, 1)
+	require.Len(t, c.now.report.Waiting, 1)
 	assert.Equal(t, `operation second, retry on Shoot default/ops: the operation "maintain" of Shoot default/ops was not taken up yet, `+
-		`and blocks others until a controller that does it has; to withdraw it, on cluster virtual: kubectl annotate shoot -n default ops gardener.cloud/operation-`, c.report.Waiting[0].String())
+		`and blocks others until a controller that does it has; to withdraw it, on cluster virtual: kubectl annotate shoot -n default ops gardener.cloud/operation-`, c.now.report.Waiting[0].String())
 	assert.Equal(t, "maintain", takeUp(t, "ops"))
 	c = w.converger()
 	require.NoError(t, c.runOperations(testContext(t), Virtual))
-	assert.Empty(t, c.report.Waiting, "it was asked for a moment ago")
+	assert.Empty(t, c.now.report.Waiting, "it was asked for a moment ago")
 	c = w.mustSync()
 	w.clock.Step(takeUpTime - 2*time.Second) // the sync took one
 	require.NoError(t, c.runOperations(testContext(t), Virtual))
-	assert.Empty(t, c.report.Waiting, "a gardenlet may be busy")
+	assert.Empty(t, c.now.report.Waiting, "a gardenlet may be busy")
 	w.clock.Step(time.Second)
 	require.NoError(t, c.runOperations(testContext(t), Virtual))
-	require.Len(t, c.report.Waiting, 1)
-	assert.Contains(t, c.report.Waiting[0].String(), "operation second, retry on Shoot default/ops: it was asked for 20")
-	assert.Contains(t, c.report.Waiting[0].String(), `the operation "retry" of Shoot default/ops was not taken up yet`)
+	require.Len(t, c.now.report.Waiting, 1)
+	assert.Contains(t, c.now.report.Waiting[0].String(), "operation second, retry on Shoot default/ops: it was asked for 20")
+	assert.Contains(t, c.now.report.Waiting[0].String(), `the operation "retry" of Shoot default/ops was not taken up yet`)
 	assert.Equal(t, "retry", takeUp(t, "ops"))
-	assert.Len(t, c.report.Operations, 2)
+	assert.Len(t, c.now.report.Operations, 2)
 	c = w.mustSync()
 	eventually(t, "the cache knows", func() bool {
-		live := c.clusters[Virtual].Cached(c.operated(c.landscape.Operations[1]))
+		live := c.links.clusters[Virtual].Cached(c.operated(c.landscape.Operations[1]))
 		return live != nil && live.GetAnnotations()[annotationOperation] == ""
 	})
 	require.NoError(t, c.runOperations(testContext(t), Virtual))
-	assert.Empty(t, c.report.Waiting)
+	assert.Empty(t, c.now.report.Waiting)
 
 	w.write("operations/nobody.yaml", operationFile("Shoot default/ops", "rotate-ssh-keypair"))
 	c = w.converger()
 	require.NoError(t, c.runOperations(testContext(t), Virtual))
-	require.Len(t, c.report.Waiting, 1, "nobody does it: that is known at once")
-	assert.Contains(t, c.report.Waiting[0].String(), "operation nobody, rotate-ssh-keypair on Shoot default/ops: it was asked for 20")
-	assert.Contains(t, c.report.Waiting[0].Reason, `no part of Pergola does it in this version: the operation "rotate-ssh-keypair" of Shoot default/ops was not taken up yet`)
-	assert.Contains(t, c.report.Waiting[0].Reason, "kubectl annotate shoot -n default ops gardener.cloud/operation-")
+	require.Len(t, c.now.report.Waiting, 1, "nobody does it: that is known at once")
+	assert.Contains(t, c.now.report.Waiting[0].String(), "operation nobody, rotate-ssh-keypair on Shoot default/ops: it was asked for 20")
+	assert.Contains(t, c.now.report.Waiting[0].Reason, `no part of Pergola does it in this version: the operation "rotate-ssh-keypair" of Shoot default/ops was not taken up yet`)
+	assert.Contains(t, c.now.report.Waiting[0].Reason, "kubectl annotate shoot -n default ops gardener.cloud/operation-")
 	assert.Equal(t, "rotate-ssh-keypair", takeUp(t, "ops"))
 	w.remove("operations/nobody.yaml")
 
@@ -98,10 +98,10 @@ func TestOperationsAreExecutedOnce(t *testing.T) {
 	c = w.converger()
 	require.NoError(t, c.runOperations(testContext(t), Virtual))
 	assert.Empty(t, takeUp(t, "ops"))
-	assert.Len(t, c.report.Operations, 3)
-	require.Len(t, c.report.Waiting, 1)
-	assert.Contains(t, c.report.Waiting[0].Reason, "its time was over (notAfter 2001-01-01T00:00:00Z)")
-	assert.True(t, c.report.Waiting[0].Expired)
+	assert.Len(t, c.now.report.Operations, 3)
+	require.Len(t, c.now.report.Waiting, 1)
+	assert.Contains(t, c.now.report.Waiting[0].Reason, "its time was over (notAfter 2001-01-01T00:00:00Z)")
+	assert.True(t, c.now.report.Waiting[0].Expired)
 
 	w.remove("operations/late.yaml")
 	w.write("operations/wrong.yaml", operationFile("Shoot default/ops", "rotate-ca-complete"))
@@ -109,7 +109,7 @@ func TestOperationsAreExecutedOnce(t *testing.T) {
 	c = w.converger()
 	err = c.runOperations(testContext(t), Virtual)
 	require.ErrorContains(t, err, "operations/wrong.yaml:5: operation wrong, rotate-ca-complete on Shoot default/ops", "what it cannot do is an error")
-	assert.Empty(t, c.report.Waiting)
+	assert.Empty(t, c.now.report.Waiting)
 }
 
 // The second one of a commit on one object waits for the first one: that one was asked for a moment ago, and is withdrawn only if nobody does it.
@@ -123,7 +123,7 @@ func TestOperationsOnOneObjectFollowEachOther(t *testing.T) {
 		c := w.converger()
 		require.NoError(t, c.runOperations(testContext(t), Virtual))
 		var out []string
-		for _, o := range c.report.Waiting {
+		for _, o := range c.now.report.Waiting {
 			out = append(out, o.String())
 		}
 		return out
@@ -351,7 +351,7 @@ func TestOperateEndsWhereNobodyIsThere(t *testing.T) {
 
 	live := liveShoot(t, "alone")
 	require.NoError(t, unstructured.SetNestedField(live.Object, "far", "spec", "seedName"))
-	look := attendance{cluster: c.clusters[Virtual], operation: "reconcile"}
+	look := attendance{cluster: c.links.clusters[Virtual], operation: "reconcile"}
 	err = look.look(testContext(t), live, w.clock.Now(), w.clock.Now())
 	require.ErrorContains(t, err, "reconcile on Shoot default/alone was asked for, and nobody does it: no gardenlet of seed far runs: nobody ever had its lease gardener-system-seed-lease/far. It stays asked for, and begins when one runs; to withdraw it, on cluster virtual: kubectl ")
 	require.NoError(t, look.look(testContext(t), live, w.clock.Now(), w.clock.Now()), "it was looked a moment ago")

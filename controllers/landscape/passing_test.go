@@ -32,18 +32,18 @@ func TestWhatWaitsNeedsNoSecondApproval(t *testing.T) {
 			id := permit.ApprovalID(Virtual, ref)
 			passing, convergers := &permit.Memory{}, 0
 			w.changes = func(o *Options) {
-				o.Memory = passing
+				o.Reuse.Memory = passing
 				convergers++
 				switch {
 				case name == "approved":
-					o.Gate.Approved = map[string]bool{id: true}
-					o.Gate.Ledger = permit.LedgerFunc(func(string, []change.Ref) bool { return convergers == 1 })
+					o.Permits.Gate.Approved = map[string]bool{id: true}
+					o.Permits.Gate.Ledger = permit.LedgerFunc(func(string, []change.Ref) bool { return convergers == 1 })
 				case convergers == 1:
-					o.Gate.Protected = nil
-					o.Reviewed = permit.ReviewOf("first", change.Plan{Items: []change.Item{{Action: change.Delete, Cluster: Virtual, Object: ref}, {Action: change.Delete, Cluster: Virtual, Object: content}}})
+					o.Permits.Gate.Protected = nil
+					o.Permits.Reviewed = permit.ReviewOf("first", change.Plan{Items: []change.Item{{Action: change.Delete, Cluster: Virtual, Object: ref}, {Action: change.Delete, Cluster: Virtual, Object: content}}})
 				default:
-					o.Gate.Protected = nil
-					o.Reviewed = permit.ReviewOf("next", change.Plan{})
+					o.Permits.Gate.Protected = nil
+					o.Permits.Reviewed = permit.ReviewOf("next", change.Plan{})
 				}
 			}
 			maps := resource(t, testMaps, namespace)
@@ -61,7 +61,7 @@ func TestWhatWaitsNeedsNoSecondApproval(t *testing.T) {
 				c.runs.End(err == nil)
 				require.NoError(t, err)
 				var held []apply.Held
-				for _, h := range c.report.Held {
+				for _, h := range c.now.report.Held {
 					held = append(held, h.Objects...)
 				}
 				return held
@@ -119,7 +119,7 @@ func TestOnlyASyncDeletes(t *testing.T) {
 	c.runs.Maintain(true)
 	require.NoError(t, run())
 	assert.NotEmpty(t, uidOf(t, "left-goes"))
-	assert.Empty(t, c.report.Held, "it waits for the next sync, and for nobody's approval")
+	assert.Empty(t, c.now.report.Held, "it waits for the next sync, and for nobody's approval")
 	c.runs.Maintain(false)
 	require.NoError(t, run())
 	assert.Empty(t, uidOf(t, "left-goes"))

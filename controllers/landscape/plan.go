@@ -29,7 +29,7 @@ func Remarks(p change.Plan) []string {
 // are left out, a note names each. With an error the plan is incomplete, and a note says so.
 func (c *Converger) Plan(ctx context.Context) (change.Plan, error) {
 	p := change.Plan{From: "live", To: "landscape " + c.landscape.Config.Name}
-	problems := append([]error{}, c.unbound...)
+	problems := append([]error{}, c.members.unbound...)
 	totals := map[string]int{}
 	add := func(items []change.Item, unchanged int, err error) {
 		p.Items = append(p.Items, items...)
@@ -52,18 +52,18 @@ func (c *Converger) Plan(ctx context.Context) (change.Plan, error) {
 			if len(found.Items) > 0 {
 				p.Notes = append(p.Notes, noteNotMade)
 			}
-		} else if c.clusters[name] != nil {
+		} else if c.links.clusters[name] != nil {
 			found, err := c.planDeclarations(ctx, name, parts[name])
 			add(found.Items, found.Unchanged, err)
 			p.HandedOver = append(p.HandedOver, found.HandedOver...)
 			for _, h := range found.HandedOver {
-				c.noteHandedOver(name, h.Object, append(c.handed[h.Object], h))
+				c.noteHandedOver(name, h.Object, append(c.now.handed[h.Object], h))
 			}
 		} else {
 			problems = append(problems, fmt.Errorf("declarations of the %s cluster: no access to it: set spec.clusters.%s in landscape.yaml, or give --kubeconfig %s=PATH", name, name, name))
 		}
 	}
-	for _, o := range c.all {
+	for _, o := range c.members.all {
 		if err := c.accepted(o); err != nil {
 			problems = append(problems, err)
 			continue
@@ -72,7 +72,7 @@ func (c *Converger) Plan(ctx context.Context) (change.Plan, error) {
 			problems = append(problems, fmt.Errorf("%s: %w", o, err))
 			continue
 		}
-		items, unchanged, err := c.owners.Plan(ctx, o)
+		items, unchanged, err := c.members.owners.Plan(ctx, o)
 		c.holdAsSeed(ctx, o, items)
 		if err != nil {
 			err = fmt.Errorf("%s: %w", o, err)
@@ -101,8 +101,8 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 		if err != nil {
 			return change.Plan{}, err
 		}
-		c.coming.Add(cluster, brought...)
-		c.coming.AddNamespaces(cluster, owner.InventoryNamespace) // which comes with the lease
+		c.ahead.coming.Add(cluster, brought...)
+		c.ahead.coming.AddNamespaces(cluster, owner.InventoryNamespace) // which comes with the lease
 	}
 	s := c.declarationSet(cluster, d)
 	ids, stays := map[apply.Ref]string{}, map[apply.Ref]bool{}
@@ -112,7 +112,7 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 	}
 	s.Objects = d.objects
 	judged := c.newJudge(ctx, cluster, len(s.Objects)+len(d.locked), around)
-	found, err := c.engine.Plan(ctx, c.clusters[cluster], s, c.declarationInventory(cluster), apply.ApplyOptions{
+	found, err := c.links.engine.Plan(ctx, c.links.clusters[cluster], s, c.declarationInventory(cluster), apply.ApplyOptions{
 		AllowEmpty: len(d.locked) > 0 || removed, // with their key it is not empty
 		Admit:      c.admit, Complete: c.complete, Foreseen: c.foresees, DesiredElsewhere: around.desiredElsewhere, DeclaredBy: around.declaredBy, GivenUp: around.givenUp,
 		ApprovePrune: func(entries []apply.Entry) []apply.Held {
@@ -126,7 +126,7 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 			return held
 		},
 	})
-	err = c.coming.Settle(found.Items, around.explain(err))
+	err = c.ahead.coming.Settle(found.Items, around.explain(err))
 	found.Items = withoutLocked(found.Items, d.locked)
 	for i := range found.Items {
 		c.note(found.Items[i].Object, found.Items[i].Action == change.Fail)

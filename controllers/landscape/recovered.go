@@ -66,7 +66,7 @@ func (c *Converger) LiveGarden(ctx context.Context) (*unstructured.Unstructured,
 	if err != nil {
 		return nil, err
 	}
-	return LiveGarden(ctx, c.clusters[Runtime], declared.GetName())
+	return LiveGarden(ctx, c.links.clusters[Runtime], declared.GetName())
 }
 
 // LiveGarden reads the Garden of a runtime cluster; nil where there is none. That it has another name is an error.
@@ -136,8 +136,8 @@ func (c *Converger) EndGarden(ctx context.Context, backup, uid string, credentia
 	ref := apply.RefOf(live)
 	if known, _, _ := unstructured.NestedMap(live.Object, "status", "credentials"); len(known) == 0 && len(credentials) > 0 {
 		patch := map[string]any{"status": map[string]any{"credentials": credentials}}
-		if _, err := c.clusters[Runtime].MergePatch(ctx, ref, patch, managerRecovery, "status"); err != nil {
-			return c.clusters[Runtime].Explain(ref, "write the status", err)
+		if _, err := c.links.clusters[Runtime].MergePatch(ctx, ref, patch, managerRecovery, "status"); err != nil {
+			return c.links.clusters[Runtime].Explain(ref, "write the status", err)
 		}
 	}
 	rest := &unstructured.Unstructured{Object: map[string]any{"apiVersion": live.GetAPIVersion(), "kind": live.GetKind()}}
@@ -147,15 +147,15 @@ func (c *Converger) EndGarden(ctx context.Context, backup, uid string, credentia
 }
 
 func (c *Converger) sendGarden(ctx context.Context, garden *unstructured.Unstructured, manager string) error {
-	if _, err := c.clusters[Runtime].Dynamic().Resource(gardens).Apply(ctx, garden.GetName(), garden, metav1.ApplyOptions{FieldManager: manager, Force: true}); err != nil {
-		return c.clusters[Runtime].Explain(apply.RefOf(garden), "make", err)
+	if _, err := c.links.clusters[Runtime].Dynamic().Resource(gardens).Apply(ctx, garden.GetName(), garden, metav1.ApplyOptions{FieldManager: manager, Force: true}); err != nil {
+		return c.links.clusters[Runtime].Explain(apply.RefOf(garden), "make", err)
 	}
 	return nil
 }
 
 // EnsureNamespace makes a namespace where there is none.
 func (c *Converger) EnsureNamespace(ctx context.Context, cluster, name string) error {
-	in := c.clusters[cluster]
+	in := c.links.clusters[cluster]
 	ref := apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: name}
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
 	_, err := in.Dynamic().Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).

@@ -70,12 +70,12 @@ func questionsOf(o *unstructured.Unstructured) []question {
 // removals reads what this landscape has asked. That costs no request.
 func (c *Converger) removals(ctx context.Context) (*removals, error) {
 	out := &removals{now: c.options.Clock.Now(), seen: map[string]map[string]bool{}, kept: map[string]bool{}}
-	live, err := c.clusters[Runtime].Get(ctx, c.removalsRef(c.landscape.Config.Name))
+	live, err := c.links.clusters[Runtime].Get(ctx, c.removalsRef(c.landscape.Config.Name))
 	if apierrors.IsNotFound(err) {
 		return out, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("removals of landscape %s: %w", c.landscape.Config.Name, c.clusters[Runtime].Explain(c.removalsRef(c.landscape.Config.Name), "read", err))
+		return nil, fmt.Errorf("removals of landscape %s: %w", c.landscape.Config.Name, c.links.clusters[Runtime].Explain(c.removalsRef(c.landscape.Config.Name), "read", err))
 	}
 	out.loaded, out.questions = true, questionsOf(live)
 	data, _, _ := unstructured.NestedStringMap(live.Object, "data")
@@ -171,7 +171,7 @@ func (c *Converger) saveRemovals(ctx context.Context, cluster string, r *removal
 		}
 		err := c.configMapClient().Delete(ctx, ref.Name, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
-			return c.clusters[Runtime].Explain(ref, "delete", err)
+			return c.links.clusters[Runtime].Explain(ref, "delete", err)
 		}
 		return nil
 	}
@@ -215,7 +215,7 @@ func (c *Converger) answerRemovals(ctx context.Context) error {
 		}
 		_, err = c.configMapClient().Patch(ctx, o.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: managerRecords + "-" + self})
 		if err != nil && !apierrors.IsNotFound(err) {
-			return c.clusters[Runtime].Explain(c.removalsRef(name), "answer", err)
+			return c.links.clusters[Runtime].Explain(c.removalsRef(name), "answer", err)
 		}
 	}
 	return nil
@@ -242,13 +242,13 @@ func (c *Converger) writeRecord(ctx context.Context, ref apply.Ref, bundle strin
 	}}
 	_, err := c.configMapClient().Apply(ctx, ref.Name, &unstructured.Unstructured{Object: object}, metav1.ApplyOptions{FieldManager: manager, Force: true})
 	if err != nil {
-		return c.clusters[Runtime].Explain(ref, "write", err)
+		return c.links.clusters[Runtime].Explain(ref, "write", err)
 	}
 	return nil
 }
 
 func (c *Converger) configMapClient() dynamic.ResourceInterface {
-	return c.clusters[Runtime].Dynamic().Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(owner.InventoryNamespace)
+	return c.links.clusters[Runtime].Dynamic().Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(owner.InventoryNamespace)
 }
 
 // sortedNames are the keys of a map in order.

@@ -66,16 +66,16 @@ func (w WaitingOperation) text(reason string) string {
 
 func (c *Converger) object(owner, bundle string, r apply.ObjectResult) {
 	c.runs.Note(r)
-	if c.options.OnObject != nil {
-		c.options.OnObject(owner, bundle, r)
+	if c.options.Hear.OnObject != nil {
+		c.options.Hear.OnObject(owner, bundle, r)
 	}
 }
 
 func (c *Converger) count(result *apply.Result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.report.Written.Add(result.Objects...)
-	c.report.Changed = c.report.Written.Total()
+	c.now.report.Written.Add(result.Objects...)
+	c.now.report.Changed = c.now.report.Written.Total()
 }
 
 func (c *Converger) hold(cluster string, held []apply.Held, id string) {
@@ -84,7 +84,7 @@ func (c *Converger) hold(cluster string, held []apply.Held, id string) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.report.Held = append(c.report.Held, owner.HeldObjects{Cluster: cluster, Objects: held, Approval: id})
+	c.now.report.Held = append(c.now.report.Held, owner.HeldObjects{Cluster: cluster, Objects: held, Approval: id})
 }
 
 // shownHeld is how many objects a text about what is held names.

@@ -34,13 +34,13 @@ func TestAPlanWorseThanTheReviewedOneIsHeld(t *testing.T) {
 	w.write("maps.yaml", mapFile("reviewed-a"))
 	difference := plan.Bundles(before, w.declaredPlaces())
 	reviewed := permit.ReviewOf("test", difference)
-	w.changes = func(o *Options) { o.Reviewed = reviewed }
+	w.changes = func(o *Options) { o.Permits.Reviewed = reviewed }
 
 	c := w.mustSync()
 	assert.Empty(t, uidOf(t, "reviewed-b"), "it was reviewed")
 	assert.NotEmpty(t, uidOf(t, "reviewed-0a1b2c3d"), "it is declared, whatever its name looks like")
 	assert.NotEmpty(t, uidOf(t, "reviewed-c"))
-	held := c.report.HeldDeletions()
+	held := c.now.report.HeldDeletions()
 	require.Len(t, held, 2)
 	assert.Equal(t, "ConfigMap default/reviewed-0a1b2c3d", held[0].Object)
 	held = held[1:]
@@ -58,7 +58,7 @@ func TestAPlanWorseThanTheReviewedOneIsHeld(t *testing.T) {
 	assert.Equal(t, held[0].Approval, permit.ApprovalID(Virtual, apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "reviewed-c"}))
 
 	w.gate.Approved = map[string]bool{held[0].Approval: true}
-	require.Len(t, w.mustSync().report.HeldDeletions(), 1, "the other one")
+	require.Len(t, w.mustSync().now.report.HeldDeletions(), 1, "the other one")
 	assert.Empty(t, uidOf(t, "reviewed-c"))
 }
 
@@ -75,17 +75,17 @@ func TestRecreationsAreJudged(t *testing.T) {
 	w.write("map.yaml", frozenFile("two"))
 	w.gate.MaxDeletions = permit.Limit(0)
 	c := w.mustSync()
-	held := c.report.HeldDeletions()
+	held := c.now.report.HeldDeletions()
 	require.Len(t, held, 1)
 	assert.Contains(t, held[0].Reason, "needs approval")
 	assert.Equal(t, uid, uidOf(t, "recreated"))
 
 	w.gate = permit.DefaultGate()
-	w.changes = func(o *Options) { o.Reviewed = permit.ReviewOf("test", change.Plan{}) }
+	w.changes = func(o *Options) { o.Permits.Reviewed = permit.ReviewOf("test", change.Plan{}) }
 	c = w.mustSync()
-	require.Len(t, c.report.HeldDeletions(), 1)
-	assert.Equal(t, held[0].Approval, c.report.HeldDeletions()[0].Approval)
-	assert.Equal(t, "it is not in the reviewed difference", c.report.HeldDeletions()[0].Reason)
+	require.Len(t, c.now.report.HeldDeletions(), 1)
+	assert.Equal(t, held[0].Approval, c.now.report.HeldDeletions()[0].Approval)
+	assert.Equal(t, "it is not in the reviewed difference", c.now.report.HeldDeletions()[0].Reason)
 	assert.Equal(t, uid, uidOf(t, "recreated"))
 
 	w.gate.Approved = map[string]bool{held[0].Approval: true}
@@ -113,7 +113,7 @@ func TestRemovedOwnersAreHeld(t *testing.T) {
 	w.mustSync()
 	w.remove("shoot.yaml")
 	c := w.mustSync()
-	held := c.report.HeldDeletions()
+	held := c.now.report.HeldDeletions()
 	require.Len(t, held, 1)
 	assert.Equal(t, "Shoot default/removed", held[0].Object)
 	assert.Contains(t, held[0].Reason, "its file is gone")
@@ -121,14 +121,14 @@ func TestRemovedOwnersAreHeld(t *testing.T) {
 		"kubectl annotate shoot -n default removed confirmation.gardener.cloud/deletion=true"
 	assert.Contains(t, held[0].Reason, stuck, "at once, and not after somebody has approved it")
 	assert.Empty(t, held[0].Approval, "no approval would lead anywhere")
-	assert.Contains(t, c.report.HeldText(), "Shoot default/removed on cluster virtual: its file is gone, but "+stuck)
+	assert.Contains(t, c.now.report.HeldText(), "Shoot default/removed on cluster virtual: its file is gone, but "+stuck)
 	same(t, c, held)
 
 	t.Run("confirmed on the live object", func(t *testing.T) {
 		require.NoError(t, c.Operate(testContext(t), Operation{Object: "Shoot default/removed", Operation: "confirm-deletion"}))
 		defer annotate(t, "removed", "somebody", `{"metadata":{"annotations":{"confirmation.gardener.cloud/deletion":null}}}`)
 		c := w.mustSync()
-		held := c.report.HeldDeletions()
+		held := c.now.report.HeldDeletions()
 		require.Len(t, held, 1)
 		assert.Contains(t, held[0].Reason, stuck)
 		same(t, c, held)
@@ -137,7 +137,7 @@ func TestRemovedOwnersAreHeld(t *testing.T) {
 	w.write("shoot.yaml", strings.Replace(shootFile("removed"), "  namespace: default\n", "  namespace: default\n  annotations: {confirmation.gardener.cloud/deletion: \"true\"}\n", 1))
 	w.mustSync()
 	w.remove("shoot.yaml")
-	held = w.mustSync().report.HeldDeletions()
+	held = w.mustSync().now.report.HeldDeletions()
 	require.Len(t, held, 1)
 	assert.Contains(t, held[0].Reason, stuck)
 	assert.Equal(t, "removed", liveShoot(t, "removed").GetName())

@@ -58,7 +58,7 @@ func (l *Lease) Release() { l.lease.release() }
 
 // shares says whether a lease is held for this converger.
 func (c *Converger) shares(cluster, name string) bool {
-	for _, l := range c.options.Leases {
+	for _, l := range c.options.Connect.Leases {
 		if l.lease.cluster == cluster && l.lease.name == name {
 			return true
 		}
@@ -76,7 +76,7 @@ func (c *Converger) Totals() map[string]int {
 			}
 		}
 	}
-	for _, o := range c.all {
+	for _, o := range c.members.all {
 		for _, b := range o.Bundles() {
 			out[o.ClusterName(b)] += len(b.Objects)
 		}
@@ -107,7 +107,7 @@ func (c *Converger) Refused() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []string
-	for ref, refused := range c.refused {
+	for ref, refused := range c.now.refused {
 		if refused {
 			out = append(out, ref.String())
 		}

@@ -107,10 +107,10 @@ func StartOperator(kubectl string) string {
 
 // operatorSilence tells whether the operator of the landscape runs; nil if it does, or that is not known.
 func (c *Converger) operatorSilence(ctx context.Context, now time.Time) *Silence {
-	if c.clusters[Runtime] == nil {
+	if c.links.clusters[Runtime] == nil {
 		return nil
 	}
-	client, err := kubernetes.NewForConfig(c.clusters[Runtime].RESTConfig())
+	client, err := kubernetes.NewForConfig(c.links.clusters[Runtime].RESTConfig())
 	if err != nil {
 		return nil
 	}
@@ -125,10 +125,10 @@ func (c *Converger) operatorSilence(ctx context.Context, now time.Time) *Silence
 // has no condition GardenletReady.
 func (c *Converger) heartbeats(ctx context.Context, states []OwnerStatus, now time.Time) map[string]*Silence {
 	out := map[string]*Silence{}
-	if c.clusters[Virtual] == nil {
+	if c.links.clusters[Virtual] == nil {
 		return out
 	}
-	client, err := kubernetes.NewForConfig(c.clusters[Virtual].RESTConfig())
+	client, err := kubernetes.NewForConfig(c.links.clusters[Virtual].RESTConfig())
 	if err != nil {
 		return out
 	}
@@ -167,7 +167,7 @@ func (s *Silence) aged(kind string, conditions []gardencorev1beta1.Condition, li
 // age judges Seeds and Shoots whose gardenlet is silent.
 func (c *Converger) age(ctx context.Context, states []OwnerStatus, live bool, now time.Time) {
 	silent := c.heartbeats(ctx, states, now)
-	for i, o := range c.all {
+	for i, o := range c.members.all {
 		seed := o.Local.Name()
 		// While we do the work of the gardenlet ourselves, nobody misses it.
 		if s := silent[seed]; s != nil && o.Input.Owner.Kind != owner.Garden && !c.holds(seed, leaseGardenlet) {

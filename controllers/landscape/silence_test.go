@@ -83,13 +83,13 @@ func TestStatusAgesWhatAGardenletWrote(t *testing.T) {
 	w := newWritten(t, "aging", nil)
 	c := w.converger()
 	const seed = "aging"
-	c.clusters[seed] = c.clusters[Virtual]
+	c.links.clusters[seed] = c.links.clusters[Virtual]
 	ref := ownerRef(render.Owner{Kind: owner.Seed, Name: seed})
 	// The name of the cluster is that of the Seed.
 	local, err := conventions.NewCluster(seed, rest.CopyConfig(server.config), apply.ClusterOptions{})
 	require.NoError(t, err)
 	t.Cleanup(local.Close)
-	c.all = []*owner.Owner{{Ref: ref, Home: c.clusters[Virtual], Local: local, Input: render.Input{Owner: render.Owner{Kind: owner.Seed, Name: seed}}}}
+	c.members.all = []*owner.Owner{{Ref: ref, Home: c.links.clusters[Virtual], Local: local, Input: render.Input{Owner: render.Owner{Kind: owner.Seed, Name: seed}}}}
 	leases := testClient(t).CoordinationV1().Leases(gardencorev1beta1.GardenerSystemSeedLeaseNamespace)
 	makeNamespace(t, gardencorev1beta1.GardenerSystemSeedLeaseNamespace)
 	at := metav1.NewMicroTime(w.clock.Now())

@@ -89,18 +89,18 @@ type StatusOptions struct {
 
 // Status reads the state of every owner. A cluster that cannot be reached is part of the answer.
 func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
-	if c.applied {
+	if c.members.applied {
 		o.Live, o.Components = false, false // that needs what the files render
 		c.findApplied(ctx)
 	}
-	out := Status{Landscape: c.landscape.Config.Name, At: c.options.Clock.Now(), Live: o.Live, Ready: !c.applied, Invalid: o.Invalid, reach: c.reach()}
+	out := Status{Landscape: c.landscape.Config.Name, At: c.options.Clock.Now(), Live: o.Live, Ready: !c.members.applied, Invalid: o.Invalid, reach: c.reach()}
 	if o.Live || o.Components {
 		c.foresee(ctx)
 	}
-	states := make([]OwnerStatus, len(c.all))
+	states := make([]OwnerStatus, len(c.members.all))
 	keepers := c.keepers(ctx)
 	var wait sync.WaitGroup
-	for i, one := range c.all {
+	for i, one := range c.members.all {
 		wait.Go(func() {
 			err := panics.Safe(func() error {
 				states[i] = c.ownerStatus(ctx, one, o, out.At)
@@ -111,7 +111,7 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 				states[i].Error, states[i].unread = inWords(err), true
 			}
 			if cluster, name := leaseOf(one); keepers[cluster+" "+name] != nil {
-				keepers[cluster+" "+name].describe(&states[i], c.options.Holder)
+				keepers[cluster+" "+name].describe(&states[i], c.options.Self.Holder)
 			}
 		})
 	}
@@ -130,9 +130,9 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 	}
 	c.age(ctx, states, o.Live, out.At)
 	// Of a landscape without owners the Landscape object tells, where there is one.
-	out.Ready = out.Ready && (out.Object == nil && len(c.all) > 0 || out.Object != nil && out.Object.Ready)
+	out.Ready = out.Ready && (out.Object == nil && len(c.members.all) > 0 || out.Object != nil && out.Object.Ready)
 	shoots := map[string][]OwnerStatus{}
-	for i, o := range c.all {
+	for i, o := range c.members.all {
 		out.Ready = out.Ready && states[i].Ready
 		if o.Input.Owner.Kind == owner.Shoot {
 			shoots[o.Local.Name()] = append(shoots[o.Local.Name()], states[i])
@@ -143,7 +143,7 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 		})
 	}
-	for i, o := range c.all {
+	for i, o := range c.members.all {
 		if o.Input.Owner.Kind == owner.Shoot {
 			continue
 		}
@@ -157,10 +157,10 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 		out.Owners = append(out.Owners, shoots[seed]...) // whose Seed is not there
 	}
 	// What the files do not have may be in the part that could not be read.
-	if !c.applied {
+	if !c.members.applied {
 		out.Undeclared, out.HandedOver = c.undeclared(ctx, out.Object), c.handedOver(ctx)
 	}
-	for _, err := range c.unbound {
+	for _, err := range c.members.unbound {
 		out.Ready = false
 		s := OwnerStatus{Kind: "-", Name: "-", Error: err.Error()}
 		if isUnreachable(err) {
@@ -190,7 +190,7 @@ func emptyStatus(o *owner.Owner) OwnerStatus {
 
 // reach are the flags by which a command reaches the runtime cluster, with a space before them.
 func (c *Converger) reach() string {
-	if flags := c.options.Flags[Runtime]; flags != "" {
+	if flags := c.options.Connect.Flags[Runtime]; flags != "" {
 		return " " + flags
 	}
 	return ""
@@ -256,7 +256,7 @@ func (c *Converger) inspect(ctx context.Context, o *owner.Owner, options StatusO
 	err := c.identify(ctx, o)
 	var found *owner.Inspection
 	if err == nil {
-		found, err = c.owners.Inspect(ctx, o)
+		found, err = c.members.owners.Inspect(ctx, o)
 	}
 	if err != nil {
 		s.Error = inWords(err)
@@ -311,7 +311,7 @@ func (k *keeper) describe(s *OwnerStatus, self string) {
 func (c *Converger) keepers(ctx context.Context) map[string]*keeper {
 	clusters := map[string]*apply.Cluster{}
 	names := map[string]string{}
-	for _, o := range c.all {
+	for _, o := range c.members.all {
 		cluster, name := leaseOf(o)
 		clusters[cluster+" "+name], names[cluster+" "+name] = o.Local, name
 	}

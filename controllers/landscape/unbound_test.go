@@ -32,7 +32,7 @@ func TestMissingClustersMakeAPlanIncomplete(t *testing.T) {
 			for _, cluster := range c.clusters {
 				configs[cluster] = &rest.Config{Host: "https://127.0.0.1:1"}
 			}
-			converger, err := New(l, Options{Catalogue: components.FS, Configs: configs, Clock: clocktesting.NewFakeClock(noon)})
+			converger, err := New(l, Options{Catalogue: components.FS, Connect: Connections{Configs: configs}, Clock: clocktesting.NewFakeClock(noon)})
 			require.NoError(t, err)
 			defer converger.Close()
 			p, err := converger.Plan(testContext(t))

@@ -19,7 +19,7 @@ type Undeclared struct {
 
 // undeclared reads the inventories of declarations. What the Landscape object says of an object that is held is why it is kept. One that cannot be read is left out: the owners say what is wrong.
 func (c *Converger) undeclared(ctx context.Context, object *ObjectStatus) []Undeclared {
-	if c.clusters[Runtime] == nil {
+	if c.links.clusters[Runtime] == nil {
 		return nil
 	}
 	parts := split(c.landscape)
@@ -45,7 +45,7 @@ func (c *Converger) undeclared(ctx context.Context, object *ObjectStatus) []Unde
 				u.Held = ReferredHeld(holder)
 			}
 			if isOwner(e.GroupKind()) && !c.confirmed(ctx, e.Ref) {
-				u.Held = c.clusters[cluster].CommandsHere(RemovalHeld(e.Ref))
+				u.Held = c.links.clusters[cluster].CommandsHere(RemovalHeld(e.Ref))
 			}
 			out = append(out, u)
 		}

@@ -96,7 +96,7 @@ func TestStatusOfClustersThatDoNotAnswer(t *testing.T) {
 	for _, name := range []string{Runtime, Virtual, "local"} {
 		configs[name] = &rest.Config{Host: "https://127.0.0.1:1"}
 	}
-	c, err := New(l, Options{Catalogue: components.FS, Configs: configs, Clock: clocktesting.NewFakeClock(noon)})
+	c, err := New(l, Options{Catalogue: components.FS, Connect: Connections{Configs: configs}, Clock: clocktesting.NewFakeClock(noon)})
 	require.NoError(t, err)
 	defer c.Close()
 	for _, o := range []StatusOptions{{}, {Live: true, Components: true}} {
@@ -114,7 +114,7 @@ func TestStatusBeforeTheFirstApply(t *testing.T) {
 	needsServer(t)
 	l, _, err := landscapes.Load(t.Context(), "../../landscapes/local", landscapes.Options{})
 	require.NoError(t, err)
-	c, err := New(l, Options{Catalogue: components.FS, Configs: map[string]*rest.Config{Runtime: server.config, Virtual: server.config, "local": server.config}, Clock: clocktesting.NewFakeClock(noon)})
+	c, err := New(l, Options{Catalogue: components.FS, Connect: Connections{Configs: map[string]*rest.Config{Runtime: server.config, Virtual: server.config, "local": server.config}}, Clock: clocktesting.NewFakeClock(noon)})
 	require.NoError(t, err)
 	defer c.Close()
 	for _, o := range []StatusOptions{{}, {Live: true, Components: true}} {

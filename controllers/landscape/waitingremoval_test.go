@@ -55,9 +55,9 @@ func TestAReviewedRemovalWaits(t *testing.T) {
 				answer(from, other)
 				c := from.mustSync()
 				assert.Equal(t, "it is not in the reviewed difference"+"\n", reasonsOf(c, object))
-				assert.Equal(t, id, c.report.HeldDeletions()[0].Approval)
+				assert.Equal(t, id, c.now.report.HeldDeletions()[0].Approval)
 				from.gate.Approved = map[string]bool{id: true}
-				assert.Empty(t, from.mustSync().report.Held)
+				assert.Empty(t, from.mustSync().now.report.Held)
 				assert.Empty(t, uidOf(t, "wait-x"))
 			},
 		},
@@ -67,9 +67,9 @@ func TestAReviewedRemovalWaits(t *testing.T) {
 			from.mustSync()
 			other.mustSync()
 			from.write("a.yaml", mapFile("wait-stays"))
-			from.changes = func(o *Options) { o.Reviewed = test.reviewed }
+			from.changes = func(o *Options) { o.Permits.Reviewed = test.reviewed }
 			assert.Contains(t, reasonsOf(from.mustSync(), object), test.text)
-			from.changes = func(o *Options) { o.Reviewed = nothing }
+			from.changes = func(o *Options) { o.Permits.Reviewed = nothing }
 			assert.Contains(t, reasonsOf(from.mustSync(), object), test.text)
 			test.then(from, other)
 		})

@@ -81,7 +81,7 @@ func (w *written) converger() *Converger {
 	require.NoError(w, err)
 	require.Empty(w, violations)
 	config := rest.CopyConfig(server.config)
-	options := Options{Configs: map[string]*rest.Config{Runtime: config, Virtual: config}, Clock: w.clock, Gate: w.gate, Holder: "test"}
+	options := Options{Connect: Connections{Configs: map[string]*rest.Config{Runtime: config, Virtual: config}}, Clock: w.clock, Permits: Permits{Gate: w.gate}, Self: Self{Holder: "test"}}
 	if w.changes != nil {
 		w.changes(&options)
 	}

@@ -87,7 +87,7 @@ func TestConnectionsStayWhileTheyAreUsed(t *testing.T) {
 	given := minimal(t, "a")
 	other := connect("somebody")
 	assert.NotSame(t, used, other)
-	converger, err := landscape.New(given.landscape, landscape.Options{Catalogue: components.FS, Clusters: s.tools.clusters.byName(), Clock: s.Clock})
+	converger, err := landscape.New(given.landscape, landscape.Options{Catalogue: components.FS, Connect: landscape.Connections{Clusters: s.tools.clusters.byName()}, Clock: s.Clock})
 	require.NoError(t, err)
 	s.isPrepared(&preparation{cancel: func() {}}, &job{revision: given, converger: converger}, nil) // another one is prepared meanwhile
 	assert.Same(t, other, connect("somebody"))

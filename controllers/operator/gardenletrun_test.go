@@ -30,8 +30,9 @@ import (
 func (w *world) gardenlet(seed *rest.Config) (stop func()) {
 	w.Helper()
 	g, err := gardenlet.New(gardenlet.Options{
-		Seed: "local", Garden: server.config, Local: seed, Catalogue: smallCatalogue(w.T), Holder: "test", Version: "test", HeartbeatInterval: 100 * time.Millisecond,
-		CareInterval: 300 * time.Millisecond, RetryInterval: quick, Log: slog.New(slog.NewTextHandler(w.Output(), nil)),
+		Seed: "local", Garden: server.config, Local: seed, Catalogue: smallCatalogue(w.T), Holder: "test", Version: "test",
+		Pace: gardenlet.Pace{HeartbeatInterval: 100 * time.Millisecond, CareInterval: 300 * time.Millisecond, RetryInterval: quick},
+		Log:  slog.New(slog.NewTextHandler(w.Output(), nil)),
 	})
 	require.NoError(w, err)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -192,25 +192,28 @@ func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landsc
 	told := &steps{}
 	gate.Ledger = permit.LedgerFunc(func(id string, _ []change.Ref) bool { return s.take(j, id) })
 	options := landscape.Options{
-		Catalogue: s.Catalogue, Charts: s.puller(), Clusters: s.tools.clusters.byName(), Clock: s.Clock, Holder: s.Holder, Outside: s.Outside, Retries: true, Version: s.Version, Leases: s.leases(),
-		Part: landscape.PartOperator(), Checked: true, Renders: &s.tools.renders, Tokens: s.tools.tokens, Memory: &s.tools.permits, Thresholds: landscape.Thresholds(l), Gate: gate,
-		OnEvent: func(e owner.Event) { s.progressed(j, told, e) }, CurrentAt: s.currentAt(j.revision.Commit),
-		OnDrift: s.drifted, Shown: s.shownApproval,
-		OnObject: func(_, bundle string, r apply.ObjectResult) { s.dealtWith(j, bundle, r) },
-		OnCare: func(name string, conditions []gardencorev1beta1.Condition) {
+		Catalogue: s.Catalogue,
+		Reuse:     landscape.Reuse{Charts: s.puller(), Renders: &s.tools.renders, Tokens: s.tools.tokens, Memory: &s.tools.permits},
+		Connect:   landscape.Connections{Clusters: s.tools.clusters.byName(), Outside: s.Outside, Leases: s.leases()},
+		Clock:     s.Clock,
+		Self:      landscape.Self{Holder: s.Holder, Retries: true, Version: s.Version},
+		Part:      landscape.PartOperator(), Checked: true,
+		Pace:    landscape.Pace{Thresholds: landscape.Thresholds(l)},
+		Permits: landscape.Permits{Gate: gate, Shown: s.shownApproval},
+		Hear: landscape.Listeners{OnEvent: func(e owner.Event) { s.progressed(j, told, e) }, OnDrift: s.drifted, OnObject: func(_, bundle string, r apply.ObjectResult) { s.dealtWith(j, bundle, r) }, OnCare: func(name string, conditions []gardencorev1beta1.Condition) {
 			s.do(func() { s.cared(name, conditions) })
-		},
-		ForceHint: func(r apply.Ref) string {
+		}}, CurrentAt: s.currentAt(j.revision.Commit),
+		Take: landscape.Takeover{ForceHint: func(r apply.Ref) string {
 			return fmt.Sprintf("give it the annotation %s: \"true\" in Git", conventions.Keys().ForceConflicts)
-		},
+		}},
 	}
 	if j.given.seen != nil {
-		options.Reviewed = j.given.seen.here
+		options.Permits.Reviewed = j.given.seen.here
 	}
 	if s.tools.engine == nil || s.tools.engineForces != l.Config.Spec.ForceConflicts {
 		s.tools.engine, s.tools.engineForces = landscape.NewEngine(l, options), l.Config.Spec.ForceConflicts
 	}
-	options.Engine, j.engine = s.tools.engine, s.tools.engine
+	options.Connect.Engine, j.engine = s.tools.engine, s.tools.engine
 	if j.converger, err = landscape.New(l, options); err != nil {
 		return invalid("revision %s: %s", revision, err)
 	}

@@ -429,7 +429,7 @@ func (r *Reconciler) resourceManager(o *Owner, b render.Bundle) (*managedresourc
 	}
 	return &managedresource.Reconciler{
 		Engine: r.Engine, Source: o.Local, Target: target, Class: b.Delivery.Class, Clock: r.Clock,
-		Rules: r.Judging.HealthRules, ExistenceOnly: r.Judging.ExistenceOnly,
+		Judging: managedresource.Judging{Rules: r.Judging.HealthRules, ExistenceOnly: r.Judging.ExistenceOnly},
 	}, nil
 }
 

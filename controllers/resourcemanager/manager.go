@@ -36,13 +36,7 @@ type Options struct {
 	ClusterID string
 	// Namespace of the ManagedResources; empty are all.
 	Namespace string
-	// Workers is the number of ManagedResources that are worked on at a time; default 5.
-	Workers int
-	// Sync is how often a ManagedResource is looked at again although nothing is known to have changed; default 1 minute.
-	Sync time.Duration
-	// Settle is how long after the start requests of an instance that worked before may still arrive; default 30 seconds, the
-	// timeout of a request.
-	Settle time.Duration
+	Pace      Pace
 	// Clock is the real one by default.
 	Clock clock.WithTicker
 	// Log is slog.Default by default.
@@ -63,6 +57,17 @@ type Options struct {
 	ExistenceOnly bool
 	// Event is told what people may want to know of a ManagedResource; it may be nil.
 	Event func(mr *resourcesv1alpha1.ManagedResource, reason, message string)
+}
+
+// Pace is how often things are done, and how long they may take.
+type Pace struct {
+	// Workers is the number of ManagedResources that are worked on at a time; default 5.
+	Workers int
+	// Sync is how often a ManagedResource is looked at again although nothing is known to have changed; default 1 minute.
+	Sync time.Duration
+	// Settle is how long after the start requests of an instance that worked before may still arrive; default 30 seconds, the
+	// timeout of a request.
+	Settle time.Duration
 }
 
 // SourceOptions are what the cluster has to be made with that a Manager reads ManagedResources from.
@@ -129,14 +134,14 @@ func New(o Options) (*Manager, error) {
 	if o.Source == nil || o.Target == nil {
 		return nil, errors.New("a resource manager needs a source and a target")
 	}
-	if o.Workers <= 0 {
-		o.Workers = 5
+	if o.Pace.Workers <= 0 {
+		o.Pace.Workers = 5
 	}
-	if o.Sync <= 0 {
-		o.Sync = time.Minute
+	if o.Pace.Sync <= 0 {
+		o.Pace.Sync = time.Minute
 	}
-	if o.Settle <= 0 {
-		o.Settle = 30 * time.Second
+	if o.Pace.Settle <= 0 {
+		o.Pace.Settle = 30 * time.Second
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -159,10 +164,13 @@ func New(o Options) (*Manager, error) {
 		return nil, err
 	}
 	m.reconciler = &managedresource.Reconciler{
-		Engine: m.engine, Source: o.Source, Target: o.Target, Class: o.Class, ClusterID: o.ClusterID, Clock: o.Clock, Secrets: m.secrets.get,
-		Options: apply.ApplyOptions{DeleteTimeout: hold, NoWait: true, CRDTimeout: served}, DeleteTimeout: holdAll,
-		Versions: m.versions, Neighbours: m.neighbours, Contested: m.fights.told, Rules: o.HealthRules, ExistenceOnly: o.ExistenceOnly,
-		ManagedBy: o.ManagedBy, GarbageCollector: o.GarbageCollector, LeaveDeletions: true,
+		Engine: m.engine, Source: o.Source, Target: o.Target, Class: o.Class, ClusterID: o.ClusterID, Clock: o.Clock,
+		Data:       managedresource.DataSecrets{Secrets: m.secrets.get, Versions: m.versions},
+		Options:    apply.ApplyOptions{DeleteTimeout: hold, NoWait: true, CRDTimeout: served},
+		Deletion:   managedresource.Deletion{DeleteTimeout: holdAll, GarbageCollector: o.GarbageCollector, LeaveDeletions: true},
+		Neighbours: m.neighbours, Contested: m.fights.told,
+		Judging:   managedresource.Judging{Rules: o.HealthRules, ExistenceOnly: o.ExistenceOnly},
+		ManagedBy: o.ManagedBy,
 	}
 	return m, nil
 }
@@ -178,7 +186,7 @@ func (m *Manager) Ready() error {
 // Start works until the context ends, and returns when nothing is under way any more.
 func (m *Manager) Start(ctx context.Context) error {
 	defer m.queue.ShutDown()
-	m.engine.Settle(m.Settle)
+	m.engine.Settle(m.Pace.Settle)
 	defer m.Source.OnChange(m.sourceChanged)()
 	defer m.Target.OnChange(m.targetChanged)()
 	if m.read(ctx) != nil {
@@ -190,7 +198,7 @@ func (m *Manager) Start(ctx context.Context) error {
 		m.engine.Watch(ctx, m.Target, m.drifted)
 	})
 	group.Go(func() { m.dropIdle(ctx) })
-	for range m.Workers {
+	for range m.Pace.Workers {
 		group.Go(func() {
 			for m.next(ctx) {
 			}
@@ -204,7 +212,7 @@ func (m *Manager) Start(ctx context.Context) error {
 
 // dropIdle ends watches of kinds that are in no inventory any more: everything that is in one is looked at within Sync.
 func (m *Manager) dropIdle(ctx context.Context) {
-	after := max(idle, 2*m.Sync)
+	after := max(idle, 2*m.Pace.Sync)
 	tick := m.Clock.NewTicker(after / 2)
 	defer tick.Stop()
 	for {
@@ -344,7 +352,7 @@ func (m *Manager) work(ctx context.Context, key types.NamespacedName, full bool)
 		return 0, resultApplied, nil
 	}
 	m.lookAgain(key, out.Object)
-	return m.Sync, resultApplied, nil
+	return m.Pace.Sync, resultApplied, nil
 }
 
 // judge looks at the health of what is applied.

@@ -216,7 +216,7 @@ func (p *parts) managedResources(context.Context) error {
 	k, recorder := p.Configuration.Controllers, p.mgr.GetEventRecorder("gardener-resource-manager")
 	work, err := New(Options{
 		Source: p.source, Target: p.target, Class: *k.ResourceClass, ClusterID: *k.ClusterID, Namespace: p.Configuration.namespace(),
-		Workers: *k.ManagedResource.ConcurrentSyncs, Sync: k.ManagedResource.SyncPeriod.Duration, ManagedBy: *k.ManagedResource.ManagedByLabelValue,
+		Pace: Pace{Workers: *k.ManagedResource.ConcurrentSyncs, Sync: k.ManagedResource.SyncPeriod.Duration}, ManagedBy: *k.ManagedResource.ManagedByLabelValue,
 		GarbageCollector: k.GarbageCollector.Enabled, HealthRules: p.HealthRules, ExistenceOnly: p.ExistenceOnly, Force: p.Force, Version: p.Version, Log: p.Log,
 		Event: func(mr *resourcesv1alpha1.ManagedResource, reason, message string) {
 			recorder.Eventf(mr, nil, corev1.EventTypeWarning, reason, "Reconcile", "%s", message)

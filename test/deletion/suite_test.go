@@ -152,8 +152,12 @@ func (s *stage) process(steps time.Duration, approved ...string) *landscape.Conv
 	gate, err := landscape.Gate(l, approved)
 	require.NoError(s, err)
 	c, err := landscape.New(l, landscape.Options{
-		Catalogue: components.FS, Charts: &charts.Puller{}, Configs: env.configs, Clock: clock.RealClock{}, Holder: "gardendeletion " + s.Name(), Version: components.Version,
-		Thresholds: landscape.Thresholds(l), Gate: gate, CareInterval: time.Second, StepTimeout: steps,
+		Catalogue: components.FS,
+		Reuse:     landscape.Reuse{Charts: &charts.Puller{}},
+		Connect:   landscape.Connections{Configs: env.configs},
+		Clock:     clock.RealClock{},
+		Self:      landscape.Self{Holder: "gardendeletion " + s.Name(), Version: components.Version},
+		Pace:      landscape.Pace{Thresholds: landscape.Thresholds(l), CareInterval: time.Second, StepTimeout: steps}, Permits: landscape.Permits{Gate: gate},
 	})
 	require.NoError(s, err)
 	s.Cleanup(c.Close)

@@ -97,7 +97,7 @@ func TestManyManagedResources(t *testing.T) {
 		group.Wait()
 	}
 	mr := func(i int) string { return fmt.Sprintf("thing-%d", i) }
-	w.start("seed", func(s *setup) { s.manager.Workers = 20 })
+	w.start("seed", func(s *setup) { s.manager.Pace.Workers = 20 })
 	each(func(i int) {
 		w.putData("data-"+mr(i), objects(i, "1"))
 		w.create(fmt.Sprintf("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: %s, namespace: NS}, spec: {class: seed, secretRefs: [{name: data-%[1]s}]}}", mr(i)))

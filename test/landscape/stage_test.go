@@ -167,17 +167,17 @@ type option func(*landscape.Options)
 
 func withConfig(name string, config *rest.Config) option {
 	return func(o *landscape.Options) {
-		o.Configs = maps.Clone(o.Configs)
-		o.Configs[name] = config
+		o.Connect.Configs = maps.Clone(o.Connect.Configs)
+		o.Connect.Configs[name] = config
 	}
 }
 
 func withSteps(timeout time.Duration) option {
-	return func(o *landscape.Options) { o.StepTimeout = timeout }
+	return func(o *landscape.Options) { o.Pace.StepTimeout = timeout }
 }
 
 func withApproval(id string) option {
-	return func(o *landscape.Options) { o.Gate.Approved = map[string]bool{id: true} }
+	return func(o *landscape.Options) { o.Permits.Gate.Approved = map[string]bool{id: true} }
 }
 
 // process starts one; it ends with the test at the latest.
@@ -188,18 +188,20 @@ func (s *stage) process(options ...option) *converger {
 	require.NoError(s, err)
 	c := &converger{stage: s}
 	o := landscape.Options{
-		Catalogue: components.FS, Configs: env.configs, Clock: clock.RealClock{}, Holder: "itest " + s.Name(), Version: components.Version,
-		Thresholds: landscape.Thresholds(l), Gate: gate, CareInterval: 500 * time.Millisecond,
-		OnObject: func(_, bundle string, r apply.ObjectResult) {
+		Catalogue: components.FS,
+		Connect:   landscape.Connections{Configs: env.configs},
+		Clock:     clock.RealClock{},
+		Self:      landscape.Self{Holder: "itest " + s.Name(), Version: components.Version},
+		Pace:      landscape.Pace{Thresholds: landscape.Thresholds(l), CareInterval: 500 * time.Millisecond}, Permits: landscape.Permits{Gate: gate},
+		Hear: landscape.Listeners{OnObject: func(_, bundle string, r apply.ObjectResult) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.objects = append(c.objects, event{bundle, r})
-		},
-		OnDrift: func(d landscape.Drift) {
+		}, OnDrift: func(d landscape.Drift) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.drift = append(c.drift, d)
-		},
+		}},
 	}
 	for _, change := range options {
 		change(&o)

@@ -21,8 +21,8 @@ import (
 
 // secret reads a data Secret, from the cache where it is there.
 func (r *Reconciler) secret(ctx context.Context, data apply.Ref) (*unstructured.Unstructured, error) {
-	if r.Secrets != nil {
-		return r.Secrets(ctx, data)
+	if r.Data.Secrets != nil {
+		return r.Data.Secrets(ctx, data)
 	}
 	return cachedOrLive(ctx, r.Source, data)
 }

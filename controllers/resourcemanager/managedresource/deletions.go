@@ -16,7 +16,7 @@ const (
 
 // leavesDeletions tells whether what a ManagedResource loses is for somebody else to delete: all of it with the ManagedResource itself, too.
 func (r *Reconciler) leavesDeletions(mr *resourcesv1alpha1.ManagedResource) bool {
-	return r.LeaveDeletions && mr.Annotations[AnnotationDeletions] == DeletionsByOwner
+	return r.Deletion.LeaveDeletions && mr.Annotations[AnnotationDeletions] == DeletionsByOwner
 }
 
 // withoutDeletions are options by which nothing is lost, not even to come back at once as another object.

@@ -180,30 +180,30 @@ func sizeOf(resources []resourcesv1alpha1.ObjectReference) (int, error) {
 
 // recall notes digests that the API server did not keep.
 func (r *Reconciler) recall(uid types.UID, sent, kept []resourcesv1alpha1.ObjectReference) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.memory.mu.Lock()
+	defer r.memory.mu.Unlock()
 	if len(sent) == 0 || sameResources(sent, kept) {
-		delete(r.unkept, uid)
+		delete(r.memory.unkept, uid)
 		return
 	}
-	if r.unkept == nil {
-		r.unkept = map[types.UID][]resourcesv1alpha1.ObjectReference{}
+	if r.memory.unkept == nil {
+		r.memory.unkept = map[types.UID][]resourcesv1alpha1.ObjectReference{}
 	}
-	r.unkept[uid] = sent
+	r.memory.unkept[uid] = sent
 }
 
 // forget drops what is kept of a ManagedResource that is gone.
 func (r *Reconciler) forget(uid types.UID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.unkept, uid)
+	r.memory.mu.Lock()
+	defer r.memory.mu.Unlock()
+	delete(r.memory.unkept, uid)
 }
 
 // recalled are the resources of a status with the digests that the API server did not keep.
 func (r *Reconciler) recalled(uid types.UID, live []resourcesv1alpha1.ObjectReference) []resourcesv1alpha1.ObjectReference {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	known := r.unkept[uid]
+	r.memory.mu.Lock()
+	defer r.memory.mu.Unlock()
+	known := r.memory.unkept[uid]
 	if len(known) != len(live) {
 		return live
 	}

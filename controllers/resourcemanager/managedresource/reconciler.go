@@ -36,34 +36,53 @@ type Reconciler struct {
 	// ClusterID goes in front of the origin annotation where source and target differ.
 	ClusterID string
 	Clock     clock.PassiveClock
+	Data      DataSecrets
+	// Options for the engine: gate, progress.
+	Options  apply.ApplyOptions
+	Deletion Deletion
+	Judging  Judging
+	// ManagedBy is the value of the label resources.gardener.cloud/managed-by, as the keys of Engine have it; default gardener.
+	ManagedBy string
+	// Neighbours knows the other ManagedResources of the class; nil where the caller sees to it that objects have one owner.
+	Neighbours Neighbours
+	// Contested tells of an object of a ManagedResource that somebody keeps changing back, as reason and message of the
+	// condition ResourcesProgressing; it may be nil, and answers nothing when there is none.
+	Contested func(namespace, name string) (reason, message string)
+	// Sources says where objects come from, for errors; it may be nil.
+	Sources map[apply.Ref]string
+	memory  memory
+}
+
+// DataSecrets are how the Secrets with the manifests are read.
+type DataSecrets struct {
 	// Secrets reads data Secrets; nil reads them from the cache of the source, or live where it has them not.
 	Secrets func(context.Context, apply.Ref) (*unstructured.Unstructured, error)
 	// Versions tells the versions of the data Secrets of a ManagedResource and everything else that decides what becomes of them;
 	// empty where that is not known. The versions are those that there are, or those that were read last. With nil Versions the
 	// Secrets are read at each look.
 	Versions func(mr *resourcesv1alpha1.ManagedResource, read bool) string
-	// Options for the engine: gate, progress.
-	Options apply.ApplyOptions
+}
+
+// Deletion is what becomes of objects that a ManagedResource does not have any more.
+type Deletion struct {
 	// DeleteTimeout is that of apply.DeleteOptions; whether a deletion waits at all is said by Options.
 	DeleteTimeout time.Duration
+	// GarbageCollector says that a garbage collector deletes the Secrets and ConfigMaps that have its label.
+	GarbageCollector bool
+	// LeaveDeletions leaves deletions to who wrote a ManagedResource, where that says so (AnnotationDeletions).
+	LeaveDeletions bool
+}
+
+// Judging is how the health of objects is judged.
+type Judging struct {
 	// Rules of health that go before those of the kinds; nil for none.
 	Rules health.Rules
 	// ExistenceOnly is content with the existence of objects whose kind has no rule.
 	ExistenceOnly bool
-	// ManagedBy is the value of the label resources.gardener.cloud/managed-by, as the keys of Engine have it; default gardener.
-	ManagedBy string
-	// GarbageCollector says that a garbage collector deletes the Secrets and ConfigMaps that have its label.
-	GarbageCollector bool
-	// Neighbours knows the other ManagedResources of the class; nil where the caller sees to it that objects have one owner.
-	Neighbours Neighbours
-	// Contested tells of an object of a ManagedResource that somebody keeps changing back, as reason and message of the
-	// condition ResourcesProgressing; it may be nil, and answers nothing when there is none.
-	Contested func(namespace, name string) (reason, message string)
-	// LeaveDeletions leaves deletions to who wrote a ManagedResource, where that says so (AnnotationDeletions).
-	LeaveDeletions bool
-	// Sources says where objects come from, for errors; it may be nil.
-	Sources map[apply.Ref]string
+}
 
+// memory is what a Reconciler keeps from one look to the next.
+type memory struct {
 	mu sync.Mutex
 	// unkept are inventories of which the API server drops the digests, by the UID of their ManagedResource.
 	unkept map[types.UID][]resourcesv1alpha1.ObjectReference
@@ -172,8 +191,8 @@ func (r *Reconciler) converge(ctx context.Context, mr *resourcesv1alpha1.Managed
 		mr.Status.Origin = r.SetName(mr.Namespace, mr.Name) // nothing was applied under another one
 	}
 	version := ""
-	if r.Versions != nil {
-		version = r.Versions(mr, false)
+	if r.Data.Versions != nil {
+		version = r.Data.Versions(mr, false)
 	}
 	if same, err := r.unchanged(ctx, mr, version, inventory); err != nil || same {
 		if err == nil {
@@ -220,8 +239,8 @@ func (r *Reconciler) converge(ctx context.Context, mr *resourcesv1alpha1.Managed
 	if out.Applied.Complete {
 		mr.Status.Origin = r.SetName(mr.Namespace, mr.Name)
 	}
-	if mr.Status.SecretsVersion = ""; r.Versions != nil && out.Applied.Complete {
-		mr.Status.SecretsVersion = r.Versions(mr, true)
+	if mr.Status.SecretsVersion = ""; r.Data.Versions != nil && out.Applied.Complete {
+		mr.Status.SecretsVersion = r.Data.Versions(mr, true)
 	}
 	_, err = r.setHealth(ctx, mr)
 	return out, errors.Join(err, inventory.finish(ctx))
@@ -309,7 +328,7 @@ func Decode(c *apply.Cluster, live *unstructured.Unstructured) (*resourcesv1alph
 // delete removes the objects, then the finalizer.
 func (r *Reconciler) delete(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
 	inventory, options := r.newInventory(mr), r.options(ctx, mr)
-	do := apply.DeleteOptions{OnObject: options.OnObject, DesiredElsewhere: options.DesiredElsewhere, NoWait: options.NoWait, Timeout: r.DeleteTimeout}
+	do := apply.DeleteOptions{OnObject: options.OnObject, DesiredElsewhere: options.DesiredElsewhere, NoWait: options.NoWait, Timeout: r.Deletion.DeleteTimeout}
 	if r.Neighbours != nil {
 		do.Approve = options.ApprovePrune
 	}

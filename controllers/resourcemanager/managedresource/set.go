@@ -63,7 +63,7 @@ func (r *Reconciler) Set(mr *resourcesv1alpha1.ManagedResource, objects []*unstr
 		labels[resourcesv1alpha1.ManagedBy] = r.ManagedBy
 	}
 	return apply.Set{
-		LeaveToCollector: r.GarbageCollector,
+		LeaveToCollector: r.Deletion.GarbageCollector,
 		Name:             r.SetName(mr.Namespace, mr.Name), Objects: objects,
 		Noun: "ManagedResource", FormerNames: r.formerNames(mr), InjectLabels: labels, FieldManager: r.fieldManager(mr), TakeBack: true, Sources: r.Sources,
 		KeepObjects:                  ptr.Deref(mr.Spec.KeepObjects, false),

@@ -132,7 +132,7 @@ func (r *Reconciler) setHealth(ctx context.Context, mr *resourcesv1alpha1.Manage
 	}
 	// Pods of a former revision matter only while a roll-out is under way.
 	before := condition.Get(mr.Status.Conditions, resourcesv1alpha1.ResourcesProgressing)
-	judge := Judge{Cluster: r.Target, Rules: r.Rules, ExistenceOnly: r.ExistenceOnly, Clock: r.Clock,
+	judge := Judge{Cluster: r.Target, Rules: r.Judging.Rules, ExistenceOnly: r.Judging.ExistenceOnly, Clock: r.Clock,
 		OldPods: before == nil || before.Status != gardencorev1beta1.ConditionFalse}
 	found, err := judge.all(ctx, refs)
 	bad, rolling := found.bad, found.rolling
