@@ -16,7 +16,9 @@
 //
 //   - permit: which deletions may happen
 //   - conventions: what is Gardener's about the engine of apply
-//   - owner: a Garden, Seed or Shoot converged by its flow, with conditions and lastOperation; owner/facts reads what rendering has to know of clusters
+//   - owner: a Garden, Seed or Shoot converged by its flow, with conditions and lastOperation. Beside it: owner/facts, what rendering has to
+//     know of clusters; owner/blocked, why a step was not started; owner/coming, what a plan will have made; owner/finalizers; owner/renders, kept from run
+//     to run; owner/tally, what was written
 //   - access: how the API servers that Pergola makes are found
 //   - accesstokens: the tokens of control planes, while no resource manager keeps them
 //   - rotation: how rotations of credentials stand, and what follows for secrets

@@ -46,7 +46,7 @@ func (c *Converger) applyBootstrap(ctx context.Context) error {
 	for attempt := 1; ; attempt++ {
 		err := c.applySet(ctx, Runtime, "bootstrap", s, c.bootstrapInventory(), apply.ApplyOptions{})
 		if err == nil {
-			return owner.AwaitServed(ctx, c.options.Clock, c.links.clusters[Runtime], objects)
+			return apply.AwaitServed(ctx, c.options.Clock, c.links.clusters[Runtime], objects)
 		}
 		if attempt == bootstrapAttempts || !isOvertaken(err) {
 			return err

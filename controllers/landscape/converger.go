@@ -21,6 +21,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/charts"
 	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/owner/coming"
+	"github.com/pergola-dev/pergola/controllers/owner/renders"
 	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/health/condition"
@@ -84,7 +86,7 @@ type Reuse struct {
 	// Charts pulls those that Extensions name, and keeps them; nil pulls none.
 	Charts *charts.Puller
 	// Renders are kept from one converger to the next; nil makes a converger render each owner itself.
-	Renders *owner.Renders
+	Renders *renders.Kept
 	// Tokens keeps requesting those of control planes from one converger to the next; nil makes a converger do so while it is open.
 	Tokens *accesstokens.Keeper
 	// Memory passes from one converger to the next; nil makes a converger remember permissions by itself.
@@ -211,7 +213,7 @@ type foresight struct {
 	// mutations choose what Shoots leave open.
 	mutations *mutation.Surroundings
 	// coming is what a plan has seen to be made.
-	coming *owner.Coming
+	coming *coming.Objects
 }
 
 // New prepares the clusters of a landscape; no request is made yet.
@@ -234,7 +236,7 @@ func connect(l *landscapes.Landscape, options Options) (*Converger, error) {
 	}
 	gate, runs := permit.NewRuns(options.Permits.Gate, options.Permits.Reviewed, options.Reuse.Memory)
 	options.Permits.Gate = gate
-	c := &Converger{landscape: l, options: options, runs: runs, links: links{clusters: map[string]*apply.Cluster{}, engine: options.Connect.Engine}, ahead: foresight{coming: &owner.Coming{}}, made: options.Clock.Now()}
+	c := &Converger{landscape: l, options: options, runs: runs, links: links{clusters: map[string]*apply.Cluster{}, engine: options.Connect.Engine}, ahead: foresight{coming: &coming.Objects{}}, made: options.Clock.Now()}
 	if c.links.engine == nil {
 		own := options
 		own.Take.ForceHint = c.forceHint

@@ -9,6 +9,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/owner/tally"
 )
 
 // Report is what a run did.
@@ -18,7 +19,7 @@ type Report struct {
 	Held []owner.HeldObjects `json:"held,omitempty"`
 	// Changed is how many objects were written, of owners and declarations together; Written says what was done with them.
 	Changed int         `json:"changed"`
-	Written owner.Tally `json:"written"`
+	Written tally.Tally `json:"written"`
 	// HandedOver are declared fields that are left as controllers set them.
 	HandedOver []change.HandedOver `json:"handedOver,omitempty"`
 	// Operations of operations/ that were executed, in this run or before, the newest first.

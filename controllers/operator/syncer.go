@@ -13,7 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/accesstokens"
 	"github.com/pergola-dev/pergola/controllers/charts"
-	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/owner/renders"
 	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/source"
@@ -97,7 +97,7 @@ type tools struct {
 	engine       *apply.Engine
 	engineForces bool
 	// renders of the Garden, and what was let pass, are kept from one revision to the next.
-	renders owner.Renders
+	renders renders.Kept
 	charts  *charts.Puller
 	permits permit.Memory
 }

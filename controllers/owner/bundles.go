@@ -206,7 +206,7 @@ func (r *run) sendBundle(ctx context.Context, b render.Bundle) (waiter, error) {
 		return waiter{}, err
 	}
 	r.owner.noteLeaving(b.Name, cluster, result.Objects...)
-	if err := AwaitServed(ctx, r.Clock, cluster, objects); err != nil {
+	if err := apply.AwaitServed(ctx, r.Clock, cluster, objects); err != nil {
 		return waiter{}, err
 	}
 	w := waiter{bundle: b, cluster: cluster, refs: refs(objects)}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/controllers/owner/blocked"
 	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -98,11 +99,11 @@ func (t *teardown) all(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.blocked = newBlocked(graph)
+	t.blocked = blocked.New(graph)
 	outcome, err := flow.Run(ctx, graph, flow.Options{Clock: t.Clock, OnEvent: t.event})
 	if outcome != nil {
 		t.report.Nodes = outcome.Nodes
-		t.blocked.explain(t.report.Nodes)
+		t.blocked.Explain(t.report.Nodes)
 	}
 	if err != nil {
 		return err

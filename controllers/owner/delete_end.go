@@ -15,6 +15,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/access"
 	"github.com/pergola-dev/pergola/controllers/namespacepolicies"
+	"github.com/pergola-dev/pergola/controllers/owner/finalizers"
 	"github.com/pergola-dev/pergola/secrets"
 )
 
@@ -106,7 +107,7 @@ func (t *teardown) letGo(ctx context.Context) error {
 	if err := t.status.finish(final, nil); err != nil {
 		return err
 	}
-	return changeFinalizers(ctx, o.Home, o.Ref, withoutFinalizers(finalizerOperator, finalizerReference))
+	return finalizers.Change(ctx, o.Home, kinds[Garden].role, o.Ref, finalizers.Without(finalizerOperator, finalizerReference))
 }
 
 // yieldNamespace takes the labels of the Garden off its namespace, which stays.

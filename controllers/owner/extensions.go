@@ -15,6 +15,7 @@ import (
 
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner/finalizers"
 	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/schemas/across"
 )
@@ -159,7 +160,7 @@ func (r *run) guardExtensions(ctx context.Context) error {
 	var problems []error
 	for _, live := range r.owner.now().extensions {
 		if live.GetDeletionTimestamp() == nil && !slices.Contains(live.GetFinalizers(), finalizerOperator) {
-			problems = append(problems, changeFinalizers(ctx, r.owner.Home, apply.RefOf(live), withFinalizers(finalizerOperator)))
+			problems = append(problems, finalizers.Change(ctx, r.owner.Home, kinds[Garden].role, apply.RefOf(live), finalizers.With(finalizerOperator)))
 		}
 	}
 	return errors.Join(problems...)
@@ -181,7 +182,7 @@ func (r *run) releaseExtensions(ctx context.Context) error {
 			problems = append(problems, err)
 			continue
 		}
-		problems = append(problems, changeFinalizers(ctx, r.owner.Home, apply.RefOf(live), withoutFinalizers(finalizerOperator)))
+		problems = append(problems, finalizers.Change(ctx, r.owner.Home, kinds[Garden].role, apply.RefOf(live), finalizers.Without(finalizerOperator)))
 	}
 	return errors.Join(problems...)
 }

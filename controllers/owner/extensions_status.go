@@ -15,6 +15,7 @@ import (
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/access"
+	"github.com/pergola-dev/pergola/controllers/owner/finalizers"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -253,7 +254,7 @@ func (r *run) endExtensions(ctx context.Context) error {
 			had = no(had, operatorv1alpha1.ExtensionRequiredRuntime, reasonExtensionNotRequired, "Extension not required for any kind")
 			had = no(had, operatorv1alpha1.ExtensionRequiredVirtual, reasonNoInstallation, "Extension does not have required ControllerInstallations for seed clusters")
 			return no(had, operatorv1alpha1.ExtensionInstalled, reasonExtensionDeleted, "Extension has been deleted successfully")
-		}), changeFinalizers(ctx, r.owner.Home, apply.RefOf(e), withoutFinalizers(finalizerOperator)))
+		}), finalizers.Change(ctx, r.owner.Home, kinds[Garden].role, apply.RefOf(e), finalizers.Without(finalizerOperator)))
 	}
 	return errors.Join(problems...)
 }

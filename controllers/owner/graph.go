@@ -13,6 +13,7 @@ import (
 
 	"github.com/pergola-dev/pergola/apply/flow"
 	"github.com/pergola-dev/pergola/controllers/owner/facts"
+	"github.com/pergola-dev/pergola/controllers/owner/tally"
 	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -134,7 +135,7 @@ func (r *run) runBundles(ctx context.Context, bundles []render.Bundle, lateFacts
 
 // wrote says what a step has written; empty when nothing was to be changed.
 func wrote(waits []waiter) string {
-	var sum Tally
+	var sum tally.Tally
 	for _, w := range waits {
 		sum.Plus(w.written)
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner/tally"
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -26,7 +27,7 @@ func carrierOf(b render.Bundle, ref apply.Ref) bool {
 		return false
 	}
 	return ref.GroupKind() == managedRef(b).GroupKind() && ref.Name == b.Name ||
-		ref.GroupKind() == schema.GroupKind{Kind: "Secret"} && strings.HasPrefix(ref.Name, managedSecretPrefix+b.Name+"-")
+		ref.GroupKind() == schema.GroupKind{Kind: "Secret"} && strings.HasPrefix(ref.Name, tally.ManagedSecretPrefix+b.Name+"-")
 }
 
 // split takes the inventory ConfigMap of a bundle apart.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/controllers/owner/tally"
 	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
 	"github.com/pergola-dev/pergola/render"
@@ -33,7 +34,7 @@ func (r *run) judge(role string, entries []apply.Entry) []apply.Held {
 	var refs []change.Ref
 	bundles := r.owner.Bundles()
 	for _, e := range entries {
-		if !isCarrier(e.Ref) && !isReplaced(e, role, bundles) && !isReferenceCopy(e) {
+		if !tally.IsCarrier(e.Ref) && !isReplaced(e, role, bundles) && !isReferenceCopy(e) {
 			refs = append(refs, e.Ref)
 		}
 	}
@@ -52,9 +53,6 @@ func (r *run) judge(role string, entries []apply.Entry) []apply.Held {
 	}
 	return held
 }
-
-// managedSecretPrefix begins the names of the data Secrets of ManagedResources (upstream's).
-const managedSecretPrefix = "managedresource-"
 
 // clusterName of a role.
 func (r *run) clusterName(role string) string {

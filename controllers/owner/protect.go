@@ -2,19 +2,17 @@ package owner
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner/finalizers"
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
@@ -33,7 +31,7 @@ func (r *run) guard(ctx context.Context) error {
 	if err := r.onlyGarden(ctx); err != nil {
 		return err
 	}
-	if err := changeFinalizers(ctx, o.Home, o.Ref, withFinalizers(finalizerOperator, finalizerReference)); err != nil {
+	if err := finalizers.Change(ctx, o.Home, kinds[Garden].role, o.Ref, finalizers.With(finalizerOperator, finalizerReference)); err != nil {
 		return err
 	}
 	if err := r.readExtensions(ctx, o); err != nil {
@@ -116,84 +114,15 @@ func (r *run) protect(ctx context.Context, referred []across.Reference, release 
 			has := slices.Contains(item.Finalizers, finalizerReference)
 			switch {
 			case wanted && !has && item.DeletionTimestamp == nil:
-				err = patchFinalizers(ctx, o.Home, of, ref, item, withFinalizers(finalizerReference))
+				err = finalizers.Patch(ctx, o.Home, kinds[Garden].role, of, ref, item, finalizers.With(finalizerReference))
 			case !wanted && has && release:
-				err = patchFinalizers(ctx, o.Home, of, ref, item, withoutFinalizers(finalizerReference))
+				err = finalizers.Patch(ctx, o.Home, kinds[Garden].role, of, ref, item, finalizers.Without(finalizerReference))
 			}
 			problems = append(problems, err)
 			err = nil
 		}
 	}
 	return errors.Join(problems...)
-}
-
-func withFinalizers(wanted ...string) func([]string) []string {
-	return func(have []string) []string {
-		out := slices.Clone(have)
-		for _, f := range wanted {
-			if !slices.Contains(out, f) {
-				out = append(out, f)
-			}
-		}
-		return out
-	}
-}
-
-func withoutFinalizers(gone ...string) func([]string) []string {
-	return func(have []string) []string {
-		return slices.DeleteFunc(slices.Clone(have), func(f string) bool { return slices.Contains(gone, f) })
-	}
-}
-
-// changeFinalizers changes those of an object.
-func changeFinalizers(ctx context.Context, c *apply.Cluster, ref apply.Ref, change func([]string) []string) error {
-	mapping, err := c.Mapping(ctx, ref.GVK())
-	if err != nil {
-		return c.Explain(ref, "write the finalizers of", err)
-	}
-	client, err := metadata.NewForConfig(c.RESTConfig())
-	if err != nil {
-		return fmt.Errorf("cluster %s: %w", c.Name(), err)
-	}
-	of := metadata.ResourceInterface(client.Resource(mapping.Resource).Namespace(ref.Namespace))
-	item, err := of.Get(ctx, ref.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return c.Explain(ref, "read", err)
-	}
-	return patchFinalizers(ctx, c, of, ref, item, change)
-}
-
-// finalizerAttempts is how often it is looked again when somebody else writes at the same time.
-const finalizerAttempts = 5
-
-// patchFinalizers writes the finalizers as a whole, so it insists on the version that was read.
-func patchFinalizers(ctx context.Context, c *apply.Cluster, of metadata.ResourceInterface, ref apply.Ref, item *metav1.PartialObjectMetadata, change func([]string) []string) error {
-	for attempt := 1; ; attempt++ {
-		wanted := change(item.Finalizers)
-		if slices.Equal(wanted, item.Finalizers) {
-			return nil
-		}
-		body, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": wanted, "resourceVersion": item.ResourceVersion, "uid": item.UID}})
-		if err != nil {
-			return err
-		}
-		_, err = of.Patch(ctx, ref.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: kinds[Garden].role})
-		if apierrors.IsConflict(err) && attempt < finalizerAttempts {
-			next, rerr := of.Get(ctx, ref.Name, metav1.GetOptions{})
-			if rerr == nil {
-				item = next // changed meanwhile, or another one of the same name, which is as much referred to
-				continue
-			}
-			err = rerr
-		}
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return c.Explain(ref, "write the finalizers of", err)
-	}
 }
 
 // bare is an object that says nothing but who it is.

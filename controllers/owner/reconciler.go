@@ -18,7 +18,11 @@ import (
 	"github.com/pergola-dev/pergola/apply/flow"
 	"github.com/pergola-dev/pergola/controllers/accesstokens"
 	"github.com/pergola-dev/pergola/controllers/charts"
+	"github.com/pergola-dev/pergola/controllers/owner/blocked"
+	"github.com/pergola-dev/pergola/controllers/owner/coming"
 	"github.com/pergola-dev/pergola/controllers/owner/facts"
+	"github.com/pergola-dev/pergola/controllers/owner/renders"
+	"github.com/pergola-dev/pergola/controllers/owner/tally"
 	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/prometheus"
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
@@ -73,7 +77,7 @@ type Reconciler struct {
 	// Render holds catalogue, overlays and switches of the landscape.
 	Render render.Options
 	// Renders are kept for others that reconcile the same owners later; it may be nil.
-	Renders *Renders
+	Renders *renders.Kept
 	Clock   clock.WithTicker
 	Gate    permit.Gate
 	Judging Judging
@@ -81,7 +85,7 @@ type Reconciler struct {
 	// Charts pulls those that Extensions name; nil has none, and what they bring stays as it is.
 	Charts *charts.Puller
 	// Coming is what plans have seen to be made, by one owner for the next; it may be nil for who plans nothing.
-	Coming *Coming
+	Coming *coming.Objects
 	// Tokens are requested for control planes from when they are reconciled; nil for nobody's.
 	Tokens *accesstokens.Keeper
 	// Retries says that the process tries again what has failed, which lastOperation tells then.
@@ -139,8 +143,8 @@ type Report struct {
 	// Notes are about objects that were not dealt with as the inventories say: those that are not ours.
 	Notes []string `json:"notes,omitempty"`
 	// Changed is how many objects were written; Written says what was done with them.
-	Changed int   `json:"changed"`
-	Written Tally `json:"written"`
+	Changed int         `json:"changed"`
+	Written tally.Tally `json:"written"`
 	// TakenUp is the operation that the owner was asked for; nil for none.
 	TakenUp *TakenUp `json:"takenUp,omitempty"`
 }
@@ -263,7 +267,7 @@ type run struct {
 	// open are the steps that fill the target and are not healthy yet.
 	open map[string]bool
 	// blocked knows why steps are not started.
-	blocked blocked
+	blocked blocked.Steps
 	// round is which one it is of those that rotations of credentials need.
 	round rotation.Round
 	// repairing is for a run that brings back what was applied, and left what it could not; pending says that it is rendered otherwise since.
@@ -305,11 +309,11 @@ func (r *run) pass(ctx context.Context) (again bool, err error) {
 		return false, err
 	}
 	graph := r.graph(definition, result)
-	r.blocked = newBlocked(graph)
+	r.blocked = blocked.New(graph)
 	outcome, err := flow.Run(ctx, graph, flow.Options{Clock: r.Clock, OnEvent: r.event})
 	if outcome != nil {
 		r.report.Nodes = outcome.Nodes
-		r.blocked.explain(r.report.Nodes)
+		r.blocked.Explain(r.report.Nodes)
 	}
 	result.Bundles = r.owner.now().latest(result.Bundles)
 	if terr := r.tellInstalled(ctx); terr != nil && ctx.Err() == nil {
@@ -378,7 +382,7 @@ func (r *Reconciler) renderWith(ctx context.Context, o *Owner, facts render.Fact
 		return render.Result{}, err
 	}
 	in.Facts = facts
-	result, err := unheard(ctx, func() (render.Result, error) { return r.Renders.render(in, r.Render) })
+	result, err := unheard(ctx, func() (render.Result, error) { return r.Renders.Render(in, r.Render) })
 	if err != nil {
 		return result, fmt.Errorf("render %s: %w", o, err)
 	}
@@ -386,7 +390,7 @@ func (r *Reconciler) renderWith(ctx context.Context, o *Owner, facts render.Fact
 }
 
 func (r *run) event(e flow.Event) {
-	e = r.blocked.event(e)
+	e = r.blocked.Event(e)
 	e.Progress.Percent = r.round.Percent(e.Progress.Percent)
 	r.status.progress(e, r.round.String())
 	r.targetStep(e)

@@ -30,6 +30,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/apply/flow"
 	"github.com/pergola-dev/pergola/controllers/conventions"
+	"github.com/pergola-dev/pergola/controllers/owner/blocked"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -90,7 +91,7 @@ func TestSnapshotAfterReencryption(t *testing.T) {
 	t.Cleanup(local.Close)
 	s.work.owner.Input = render.Input{Owner: render.Owner{Kind: Garden, Name: s.ns, ControlPlaneNamespace: s.ns}}
 	s.work.status = &statusWriter{Reconciler: s.work.Reconciler, owner: s.work.owner, writing: true} // nobody reads it here
-	s.work.blocked = newBlocked(flow.Graph{})
+	s.work.blocked = blocked.New(flow.Graph{})
 	require.NoError(t, s.work.snapshot(t.Context()), "there is no kind Etcd, or no Etcd")
 	s.work.owner.Local = local // which has not looked for the kind yet
 

@@ -14,6 +14,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/controllers/owner/blocked"
 	"github.com/pergola-dev/pergola/controllers/rotation"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -89,7 +90,7 @@ func TestProgressSaysWhatIsWaitedFor(t *testing.T) {
 func TestProgressOfARotation(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
 	s, written := recorded(clk)
-	r := &run{Reconciler: s.Reconciler, owner: s.owner, status: s, blocked: newBlocked(flow.Graph{}), round: rotation.Round{Number: 2, Of: 3, Doing: "the rest"}}
+	r := &run{Reconciler: s.Reconciler, owner: s.owner, status: s, blocked: blocked.New(flow.Graph{}), round: rotation.Round{Number: 2, Of: 3, Doing: "the rest"}}
 	var told []Event
 	r.Hooks.OnEvent = func(e Event) { told = append(told, e) }
 	s.written = clk.Now().Add(-progressInterval)

@@ -27,6 +27,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/conventions"
+	"github.com/pergola-dev/pergola/controllers/owner/tally"
 	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/hack/apiserver"
 	"github.com/pergola-dev/pergola/render"
@@ -142,7 +143,7 @@ func (s *site) bundle(direct bool, objects ...*unstructured.Unstructured) render
 func (s *site) apply(b render.Bundle) (map[string]apply.Action, error) {
 	out := map[string]apply.Action{}
 	s.work.Hooks.OnObject = func(_, _ string, r apply.ObjectResult) {
-		if !isCarrier(r.Ref) {
+		if !tally.IsCarrier(r.Ref) {
 			out[r.Ref.Name] = r.Action
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/controllers/owner/tally"
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
 	"github.com/pergola-dev/pergola/health"
 	"github.com/pergola-dev/pergola/render"
@@ -37,7 +38,7 @@ type waiter struct {
 	// stamped are extension objects with the timestamp that was written to them.
 	stamped map[apply.Ref]string
 	// written is what applying the bundle has changed.
-	written Tally
+	written tally.Tally
 	// again applies the bundle once more, as it was last time; restored is when that was done.
 	again    func(context.Context) (waiter, error)
 	restored time.Time

@@ -1,4 +1,4 @@
-package owner
+package tally
 
 import (
 	"fmt"
@@ -34,14 +34,14 @@ func (t *Tally) Add(results ...apply.ObjectResult) {
 		case apply.Deleted:
 			n = &t.Deleted
 		case apply.Deleting:
-			if !isCarrier(r.Ref) {
+			if !IsCarrier(r.Ref) {
 				t.Deleting++
 			}
 			continue
 		default:
 			continue
 		}
-		if isCarrier(r.Ref) {
+		if IsCarrier(r.Ref) {
 			n = &t.Carriers
 		}
 		*n++
@@ -108,7 +108,10 @@ func plural(n int, one, many string) string {
 	return many
 }
 
-// isCarrier says whether an object is the wrapping of a bundle: what counts is what is in it.
-func isCarrier(ref apply.Ref) bool {
-	return ref.Kind == "ManagedResource" || ref.Kind == "Secret" && strings.HasPrefix(ref.Name, managedSecretPrefix)
+// ManagedSecretPrefix begins the names of the data Secrets of ManagedResources (upstream's).
+const ManagedSecretPrefix = "managedresource-"
+
+// IsCarrier says whether an object is the wrapping of a bundle: what counts is what is in it.
+func IsCarrier(ref apply.Ref) bool {
+	return ref.Kind == "ManagedResource" || ref.Kind == "Secret" && strings.HasPrefix(ref.Name, ManagedSecretPrefix)
 }

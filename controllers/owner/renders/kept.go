@@ -1,4 +1,4 @@
-package owner
+package renders
 
 import (
 	"slices"
@@ -7,9 +7,9 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Renders keeps what owners were rendered to last, so that a revision that changes nothing of an owner costs no render. All who share one
+// Kept is what owners were rendered to last, so that a revision that changes nothing of an owner costs no render. All who share one
 // have to render with the same catalogue. It is safe for concurrent use; a nil one keeps nothing.
-type Renders struct {
+type Kept struct {
 	mu sync.Mutex
 	of map[string]rendered
 }
@@ -20,8 +20,8 @@ type rendered struct {
 	result render.Result
 }
 
-// render gives what is kept if it is made of the same input, and renders otherwise. Errors are not kept.
-func (k *Renders) render(in render.Input, options render.Options) (render.Result, error) {
+// Render gives what is kept if it is made of the same input, and renders otherwise. Errors are not kept.
+func (k *Kept) Render(in render.Input, options render.Options) (render.Result, error) {
 	if k == nil {
 		return render.Render(in, options)
 	}

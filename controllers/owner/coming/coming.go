@@ -1,4 +1,4 @@
-package owner
+package coming
 
 import (
 	"errors"
@@ -12,16 +12,16 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Coming is what a plan has seen to be made: kinds and namespaces. The API server cannot be asked what would become of objects of such
+// Objects are what a plan has seen to be made: kinds and namespaces. The API server cannot be asked what would become of objects of such
 // kinds, or in such namespaces; they are to be created. The zero value has none.
-type Coming struct {
+type Objects struct {
 	mu         sync.Mutex
 	kinds      map[string]map[schema.GroupKind]bool
 	namespaces map[string]map[string]bool
 }
 
 // Add notes what objects for a cluster bring.
-func (c *Coming) Add(cluster string, objects ...*unstructured.Unstructured) {
+func (c *Objects) Add(cluster string, objects ...*unstructured.Unstructured) {
 	if c == nil {
 		return
 	}
@@ -46,7 +46,7 @@ func (c *Coming) Add(cluster string, objects ...*unstructured.Unstructured) {
 }
 
 // AddNamespaces notes namespaces that are made beside bundles.
-func (c *Coming) AddNamespaces(cluster string, names ...string) {
+func (c *Objects) AddNamespaces(cluster string, names ...string) {
 	for _, name := range names {
 		o := &unstructured.Unstructured{Object: map[string]any{"kind": "Namespace"}}
 		o.SetName(name)
@@ -55,7 +55,7 @@ func (c *Coming) AddNamespaces(cluster string, names ...string) {
 }
 
 // explains tells whether an object failed only because something is not there that is to be made.
-func (c *Coming) explains(e *apply.ObjectError) bool {
+func (c *Objects) explains(e *apply.ObjectError) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var status apierrors.APIStatus
@@ -72,7 +72,7 @@ func (c *Coming) explains(e *apply.ObjectError) bool {
 }
 
 // Settle makes of what failed for such a reason what is to be created, and gives what went wrong besides.
-func (c *Coming) Settle(items []change.Item, err error) error {
+func (c *Objects) Settle(items []change.Item, err error) error {
 	var all apply.Errors
 	if c == nil || !errors.As(err, &all) {
 		return err

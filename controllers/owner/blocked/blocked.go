@@ -1,4 +1,4 @@
-package owner
+package blocked
 
 import (
 	"context"
@@ -10,25 +10,26 @@ import (
 // outOfTime is what the runner says of a step that had not begun when the time of the whole run was over.
 func outOfTime() string { return "not started: " + context.DeadlineExceeded.Error() }
 
-// blocked finds the step for which another one was not started when the time was over: that, not the time, is
+// Steps find the step for which another one was not started when the time was over: that, not the time, is
 // what a person can mend. Events come one at a time, those of a step after those of what it needs.
-type blocked struct {
+type Steps struct {
 	needs   map[string][]flow.Edge
 	reached map[string]flow.State
 	// because says of a step that has failed, or was not started, what others are told.
 	because map[string]string
 }
 
-func newBlocked(g flow.Graph) blocked {
-	b := blocked{needs: map[string][]flow.Edge{}, reached: map[string]flow.State{}, because: map[string]string{}}
+// New knows the steps of a graph before they begin.
+func New(g flow.Graph) Steps {
+	b := Steps{needs: map[string][]flow.Edge{}, reached: map[string]flow.State{}, because: map[string]string{}}
 	for _, n := range g.Nodes {
 		b.needs[n.ID] = n.Needs
 	}
 	return b
 }
 
-// event gives the event of a blocked step its reason.
-func (b blocked) event(e flow.Event) flow.Event {
+// Event gives the event of a blocked step its reason.
+func (b Steps) Event(e flow.Event) flow.Event {
 	switch e.State {
 	case flow.Failed:
 		b.because[e.ID] = fmt.Sprintf("because %s failed: %v", e.Title, e.Err)
@@ -44,7 +45,7 @@ func (b blocked) event(e flow.Event) flow.Event {
 }
 
 // reason is that of the first need that is not met.
-func (b blocked) reason(id, otherwise string) string {
+func (b Steps) reason(id, otherwise string) string {
 	for _, edge := range b.needs[id] {
 		if why := b.because[edge.ID]; why != "" && !reaches(b.reached[edge.ID], edge.Until) {
 			return why
@@ -53,8 +54,8 @@ func (b blocked) reason(id, otherwise string) string {
 	return otherwise
 }
 
-// explain gives the results the reasons that the events had.
-func (b blocked) explain(nodes []flow.NodeResult) {
+// Explain gives the results the reasons that the events had.
+func (b Steps) Explain(nodes []flow.NodeResult) {
 	for i, n := range nodes {
 		if n.State == flow.Blocked && b.because[n.ID] != "" {
 			nodes[i].Message = b.because[n.ID]

@@ -1,4 +1,4 @@
-package owner
+package apply
 
 import (
 	"context"
@@ -9,8 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
-
-	"github.com/pergola-dev/pergola/apply"
 )
 
 // servedTimeout is how long a definition may be established and not yet listed by the API server; usually it
@@ -19,7 +17,7 @@ const servedTimeout = 30 * time.Second
 
 // AwaitServed waits until the API server lists the kinds of all definitions among the objects, so that what is
 // applied next may use them. It makes no request for kinds that are known already.
-func AwaitServed(ctx context.Context, clk clock.WithTicker, c *apply.Cluster, objects []*unstructured.Unstructured) error {
+func AwaitServed(ctx context.Context, clk clock.WithTicker, c *Cluster, objects []*unstructured.Unstructured) error {
 	tick := clk.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	deadline := clk.Now().Add(servedTimeout)
@@ -30,7 +28,7 @@ func AwaitServed(ctx context.Context, clk clock.WithTicker, c *apply.Cluster, ob
 				break
 			}
 			if !meta.IsNoMatchError(err) {
-				return c.Explain(apply.Ref{}, "read the API kinds", err)
+				return c.Explain(Ref{}, "read the API kinds", err)
 			}
 			if !clk.Now().Before(deadline) {
 				return fmt.Errorf("cluster %s: %s is defined, but the API server does not serve it after %s: look at the conditions of its CustomResourceDefinition", c.Name(), gvk, servedTimeout)

@@ -1,4 +1,4 @@
-package owner
+package renders
 
 import (
 	"testing"
@@ -14,44 +14,44 @@ import (
 
 // TestRendersAreKeptWhileNothingChanges: what is made of the same input is not rendered again, and all else is.
 func TestRendersAreKeptWhileNothingChanges(t *testing.T) {
-	l, violations, err := landscapes.Load(t.Context(), "../../landscapes/local", landscapes.Options{})
+	l, violations, err := landscapes.Load(t.Context(), "../../../landscapes/local", landscapes.Options{})
 	require.NoError(t, err)
 	require.False(t, schemas.HasErrors(violations))
 	options, err := render.LandscapeOptions(components.FS, l)
 	require.NoError(t, err)
-	inputs, err := render.Owners(l, render.OwnersOf(Garden))
+	inputs, err := render.Owners(l, render.OwnersOf("garden"))
 	require.NoError(t, err)
 	require.Len(t, inputs, 1)
 	in := inputs[0]
-	kept := &Renders{}
-	first, err := kept.render(in, options)
+	kept := &Kept{}
+	first, err := kept.Render(in, options)
 	require.NoError(t, err)
 	fresh, err := render.Render(in, options)
 	require.NoError(t, err)
 	require.NotEmpty(t, fresh.Bundles)
 	require.Len(t, first.Bundles, len(fresh.Bundles))
 
-	second, err := kept.render(in, options)
+	second, err := kept.Render(in, options)
 	require.NoError(t, err)
 	assert.Same(t, first.Bundles[0].Objects[0].Unstructured, second.Bundles[0].Objects[0].Unstructured, "it was rendered again")
 	second.Bundles[0].Name = "replaced"
-	third, err := kept.render(in, options)
+	third, err := kept.Render(in, options)
 	require.NoError(t, err)
 	assert.Equal(t, first.Bundles[0].Name, third.Bundles[0].Name, "a bundle that is replaced is one of that reconciliation")
 
 	options.Only = []string{first.Bundles[0].Component}
-	less, err := kept.render(in, options)
+	less, err := kept.Render(in, options)
 	require.NoError(t, err)
 	assert.Less(t, len(less.Bundles), len(first.Bundles), "other options are another render")
 	options.Only = nil
 	in.Facts.Addresses = map[string]string{"new": "10.0.0.1"}
-	changed, err := kept.render(in, options)
+	changed, err := kept.Render(in, options)
 	require.NoError(t, err)
 	assert.NotSame(t, first.Bundles[0].Objects[0].Unstructured, changed.Bundles[0].Objects[0].Unstructured, "other facts are another render")
 
 	in.TargetVersion = "no version"
-	_, err = kept.render(in, options)
+	_, err = kept.Render(in, options)
 	require.Error(t, err)
-	_, err = kept.render(in, options)
+	_, err = kept.Render(in, options)
 	require.Error(t, err, "errors are not kept")
 }

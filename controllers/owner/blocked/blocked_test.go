@@ -1,4 +1,4 @@
-package owner
+package blocked
 
 import (
 	"context"
@@ -41,17 +41,17 @@ func TestStepsAreBlockedByWhatTheyWaitFor(t *testing.T) {
 				{ID: "etcd", Run: nothing, Needs: []flow.Edge{{ID: "ground"}, {ID: "etcd-druid", Until: flow.RolledOut}}},
 				{ID: "api", Run: nothing, Needs: []flow.Edge{{ID: "etcd-druid", Until: flow.Applied}, {ID: "etcd"}}},
 			}}
-			b := newBlocked(g)
+			b := New(g)
 			heard := map[string]string{}
 			result, err := flow.Run(ctx, g, flow.Options{OnEvent: func(e flow.Event) {
-				if e = b.event(e); e.State == flow.Blocked {
+				if e = b.Event(e); e.State == flow.Blocked {
 					heard[e.ID] = e.Message
 				}
 			}})
 			if name == "out of time" {
 				require.ErrorContains(t, err, "etcd-druid: no pods")
 			}
-			b.explain(result.Nodes)
+			b.Explain(result.Nodes)
 			for _, id := range []string{"etcd", "api"} {
 				assert.Equal(t, c.want, heard[id], id)
 				assert.Equal(t, c.want, result.Node(id).Message, id)

@@ -1,4 +1,4 @@
-package owner
+package tally
 
 import (
 	"testing"
@@ -35,9 +35,9 @@ func TestTally(t *testing.T) {
 		"only what carries the others": {results(managed, apply.Configured), "1 ManagedResources and data Secrets", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var tally, sum Tally
-			tally.Add(c.results...)
-			sum.Plus(tally)
+			var written, sum Tally
+			written.Add(c.results...)
+			sum.Plus(written)
 			assert.Equal(t, c.want, sum.String())
 			assert.Equal(t, c.total, sum.Total())
 		})

@@ -1,0 +1,86 @@
+package finalizers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+
+	"github.com/pergola-dev/pergola/apply"
+)
+
+// With gives finalizers and those that are wanted besides.
+func With(wanted ...string) func([]string) []string {
+	return func(have []string) []string {
+		out := slices.Clone(have)
+		for _, f := range wanted {
+			if !slices.Contains(out, f) {
+				out = append(out, f)
+			}
+		}
+		return out
+	}
+}
+
+// Without gives finalizers but those that go.
+func Without(gone ...string) func([]string) []string {
+	return func(have []string) []string {
+		return slices.DeleteFunc(slices.Clone(have), func(f string) bool { return slices.Contains(gone, f) })
+	}
+}
+
+// Change changes those of an object.
+func Change(ctx context.Context, c *apply.Cluster, manager string, ref apply.Ref, change func([]string) []string) error {
+	mapping, err := c.Mapping(ctx, ref.GVK())
+	if err != nil {
+		return c.Explain(ref, "write the finalizers of", err)
+	}
+	client, err := metadata.NewForConfig(c.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("cluster %s: %w", c.Name(), err)
+	}
+	of := metadata.ResourceInterface(client.Resource(mapping.Resource).Namespace(ref.Namespace))
+	item, err := of.Get(ctx, ref.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return c.Explain(ref, "read", err)
+	}
+	return Patch(ctx, c, manager, of, ref, item, change)
+}
+
+// attempts is how often it is looked again when somebody else writes at the same time.
+const attempts = 5
+
+// Patch writes the finalizers as a whole, so it insists on the version that was read.
+func Patch(ctx context.Context, c *apply.Cluster, manager string, of metadata.ResourceInterface, ref apply.Ref, item *metav1.PartialObjectMetadata, change func([]string) []string) error {
+	for attempt := 1; ; attempt++ {
+		wanted := change(item.Finalizers)
+		if slices.Equal(wanted, item.Finalizers) {
+			return nil
+		}
+		body, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": wanted, "resourceVersion": item.ResourceVersion, "uid": item.UID}})
+		if err != nil {
+			return err
+		}
+		_, err = of.Patch(ctx, ref.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
+		if apierrors.IsConflict(err) && attempt < attempts {
+			next, rerr := of.Get(ctx, ref.Name, metav1.GetOptions{})
+			if rerr == nil {
+				item = next // changed meanwhile, or another one of the same name, which is as much referred to
+				continue
+			}
+			err = rerr
+		}
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return c.Explain(ref, "write the finalizers of", err)
+	}
+}

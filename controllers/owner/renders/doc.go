@@ -1,0 +1,2 @@
+// Package renders keeps what owners were rendered to.
+package renders
