@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,7 +25,7 @@ var carrying = []string{"garden", "istio-system"}
 
 // isAbsent tells whether an object is not there, or not even its kind.
 func isAbsent(err error) bool {
-	return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || apply.ReasonOf(err) == apply.NoKind || apply.ReasonOf(err) == apply.NotFound
+	return apierrors.IsNotFound(err) || apply.IsUnserved(err) || apply.ReasonOf(err) == apply.NotFound
 }
 
 // list reads all objects of a kind as they are now; none where the kind is not served.

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
@@ -265,9 +264,7 @@ func (r *run) takeBack(ctx context.Context, b render.Bundle) ([]apply.Entry, err
 	return rm.Release(ctx, b.Namespace, b.Name)
 }
 
-func managedRef(b render.Bundle) apply.Ref {
-	return apply.Ref{APIVersion: resourcesv1alpha1.SchemeGroupVersion.String(), Kind: "ManagedResource", Namespace: b.Namespace, Name: b.Name}
-}
+func managedRef(b render.Bundle) apply.Ref { return managedResourceRef(b.Namespace, b.Name) }
 
 // applyManaged converges the ManagedResource that was just written.
 func (r *run) applyManaged(ctx context.Context, b render.Bundle) (waiter, error) {

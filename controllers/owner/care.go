@@ -230,7 +230,7 @@ func (r *Reconciler) bundleFailure(ctx context.Context, o *Owner, b render.Bundl
 		bad, _, err := r.judgeOf(cluster).Of(ctx, refs)
 		return located(cluster, bad), err
 	}
-	ref := apply.Ref{APIVersion: "resources.gardener.cloud/v1alpha1", Kind: "ManagedResource", Namespace: b.Namespace, Name: b.Name}
+	ref := managedRef(b)
 	obj, err := o.Local.Get(ctx, ref)
 	if apierrors.IsNotFound(err) {
 		v := health.NotFound(ref.GVK(), b.Namespace, b.Name)

@@ -5,21 +5,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/controllers/owner/facts"
 	"github.com/pergola-dev/pergola/render"
 )
-
-func parsed(t *testing.T, text string) *unstructured.Unstructured {
-	t.Helper()
-	raw, err := yaml.YAMLToJSON([]byte(text))
-	require.NoError(t, err)
-	o := &unstructured.Unstructured{}
-	require.NoError(t, o.UnmarshalJSON(raw))
-	return o
-}
 
 // Before there are definitions, a gateway and a bucket, a Garden can be rendered.
 func TestFactsOfAGardenThatIsNotThere(t *testing.T) {
