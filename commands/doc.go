@@ -4,5 +4,6 @@
 //   - adoption: landscapes that upstream's controllers run, and how these are stopped
 //   - preview: what a change of a landscape comes to, besides the difference of what it renders
 //   - recovery: backups of what is in no Git, and their way back
+//   - synced: a Landscape object, judged before an operator gets it
 //   - why: where a field of an object comes from
 package commands

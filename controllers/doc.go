@@ -30,7 +30,6 @@
 //   - gardenletdeployer: the gardenlets that Gardenlets declare, installed for the first time
 //   - seedpublication: what a seed needs of a landscape folder, carried through the virtual garden
 //   - notification: who is told what becomes of a Landscape
-//   - synced: a Landscape object, judged before it is applied
 //
 // The work of single commands is in commands. Suites of tests across packages are in test.
 package controllers

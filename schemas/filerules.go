@@ -133,7 +133,7 @@ func rulesOfTheLandscape() []Rule {
 	return []Rule{
 		rule("landscape/config", kindLandscape, "landscapes/config.go", sourceFiles, "landscape.yaml holds one Landscape, which asks for what there is",
 			"It is in a file of its own, named landscape.yaml, at the top of the folder. What this version does not do is refused rather than left out. Warnings are about what is legal and hardly meant: windows that never close, a timeout of seconds, objects under spec.external that the landscape declares, a landscape.yml beside it.", ""),
-		rule("landscape/sync", kindLandscape, "controllers/synced/check.go", sourceFiles, "A Landscape that an operator syncs has a source that can be opened, and can tell whom it names",
+		rule("landscape/sync", kindLandscape, "commands/synced/check.go", sourceFiles, "A Landscape that an operator syncs has a source that can be opened, and can tell whom it names",
 			"The url, ref, verify, secretRef and path of the source go together, as do type, provider and url of a notification; a range of versions holds one, and the Landscape does not depend on itself. It is checked as the operator does before it connects, with stand-ins for Secrets. Warnings are about what has no effect or is hardly meant.",
 			"spec.source", "spec.interval", "spec.retryInterval", "spec.dependsOn", "spec.notifications"),
 		rule("landscape/health", kindLandscape, "landscapes/confighealth.go", sourceFiles, "A rule of health is for a kind that there is, and its expressions can be evaluated",

@@ -158,9 +158,3 @@ func (g *Gardenlet) converge(ctx context.Context, at *site, o *owner.Owner, from
 	defer at.mu.Unlock()
 	return errors.Join(err, at.approvals.notTaken)
 }
-
-// site of an owner; nil where it has none.
-func (g *Gardenlet) site(id string) *site {
-	at, _ := g.fleet.Owner(id)
-	return at
-}

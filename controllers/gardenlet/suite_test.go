@@ -459,3 +459,9 @@ func (l *logs) String() string {
 	defer l.mu.Unlock()
 	return l.text.String()
 }
+
+// site of an owner; nil where it has none.
+func (g *Gardenlet) site(id string) *site {
+	at, _ := g.fleet.Owner(id)
+	return at
+}

@@ -34,11 +34,6 @@ func (c *Converger) Apply(ctx context.Context) (report *Report, err error) {
 	}
 	ctx, cancel := c.whileLeased(ctx)
 	defer cancel()
-	if c.options.Part.seed != "" {
-		err := c.convergeSeeds(ctx)
-		c.judgeAgain(ctx)
-		return &c.now.report, errors.Join(append(slices.Clone(c.members.unbound), err, c.lostLease())...)
-	}
 	if c.links.clusters[Runtime] == nil {
 		return &c.now.report, errors.Join(c.members.unbound...)
 	}

@@ -40,12 +40,12 @@ type Options struct {
 	// Checked says that render.CheckLandscape has found no error in the landscape: it is not looked for again.
 	Checked bool
 	Reuse   Reuse
-	// Part is what this converger looks after; default: the whole landscape.
-	Part    Part
-	Clock   clock.WithTicker
-	Self    Self
-	Pace    Pace
-	Permits Permits
+	// OnlyGarden leaves Seeds and Shoots to gardenlets, and contacts no seed: that is the part of gardener-operator.
+	OnlyGarden bool
+	Clock      clock.WithTicker
+	Self       Self
+	Pace       Pace
+	Permits    Permits
 	// CurrentAt says when the files of the landscape were known to be the newest ones; default: when New was called. Before another
 	// landscape deletes what may have moved to this one, it waits for a run with files that are newer than its question.
 	CurrentAt func() time.Time
@@ -320,13 +320,16 @@ func (c *Converger) Close() {
 
 // findOwners places every owner of the landscape on its clusters.
 func (c *Converger) findOwners() error {
-	kinds := c.options.Part.owners()
+	var kinds []string // all
+	if c.options.OnlyGarden {
+		kinds = []string{owner.Garden}
+	}
 	inputs, err := render.Owners(c.landscape, render.At(c.options.Clock.Now()), render.OwnersOf(kinds...))
 	if err != nil {
 		return err
 	}
 	var seedOf map[string]string
-	if len(kinds) == 0 || slices.Contains(kinds, owner.Shoot) {
+	if !c.options.OnlyGarden {
 		if seedOf, err = render.SeedsOfShoots(c.landscape); err != nil {
 			return err
 		}
@@ -342,9 +345,6 @@ func (c *Converger) findOwners() error {
 			o.Input.SeedIsGarden = in.SeedIsGarden || isSame(c.links.clusters[Runtime], c.links.clusters[local])
 		case owner.Shoot:
 			o.Home, local = c.links.clusters[Virtual], seedOf[in.Owner.Namespace+"/"+in.Owner.Name]
-		}
-		if !c.options.Part.has(in.Owner.Kind, local) {
-			continue
 		}
 		o.Local = c.links.clusters[local]
 		if o.Home == nil || o.Local == nil {

@@ -69,11 +69,9 @@ func (c *Converger) shares(cluster, name string) bool {
 // Totals counts the objects that the landscape has on each cluster, as far as they are known: those of owners once they were rendered.
 func (c *Converger) Totals() map[string]int {
 	out := map[string]int{}
-	if c.options.Part.seed == "" {
-		for cluster, n := range c.DeclaredTotals() {
-			if n > 0 {
-				out[cluster] += n
-			}
+	for cluster, n := range c.DeclaredTotals() {
+		if n > 0 {
+			out[cluster] += n
 		}
 	}
 	for _, o := range c.members.all {

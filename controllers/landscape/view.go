@@ -3,6 +3,7 @@ package landscape
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -237,7 +238,7 @@ func hints(s Status) []string {
 	}
 	collect(s.Owners)
 	var out []string
-	for _, k := range sortedKeys(keepers) {
+	for _, k := range slices.Sorted(maps.Keys(keepers)) {
 		out = append(out, printable.Line(holderText(k))+" reconciles it.")
 	}
 	switch {
@@ -252,15 +253,6 @@ func hints(s Status) []string {
 	case unkept:
 		out = append(out, "Nobody reconciles the others: their conditions are those of the last run (--live judges now).")
 	}
-	return out
-}
-
-func sortedKeys(m map[string]bool) []string {
-	var out []string
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
 	return out
 }
 

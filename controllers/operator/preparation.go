@@ -192,12 +192,12 @@ func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landsc
 	told := &steps{}
 	gate.Ledger = permit.LedgerFunc(func(id string, _ []change.Ref) bool { return s.take(j, id) })
 	options := landscape.Options{
-		Catalogue: s.Catalogue,
-		Reuse:     landscape.Reuse{Charts: s.puller(), Renders: &s.tools.renders, Tokens: s.tools.tokens, Memory: &s.tools.permits},
-		Connect:   landscape.Connections{Clusters: s.tools.clusters.byName(), Outside: s.Outside, Leases: s.leases()},
-		Clock:     s.Clock,
-		Self:      landscape.Self{Holder: s.Holder, Retries: true, Version: s.Version},
-		Part:      landscape.PartOperator(), Checked: true,
+		Catalogue:  s.Catalogue,
+		Reuse:      landscape.Reuse{Charts: s.puller(), Renders: &s.tools.renders, Tokens: s.tools.tokens, Memory: &s.tools.permits},
+		Connect:    landscape.Connections{Clusters: s.tools.clusters.byName(), Outside: s.Outside, Leases: s.leases()},
+		Clock:      s.Clock,
+		Self:       landscape.Self{Holder: s.Holder, Retries: true, Version: s.Version},
+		OnlyGarden: true, Checked: true,
 		Pace:    landscape.Pace{Thresholds: landscape.Thresholds(l)},
 		Permits: landscape.Permits{Gate: gate, Shown: s.shownApproval},
 		Hear: landscape.Listeners{OnEvent: func(e owner.Event) { s.progressed(j, told, e) }, OnDrift: s.drifted, OnObject: func(_, bundle string, r apply.ObjectResult) { s.dealtWith(j, bundle, r) }, OnCare: func(name string, conditions []gardencorev1beta1.Condition) {

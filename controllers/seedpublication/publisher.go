@@ -134,18 +134,6 @@ func (p *Publisher) needed(name string, former *Publication) bool {
 	return of(former.Digest) || former.Former != "" && of(former.Former) && p.Clock.Since(former.Since) < grace
 }
 
-// Withdraw takes the publication of a seed back, pointer first. Nothing on the seed changes by that.
-func (p *Publisher) Withdraw(ctx context.Context, virtual *apply.Cluster, seed string) error {
-	for _, name := range []string{"publication", "publication-parts"} {
-		set := apply.Set{Name: Namespace(seed) + "/" + name, FieldManager: FieldManager}
-		inventory := apply.NewConfigMapInventory(virtual, Namespace(seed), "pergola-inventory."+name, nil)
-		if _, err := p.Engine.Delete(ctx, virtual, set, inventory, apply.DeleteOptions{NoWait: true}); err != nil {
-			return fmt.Errorf("withdrawing the publication for seed %s: %w", seed, err)
-		}
-	}
-	return nil
-}
-
 // ensureNamespace makes the namespace of a seed, as upstream's controller-manager does: it goes with the Seed.
 func ensureNamespace(ctx context.Context, virtual *apply.Cluster, seed string) error {
 	ref := apply.Ref{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: "Seed", Name: seed}

@@ -170,14 +170,6 @@ func TestPublisher(t *testing.T) {
 		other.clock.SetTime(g.clock.Now())
 		assert.Zero(t, other.publish(changed, "main@7").Changed)
 	})
-	t.Run("withdrawn", func(t *testing.T) {
-		require.NoError(t, g.Withdraw(g.ctx, g.cluster, g.seed))
-		list, err := g.client.CoreV1().Secrets(Namespace(g.seed)).List(g.ctx, metav1.ListOptions{})
-		require.NoError(t, err)
-		assert.Empty(t, list.Items)
-		_, err = g.client.CoreV1().ConfigMaps(Namespace(g.seed)).Get(g.ctx, PointerName, metav1.GetOptions{})
-		assert.Error(t, err)
-	})
 }
 
 func toUnstructured(object any) (*unstructured.Unstructured, error) {
