@@ -73,7 +73,7 @@ func TestEveryIDIsListed(t *testing.T) {
 		listed[rule.ID], files[rule.ID] = true, true
 	}
 	named := map[string]bool{}
-	for _, folder := range []string{"landscapes", "landscapes/evaluation", "render", "cmd/pergola", "commands/synced"} {
+	for _, folder := range []string{"landscapes", "landscapes/evaluation", "render", "cmd/pergola", "commands/preview", "commands/synced"} {
 		for id, place := range idsIn(t, filepath.Join("..", filepath.FromSlash(folder))) {
 			named[id] = true
 			assert.True(t, listed[id], "%s: the rule %s is not listed: describe it in filerules.go", place, id)
