@@ -2,7 +2,7 @@
 // and roles that run by themselves are in controllers, which import none of this.
 //
 //   - adoption: landscapes that upstream's controllers run, and how these are stopped
-//   - preview: what a change of a landscape comes to, besides the difference of what it renders
+//   - preview: the consequences of a change of a landscape, besides the difference of its renders
 //   - recovery: backups of what is in no Git, and their way back
 //   - synced: a Landscape object, judged before an operator gets it
 //   - why: where a field of an object comes from

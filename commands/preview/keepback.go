@@ -126,7 +126,8 @@ func keepReferred(p *change.Plan, old, new *landscapes.Landscape) {
 	}
 }
 
-// TakeEnding takes out of a plan what goes with a Garden whose deletion is confirmed in Git: that is more than an approval, so that no gate holds any of it.
+// TakeEnding takes everything out of a plan that goes with a Garden whose deletion is confirmed in Git. The confirmation is more than an approval, so no
+// gate holds any of it.
 func TakeEnding(p *change.Plan, old, new *landscapes.Landscape) []change.Item {
 	stays := map[landscapes.ObjectName]bool{}
 	for i := range new.Declarations {

@@ -13,7 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/plan"
 )
 
-// What follows is for who compares a landscape that others run with what Git declares (commands/adoption).
+// The functions below compare a landscape that others run with the declarations in Git (commands/adoption).
 
 // DefaultedGarden is the Garden of Git with the defaults of its API.
 func (c *Converger) DefaultedGarden() (map[string]any, error) {

@@ -40,7 +40,7 @@ type Options struct {
 	// Checked says that render.CheckLandscape has found no error in the landscape: it is not looked for again.
 	Checked bool
 	Reuse   Reuse
-	// OnlyGarden leaves Seeds and Shoots to gardenlets, and contacts no seed: that is the part of gardener-operator.
+	// OnlyGarden leaves Seeds and Shoots to gardenlets, and contacts no seed, as gardener-operator does.
 	OnlyGarden bool
 	Clock      clock.WithTicker
 	Self       Self
