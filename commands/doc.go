@@ -4,6 +4,7 @@
 //   - adoption: landscapes that upstream's controllers run, and how these are stopped
 //   - preview: the consequences of a change of a landscape, besides the difference of its renders
 //   - recovery: backups of what is in no Git, and their way back
+//   - status: the state of a landscape as a tree
 //   - synced: a Landscape object, judged before an operator gets it
 //   - why: where a field of an object comes from
 package commands

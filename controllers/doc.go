@@ -10,7 +10,7 @@
 //     tokenrequestor, networkpolicy and webhooks below it, each for itself
 //   - webhook: what gardener-admission-controller serves: admission (the rules of schemas as webhooks, and their configurations), authorizer (what gardenlets
 //     may do in the virtual garden) and garden (what it is asked besides, at its paths)
-//   - landscape: a whole landscape converged once, kept, planned and shown
+//   - landscape: a whole landscape converged once, kept and planned, and its state read
 //
 // What they are made of:
 //

@@ -60,6 +60,26 @@ func ParseRevision(revision string) (Head, error) {
 	return Head{Name: name, Commit: commit}, nil
 }
 
+// ShortRevision is a revision with as many digits as tell it from others: main@0a1b2c3d4e, latest@sha256:0a1b2c3d4e5f.
+func ShortRevision(revision string) string {
+	name, digest, named := strings.Cut(revision, "@")
+	if !named {
+		name, digest = "", revision
+	} else {
+		name += "@"
+	}
+	kind, digits, found := strings.Cut(digest, ":")
+	switch {
+	case !found:
+		return name + shortDigits(digest, 10)
+	case kind == "sha1":
+		return name + shortDigits(digits, 10)
+	}
+	return name + kind + ":" + shortDigits(digits, 12)
+}
+
+func shortDigits(s string, n int) string { return s[:min(len(s), n)] }
+
 // Snapshot is one revision as files.
 type Snapshot struct {
 	Head

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pergola-dev/pergola/apply/flow"
 	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/commands/status"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/internal/panics"
@@ -218,7 +219,7 @@ func (a *applying) converge(ctx context.Context, c *landscape.Converger) error {
 	}
 	if a.output == "text" {
 		fmt.Fprintln(a.cmd.OutOrStdout(), summary(report, time.Since(started)))
-		landscape.PrintStatus(a.cmd.OutOrStdout(), c.Status(limited, landscape.StatusOptions{}), colored(a.cmd))
+		status.Print(a.cmd.OutOrStdout(), c.Status(limited, landscape.StatusOptions{}), colored(a.cmd))
 	}
 	return nil
 }

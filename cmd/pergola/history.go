@@ -18,6 +18,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/operator"
 	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/source"
 )
 
 func newHistory() *cobra.Command {
@@ -121,7 +122,7 @@ func printHistory(w io.Writer, l *landscapev1alpha1.Landscape, object *objectFla
 		if r.Gardenlets != "" {
 			what = "on seeds: " + r.Gardenlets
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", r.StartTime.Local().Format(time.DateTime), took, printable(landscape.ShortRevision(r.Revision)), printable(r.Trigger), printable(result), oneLine(here(what), math.MaxInt))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", r.StartTime.Local().Format(time.DateTime), took, printable(source.ShortRevision(r.Revision)), printable(r.Trigger), printable(result), oneLine(here(what), math.MaxInt))
 	}
 	if err := table.Flush(); err != nil {
 		return err

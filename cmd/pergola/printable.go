@@ -9,6 +9,9 @@ import (
 // printable makes a text that comes from a cluster or a commit one line, without characters that a terminal obeys.
 func printable(s string) string { return texts.Line(s) }
 
+// oneLine is that in no more than so many characters.
+func oneLine(s string, limit int) string { return texts.Cut(s, limit) }
+
 // printableText does so to a text whose lines stay.
 func printableText(s string) string { return texts.Text(s) }
 

@@ -245,14 +245,6 @@ func (p *progress) finish() {
 	p.clear()
 }
 
-func oneLine(s string, limit int) string {
-	s = strings.Join(strings.Fields(printable(s)), " ")
-	if r := []rune(s); len(r) > limit {
-		return string(r[:limit]) + "…"
-	}
-	return s
-}
-
 // cause of a blocked step: which step failed; why is said where that one is reported.
 func cause(message string) string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(message, "not started: "), ": ")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pergola-dev/pergola/commands/status"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
@@ -76,7 +77,7 @@ not valid. Exit code 2 says that a cluster does not answer.`,
 
 func printStatus(cmd *cobra.Command, s landscape.Status, output string) error {
 	if output == "text" {
-		landscape.PrintStatus(cmd.OutOrStdout(), s, colored(cmd))
+		status.Print(cmd.OutOrStdout(), s, colored(cmd))
 		return nil
 	}
 	enc := json.NewEncoder(cmd.OutOrStdout())
@@ -97,7 +98,7 @@ func watchStatus(cmd *cobra.Command, c *landscape.Converger, what landscape.Stat
 		}
 		if redraw {
 			var b bytes.Buffer
-			landscape.PrintStatus(&b, s, colored(cmd))
+			status.Print(&b, s, colored(cmd))
 			if last != nil {
 				fmt.Fprint(cmd.OutOrStdout(), "\x1b[H\x1b[2J")
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -118,9 +119,11 @@ func TestFieldsAreHandedOver(t *testing.T) {
 	}
 
 	assert.ElementsMatch(t, left, pathsOf(c.handedOver(testContext(t))))
-	var tree strings.Builder
-	PrintStatus(&tree, Status{Landscape: "handed", HandedOver: p.HandedOver}, false)
-	assert.Contains(t, tree.String(), "Shoot default/handed on virtual: spec.kubernetes.version is 1.34.2, Git has 1.33.1, set by gardener-controller-manager (")
+	var texts []string
+	for _, f := range p.HandedOver {
+		texts = append(texts, plan.HandedOverText(f))
+	}
+	assert.Contains(t, strings.Join(texts, "\n"), "Shoot default/handed on virtual: spec.kubernetes.version is 1.34.2, Git has 1.33.1, set by gardener-controller-manager (")
 
 	t.Run("an unrelated commit leaves them", func(t *testing.T) {
 		w.write("shoot.yaml", strings.Replace(shootFile("handed"), "maximum: 2", "maximum: 5", 1))

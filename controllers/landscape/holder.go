@@ -9,8 +9,8 @@ import (
 // others of the same.
 var holders = regexp.MustCompile(`^(.+)_pergola-([a-z-]+)_([0-9]+)_[a-z0-9]+$`)
 
-// holderText names the holder of a lease for people. Others than Pergola's processes are named as they name themselves.
-func holderText(holder string) string {
+// HolderText names the holder of a lease for people. Others than Pergola's processes are named as they name themselves.
+func HolderText(holder string) string {
 	found := holders.FindStringSubmatch(holder)
 	switch {
 	case found == nil:

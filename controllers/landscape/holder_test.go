@@ -15,6 +15,6 @@ func TestHolderText(t *testing.T) {
 		"itest":                                                     "itest",
 		"":                                                          "",
 	} {
-		assert.Equal(t, want, holderText(holder))
+		assert.Equal(t, want, HolderText(holder))
 	}
 }

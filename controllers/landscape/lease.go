@@ -54,7 +54,7 @@ func (e *HeldError) Error() string {
 	if e.resident() {
 		return e.beside()
 	}
-	return fmt.Sprintf("cluster %s: lease %s/%s is held by %s (renewed %s): wait until it is done, or stop it", e.Cluster, leaseNamespace, e.Lease, holderText(e.Holder), e.Renewed.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("cluster %s: lease %s/%s is held by %s (renewed %s): wait until it is done, or stop it", e.Cluster, leaseNamespace, e.Lease, HolderText(e.Holder), e.Renewed.UTC().Format(time.RFC3339))
 }
 
 // residents are the processes that hold a lease as long as they run, as their identities tell (pod names are host names): Pergola's and
@@ -66,7 +66,7 @@ func (e *HeldError) resident() bool { return residents.MatchString(e.Holder) }
 // beside says what to do beside a process that does not end. A Landscape that is suspended does not help: its operator keeps the lease.
 func (e *HeldError) beside() string {
 	where := fmt.Sprintf("cluster %s: %%s: %s has had lease %s/%s since %s (renewed %s): %%s; pergola diff --live and apply --dry-run work beside it",
-		e.Cluster, holderText(e.Holder), leaseNamespace, e.Lease, e.Since.UTC().Format(time.RFC3339), e.Renewed.UTC().Format(time.RFC3339))
+		e.Cluster, HolderText(e.Holder), leaseNamespace, e.Lease, e.Since.UTC().Format(time.RFC3339), e.Renewed.UTC().Format(time.RFC3339))
 	if e.Lease == leaseGardenlet {
 		return fmt.Sprintf(where, "a gardenlet looks after this seed", "what is pushed reaches it by the operator; to apply from here, stop it first")
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/rotation"
+	"github.com/pergola-dev/pergola/internal/printable"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
 )
@@ -288,7 +289,7 @@ func outcomeOf(live *unstructured.Unstructured, asked time.Time) (text string, e
 	if !found || runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &last) != nil {
 		return "it was taken up", false, nil
 	}
-	text = fmt.Sprintf("%s %s (%d%%): %s", last.Type, last.State, last.Progress, oneLine(last.Description))
+	text = fmt.Sprintf("%s %s (%d%%): %s", last.Type, last.State, last.Progress, printable.Cut(last.Description, 400))
 	if last.LastUpdateTime.Time.Before(asked.Truncate(time.Second)) {
 		return "it was taken up", false, nil
 	}

@@ -60,7 +60,7 @@ func (s *Silence) Text(now time.Time) string {
 	case s.Holder == "":
 		return fmt.Sprintf("its lease %s was given back %s ago", s.Lease, duration.HumanDuration(max(now.Sub(*s.Since), 0)))
 	}
-	return fmt.Sprintf("%s renewed its lease %s last %s ago", holderText(s.Holder), s.Lease, duration.HumanDuration(now.Sub(*s.Since)))
+	return fmt.Sprintf("%s renewed its lease %s last %s ago", HolderText(s.Holder), s.Lease, duration.HumanDuration(now.Sub(*s.Since)))
 }
 
 // OperatorSilence tells whether an operator runs in a cluster; nil if one does.

@@ -44,8 +44,8 @@ type Status struct {
 	// HandedOver are declared fields that are left as controllers set them.
 	HandedOver []change.HandedOver `json:"handedOver,omitempty"`
 
-	// reach are the flags by which commands reach the runtime cluster, with a space before them; empty for none.
-	reach string
+	// Reach are the flags by which commands reach the runtime cluster, with a space before them; empty for none.
+	Reach string `json:"-"`
 }
 
 // OwnerStatus is one line of the tree with its conditions.
@@ -71,10 +71,16 @@ type OwnerStatus struct {
 	Error  string        `json:"error,omitempty"`
 	Shoots []OwnerStatus `json:"shoots,omitempty"`
 
-	// unkept is true when nobody reconciles the owner, we neither.
-	unkept bool
-	// unread is true when nothing is known of the owner, not even whether it is there.
-	unread bool
+	// Missing is what the owner does not have; JSON leaves it out.
+	Missing OwnerMissing `json:"-"`
+}
+
+// OwnerMissing is what an owner does not have.
+type OwnerMissing struct {
+	// Keeper is true when nobody reconciles the owner, this process neither.
+	Keeper bool
+	// State is true when nothing is known of the owner, not even whether it exists.
+	State bool
 }
 
 // StatusOptions say what is looked at. Nothing is written in any case.
@@ -93,7 +99,7 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 		o.Live, o.Components = false, false // that needs what the files render
 		c.findApplied(ctx)
 	}
-	out := Status{Landscape: c.landscape.Config.Name, At: c.options.Clock.Now(), Live: o.Live, Ready: !c.members.applied, Invalid: o.Invalid, reach: c.reach()}
+	out := Status{Landscape: c.landscape.Config.Name, At: c.options.Clock.Now(), Live: o.Live, Ready: !c.members.applied, Invalid: o.Invalid, Reach: c.reach()}
 	if o.Live || o.Components {
 		c.foresee(ctx)
 	}
@@ -108,7 +114,7 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 			})()
 			if err != nil {
 				states[i] = emptyStatus(one)
-				states[i].Error, states[i].unread = inWords(err), true
+				states[i].Error, states[i].Missing.State = inWords(err), true
 			}
 			if cluster, name := leaseOf(one); keepers[cluster+" "+name] != nil {
 				keepers[cluster+" "+name].describe(&states[i], c.options.Self.Holder)
@@ -200,7 +206,7 @@ func (c *Converger) ownerStatus(ctx context.Context, o *owner.Owner, options Sta
 	s := emptyStatus(o)
 	seen, err := owner.Observed(ctx, o.Home, o.Ref)
 	if err != nil {
-		s.Error, s.unread = unread(o, err), !isAbsent(err)
+		s.Error, s.Missing.State = unread(o, err), !isAbsent(err)
 		if isUnreachable(err) {
 			s.Unreachable = o.Home.Name()
 		}
@@ -298,7 +304,7 @@ type keeper struct {
 }
 
 func (k *keeper) describe(s *OwnerStatus, self string) {
-	s.unkept = k.holder == ""
+	s.Missing.Keeper = k.holder == ""
 	if k.holder != self {
 		s.Keeper = k.holder
 	}

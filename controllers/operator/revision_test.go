@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
-	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/source"
 )
 
 // What the history shows is what it is called by, whatever kind of source it has.
@@ -20,7 +20,7 @@ func TestFormerRevisionAsShown(t *testing.T) {
 		digest:                "sha256:7d317d317d31",
 		"latest@" + digest:    "latest@sha256:7d317d317d31",
 	} {
-		assert.Equal(t, shown, landscape.ShortRevision(revision))
+		assert.Equal(t, shown, source.ShortRevision(revision))
 		l := &landscapev1alpha1.Landscape{}
 		l.Status.History = []landscapev1alpha1.SyncRecord{{Revision: revision}, {Revision: other}}
 		for _, called := range []string{shown, strings.TrimPrefix(shown, "latest@"), revision} {

@@ -20,7 +20,16 @@ func Line(s string) string {
 	}, s)
 }
 
-// Text does the same to a text of several lines. Line breaks and tabs stay: whoever prints it sets its lines off from those of the
+// Cut is Line with a single space between words, and no more than so many characters: a sign says that there are more.
+func Cut(s string, limit int) string {
+	s = strings.Join(strings.Fields(Line(s)), " ")
+	if r := []rune(s); len(r) > limit {
+		return string(r[:limit]) + "…"
+	}
+	return s
+}
+
+// Text does what Line does to a text of several lines. Line breaks and tabs stay: whoever prints it sets its lines off from those of the
 // program.
 func Text(s string) string {
 	return strings.Map(func(r rune) rune {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/commands/status"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
@@ -112,10 +113,10 @@ func testNeverReady(t *testing.T, s *stage) {
 	assert.Contains(t, c.written(), "created Deployment garden/vpa-updater", "the rest of the runtime cluster is done")
 	assert.Contains(t, c.written(), "created Deployment shoot--local--local/kube-scheduler", "the virtual garden serves: seed and shoot are done")
 
-	status := c.Status(testContext(t), landscape.StatusOptions{})
-	assert.False(t, status.Ready)
+	shown := c.Status(testContext(t), landscape.StatusOptions{})
+	assert.False(t, shown.Ready)
 	var tree bytes.Buffer
-	landscape.PrintStatus(&tree, status, false)
+	status.Print(&tree, shown, false)
 	assert.Contains(t, tree.String(), "ImagePullBackOff")
 	assert.Contains(t, tree.String(), "Seed local on local: Ready")
 	s.judgedNeverReady()

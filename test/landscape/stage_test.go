@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/commands/status"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
@@ -260,10 +261,10 @@ func (s *stage) mustApply(options ...option) (*landscape.Report, *converger) {
 	// Nodes that miss a heartbeat on a busy machine make healthy pods unready for a moment.
 	ctx := testContext(s.T)
 	var text bytes.Buffer
-	for status := c.Status(ctx, landscape.StatusOptions{}); !status.Ready; status = c.Status(ctx, landscape.StatusOptions{Live: true}) {
+	for state := c.Status(ctx, landscape.StatusOptions{}); !state.Ready; state = c.Status(ctx, landscape.StatusOptions{Live: true}) {
 		if ctx.Err() == nil { // else it says that the time is over, and not why
 			text.Reset()
-			landscape.PrintStatus(&text, status, false)
+			status.Print(&text, state, false)
 		}
 		select {
 		case <-time.After(500 * time.Millisecond):

@@ -1,4 +1,4 @@
-package landscape
+package status
 
 import (
 	"bytes"
@@ -14,9 +14,13 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/hack/apiserver"
 	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/plan"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -30,10 +34,10 @@ func succeeded(d time.Duration) *gardencorev1beta1.LastOperation {
 	return &gardencorev1beta1.LastOperation{Type: "Reconcile", State: "Succeeded", Progress: 100, LastUpdateTime: metav1.NewTime(noon.Add(-d))}
 }
 
-func example() Status {
-	return Status{Landscape: "local", At: noon, Owners: []OwnerStatus{
+func example() landscape.Status {
+	return landscape.Status{Landscape: "local", At: noon, Owners: []landscape.OwnerStatus{
 		{
-			Kind: "Garden", Name: "local", Cluster: "runtime", Ready: true, LastOperation: succeeded(time.Minute), JudgedAt: before(12 * time.Second), unkept: true,
+			Kind: "Garden", Name: "local", Cluster: "runtime", Ready: true, LastOperation: succeeded(time.Minute), JudgedAt: before(12 * time.Second), Missing: landscape.OwnerMissing{Keeper: true},
 			Rotations:  []string{"rotation of certificateAuthorities: Prepared; when all clients have changed over, ask for rotate-ca-complete"},
 			Conditions: []gardencorev1beta1.Condition{{Type: "RuntimeComponentsHealthy", Status: "True", Message: "fine"}, {Type: "VirtualComponentsHealthy", Status: "Unknown", Message: "who\nknows"}},
 			Bundles: []owner.BundleState{
@@ -42,29 +46,29 @@ func example() Status {
 			},
 		},
 		{
-			Kind: "Seed", Name: "one", Cluster: "one", unkept: true,
+			Kind: "Seed", Name: "one", Cluster: "one", Missing: landscape.OwnerMissing{Keeper: true},
 			LastOperation: &gardencorev1beta1.LastOperation{Type: "Create", State: "Error", Progress: 40, Description: "no\nluck", LastUpdateTime: metav1.NewTime(noon.Add(time.Second))},
 			Conditions:    []gardencorev1beta1.Condition{{Type: "SeedSystemComponentsHealthy", Status: "False", Message: "broken"}},
-			Shoots: []OwnerStatus{
-				{Kind: "Shoot", Namespace: "a", Name: "b", Cluster: "one", Conditions: []gardencorev1beta1.Condition{{Type: "ControlPlaneHealthy", Status: "Progressing", Message: "soon"}}, unkept: true},
-				{Kind: "Shoot", Namespace: "a", Name: "c", Cluster: "one", Unreachable: "virtual", Error: "does not answer", unkept: true, unread: true},
-				{Kind: "Shoot", Namespace: "a", Name: "d", Cluster: "one", Error: "not allowed", unkept: true, unread: true},
+			Shoots: []landscape.OwnerStatus{
+				{Kind: "Shoot", Namespace: "a", Name: "b", Cluster: "one", Conditions: []gardencorev1beta1.Condition{{Type: "ControlPlaneHealthy", Status: "Progressing", Message: "soon"}}, Missing: landscape.OwnerMissing{Keeper: true}},
+				{Kind: "Shoot", Namespace: "a", Name: "c", Cluster: "one", Unreachable: "virtual", Error: "does not answer", Missing: landscape.OwnerMissing{Keeper: true, State: true}},
+				{Kind: "Shoot", Namespace: "a", Name: "d", Cluster: "one", Error: "not allowed", Missing: landscape.OwnerMissing{Keeper: true, State: true}},
 			},
 		},
 		{Kind: "-", Name: "-", Error: "seed two: no access"},
-	}, Undeclared: []Undeclared{
+	}, Undeclared: []landscape.Undeclared{
 		{Cluster: "virtual", Object: apply.Ref{Kind: "Shoot", Namespace: "a", Name: "e"}, Held: "its file is gone"},
 		{Cluster: "virtual", Object: apply.Ref{Kind: "Quota", Namespace: "a", Name: "f"}},
 	}}
 }
 
-func text(s Status) string {
+func text(s landscape.Status) string {
 	var b bytes.Buffer
-	PrintStatus(&b, s, false)
+	Print(&b, s, false)
 	return b.String()
 }
 
-func TestPrintStatus(t *testing.T) {
+func TestPrint(t *testing.T) {
 	assert.Equal(t, `Landscape local: not ready
 ├─ Garden local on runtime: Ready as of 12s ago, Reconcile Succeeded (100%) 60s ago
 │  ├─ … rotation of certificateAuthorities: Prepared; when all clients have changed over, ask for rotate-ca-complete
@@ -93,15 +97,15 @@ func TestStatusOfClustersThatDoNotAnswer(t *testing.T) {
 	l, _, err := landscapes.Load(t.Context(), "../../landscapes/local", landscapes.Options{})
 	require.NoError(t, err)
 	configs := map[string]*rest.Config{}
-	for _, name := range []string{Runtime, Virtual, "local"} {
+	for _, name := range []string{landscape.Runtime, landscape.Virtual, "local"} {
 		configs[name] = &rest.Config{Host: "https://127.0.0.1:1"}
 	}
-	c, err := New(l, Options{Catalogue: components.FS, Connect: Connections{Configs: configs}, Clock: clocktesting.NewFakeClock(noon)})
+	c, err := landscape.New(l, landscape.Options{Catalogue: components.FS, Connect: landscape.Connections{Configs: configs}, Clock: clocktesting.NewFakeClock(noon)})
 	require.NoError(t, err)
 	defer c.Close()
-	for _, o := range []StatusOptions{{}, {Live: true, Components: true}} {
+	for _, o := range []landscape.StatusOptions{{}, {Live: true, Components: true}} {
 		s := text(c.Status(testContext(t), o))
-		for owner, cluster := range map[string]string{"Garden local on runtime": Runtime, "Seed local on local": Virtual, "Shoot garden-local/local on local": Virtual} {
+		for owner, cluster := range map[string]string{"Garden local on runtime": landscape.Runtime, "Seed local on local": landscape.Virtual, "Shoot garden-local/local on local": landscape.Virtual} {
 			assert.Contains(t, s, fmt.Sprintf("%s: unknown, because cluster %s cannot be reached\n", owner, cluster))
 			assert.Contains(t, s, fmt.Sprintf("✗ cluster %s at https://127.0.0.1:1 does not answer: dial tcp 127.0.0.1:1: connect: connection refused (check that the API server runs", cluster))
 		}
@@ -111,13 +115,13 @@ func TestStatusOfClustersThatDoNotAnswer(t *testing.T) {
 
 // An owner that was not applied yet says so, and no line speaks of a thing without a name.
 func TestStatusBeforeTheFirstApply(t *testing.T) {
-	needsServer(t)
+	apiserver.Needed(t)
 	l, _, err := landscapes.Load(t.Context(), "../../landscapes/local", landscapes.Options{})
 	require.NoError(t, err)
-	c, err := New(l, Options{Catalogue: components.FS, Connect: Connections{Configs: map[string]*rest.Config{Runtime: server.config, Virtual: server.config, "local": server.config}}, Clock: clocktesting.NewFakeClock(noon)})
+	c, err := landscape.New(l, landscape.Options{Catalogue: components.FS, Connect: landscape.Connections{Configs: map[string]*rest.Config{landscape.Runtime: server.config, landscape.Virtual: server.config, "local": server.config}}, Clock: clocktesting.NewFakeClock(noon)})
 	require.NoError(t, err)
 	defer c.Close()
-	for _, o := range []StatusOptions{{}, {Live: true, Components: true}} {
+	for _, o := range []landscape.StatusOptions{{}, {Live: true, Components: true}} {
 		s := text(c.Status(testContext(t), o))
 		assert.Contains(t, s, "Seed local on local: not ready, never reconciled\n   ├─ ✗ it is not on cluster virtual, because what Git declares was not applied there yet (run pergola apply)\n")
 		assert.Contains(t, s, "Garden local on runtime: not ready, never reconciled\n")
@@ -134,69 +138,28 @@ func TestStatusSaysWhoReconciles(t *testing.T) {
 	assert.NotContains(t, text(s), "Nobody")
 
 	s = example()
-	s.Owners[0].Keeper, s.Owners[0].unkept = "laptop_7", false
+	s.Owners[0].Keeper, s.Owners[0].Missing.Keeper = "laptop_7", false
 	assert.Contains(t, text(s), "\nlaptop_7 reconciles it.\nNobody reconciles the others: ")
-	s.Owners[1].unkept, s.Owners[1].Shoots[0].unkept, s.Owners[1].Shoots[1].unkept, s.Owners[1].Shoots[2].unkept = false, false, false, false
+	s.Owners[1].Missing.Keeper, s.Owners[1].Shoots[0].Missing.Keeper, s.Owners[1].Shoots[1].Missing.Keeper, s.Owners[1].Shoots[2].Missing.Keeper = false, false, false, false
 	assert.NotContains(t, text(s), "Nobody", "what is not known, or ourselves, is not claimed")
 }
 
-func TestStatusIsTheSameInSpiteOfItsAge(t *testing.T) {
-	s, later := example(), example()
-	later.At, later.Owners[0].JudgedAt = noon.Add(time.Hour), &noon
-	assert.True(t, s.Same(later))
-	later.Owners[1].Shoots[0].Ready = true
-	assert.False(t, s.Same(later))
-	assert.NotNil(t, s.Owners[0].JudgedAt, "comparing changes nothing")
+// Where the files are not valid nothing can be judged, and no hint says that --live would.
+func TestPrintOfFilesThatAreNotValid(t *testing.T) {
+	s := landscape.Status{Landscape: "local", At: noon, Invalid: "its files are not valid", Owners: []landscape.OwnerStatus{
+		{Kind: "Shoot", Namespace: "garden-a", Name: "b", Cluster: "far", Missing: landscape.OwnerMissing{Keeper: true}},
+		{Kind: "-", Name: "-", Error: "seed far: no access to cluster far"},
+	}}
+	assert.Equal(t, `Landscape local: not ready
+  ✗ its files are not valid
+├─ Shoot garden-a/b on far: not ready, never reconciled
+└─ ✗ seed far: no access to cluster far
+Nobody reconciles what has no name here: its conditions are those of the last run.
+`, text(s))
 }
 
-func TestJudgedAtIsTheNewestTime(t *testing.T) {
-	condition := func(d time.Duration) gardencorev1beta1.Condition {
-		return gardencorev1beta1.Condition{LastUpdateTime: metav1.NewTime(noon.Add(-d))}
-	}
-	assert.Nil(t, judgedAt(nil, nil))
-	assert.Nil(t, judgedAt(&gardencorev1beta1.LastOperation{}, []gardencorev1beta1.Condition{{}}))
-	assert.Equal(t, before(2*time.Second), judgedAt(succeeded(3*time.Second), []gardencorev1beta1.Condition{condition(time.Minute), condition(2 * time.Second)}))
-	assert.Equal(t, before(time.Second), judgedAt(succeeded(time.Second), []gardencorev1beta1.Condition{condition(time.Minute)}))
-}
-
-// Who reconciles is read from the lease: its holder as long as it renews, and when everything was judged last.
-func TestKeeper(t *testing.T) {
-	l := newLeased(t)
-	c := bare(clocktesting.NewFakeClock(noon), nil)
-	read := func() *keeper {
-		t.Helper()
-		k, err := c.keeperOf(testContext(t), testCluster(t), l.name)
-		require.NoError(t, err)
-		return k
-	}
-	_, err := c.keeperOf(testContext(t), testCluster(t), l.name)
-	require.Error(t, err, "there is no lease yet")
-	l.write("laptop", noon.Add(-leaseRenew))
-	assert.Equal(t, &keeper{holder: "laptop"}, read())
-	l.write("laptop", noon.Add(-time.Minute))
-	assert.Equal(t, &keeper{}, read(), "it has crashed")
-	l.write("", noon)
-	assert.Equal(t, &keeper{}, read(), "it was given back")
-
-	own := newLeased(t)
-	l.name = own.name
-	own.clock = clocktesting.NewFakeClock(noon)
-	got, err := own.acquire(testCluster(t), "laptop")
-	require.NoError(t, err)
-	got.noteJudged(noon.Add(-3 * time.Second))
-	got.release()
-	k := read()
-	assert.True(t, k.judged.Equal(noon.Add(-3*time.Second)), "the last judgement is known after the holder has gone: %s", k.judged)
-
-	s := OwnerStatus{JudgedAt: before(time.Hour)}
-	k.describe(&s, "me")
-	assert.True(t, s.unkept)
-	assert.True(t, s.JudgedAt.Equal(k.judged))
-	s = OwnerStatus{}
-	(&keeper{holder: "me", judged: noon}).describe(&s, "me")
-	assert.Equal(t, OwnerStatus{}, s, "an owner without status was never judged; we are nobody else")
-}
-
-func TestExemptionsNameEachLeaseOnce(t *testing.T) {
-	assert.Contains(t, DescribeExemptions(), fmt.Sprintf("\n  Leases garden/%s (runtime cluster) and garden/%s (seeds)\n", leaseOperator, leaseGardenlet))
+func TestPrintOfWhatIsHandedOver(t *testing.T) {
+	field := change.HandedOver{Cluster: "virtual", Object: change.Ref{Kind: "Shoot", Namespace: "a", Name: "b"}, Path: "spec.seedName", Live: "one", By: "gardener-scheduler", Why: "it is bound"}
+	s := landscape.Status{Landscape: "local", At: noon, Live: true, HandedOver: []change.HandedOver{field}}
+	assert.Equal(t, "Landscape local: not ready\n└─ = handed over to controllers, and left as they set it\n   └─ "+plan.HandedOverText(field)+"\nConditions are judged now; nothing was written.\n", text(s))
 }

@@ -1,9 +1,10 @@
-package landscape
+package status
 
 import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/internal/printable"
 	"github.com/pergola-dev/pergola/plan"
@@ -34,8 +36,8 @@ func (b branch) print(w io.Writer, indent string) {
 	}
 }
 
-// PrintStatus writes the tree, and how old it is.
-func PrintStatus(w io.Writer, s Status, colored bool) {
+// Print writes the tree, and how old it is.
+func Print(w io.Writer, s landscape.Status, colored bool) {
 	v := view{status: s, colored: colored}
 	root := branch{}
 	for _, o := range s.Owners {
@@ -56,7 +58,7 @@ func PrintStatus(w io.Writer, s Status, colored bool) {
 
 // view prints one status.
 type view struct {
-	status  Status
+	status  landscape.Status
 	colored bool
 }
 
@@ -90,7 +92,7 @@ func (v view) handedOver() []branch {
 	return []branch{out}
 }
 
-func (v view) owner(o OwnerStatus) branch {
+func (v view) owner(o landscape.OwnerStatus) branch {
 	if o.Kind == "-" {
 		return branch{text: v.paint("✗ ", color.FgRed) + oneLine(o.Error)}
 	}
@@ -111,12 +113,12 @@ func (v view) owner(o OwnerStatus) branch {
 	for _, c := range o.Conditions {
 		add(fmt.Sprintf("%s %-32s %s", v.mark(c.Status), printable.Line(string(c.Type)), oneLine(c.Message)))
 	}
-	if object := v.status.Object; object != nil && o.Kind == "Seed" && object.HeldOn[o.Name] > 0 {
+	if object := v.status.Object; object != nil && o.Kind == "Seed" && object.Held.On[o.Name] > 0 {
 		count := "1 deletion or recreation is"
-		if n := object.HeldOn[o.Name]; n > 1 {
+		if n := object.Held.On[o.Name]; n > 1 {
 			count = fmt.Sprintf("%d deletions and recreations are", n)
 		}
-		add(fmt.Sprintf("%s %s held on it for an approval: pergola history %s%s", v.mark(gardencorev1beta1.ConditionProgressing), count, printable.Line(object.Namespace+"/"+object.Name), v.status.reach))
+		add(fmt.Sprintf("%s %s held on it for an approval: pergola history %s%s", v.mark(gardencorev1beta1.ConditionProgressing), count, printable.Line(object.Namespace+"/"+object.Name), v.status.Reach))
 	}
 	if len(o.Bundles) > 0 {
 		add("bundles: "+bundleCounts(o.Bundles), v.bundles(o.Bundles)...)
@@ -128,7 +130,7 @@ func (v view) owner(o OwnerStatus) branch {
 }
 
 // judged says how old the answer is.
-func (v view) judged(o OwnerStatus) string {
+func (v view) judged(o landscape.OwnerStatus) string {
 	switch {
 	case o.JudgedAt == nil:
 		return ""
@@ -144,11 +146,11 @@ func (v view) ago(at time.Time) string {
 }
 
 // state is whether an owner is ready, as far as that is known.
-func (v view) state(o OwnerStatus) string {
+func (v view) state(o landscape.OwnerStatus) string {
 	switch {
 	case o.Unreachable != "":
 		return v.paint("unknown", color.FgYellow) + printable.Line(fmt.Sprintf(", because cluster %s cannot be reached", o.Unreachable))
-	case o.unread:
+	case o.Missing.State:
 		return v.paint("unknown", color.FgYellow)
 	case o.LastOperation == nil:
 		return v.word(o.Ready) + v.judged(o) + ", never reconciled"
@@ -223,13 +225,13 @@ func (v view) bundles(bundles []owner.BundleState) []branch {
 }
 
 // hints say who reconciles, or what to do when nobody does.
-func hints(s Status) []string {
+func hints(s landscape.Status) []string {
 	keepers := map[string]bool{}
 	unkept := false
-	var collect func([]OwnerStatus)
-	collect = func(owners []OwnerStatus) {
+	var collect func([]landscape.OwnerStatus)
+	collect = func(owners []landscape.OwnerStatus) {
 		for _, o := range owners {
-			unkept = unkept || o.unkept
+			unkept = unkept || o.Missing.Keeper
 			if o.Keeper != "" {
 				keepers[o.Keeper] = true
 			}
@@ -239,12 +241,12 @@ func hints(s Status) []string {
 	collect(s.Owners)
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(keepers)) {
-		out = append(out, printable.Line(holderText(k))+" reconciles it.")
+		out = append(out, printable.Line(landscape.HolderText(k))+" reconciles it.")
 	}
 	switch {
 	case s.Live:
 		out = append(out, "Conditions are judged now; nothing was written.")
-	case unkept && s.Object != nil && s.Object.Silence != nil:
+	case unkept && s.Object != nil && s.Object.Waits.Operator != nil:
 		out = append(out, "Conditions of what nobody reconciles are those of the last run (--live judges now).")
 	case unkept && s.Invalid != "":
 		out = append(out, "Nobody reconciles what has no name here: its conditions are those of the last run.")
@@ -257,15 +259,9 @@ func hints(s Status) []string {
 }
 
 // wholeLine is a text of which the end matters: there is what to do.
-func wholeLine(s string) string { return strings.Join(strings.Fields(printable.Line(s)), " ") }
+func wholeLine(s string) string { return printable.Cut(s, math.MaxInt) }
 
-func oneLine(s string) string {
-	s = wholeLine(s)
-	if r := []rune(s); len(r) > 400 {
-		s = string(r[:400]) + "…"
-	}
-	return s
-}
+func oneLine(s string) string { return printable.Cut(s, 400) }
 
 func (v view) word(ready bool) string {
 	if ready {

@@ -1,4 +1,4 @@
-package landscape
+package status
 
 import (
 	"reflect"
@@ -13,6 +13,7 @@ import (
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
@@ -43,18 +44,18 @@ func spoil(v reflect.Value) {
 
 // TestStatusIsPrintable: whoever may write a status in a cluster must not command the terminal of whoever reads it, nor add lines.
 func TestStatusIsPrintable(t *testing.T) {
-	statuses := func() []Status {
+	statuses := func() []landscape.Status {
 		s := example()
 		s.Invalid, s.ObjectUnknown = "broken", "forbidden"
 		s.Owners[0].Keeper = "pergola operator"
 		s.HandedOver = []change.HandedOver{{Path: "spec.replicas", By: "hpa"}}
-		s.Object = &ObjectStatus{Namespace: "garden", Name: "local", Revision: "main@sha1:0a1b", Reason: "Other", Message: "why", Held: 2, HeldOn: map[string]int{"one": 2},
+		s.Object = &landscape.ObjectStatus{Namespace: "garden", Name: "local", Revision: "main@sha1:0a1b", Reason: "Other", Message: "why", Held: landscape.ObjectHeld{Count: 2, On: map[string]int{"one": 2}},
 			Suspension: &landscapev1alpha1.Suspension{By: "alice", Reason: "etcd"}, Pin: &landscapev1alpha1.Pin{Revision: "x", By: "bob", Reason: "y"},
-			FailedSync: &landscapev1alpha1.SyncRecord{Revision: "main@sha1:0a1c", Message: "no", StartTime: metav1.NewTime(noon.Add(-time.Hour))}, DependenciesMissing: "a", Gardenlets: "b", OperationsWaiting: "c"}
+			FailedSync: &landscapev1alpha1.SyncRecord{Revision: "main@sha1:0a1c", Message: "no", StartTime: metav1.NewTime(noon.Add(-time.Hour))}, Waits: landscape.ObjectWaits{Dependencies: "a", Gardenlets: "b", Operations: "c"}}
 		waits, silent := s, s
-		waits.Object = &ObjectStatus{Namespace: "garden", Name: "local", Reason: "Other", Message: "why"}
-		silent.Object = &ObjectStatus{Namespace: "garden", Name: "local", Silence: &Silence{Lease: "garden/x", Holder: "pod", Since: before(time.Hour)}}
-		return []Status{s, waits, silent}
+		waits.Object = &landscape.ObjectStatus{Namespace: "garden", Name: "local", Reason: "Other", Message: "why"}
+		silent.Object = &landscape.ObjectStatus{Namespace: "garden", Name: "local", Waits: landscape.ObjectWaits{Operator: &landscape.Silence{Lease: "garden/x", Holder: "pod", Since: before(time.Hour)}}}
+		return []landscape.Status{s, waits, silent}
 	}
 	for i, s := range statuses() {
 		spoiled := statuses()[i]

@@ -1,0 +1,97 @@
+package status
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/fatih/color"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/internal/printable"
+	"github.com/pergola-dev/pergola/source"
+)
+
+// object prints what the Landscape object says: what keeps the landscape from being what Git says stands above the tree.
+func (v view) object(w io.Writer) {
+	if v.status.ObjectUnknown != "" {
+		fmt.Fprintf(w, "  %s whether a Landscape of the runtime cluster is suspended or pinned is not known: %s\n", v.mark(gardencorev1beta1.ConditionUnknown), oneLine(v.status.ObjectUnknown))
+	}
+	o := v.status.Object
+	if o == nil {
+		return
+	}
+	applied := "nothing was applied completely yet"
+	if o.Revision != "" {
+		applied = printable.Line(source.ShortRevision(o.Revision)) + " is applied"
+	}
+	fmt.Fprintf(w, "Synced from Git by Landscape %s: %s\n", printable.Line(o.Namespace+"/"+o.Name), applied)
+	for _, line := range v.objectLines(o) {
+		fmt.Fprintln(w, "  "+line)
+	}
+}
+
+func (v view) objectLines(o *landscape.ObjectStatus) []string {
+	var out []string
+	no, yellow := v.mark(gardencorev1beta1.ConditionFalse)+" ", color.FgYellow
+	if o.Waits.Operator != nil {
+		out = append(out, no+"no operator runs, and nothing is synced: "+printable.Line(o.Waits.Operator.Text(v.status.At)), "  "+landscape.StartOperator("kubectl"+v.status.Reach))
+	}
+	if o.Suspension != nil {
+		out = append(out, v.paint("SUSPENDED", yellow)+landscape.SuspensionText(o.Suspension))
+	}
+	if p := o.Pin; p != nil {
+		out = append(out, v.paint("PINNED", yellow)+landscape.PinText(p))
+	}
+	if f := o.FailedSync; f != nil {
+		at := f.StartTime
+		if f.EndTime != nil {
+			at = *f.EndTime
+		}
+		out = append(out, no+fmt.Sprintf("the last sync failed %s, of %s: %s", v.ago(at.Time), printable.Line(source.ShortRevision(f.Revision)), wholeLine(failure(o))))
+	}
+	switch {
+	case o.Reason == landscapev1alpha1.ReasonWaiting && o.Suspension == nil:
+		mark := no
+		if o.Ready {
+			mark = v.mark(gardencorev1beta1.ConditionProgressing) + " "
+		}
+		out = append(out, mark+"a sync waits: "+wholeLine(o.Message))
+	case o.Ready, o.Waits.Operator != nil, o.Suspension != nil, o.FailedSync != nil && o.Reason == landscapev1alpha1.ReasonApplyFailed:
+	case o.Reason == "":
+		out = append(out, no+"the operator has not looked at it yet")
+	case o.Reason == landscapev1alpha1.ReasonSuspended:
+		out = append(out, no+"it is not suspended any more, and the operator has not gone on yet")
+	default:
+		out = append(out, no+printable.Line(o.Reason)+": "+wholeLine(o.Message))
+	}
+	if o.Waits.Operations != "" {
+		out = append(out, v.mark(gardencorev1beta1.ConditionProgressing)+" "+wholeLine(o.Waits.Operations))
+	}
+	if o.Waits.Dependencies != "" {
+		out = append(out, v.mark(gardencorev1beta1.ConditionProgressing)+" "+wholeLine(o.Waits.Dependencies))
+	}
+	if o.Waits.Gardenlets != "" {
+		out = append(out, v.mark(gardencorev1beta1.ConditionProgressing)+" "+wholeLine(o.Waits.Gardenlets))
+	}
+	if o.Held.Count > 0 {
+		count := fmt.Sprintf("%d held deletions and recreations wait", o.Held.Count)
+		switch {
+		case o.Held.Count == 1:
+			count = "1 held deletion or recreation waits"
+		case o.Held.InPart:
+			count = "at least " + count
+		}
+		out = append(out, v.mark(gardencorev1beta1.ConditionProgressing)+fmt.Sprintf(" %s for approval: pergola history %s%s", count, printable.Line(o.Namespace+"/"+o.Name), v.status.Reach))
+	}
+	return out
+}
+
+// failure is why the last sync failed: the condition has all of it with what to do, and the history its beginning.
+func failure(o *landscape.ObjectStatus) string {
+	if o.Reason == landscapev1alpha1.ReasonApplyFailed {
+		return o.Message
+	}
+	return o.FailedSync.Message
+}

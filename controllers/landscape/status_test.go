@@ -1,0 +1,117 @@
+package landscape
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func before(d time.Duration) *time.Time {
+	at := noon.Add(-d)
+	return &at
+}
+
+func succeeded(d time.Duration) *gardencorev1beta1.LastOperation {
+	return &gardencorev1beta1.LastOperation{Type: "Reconcile", State: "Succeeded", Progress: 100, LastUpdateTime: metav1.NewTime(noon.Add(-d))}
+}
+
+// Fields of groups stand beside the others, in the order that programs have read them in.
+func TestObjectStatusAsJSON(t *testing.T) {
+	got, err := json.Marshal(Status{Landscape: "local", At: noon, Reach: " --context x", Owners: []OwnerStatus{
+		{Kind: "Seed", Name: "one", Cluster: "one", Keeper: "laptop", Missing: OwnerMissing{Keeper: true, State: true}},
+	}, Object: &ObjectStatus{
+		Namespace: "garden", Name: "local", Ready: true, Reason: "Applied", Message: "it <is>",
+		Suspension: &landscapev1alpha1.Suspension{Reason: "x", By: "alice"}, Pin: &landscapev1alpha1.Pin{Revision: "r", By: "bob", Reason: "y"}, Revision: "main@sha1:0a",
+		FailedSync: &landscapev1alpha1.SyncRecord{Revision: "main@sha1:0b", Result: landscapev1alpha1.SyncFailed, StartTime: metav1.NewTime(noon), Message: "no quota"},
+		Held:       ObjectHeld{Count: 50, InPart: true, On: map[string]int{"one": 2, "runtime": 48}, reasons: map[string]string{"a": "b"}},
+		Waits:      ObjectWaits{Dependencies: "a", Gardenlets: "b", Operator: &Silence{Lease: "garden/x", Holder: "pod"}, Operations: "c"},
+	}})
+	require.NoError(t, err)
+	assert.Equal(t, `{"landscape":"local","at":"2026-01-01T12:00:00Z","live":false,"ready":false,"owners":[`+
+		`{"kind":"Seed","name":"one","cluster":"one","ready":false,"keeper":"laptop"}],`+
+		`"object":{"namespace":"garden","name":"local","ready":true,"reason":"Applied","message":"it \u003cis\u003e",`+
+		`"suspension":{"reason":"x","by":"alice"},"pin":{"revision":"r","reason":"y","by":"bob"},"revision":"main@sha1:0a",`+
+		`"failedSync":{"revision":"main@sha1:0b","trigger":"","startTime":"2026-01-01T12:00:00Z","result":"Failed","message":"no quota"},`+
+		`"held":50,"heldInPart":true,"heldOn":{"one":2,"runtime":48},`+
+		`"dependenciesMissing":"a","gardenlets":"b","operatorSilent":{"lease":"garden/x","holder":"pod"},"operationsWaiting":"c"}}`, string(got))
+	got, err = json.Marshal(&ObjectStatus{Namespace: "garden", Name: "local"})
+	require.NoError(t, err)
+	assert.Equal(t, `{"namespace":"garden","name":"local","ready":false}`, string(got))
+}
+
+func TestStatusIsTheSameInSpiteOfItsAge(t *testing.T) {
+	example := func() Status {
+		return Status{Landscape: "local", At: noon, Owners: []OwnerStatus{
+			{Kind: "Garden", Name: "local", JudgedAt: before(12 * time.Second)}, {Kind: "Seed", Name: "one", Shoots: []OwnerStatus{{Kind: "Shoot", Name: "b"}}},
+		}}
+	}
+	s, later := example(), example()
+	later.At, later.Owners[0].JudgedAt = noon.Add(time.Hour), &noon
+	assert.True(t, s.Same(later))
+	later.Owners[1].Shoots[0].Ready = true
+	assert.False(t, s.Same(later))
+	assert.NotNil(t, s.Owners[0].JudgedAt, "comparing changes nothing")
+}
+
+func TestJudgedAtIsTheNewestTime(t *testing.T) {
+	condition := func(d time.Duration) gardencorev1beta1.Condition {
+		return gardencorev1beta1.Condition{LastUpdateTime: metav1.NewTime(noon.Add(-d))}
+	}
+	assert.Nil(t, judgedAt(nil, nil))
+	assert.Nil(t, judgedAt(&gardencorev1beta1.LastOperation{}, []gardencorev1beta1.Condition{{}}))
+	assert.Equal(t, before(2*time.Second), judgedAt(succeeded(3*time.Second), []gardencorev1beta1.Condition{condition(time.Minute), condition(2 * time.Second)}))
+	assert.Equal(t, before(time.Second), judgedAt(succeeded(time.Second), []gardencorev1beta1.Condition{condition(time.Minute)}))
+}
+
+// Who reconciles is read from the lease: its holder as long as it renews, and when everything was judged last.
+func TestKeeper(t *testing.T) {
+	l := newLeased(t)
+	c := bare(clocktesting.NewFakeClock(noon), nil)
+	read := func() *keeper {
+		t.Helper()
+		k, err := c.keeperOf(testContext(t), testCluster(t), l.name)
+		require.NoError(t, err)
+		return k
+	}
+	_, err := c.keeperOf(testContext(t), testCluster(t), l.name)
+	require.Error(t, err, "there is no lease yet")
+	l.write("laptop", noon.Add(-leaseRenew))
+	assert.Equal(t, &keeper{holder: "laptop"}, read())
+	l.write("laptop", noon.Add(-time.Minute))
+	assert.Equal(t, &keeper{}, read(), "it has crashed")
+	l.write("", noon)
+	assert.Equal(t, &keeper{}, read(), "it was given back")
+
+	own := newLeased(t)
+	l.name = own.name
+	own.clock = clocktesting.NewFakeClock(noon)
+	got, err := own.acquire(testCluster(t), "laptop")
+	require.NoError(t, err)
+	got.noteJudged(noon.Add(-3 * time.Second))
+	got.release()
+	k := read()
+	assert.True(t, k.judged.Equal(noon.Add(-3*time.Second)), "the last judgement is known after the holder has gone: %s", k.judged)
+
+	s := OwnerStatus{JudgedAt: before(time.Hour)}
+	k.describe(&s, "me")
+	assert.True(t, s.Missing.Keeper)
+	assert.True(t, s.JudgedAt.Equal(k.judged))
+	s = OwnerStatus{}
+	(&keeper{holder: "me", judged: noon}).describe(&s, "me")
+	assert.Equal(t, OwnerStatus{}, s, "an owner without status was never judged; we are nobody else")
+}
+
+func TestExemptionsNameEachLeaseOnce(t *testing.T) {
+	assert.Contains(t, DescribeExemptions(), fmt.Sprintf("\n  Leases garden/%s (runtime cluster) and garden/%s (seeds)\n", leaseOperator, leaseGardenlet))
+}
