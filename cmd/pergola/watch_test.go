@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/landscape"
-	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/owner/tally"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
@@ -62,7 +62,7 @@ func TestSummary(t *testing.T) {
 	report.Written = tally.Tally{Deleting: 1}
 	assert.Equal(t, "Applied in 1s: 1 object is being deleted.", summary(report, time.Second), "it has a finalizer")
 	report.Written = tally.Tally{Created: 260, Changed: 5, Carriers: 20}
-	kept := &landscape.Report{Held: []owner.HeldObjects{{Cluster: "runtime", Approval: "abc", Objects: []apply.Held{
+	kept := &landscape.Report{Held: []permit.HeldObjects{{Cluster: "runtime", Approval: "abc", Objects: []apply.Held{
 		{Ref: apply.Ref{Kind: "Service", Namespace: "a", Name: "b"}, Reason: change.Reason{Detail: "too many"}, Approval: "123"}, {Ref: apply.Ref{Kind: "Shoot", Namespace: "a", Name: "c"}, Reason: change.Reason{Detail: "a Shoot"}},
 		{Ref: apply.Ref{Kind: "Role", Namespace: "a", Name: "d"}, Reason: change.Reason{Detail: "too many"}},
 	}}}}

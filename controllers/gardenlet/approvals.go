@@ -3,7 +3,6 @@ package gardenlet
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -19,8 +18,8 @@ import (
 // An approval counts once for a seed, as it does for the operator. What it was used for is noted on the seed before anything is lost by it (uses.go). An
 // annotation of the Seed, which a gardenlet may write, says it to others. An id that leaves the publication is forgotten, and can be given anew.
 
-// usedApprovals are the ids that have let something pass on this seed: those that the Seed has, and those that were noted on it.
-func (g *Gardenlet) usedApprovals(s *settings) []string {
+// approvals are those of the settings, with the ones that have let something pass on this seed: those that the Seed has, and those that were noted on it.
+func (g *Gardenlet) approvals(s *settings) permit.Approvals {
 	used := seedpublication.UsedApprovals(g.objects.get(kindSeed, "", g.Seed))
 	for _, id := range g.noted.uses.IDs() {
 		if !slices.Contains(used, id) {
@@ -28,7 +27,7 @@ func (g *Gardenlet) usedApprovals(s *settings) []string {
 		}
 	}
 	slices.Sort(used)
-	return permit.UseUp(s.approved, used, nil)
+	return permit.Approvals{Given: s.approved, Used: used}.Forget()
 }
 
 // reconcilerFor is the one of the settings, for one owner. Its gate asks about each approval whether it counts.
@@ -37,8 +36,7 @@ func (g *Gardenlet) reconcilerFor(ctx context.Context, s *settings, at *site, fr
 	r.Gate.Reviewed = g.reviewed(from, o.Input.Owner, s)
 	r.Gate.Approved = map[string]bool{}
 	for _, id := range s.approved {
-		plain, _, _ := strings.Cut(id, "-")
-		r.Gate.Approved[plain] = true
+		r.Gate.Approved[permit.Plain(id)] = true
 	}
 	for _, p := range g.noted.uses.Passing() {
 		r.Gate.Approved[permit.ApprovalID(g.links.local.Name(), p.Object)] = true
@@ -56,19 +54,16 @@ func (g *Gardenlet) withdraw(ctx context.Context, at *site, s *settings, from so
 	if report == nil {
 		return
 	}
-	before := map[string][]string{}
-	if former := seedpublication.ReadReport(g.objects.get(kindSeed, "", g.Seed)); former != nil {
-		before = heldBefore(former, reportedName(from.object))
-	}
+	former := seedpublication.ReadReport(g.objects.get(kindSeed, "", g.Seed))
 	at.mu.Lock()
+	before := heldBefore(former, reportedName(from.object))
 	if at.judged { // this process knows better than what was reported
-		before = heldByID(at.held)
+		before = permit.HeldIDs(at.held)
 	}
-	at.lapse(before, heldByID(report.Held))
-	at.approvals.passed = nil
-	lapsed := maps.Clone(at.approvals.lapsed)
+	lapsed := permit.Lapse(at.approvals.lapsed, before, permit.HeldIDs(report.Held), at.approvals.passed)
+	at.approvals.passed, at.approvals.lapsed = nil, lapsed
 	at.mu.Unlock()
-	for _, id := range permit.OpenIDs(s.approved, g.usedApprovals(s)) {
+	for _, id := range g.approvals(s).Open() {
 		if lapsed[id] {
 			g.endApproval(ctx, s, id, recordKey(from.kind, from.object), from.object, report.Held)
 		}
@@ -84,49 +79,40 @@ func (g *Gardenlet) lapseUnheld(ctx context.Context, seed *unstructured.Unstruct
 	if s == nil || s.publication.Digest != assessed {
 		return
 	}
-	open := permit.OpenIDs(s.approved, g.usedApprovals(s))
-	if len(open) == 0 {
+	approvals := g.approvals(s)
+	if len(approvals.Open()) == 0 {
 		return
 	}
 	now := g.report(nil)
 	if now.Digest != assessed || len(now.Converging) > 0 || len(now.Failing) > 0 {
 		return
 	}
-	held := map[string]bool{}
-	for _, h := range now.Held {
-		for _, shown := range []string{h.Approval, h.Together} {
-			id, _, _ := strings.Cut(shown, "-")
-			held[id] = true
-		}
-	}
-	for _, id := range open {
-		if !held[id] {
-			g.endApproval(ctx, s, id, "", seed, nil)
-		}
+	for _, id := range approvals.Lapsed(reportedIDs(now.Held)) {
+		g.endApproval(ctx, s, permit.Plain(id), "", seed, nil)
 	}
 }
 
 // endApproval uses up an approval by which nothing passes, and tells it.
-func (g *Gardenlet) endApproval(ctx context.Context, s *settings, id, key string, about *unstructured.Unstructured, held []owner.HeldObjects) {
+func (g *Gardenlet) endApproval(ctx context.Context, s *settings, id, key string, about *unstructured.Unstructured, held []permit.HeldObjects) {
 	_, given, err := g.spend(ctx, s, key, id, nil)
 	if err != nil {
 		g.Log.Info("the approval of what is not held any more could not be used up yet", "approval", id, "error", err)
 	}
 	if err == nil && given != "" {
-		g.tell(about, reasonLapsed, lapsedText(given, s.landscape+" "+g.Seed, g.usedApprovals(s), held))
+		g.tell(about, reasonLapsed, lapsedText(given, s.landscape+" "+g.Seed, g.approvals(s), held))
 	}
 }
 
 // lapsedText says of an approval that nothing passes by it, and what could be approved instead, with the words before the ids: who gave it may have read of
 // what was held before.
-func lapsedText(id, approve string, used []string, held []owner.HeldObjects) string {
+func lapsedText(id, approve string, approvals permit.Approvals, held []permit.HeldObjects) string {
 	text := fmt.Sprintf("nothing passes by approval %s: what it was given for is not held any more, and it does not count for what is held later; ", id)
 	var now []string
 	n := 0
 	for _, h := range held {
 		for _, o := range h.Objects {
 			if n++; n <= shownHeld {
-				now = append(now, fmt.Sprintf("%s (pergola approve %s/%s)", o.Ref, approve, permit.ShownID(o.Approval, used)))
+				now = append(now, fmt.Sprintf("%s (pergola approve %s/%s)", o.Ref, approve, approvals.Shown(o.Approval)))
 			}
 		}
 	}
@@ -139,65 +125,32 @@ func lapsedText(id, approve string, used []string, held []owner.HeldObjects) str
 	return text + "held now: " + strings.Join(now, ", ")
 }
 
-// lapse notes the ids by which something was held before and nothing is now, unless something passed by them; what is held again has not lapsed. That of
-// several objects has where some of them are held still, and others are not.
-func (s *site) lapse(before, now map[string][]string) {
-	if s.approvals.lapsed == nil {
-		s.approvals.lapsed = map[string]bool{}
+// heldBefore are the ids by which something of an owner was held, as a former process has reported it.
+func heldBefore(former *seedpublication.Report, name string) map[string]bool {
+	if former == nil {
+		return nil
 	}
-	for id := range now {
-		delete(s.approvals.lapsed, id)
-	}
-	for id := range before {
-		if _, held := now[id]; !held && !s.approvals.passed[id] {
-			s.approvals.lapsed[id] = true
-		}
-	}
+	return reportedIDs(heldOf(former.Held, name))
 }
 
-// heldByID gives what is held by the ids that let it pass.
-func heldByID(held []owner.HeldObjects) map[string][]string {
-	out := map[string][]string{}
+// reportedIDs are the ids by which something passes that is reported as held.
+func reportedIDs(held []seedpublication.Held) map[string]bool {
+	out := map[string]bool{}
 	for _, h := range held {
-		for _, o := range h.Objects {
-			object := h.Cluster + " " + o.Ref.String()
-			for _, id := range []string{o.Approval, h.Approval} {
-				if id != "" && !slices.Contains(out[id], object) {
-					out[id] = append(out[id], object)
-				}
-			}
-		}
+		out[permit.Plain(h.Approval)], out[permit.Plain(h.Together)] = true, true
 	}
-	return out
-}
-
-// heldBefore gives the same of what a former process has reported of an owner.
-func heldBefore(r *seedpublication.Report, name string) map[string][]string {
-	out := map[string][]string{}
-	for _, h := range r.Held {
-		if h.Owner != name {
-			continue
-		}
-		for _, shown := range []string{h.Approval, h.Together} {
-			if id, _, _ := strings.Cut(shown, "-"); id != "" {
-				out[id] = append(out[id], h.Cluster+" "+h.Object)
-			}
-		}
-	}
+	delete(out, "")
 	return out
 }
 
 // noteUsed brings the annotation of the Seed up to date; it costs a request only when it is not.
 func (g *Gardenlet) noteUsed(ctx context.Context) error {
-	g.mu.Lock()
-	s := g.published.settings
-	g.mu.Unlock()
+	s := g.settingsInUse()
 	seed := g.objects.get(kindSeed, "", g.Seed)
 	if s == nil || seed == nil {
 		return nil
 	}
-	used := g.usedApprovals(s)
-	patch, differs := seedpublication.NoteUsedApprovals(seed, used)
+	patch, differs := seedpublication.NoteUsedApprovals(seed, g.approvals(s).Used)
 	if !differs {
 		return nil
 	}
@@ -208,8 +161,8 @@ func (g *Gardenlet) noteUsed(ctx context.Context) error {
 }
 
 // tellHeld says of each deletion that is held what it is, why, and what lets it pass.
-func (g *Gardenlet) tellHeld(from sources, s *settings, held []owner.HeldObjects) {
-	used := g.usedApprovals(s)
+func (g *Gardenlet) tellHeld(from sources, s *settings, held []permit.HeldObjects) {
+	approvals := g.approvals(s)
 	for _, h := range held {
 		var objects, reasons []string
 		for i, o := range h.Objects {
@@ -223,7 +176,7 @@ func (g *Gardenlet) tellHeld(from sources, s *settings, held []owner.HeldObjects
 			}
 		}
 		g.tell(from.object, "DeletionHeld", fmt.Sprintf("held on cluster %s: %s: %s; to let it pass once: pergola approve %s %s/%s",
-			h.Cluster, strings.Join(objects, ", "), strings.Join(reasons, "; "), s.landscape, g.Seed, permit.ShownID(h.Approval, used)))
+			h.Cluster, strings.Join(objects, ", "), strings.Join(reasons, "; "), s.landscape, g.Seed, approvals.Shown(h.Approval)))
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
-	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
@@ -152,25 +151,20 @@ func TestALateApprovalAfterARestart(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// TestLapse: an id lapses when what it stands for is not held any more, or not all of it, and counts again when it is.
-func TestLapse(t *testing.T) {
-	before := map[string][]string{"a": {"one"}, "b": {"two"}, "both": {"one", "two"}, "passed": {"three"}}
-	s := &site{approvals: approvals{passed: map[string]bool{"passed": true}}}
-	s.lapse(before, map[string][]string{"b": {"two"}})
-	assert.Equal(t, map[string]bool{"a": true, "both": true}, s.approvals.lapsed)
-	s.lapse(map[string][]string{"b": {"two"}}, map[string][]string{"a": {"one"}, "both": {"one", "two"}})
-	assert.Equal(t, map[string]bool{"b": true}, s.approvals.lapsed)
-	former := &seedpublication.Report{Held: []seedpublication.Held{{Owner: "Seed x", Cluster: "x", Object: "ConfigMap a/b", Approval: "a-2", Together: "b"}, {Owner: "Seed y", Approval: "c"}}}
-	assert.Equal(t, map[string][]string{"a": {"x ConfigMap a/b"}, "b": {"x ConfigMap a/b"}}, heldBefore(former, "Seed x"))
+// TestHeldBefore: a former process has reported by which ids something of an owner was held, as people gave them.
+func TestHeldBefore(t *testing.T) {
+	former := &seedpublication.Report{Held: []seedpublication.Held{{Owner: "Seed x", Cluster: "x", Object: "ConfigMap a/b", Approval: "a-2", Together: "b"}, {Owner: "Seed x", Approval: "d"}, {Owner: "Seed y", Approval: "c"}}}
+	assert.Equal(t, map[string]bool{"a": true, "b": true, "d": true}, heldBefore(former, "Seed x"))
+	assert.Empty(t, heldBefore(nil, "Seed x"))
 }
 
 // TestLapsedText: who approved what is not held any more reads what is held instead.
 func TestLapsedText(t *testing.T) {
-	held := owner.HeldObjects{Cluster: "here"}
+	held := permit.HeldObjects{Cluster: "here"}
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
 		held.Objects = append(held.Objects, apply.Held{Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: name}, Approval: "id-" + name})
 	}
-	text := lapsedText("0123456789ab", "demo here", []string{"id-b"}, []owner.HeldObjects{held})
+	text := lapsedText("0123456789ab", "demo here", permit.Approvals{Used: []string{"id-b"}}, []permit.HeldObjects{held})
 	assert.Contains(t, text, "nothing passes by approval 0123456789ab: ")
 	assert.Contains(t, text, "held now: ConfigMap n/a (pergola approve demo here/id-a), ConfigMap n/b (pergola approve demo here/id-b-2), ")
 	assert.True(t, strings.HasSuffix(text, "ConfigMap n/e (pergola approve demo here/id-e), and 1 more"), text)

@@ -55,9 +55,7 @@ func (g *Gardenlet) assessments(ctx context.Context) {
 // assess gives the fleet the owners of the seed, and ends what is done for those that are gone.
 func (g *Gardenlet) assess(ctx context.Context) {
 	g.refresh(ctx)
-	g.mu.Lock()
-	s := g.published.settings
-	g.mu.Unlock()
+	s := g.settingsInUse()
 	seed := g.objects.get(kindSeed, "", g.Seed)
 	g.setNetworks(seed)
 	if s == nil || ctx.Err() != nil {

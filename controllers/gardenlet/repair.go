@@ -47,14 +47,12 @@ func (s *site) Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool) 
 }
 
 // heldRepair says why the recreation is held that would repair an object, and what lets it pass; empty if it is not.
-func (g *Gardenlet) heldRepair(held []owner.HeldObjects, e apply.DriftEvent) string {
-	g.mu.Lock()
-	s := g.published.settings
-	g.mu.Unlock()
+func (g *Gardenlet) heldRepair(held []permit.HeldObjects, e apply.DriftEvent) string {
+	s := g.settingsInUse()
 	for _, h := range held {
 		for _, o := range h.Objects {
 			if h.Cluster == e.Cluster && o.Ref == e.Ref {
-				return fmt.Sprintf("held: %s; to let it pass once: pergola approve %s %s/%s", o.Reason, s.landscape, g.Seed, permit.ShownID(o.Approval, g.usedApprovals(s)))
+				return fmt.Sprintf("held: %s; to let it pass once: pergola approve %s %s/%s", o.Reason, s.landscape, g.Seed, g.approvals(s).Shown(o.Approval))
 			}
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -28,31 +27,18 @@ func (s *site) reach(key string, failed bool) {
 }
 
 // holds notes what is held of the owner. A run that did not get to its end has not seen all that is: what was held before may be so still.
-func (s *site) holds(held []owner.HeldObjects, complete bool) {
+func (s *site) holds(held []permit.HeldObjects, complete bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if complete {
 		s.held, s.judged = held, true
 		return
 	}
-	known := map[string]bool{}
-	for _, h := range held {
-		for _, o := range h.Objects {
-			known[h.Cluster+" "+o.Ref.String()] = true
-		}
-	}
-	merged := slices.Clone(held)
-	for _, h := range s.held {
-		h.Objects = slices.DeleteFunc(slices.Clone(h.Objects), func(o apply.Held) bool { return known[h.Cluster+" "+o.Ref.String()] })
-		if len(h.Objects) > 0 {
-			merged = append(merged, h)
-		}
-	}
-	s.held = merged
+	s.held = permit.Unseen(held, s.held)
 }
 
 // stillHeld gives what is held the reason that it was held for first, where the gate only says now that no review shows it any more.
-func (g *Gardenlet) stillHeld(at *site, o *unstructured.Unstructured, held []owner.HeldObjects) []owner.HeldObjects {
+func (g *Gardenlet) stillHeld(at *site, o *unstructured.Unstructured, held []permit.HeldObjects) []permit.HeldObjects {
 	before := map[string]change.Reason{}
 	at.mu.Lock()
 	known, judged := at.held, at.judged
@@ -102,7 +88,7 @@ func (g *Gardenlet) report(former *seedpublication.Report) seedpublication.Repor
 	if s == nil {
 		return out
 	}
-	used := g.usedApprovals(s)
+	approvals := g.approvals(s)
 	// The Seed comes first: all others wait for it.
 	slices.SortFunc(sites, func(a, b *site) int { return cmp.Compare(names[a], names[b]) })
 	for _, at := range sites {
@@ -120,9 +106,9 @@ func (g *Gardenlet) report(former *seedpublication.Report) seedpublication.Repor
 		for _, h := range held {
 			for _, o := range h.Objects {
 				known[h.Cluster+" "+o.Ref.String()] = true
-				held := seedpublication.Held{Owner: name, Cluster: h.Cluster, Object: o.Ref.String(), Why: o.Reason, Approval: permit.ShownID(o.Approval, used)}
+				held := seedpublication.Held{Owner: name, Cluster: h.Cluster, Object: o.Ref.String(), Why: o.Reason, Approval: approvals.Shown(o.Approval)}
 				if h.Approval != o.Approval {
-					held.Together = permit.ShownID(h.Approval, used)
+					held.Together = approvals.Shown(h.Approval)
 				}
 				out.Held = append(out.Held, held)
 			}
@@ -132,7 +118,7 @@ func (g *Gardenlet) report(former *seedpublication.Report) seedpublication.Repor
 		}
 		for _, h := range former.Held {
 			if h.Owner == name && !known[h.Cluster+" "+h.Object] {
-				h.Approval, h.Together = shownNow(h.Approval, used), shownNow(h.Together, used)
+				h.Approval, h.Together = approvals.Shown(permit.Plain(h.Approval)), approvals.Shown(permit.Plain(h.Together))
 				out.Held = append(out.Held, h)
 			}
 		}
@@ -141,12 +127,6 @@ func (g *Gardenlet) report(former *seedpublication.Report) seedpublication.Repor
 		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Object, b.Object))
 	})
 	return out
-}
-
-// shownNow is the id that people approve something by now, by the one that a former process has reported.
-func shownNow(reported string, used []string) string {
-	plain, _, _ := strings.Cut(reported, "-")
-	return permit.ShownID(plain, used)
 }
 
 // reporting is what this process has written of the report last. turn is taken by whoever looks at it and writes: what was found first is written first.

@@ -12,7 +12,6 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
-	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
@@ -112,17 +111,17 @@ func (s *site) isJudged() bool {
 
 // TestHeldOfARunThatFailed: what a run has not come to is held as before, what it has seen is held as it says.
 func TestHeldOfARunThatFailed(t *testing.T) {
-	of := func(reason string, names ...string) owner.HeldObjects {
-		out := owner.HeldObjects{Cluster: "seed", Approval: reason}
+	of := func(reason string, names ...string) permit.HeldObjects {
+		out := permit.HeldObjects{Cluster: "seed", Approval: reason}
 		for _, name := range names {
 			out.Objects = append(out.Objects, apply.Held{Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: name}, Reason: change.Reason{Detail: reason}})
 		}
 		return out
 	}
 	s := &site{}
-	s.holds([]owner.HeldObjects{of("old", "a", "b"), of("older", "c")}, true)
-	s.holds([]owner.HeldObjects{of("new", "a", "c")}, false)
-	assert.Equal(t, []owner.HeldObjects{of("new", "a", "c"), of("old", "b")}, s.held)
+	s.holds([]permit.HeldObjects{of("old", "a", "b"), of("older", "c")}, true)
+	s.holds([]permit.HeldObjects{of("new", "a", "c")}, false)
+	assert.Equal(t, []permit.HeldObjects{of("new", "a", "c"), of("old", "b")}, s.held)
 	s.holds(nil, true)
 	assert.Empty(t, s.held)
 }

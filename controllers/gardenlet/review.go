@@ -18,6 +18,7 @@ import (
 	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -187,7 +188,7 @@ func (g *Gardenlet) beginReviewed(ctx context.Context, from sources, s *settings
 }
 
 // endReviewed notes that an owner was converged with its basis.
-func (g *Gardenlet) endReviewed(ctx context.Context, from sources, complete int, held []owner.HeldObjects) {
+func (g *Gardenlet) endReviewed(ctx context.Context, from sources, complete int, held []permit.HeldObjects) {
 	was, _ := g.recordOf(from)
 	g.note(ctx, from, reviewRecord{Basis: from.basis, Done: max(was.Done, complete), Held: unreviewed(held)})
 }
@@ -203,7 +204,7 @@ func (g *Gardenlet) note(ctx context.Context, from sources, r reviewRecord) {
 }
 
 // unreviewed are the objects that are held because no review could show that they go.
-func unreviewed(held []owner.HeldObjects) []string {
+func unreviewed(held []permit.HeldObjects) []string {
 	var out []string
 	for _, h := range held {
 		for _, o := range h.Objects {

@@ -51,6 +51,13 @@ func (e *CatalogueError) Error() string {
 // errNoPublication is the state before the operator has published anything.
 var errNoPublication = errors.New("the operator has published nothing for this seed yet")
 
+// settingsInUse are nil before there are any.
+func (g *Gardenlet) settingsInUse() *settings {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.published.settings
+}
+
 // refresh takes a new publication into use. One that cannot be used leaves the former in force, and is told.
 func (g *Gardenlet) refresh(ctx context.Context) {
 	next, err := g.read(ctx)
@@ -109,9 +116,7 @@ func (g *Gardenlet) read(ctx context.Context) (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.mu.Lock()
-	inUse := g.published.settings
-	g.mu.Unlock()
+	inUse := g.settingsInUse()
 	if inUse != nil && inUse.publication.Digest == p.Digest {
 		return inUse, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/fleet"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -41,7 +42,7 @@ type site struct {
 	reached string
 	failed  bool
 	// held is what is held of the owner; judged says that this process has seen it.
-	held      []owner.HeldObjects
+	held      []permit.HeldObjects
 	judged    bool
 	approvals approvals
 }

@@ -63,15 +63,13 @@ func (g *Gardenlet) take(ctx context.Context, at *site, s *settings, of, id stri
 // spend notes that an approval is used, and gives it as people gave it; empty where there is none that counts.
 func (g *Gardenlet) spend(ctx context.Context, s *settings, of, id string, refs []change.Ref) ([]permit.Passing, string, error) {
 	return g.noted.uses.Spend(ctx, of, refs, func() (string, bool) {
-		g.mu.Lock()
-		current := g.published.settings
-		g.mu.Unlock()
+		current := g.settingsInUse()
 		if current == nil {
 			current = s
 		}
-		shown := permit.ShownID(id, g.usedApprovals(s))
+		shown, counts := g.approvals(s).Counts(id)
 		// An approval that was withdrawn since the run began does not count any more.
-		return shown, slices.Contains(s.approved, shown) && slices.Contains(current.approved, shown)
+		return shown, counts && slices.Contains(current.approved, shown)
 	})
 }
 
@@ -97,9 +95,7 @@ func wanted(o *owner.Owner, ref change.Ref) bool {
 
 // forgetApprovals drops what is not approved any more. While somebody else is at it, the next heartbeat does it.
 func (g *Gardenlet) forgetApprovals(ctx context.Context) {
-	g.mu.Lock()
-	s := g.published.settings
-	g.mu.Unlock()
+	s := g.settingsInUse()
 	if s == nil {
 		return
 	}

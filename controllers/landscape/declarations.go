@@ -11,6 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -165,7 +166,7 @@ func (c *Converger) applySet(ctx context.Context, cluster, bundle string, s appl
 }
 
 // keepHeld puts what was held into the report.
-func (c *Converger) keepHeld(cluster string, verdicts []owner.HeldObjects) []apply.Held {
+func (c *Converger) keepHeld(cluster string, verdicts []permit.HeldObjects) []apply.Held {
 	var out []apply.Held
 	for _, v := range verdicts {
 		c.hold(cluster, v.Objects, v.Approval)

@@ -10,7 +10,6 @@ import (
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
-	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/schemas/across"
 )
@@ -39,7 +38,7 @@ func (c *Converger) newJudge(ctx context.Context, cluster string, total int, aro
 
 // prune holds deletions that go beyond the gate or the review, what may have moved to another landscape, and each Seed, Shoot
 // or Project, and a Garden whose deletion is not confirmed.
-func (j *judge) prune(entries []apply.Entry) (out []owner.HeldObjects) {
+func (j *judge) prune(entries []apply.Entry) (out []permit.HeldObjects) {
 	entries, out = j.keepReferred(entries)
 	var rest []apply.Entry
 	for _, e := range entries {
@@ -50,12 +49,12 @@ func (j *judge) prune(entries []apply.Entry) (out []owner.HeldObjects) {
 		if j.confirmed(e.Ref) {
 			continue
 		}
-		out = append(out, owner.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{{Ref: e.Ref, Reason: change.Reason{Code: landscapev1alpha1.HeldUnconfirmed, Detail: j.commands(RemovalHeld(e.Ref))}}}})
+		out = append(out, permit.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{{Ref: e.Ref, Reason: change.Reason{Code: landscapev1alpha1.HeldUnconfirmed, Detail: j.commands(RemovalHeld(e.Ref))}}}})
 	}
 	moving, rest := j.around.holdMoving(rest)
 	// Each by itself: one may be sure before another, and whoever does not want to wait approves it by its id.
 	for _, m := range moving {
-		out = append(out, owner.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{m}, Approval: m.Approval})
+		out = append(out, permit.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{m}, Approval: m.Approval})
 	}
 	gate := j.gate
 	defer func() { j.gate = gate }()
@@ -77,7 +76,7 @@ func (j *judge) prune(entries []apply.Entry) (out []owner.HeldObjects) {
 }
 
 // keepReferred holds what those refer to that are held: its file went with theirs.
-func (j *judge) keepReferred(entries []apply.Entry) (rest []apply.Entry, out []owner.HeldObjects) {
+func (j *judge) keepReferred(entries []apply.Entry) (rest []apply.Entry, out []permit.HeldObjects) {
 	kept := keptWith(entries, func(e apply.Entry) bool { return isOwner(e.GroupKind()) && !j.confirmed(e.Ref) }, j.referred)
 	for _, e := range entries {
 		holder, is := kept[e.Ref]
@@ -85,7 +84,7 @@ func (j *judge) keepReferred(entries []apply.Entry) (rest []apply.Entry, out []o
 			rest = append(rest, e)
 			continue
 		}
-		out = append(out, owner.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{{Ref: e.Ref, Reason: change.Reason{Code: landscapev1alpha1.HeldReferred, Detail: ReferredHeld(holder)}}}})
+		out = append(out, permit.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{{Ref: e.Ref, Reason: change.Reason{Code: landscapev1alpha1.HeldReferred, Detail: ReferredHeld(holder)}}}})
 	}
 	return rest, out
 }
@@ -117,9 +116,9 @@ func keptWith(entries []apply.Entry, held func(apply.Entry) bool, referred func(
 	return kept
 }
 
-func (j *judge) recreate(e apply.Entry) []owner.HeldObjects { return j.ask([]apply.Entry{e}) }
+func (j *judge) recreate(e apply.Entry) []permit.HeldObjects { return j.ask([]apply.Entry{e}) }
 
-func (j *judge) ask(entries []apply.Entry) []owner.HeldObjects {
+func (j *judge) ask(entries []apply.Entry) []permit.HeldObjects {
 	refs := make([]change.Ref, 0, len(entries))
 	for _, e := range entries {
 		refs = append(refs, e.Ref)
@@ -128,16 +127,11 @@ func (j *judge) ask(entries []apply.Entry) []owner.HeldObjects {
 	gate.Before = apply.HeldBefore(entries)
 	verdict := gate.Judge(j.cluster, refs, j.total)
 	j.spent += len(refs) - len(verdict.Held)
-	var held []apply.Held
-	for _, ref := range refs {
-		if reason, ok := verdict.Held[ref]; ok {
-			held = append(held, apply.Held{Ref: ref, Reason: reason, Approval: permit.ApprovalID(j.cluster, ref)})
-		}
-	}
-	if len(held) == 0 {
+	held := verdict.Of(j.cluster, refs)
+	if len(held.Objects) == 0 {
 		return nil
 	}
-	return []owner.HeldObjects{{Cluster: j.cluster, Objects: held, Approval: verdict.ID}}
+	return []permit.HeldObjects{held}
 }
 
 // HoldsRemoval tells whether an object of a kind stays in the cluster, and is said to be held, when its file is gone: a Garden until its deletion is

@@ -10,13 +10,14 @@ import (
 	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/owner/tally"
+	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
 // Report is what a run did.
 type Report struct {
 	Owners []*owner.Report `json:"owners"`
 	// Held deletions, with the ids that approve them.
-	Held []owner.HeldObjects `json:"held,omitempty"`
+	Held []permit.HeldObjects `json:"held,omitempty"`
 	// Changed is how many objects were written, of owners and declarations together; Written says what was done with them.
 	Changed int         `json:"changed"`
 	Written tally.Tally `json:"written"`
@@ -85,7 +86,7 @@ func (c *Converger) hold(cluster string, held []apply.Held, id string) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.now.report.Held = append(c.now.report.Held, owner.HeldObjects{Cluster: cluster, Objects: held, Approval: id})
+	c.now.report.Held = append(c.now.report.Held, permit.HeldObjects{Cluster: cluster, Objects: held, Approval: id})
 }
 
 // shownHeld is how many objects a text about what is held names.

@@ -9,13 +9,12 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
-	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// approvals are the ids by which the gate lets something pass: those of the object that were not used.
-func approvals(object *landscapev1alpha1.Landscape) []string {
-	return permit.OpenIDs(approvedHere(object.Spec.Approved), object.Status.UsedApprovals)
+// approvals are those that count with the operator.
+func approvals(object *landscapev1alpha1.Landscape, used []string) permit.Approvals {
+	return permit.Approvals{Given: approvedHere(object.Spec.Approved), Used: used}
 }
 
 // mostCommands is how many ids a command is shown with.
@@ -43,7 +42,7 @@ func toApprove(held []landscapev1alpha1.HeldDeletion, landscape string) string {
 
 // shownApproval is the id that people approve something by now. Those who keep what is applied call it, from other goroutines than that of the syncer.
 func (s *syncer) shownApproval(id string) string {
-	return ask(s, id, func() string { return permit.ShownID(id, s.status.now.UsedApprovals) })
+	return ask(s, id, func() string { return approvals(s.object, s.status.now.UsedApprovals).Shown(id) })
 }
 
 // take lets something pass by an approval in a sync. That it is used is in the status before: whatever becomes of this process, and whichever revision
@@ -55,12 +54,12 @@ func (s *syncer) take(j *job, id string) bool {
 
 // noteTaken notes that a sync uses an approval, and tells whether it may.
 func (s *syncer) noteTaken(j *job, id string) bool {
-	if slices.Contains(j.given.used, id) {
+	if j.given.passed(id) {
 		return true
 	}
 	before := s.status.now.UsedApprovals
-	shown := permit.ShownID(id, before)
-	if !slices.Contains(approvedHere(s.object.Spec.Approved), shown) {
+	shown, counts := approvals(s.object, before).Counts(id)
+	if !counts {
 		return false
 	}
 	s.status.now.UsedApprovals = append(slices.Clone(before), shown)
@@ -70,7 +69,7 @@ func (s *syncer) noteTaken(j *job, id string) bool {
 		s.Log.Warn("that an approval is used cannot be noted, so that nothing passes by it", "landscape", s.key.String(), "approval", shown)
 		return false
 	}
-	j.given.used, j.given.spent = append(j.given.used, id), append(j.given.spent, shown)
+	j.given.spent = append(j.given.spent, shown)
 	return true
 }
 
@@ -79,12 +78,13 @@ func (s *syncer) noteTaken(j *job, id string) bool {
 // which something passed, as they were approved.
 func (s *syncer) useUp(j *job, report *landscape.Report, complete bool) (spent, lapsed []string) {
 	spent = j.given.spent
-	j.given.used, j.given.spent = nil, nil
-	used := permit.UseUp(s.object.Spec.Approved, s.status.now.UsedApprovals, nil)
+	j.given.spent = nil
+	known := approvals(s.object, s.status.now.UsedApprovals).Forget()
 	if complete {
-		lapsed = withdrawn(j.given.approved, used, report)
+		known.Given = approvedHere(j.given.approved)
+		lapsed = known.Lapsed(permit.HeldIDs(report.Held))
 	}
-	s.status.now.UsedApprovals = append(used, lapsed...)
+	s.status.now.UsedApprovals = append(known.Used, lapsed...)
 	return spent, lapsed
 }
 
@@ -105,48 +105,22 @@ func PassedText(ids []string) string {
 	return "passed by approval: " + strings.Join(ids, ", ")
 }
 
-// withdrawn are the approvals by which nothing passes that is held: those of objects that are not held any more, or not by themselves, and those of
-// several of which not all are held now. Kept for later they would let pass what nobody has seen held.
-func withdrawn(approved, used []string, now *landscape.Report) []string {
-	waits := map[string]bool{}
-	for _, h := range now.Held {
-		waits[h.Approval] = true
-		for _, o := range h.Objects {
-			waits[o.Approval] = true
-		}
-	}
-	var out []string
-	for _, id := range approvedHere(approved) {
-		plain, _, _ := strings.Cut(id, "-")
-		if !waits[plain] && !slices.Contains(used, id) {
-			out = append(out, id)
-		}
-	}
-	return out
-}
-
-// addFormer adds to the report of a sync that failed what was held before, as far as it may be held still: a sync that did not get to the end
-// has not seen all that there is. What has passed by an approval is not.
+// addFormer adds to the report of a sync that failed what was held before, as far as it may be held still: what has passed by an
+// approval is not.
 func (j *job) addFormer(report *landscape.Report, before []landscapev1alpha1.HeldDeletion) {
-	known := map[string]bool{}
-	for _, h := range report.Held {
-		for _, o := range h.Objects {
-			known[h.Cluster+" "+o.Ref.String()] = true
-		}
-	}
-	first := len(report.Held)
+	var former []permit.HeldObjects
 	for _, h := range before {
-		id, _, _ := strings.Cut(h.Approval, "-")
-		together, _, _ := strings.Cut(cmp.Or(h.Together, h.Approval), "-")
-		if known[h.Cluster+" "+h.Object] || id != "" && (slices.Contains(j.given.used, id) || slices.Contains(j.given.used, together)) {
+		id, together := permit.Plain(h.Approval), permit.Plain(cmp.Or(h.Together, h.Approval))
+		if j.given.passed(id) || j.given.passed(together) {
 			continue
 		}
-		n := slices.IndexFunc(report.Held[first:], func(o owner.HeldObjects) bool { return o.Cluster == h.Cluster && o.Approval == together })
+		n := slices.IndexFunc(former, func(o permit.HeldObjects) bool { return o.Cluster == h.Cluster && o.Approval == together })
 		if n < 0 {
-			n, report.Held = len(report.Held)-first, append(report.Held, owner.HeldObjects{Cluster: h.Cluster, Approval: together})
+			n, former = len(former), append(former, permit.HeldObjects{Cluster: h.Cluster, Approval: together})
 		}
-		report.Held[first+n].Objects = append(report.Held[first+n].Objects, apply.Held{Ref: refOf(h.Object), Reason: h.Why, Approval: id})
+		former[n].Objects = append(former[n].Objects, apply.Held{Ref: refOf(h.Object), Reason: h.Why, Approval: id})
 	}
+	report.Held = permit.Unseen(report.Held, former)
 }
 
 // refOf reads an object as status.held names it, without its group.
@@ -182,11 +156,11 @@ func waitingForApproval(held []landscapev1alpha1.HeldDeletion) int {
 	return n
 }
 
-func heldOf(report *landscape.Report, used []string) []landscapev1alpha1.HeldDeletion {
+func heldOf(report *landscape.Report, approvals permit.Approvals) []landscapev1alpha1.HeldDeletion {
 	out := report.HeldDeletions()
 	out = out[:min(len(out), landscapev1alpha1.MaximumHeld)]
 	for i := range out {
-		out[i].Approval, out[i].Together = permit.ShownID(out[i].Approval, used), permit.ShownID(out[i].Together, used)
+		out[i].Approval, out[i].Together = approvals.Shown(out[i].Approval), approvals.Shown(out[i].Together)
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/notification"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/internal/panics"
 )
 
@@ -36,13 +38,18 @@ type job struct {
 	pending pendingSeeds
 }
 
-// permissions are the approvals that a job may use, and those it has used.
+// permissions are the approvals that a job may use, and those that it has used.
 type permissions struct {
 	approved []string
 	// seen is what could be seen of the revision in its review; nil where none is asked for.
 	seen *seen
-	// used are the approvals by which something passes in the sync that goes on, spent the same as people gave them.
-	used, spent []string
+	// spent are the approvals by which something passes in the sync that goes on, as people gave them.
+	spent []string
+}
+
+// passed reports whether something has passed by an id in the sync that goes on.
+func (p permissions) passed(id string) bool {
+	return slices.ContainsFunc(p.spent, func(spent string) bool { return permit.Plain(spent) == id })
 }
 
 // telling says where the sync that goes on is shown, and since when it goes on.

@@ -101,7 +101,7 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	if len(lapsed) > 0 {
 		s.notify(notification.Neutral, notification.Warning, reasonLapsed, lapsedText(lapsed), o.commit, revision)
 	}
-	s.showHeld(stillHeld(heldOf(report, s.status.now.UsedApprovals), heldHere(s.status.now.Held)))
+	s.showHeld(stillHeld(heldOf(report, approvals(s.object, s.status.now.UsedApprovals)), heldHere(s.status.now.Held)))
 	executed := executedBy(j, report.Operations, s.status.now.Operations)
 	if len(report.Operations) > 0 {
 		s.status.now.Operations = report.Operations

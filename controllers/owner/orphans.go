@@ -41,17 +41,12 @@ func (r *run) judge(role string, entries []apply.Entry) []apply.Held {
 	before := r.deleted[cluster]
 	verdict := r.gateFor(entries).After(before).Judge(cluster, refs, before+len(refs)+r.managedObjects(cluster))
 	r.deleted[cluster] += len(refs) - len(verdict.Held)
-	var held []apply.Held
-	for _, e := range entries {
-		if reason, ok := verdict.Held[e.Ref]; ok {
-			held = append(held, apply.Held{Ref: e.Ref, Reason: reason, Approval: permit.ApprovalID(cluster, e.Ref)})
-		}
+	held := verdict.Of(cluster, refs)
+	reported := func(h permit.HeldObjects) bool { return h.Cluster == cluster && h.Approval == verdict.ID }
+	if len(held.Objects) > 0 && !slices.ContainsFunc(r.report.Held, reported) { // a bundle may be applied more than once
+		r.report.Held = append(r.report.Held, held)
 	}
-	reported := func(h HeldObjects) bool { return h.Cluster == cluster && h.Approval == verdict.ID }
-	if len(held) > 0 && !slices.ContainsFunc(r.report.Held, reported) { // a bundle may be applied more than once
-		r.report.Held = append(r.report.Held, HeldObjects{Cluster: cluster, Objects: held, Approval: verdict.ID})
-	}
-	return held
+	return held.Objects
 }
 
 // clusterName of a role.

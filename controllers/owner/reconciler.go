@@ -138,8 +138,8 @@ type Report struct {
 	Nodes      []flow.NodeResult             `json:"nodes"`
 	Conditions []gardencorev1beta1.Condition `json:"conditions"`
 	// JudgedAt is when the conditions were.
-	JudgedAt time.Time     `json:"judgedAt,omitzero"`
-	Held     []HeldObjects `json:"held,omitempty"`
+	JudgedAt time.Time            `json:"judgedAt,omitzero"`
+	Held     []permit.HeldObjects `json:"held,omitempty"`
 	// Notes are about objects that were not dealt with as the inventories say: those that are not ours.
 	Notes []string `json:"notes,omitempty"`
 	// Changed is how many objects were written; Written says what was done with them.
@@ -147,14 +147,6 @@ type Report struct {
 	Written tally.Tally `json:"written"`
 	// TakenUp is the operation that the owner was asked for; nil for none.
 	TakenUp *TakenUp `json:"takenUp,omitempty"`
-}
-
-// HeldObjects are deletions that the gate keeps back on one cluster.
-type HeldObjects struct {
-	Cluster string       `json:"cluster"`
-	Objects []apply.Held `json:"objects"`
-	// Approval is the id that lets exactly these pass together; empty when nothing does. Each of them has one of its own besides.
-	Approval string `json:"approval,omitempty"`
 }
 
 // Reconcile runs the whole way for one owner: secrets, facts, render, flow, clean-up, status.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -20,7 +21,7 @@ import (
 // Repaired is what a repair could not bring back.
 type Repaired struct {
 	// Held is what the gate holds.
-	Held []HeldObjects
+	Held []permit.HeldObjects
 	// Left are objects that are declared otherwise by now than they were applied last: they are as somebody left them until a reconciliation applies
 	// that.
 	Left []apply.Ref

@@ -72,8 +72,7 @@ func TestUses(t *testing.T) {
 	approved := []string{id}
 	open := func(u *Uses) func() (string, bool) {
 		return func() (string, bool) {
-			shown := ShownID(id, u.IDs())
-			return shown, shown == approved[len(approved)-1]
+			return Approvals{Given: approved, Used: u.IDs()}.Counts(id)
 		}
 	}
 	_, _, err := NewUses(l.cluster, l.at, "gardenlet").Spend(t.Context(), "one", []change.Ref{ref}, open(NewUses(l.cluster, l.at, "gardenlet")))

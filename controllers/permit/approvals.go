@@ -1,0 +1,72 @@
+package permit
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Approvals are the ids that people have given to one keeper of clusters, the operator or a gardenlet, and those of them that are used. The id of held objects
+// follows from the objects alone, so that a difference before the merge and the cluster give the same one. It counts once: the second time that it is needed
+// people get it with -2 at its end, then with -3. Both lists have the ids as people give them.
+type Approvals struct{ Given, Used []string }
+
+// Plain is an id without the number that people get it with.
+func Plain(shown string) string {
+	id, _, _ := strings.Cut(shown, "-")
+	return id
+}
+
+// Shown is the id that people approve something by: one that was not used. It is empty for no id.
+func (a Approvals) Shown(id string) string {
+	shown := id
+	for n := 2; id != "" && slices.Contains(a.Used, shown); n++ {
+		shown = fmt.Sprintf("%s-%d", id, n)
+	}
+	return shown
+}
+
+// Counts gives an id as people give it now, and reports whether they have given it.
+func (a Approvals) Counts(id string) (shown string, counts bool) {
+	shown = a.Shown(id)
+	return shown, slices.Contains(a.Given, shown)
+}
+
+// Open are the ids, without numbers, by which the gate lets something pass.
+func (a Approvals) Open() (out []string) {
+	for _, given := range a.Given {
+		if given == a.Shown(Plain(given)) {
+			out = append(out, Plain(given))
+		}
+	}
+	return out
+}
+
+// Forget leaves out the used ids that are not given any more: they can be given anew.
+func (a Approvals) Forget() Approvals {
+	a.Used = slices.DeleteFunc(slices.Clone(a.Used), func(id string) bool { return !slices.Contains(a.Given, id) })
+	return a
+}
+
+// Lapsed are the ids by which nothing passes that is held, with held by Plain ids: those of objects that are not held any more, or not by themselves, and those of
+// several objects of which not all are held now. Kept for later they would let pass what nobody has seen held.
+func (a Approvals) Lapsed(held map[string]bool) (out []string) {
+	for _, id := range a.Given {
+		if !held[Plain(id)] && !slices.Contains(a.Used, id) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// Lapse gives the ids that have lapsed for one owner after a run that has seen everything, by those that had lapsed before it: the ids by which something was
+// held before and nothing is held now, unless something passed by them. An id by which something is held again has not lapsed.
+func Lapse(lapsed, before, now, passed map[string]bool) map[string]bool {
+	out := map[string]bool{}
+	maps.Copy(out, before)
+	maps.DeleteFunc(out, func(id string, _ bool) bool { return passed[id] })
+	maps.Copy(out, lapsed)
+	maps.DeleteFunc(out, func(id string, _ bool) bool { return now[id] })
+	return out
+}
