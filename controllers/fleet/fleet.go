@@ -29,6 +29,8 @@ const (
 type Owner interface {
 	// Left reports whether a run has left something that is maintained, and whether it was rendered.
 	Left() (something, rendered bool)
+	// SetOf is the set that writes a ManagedResource; empty where it is not of the owner.
+	SetOf(cluster string, managedResource apply.Ref) string
 	// Repair brings back what changed. found is false where the change is of no set of the owner, ok where it has to be tried once more.
 	Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool)
 	// Care judges its health.
@@ -46,16 +48,18 @@ type Member[O Owner] struct {
 	Again bool
 	// New makes the owner of a member that the fleet does not have yet.
 	New func() O
-	// Take gives an owner what it is converged with from now on. A former run may still be at work.
+	// Take gives an owner what it is converged with from now on; nil for nothing. A former run may still be at work.
 	Take func(O)
-	// Converge is one run. A member without it stays as it is.
+	// Converge is one run. A member without it stays as it is: it is repaired and judged.
 	Converge func(context.Context, O) error
+	// Pool is the name of those that share Slots.
+	Pool string
 }
 
-// Options of a fleet. All are needed.
+// Options of a fleet. Clock and Slots are needed, the others for Set.
 type Options[O Owner] struct {
 	Clock clock.WithTicker
-	// Slots is how many members are converged at a time.
+	// Slots is how many members of a pool are converged at a time.
 	Slots int
 	// RetryInterval is the time between a run that failed and the next one. It doubles up to LongestRetry.
 	RetryInterval, LongestRetry time.Duration
@@ -68,10 +72,11 @@ type Options[O Owner] struct {
 // Fleet keeps its members until they are dropped. It is safe for concurrent use, but for Set and Stop, which one goroutine calls.
 type Fleet[O Owner] struct {
 	options Options[O]
-	slots   chan struct{}
 
 	mu      sync.Mutex
 	members map[string]*member[O]
+	// slots of each pool: whoever works has put something in.
+	slots map[string]chan struct{}
 	// succeeded are the members of which the last run did, also those that were dropped since: others may still come after them.
 	succeeded map[string]bool
 	// changed is closed when that changes.
@@ -96,7 +101,7 @@ type member[O Owner] struct {
 
 // New makes a fleet without members.
 func New[O Owner](options Options[O]) *Fleet[O] {
-	return &Fleet[O]{options: options, slots: make(chan struct{}, options.Slots), members: map[string]*member[O]{}, succeeded: map[string]bool{}, changed: make(chan struct{})}
+	return &Fleet[O]{options: options, members: map[string]*member[O]{}, slots: map[string]chan struct{}{}, succeeded: map[string]bool{}, changed: make(chan struct{})}
 }
 
 // Causes of the end of a run.
@@ -113,6 +118,8 @@ func (f *Fleet[O]) Set(ctx context.Context, members []Member[O]) (dropped []O) {
 	for _, m := range members {
 		listed[m.ID] = true
 		switch {
+		case m.Converge == nil && !f.has(m.ID):
+			f.take(m)
 		case m.Converge != nil && f.differs(m):
 			f.start(ctx, m, begin)
 		case m.Again:
@@ -128,6 +135,11 @@ func (f *Fleet[O]) Set(ctx context.Context, members []Member[O]) (dropped []O) {
 	return dropped
 }
 
+func (f *Fleet[O]) has(id string) bool {
+	_, known := f.Owner(id)
+	return known
+}
+
 func (f *Fleet[O]) differs(m Member[O]) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -135,18 +147,28 @@ func (f *Fleet[O]) differs(m Member[O]) bool {
 	return known == nil || known.digest != m.Digest
 }
 
-// start puts a new goroutine in the place of the one that converges a member.
-func (f *Fleet[O]) start(ctx context.Context, m Member[O], begin <-chan struct{}) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	done := make(chan struct{})
+// take gives a member what it is converged with from now on.
+func (f *Fleet[O]) take(m Member[O]) *member[O] {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	at := f.members[m.ID]
 	if at == nil {
 		at = &member[O]{owner: m.New(), state: Waiting, triggered: make(chan struct{}, 1)}
 		f.members[m.ID] = at
 	}
+	if m.Take != nil {
+		m.Take(at.owner)
+	}
+	return at
+}
+
+// start puts a new goroutine in the place of the one that converges a member.
+func (f *Fleet[O]) start(ctx context.Context, m Member[O], begin <-chan struct{}) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	at := f.take(m)
+	f.mu.Lock()
 	former, formerCancel := at.done, at.cancel
-	m.Take(at.owner)
 	at.digest, at.cancel, at.done = m.Digest, cancel, done
 	f.mu.Unlock()
 	go func() {
@@ -170,8 +192,10 @@ func (f *Fleet[O]) drop(id string, cause error) O {
 	at := f.members[id]
 	delete(f.members, id)
 	f.mu.Unlock()
-	at.cancel(cause)
-	<-at.done
+	if at.cancel != nil {
+		at.cancel(cause)
+		<-at.done
+	}
 	return at.owner
 }
 
@@ -179,7 +203,9 @@ func (f *Fleet[O]) drop(id string, cause error) O {
 func (f *Fleet[O]) Stop(cause error) (dropped []O) {
 	f.mu.Lock()
 	for _, at := range f.members {
-		at.cancel(cause)
+		if at.cancel != nil {
+			at.cancel(cause)
+		}
 	}
 	f.mu.Unlock()
 	for _, id := range f.IDs() {
@@ -224,6 +250,17 @@ func (f *Fleet[O]) Owners() []O {
 	var out []O
 	for _, at := range f.all() {
 		out = append(out, at.owner)
+	}
+	return out
+}
+
+// SetsOf are the sets that write a ManagedResource.
+func (f *Fleet[O]) SetsOf(cluster string, managedResource apply.Ref) []string {
+	var out []string
+	for _, o := range f.Owners() {
+		if set := o.SetOf(cluster, managedResource); set != "" {
+			out = append(out, set)
+		}
 	}
 	return out
 }

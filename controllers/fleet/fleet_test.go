@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -41,6 +42,13 @@ func (s *ship) Care(context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cared++
+}
+
+func (s *ship) SetOf(cluster string, managedResource apply.Ref) string {
+	if cluster != "sea" {
+		return ""
+	}
+	return managedResource.Name
 }
 
 func (s *ship) repairs() []string {
@@ -188,6 +196,66 @@ func TestSet(t *testing.T) {
 	_, known = h.Owner("one")
 	assert.False(t, known)
 	h.Trigger("one") // nobody hears it
+}
+
+// TestConverge: members run once, each after those that it comes after; what comes after a failure is left out. Pools share slots, others do not.
+func TestConverge(t *testing.T) {
+	h := newHarbour(t, 1, "seed", "other", "one", "two", "three")
+	in := func(pool string, m Member[*ship]) Member[*ship] {
+		m.Pool = pool
+		return m
+	}
+	members := []Member[*ship]{
+		in("seed", h.member("one", "1", "seed")), in("seed", h.member("two", "1", "seed")), in("other", h.member("three", "1", "other")), h.member("seed", "1"),
+		in("others", h.member("other", "1")),
+	}
+	converge := func() <-chan []error {
+		out := make(chan []error, 1)
+		go func() { out <- h.Converge(t.Context(), members) }()
+		return out
+	}
+	got := converge()
+	assert.ElementsMatch(t, []string{"seed 1", "other 1"}, []string{<-h.begun, <-h.begun}, "side by side, though a pool has one slot")
+	no := errors.New("no")
+	h.results["other"] <- no
+	h.results["seed"] <- nil
+	first := <-h.begun
+	h.silent(h.begun)
+	h.results[strings.Fields(first)[0]] <- nil
+	second := <-h.begun
+	assert.ElementsMatch(t, []string{"one 1", "two 1"}, []string{first, second})
+	h.results[strings.Fields(second)[0]] <- nil
+	assert.Equal(t, []error{nil, nil, &LeftOutError{After: "other"}, nil, no}, <-got)
+	assert.Equal(t, map[string]Status{"seed": {State: Converged}, "one": {State: Converged}, "two": {State: Converged}, "three": {State: Waiting}, "other": {State: Failing}}, h.Statuses())
+
+	// A former success does not count for a member that is left out now.
+	members = []Member[*ship]{h.member("seed", "2", "nobody"), h.member("one", "2", "seed")}
+	assert.Equal(t, []error{&LeftOutError{After: "nobody"}, &LeftOutError{After: "seed"}}, <-converge())
+	// Of those that do not run now it does.
+	members = []Member[*ship]{h.member("one", "2", "seed")}
+	got = converge()
+	h.hears(h.begun, "one 2")
+	h.results["one"] <- nil
+	assert.Equal(t, []error{nil}, <-got)
+
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(no)
+	h.slotsOf("") <- struct{}{}
+	assert.Equal(t, []error{no}, h.Converge(ctx, members), "its turn did not come")
+}
+
+// TestIdleMembers: a member without a run is repaired and judged, and can be dropped.
+func TestIdleMembers(t *testing.T) {
+	h := newHarbour(t, 1)
+	one := &ship{left: true, mends: true}
+	h.Set(t.Context(), []Member[*ship]{{ID: "one", New: func() *ship { return one }}})
+	assert.Equal(t, []string{"a"}, h.SetsOf("sea", apply.Ref{Name: "a"}))
+	assert.Empty(t, h.SetsOf("land", apply.Ref{Name: "a"}))
+	assert.True(t, h.Repair(t.Context(), apply.DriftEvent{Ref: apply.Ref{Name: "a"}}))
+	assert.Equal(t, []string{"a"}, one.repairs())
+	h.Care(t.Context())
+	assert.Equal(t, 1, one.cared)
+	assert.Equal(t, []*ship{one}, h.Set(t.Context(), nil))
 }
 
 // TestTrigger: several at a time are one, and what is asked for during a run has one more.

@@ -13,7 +13,7 @@ import (
 func (g *Gardenlet) keep(ctx context.Context) {
 	fleet.Keeper{
 		Engine: g.links.engine, Clusters: []*apply.Cluster{g.links.local}, Joining: g.joining, Clock: g.Clock, CareInterval: g.Pace.CareInterval,
-		Repair: g.fleet.Repair, Care: g.careForAll, SetsOf: g.setsOf,
+		Repair: g.fleet.Repair, Care: g.careForAll, SetsOf: g.fleet.SetsOf,
 	}.Keep(ctx)
 }
 
@@ -29,17 +29,4 @@ func (g *Gardenlet) careForAll(ctx context.Context) {
 	lease := g.heart.lease
 	g.mu.Unlock()
 	lease.NoteJudged(began)
-}
-
-// setsOf gives the sets that write a ManagedResource.
-func (g *Gardenlet) setsOf(cluster string, ref apply.Ref) []string {
-	var out []string
-	for _, at := range g.fleet.Owners() {
-		if r, o := at.current(); o != nil {
-			if set := r.SetOfManaged(o, cluster, ref); set != "" {
-				out = append(out, set)
-			}
-		}
-	}
-	return out
 }

@@ -82,6 +82,15 @@ func (s *site) Left() (something, rendered bool) {
 	return o != nil, o != nil && len(o.Bundles()) > 0
 }
 
+// SetOf is fleet.Owner.
+func (s *site) SetOf(cluster string, managedResource apply.Ref) string {
+	r, o := s.current()
+	if o == nil {
+		return ""
+	}
+	return r.SetOfManaged(o, cluster, managedResource)
+}
+
 // Care is fleet.Owner.
 func (s *site) Care(ctx context.Context) {
 	r, o := s.current()

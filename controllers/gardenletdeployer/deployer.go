@@ -21,6 +21,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/charts"
 	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/internal/backoff"
 	"github.com/pergola-dev/pergola/internal/printable"
 )
 
@@ -180,7 +181,7 @@ func (d *Deployer) one(ctx context.Context, live *unstructured.Unstructured, las
 	wait := lookAgain // until the Seed is there
 	last.failed++
 	if err != nil {
-		wait = min(pause<<min(last.failed-1, 10), maxPause)
+		wait = backoff.After(last.failed, pause, maxPause)
 		d.Log.Error("a gardenlet is not installed; it is tried again", "gardenlet", name, "error", printable.Line(err.Error()))
 	} else {
 		last.failed = 0

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
-
-	"golang.org/x/sync/errgroup"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/access"
+	"github.com/pergola-dev/pergola/controllers/fleet"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/internal/panics"
 )
@@ -110,42 +111,32 @@ func (c *Converger) convergeGarden(ctx context.Context, ready func()) error {
 	for _, o := range c.members.all {
 		if o.Input.Owner.Kind == owner.Garden {
 			o.OnTargetReady = ready
-			return c.convergeOne(ctx, o)
+			return errors.Join(c.members.fleet.Converge(ctx, []fleet.Member[*member]{c.member(o)})...)
 		}
 	}
 	return nil
 }
 
-// convergeSeeds runs all seeds side by side, each followed by its own shoots: one unreachable seed
-// slows no other.
+// convergeSeeds runs all Seeds side by side, each followed by its own Shoots: one unreachable seed slows no other.
 func (c *Converger) convergeSeeds(ctx context.Context) error {
-	var group errgroup.Group
-	var mu sync.Mutex
-	var problems []error
+	var members []fleet.Member[*member]
 	for _, o := range c.members.all {
-		if o.Input.Owner.Kind != owner.Seed {
+		if o.Input.Owner.Kind != owner.Garden {
+			members = append(members, c.member(o))
+		}
+	}
+	var problems []error
+	waiting := map[string][]string{}
+	for i, err := range c.members.fleet.Converge(ctx, members) {
+		if left := new(fleet.LeftOutError); errors.As(err, &left) {
+			waiting[left.After] = append(waiting[left.After], members[i].ID)
 			continue
 		}
-		group.Go(func() error {
-			err := c.lock(ctx, o.Local.Name(), leaseGardenlet)
-			if err != nil {
-				c.giveUp(ctx, o, err)
-				err = fmt.Errorf("%s: %w", o, err)
-			} else {
-				err = c.convergeOne(ctx, o)
-			}
-			if err == nil {
-				err = c.convergeShoots(ctx, o.Local)
-			} else if names := c.shootsOf(o.Local); len(names) > 0 {
-				err = errors.Join(err, &owner.FollowsError{Err: fmt.Errorf("%s: not reconciled, because %s is not", names, o)})
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			problems = append(problems, err)
-			return nil
-		})
+		problems = append(problems, err)
 	}
-	_ = group.Wait()
+	for _, seed := range slices.Sorted(maps.Keys(waiting)) {
+		problems = append(problems, &owner.FollowsError{Err: fmt.Errorf("%s: not reconciled, because %s is not", strings.Join(waiting[seed], ", "), seed)})
+	}
 	return errors.Join(problems...)
 }
 
@@ -160,42 +151,6 @@ func (c *Converger) giveUp(ctx context.Context, seed *owner.Owner, cause error) 
 			c.members.owners.GiveUp(ctx, o, cause)
 		}
 	}
-}
-
-func (c *Converger) shootsOf(seed *apply.Cluster) string {
-	names := ""
-	for _, o := range c.members.all {
-		if o.Input.Owner.Kind == owner.Shoot && o.Local == seed {
-			if names != "" {
-				names += ", "
-			}
-			names += o.String()
-		}
-	}
-	return names
-}
-
-// convergeShoots runs all shoots of a seed, some side by side.
-func (c *Converger) convergeShoots(ctx context.Context, seed *apply.Cluster) error {
-	var group errgroup.Group
-	group.SetLimit(8)
-	var mu sync.Mutex
-	var problems []error
-	for _, o := range c.members.all {
-		if o.Input.Owner.Kind != owner.Shoot || o.Local != seed {
-			continue
-		}
-		group.Go(func() error {
-			if err := c.convergeOne(ctx, o); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				problems = append(problems, err)
-			}
-			return nil
-		})
-	}
-	_ = group.Wait()
-	return errors.Join(problems...)
 }
 
 // convergeOne converges one owner. A panic is its error: what it is rendered from is anybody's, and others go on.

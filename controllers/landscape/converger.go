@@ -20,6 +20,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/accesstokens"
 	"github.com/pergola-dev/pergola/controllers/charts"
 	"github.com/pergola-dev/pergola/controllers/conventions"
+	"github.com/pergola-dev/pergola/controllers/fleet"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/owner/coming"
 	"github.com/pergola-dev/pergola/controllers/owner/renders"
@@ -166,6 +167,7 @@ type links struct {
 type members struct {
 	owners  *owner.Reconciler
 	all     []*owner.Owner
+	fleet   *fleet.Fleet[*member]
 	unbound []error
 	// applied says that the owners are those that were applied before, see NewApplied.
 	applied bool
@@ -236,7 +238,7 @@ func connect(l *landscapes.Landscape, options Options) (*Converger, error) {
 	}
 	gate, runs := permit.NewRuns(options.Permits.Gate, options.Permits.Reviewed, options.Reuse.Memory)
 	options.Permits.Gate = gate
-	c := &Converger{landscape: l, options: options, runs: runs, links: links{clusters: map[string]*apply.Cluster{}, engine: options.Connect.Engine}, ahead: foresight{coming: &coming.Objects{}}, made: options.Clock.Now()}
+	c := &Converger{landscape: l, options: options, runs: runs, links: links{clusters: map[string]*apply.Cluster{}, engine: options.Connect.Engine}, members: members{fleet: newFleet(options.Clock)}, ahead: foresight{coming: &coming.Objects{}}, made: options.Clock.Now()}
 	if c.links.engine == nil {
 		own := options
 		own.Take.ForceHint = c.forceHint
@@ -284,7 +286,11 @@ func (c *Converger) prepareOwners() error {
 		},
 		Hooks: owner.Hooks{OnEvent: options.Hear.OnEvent, OnObject: c.object},
 	}
-	return c.findOwners()
+	if err := c.findOwners(); err != nil {
+		return err
+	}
+	c.enlist()
+	return nil
 }
 
 // keeper requests the tokens of control planes.

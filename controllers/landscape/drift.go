@@ -47,14 +47,23 @@ type standing struct {
 // repair applies the set that an object belongs to again: unchanged objects cost nothing. It says false when
 // that failed, be it for another object of the set.
 func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
+	found, ok := c.answer(ctx, e, func() (bool, error) { return c.repairDeclared(ctx, e) })
+	if !found {
+		return c.members.fleet.Repair(ctx, e)
+	}
+	return ok
+}
+
+// answer has a set repaired and tells of it. The repair says whether it found the set and did something.
+func (c *Converger) answer(ctx context.Context, e apply.DriftEvent, repair func() (bool, error)) (found, ok bool) {
 	c.mu.Lock()
 	before := len(c.now.report.Held)
 	c.mu.Unlock()
 	c.enterRepair(true)
-	found, err := c.repairSet(ctx, e)
+	found, err := repair()
 	c.enterRepair(false)
 	if !found || ctx.Err() != nil {
-		return err == nil
+		return found, err == nil
 	}
 	problems := problemsByObject(e.Ref, err)
 	held, approval := c.heldSince(before, e.Cluster, e.Ref)
@@ -100,7 +109,7 @@ func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
 			c.tellDrift(Drift{Cluster: e.Cluster, Object: ref, What: "was changed", Repaired: true, At: d.At, Standing: all})
 		}
 	}
-	return err == nil
+	return true, err == nil
 }
 
 // notApplied is why an object stays as somebody left it.
@@ -228,27 +237,17 @@ func (c *Converger) noteTakenBack(cluster string, r apply.ObjectResult) {
 	}
 }
 
-func (c *Converger) repairSet(ctx context.Context, e apply.DriftEvent) (bool, error) {
-	if c.holds(Runtime, leaseOperator) {
-		if e.Set == bootstrapSet {
-			return true, c.applyBootstrap(ctx)
-		}
-		for _, name := range []string{Runtime, Virtual} {
-			if e.Set == c.setID(name) && e.Cluster == name {
-				return true, c.applyDeclarations(ctx, name, split(c.landscape)[name])
-			}
-		}
+// repairDeclared applies a set of declarations, or of the bootstrap, again.
+func (c *Converger) repairDeclared(ctx context.Context, e apply.DriftEvent) (found bool, err error) {
+	if !c.holds(Runtime, leaseOperator) {
+		return false, nil
 	}
-	for _, o := range c.ours() {
-		if done, found, err := c.members.owners.Repair(ctx, o, e.Set); found {
-			if done.Ignored {
-				return false, nil // nobody did anything
-			}
-			for _, h := range done.Held {
-				c.hold(h.Cluster, h.Objects, h.Approval)
-			}
-			c.noteNotApplied(done.Left...)
-			return true, err
+	if e.Set == bootstrapSet {
+		return true, c.applyBootstrap(ctx)
+	}
+	for _, name := range []string{Runtime, Virtual} {
+		if e.Set == c.setID(name) && e.Cluster == name {
+			return true, c.applyDeclarations(ctx, name, split(c.landscape)[name])
 		}
 	}
 	return false, nil

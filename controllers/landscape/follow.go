@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/pergola-dev/pergola/internal/backoff"
 	"github.com/pergola-dev/pergola/internal/panics"
 )
 
@@ -35,7 +36,7 @@ type Following struct {
 
 // FollowRetry is after how long a state is applied again of which not all could be applied, by how often that was tried before.
 func FollowRetry(attempt int) time.Duration {
-	return min(followRetry<<min(attempt, 8), followRetryMost)
+	return backoff.After(attempt+1, followRetry, followRetryMost)
 }
 
 // Follow applies a converger and keeps it, as Keep does, and changes over to every new valid state of the files as

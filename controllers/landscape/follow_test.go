@@ -51,7 +51,7 @@ type tried struct {
 }
 
 func bare(clk *clocktesting.FakeClock, clusters map[string]*apply.Cluster) *Converger {
-	c := &Converger{runs: &permit.Runs{}, options: Options{Clock: clk, Pace: Pace{CareInterval: time.Hour}}, links: links{clusters: clusters, engine: conventions.NewEngine(apply.Options{Clock: clk})}}
+	c := &Converger{runs: &permit.Runs{}, members: members{fleet: newFleet(clk)}, options: Options{Clock: clk, Pace: Pace{CareInterval: time.Hour}}, links: links{clusters: clusters, engine: conventions.NewEngine(apply.Options{Clock: clk})}}
 	c.role.alive, c.role.die = context.WithCancelCause(context.Background())
 	return c
 }

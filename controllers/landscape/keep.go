@@ -2,17 +2,13 @@ package landscape
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
-	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/fleet"
 	"github.com/pergola-dev/pergola/controllers/owner"
-	"github.com/pergola-dev/pergola/internal/panics"
 )
 
 // careInterval is how often conditions are judged unless an option says otherwise (upstream: 30 s).
@@ -27,7 +23,7 @@ func (c *Converger) Keep(ctx context.Context) error {
 	defer cancel()
 	fleet.Keeper{
 		Engine: c.links.engine, Clusters: c.watched(), Clock: c.options.Clock, CareInterval: c.options.Pace.CareInterval,
-		Repair: c.repair, Care: c.careForAll, SetsOf: c.setsOf,
+		Repair: c.repair, Care: c.careForAll, SetsOf: c.members.fleet.SetsOf,
 	}.Keep(ctx)
 	return c.lostLease()
 }
@@ -43,47 +39,19 @@ func (c *Converger) watched() []*apply.Cluster {
 	return out
 }
 
-// careForAll judges all owners side by side, so that an unreachable cluster delays no other, and notes in the leases
-// which clusters were judged.
+// careForAll judges all owners, and notes in the leases which clusters were judged.
 func (c *Converger) careForAll(ctx context.Context) {
-	var group sync.WaitGroup
-	owners := c.ours()
-	problems := make([]error, len(owners))
 	started := c.options.Clock.Now()
-	for i, o := range owners {
-		group.Go(func() {
-			var conditions []gardencorev1beta1.Condition
-			// What cannot be finished now is tried again with the next round, and is no reason not to judge.
-			_ = panics.Safe(func() error {
-				return errors.Join(c.members.owners.FinishRemovals(ctx, o), c.members.owners.ApplyWaiting(ctx, o))
-			})()
-			conditions, problems[i] = c.members.owners.Care(ctx, o)
-			if problems[i] == nil && c.options.Hear.OnCare != nil {
-				c.options.Hear.OnCare(o.String(), conditions)
-			}
-		})
-	}
-	group.Wait()
+	c.members.fleet.Care(ctx)
 	// A judgement that could not be written is made again in the next round.
 	missed := map[string]bool{}
-	for i, o := range owners {
-		cluster, name := leaseOf(o)
-		missed[cluster+" "+name] = missed[cluster+" "+name] || problems[i] != nil
+	for _, m := range c.members.fleet.Owners() {
+		cluster, name := leaseOf(m.Owner)
+		missed[cluster+" "+name] = missed[cluster+" "+name] || m.unjudged
 	}
 	for _, l := range c.heldLeases() {
 		if !missed[l.cluster+" "+l.name] {
 			l.noteJudged(started)
 		}
 	}
-}
-
-// setsOf gives the sets that write a ManagedResource.
-func (c *Converger) setsOf(cluster string, ref apply.Ref) []string {
-	var out []string
-	for _, o := range c.ours() {
-		if set := c.members.owners.SetOfManaged(o, cluster, ref); set != "" {
-			out = append(out, set)
-		}
-	}
-	return out
 }

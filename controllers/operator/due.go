@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"time"
+
+	"github.com/pergola-dev/pergola/internal/backoff"
 )
 
 // Triggers of a sync, as status.history names them.
@@ -122,21 +124,12 @@ func (s situation) due() decision {
 	}
 	trigger, at := triggerInterval, s.times.ended.Add(spreadOut(s.times.interval, s.times.spread))
 	if s.failures > 0 && !s.permanent {
-		trigger, at = triggerRetry, s.times.ended.Add(backOff(s.times.retry, s.times.interval, s.failures))
+		trigger, at = triggerRetry, s.times.ended.Add(backoff.After(s.failures, s.times.retry, max(s.times.interval, s.times.retry)))
 	}
 	if s.now.Before(at) {
 		return decision{at: at}
 	}
 	return decision{trigger: trigger}
-}
-
-// backOff doubles a time with each failure, up to a limit.
-func backOff(first, most time.Duration, failures int) time.Duration {
-	wait := first
-	for i := 1; i < failures && wait < most; i++ {
-		wait *= 2
-	}
-	return min(wait, max(most, first))
 }
 
 // spreadOut adds up to a tenth.

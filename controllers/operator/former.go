@@ -10,6 +10,7 @@ import (
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/controllers/notification"
+	"github.com/pergola-dev/pergola/internal/backoff"
 	"github.com/pergola-dev/pergola/source"
 )
 
@@ -238,7 +239,7 @@ func (s *syncer) keepFormer(now time.Time) time.Time {
 // againAt is when something is tried again that has failed so many times in a row.
 func (s *syncer) againAt(failed time.Time, failures int) time.Time {
 	spec := &s.object.Spec
-	return failed.Add(backOff(retryInterval(spec), interval(spec), failures))
+	return failed.Add(backoff.After(failures, retryInterval(spec), max(interval(spec), retryInterval(spec))))
 }
 
 // tries are those of a commit in a row that failed.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/internal/backoff"
 )
 
 const (
@@ -63,7 +64,7 @@ func (f *fights) seen(key types.NamespacedName, d apply.DriftEvent) (pause time.
 		return 0, false
 	}
 	one.rounds++
-	one.pause = min(firstPause<<min(one.rounds-1, 10), longestPause)
+	one.pause = backoff.After(one.rounds, firstPause, longestPause)
 	return one.pause, one.rounds == 1
 }
 

@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+
+	"github.com/pergola-dev/pergola/internal/backoff"
 )
 
 const (
@@ -53,5 +55,5 @@ func (f *fights) pause(policy types.NamespacedName) (wait time.Duration, often b
 	if fight.rounds <= freeRepairs {
 		return 0, false
 	}
-	return min(firstPause<<min(fight.rounds-freeRepairs-1, 10), lastPause), fight.rounds == freeRepairs+1
+	return backoff.After(fight.rounds-freeRepairs, firstPause, lastPause), fight.rounds == freeRepairs+1
 }
