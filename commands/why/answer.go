@@ -1,6 +1,7 @@
 package why
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/pergola-dev/pergola/change"
@@ -9,11 +10,8 @@ import (
 
 // Answer is all that is known about one object, or one field of it, on one cluster.
 type Answer struct {
-	Landscape string     `json:"landscape"`
-	Cluster   string     `json:"cluster"`
-	Object    change.Ref `json:"object"`
-	// Field as plans write it: spec.template.spec.containers[name=app].image; empty for the object as a whole.
-	Field string `json:"field,omitempty"`
+	// Asked stands beside the other fields in JSON.
+	Asked Asked `json:"-"`
 	// Value that Git comes to; nil if Git says nothing about the field.
 	Value *Value `json:"value,omitempty"`
 	// Owner, Component and Bundle are those of a rendered object, empty for one that Git declares as it is.
@@ -38,6 +36,24 @@ type Answer struct {
 	Live *Live `json:"live,omitempty"`
 	// Notes say what could not be found out, and what else is to be known.
 	Notes []string `json:"notes,omitempty"`
+}
+
+// Asked is the object, or the field of it, that an answer is about.
+type Asked struct {
+	Landscape string     `json:"landscape"`
+	Cluster   string     `json:"cluster"`
+	Object    change.Ref `json:"object"`
+	// Field as plans write it: spec.template.spec.containers[name=app].image; empty for the object as a whole.
+	Field string `json:"field,omitempty"`
+}
+
+// MarshalJSON writes the fields of Asked before the others.
+func (a Answer) MarshalJSON() ([]byte, error) {
+	type fields Answer // without this method
+	return json.Marshal(struct {
+		Asked
+		fields
+	}{a.Asked, fields(a)})
 }
 
 // Value of a field. Those that are secret are not in it.

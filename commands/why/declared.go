@@ -25,7 +25,7 @@ func (e *explainer) declared(a *Answer, m match, list steps) {
 
 func (e *explainer) placeOf(a *Answer, m match) {
 	a.Manager = landscape.FieldManager
-	a.Inventory = path.Join(owner.InventoryNamespace, owner.InventoryPrefix+"landscape."+a.Landscape+"."+m.cluster)
+	a.Inventory = path.Join(owner.InventoryNamespace, owner.InventoryPrefix+"landscape."+a.Asked.Landscape+"."+m.cluster)
 }
 
 // place of a field of a declaration, in the layer that sets it.
@@ -56,17 +56,17 @@ func (e *explainer) filledIn(a *Answer, m match) bool {
 	if err != nil {
 		return false
 	}
-	kind := strings.ToLower(a.Object.Kind)
+	kind := strings.ToLower(a.Asked.Object.Kind)
 	for i := range inputs {
 		in := &inputs[i]
-		if in.Owner.Kind != kind || in.Owner.Name != a.Object.Name || in.Owner.Namespace != a.Object.Namespace {
+		if in.Owner.Kind != kind || in.Owner.Name != a.Asked.Object.Name || in.Owner.Namespace != a.Asked.Object.Namespace {
 			continue
 		}
 		list, value, err := locate(in.Objects[kind], m.path)
 		if err != nil || len(list) == 0 {
 			return false
 		}
-		a.Field, a.Value = list.String(), shownValue(m.object, list, value)
+		a.Asked.Field, a.Value = list.String(), shownValue(m.object, list, value)
 		place := e.place(m.declaration, list.declared())
 		a.Written = []Place{place}
 		a.From = []Source{{Object: e.nameOf(in, kind), Field: list.declared(), Default: reasonOf(in, list), Value: a.Value}}

@@ -102,7 +102,7 @@ type match struct {
 }
 
 func (e *explainer) answer(ctx context.Context, m match) (Answer, error) {
-	a := Answer{Landscape: e.landscape.Config.Name, Cluster: m.cluster, Object: change.RefOf(m.object)}
+	a := Answer{Asked: Asked{Landscape: e.landscape.Config.Name, Cluster: m.cluster, Object: change.RefOf(m.object)}}
 	if m.fit == fitsHash {
 		a.Notes = append(a.Notes, "the name has a hash of the content: this is the object as it is rendered now")
 	}
@@ -112,9 +112,9 @@ func (e *explainer) answer(ctx context.Context, m match) (Answer, error) {
 	if err != nil {
 		return e.notDeclared(ctx, a, m, err)
 	}
-	a.Field = list.String()
+	a.Asked.Field = list.String()
 	if m.path != asked {
-		a.Notes = append(a.Notes, "Git has it as "+a.Field+": the API server keeps what is in stringData in data, encoded")
+		a.Notes = append(a.Notes, "Git has it as "+a.Asked.Field+": the API server keeps what is in stringData in data, encoded")
 	}
 	if m.path != "" {
 		a.Value = shownValue(m.object, list, value)
@@ -133,7 +133,7 @@ func (e *explainer) answer(ctx context.Context, m match) (Answer, error) {
 
 // notDeclared answers for a field that Git says nothing about: that may be what the API or a controller has filled in.
 func (e *explainer) notDeclared(ctx context.Context, a Answer, m match, unknown error) (Answer, error) {
-	a.Field = m.path
+	a.Asked.Field = m.path
 	if m.declaration != nil {
 		e.placeOf(&a, m)
 		if e.filledIn(&a, m) {

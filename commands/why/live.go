@@ -27,7 +27,7 @@ func (e *explainer) live(ctx context.Context, a *Answer, m match, list steps, va
 		a.Live = &Live{Verdict: Unreachable, Message: fmt.Sprintf("there is no access to cluster %s from here", m.cluster)}
 		return false
 	}
-	object, err := e.opts.Live(ctx, m.cluster, a.Object)
+	object, err := e.opts.Live(ctx, m.cluster, a.Asked.Object)
 	switch {
 	case err != nil:
 		a.Live = &Live{Verdict: Unreachable, Message: redact.Text(err.Error())}
@@ -56,7 +56,7 @@ func (e *explainer) live(ctx context.Context, a *Answer, m match, list steps, va
 	}
 	a.Live.Value = shownValue(object, found, has)
 	if list == nil || m.path == inGit {
-		a.Field = found.String()
+		a.Asked.Field = found.String()
 	}
 	e.judge(a, m, list, value, object, has)
 	return true

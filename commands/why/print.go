@@ -41,9 +41,9 @@ func (p printer) line(heading, text string) {
 }
 
 func (p printer) answer(a Answer) {
-	about := fmt.Sprintf("%s on cluster %s", a.Object, a.Cluster)
-	if a.Field != "" {
-		about += ": " + a.Field
+	about := fmt.Sprintf("%s on cluster %s", a.Asked.Object, a.Asked.Cluster)
+	if a.Asked.Field != "" {
+		about += ": " + a.Asked.Field
 	}
 	p.WriteString(printable.Line(about) + "\n")
 	if a.Value != nil {
@@ -74,9 +74,9 @@ func (p printer) answer(a Answer) {
 
 func partOf(a Answer) string {
 	if a.Bundle == "" {
-		return "landscape " + a.Landscape + ", which declares the object"
+		return "landscape " + a.Asked.Landscape + ", which declares the object"
 	}
-	return fmt.Sprintf("bundle %s of component %s, for %s of landscape %s", a.Bundle, a.Component, a.Owner, a.Landscape)
+	return fmt.Sprintf("bundle %s of component %s, for %s of landscape %s", a.Bundle, a.Component, a.Owner, a.Asked.Landscape)
 }
 
 func applied(a Answer) string {

@@ -1,6 +1,7 @@
 package why
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -18,7 +19,7 @@ func TestAnswersArePrintable(t *testing.T) {
 	place := Place{What: whatDeclaration, File: "a" + evil, Line: 1, Layer: evil, Text: evil, Change: &blame.Answer{Commit: &blame.Commit{Hash: "0a", Author: evil, Subject: evil}, Reason: evil}}
 	var b strings.Builder
 	require.NoError(t, Print(&b, []Answer{{
-		Landscape: evil, Cluster: evil, Object: change.Ref{Kind: evil, Name: evil}, Field: evil, Value: &Value{Value: evil}, Owner: evil, Component: evil, Bundle: evil, ManagedResource: evil, Class: evil,
+		Asked: Asked{Landscape: evil, Cluster: evil, Object: change.Ref{Kind: evil, Name: evil}, Field: evil}, Value: &Value{Value: evil}, Owner: evil, Component: evil, Bundle: evil, ManagedResource: evil, Class: evil,
 		Manager: evil, Written: []Place{place}, From: []Source{{Object: evil, Field: evil, Value: &Value{Value: strings.Repeat(evil, 10)}, Default: evil, Place: &place}}, Image: &Image{Name: evil, Place: place},
 		Live: &Live{Message: evil, Value: &Value{Value: evil}, Managers: []Manager{{Name: evil, Operation: evil}}, HandedOver: []change.HandedOver{{Path: evil, By: evil}}, Origin: evil}, Notes: []string{evil},
 	}}, func(file string) string { return file }))
@@ -36,4 +37,18 @@ func TestLongValues(t *testing.T) {
 	fits := map[string]any{"text": strings.Repeat("ä", maxShown-len("\ntext: "))}
 	assert.Equal(t, "\ntext: "+fits["text"].(string), show(&Value{Value: fits}))
 	assert.Equal(t, strings.Repeat("a", 2*maxShown), show(&Value{Value: strings.Repeat("a", 2*maxShown)}), "a line of text is whole")
+}
+
+// Programs have read the fields in this order since there are answers.
+func TestAnswerAsJSON(t *testing.T) {
+	got, err := json.Marshal([]Answer{{
+		Asked: Asked{Landscape: "l", Cluster: "c", Object: change.Ref{APIVersion: "v1", Kind: "Secret", Name: "s"}, Field: "f"},
+		Value: &Value{Value: 1}, Owner: "o", Component: "co", Bundle: "b", ManagedResource: "m", Class: "cl", Inventory: "i", Manager: "ma",
+		Written: []Place{{What: "template", File: "t"}}, From: []Source{{Object: "Garden local", Field: "x"}}, Notes: []string{"n"},
+	}, {Asked: Asked{Landscape: "l", Cluster: "c"}, Manager: "ma"}})
+	require.NoError(t, err)
+	assert.Equal(t, `[{"landscape":"l","cluster":"c","object":{"apiVersion":"v1","kind":"Secret","name":"s"},"field":"f","value":{"value":1},`+
+		`"owner":"o","component":"co","bundle":"b","managedResource":"m","class":"cl","inventory":"i","manager":"ma",`+
+		`"written":[{"what":"template","file":"t","exact":false}],"from":[{"object":"Garden local","field":"x"}],"notes":["n"]},`+
+		`{"landscape":"l","cluster":"c","object":{"apiVersion":"","kind":"","name":""},"manager":"ma"}]`, string(got))
 }

@@ -29,7 +29,7 @@ func (e *explainer) rendered(ctx context.Context, a *Answer, m match, list steps
 	e.facts(a, m, list)
 	e.switchedOn(a, m)
 	if err := e.influences(ctx, a, probe); err != nil {
-		return fmt.Errorf("find what %s of %s follows from: %w", fieldOrObject(list), a.Object, err)
+		return fmt.Errorf("find what %s of %s follows from: %w", fieldOrObject(list), a.Asked.Object, err)
 	}
 	return nil
 }
@@ -147,5 +147,5 @@ func (e *explainer) switchedOn(a *Answer, m match) {
 	field := fmt.Sprintf("spec.components.%s.%s.enabled", kind, name)
 	p := e.positioned(whatSettings, e.landscape.ConfigDeclaration.Position(field))
 	p.Exact = true
-	a.From = append(a.From, Source{Object: "Landscape " + a.Landscape, Field: field, Value: &Value{Value: true}, Place: &p})
+	a.From = append(a.From, Source{Object: "Landscape " + a.Asked.Landscape, Field: field, Value: &Value{Value: true}, Place: &p})
 }

@@ -53,7 +53,7 @@ func TestValuesOfSecretsUnderEitherName(t *testing.T) {
 		{"stringData.extra", "data.extra", 0, Undeclared, true},
 	} {
 		a := ask(test.question)
-		assert.Equal(t, test.field, a.Field, test.question)
+		assert.Equal(t, test.field, a.Asked.Field, test.question)
 		if test.line > 0 {
 			require.NotEmpty(t, a.Written, test.question)
 			assert.Equal(t, test.line, a.Written[0].Line, test.question)

@@ -92,7 +92,7 @@ func TestDeclaredFieldNamesItsLayer(t *testing.T) {
 			want.Line, want.Column = a.Written[0].Line, a.Written[0].Column
 		}
 		assert.Equal(t, want, a.Written[0], question)
-		assert.Equal(t, "virtual", a.Cluster)
+		assert.Equal(t, "virtual", a.Asked.Cluster)
 		assert.Equal(t, "garden/pergola-inventory.landscape.test.virtual", a.Inventory)
 	}
 }
@@ -226,7 +226,7 @@ func TestWhereThereAreSeveral(t *testing.T) {
 	l := folder(t, nil)
 	answers := explain(t, l, "deploy etcd-druid", func(o *Options) { o.Renders = 1 })
 	require.Len(t, answers, 2)
-	assert.Equal(t, []string{"runtime", "local"}, []string{answers[0].Cluster, answers[1].Cluster})
+	assert.Equal(t, []string{"runtime", "local"}, []string{answers[0].Asked.Cluster, answers[1].Asked.Cluster})
 	assert.Equal(t, "garden/etcd-druid", answers[0].ManagedResource)
 	answers = explain(t, l, "Deployment garden/etcd-druid", func(o *Options) { o.Renders, o.Owner = 1, "seed/local" })
 	require.Len(t, answers, 1)
@@ -345,7 +345,7 @@ func TestInAShoot(t *testing.T) {
 	for _, cluster := range []string{"", "shoot", "shoot garden-local/local"} {
 		answers := explain(t, l, question, func(o *Options) { o.Cluster = cluster })
 		require.Len(t, answers, 1)
-		assert.Equal(t, "shoot garden-local/local", answers[0].Cluster)
+		assert.Equal(t, "shoot garden-local/local", answers[0].Asked.Cluster)
 	}
 	for _, cluster := range []string{"local", "virtual"} {
 		_, err := Explain(t.Context(), l, question, Options{Catalogue: components.FS, Cluster: cluster})

@@ -35,20 +35,20 @@ type item struct {
 
 // sink is one destination with its queue. Its fields are under the lock of the Notifier.
 type sink struct {
-	*Notifier
-	key     sinkKey
-	queue   []item
-	dropped int
-	working bool
-	gone    bool
-	told    *memory // messages of webhooks by time
-	states  *memory // the last state by commit
+	notifier *Notifier
+	key      sinkKey
+	queue    []item
+	dropped  int
+	working  bool
+	gone     bool
+	told     *memory // messages of webhooks by time
+	states   *memory // the last state by commit
 
 	pace *rate.Limiter
 }
 
 func newSink(n *Notifier, key sinkKey) *sink {
-	return &sink{Notifier: n, key: key, told: newMemory(rememberedOld), states: newMemory(rememberedOld), pace: rate.NewLimiter(tellRate, tellBurst)}
+	return &sink{notifier: n, key: key, told: newMemory(rememberedOld), states: newMemory(rememberedOld), pace: rate.NewLimiter(tellRate, tellBurst)}
 }
 
 // take puts an event into the queue, if this destination is to be told of it, and says whether it did. Under the lock.
@@ -69,14 +69,14 @@ func (s *sink) take(event Event, d Destination) bool {
 			return false
 		}
 		it.message = fmt.Sprintf("%s %s %s %s %s", event.Revision, event.Phase, event.Reason, event.Severity, event.Message)
-		if !s.told.due(it.message, event.At, s.Repeat) {
+		if !s.told.due(it.message, event.At, s.notifier.Repeat) {
 			return s.repeated(d)
 		}
 	}
 	for i, waiting := range s.queue {
 		if it.slot != "" && waiting.slot == it.slot {
 			s.queue = append(s.queue[:i], s.queue[i+1:]...)
-			s.metrics.count(d.Type, superseded)
+			s.notifier.metrics.count(d.Type, superseded)
 			break
 		}
 	}
@@ -84,14 +84,14 @@ func (s *sink) take(event Event, d Destination) bool {
 		s.forget(s.queue[0])
 		s.queue = s.queue[1:]
 		s.dropped++
-		s.metrics.count(d.Type, dropped)
+		s.notifier.metrics.count(d.Type, dropped)
 	}
 	s.queue = append(s.queue, it)
 	return true
 }
 
 func (s *sink) repeated(d Destination) bool {
-	s.metrics.count(d.Type, repeated)
+	s.notifier.metrics.count(d.Type, repeated)
 	return false
 }
 
@@ -109,8 +109,8 @@ func (s *sink) leave() { s.queue, s.gone = nil, true }
 
 // next gives the oldest event, and how many were dropped since the last; false when there is none, and the worker ends.
 func (s *sink) next() (item, int, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.notifier.mu.Lock()
+	defer s.notifier.mu.Unlock()
 	if len(s.queue) == 0 {
 		s.working = false
 		return item{}, 0, false
@@ -124,8 +124,8 @@ func (s *sink) next() (item, int, bool) {
 
 // overtaken says whether an event is needless by now.
 func (s *sink) overtaken(it item) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.notifier.mu.Lock()
+	defer s.notifier.mu.Unlock()
 	if s.gone {
 		return true
 	}
@@ -146,19 +146,19 @@ func (s *sink) work(ctx context.Context) {
 		if !ok {
 			return
 		}
-		now := s.Clock.Now()
+		now := s.notifier.Clock.Now()
 		reservation := s.pace.ReserveN(now, 1)
 		if !s.pause(ctx, reservation.DelayFrom(now)) && ctx.Err() != nil {
 			return
 		}
 		result, err := s.persist(ctx, &tell, it, lost)
-		s.metrics.count(it.to.Type, result)
+		s.notifier.metrics.count(it.to.Type, result)
 		if err != nil {
-			s.Log.Info("somebody could not be told", "landscape", s.key.landscape.String(), "notification", s.key.name, "reason", it.event.Reason, "error", hide(err.Error(), []Destination{it.to}))
-			s.mu.Lock()
+			s.notifier.Log.Info("somebody could not be told", "landscape", s.key.landscape.String(), "notification", s.key.name, "reason", it.event.Reason, "error", hide(err.Error(), []Destination{it.to}))
+			s.notifier.mu.Lock()
 			s.forget(it)
 			s.dropped += lost
-			s.mu.Unlock()
+			s.notifier.mu.Unlock()
 		}
 	}
 }
@@ -189,12 +189,12 @@ func (s *sink) pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
 	}
-	timer := s.Clock.NewTimer(d)
+	timer := s.notifier.Clock.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C():
 		return true
-	case <-s.ending:
+	case <-s.notifier.ending:
 	case <-ctx.Done():
 	}
 	return false

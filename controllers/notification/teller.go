@@ -65,7 +65,7 @@ func (t *teller) status(ctx context.Context, s *sink, it item) error {
 		return err
 	}
 	if t.renew(it.to.Provider, address, string(it.to.Token), string(it.to.CA)) {
-		t.forge, err = forge.New(forge.Options{Provider: it.to.Provider, URL: address, Token: string(it.to.Token), CA: it.to.CA, Timeout: requestTimeout, Proxy: s.Proxy})
+		t.forge, err = forge.New(forge.Options{Provider: it.to.Provider, URL: address, Token: string(it.to.Token), CA: it.to.CA, Timeout: requestTimeout, Proxy: s.notifier.Proxy})
 		if err != nil {
 			t.close()
 			return err
@@ -79,8 +79,8 @@ func (t *teller) status(ctx context.Context, s *sink, it item) error {
 	if it.event.Reason != "" && it.event.Phase != Succeeded {
 		status.Description = it.event.Reason + ": " + it.event.Message
 	}
-	if s.TargetURL != nil {
-		status.Target = s.TargetURL(it.event)
+	if s.notifier.TargetURL != nil {
+		status.Target = s.notifier.TargetURL(it.event)
 	}
 	return t.forge.SetStatus(ctx, repository, it.event.Commit, status)
 }
@@ -138,7 +138,7 @@ func (t *teller) post(ctx context.Context, s *sink, it item, lost int) error {
 		return fmt.Errorf("writing the message: %w", err)
 	}
 	if t.renew(string(it.to.CA)) {
-		if t.webhook, err = webhookClient(it.to.CA, s.Proxy); err != nil {
+		if t.webhook, err = webhookClient(it.to.CA, s.notifier.Proxy); err != nil {
 			t.close()
 			return err
 		}
@@ -150,7 +150,7 @@ func (t *teller) post(ctx context.Context, s *sink, it item, lost int) error {
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "pergola")
 	if len(it.to.Token) > 0 {
-		timestamp, signature := receiver.Sign(it.to.Token, body, s.Clock.Now())
+		timestamp, signature := receiver.Sign(it.to.Token, body, s.notifier.Clock.Now())
 		req.Header.Set(receiver.TimestampHeader, timestamp)
 		req.Header.Set(receiver.SignatureHeader, signature)
 	}

@@ -80,14 +80,14 @@ func TestConnectionsStayWhileTheyAreUsed(t *testing.T) {
 	connect := func(account string) *apply.Cluster {
 		object := &landscapev1alpha1.Landscape{}
 		object.Spec.ServiceAccountName = account
-		require.NoError(t, s.tools.clusters.connect(t.Context(), &rest.Config{Host: "https://127.0.0.1:1"}, nil, secrets{namespace: "elsewhere"}, object, apply.ClusterOptions{Clock: s.Clock}))
+		require.NoError(t, s.tools.clusters.connect(t.Context(), &rest.Config{Host: "https://127.0.0.1:1"}, nil, secrets{namespace: "elsewhere"}, object, apply.ClusterOptions{Clock: s.parts.role.Clock}))
 		return s.tools.clusters.runtime
 	}
 	used := connect("")
 	given := minimal(t, "a")
 	other := connect("somebody")
 	assert.NotSame(t, used, other)
-	converger, err := landscape.New(given.landscape, landscape.Options{Catalogue: components.FS, Connect: landscape.Connections{Clusters: s.tools.clusters.byName()}, Clock: s.Clock})
+	converger, err := landscape.New(given.landscape, landscape.Options{Catalogue: components.FS, Connect: landscape.Connections{Clusters: s.tools.clusters.byName()}, Clock: s.parts.role.Clock})
 	require.NoError(t, err)
 	s.isPrepared(&preparation{cancel: func() {}}, &job{revision: given, converger: converger}, nil) // another one is prepared meanwhile
 	assert.Same(t, other, connect("somebody"))

@@ -13,7 +13,7 @@ func (s *syncer) answer() {
 	}
 	if s.origin.pollFailed != nil { // what goes on meanwhile only keeps what is applied
 		s.asks.answered = false
-		failed := receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseFailed, Done: true, Err: s.origin.pollFailed.Error() + s.staysApplied()}
+		failed := receiver.Progress{Time: s.parts.role.Clock.Now(), Phase: receiver.PhaseFailed, Done: true, Err: s.origin.pollFailed.Error() + s.staysApplied()}
 		if source.IsPermanent(s.origin.pollFailed) {
 			s.hub.tellAll(failed) // also a commit that somebody has pushed cannot be had
 			return
@@ -35,12 +35,12 @@ func (s *syncer) answer() {
 
 // stands says how the last sync ended.
 func (s *syncer) stands() receiver.Progress {
-	out := receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseApplied, Done: true, Message: "the source has nothing new; " + s.jobs.last.revision + " is applied already"}
+	out := receiver.Progress{Time: s.parts.role.Clock.Now(), Phase: receiver.PhaseApplied, Done: true, Message: "the source has nothing new; " + s.jobs.last.revision + " is applied already"}
 	fail := func(text string) receiver.Progress {
 		out.Phase, out.Message, out.Err = receiver.PhaseFailed, "", text
 		return out
 	}
-	if text := listed(s.jobs.last.operations); text != "" {
+	if text := listed(s.jobs.last.open.operations); text != "" {
 		out.Message += "; " + text
 	}
 	switch {
@@ -53,7 +53,7 @@ func (s *syncer) stands() receiver.Progress {
 	case s.jobs.unkept != nil && s.jobs.active == nil:
 		return fail(view{is: revisionsShown{applied: s.appliedName()}, last: lastShown{unkept: s.jobs.unkept.err}}.notKept())
 	}
-	if s.jobs.last.held > 0 || len(s.found.onSeeds) > 0 {
+	if s.jobs.last.open.held > 0 || len(s.found.onSeeds) > 0 {
 		out.Phase, out.Message = receiver.PhaseHeld, joined(out.Message, s.heldText())+s.toApprove()
 	}
 	return out

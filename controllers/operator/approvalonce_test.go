@@ -82,7 +82,7 @@ func TestTake(t *testing.T) {
 		"the use is not written": {[]string{"a"}, nil, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &syncer{parts: &parts{Role: &Role{Log: slog.New(slog.DiscardHandler)}}, object: &landscapev1alpha1.Landscape{}, status: &statusWriter{}}
+			s := &syncer{parts: &parts{role: &Role{Log: slog.New(slog.DiscardHandler)}}, object: &landscapev1alpha1.Landscape{}, status: &statusWriter{}}
 			s.object.Spec.Approved, s.status.now.UsedApprovals = test.approved, test.used
 			assert.Equal(t, test.want, s.noteTaken(&job{given: permissions{spent: test.noted}}, "a"))
 			assert.Equal(t, test.used, s.status.now.UsedApprovals)

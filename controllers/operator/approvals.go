@@ -66,7 +66,7 @@ func (s *syncer) noteTaken(j *job, id string) bool {
 	s.status.flush(s.life.alive) // should somebody else have written it, the next look at it ends this syncer
 	if !slices.Contains(s.status.written.UsedApprovals, shown) {
 		s.status.now.UsedApprovals = before
-		s.Log.Warn("that an approval is used cannot be noted, so that nothing passes by it", "landscape", s.key.String(), "approval", shown)
+		s.parts.role.Log.Warn("that an approval is used cannot be noted, so that nothing passes by it", "landscape", s.key.String(), "approval", shown)
 		return false
 	}
 	j.given.spent = append(j.given.spent, shown)

@@ -51,11 +51,11 @@ func (s *syncer) dealtWith(j *job, bundle string, r apply.ObjectResult) {
 	if bundle != landscape.DeclarationsBundle {
 		return
 	}
-	line := j.declaring.next(s.Clock.Now(), r.Cluster, j.converger.DeclaredTotals)
+	line := j.declaring.next(s.parts.role.Clock.Now(), r.Cluster, j.converger.DeclaredTotals)
 	if line == "" {
 		return
 	}
-	s.hub.tell(j.revision.Commit, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseApplying, Message: line})
+	s.hub.tell(j.revision.Commit, receiver.Progress{Time: s.parts.role.Clock.Now(), Phase: receiver.PhaseApplying, Message: line})
 	s.do(func() {
 		if s.jobs.active == j && j.applying {
 			j.steps.Store(&line)

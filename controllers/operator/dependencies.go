@@ -16,7 +16,7 @@ import (
 func (s *syncer) missing() string {
 	var names []string
 	for _, d := range s.object.Spec.DependsOn {
-		if other, err := s.landscapeOf(receiver.Key{Namespace: s.object.Namespace, Name: d.Name}); err == nil && other == nil {
+		if other, err := s.parts.landscapeOf(receiver.Key{Namespace: s.object.Namespace, Name: d.Name}); err == nil && other == nil {
 			names = append(names, d.Name)
 		}
 	}
@@ -53,6 +53,6 @@ func (p *parts) waitsFor(l *landscapev1alpha1.Landscape, name string) bool {
 	if other == nil {
 		return false
 	}
-	names := other.jobs.movesFrom.Load()
+	names := other.syncer.jobs.movesFrom.Load()
 	return names != nil && slices.Contains(*names, name)
 }

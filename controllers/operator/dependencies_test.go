@@ -60,7 +60,7 @@ func TestReadyAfterARestart(t *testing.T) {
 			l := &landscapev1alpha1.Landscape{}
 			l.Status.LastAppliedRevision = "main@sha1:aaaa"
 			l.Status.Conditions = []gardencorev1beta1.Condition{{Type: landscapev1alpha1.LandscapeReady, Status: former, Reason: "ApplyFailed"}}
-			s := &syncer{parts: &parts{Role: &Role{Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler)}, reader: only{l}, metrics: newMetrics(), desk: &desk{}},
+			s := &syncer{parts: &parts{role: &Role{Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler)}, reader: only{l}, metrics: newMetrics(), desk: &desk{}},
 				object: l, hub: &hub{}, status: &statusWriter{clock: clock.RealClock{}}}
 			s.status.of(l)
 			s.report("")

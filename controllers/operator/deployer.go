@@ -14,17 +14,17 @@ import (
 
 // deployGardenlets installs the gardenlets that Gardenlets of the virtual garden declare, whoever made them, as long as there is a virtual garden.
 func (p *parts) deployGardenlets(ctx context.Context) {
-	runtime := rest.CopyConfig(p.Config)
+	runtime := rest.CopyConfig(p.role.Config)
 	runtime.UserAgent, runtime.WarningHandler = userAgent, rest.NoWarnings{}
 	read, err := access.ReaderOf(runtime)
 	if err != nil {
-		p.Log.Error("no gardenlets are installed", "error", err)
+		p.role.Log.Error("no gardenlets are installed", "error", err)
 		return
 	}
 	address := func(ctx context.Context) (string, error) { return landscape.GardenAddress(ctx, runtime) }
-	source := access.OfVirtualGarden(read, p.Clock)
+	source := access.OfVirtualGarden(read, p.role.Clock)
 	source.Proxy = runtime.Proxy
-	if p.Outside {
+	if p.role.Outside {
 		source.Outside = address
 	}
 	virtual := access.Late(source)
@@ -33,9 +33,9 @@ func (p *parts) deployGardenlets(ctx context.Context) {
 	fenced.Wrap(landscape.Fence(p.sure))
 	virtual.Wrap(landscape.Fence(p.sure))
 	// What clients say of their watches goes where everything else does.
-	ctx = logr.NewContext(ctx, logr.FromSlogHandler(p.Log.Handler()))
-	d := &gardenletdeployer.Deployer{Runtime: fenced, Virtual: virtual, Address: address, Charts: &charts.Puller{Clock: p.Clock}, Clock: p.Clock, Log: p.Log}
+	ctx = logr.NewContext(ctx, logr.FromSlogHandler(p.role.Log.Handler()))
+	d := &gardenletdeployer.Deployer{Runtime: fenced, Virtual: virtual, Address: address, Charts: &charts.Puller{Clock: p.role.Clock}, Clock: p.role.Clock, Log: p.role.Log}
 	if err := d.Run(ctx); err != nil {
-		p.Log.Error("no gardenlets are installed", "error", err)
+		p.role.Log.Error("no gardenlets are installed", "error", err)
 	}
 }

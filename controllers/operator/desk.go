@@ -48,7 +48,7 @@ const secretsFor = 5 * time.Minute
 
 func newDesk(p *parts) *desk {
 	d := &desk{parts: p, hubs: map[receiver.Key]*hub{}, known: map[tokenKey]token{}, sinks: map[receiver.Key]sink{}}
-	d.handler = receiver.New(receiver.Options{Requester: d, Proxies: p.Serve.ReceiverProxies, Log: logr.FromSlogHandler(p.Log.Handler())})
+	d.handler = receiver.New(receiver.Options{Requester: d, Proxies: p.role.Serve.ReceiverProxies, Log: logr.FromSlogHandler(p.role.Log.Handler())})
 	return d
 }
 
@@ -82,7 +82,7 @@ func (d *desk) Receiver(ctx context.Context, namespace, name, entry string) (rec
 
 // token reads the Secret of a receiver, at most every few minutes, whether it is there or not.
 func (d *desk) token(ctx context.Context, key tokenKey) ([]byte, bool) {
-	now := d.parts.Clock.Now()
+	now := d.parts.role.Clock.Now()
 	d.mu.Lock()
 	known, ok := d.known[key]
 	d.mu.Unlock()
@@ -91,7 +91,7 @@ func (d *desk) token(ctx context.Context, key tokenKey) ([]byte, bool) {
 	}
 	data, err := secrets{client: d.parts.client, namespace: key.namespace}.data(ctx, &landscapev1alpha1.LocalSecretReference{Name: key.secret}, "spec.receivers")
 	if err != nil {
-		d.parts.Log.Error("a receiver has no token", "namespace", key.namespace, "error", err)
+		d.parts.role.Log.Error("a receiver has no token", "namespace", key.namespace, "error", err)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -105,10 +105,10 @@ func (d *desk) Request(ctx context.Context, key receiver.Key, push receiver.Push
 	d.parts.mu.Lock()
 	r, working := d.parts.syncers[key], d.parts.lease != nil
 	d.parts.mu.Unlock()
-	d.parts.Log.Info("a sync is asked for", "landscape", key.String(), "ref", push.Ref, "commit", push.Commit, "by", push.By)
+	d.parts.role.Log.Info("a sync is asked for", "landscape", key.String(), "ref", push.Ref, "commit", push.Commit, "by", push.By)
 	if working {
 		if r != nil {
-			r.do(func() { r.asks.askedPoll = true })
+			r.syncer.do(func() { r.syncer.asks.askedPoll = true })
 		}
 		return
 	}
@@ -117,9 +117,9 @@ func (d *desk) Request(ctx context.Context, key receiver.Key, push receiver.Push
 		return
 	}
 	before := l.DeepCopy()
-	setAnnotation(l, landscapev1alpha1.AnnotationSyncRequested, d.parts.Clock.Now().UTC().Format(time.RFC3339Nano))
+	setAnnotation(l, landscapev1alpha1.AnnotationSyncRequested, d.parts.role.Clock.Now().UTC().Format(time.RFC3339Nano))
 	if err := d.parts.client.Patch(ctx, l, client.MergeFrom(before)); err != nil {
-		d.parts.Log.Error("the request for a sync cannot be passed on to the instance that works", "landscape", key.String(), "error", err)
+		d.parts.role.Log.Error("the request for a sync cannot be passed on to the instance that works", "landscape", key.String(), "error", err)
 	}
 }
 
@@ -132,7 +132,7 @@ func (d *desk) Follow(ctx context.Context, key receiver.Key, commit string) (<-c
 		return d.followElsewhere(ctx, key, commit)
 	}
 	lines := d.hubOf(key).follow(ctx, commit)
-	r.do(func() { r.catchUp(commit) })
+	r.syncer.do(func() { r.syncer.catchUp(commit) })
 	return lines, nil
 }
 
@@ -140,18 +140,18 @@ func (d *desk) Follow(ctx context.Context, key receiver.Key, commit string) (<-c
 func (d *desk) followElsewhere(ctx context.Context, key receiver.Key, commit string) (<-chan receiver.Progress, error) {
 	get := func(context.Context) (*landscapev1alpha1.Landscape, error) { return d.parts.landscapeOf(key) }
 	if commit != "" {
-		return FollowObject(ctx, d.parts.Clock, get, commit), nil
+		return FollowObject(ctx, d.parts.role.Clock, get, commit), nil
 	}
 	now, err := get(ctx)
 	if err != nil || now == nil {
 		return nil, fmt.Errorf("the Landscape %s cannot be read", key)
 	}
-	return followNext(ctx, d.parts.Clock, get, now), nil
+	return followNext(ctx, d.parts.role.Clock, get, now), nil
 }
 
 // destinations of the notifications of a Landscape. What is wrong with one is logged when it is found, and in the status from then on.
 func (p *parts) destinations(l *landscapev1alpha1.Landscape) []notification.Destination {
-	d, key, now := p.desk, client.ObjectKeyFromObject(l), p.Clock.Now()
+	d, key, now := p.desk, client.ObjectKeyFromObject(l), p.role.Clock.Now()
 	d.mu.Lock()
 	known, ok := d.sinks[key]
 	d.mu.Unlock()
@@ -166,7 +166,7 @@ func (p *parts) destinations(l *landscapev1alpha1.Landscape) []notification.Dest
 	var texts []string
 	for _, err := range problems {
 		texts = append(texts, "spec.notifications: "+err.Error())
-		p.Log.Error("somebody cannot be told", "landscape", key.String(), "error", err)
+		p.role.Log.Error("somebody cannot be told", "landscape", key.String(), "error", err)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -64,7 +64,7 @@ func (s *syncer) examine(commit string, now time.Time) time.Time {
 			e.done = true
 			if err == nil { // what was wrong with one before is of no interest any more
 				if s.jobs.last.validErr != nil || s.jobs.last.fetchErr != nil {
-					s.jobs.last = outcome{ended: s.Clock.Now()}
+					s.jobs.last = outcome{ended: s.parts.role.Clock.Now()}
 					if s.jobs.active != nil {
 						s.jobs.last = s.jobs.active.outcome(s.jobs.last.ended)
 						if half := s.halfwayName(); half != "" { // of the one that is kept that is true still, and it is tried again
@@ -75,7 +75,7 @@ func (s *syncer) examine(commit string, now time.Time) time.Time {
 				return
 			}
 			if !isInvalid(err) && !source.IsPermanent(err) { // it may go better later
-				e.again = s.Clock.Now().Add(retryInterval(&s.object.Spec))
+				e.again = s.parts.role.Clock.Now().Add(retryInterval(&s.object.Spec))
 				return
 			}
 			s.refused(&preparation{commitAt: at, attempt: attempt{trigger: triggerCommit, head: head, spec: specOf(object)}, windows: windows}, err)

@@ -264,7 +264,7 @@ func (t *tries) note(problems []string, now time.Time) {
 func (s *syncer) goOn(now time.Time) time.Time {
 	j := s.jobs.active
 	trigger := triggerRetry
-	if j.spec.approvals != specOf(s.object).approvals {
+	if j.attempt.spec.approvals != specOf(s.object).approvals {
 		trigger = triggerApproval
 	} else if j.tries.failures == 0 {
 		return time.Time{}

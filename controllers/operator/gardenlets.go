@@ -133,7 +133,7 @@ func (s *syncer) await(ctx context.Context, j *job, limit time.Duration, written
 		former.cancel()
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
-	w := &wait{s: s, j: j, message: message, began: s.Clock.Now(), limit: limit, virtual: virtual, told: map[string]string{}, seeds: seedsKnown{mute: map[string]time.Time{}, fresh: map[string]bool{}}, left: written, cancel: cancel}
+	w := &wait{s: s, j: j, message: message, began: s.parts.role.Clock.Now(), limit: limit, virtual: virtual, told: map[string]string{}, seeds: seedsKnown{mute: map[string]time.Time{}, fresh: map[string]bool{}}, left: written, cancel: cancel}
 	w.text = w.waitsFor(ctx, written)
 	s.found.gardenlets = w
 	w.line(message + "; " + w.text)
@@ -191,7 +191,7 @@ type seedsKnown struct {
 }
 
 func (w *wait) line(text string) {
-	w.s.hub.tell(w.j.revision.Commit, receiver.Progress{Time: w.s.Clock.Now(), Phase: receiver.PhaseWaiting, Message: text})
+	w.s.hub.tell(w.j.revision.Commit, receiver.Progress{Time: w.s.parts.role.Clock.Now(), Phase: receiver.PhaseWaiting, Message: text})
 }
 
 // say tells news of an owner once.
@@ -244,7 +244,7 @@ func nameOf(ref apply.Ref) string {
 // run looks at what is in memory until all is done: the virtual garden is asked at the end only, once for each seed of which something was done.
 func (w *wait) run(ctx context.Context, left []*followed) {
 	s := w.s
-	timer := s.Clock.NewTimer(lookAgain(len(left)))
+	timer := s.parts.role.Clock.NewTimer(lookAgain(len(left)))
 	defer timer.Stop()
 	for len(left) > 0 {
 		select {
@@ -357,7 +357,7 @@ func (w *wait) takenUp(ctx context.Context, live *unstructured.Unstructured, f *
 		return gardencorev1beta1.LastOperationStateSucceeded, text
 	}
 	if r == nil || r.Digest != f.digest {
-		if c := seedCondition(live, seedpublication.ConditionSettings); c != nil && c.Status == gardencorev1beta1.ConditionFalse && w.s.Clock.Since(w.began) > settleIn {
+		if c := seedCondition(live, seedpublication.ConditionSettings); c != nil && c.Status == gardencorev1beta1.ConditionFalse && w.s.parts.role.Clock.Since(w.began) > settleIn {
 			return gardencorev1beta1.LastOperationStateError, printable.Line(shortened(c.Message))
 		}
 		return gardencorev1beta1.LastOperationStatePending, ""
@@ -428,7 +428,7 @@ func (s *syncer) gardenletsDone(w *wait, held []landscapev1alpha1.HeldDeletion, 
 	}
 	s.recordSeeds(w.j.revision.Revision(), listed(w.failed), w.notes...)
 	phase, message := s.endsAs(joined(w.message, listed(w.notes)))
-	done := receiver.Progress{Time: s.Clock.Now(), Phase: phase, Message: message, Done: true}
+	done := receiver.Progress{Time: s.parts.role.Clock.Now(), Phase: phase, Message: message, Done: true}
 	if len(w.failed) > 0 {
 		done.Phase, done.Err, done.Applied = receiver.PhaseFailed, listed(w.failed), true
 	}
@@ -450,7 +450,7 @@ func (s *syncer) recordSeeds(revision, failed string, notes ...string) {
 
 // endsAs is how a sync that went well ends: something may be held, here or on seeds.
 func (s *syncer) endsAs(message string) (phase, text string) {
-	if s.jobs.last.held == 0 && len(s.found.onSeeds) == 0 {
+	if s.jobs.last.open.held == 0 && len(s.found.onSeeds) == 0 {
 		return receiver.PhaseApplied, message
 	}
 	return receiver.PhaseHeld, joined(message, heldOnSeedsText(s.found.onSeeds)) + s.toApprove()

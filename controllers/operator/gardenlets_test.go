@@ -230,7 +230,7 @@ func TestFollowing(t *testing.T) {
 	seed.SetAnnotations(map[string]string{seedpublication.AnnotationReport: `{"failing": ["Shoot a/d"]}`})
 	state, _ = following(seed, "done")
 	assert.Equal(t, gardencorev1beta1.LastOperationStateSucceeded, state, "those that cannot be reconciled fail for themselves")
-	w := &wait{s: &syncer{parts: &parts{Role: &Role{Clock: clock.RealClock{}}}, hub: &hub{}}, j: &job{revision: &revision{Snapshot: &source.Snapshot{}}}, told: map[string]string{}}
+	w := &wait{s: &syncer{parts: &parts{role: &Role{Clock: clock.RealClock{}}}, hub: &hub{}}, j: &job{revision: &revision{Snapshot: &source.Snapshot{}}}, told: map[string]string{}}
 	w.noteFailing(&followed{ref: seedRef("local")}, seed)
 	assert.Equal(t, []string{"Seed local: 1 cannot be reconciled with it: Shoot a/d"}, w.notes, "but it is said")
 	seed.SetAnnotations(map[string]string{seedpublication.AnnotationReport: `{"converging": ["Shoot a/b"], "failing": ["Seed local"]}`})

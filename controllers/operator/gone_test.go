@@ -36,7 +36,7 @@ func TestGone(t *testing.T) {
 func TestMadeAnew(t *testing.T) {
 	now := &landscapev1alpha1.Landscape{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "one", UID: "1"}}
 	real := clock.RealClock{}
-	s := &syncer{parts: &parts{Role: &Role{Clock: real, Log: slog.New(slog.DiscardHandler)}, reader: only{now}}, key: receiver.Key{Namespace: "garden", Name: "one"}, status: &statusWriter{clock: real, sure: always}}
+	s := &syncer{parts: &parts{role: &Role{Clock: real, Log: slog.New(slog.DiscardHandler)}, reader: only{now}}, key: receiver.Key{Namespace: "garden", Name: "one"}, status: &statusWriter{clock: real, sure: always}}
 	s.object = now.DeepCopy()
 	now.UID = "2"
 	_, gone := s.step()

@@ -28,7 +28,7 @@ func quietSyncer(t *testing.T, status landscapev1alpha1.LandscapeStatus) *syncer
 	clk := clocktesting.NewFakeClock(noon)
 	log := slog.New(slog.DiscardHandler)
 	notifier := notification.New(notification.Options{Recorder: events.NewFakeRecorder(100), Clock: clk})
-	return &syncer{parts: &parts{Role: &Role{Clock: clk, Log: log}, notifier: notifier, metrics: newMetrics(), desk: &desk{sinks: map[receiver.Key]sink{}}}, hub: &hub{}, life: lifetime{alive: t.Context()},
+	return &syncer{parts: &parts{role: &Role{Clock: clk, Log: log}, notifier: notifier, metrics: newMetrics(), desk: &desk{sinks: map[receiver.Key]sink{}}}, hub: &hub{}, life: lifetime{alive: t.Context()},
 		object: &landscapev1alpha1.Landscape{}, status: &statusWriter{clock: clk, log: log, now: status, written: status}}
 }
 
@@ -111,7 +111,7 @@ func TestWhatCannotBeNotedIsTriedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := quietSyncer(t, landscapev1alpha1.LandscapeStatus{LastAppliedRevision: "main@sha1:a", LastAppliedPath: ".", Windows: closed})
 			r := minimal(t, "a")
-			converger, err := landscape.New(r.landscape, landscape.Options{Catalogue: components.FS, Clock: s.Clock})
+			converger, err := landscape.New(r.landscape, landscape.Options{Catalogue: components.FS, Clock: s.parts.role.Clock})
 			require.NoError(t, err)
 			p := &preparation{commitAt: commitAt{"a", "."}, attempt: attempt{purpose: purpose}, cancel: func() {}}
 			s.jobs.preparing, s.origin.head.Commit = p, "c"
@@ -135,7 +135,7 @@ func TestTheCacheIsAskedForTheTagThatIsKept(t *testing.T) {
 	_, public := signingKey(t)
 	l := &landscapev1alpha1.Landscape{}
 	l.Spec.Source = &landscapev1alpha1.Source{URL: "https://git.example.org/a.git", Ref: &landscapev1alpha1.Reference{SemVer: "x"}, Verify: &landscapev1alpha1.Verification{Mode: landscapev1alpha1.VerifyTag}}
-	p := &parts{Role: &Role{Clock: clocktesting.NewFakeClock(noon), CacheDir: t.TempDir()}}
+	p := &parts{role: &Role{Clock: clocktesting.NewFakeClock(noon), CacheDir: t.TempDir()}}
 	keys := map[string][]byte{"ada.pub": []byte(public)}
 	remote, err := p.openCache(l, keys, "v1.0.0@sha1:"+strings.Repeat("b", 40))
 	require.NoError(t, err)

@@ -18,7 +18,7 @@ import (
 // job applies a revision, and keeps it until it is stopped.
 type job struct {
 	// attempt is how the revision came to be applied, but for the trigger, which is that of the last sync; after the first one it is due like any other.
-	attempt
+	attempt   attempt
 	revision  *revision
 	converger *landscape.Converger
 	given     permissions
@@ -87,7 +87,7 @@ func (j *job) progress() string {
 
 // again applies the revision once more. That is a sync of its own, which begins now.
 func (j *job) again(trigger string, now time.Time) {
-	j.applying, j.trigger, j.told.record, j.told.shown, j.told.began = true, trigger, false, false, now
+	j.applying, j.attempt.trigger, j.told.record, j.told.shown, j.told.began = true, trigger, false, false, now
 	j.control.repeat <- trigger
 }
 
@@ -161,8 +161,8 @@ func (s *syncer) dropped(j *job, err error) {
 	if s.jobs.active != j || s.life.alive.Err() != nil {
 		return
 	}
-	o := j.outcome(s.Clock.Now())
-	o.leftOpen, o.problems, o.failures = s.jobs.last.leftOpen, []string{err.Error()}, s.jobs.last.failures+1
+	o := j.outcome(s.parts.role.Clock.Now())
+	o.open, o.problems, o.failures = s.jobs.last.open, []string{err.Error()}, s.jobs.last.failures+1
 	s.jobs.last = o
 	s.status.errors(o.problems)
 	s.notify(notification.Failed, notification.Warning, reasonOf(err), err.Error(), o.commit, o.revision)
@@ -173,7 +173,7 @@ func (s *syncer) safely(work func() error) error {
 	err := panics.Safe(work)()
 	var fault *panics.Error
 	if errors.As(err, &fault) {
-		s.Log.Error("a panic was caught", "landscape", s.key.String(), "error", err, "stack", string(fault.Stack))
+		s.parts.role.Log.Error("a panic was caught", "landscape", s.key.String(), "error", err, "stack", string(fault.Stack))
 	}
 	return err
 }

@@ -29,7 +29,7 @@ func (w *world) waits() (*wait, *clocktesting.FakeClock) {
 	require.NoError(w, err)
 	w.Cleanup(virtual.Close)
 	clk := clocktesting.NewFakeClock(noon)
-	s := &syncer{parts: &parts{Role: &Role{Clock: clk}}, hub: &hub{}}
+	s := &syncer{parts: &parts{role: &Role{Clock: clk}}, hub: &hub{}}
 	j := &job{revision: &revision{Snapshot: &source.Snapshot{}}}
 	return &wait{s: s, j: j, began: noon, virtual: virtual, told: map[string]string{}, seeds: seedsKnown{mute: map[string]time.Time{}, fresh: map[string]bool{}, asked: noon}}, clk
 }

@@ -20,13 +20,13 @@ func (s *syncer) open(now time.Time) time.Time {
 	case same && !there && !s.asks.askedPoll && now.Before(s.origin.reopen):
 		return s.origin.reopen
 	}
-	found, err := s.secretsOf(s.object).ofSource(s.life.alive, s.object.Spec.Source)
+	found, err := s.parts.secretsOf(s.object).ofSource(s.life.alive, s.object.Spec.Source)
 	if same && there && err == nil && s.origin.remote.secrets == found.digest() {
 		return time.Time{}
 	}
 	var remote source.Remote
 	if err == nil {
-		remote, err = s.openRemote(s.object, found)
+		remote, err = s.parts.openRemote(s.object, found)
 	}
 	if !same {
 		s.origin.head = source.Head{}
@@ -54,7 +54,7 @@ func (s *syncer) withoutAccess(id string, now time.Time) {
 		s.closeRemote()
 		return
 	}
-	keys, err := s.secretsOf(s.object).keys(s.life.alive, s.object.Spec.Source)
+	keys, err := s.parts.secretsOf(s.object).keys(s.life.alive, s.object.Spec.Source)
 	digest := sourceSecrets{Keys: keys}.digest()
 	if err == nil && s.origin.remote != nil && s.origin.remote.offline && s.origin.remote.id == id && s.origin.remote.secrets == digest {
 		return
@@ -62,7 +62,7 @@ func (s *syncer) withoutAccess(id string, now time.Time) {
 	s.closeRemote()
 	var remote source.Remote
 	if err == nil {
-		remote, err = s.openCache(s.object, keys, s.former())
+		remote, err = s.parts.openCache(s.object, keys, s.former())
 	}
 	if err != nil {
 		if s.jobs.active == nil {
@@ -78,7 +78,7 @@ func (s *syncer) withoutAccess(id string, now time.Time) {
 func (s *syncer) sourceFailed(err error) {
 	former := s.origin.pollFailed
 	s.origin.pollFailed = err
-	s.hub.tellAll(receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseFetching, Message: err.Error()})
+	s.hub.tellAll(receiver.Progress{Time: s.parts.role.Clock.Now(), Phase: receiver.PhaseFetching, Message: err.Error()})
 	if former == nil || former.Error() != err.Error() {
 		s.notify(notification.Neutral, notification.Warning, sourceReason(err), err.Error(), "", s.status.now.LastAppliedRevision)
 	}

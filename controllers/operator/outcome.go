@@ -24,7 +24,7 @@ type outcome struct {
 	permanent bool
 	failures  int
 	ended     time.Time
-	leftOpen
+	open      leftOpen
 }
 
 // leftOpen is what a sync leaves to others.
@@ -41,7 +41,7 @@ type leftOpen struct {
 
 // outcome of the job's attempt, as far as it is the same whatever came of it.
 func (j *job) outcome(ended time.Time) outcome {
-	return outcome{commitAt: j.revision.at(), revision: j.revision.Revision(), head: j.head, spec: j.spec, ended: ended}
+	return outcome{commitAt: j.revision.at(), revision: j.revision.Revision(), head: j.attempt.head, spec: j.attempt.spec, ended: ended}
 }
 
 // failuresOf is how many attempts in a row have failed with one that just did.

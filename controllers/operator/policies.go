@@ -13,21 +13,21 @@ import (
 
 // keepPolicies keeps the network policies that namespaces of the runtime cluster have, as long as there is a Garden, whoever converges it.
 func (p *parts) keepPolicies(ctx context.Context) {
-	config := rest.CopyConfig(p.Config)
+	config := rest.CopyConfig(p.role.Config)
 	config.UserAgent, config.WarningHandler = userAgent, rest.NoWarnings{}
 	config.Wrap(landscape.Fence(p.sure))
 	// What clients say of their watches goes where everything else does.
-	ctx = logr.NewContext(ctx, logr.FromSlogHandler(p.Log.Handler()))
-	c, err := namespacepolicies.New(config, namespacepolicies.Options{MadeBy: namespacepolicies.ByOperator, Further: p.PolicyNamespaces, Clock: p.Clock, Log: p.Log})
+	ctx = logr.NewContext(ctx, logr.FromSlogHandler(p.role.Log.Handler()))
+	c, err := namespacepolicies.New(config, namespacepolicies.Options{MadeBy: namespacepolicies.ByOperator, Further: p.role.PolicyNamespaces, Clock: p.role.Clock, Log: p.role.Log})
 	if err != nil {
-		p.Log.Error("no network policies of namespaces are made", "error", err)
+		p.role.Log.Error("no network policies of namespaces are made", "error", err)
 		return
 	}
 	var group sync.WaitGroup
 	group.Go(func() { c.Run(ctx) })
 	group.Go(func() {
-		if err := namespacepolicies.FollowGarden(ctx, config, c, p.Log); err != nil {
-			p.Log.Error("no network policies of namespaces are made", "error", err)
+		if err := namespacepolicies.FollowGarden(ctx, config, c, p.role.Log); err != nil {
+			p.role.Log.Error("no network policies of namespaces are made", "error", err)
 		}
 	})
 	group.Wait()

@@ -97,9 +97,9 @@ func (s *syncer) prepare(commit, trigger string, purpose purpose) {
 	}
 	with := s.reading(object, purpose)
 	if !purpose.isFormer() {
-		s.hub.supersede(commit, receiver.Progress{Time: s.Clock.Now(), Message: commit + " is synced instead"})
+		s.hub.supersede(commit, receiver.Progress{Time: s.parts.role.Clock.Now(), Message: commit + " is synced instead"})
 	}
-	s.hub.tell(commit, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseFetching, Message: "fetching " + commit})
+	s.hub.tell(commit, receiver.Progress{Time: s.parts.role.Clock.Now(), Phase: receiver.PhaseFetching, Message: "fetching " + commit})
 	s.life.background.Go(func() {
 		var ready *job
 		err := s.safely(func() error {
@@ -127,7 +127,7 @@ func (s *syncer) unprepare() {
 
 // reading is what a revision is read with for a purpose, but for the keys.
 func (s *syncer) reading(object *landscapev1alpha1.Landscape, purpose purpose) *reading {
-	out := &reading{catalogue: s.Catalogue, evaluator: s.Evaluator, kept: s.keptOf(s.key), object: object, remote: s.origin.remote, purpose: purpose, loaded: map[commitAt]*landscapes.Landscape{}}
+	out := &reading{catalogue: s.parts.role.Catalogue, evaluator: s.parts.role.Evaluator, kept: s.parts.keptOf(s.key), object: object, remote: s.origin.remote, purpose: purpose, loaded: map[commitAt]*landscapes.Landscape{}}
 	if s.jobs.active != nil {
 		out.active = s.jobs.active.revision
 	}
@@ -136,18 +136,18 @@ func (s *syncer) reading(object *landscapev1alpha1.Landscape, purpose purpose) *
 
 // read reads a revision and validates it. It runs in the background; only one does at a time that is not cancelled.
 func (s *syncer) read(ctx context.Context, with *reading, snapshot *source.Snapshot) (r *revision, err error) {
-	if with.identities, err = s.secretsOf(with.object).identities(ctx, with.object.Spec.Decryption); err != nil {
+	if with.identities, err = s.parts.secretsOf(with.object).identities(ctx, with.object.Spec.Decryption); err != nil {
 		return nil, err
 	}
-	if !s.building.TryLock() { // evaluation and rendering of several Landscapes at once would only cost memory
-		s.hub.tell(snapshot.Commit, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseQueued, Message: "another Landscape is read first"})
-		s.building.Lock()
+	if !s.parts.building.TryLock() { // evaluation and rendering of several Landscapes at once would only cost memory
+		s.hub.tell(snapshot.Commit, receiver.Progress{Time: s.parts.role.Clock.Now(), Phase: receiver.PhaseQueued, Message: "another Landscape is read first"})
+		s.parts.building.Lock()
 	}
-	defer s.building.Unlock()
+	defer s.parts.building.Unlock()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	with.now = s.Clock.Now()
+	with.now = s.parts.role.Clock.Now()
 	if r, err = with.read(ctx, snapshot); err != nil {
 		return nil, err
 	}
@@ -156,13 +156,13 @@ func (s *syncer) read(ctx context.Context, with *reading, snapshot *source.Snaps
 
 // make reads a revision and prepares the job that applies it.
 func (s *syncer) make(ctx context.Context, with *reading, snapshot *source.Snapshot) (*job, error) {
-	s.hub.tell(snapshot.Commit, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseValidating, Message: fmt.Sprintf("validating %s %q", snapshot.Revision(), snapshot.Subject)})
+	s.hub.tell(snapshot.Commit, receiver.Progress{Time: s.parts.role.Clock.Now(), Phase: receiver.PhaseValidating, Message: fmt.Sprintf("validating %s %q", snapshot.Revision(), snapshot.Subject)})
 	r, err := s.read(ctx, with, snapshot)
 	if err != nil {
 		return nil, err
 	}
-	s.building.Lock()
-	defer s.building.Unlock()
+	s.parts.building.Lock()
+	defer s.parts.building.Unlock()
 	if ctx.Err() != nil { // who comes next may have other connections already
 		return nil, ctx.Err()
 	}
@@ -186,17 +186,17 @@ func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landsc
 	if err != nil {
 		return invalid("revision %s: %s", revision, err)
 	}
-	if err := s.tools.clusters.connect(ctx, s.Config, landscape.Fence(s.sure), s.secretsOf(object), object, apply.ClusterOptions{Clock: s.Clock}); err != nil {
+	if err := s.tools.clusters.connect(ctx, s.parts.role.Config, landscape.Fence(s.parts.sure), s.parts.secretsOf(object), object, apply.ClusterOptions{Clock: s.parts.role.Clock}); err != nil {
 		return err
 	}
 	told := &steps{}
 	gate.Ledger = permit.LedgerFunc(func(id string, _ []change.Ref) bool { return s.take(j, id) })
 	options := landscape.Options{
-		Catalogue:  s.Catalogue,
+		Catalogue:  s.parts.role.Catalogue,
 		Reuse:      landscape.Reuse{Charts: s.puller(), Renders: &s.tools.renders, Tokens: s.tools.tokens, Memory: &s.tools.permits},
-		Connect:    landscape.Connections{Clusters: s.tools.clusters.byName(), Outside: s.Outside, Leases: s.leases()},
-		Clock:      s.Clock,
-		Self:       landscape.Self{Holder: s.Holder, Retries: true, Version: s.Version},
+		Connect:    landscape.Connections{Clusters: s.tools.clusters.byName(), Outside: s.parts.role.Outside, Leases: s.parts.leases()},
+		Clock:      s.parts.role.Clock,
+		Self:       landscape.Self{Holder: s.parts.role.Holder, Retries: true, Version: s.parts.role.Version},
 		OnlyGarden: true, Checked: true,
 		Pace:    landscape.Pace{Thresholds: landscape.Thresholds(l)},
 		Permits: landscape.Permits{Gate: gate, Shown: s.shownApproval},
@@ -234,9 +234,9 @@ func (s *syncer) isPrepared(p *preparation, ready *job, err error) {
 	}
 	switch {
 	case err != nil && p.purpose.isFormer() && s.jobs.active == nil:
-		s.cannotKeep(p.commit, err, s.Clock.Now())
+		s.cannotKeep(p.commit, err, s.parts.role.Clock.Now())
 	case err != nil && p.purpose == purposeKept && s.jobs.last.commitAt != p.commitAt: // of goOn
-		s.jobs.active.tries.note([]string{err.Error()}, s.Clock.Now())
+		s.jobs.active.tries.note([]string{err.Error()}, s.parts.role.Clock.Now())
 	case err != nil:
 		s.refused(p, err)
 	case ready.outdated(&s.status.now):
@@ -249,7 +249,7 @@ func (s *syncer) isPrepared(p *preparation, ready *job, err error) {
 
 // refused notes a revision that cannot be applied. What is applied stays.
 func (s *syncer) refused(p *preparation, err error) {
-	now := s.Clock.Now()
+	now := s.parts.role.Clock.Now()
 	revision := s.revisionOf(p.commit)
 	s.jobs.last = outcome{commitAt: p.commitAt, revision: revision, head: p.head, spec: p.spec, failures: s.failuresOf(p.commitAt), ended: now}
 	switch {
@@ -265,16 +265,16 @@ func (s *syncer) refused(p *preparation, err error) {
 	}
 	s.status.errors([]string{err.Error()})
 	s.status.operation(gardencorev1beta1.LastOperationStateError, 0, err.Error())
-	s.metrics.synced(s.key, landscapev1alpha1.SyncFailed, 0)
+	s.parts.metrics.synced(s.key, landscapev1alpha1.SyncFailed, 0)
 	s.hub.tell(p.commit, receiver.Progress{Time: now, Phase: receiver.PhaseFailed, Done: true, Err: err.Error()})
 }
 
 // puller keeps the charts of Extensions beside what was fetched.
 func (s *syncer) puller() *charts.Puller {
 	if s.tools.charts == nil {
-		s.tools.charts = &charts.Puller{Clock: s.Clock}
-		if s.CacheDir != "" {
-			s.tools.charts.Dir = filepath.Join(s.CacheDir, "charts", s.key.Namespace, s.key.Name)
+		s.tools.charts = &charts.Puller{Clock: s.parts.role.Clock}
+		if s.parts.role.CacheDir != "" {
+			s.tools.charts.Dir = filepath.Join(s.parts.role.CacheDir, "charts", s.key.Namespace, s.key.Name)
 		}
 	}
 	return s.tools.charts

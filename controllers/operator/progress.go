@@ -89,7 +89,7 @@ func (s *syncer) drifted(d landscape.Drift) {
 		message, severity, reason = what+", and could not be repaired: "+d.Error, notification.Warning, reasonDrift
 	}
 	if !d.HandedOver {
-		s.metrics.drifted(s.key, d.Cluster, d.Repaired)
+		s.parts.metrics.drifted(s.key, d.Cluster, d.Repaired)
 	}
 	s.do(func() {
 		s.found.drift = d.Standing
@@ -137,11 +137,11 @@ func (s *syncer) notify(phase notification.Phase, severity notification.Severity
 	if severity == notification.Warning {
 		level = slog.LevelWarn
 	}
-	s.Log.Log(s.life.alive, level, message, "landscape", s.key.String(), "reason", reason, "revision", revision)
-	s.notifier.Notify(notification.Event{
+	s.parts.role.Log.Log(s.life.alive, level, message, "landscape", s.key.String(), "reason", reason, "revision", revision)
+	s.parts.notifier.Notify(notification.Event{
 		Landscape: s.key, UID: s.object.UID, Revision: revision, Commit: commit, SourceURL: sourceURL(s.object),
-		Phase: phase, Severity: severity, Reason: reason, Message: message, At: s.Clock.Now(),
-	}, s.destinations(s.object))
+		Phase: phase, Severity: severity, Reason: reason, Message: message, At: s.parts.role.Clock.Now(),
+	}, s.parts.destinations(s.object))
 }
 
 // inventory says how many objects there are.

@@ -38,7 +38,7 @@ func (s *syncer) publish(ctx context.Context, j *job) error {
 	if err != nil {
 		return fmt.Errorf("publishing for seeds: %w", err)
 	}
-	publisher := &seedpublication.Publisher{Engine: j.engine, Clock: s.Clock}
+	publisher := &seedpublication.Publisher{Engine: j.engine, Clock: s.parts.role.Clock}
 	var names []string
 	var problems []error
 	for _, seed := range seeds {
@@ -67,7 +67,7 @@ func (s *syncer) publish(ctx context.Context, j *job) error {
 
 // publishReview tells the seeds what could be seen in the review of a revision of what they lose by it. It comes before the revision itself.
 func (s *syncer) publishReview(ctx context.Context, j *job) error {
-	virtual, publisher := j.converger.Cluster(landscape.Virtual), &seedpublication.Publisher{Engine: j.engine, Clock: s.Clock}
+	virtual, publisher := j.converger.Cluster(landscape.Virtual), &seedpublication.Publisher{Engine: j.engine, Clock: s.parts.role.Clock}
 	if virtual == nil || j.given.seen == nil {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (s *syncer) publishReview(ctx context.Context, j *job) error {
 
 // completeReview tells the seeds that a revision is applied completely: what its review has shown is not to be expected again.
 func (s *syncer) completeReview(ctx context.Context, j *job) error {
-	virtual, publisher := j.converger.Cluster(landscape.Virtual), &seedpublication.Publisher{Engine: j.engine, Clock: s.Clock}
+	virtual, publisher := j.converger.Cluster(landscape.Virtual), &seedpublication.Publisher{Engine: j.engine, Clock: s.parts.role.Clock}
 	if virtual == nil || j.given.seen == nil || j.completed {
 		return nil
 	}

@@ -17,20 +17,20 @@ func (s *syncer) tellWaiting(suspended string) {
 	wanted, _ := s.wanted()
 	switch {
 	case suspended != "":
-		s.hub.tellAll(receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseHeld, Message: suspendedText(suspended, s.key.String()), Done: true})
+		s.hub.tellAll(receiver.Progress{Time: s.parts.role.Clock.Now(), Phase: receiver.PhaseHeld, Message: suspendedText(suspended, s.key.String()), Done: true})
 	case s.faults.misconfigured != "": // nothing but a change of the object makes it go on
-		s.hub.tellAll(receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseFailed, Err: s.faults.misconfigured + s.staysApplied(), Done: true})
+		s.hub.tellAll(receiver.Progress{Time: s.parts.role.Clock.Now(), Phase: receiver.PhaseFailed, Err: s.faults.misconfigured + s.staysApplied(), Done: true})
 	case s.jobs.decided.waiting != "" && wanted != "" && s.examining(): // what is wrong with it is of more interest
 	case s.jobs.decided.waiting != "" && wanted != "" && s.jobs.last.commitAt == s.stated(wanted) && s.jobs.last.validErr != nil:
 		if s.asks.answering {
 			return // the source may have a better one
 		}
-		s.hub.tell(wanted, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseFailed, Err: s.jobs.last.validErr.Error() + s.staysApplied(), Done: true})
+		s.hub.tell(wanted, receiver.Progress{Time: s.parts.role.Clock.Now(), Phase: receiver.PhaseFailed, Err: s.jobs.last.validErr.Error() + s.staysApplied(), Done: true})
 	case s.jobs.decided.waiting != "" && wanted != "":
-		s.hub.tellAll(receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseHeld, Message: s.revisionOf(wanted) + ": " + s.jobs.decided.waiting, Done: true})
+		s.hub.tellAll(receiver.Progress{Time: s.parts.role.Clock.Now(), Phase: receiver.PhaseHeld, Message: s.revisionOf(wanted) + ": " + s.jobs.decided.waiting, Done: true})
 	case s.object.Spec.Pin != nil:
 		pin := s.object.Spec.Pin
-		s.hub.others(pin.Revision, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseHeld, Done: true,
+		s.hub.others(pin.Revision, receiver.Progress{Time: s.parts.role.Clock.Now(), Phase: receiver.PhaseHeld, Done: true,
 			Message: pinnedText(pin, s.key.String())})
 	}
 }
@@ -52,7 +52,7 @@ func (s *syncer) report(suspended string) {
 	v := view{
 		object: objectShown{missing: s.faults.toldMissing, misconfigured: s.faults.misconfigured, nameTaken: s.faults.misconfigured != "" && s.faults.nameTaken, suspended: suspended},
 		now:    goingOn{asking: s.asks.asking, waiting: s.jobs.decided.waiting},
-		is:     revisionsShown{attempted: s.named(s.jobs.last.revision, s.jobs.last.folder), applied: s.appliedName(), pin: s.object.Spec.Pin}, read: readShown{sourceErr: s.origin.pollFailed, validErr: s.jobs.last.validErr}, last: lastShown{problems: s.jobs.last.problems, permanent: s.jobs.last.permanent}, withheld: withheld{held: s.jobs.last.held + len(s.found.heldDrift) + len(s.found.onSeeds), heldText: s.heldText(), heldWaiting: s.jobs.last.waits + waitingForApproval(s.found.heldDrift) + waitingForApproval(s.found.onSeeds), operations: s.jobs.last.operations, ranOut: s.jobs.last.ranOut},
+		is:     revisionsShown{attempted: s.named(s.jobs.last.revision, s.jobs.last.folder), applied: s.appliedName(), pin: s.object.Spec.Pin}, read: readShown{sourceErr: s.origin.pollFailed, validErr: s.jobs.last.validErr}, last: lastShown{problems: s.jobs.last.problems, permanent: s.jobs.last.permanent}, withheld: withheld{held: s.jobs.last.open.held + len(s.found.heldDrift) + len(s.found.onSeeds), heldText: s.heldText(), heldWaiting: s.jobs.last.open.waits + waitingForApproval(s.found.heldDrift) + waitingForApproval(s.found.onSeeds), operations: s.jobs.last.open.operations, ranOut: s.jobs.last.open.ranOut},
 	}
 	if v.read.sourceErr == nil {
 		v.read.sourceErr = s.jobs.last.fetchErr
@@ -103,21 +103,21 @@ func (s *syncer) report(suspended string) {
 		v.is.halfway = s.halfwayName()
 	}
 	// What a sync has held is held as long as no other one says otherwise.
-	if before := len(heldHere(s.status.now.Held)) - len(s.found.heldDrift); s.jobs.last.held == 0 && before > 0 {
+	if before := len(heldHere(s.status.now.Held)) - len(s.found.heldDrift); s.jobs.last.open.held == 0 && before > 0 {
 		v.withheld.heldWaiting += waitingForApproval(heldHere(s.status.now.Held)) - waitingForApproval(s.found.heldDrift)
 		v.withheld.held, v.withheld.heldText = v.withheld.held+before, joined(fmt.Sprintf("deletions and recreations that a former sync has held wait for an approval: %d", before), v.withheld.heldText)
 	}
 	if s.found.gardenlets != nil {
 		v.now.gardenlets = s.found.gardenlets.text
 	}
-	v.last.notes = slices.Concat(v.last.notes, s.untold(s.key))
+	v.last.notes = slices.Concat(v.last.notes, s.parts.untold(s.key))
 	v.found.drift = s.found.drift
 	for _, lines := range s.found.unhealthy {
 		v.found.unhealthy = append(v.found.unhealthy, lines...)
 	}
 	s.status.set(v, attempted, s.object.Generation)
 	s.status.next(s.retryAt())
-	s.metrics.state(s.key, s.status.now, suspended != "")
+	s.parts.metrics.state(s.key, s.status.now, suspended != "")
 }
 
 // settles notes that there is a verdict on what the source is at: it was tried, or it waits and was validated. That what was applied before is kept

@@ -75,7 +75,7 @@ type Serving struct {
 
 // parts are what the role consists of while it works.
 type parts struct {
-	*Role
+	role     *Role
 	mgr      manager.Manager
 	client   client.Client
 	reader   client.Reader // of Landscapes, from memory
@@ -96,9 +96,9 @@ type parts struct {
 
 // running is a syncer with what stops it.
 type running struct {
-	*syncer
-	stop context.CancelFunc
-	done chan struct{}
+	syncer *syncer
+	stop   context.CancelFunc
+	done   chan struct{}
 }
 
 // sure tells whether nobody else can be at work.
@@ -111,7 +111,7 @@ func (p *parts) sure() bool {
 
 // Run works until ctx ends. It fails when the lease is lost.
 func (r *Role) Run(ctx context.Context) error {
-	p := &parts{Role: r, metrics: newMetrics(), building: &sync.Mutex{}, stores: map[receiver.Key]*kept.Store{}, syncers: map[receiver.Key]*running{}, names: map[string]string{}}
+	p := &parts{role: r, metrics: newMetrics(), building: &sync.Mutex{}, stores: map[receiver.Key]*kept.Store{}, syncers: map[receiver.Key]*running{}, names: map[string]string{}}
 	if err := p.manager(); err != nil {
 		return fmt.Errorf("preparing the operator: %w", err)
 	}
@@ -128,21 +128,21 @@ func (p *parts) manager() error {
 		return err
 	}
 	options := manager.Options{
-		Scheme: scheme, Logger: logr.FromSlogHandler(p.Log.Handler()), HealthProbeBindAddress: "0", Metrics: metricsserver.Options{BindAddress: "0"},
+		Scheme: scheme, Logger: logr.FromSlogHandler(p.role.Log.Handler()), HealthProbeBindAddress: "0", Metrics: metricsserver.Options{BindAddress: "0"},
 		// Secrets are read one by one: the operator may not list them.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 	}
-	if p.Namespace != "" {
-		options.Cache.DefaultNamespaces = map[string]cache.Config{p.Namespace: {}}
+	if p.role.Namespace != "" {
+		options.Cache.DefaultNamespaces = map[string]cache.Config{p.role.Namespace: {}}
 	}
-	config := rest.CopyConfig(p.Config)
+	config := rest.CopyConfig(p.role.Config)
 	config.UserAgent = userAgent
 	var err error
 	if p.mgr, err = manager.New(config, options); err != nil {
 		return err
 	}
 	p.client, p.reader = p.mgr.GetClient(), p.mgr.GetCache()
-	p.notifier = notification.New(notification.Options{Recorder: p.mgr.GetEventRecorder(userAgent), Log: logr.FromSlogHandler(p.Log.Handler()), Clock: clock.RealClock{}})
+	p.notifier = notification.New(notification.Options{Recorder: p.mgr.GetEventRecorder(userAgent), Log: logr.FromSlogHandler(p.role.Log.Handler()), Clock: clock.RealClock{}})
 	p.desk = newDesk(p)
 	return errors.Join(p.mgr.Add(p.notifier), p.mgr.Add(manager.RunnableFunc(p.lead)))
 }
@@ -194,7 +194,7 @@ func ignoreCanceled(err error) error {
 
 // lead waits for the lease, and works while it is held.
 func (p *parts) lead(ctx context.Context) error {
-	cluster, err := conventions.NewCluster(landscape.Runtime, p.Config, apply.ClusterOptions{Clock: p.Clock})
+	cluster, err := conventions.NewCluster(landscape.Runtime, p.role.Config, apply.ClusterOptions{Clock: p.role.Clock})
 	if err != nil {
 		return err
 	}
@@ -203,13 +203,13 @@ func (p *parts) lead(ctx context.Context) error {
 	defer cancel(nil)
 	var lease *landscape.Lease
 	for lease == nil {
-		lease, err = landscape.AcquireOperatorLease(ctx, cluster, p.Holder, p.Clock, func(err error) { cancel(err) }, p.heldBy)
+		lease, err = landscape.AcquireOperatorLease(ctx, cluster, p.role.Holder, p.role.Clock, func(err error) { cancel(err) }, p.heldBy)
 		if ctx.Err() != nil {
 			return nil
 		}
 		if err != nil {
 			p.setWaiting(fmt.Sprintf("the lease cannot be had: %v", err))
-			p.Log.Error("the lease cannot be had; it is tried again", "error", err)
+			p.role.Log.Error("the lease cannot be had; it is tried again", "error", err)
 			if !p.sleep(ctx, retryLease) {
 				return nil
 			}
@@ -218,7 +218,7 @@ func (p *parts) lead(ctx context.Context) error {
 	p.mu.Lock()
 	p.lease, p.waiting = lease, ""
 	p.mu.Unlock()
-	p.Log.Info("working", "holder", p.Holder, "namespace", p.Namespace, "version", p.Version)
+	p.role.Log.Info("working", "holder", p.role.Holder, "namespace", p.role.Namespace, "version", p.role.Version)
 	keeping, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
 	beside.Go(func() { p.keepPolicies(keeping) })
@@ -240,7 +240,7 @@ func (p *parts) lead(ctx context.Context) error {
 const retryLease = 2 * time.Second
 
 func (p *parts) sleep(ctx context.Context, d time.Duration) bool {
-	timer := p.Clock.NewTimer(d)
+	timer := p.role.Clock.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -252,7 +252,7 @@ func (p *parts) sleep(ctx context.Context, d time.Duration) bool {
 
 func (p *parts) heldBy(held *landscape.HeldError) {
 	p.setWaiting("another instance works: " + held.Error())
-	p.Log.Info("waiting for the lease, which another instance holds", "holder", held.Holder, "lease", held.Lease)
+	p.role.Log.Info("waiting for the lease, which another instance holds", "holder", held.Holder, "lease", held.Lease)
 }
 
 func (p *parts) setWaiting(why string) {
@@ -277,8 +277,8 @@ func (p *parts) keptOf(key receiver.Key) *kept.Store {
 	defer p.mu.Unlock()
 	store := p.stores[key]
 	if store == nil {
-		if p.CacheDir != "" {
-			store = kept.Open(filepath.Join(p.CacheDir, "validation"), key.String())
+		if p.role.CacheDir != "" {
+			store = kept.Open(filepath.Join(p.role.CacheDir, "validation"), key.String())
 		}
 		if store == nil {
 			store = kept.InMemory()
@@ -290,8 +290,8 @@ func (p *parts) keptOf(key receiver.Key) *kept.Store {
 
 func (p *parts) secretsOf(l *landscapev1alpha1.Landscape) secrets {
 	out := secrets{client: p.client, namespace: l.Namespace}
-	if p.Outside {
-		out.outside = func(ctx context.Context) (string, error) { return landscape.GardenAddress(ctx, p.Config) }
+	if p.role.Outside {
+		out.outside = func(ctx context.Context) (string, error) { return landscape.GardenAddress(ctx, p.role.Config) }
 	}
 	return out
 }

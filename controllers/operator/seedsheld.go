@@ -104,7 +104,7 @@ func heldIn(reports map[string]*seedpublication.Report) []landscapev1alpha1.Held
 
 // watchSeeds looks at the reports until ctx ends, and takes in what is new.
 func (s *syncer) watchSeeds(ctx context.Context, j *job) {
-	tick := s.Clock.NewTicker(lookAtSeeds)
+	tick := s.parts.role.Clock.NewTicker(lookAtSeeds)
 	defer tick.Stop()
 	var last []landscapev1alpha1.HeldDeletion
 	for first := true; ; first = false {
@@ -209,7 +209,7 @@ func heldRepairsText(held []landscapev1alpha1.HeldDeletion) string {
 
 // heldText says all that is held.
 func (s *syncer) heldText() string {
-	return joined(s.jobs.last.heldText, heldRepairsText(s.found.heldDrift), heldOnSeedsText(s.found.onSeeds))
+	return joined(s.jobs.last.open.heldText, heldRepairsText(s.found.heldDrift), heldOnSeedsText(s.found.onSeeds))
 }
 
 // joined puts texts behind each other, without those that are empty.

@@ -23,7 +23,7 @@ func (p *parts) listen() (func(context.Context) error, error) {
 		return nil, err
 	}
 	servers, err := serving.Listen(serving.Options{
-		Address: p.Serve.Address, HealthPort: p.Serve.HealthPort, MetricsPort: p.Serve.MetricsPort, Metrics: registry,
+		Address: p.role.Serve.Address, HealthPort: p.role.Serve.HealthPort, MetricsPort: p.role.Serve.MetricsPort, Metrics: registry,
 		Ready: []serving.Question{{Name: "landscapes", Ask: p.ready}},
 	})
 	if err != nil {
@@ -31,14 +31,14 @@ func (p *parts) listen() (func(context.Context) error, error) {
 	}
 	var receivers net.Listener
 	address := ""
-	if p.Serve.ReceiverPort >= 0 {
-		if receivers, err = net.Listen("tcp", net.JoinHostPort(p.Serve.Address, strconv.Itoa(p.Serve.ReceiverPort))); err != nil {
+	if p.role.Serve.ReceiverPort >= 0 {
+		if receivers, err = net.Listen("tcp", net.JoinHostPort(p.role.Serve.Address, strconv.Itoa(p.role.Serve.ReceiverPort))); err != nil {
 			return nil, fmt.Errorf("listening for receivers (--receiver-port): %w", err)
 		}
 		address = receivers.Addr().String()
 	}
-	if p.Serve.OnListen != nil {
-		p.Serve.OnListen(servers.Health, servers.Metrics, address)
+	if p.role.Serve.OnListen != nil {
+		p.role.Serve.OnListen(servers.Health, servers.Metrics, address)
 	}
 	return func(ctx context.Context) error {
 		group, ctx := errgroup.WithContext(ctx)
@@ -52,7 +52,7 @@ func (p *parts) listen() (func(context.Context) error, error) {
 
 // receive answers requests for a sync.
 func (p *parts) receive(ctx context.Context, listener net.Listener) error {
-	server := receiver.NewServer(ctx, p.desk.handler, logr.FromSlogHandler(p.Log.Handler()))
+	server := receiver.NewServer(ctx, p.desk.handler, logr.FromSlogHandler(p.role.Log.Handler()))
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	if err := server.Serve(p.desk.handler.Bounded(listener)); ctx.Err() == nil {

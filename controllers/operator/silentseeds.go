@@ -41,7 +41,7 @@ func beats(seed *unstructured.Unstructured) bool {
 // askForSilence finds out whose gardenlets do not renew their Lease, and which seeds have no Seed at all. That is what is not in memory: the one changes
 // every two seconds, and of Seeds only those are there that Pergola has applied.
 func (w *wait) askForSilence(ctx context.Context, left []*followed) {
-	now := w.s.Clock.Now()
+	now := w.s.parts.role.Clock.Now()
 	if now.Sub(w.seeds.asked) < askEvery {
 		return
 	}
@@ -129,8 +129,8 @@ func (w *wait) giveUp(inVain map[string][]string) {
 func (w *wait) isMute(seed string) bool {
 	since, known := w.seeds.mute[seed]
 	if !known {
-		since = w.s.Clock.Now()
+		since = w.s.parts.role.Clock.Now()
 		w.seeds.mute[seed] = since
 	}
-	return w.s.Clock.Since(since) >= settleIn
+	return w.s.parts.role.Clock.Since(since) >= settleIn
 }

@@ -17,7 +17,7 @@ import (
 
 // start applies a revision in the place of the one before.
 func (s *syncer) start(p *preparation, j *job) {
-	now := s.Clock.Now()
+	now := s.parts.role.Clock.Now()
 	ctx, cancel := context.WithCancel(s.life.alive)
 	j.attempt, j.told.began = p.attempt, now
 	j.control.stop = func() { // what fails from then on is what was stopped
@@ -38,7 +38,7 @@ func (s *syncer) start(p *preparation, j *job) {
 		}
 		if former.applying && former.told.record {
 			s.status.ended(now, landscapev1alpha1.SyncRecord{Result: landscapev1alpha1.SyncSuperseded, Message: "given up for " + j.revision.Revision()})
-			s.metrics.synced(s.key, landscapev1alpha1.SyncSuperseded, now.Sub(former.told.began))
+			s.parts.metrics.synced(s.key, landscapev1alpha1.SyncSuperseded, now.Sub(former.told.began))
 		}
 		former.control.stop()
 		before = former.control.done
@@ -73,7 +73,7 @@ func (s *syncer) begin(j *job, at time.Time) {
 	j.told.record = true
 	s.status.begun(landscapev1alpha1.SyncRecord{
 		Revision: j.revision.Revision(), Subject: j.revision.Subject, Author: j.revision.Author, Signer: j.revision.Signer,
-		Trigger: j.trigger, StartTime: metav1.NewTime(at),
+		Trigger: j.attempt.trigger, StartTime: metav1.NewTime(at),
 	})
 }
 
@@ -82,19 +82,19 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	if s.jobs.active != j || s.life.alive.Err() != nil {
 		return
 	}
-	purpose := j.purpose
-	j.applying, j.purpose = false, purposeDue
-	now := s.Clock.Now()
+	purpose := j.attempt.purpose
+	j.applying, j.attempt.purpose = false, purposeDue
+	now := s.parts.role.Clock.Now()
 	revision := j.revision.Revision()
 	if err != nil {
 		j.addFormer(report, heldHere(s.status.now.Held))
 	}
 	o := j.outcome(now)
-	o.held, o.waits, o.heldText = heldCount(report), waitingForApproval(report.HeldDeletions()), report.HeldText()
+	o.open.held, o.open.waits, o.open.heldText = heldCount(report), waitingForApproval(report.HeldDeletions()), report.HeldText()
 	var forAnyone []string
-	o.operations, forAnyone, o.ranOut = waitingOperations(report)
-	if text := listed(o.operations); text != "" && text != listed(s.jobs.last.operations) {
-		s.notify(notification.Neutral, notification.Warning, operationsReason(o.operations, o.ranOut), listed(forAnyone), o.commit, revision)
+	o.open.operations, forAnyone, o.open.ranOut = waitingOperations(report)
+	if text := listed(o.open.operations); text != "" && text != listed(s.jobs.last.open.operations) {
+		s.notify(notification.Neutral, notification.Warning, operationsReason(o.open.operations, o.open.ranOut), listed(forAnyone), o.commit, revision)
 	}
 	spent, lapsed := s.useUp(j, report, err == nil)
 	passed := PassedText(spent)
@@ -117,12 +117,12 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 		}
 		o.failures = s.failuresOf(o.commitAt)
 	}
-	same := s.jobs.last.commitAt == o.commitAt && listed(s.jobs.last.problems) == listed(o.problems) && s.jobs.last.heldText == o.heldText
+	same := s.jobs.last.commitAt == o.commitAt && listed(s.jobs.last.problems) == listed(o.problems) && s.jobs.last.open.heldText == o.open.heldText
 	same = same || purpose.isFormer() && err != nil && j.tries.failures > 0 && listed(j.tries.problems) == listed(o.problems)
 	j.tries.note(o.problems, now)
 	if refused := s.jobs.last; purpose == purposeKept && refused.failures > 0 && refused.commitAt != o.commitAt {
 		// What is kept in the place of a revision that cannot be applied is not the last attempt: that one would be tried again at once.
-		refused.leftOpen = o.leftOpen
+		refused.open = o.open
 		o = refused
 	}
 	s.jobs.last, s.found.drift, s.found.heldDrift = o, nil, nil
@@ -145,28 +145,28 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 		s.begin(j, j.told.began)
 	}
 	message = joined(message, passed, executed, asked)
-	if text := listed(o.operations); text != "" {
+	if text := listed(o.open.operations); text != "" {
 		message += "; " + text
 	}
 	switch {
 	case err != nil:
 		result, message = landscapev1alpha1.SyncFailed, joined(passed, asked, listed(j.tries.problems))
-	case o.held > 0:
-		result, message = landscapev1alpha1.SyncHeld, message+"; "+o.heldText
+	case o.open.held > 0:
+		result, message = landscapev1alpha1.SyncHeld, message+"; "+o.open.heldText
 	}
 	s.finish(j, landscapev1alpha1.SyncRecord{Result: result, Message: message, Changed: int32(report.Changed), Approvals: spent, TakenUp: taken}, same, await)
 }
 
 // finish tells everybody how a sync went.
 func (s *syncer) finish(j *job, record landscapev1alpha1.SyncRecord, same bool, await func(string) bool) {
-	now, revision, commit := s.Clock.Now(), j.revision.Revision(), j.revision.Commit
+	now, revision, commit := s.parts.role.Clock.Now(), j.revision.Revision(), j.revision.Commit
 	// What is done again and again is only worth a record when something came of it.
 	if !j.told.record && (record.Changed > 0 || !same && (j.told.shown || record.Result != landscapev1alpha1.SyncSucceeded)) {
 		s.begin(j, j.told.began)
 	}
 	result, message := record.Result, record.Message
 	s.status.ended(now, record)
-	s.metrics.synced(s.key, result, now.Sub(j.told.began))
+	s.parts.metrics.synced(s.key, result, now.Sub(j.told.began))
 	if result == landscapev1alpha1.SyncFailed {
 		s.status.errors(j.tries.problems)
 		s.status.operation(gardencorev1beta1.LastOperationStateError, s.status.progress(), message)
@@ -179,7 +179,7 @@ func (s *syncer) finish(j *job, record landscapev1alpha1.SyncRecord, same bool, 
 	s.status.errors(nil)
 	s.status.operation(gardencorev1beta1.LastOperationStateSucceeded, 100, message)
 	s.status.now.LastAppliedRevision, s.status.now.LastAppliedPath, s.status.now.Tried = revision, j.revision.folder, nil
-	s.metrics.applied(s.key, now)
+	s.parts.metrics.applied(s.key, now)
 	severity, reason := notification.Info, reasonApplied
 	if !await(message) {
 		s.recordSeeds(revision, "")

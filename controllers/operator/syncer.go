@@ -16,12 +16,12 @@ import (
 // syncer looks after one Landscape. Its fields belong to the goroutine of run; whoever works for it in the background sends
 // what came out of it as a function (post).
 type syncer struct {
-	*parts
-	key  receiver.Key
-	hub  *hub
-	wake chan struct{}
-	post chan func()
-	life lifetime
+	parts *parts
+	key   receiver.Key
+	hub   *hub
+	wake  chan struct{}
+	post  chan func()
+	life  lifetime
 
 	object *landscapev1alpha1.Landscape
 	status *statusWriter
@@ -37,7 +37,7 @@ type syncer struct {
 func (s *syncer) run(ctx context.Context) {
 	s.life.alive, s.life.cancel = context.WithCancel(ctx)
 	defer s.end()
-	timer := s.Clock.NewTimer(0)
+	timer := s.parts.role.Clock.NewTimer(0)
 	defer timer.Stop()
 	for {
 		select {
@@ -54,7 +54,7 @@ func (s *syncer) run(ctx context.Context) {
 			return
 		}
 		if s.status.flush(ctx) {
-			s.Log.Info("the status was written by somebody else: what is in memory is dropped, and everything is looked at anew", "landscape", s.key.String())
+			s.parts.role.Log.Info("the status was written by somebody else: what is in memory is dropped, and everything is looked at anew", "landscape", s.key.String())
 			s.status.object = nil
 			return
 		}
@@ -75,7 +75,7 @@ func (s *syncer) until(next time.Time) time.Duration {
 	if next.IsZero() {
 		return longest
 	}
-	return min(max(next.Sub(s.Clock.Now()), 0), longest)
+	return min(max(next.Sub(s.parts.role.Clock.Now()), 0), longest)
 }
 
 // do runs a function in the goroutine of the syncer, later.
@@ -116,12 +116,12 @@ func (s *syncer) end() {
 		<-s.origin.closed
 	}
 	s.tools.clusters.close()
-	s.status.interrupted(s.Clock.Now())
+	s.status.interrupted(s.parts.role.Clock.Now())
 }
 
 // step does what is due, and says when to look again.
 func (s *syncer) step() (next time.Time, gone bool) {
-	object, err := s.landscapeOf(s.key)
+	object, err := s.parts.landscapeOf(s.key)
 	if err != nil || object == nil || object.DeletionTimestamp != nil {
 		return time.Time{}, err == nil
 	}
@@ -132,7 +132,7 @@ func (s *syncer) step() (next time.Time, gone bool) {
 	if s.status.of(object) {
 		s.found.onSeeds = heldOnSeeds(s.status.now.Held)
 	}
-	now := s.Clock.Now()
+	now := s.parts.role.Clock.Now()
 	if want := object.Annotations[landscapev1alpha1.AnnotationSyncRequested]; want != "" && want != s.status.now.LastHandledSyncRequest {
 		s.status.now.LastHandledSyncRequest = want
 		s.asks.requested, s.asks.askedPoll, s.asks.asking = true, true, true
@@ -182,7 +182,7 @@ func (s *syncer) check(now time.Time) string {
 	if taken := s.taken(); taken != "" {
 		return taken
 	}
-	if circle := s.circle(s.object); circle != "" {
+	if circle := s.parts.circle(s.object); circle != "" {
 		return "spec.dependsOn is a circle: " + circle
 	}
 	return ""
@@ -190,13 +190,13 @@ func (s *syncer) check(now time.Time) string {
 
 // readable tells whether the source is one that the operator may read.
 func (s *syncer) readable() bool {
-	return s.FileSources || !strings.HasPrefix(s.object.Spec.Source.URL, "file://")
+	return s.parts.role.FileSources || !strings.HasPrefix(s.object.Spec.Source.URL, "file://")
 }
 
 // taken says why the name of the Landscape is not its own, empty if it is. What is applied is remembered by the name alone: who takes it
 // over from another one deletes what that one has applied, which no Landscape does only because the other is gone.
 func (s *syncer) taken() string {
-	twin := s.twin(s.object)
+	twin := s.parts.twin(s.object)
 	ready := condition.Get(s.status.now.Conditions, landscapev1alpha1.LandscapeReady)
 	s.faults.nameTaken = true
 	switch {
@@ -238,7 +238,7 @@ func (s *syncer) pause() {
 	if s.jobs.active != nil {
 		s.jobs.active.control.stop()
 		if s.jobs.active.applying {
-			s.status.ended(s.Clock.Now(), landscapev1alpha1.SyncRecord{Result: landscapev1alpha1.SyncInterrupted, Message: "suspended while it was applied"})
+			s.status.ended(s.parts.role.Clock.Now(), landscapev1alpha1.SyncRecord{Result: landscapev1alpha1.SyncInterrupted, Message: "suspended while it was applied"})
 		}
 		s.forgetGardenlets()
 		s.jobs.ending, s.jobs.active = s.jobs.active.control.done, nil
@@ -279,15 +279,15 @@ func (s *syncer) resolved(remote *connection, head source.Head, err error) {
 	if s.asks.answering {
 		s.asks.answered, s.asks.asking = true, s.asks.askedPoll && s.asks.asking
 	}
-	s.origin.polled = s.Clock.Now()
-	s.metrics.polled(s.key, err)
+	s.origin.polled = s.parts.role.Clock.Now()
+	s.parts.metrics.polled(s.key, err)
 	if err != nil {
 		s.sourceFailed(err)
 		return
 	}
 	s.origin.pollFailed = nil
 	if head.Commit != s.origin.head.Commit && s.origin.head.Commit != "" {
-		s.Log.Info("the source has a new revision", "landscape", s.key.String(), "revision", head.Revision())
+		s.parts.role.Log.Info("the source has a new revision", "landscape", s.key.String(), "revision", head.Revision())
 	}
 	s.origin.head = head
 	s.origin.newest.Store(&newest{commit: head.Commit, at: s.origin.polled})
@@ -301,7 +301,7 @@ type newest struct {
 
 // currentAt gives a function that says when a commit was last known to be the newest. Another goroutine calls it.
 func (s *syncer) currentAt(commit string) func() time.Time {
-	began := s.Clock.Now()
+	began := s.parts.role.Clock.Now()
 	return func() time.Time {
 		if n := s.origin.newest.Load(); n != nil && n.commit == commit {
 			return n.at
@@ -362,8 +362,8 @@ func (s *syncer) situationOf(now time.Time, wanted string, pinned bool, purpose 
 	case s.jobs.preparing != nil && (purpose.isFormer() || !s.jobs.preparing.purpose.isFormer()):
 		head, former = s.jobs.preparing.head, s.jobs.preparing.spec
 		out.is.attempted, out.busy, out.asked.respecified = s.jobs.preparing.commit, true, former != stated
-	case s.jobs.active != nil && s.jobs.active.applying && (purpose.isFormer() || !s.jobs.active.purpose.isFormer()):
-		head, former = s.jobs.active.head, s.jobs.active.spec
+	case s.jobs.active != nil && s.jobs.active.applying && (purpose.isFormer() || !s.jobs.active.attempt.purpose.isFormer()):
+		head, former = s.jobs.active.attempt.head, s.jobs.active.attempt.spec
 		out.is.attempted, out.busy, out.asked.respecified = s.jobs.active.revision.Commit, true, former != stated
 	}
 	out.asked.approved = former.rest == stated.rest && former.approvals != stated.approvals
@@ -398,14 +398,14 @@ func (s *syncer) act(now time.Time) time.Time {
 // blocked says which Landscape this one waits for.
 func (s *syncer) blocked(object *landscapev1alpha1.Landscape) string {
 	for _, d := range object.Spec.DependsOn {
-		other, err := s.landscapeOf(receiver.Key{Namespace: object.Namespace, Name: d.Name})
+		other, err := s.parts.landscapeOf(receiver.Key{Namespace: object.Namespace, Name: d.Name})
 		switch {
 		case err != nil:
 			return fmt.Sprintf("waiting for Landscape %s, which cannot be read: %v", d.Name, err)
 		case other == nil:
 			return fmt.Sprintf("waiting for Landscape %s, which does not exist (spec.dependsOn)", d.Name)
 		}
-		if why := notReady(other); why != "" && !s.waitsFor(other, object.Name) {
+		if why := notReady(other); why != "" && !s.parts.waitsFor(other, object.Name) {
 			return fmt.Sprintf("waiting for Landscape %s: %s", d.Name, why)
 		}
 	}

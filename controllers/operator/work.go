@@ -24,7 +24,7 @@ import (
 
 // awaitKind waits until the runtime cluster serves Landscapes.
 func (p *parts) awaitKind(ctx context.Context) error {
-	api, err := discovery.NewDiscoveryClientForConfig(p.Config)
+	api, err := discovery.NewDiscoveryClientForConfig(p.role.Config)
 	if err != nil {
 		return fmt.Errorf("a client for the API of the runtime cluster: %w", err)
 	}
@@ -44,7 +44,7 @@ func (p *parts) awaitKind(ctx context.Context) error {
 		}
 		p.setWaiting(why)
 		if why != told {
-			p.Log.Error(why)
+			p.role.Log.Error(why)
 			told = why
 		}
 		if !p.sleep(ctx, retryLease) {
@@ -87,7 +87,7 @@ func (p *parts) work(ctx context.Context) error {
 	}
 	for key, store := range p.stores {
 		if err := store.Save(); err != nil {
-			p.Log.Info("results of validation cannot be kept", "landscape", key.String(), "error", err)
+			p.role.Log.Info("results of validation cannot be kept", "landscape", key.String(), "error", err)
 		}
 	}
 	return nil
@@ -112,8 +112,8 @@ func (p *parts) changed(ctx context.Context, key receiver.Key) {
 	}
 	p.mu.Unlock()
 	for _, r := range wake {
-		if r == s || p.dependsOn(r.key, key) {
-			r.poke()
+		if r == s || p.dependsOn(r.syncer.key, key) {
+			r.syncer.poke()
 		}
 	}
 }
@@ -127,7 +127,7 @@ func (p *parts) dependsOn(dependent, key receiver.Key) bool {
 func (p *parts) begin(ctx context.Context, key receiver.Key) *running {
 	outer := ctx
 	ctx, cancel := context.WithCancel(ctx)
-	s := &syncer{parts: p, key: key, hub: p.desk.hubOf(key), wake: make(chan struct{}, 1), post: make(chan func()), tools: tools{tokens: &accesstokens.Keeper{Clock: p.Clock, Log: p.Log}}, status: &statusWriter{client: p.client, live: p.mgr.GetAPIReader(), sure: p.sure, clock: p.Clock, log: p.Log}}
+	s := &syncer{parts: p, key: key, hub: p.desk.hubOf(key), wake: make(chan struct{}, 1), post: make(chan func()), tools: tools{tokens: &accesstokens.Keeper{Clock: p.role.Clock, Log: p.role.Log}}, status: &statusWriter{client: p.client, live: p.mgr.GetAPIReader(), sure: p.sure, clock: p.role.Clock, log: p.role.Log}}
 	r := &running{syncer: s, stop: cancel, done: make(chan struct{})}
 	p.syncers[key] = r
 	go func() {
@@ -151,7 +151,7 @@ func (p *parts) begin(ctx context.Context, key receiver.Key) *running {
 		}
 		p.mu.Unlock()
 		for _, r := range twins {
-			r.poke()
+			r.syncer.poke()
 		}
 		p.metrics.gone(key)
 		p.notifier.Forget(key)
@@ -297,15 +297,15 @@ func located(err error) error {
 // remoteOptions are those of a source without the access to it.
 func (p *parts) remoteOptions(l *landscapev1alpha1.Landscape, keys map[string][]byte) source.Options {
 	spec := l.Spec.Source
-	options := source.Options{URL: spec.URL, Submodules: spec.Submodules, Insecure: spec.Insecure, Applied: l.Status.LastAppliedRevision, Clock: p.Clock}
+	options := source.Options{URL: spec.URL, Submodules: spec.Submodules, Insecure: spec.Insecure, Applied: l.Status.LastAppliedRevision, Clock: p.role.Clock}
 	if spec.Ref != nil {
 		options.Ref = *spec.Ref
 	}
 	if spec.Timeout != nil {
 		options.Timeout = spec.Timeout.Duration
 	}
-	if p.CacheDir != "" {
-		options.Dir = filepath.Join(p.CacheDir, "sources", l.Namespace, l.Name)
+	if p.role.CacheDir != "" {
+		options.Dir = filepath.Join(p.role.CacheDir, "sources", l.Namespace, l.Name)
 	}
 	if v := spec.Verify; v != nil {
 		options.Verify = &source.Verify{Mode: v.Mode, Keys: keys}

@@ -76,14 +76,14 @@ func TestRequests(t *testing.T) {
 	s.becomes("warm", good...)
 	s.quiet(m, "warm")
 
-	before := m.Source.Requests()
+	before := m.options.Source.Requests()
 	s.managed("thing", configMap("a"), configMap("b"), configMap("c"), configMap("d"))
 	s.becomes("thing", good...)
 	s.quiet(m, "thing")
-	assert.Equal(t, map[string]int{"get": 1, "patch": 3, "patch-apply": 4}, map[string]int(m.Source.Requests().Sub(before)),
+	assert.Equal(t, map[string]int{"get": 1, "patch": 3, "patch-apply": 4}, map[string]int(m.options.Source.Requests().Sub(before)),
 		"the Secret; the finalizer, the status twice; the objects")
 
-	before = m.Source.Requests()
+	before = m.options.Source.Requests()
 	s.contents("thing", configMap("a"), configMap("b"), configMap("c"), strings.ReplaceAll(configMap("d"), "a: b", "a: c"))
 	s.eventually("it is changed", func() bool {
 		o, err := s.get("ConfigMap", "d")
@@ -92,14 +92,14 @@ func TestRequests(t *testing.T) {
 	})
 	s.becomes("thing", good...)
 	s.quiet(m, "thing")
-	assert.Equal(t, map[string]int{"get": 1, "patch": 2, "patch-apply": 1}, map[string]int(m.Source.Requests().Sub(before)))
+	assert.Equal(t, map[string]int{"get": 1, "patch": 2, "patch-apply": 1}, map[string]int(m.options.Source.Requests().Sub(before)))
 
-	before = m.Source.Requests()
+	before = m.options.Source.Requests()
 	mr, err := s.get("ManagedResource", "thing")
 	require.NoError(t, err)
 	require.NoError(t, s.resource(mr).Delete(s.ctx, "thing", metav1.DeleteOptions{}))
 	s.gone("ManagedResource", "thing")
-	assert.Equal(t, map[string]int{"patch": 1, "delete": 4}, map[string]int(m.Source.Requests().Sub(before)))
+	assert.Equal(t, map[string]int{"patch": 1, "delete": 4}, map[string]int(m.options.Source.Requests().Sub(before)))
 }
 
 // TestRestart: a new process that finds all as it was reads no Secret and writes nothing; what changed while none ran is found.
@@ -121,7 +121,7 @@ func TestRestart(t *testing.T) {
 	m, stop := s.start("")
 	s.quiet(m, "thing")
 	s.quiet(m, "work")
-	requests := m.Source.Requests()
+	requests := m.options.Source.Requests()
 	assert.Zero(t, requests["get"])
 	assert.Zero(t, requests.Writes())
 	s.patch("ConfigMap", "a", "data: {a: other}")
@@ -159,16 +159,16 @@ func TestSameContent(t *testing.T) {
 	s.quiet(m, "thing")
 	before, err := s.get("ManagedResource", "thing")
 	require.NoError(t, err)
-	requests := m.Source.Requests()
+	requests := m.options.Source.Requests()
 	secret, err := s.get("Secret", "thing")
 	require.NoError(t, err)
 	text := strings.ReplaceAll("# a comment\n"+configMap("a")+"\n---\n"+configMap("b"), "NS", s.ns)
 	secret.Object["data"] = map[string]any{"other.yaml.br": brotlied(t, text)}
 	_, err = s.resource(secret).Update(s.ctx, secret, metav1.UpdateOptions{})
 	require.NoError(t, err)
-	s.eventually("it is read", func() bool { return m.Source.Requests()["get"] > requests["get"] })
+	s.eventually("it is read", func() bool { return m.options.Source.Requests()["get"] > requests["get"] })
 	s.quiet(m, "thing")
-	assert.Equal(t, map[string]int{"get": 1}, map[string]int(m.Source.Requests().Sub(requests)))
+	assert.Equal(t, map[string]int{"get": 1}, map[string]int(m.options.Source.Requests().Sub(requests)))
 	after, err := s.get("ManagedResource", "thing")
 	require.NoError(t, err)
 	assert.Equal(t, before.GetResourceVersion(), after.GetResourceVersion())
@@ -360,8 +360,8 @@ func TestFailureStays(t *testing.T) {
 	assert.Contains(t, s.message("thing", "ResourcesApplied"), "spec.type")
 	before, err := s.get("ManagedResource", "thing")
 	require.NoError(t, err)
-	tries := m.Source.Requests()["patch-apply"]
-	s.eventually("it is tried again", func() bool { return m.Source.Requests()["patch-apply"] >= tries+2 })
+	tries := m.options.Source.Requests()["patch-apply"]
+	s.eventually("it is tried again", func() bool { return m.options.Source.Requests()["patch-apply"] >= tries+2 })
 	after, err := s.get("ManagedResource", "thing")
 	require.NoError(t, err)
 	assert.Equal(t, before.GetResourceVersion(), after.GetResourceVersion())
@@ -377,7 +377,7 @@ func TestFight(t *testing.T) {
 	giveUp := s.rival()
 	s.becomes("thing", "ResourcesApplied=True/ApplySucceeded", "ResourcesProgressing=True/ConfigMapContested")
 	assert.Contains(t, s.message("thing", "ResourcesProgressing"), "ConfigMap "+s.ns+"/one: rival changes data.a again and again")
-	writes := m.Source.Requests()["patch-apply"]
+	writes := m.options.Source.Requests()["patch-apply"]
 	assert.Less(t, writes, 2*fighting+2)
 
 	giveUp()
@@ -467,10 +467,10 @@ func TestStatusOfUpstream(t *testing.T) {
 	})
 	name := fmt.Sprintf("thing%d", n)
 	s.quiet(m, name)
-	before := m.Source.Requests()
+	before := m.options.Source.Requests()
 	m.enqueue(types.NamespacedName{Namespace: s.ns, Name: name}, true)
 	s.quiet(m, name)
-	assert.Empty(t, m.Source.Requests().Sub(before))
+	assert.Empty(t, m.options.Source.Requests().Sub(before))
 
 	// What was changed while nobody looked is taken back, although no process knows what was applied.
 	stop()

@@ -25,7 +25,7 @@ func TestDemand(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-			m := &Manager{Options: Options{Clock: clock}, due: map[types.NamespacedName]time.Time{}}
+			m := &Manager{options: Options{Clock: clock}, due: map[types.NamespacedName]time.Time{}}
 			for _, after := range c.demands {
 				m.demand(key, after)
 			}

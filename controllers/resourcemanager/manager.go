@@ -113,7 +113,7 @@ const (
 
 // Manager keeps the ManagedResources of a class.
 type Manager struct {
-	Options
+	options    Options
 	engine     *apply.Engine
 	reconciler *managedresource.Reconciler
 	secrets    *secrets
@@ -152,7 +152,7 @@ func New(o Options) (*Manager, error) {
 	if o.Class == resourcesv1alpha1.ClassDefault {
 		o.Class = ""
 	}
-	m := &Manager{Options: o, engine: conventions.NewEngine(apply.Options{Clock: o.Clock, Keys: keys(o.ManagedBy), Kin: managedresource.IsFieldManager,
+	m := &Manager{options: o, engine: conventions.NewEngine(apply.Options{Clock: o.Clock, Keys: keys(o.ManagedBy), Kin: managedresource.IsFieldManager,
 		Force: func(apply.Ref) bool { return o.Force }, ForceHint: func(apply.Ref) string { return forceHint }}), due: map[types.NamespacedName]time.Time{},
 		pauses: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
 		queue:  workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.NamespacedName]{Name: "managedresource", Clock: o.Clock})}
@@ -186,19 +186,19 @@ func (m *Manager) Ready() error {
 // Start works until the context ends, and returns when nothing is under way any more.
 func (m *Manager) Start(ctx context.Context) error {
 	defer m.queue.ShutDown()
-	m.engine.Settle(m.Pace.Settle)
-	defer m.Source.OnChange(m.sourceChanged)()
-	defer m.Target.OnChange(m.targetChanged)()
+	m.engine.Settle(m.options.Pace.Settle)
+	defer m.options.Source.OnChange(m.sourceChanged)()
+	defer m.options.Target.OnChange(m.targetChanged)()
 	if m.read(ctx) != nil {
 		return nil // it was told to end
 	}
 	m.started.Store(true)
 	var group sync.WaitGroup
 	group.Go(func() {
-		m.engine.Watch(ctx, m.Target, m.drifted)
+		m.engine.Watch(ctx, m.options.Target, m.drifted)
 	})
 	group.Go(func() { m.dropIdle(ctx) })
-	for range m.Pace.Workers {
+	for range m.options.Pace.Workers {
 		group.Go(func() {
 			for m.next(ctx) {
 			}
@@ -212,8 +212,8 @@ func (m *Manager) Start(ctx context.Context) error {
 
 // dropIdle ends watches of kinds that are in no inventory any more: everything that is in one is looked at within Sync.
 func (m *Manager) dropIdle(ctx context.Context) {
-	after := max(idle, 2*m.Pace.Sync)
-	tick := m.Clock.NewTicker(after / 2)
+	after := max(idle, 2*m.options.Pace.Sync)
+	tick := m.options.Clock.NewTicker(after / 2)
 	defer tick.Stop()
 	for {
 		select {
@@ -221,8 +221,8 @@ func (m *Manager) dropIdle(ctx context.Context) {
 			return
 		case <-tick.C():
 		}
-		if gone := m.Target.DropIdle(after); len(gone) > 0 {
-			m.Log.Info("watches ended", "cluster", m.Target.Name(), "resources", fmt.Sprint(gone))
+		if gone := m.options.Target.DropIdle(after); len(gone) > 0 {
+			m.options.Log.Info("watches ended", "cluster", m.options.Target.Name(), "resources", fmt.Sprint(gone))
 		}
 	}
 }
@@ -232,16 +232,16 @@ func (m *Manager) read(ctx context.Context) error {
 	for {
 		err := m.secrets.start(ctx)
 		if err == nil {
-			_, err = m.Source.List(ctx, managedResourceKind, m.Namespace, nil)
+			_, err = m.options.Source.List(ctx, managedResourceKind, m.options.Namespace, nil)
 		}
 		if err == nil || ctx.Err() != nil {
 			return ctx.Err()
 		}
-		m.Log.Error("reading the ManagedResources", "cluster", m.Source.Name(), "error", err.Error())
+		m.options.Log.Error("reading the ManagedResources", "cluster", m.options.Source.Name(), "error", err.Error())
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-m.Clock.After(retryStart):
+		case <-m.options.Clock.After(retryStart):
 		}
 	}
 }
@@ -254,18 +254,18 @@ func (m *Manager) next(ctx context.Context) bool {
 	}
 	defer m.queue.Done(key)
 	full := m.take(key)
-	began := m.Clock.Now()
+	began := m.options.Clock.Now()
 	again, result, err := m.work(ctx, key, full)
 	if err != nil {
 		result = resultFailed
 	}
-	m.metrics.looked(result, m.Clock.Since(began))
-	m.Log.Debug("looked", "managedResource", key.String(), "applied", full, "again", again)
+	m.metrics.looked(result, m.options.Clock.Since(began))
+	m.options.Log.Debug("looked", "managedResource", key.String(), "applied", full, "again", again)
 	defer m.remember(key)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		m.Log.Error("reconciling", "managedResource", key.String(), "error", err.Error())
+		m.options.Log.Error("reconciling", "managedResource", key.String(), "error", err.Error())
 		m.demand(key, m.pause(key, err))
 	default:
 		m.pauses.Forget(key)
@@ -292,7 +292,7 @@ func (m *Manager) remember(key types.NamespacedName) {
 	due, ok := m.due[key]
 	m.mu.Unlock()
 	if ok {
-		m.queue.AddAfter(key, due.Sub(m.Clock.Now()))
+		m.queue.AddAfter(key, due.Sub(m.options.Clock.Now()))
 	}
 }
 
@@ -301,7 +301,7 @@ func (m *Manager) take(key types.NamespacedName) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	due, ok := m.due[key]
-	if !ok || m.Clock.Now().Before(due) {
+	if !ok || m.options.Clock.Now().Before(due) {
 		return false
 	}
 	delete(m.due, key)
@@ -315,7 +315,7 @@ func (m *Manager) demand(key types.NamespacedName, after time.Duration) {
 	defer m.mu.Unlock()
 	var due time.Time
 	if after > 0 {
-		due = m.Clock.Now().Add(after)
+		due = m.options.Clock.Now().Add(after)
 	}
 	if before, ok := m.due[key]; !ok || due.Before(before) {
 		m.due[key] = due
@@ -335,14 +335,14 @@ func (m *Manager) work(ctx context.Context, key types.NamespacedName, full bool)
 		m.metrics.done(out.Applied)
 	}
 	if err != nil {
-		if out != nil && m.Event != nil && ctx.Err() == nil {
-			m.Event(out.Object, resourcesv1alpha1.ConditionApplyFailed, err.Error())
+		if out != nil && m.options.Event != nil && ctx.Err() == nil {
+			m.options.Event(out.Object, resourcesv1alpha1.ConditionApplyFailed, err.Error())
 		}
 		return 0, resultFailed, err
 	}
 	switch {
 	case out.Waiting != "":
-		m.Log.Info("another class still has its objects", "managedResource", key.String(), "finalizer", out.Waiting)
+		m.options.Log.Info("another class still has its objects", "managedResource", key.String(), "finalizer", out.Waiting)
 		return 0, resultPending, nil // its end is a change of the ManagedResource
 	case out.Applied == nil:
 		return 0, resultApplied, nil
@@ -352,7 +352,7 @@ func (m *Manager) work(ctx context.Context, key types.NamespacedName, full bool)
 		return 0, resultApplied, nil
 	}
 	m.lookAgain(key, out.Object)
-	return m.Pace.Sync, resultApplied, nil
+	return m.options.Pace.Sync, resultApplied, nil
 }
 
 // judge looks at the health of what is applied.
@@ -379,7 +379,7 @@ func (m *Manager) judge(ctx context.Context, key types.NamespacedName) error {
 func (m *Manager) lookAgain(key types.NamespacedName, mr *resourcesv1alpha1.ManagedResource) {
 	c := condition.Get(mr.Status.Conditions, resourcesv1alpha1.ResourcesProgressing)
 	if c != nil && c.Status == gardencorev1beta1.ConditionTrue {
-		m.queue.AddAfter(key, min(max(retryRolling, m.Clock.Since(c.LastTransitionTime.Time)/4), lastRolling))
+		m.queue.AddAfter(key, min(max(retryRolling, m.options.Clock.Since(c.LastTransitionTime.Time)/4), lastRolling))
 	}
 }
 

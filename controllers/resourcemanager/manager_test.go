@@ -350,7 +350,7 @@ func TestFollows(t *testing.T) {
 	}
 	s.eventually("it is quiet", func() bool { return looked() && m.queue.Len() == 0 })
 	requests := func() apply.RequestCounts { // a watch that was begun before may only be noted now
-		counts := m.Source.Requests()
+		counts := m.options.Source.Requests()
 		delete(counts, "watch")
 		return counts
 	}
@@ -409,7 +409,7 @@ func TestMissingSecret(t *testing.T) {
 	s.create("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: thing, namespace: NS}, spec: {secretRefs: [{name: data}]}}")
 	m, closed := s.prepared("")
 	var told atomic.Value
-	m.Event = func(mr *resourcesv1alpha1.ManagedResource, reason, message string) {
+	m.options.Event = func(mr *resourcesv1alpha1.ManagedResource, reason, message string) {
 		told.Store(mr.Name + " " + reason + " " + message)
 	}
 	_, stop := s.run(m, closed)

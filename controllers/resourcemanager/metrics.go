@@ -77,7 +77,7 @@ func (m *Manager) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(conditionsDesc, prometheus.GaugeValue, float64(n), c.condition, c.status)
 	}
 	out <- prometheus.MustNewConstMetric(contestedDesc, prometheus.GaugeValue, float64(m.fights.count()))
-	for name, cluster := range map[string]*apply.Cluster{m.Source.Name(): m.Source, m.Target.Name(): m.Target} {
+	for name, cluster := range map[string]*apply.Cluster{m.options.Source.Name(): m.options.Source, m.options.Target.Name(): m.options.Target} {
 		for verb, n := range cluster.Requests() {
 			out <- prometheus.MustNewConstMetric(requestsDesc, prometheus.CounterValue, float64(n), name, verb)
 		}

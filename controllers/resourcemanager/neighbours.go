@@ -241,7 +241,7 @@ func (n *neighbours) declaredBy(ctx context.Context, mr *resourcesv1alpha1.Manag
 			continue
 		}
 		namespace := o.GetNamespace()
-		mapping, err := n.m.Target.Mapping(ctx, o.GroupVersionKind())
+		mapping, err := n.m.options.Target.Mapping(ctx, o.GroupVersionKind())
 		if err != nil && !meta.IsNoMatchError(err) {
 			return nil, err
 		}

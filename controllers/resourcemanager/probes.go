@@ -14,7 +14,7 @@ import (
 
 // probes say that the process lives, and that it can do its work and its webhooks can be asked. One that waits for the lease is ready.
 func (p *parts) probes(context.Context) error {
-	address := p.Configuration.Server.HealthProbes.Address()
+	address := p.role.Configuration.Server.HealthProbes.Address()
 	if address == "0" {
 		return nil
 	}
@@ -22,7 +22,7 @@ func (p *parts) probes(context.Context) error {
 	if p.lease != nil {
 		ready = append(ready, serving.Question{Name: "lease", Ask: p.lease.ready})
 	}
-	if p.Configuration.Webhooks.Any() {
+	if p.role.Configuration.Webhooks.Any() {
 		started := p.mgr.GetWebhookServer().StartedChecker()
 		ready = append(ready, serving.Question{Name: "webhooks", Ask: func() error { return started(nil) }})
 	}

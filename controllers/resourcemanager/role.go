@@ -54,7 +54,7 @@ type Role struct {
 
 // parts are what the role consists of while it is put together.
 type parts struct {
-	*Role
+	role           *Role
 	mgr            manager.Manager
 	source, target *apply.Cluster
 	work           *Manager
@@ -69,7 +69,7 @@ type parts struct {
 
 // Run works until ctx ends. It fails when the lease is lost.
 func (r *Role) Run(ctx context.Context) error {
-	p := &parts{Role: r, ending: func() bool { return ctx.Err() != nil }}
+	p := &parts{role: r, ending: func() bool { return ctx.Err() != nil }}
 	if err := p.clusters(); err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (r *Role) Run(ctx context.Context) error {
 
 // tellStart says what this instance is for, and where.
 func (p *parts) tellStart() {
-	c := p.Configuration
+	c := p.role.Configuration
 	namespaces, lease := "all", "none"
 	if n := c.namespace(); n != "" {
 		namespaces = n
@@ -102,8 +102,8 @@ func (p *parts) tellStart() {
 	if p.lease != nil {
 		lease = p.lease.Describe()
 	}
-	p.Log.Info("starting", "source", p.source.RESTConfig().Host, "target", p.target.RESTConfig().Host, "class", *c.Controllers.ResourceClass,
-		"namespaces", namespaces, "lease", lease, "version", p.Version)
+	p.role.Log.Info("starting", "source", p.source.RESTConfig().Host, "target", p.target.RESTConfig().Host, "class", *c.Controllers.ResourceClass,
+		"namespaces", namespaces, "lease", lease, "version", p.role.Version)
 }
 
 // namespace of the ManagedResources, empty for all.
@@ -115,21 +115,21 @@ func (c *Configuration) namespace() string {
 }
 
 func (p *parts) clusters() (err error) {
-	c := p.Configuration
+	c := p.role.Configuration
 	selector := keys(*c.Controllers.ManagedResource.ManagedByLabelValue).Selector()
 	options := SourceOptions(c.namespace())
 	options.Selector = selector
-	if p.source, err = conventions.NewCluster("source", p.Source, options); err != nil {
+	if p.source, err = conventions.NewCluster("source", p.role.Source, options); err != nil {
 		return err
 	}
 	p.target = p.source
-	if p.Target == nil && c.namespace() == "" {
+	if p.role.Target == nil && c.namespace() == "" {
 		return nil
 	}
 	// A source that is limited to a namespace cannot be the target as well, even if it is the same cluster.
-	config := p.Target
+	config := p.role.Target
 	if config == nil {
-		config = p.Source
+		config = p.role.Source
 	}
 	if p.target, err = conventions.NewCluster("target", config, apply.ClusterOptions{Selector: selector}); err != nil {
 		p.source.Close()
@@ -143,9 +143,9 @@ func (p *parts) manager(context.Context) error {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), resourcesv1alpha1.AddToScheme(scheme), gardencorev1beta1.AddToScheme(scheme)); err != nil {
 		return err
 	}
-	c, le := p.Configuration, p.Configuration.LeaderElection
+	c, le := p.role.Configuration, p.role.Configuration.LeaderElection
 	options := manager.Options{
-		Scheme: scheme, Logger: logr.FromSlogHandler(electionLog{p.Log.Handler(), p.ending}), HealthProbeBindAddress: "0", // see probes
+		Scheme: scheme, Logger: logr.FromSlogHandler(electionLog{p.role.Log.Handler(), p.ending}), HealthProbeBindAddress: "0", // see probes
 		Metrics:        metricsserver.Options{BindAddress: c.Server.Metrics.Address(), ExtraHandlers: p.profiles()},
 		LeaderElection: *le.LeaderElect, LeaderElectionID: le.ResourceName, LeaderElectionNamespace: p.leaseNamespace(), LeaderElectionReleaseOnCancel: true,
 		// A process may run the role again; only one at a time has its metrics.
@@ -161,37 +161,37 @@ func (p *parts) manager(context.Context) error {
 		}
 		options.WebhookServer = webhook.NewServer(webhook.Options{Host: c.Server.Webhooks.BindAddress, Port: c.Server.Webhooks.Port, CertDir: folder})
 	}
-	if p.Target == nil {
+	if p.role.Target == nil {
 		options.Cache.ByObject = networkpolicy.CacheByObject()
 	}
 	var err error
 	if *le.LeaderElect {
-		if p.lease, err = newLease(p.Source, p.leaseNamespace(), le, p.Log); err != nil {
+		if p.lease, err = newLease(p.role.Source, p.leaseNamespace(), le, p.role.Log); err != nil {
 			return err
 		}
 		options.LeaderElectionResourceLockInterface = p.lease
 	}
-	if p.mgr, err = manager.New(p.Source, options); err != nil {
-		return fmt.Errorf("the source cluster %s: %w", addresses.Plain(p.Source.Host), err)
+	if p.mgr, err = manager.New(p.role.Source, options); err != nil {
+		return fmt.Errorf("the source cluster %s: %w", addresses.Plain(p.role.Source.Host), err)
 	}
 	if p.lease != nil {
 		p.lease.LockConfig.EventRecorder = eventsOf{p.mgr}
 	}
-	if p.Target == nil {
+	if p.role.Target == nil {
 		return nil
 	}
-	p.other, err = cluster.New(p.Target, func(o *cluster.Options) {
+	p.other, err = cluster.New(p.role.Target, func(o *cluster.Options) {
 		o.Scheme, o.Logger, o.Cache = scheme, options.Logger, cache.Options{ByObject: networkpolicy.CacheByObject()}
 	})
 	if err != nil {
-		return fmt.Errorf("the target cluster %s: %w", addresses.Plain(p.Target.Host), err)
+		return fmt.Errorf("the target cluster %s: %w", addresses.Plain(p.role.Target.Host), err)
 	}
 	return p.mgr.Add(p.other)
 }
 
 // profiles are the handlers that debugging adds.
 func (p *parts) profiles() map[string]http.Handler {
-	if d := p.Configuration.Debugging; d == nil || !ptr.Deref(d.EnableProfiling, false) {
+	if d := p.role.Configuration.Debugging; d == nil || !ptr.Deref(d.EnableProfiling, false) {
 		return nil
 	}
 	return map[string]http.Handler{"/debug/pprof/": http.HandlerFunc(pprof.Index), "/debug/pprof/profile": http.HandlerFunc(pprof.Profile),
@@ -200,10 +200,10 @@ func (p *parts) profiles() map[string]http.Handler {
 
 // leaseNamespace is where the lease is when that is not said: where the ManagedResources are, or the namespace of the pod.
 func (p *parts) leaseNamespace() string {
-	if n := p.Configuration.LeaderElection.ResourceNamespace; n != "" {
+	if n := p.role.Configuration.LeaderElection.ResourceNamespace; n != "" {
 		return n
 	}
-	if n := p.Configuration.namespace(); n != "" {
+	if n := p.role.Configuration.namespace(); n != "" {
 		return n
 	}
 	if own, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace"); err == nil {
@@ -213,11 +213,11 @@ func (p *parts) leaseNamespace() string {
 }
 
 func (p *parts) managedResources(context.Context) error {
-	k, recorder := p.Configuration.Controllers, p.mgr.GetEventRecorder("gardener-resource-manager")
+	k, recorder := p.role.Configuration.Controllers, p.mgr.GetEventRecorder("gardener-resource-manager")
 	work, err := New(Options{
-		Source: p.source, Target: p.target, Class: *k.ResourceClass, ClusterID: *k.ClusterID, Namespace: p.Configuration.namespace(),
+		Source: p.source, Target: p.target, Class: *k.ResourceClass, ClusterID: *k.ClusterID, Namespace: p.role.Configuration.namespace(),
 		Pace: Pace{Workers: *k.ManagedResource.ConcurrentSyncs, Sync: k.ManagedResource.SyncPeriod.Duration}, ManagedBy: *k.ManagedResource.ManagedByLabelValue,
-		GarbageCollector: k.GarbageCollector.Enabled, HealthRules: p.HealthRules, ExistenceOnly: p.ExistenceOnly, Force: p.Force, Version: p.Version, Log: p.Log,
+		GarbageCollector: k.GarbageCollector.Enabled, HealthRules: p.role.HealthRules, ExistenceOnly: p.role.ExistenceOnly, Force: p.role.Force, Version: p.role.Version, Log: p.role.Log,
 		Event: func(mr *resourcesv1alpha1.ManagedResource, reason, message string) {
 			recorder.Eventf(mr, nil, corev1.EventTypeWarning, reason, "Reconcile", "%s", message)
 		},
@@ -229,7 +229,7 @@ func (p *parts) managedResources(context.Context) error {
 		return err
 	}
 	p.work = work
-	if p.definition, err = newDefinition(p.Source, p.Log); err != nil {
+	if p.definition, err = newDefinition(p.role.Source, p.role.Log); err != nil {
 		return err
 	}
 	return errors.Join(p.mgr.Add(p.definition), p.mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
@@ -243,7 +243,7 @@ func (p *parts) managedResources(context.Context) error {
 }
 
 func (p *parts) garbageCollector(context.Context) error {
-	k := p.Configuration.Controllers.GarbageCollector
+	k := p.role.Configuration.Controllers.GarbageCollector
 	if !k.Enabled {
 		return nil
 	}
@@ -251,13 +251,13 @@ func (p *parts) garbageCollector(context.Context) error {
 }
 
 func (p *parts) tokenRequestor(context.Context) error {
-	k := p.Configuration.Controllers.TokenRequestor
+	k := p.role.Configuration.Controllers.TokenRequestor
 	if !k.Enabled {
 		return nil
 	}
 	recorder := p.mgr.GetEventRecorder("token-requestor")
 	return tokenrequestor.Add(p.mgr, tokenrequestor.Options{
-		Source: p.source.RESTConfig(), Target: p.target.RESTConfig(), Namespaces: p.Configuration.SourceClientConnection.Namespaces,
+		Source: p.source.RESTConfig(), Target: p.target.RESTConfig(), Namespaces: p.role.Configuration.SourceClientConnection.Namespaces,
 		Audiences: []string{tokenrequestor.AudienceGardener}, Workers: *k.ConcurrentSyncs,
 		Event: func(secret *corev1.Secret, reason, message string) {
 			recorder.Eventf(secret, nil, corev1.EventTypeWarning, reason, "Request", "%s", message)
@@ -266,7 +266,7 @@ func (p *parts) tokenRequestor(context.Context) error {
 }
 
 func (p *parts) networkPolicy(context.Context) error {
-	k := p.Configuration.Controllers.NetworkPolicy
+	k := p.role.Configuration.Controllers.NetworkPolicy
 	if !k.Enabled {
 		return nil
 	}
@@ -275,14 +275,14 @@ func (p *parts) networkPolicy(context.Context) error {
 }
 
 func (p *parts) webhooks(ctx context.Context) error {
-	if !p.Configuration.Webhooks.Any() {
+	if !p.role.Configuration.Webhooks.Any() {
 		return nil
 	}
 	live, err := client.New(p.target.RESTConfig(), client.Options{Scheme: p.mgr.GetScheme()})
 	if err != nil {
 		return err
 	}
-	o := resourcewebhooks.Options{Webhooks: p.Configuration.Webhooks.Webhooks, Source: p.mgr.GetAPIReader(), Target: live, Log: p.Log}
+	o := resourcewebhooks.Options{Webhooks: p.role.Configuration.Webhooks.Webhooks, Source: p.mgr.GetAPIReader(), Target: live, Log: p.role.Log}
 	// What is asked for all the time is kept. ConfigMaps and Services are read one by one: only few of many matter.
 	if p.other == nil {
 		o.Target, o.Live = p.mgr.GetClient(), p.mgr.GetAPIReader()

@@ -121,15 +121,15 @@ func TestHealthScenarios(t *testing.T) {
 				require.NoError(t, err)
 			}
 			s.eventually("the cache knows the status", func() bool {
-				live, err := m.Source.Get(s.ctx, apply.RefOf(mr))
+				live, err := m.options.Source.Get(s.ctx, apply.RefOf(mr))
 				_, has := live.Object["status"]
 				return err == nil && (has || c.applied == "")
 			})
 			if last != nil { // the API server takes a moment to serve and to list objects of a new kind
 				s.eventually("the cache knows the object", func() bool {
-					o, err := m.Target.Get(s.ctx, apply.RefOf(last))
+					o, err := m.options.Target.Get(s.ctx, apply.RefOf(last))
 					if err != nil {
-						m.Target.ResetMapping()
+						m.options.Target.ResetMapping()
 						return false
 					}
 					return o.Object["status"] != nil

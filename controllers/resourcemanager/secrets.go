@@ -166,7 +166,7 @@ func (s *secrets) all() []types.NamespacedName {
 // decides what becomes of them; empty where a Secret is not known.
 func (m *Manager) versions(mr *resourcesv1alpha1.ManagedResource, read bool) string {
 	sum := sha256.New()
-	fmt.Fprintln(sum, m.Version, m.ManagedBy, m.Force, m.ClusterID, m.GarbageCollector)
+	fmt.Fprintln(sum, m.options.Version, m.options.ManagedBy, m.options.Force, m.options.ClusterID, m.options.GarbageCollector)
 	for _, ref := range mr.Spec.SecretRefs {
 		secret := m.secrets.version(types.NamespacedName{Namespace: mr.Namespace, Name: ref.Name}, read)
 		if secret == nil {

@@ -29,7 +29,7 @@ func (m *Manager) enqueue(key types.NamespacedName, full bool) {
 
 // sourceChanged looks at a ManagedResource that changed.
 func (m *Manager) sourceChanged(e apply.ChangeEvent) {
-	if e.Ref.GroupKind() != managedResourceKind.GroupKind() || m.Namespace != "" && e.Ref.Namespace != m.Namespace {
+	if e.Ref.GroupKind() != managedResourceKind.GroupKind() || m.options.Namespace != "" && e.Ref.Namespace != m.options.Namespace {
 		return
 	}
 	key := types.NamespacedName{Namespace: e.Ref.Namespace, Name: e.Ref.Name}
@@ -111,7 +111,7 @@ func (m *Manager) drifted(d apply.DriftEvent) {
 	}
 	m.metrics.drift.WithLabelValues(d.Ref.GroupKind().String()).Inc()
 	pause, begins := m.fights.seen(key, d)
-	m.Log.Info("drift", "managedResource", key.String(), "object", d.Ref.String(), "deleted", d.Deleted, "fields", fieldsOf(d), "pause", pause.String())
+	m.options.Log.Info("drift", "managedResource", key.String(), "object", d.Ref.String(), "deleted", d.Deleted, "fields", fieldsOf(d), "pause", pause.String())
 	if pause == 0 {
 		m.enqueue(key, true)
 		return
@@ -121,9 +121,9 @@ func (m *Manager) drifted(d apply.DriftEvent) {
 	if !begins {
 		return
 	}
-	if mr, err := m.reconciler.Read(context.Background(), key.Namespace, key.Name); err == nil && m.Event != nil {
+	if mr, err := m.reconciler.Read(context.Background(), key.Namespace, key.Name); err == nil && m.options.Event != nil {
 		reason, message := m.fights.told(key.Namespace, key.Name)
-		m.Event(mr, reason, message)
+		m.options.Event(mr, reason, message)
 	}
 }
 
@@ -164,7 +164,7 @@ func (m *Manager) scalingChanged(e apply.ChangeEvent) {
 		if ref.Kind == "" {
 			continue
 		}
-		if live := m.Target.Cached(ref); live != nil {
+		if live := m.options.Target.Cached(ref); live != nil {
 			if key, ok := m.keyOf(live.GetAnnotations()[resourcesv1alpha1.Origin]); ok {
 				m.enqueue(key, true)
 			}
@@ -199,7 +199,7 @@ func sameButVersion(old, new *unstructured.Unstructured) bool {
 // keyOf reads the name of a set; false if it is none of ours.
 func (m *Manager) keyOf(set string) (types.NamespacedName, bool) {
 	key, ok := m.parsed(set)
-	if !ok || m.Namespace != "" && key.Namespace != m.Namespace {
+	if !ok || m.options.Namespace != "" && key.Namespace != m.options.Namespace {
 		return types.NamespacedName{}, false
 	}
 	return key, true
@@ -211,8 +211,8 @@ func (m *Manager) parsed(set string) (types.NamespacedName, bool) {
 	if !ok {
 		id, rest = "", set
 	}
-	want := m.ClusterID
-	if m.Source == m.Target {
+	want := m.options.ClusterID
+	if m.options.Source == m.options.Target {
 		want = ""
 	}
 	namespace, name, ok := strings.Cut(rest, "/")

@@ -21,15 +21,18 @@ const (
 	module = "github.com/pergola-dev/pergola/"
 )
 
-// drawn is the sentence of docs/architecture.md that lists the floors from the highest to the lowest.
-var drawn = regexp.MustCompile("Imports follow the arrows and never turn back: `([^`]+)`")
+// The sentences of docs/architecture.md that list floors from the highest to the lowest: those of the house, and those inside controllers.
+var (
+	drawn  = regexp.MustCompile("Imports follow the arrows and never turn back: `([^`]+)`")
+	inside = regexp.MustCompile("Inside `controllers` they go: `([^`]+)`")
+)
 
-// floors are the numbers of the folders, the lowest first.
-func floors(t *testing.T) map[string]int {
+// floors are the numbers of the folders in a sentence, the lowest first.
+func floors(t *testing.T, sentence *regexp.Regexp) map[string]int {
 	page, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
 	require.NoError(t, err)
-	found := drawn.FindStringSubmatch(string(page))
-	require.NotNil(t, found, "docs/architecture.md does not list the floors any more")
+	found := sentence.FindStringSubmatch(string(page))
+	require.NotNil(t, found, "docs/architecture.md does not list the floors any more: %s", sentence)
 	list := strings.Split(strings.ReplaceAll(found[1], "\n", " "), "→")
 	out := map[string]int{}
 	for i, floor := range list {
@@ -77,7 +80,7 @@ func imports(t *testing.T, call func(file, from, path, to string)) {
 }
 
 func TestImportsGoDown(t *testing.T) {
-	number, seen := floors(t), map[string]bool{}
+	number, seen := floors(t, drawn), map[string]bool{}
 	imports(t, func(file, from, path, to string) {
 		seen[from], seen[to] = true, true
 		if from != to && assert.Contains(t, number, from, file) && assert.Contains(t, number, to, file) {
@@ -86,5 +89,21 @@ func TestImportsGoDown(t *testing.T) {
 	})
 	for folder := range number {
 		assert.True(t, seen[folder], "docs/architecture.md lists %s, which neither imports nor is imported", folder)
+	}
+}
+
+// TestImportsInsideControllersGoDown: packages that the page does not list import none of the others.
+func TestImportsInsideControllersGoDown(t *testing.T) {
+	number, seen := floors(t, inside), map[string]bool{}
+	imports(t, func(file, _, path, _ string) {
+		from, isIn := strings.CutPrefix(filepath.ToSlash(filepath.Dir(file)), "controllers/")
+		to, isTo := strings.CutPrefix(path, "controllers/")
+		if isIn && isTo {
+			seen[from], seen[to] = true, true
+			assert.Greater(t, number[from], number[to], "%s imports %s, which is not on a lower floor of controllers than %s", file, path, from)
+		}
+	})
+	for name := range number {
+		assert.True(t, seen[name], "docs/architecture.md lists %s, which neither imports nor is imported inside controllers", name)
 	}
 }

@@ -54,7 +54,7 @@ func (r *requestor) Reconcile(ctx context.Context, request reconcile.Request) (r
 	defer cancel()
 	key := request.NamespacedName
 	secret, err := r.source.CoreV1().Secrets(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || err == nil && !r.selector().AsSelector().Matches(labels.Set(secret.Labels)) {
+	if apierrors.IsNotFound(err) || err == nil && !r.options.selector().AsSelector().Matches(labels.Set(secret.Labels)) {
 		r.forget(key)
 		return reconcile.Result{}, nil
 	}
@@ -85,8 +85,8 @@ func silent(ctx context.Context) context.Context { return logr.NewContext(ctx, l
 
 func (r *requestor) failed(secret *corev1.Secret, reason string, err error) {
 	r.metrics.renewed(resultError)
-	if r.Event != nil {
-		r.Event(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: secret.Name, UID: secret.UID}}, reason, err.Error())
+	if r.options.Event != nil {
+		r.options.Event(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: secret.Name, UID: secret.UID}}, reason, err.Error())
 	}
 }
 
@@ -105,13 +105,13 @@ func (r *requestor) forget(secret types.NamespacedName) {
 
 // look gives a Secret a token if it needs one, and tells when to look again.
 func (r *requestor) look(ctx context.Context, logger logr.Logger, secret *corev1.Secret) (time.Duration, error) {
-	o, err := orderOf(secret.Annotations, r.TargetNamespace)
+	o, err := orderOf(secret.Annotations, r.options.TargetNamespace)
 	if err != nil {
 		return 0, invalidError{err}
 	}
 	var bundle []byte
 	if o.injectCA {
-		if bundle, err = r.bundle(); err != nil {
+		if bundle, err = r.options.bundle(); err != nil {
 			return 0, err
 		}
 	}
@@ -139,7 +139,7 @@ func (r *requestor) look(ctx context.Context, logger logr.Logger, secret *corev1
 	r.mu.Lock()
 	renewed := r.renewed[key]
 	r.mu.Unlock()
-	why, wait := due(have, secret.Annotations[AnnotationRenew], r.Clock.Now(), renewed)
+	why, wait := due(have, secret.Annotations[AnnotationRenew], r.options.Clock.Now(), renewed)
 	if c, ok := claimsOf(have.token); ok && why == "" {
 		r.metrics.expiration(key, c.expires)
 		if c.account != "" {
@@ -170,8 +170,8 @@ func (r *requestor) renew(ctx context.Context, secret *corev1.Secret, o order, b
 	if err != nil {
 		return 0, err
 	}
-	now := r.Clock.Now()
-	after := renewAfter(lifetime(token, expires, now), r.Jitter)
+	now := r.options.Clock.Now()
+	after := renewAfter(lifetime(token, expires, now), r.options.Jitter)
 	data, err := filled(place.Data, token, bundle)
 	if err != nil {
 		return 0, err
@@ -205,7 +205,7 @@ func (r *requestor) request(ctx context.Context, o order) (string, time.Time, er
 	}
 	seconds := int64(o.expiration / time.Second)
 	answer, err := accounts.CreateToken(ctx, o.account.Name, &authenticationv1.TokenRequest{
-		Spec: authenticationv1.TokenRequestSpec{Audiences: r.Audiences, ExpirationSeconds: &seconds},
+		Spec: authenticationv1.TokenRequestSpec{Audiences: r.options.Audiences, ExpirationSeconds: &seconds},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return "", time.Time{}, fmt.Errorf("requesting a token of the ServiceAccount %s of the target cluster: %w", o.account, err)

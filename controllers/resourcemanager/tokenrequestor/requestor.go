@@ -125,7 +125,7 @@ func (o *Options) bundle() ([]byte, error) {
 
 // requestor works on Secrets.
 type requestor struct {
-	Options
+	options        Options
 	source, target kubernetes.Interface
 	accounts       *accounts
 	metrics        *requestorMetrics
@@ -165,7 +165,7 @@ func Add(mgr manager.Manager, o Options) error {
 }
 
 func newRequestor(o Options) (*requestor, error) {
-	r := &requestor{Options: o, renewed: map[types.NamespacedName]time.Time{}}
+	r := &requestor{options: o, renewed: map[types.NamespacedName]time.Time{}}
 	var errSource, errTarget, errAccounts, errMetrics error
 	r.source, errSource = kubernetes.NewForConfig(o.Source)
 	r.target, errTarget = kubernetes.NewForConfig(o.Target)

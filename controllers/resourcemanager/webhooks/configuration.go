@@ -40,7 +40,7 @@ const (
 // Configuration is what the webhook configurations are made of.
 type Configuration struct {
 	// Webhooks that are turned on are configured.
-	Webhooks
+	Webhooks       Webhooks
 	Responsibility Responsibility
 	// NamePrefix is in front of the name of the resource manager, as virtual-garden- for the one of the virtual garden.
 	NamePrefix string
@@ -138,29 +138,29 @@ func (c Configuration) mutating() []mutatingWebhook {
 	available := namespaces.DeepCopy()
 	available.MatchLabels = map[string]string{gardencorev1beta1.HighAvailabilityConfigConsider: "true"}
 	return []mutatingWebhook{
-		{enabled: c.ProjectedTokenMount.Enabled, name: "projected-token-mount", path: PathProjectedTokenMount, rules: podCreation,
+		{enabled: c.Webhooks.ProjectedTokenMount.Enabled, name: "projected-token-mount", path: PathProjectedTokenMount, rules: podCreation,
 			namespaces: namespaces, objects: pods(without(SkipProjectedTokenMount), notItself)},
-		{enabled: c.HighAvailabilityConfig.Enabled, name: "high-availability-config", path: PathHighAvailabilityConfig,
+		{enabled: c.Webhooks.HighAvailabilityConfig.Enabled, name: "high-availability-config", path: PathHighAvailabilityConfig,
 			rules: slices.Concat(rules("apps", "v1", []string{"deployments", "statefulsets"}, changes...),
 				rules("autoscaling", "v2", []string{"horizontalpodautoscalers"}, changes...)),
 			namespaces: available, objects: c.managed(where(without(availability.Skip))), match: admissionregistrationv1.Equivalent},
-		{enabled: c.PodSchedulerName.Enabled, name: "pod-scheduler-name", path: PathPodSchedulerName, rules: podCreation,
+		{enabled: c.Webhooks.PodSchedulerName.Enabled, name: "pod-scheduler-name", path: PathPodSchedulerName, rules: podCreation,
 			namespaces: where(), objects: pods(), policy: admissionregistrationv1.Ignore},
-		{enabled: c.SeccompProfile.Enabled, name: "seccomp-profile", path: PathSeccompProfile, rules: podCreation,
+		{enabled: c.Webhooks.SeccompProfile.Enabled, name: "seccomp-profile", path: PathSeccompProfile, rules: podCreation,
 			namespaces: namespaces, objects: pods(without(SkipSeccompProfile), notItself)},
-		{enabled: c.KubernetesServiceHost.Enabled, name: "kubernetes-service-host", path: PathKubernetesServiceHost, rules: podCreation,
+		{enabled: c.Webhooks.KubernetesServiceHost.Enabled, name: "kubernetes-service-host", path: PathKubernetesServiceHost, rules: podCreation,
 			namespaces: where(injected), objects: pods(injected), policy: admissionregistrationv1.Ignore, reinvocation: never, timeout: shortTimeoutSeconds},
-		{enabled: c.PodKubeAPIServerLoadBalancing.Enabled, name: "pod-kube-apiserver-load-balancing", path: PathPodKubeAPIServerLoadBalancing, rules: podCreation,
+		{enabled: c.Webhooks.PodKubeAPIServerLoadBalancing.Enabled, name: "pod-kube-apiserver-load-balancing", path: PathPodKubeAPIServerLoadBalancing, rules: podCreation,
 			namespaces: labelled(gardencorev1beta1.GardenRole, gardencorev1beta1.GardenRoleShoot), objects: pods()},
-		{enabled: c.PodKubeAPIServerLoadBalancing.Enabled && c.VirtualGarden, name: "pod-virtual-garden-kube-apiserver-load-balancing", path: PathPodKubeAPIServerLoadBalancing,
+		{enabled: c.Webhooks.PodKubeAPIServerLoadBalancing.Enabled && c.VirtualGarden, name: "pod-virtual-garden-kube-apiserver-load-balancing", path: PathPodKubeAPIServerLoadBalancing,
 			rules: podCreation, namespaces: labelled(corev1.LabelMetadataName, gardencorev1beta1.GardenNamespace), objects: pods(notItself)},
-		{enabled: c.SystemComponentsConfig.Enabled, name: "system-components-config", path: PathSystemComponentsConfig, rules: podCreation,
+		{enabled: c.Webhooks.SystemComponentsConfig.Enabled, name: "system-components-config", path: PathSystemComponentsConfig, rules: podCreation,
 			namespaces: systemNamespaces, objects: c.managed(pods(without(SkipSystemComponentsConfig)))},
-		{enabled: c.EndpointSliceHints.Enabled, name: "endpoint-slice-hints", path: PathEndpointSliceHints, rules: rules("discovery.k8s.io", "v1", []string{"endpointslices"}, changes...),
+		{enabled: c.Webhooks.EndpointSliceHints.Enabled, name: "endpoint-slice-hints", path: PathEndpointSliceHints, rules: rules("discovery.k8s.io", "v1", []string{"endpointslices"}, changes...),
 			namespaces: namespaces, objects: labelled(ConsiderEndpointSliceHints, "true"), match: admissionregistrationv1.Equivalent},
-		{enabled: c.PodTopologySpreadConstraints.Enabled, name: "pod-topology-spread-constraints", path: PathPodTopologySpreadConstraints, rules: podCreation,
+		{enabled: c.Webhooks.PodTopologySpreadConstraints.Enabled, name: "pod-topology-spread-constraints", path: PathPodTopologySpreadConstraints, rules: podCreation,
 			namespaces: namespaces, objects: c.managed(pods(notItself, without(SkipPodTopologySpreadConstraints)))},
-		{enabled: c.VPAInPlaceUpdates.Enabled, name: "vpa-in-place-updates", path: PathVPAInPlaceUpdates, rules: rules("autoscaling.k8s.io", "v1", []string{"verticalpodautoscalers"}, changes...),
+		{enabled: c.Webhooks.VPAInPlaceUpdates.Enabled, name: "vpa-in-place-updates", path: PathVPAInPlaceUpdates, rules: rules("autoscaling.k8s.io", "v1", []string{"verticalpodautoscalers"}, changes...),
 			namespaces: namespaces, objects: where(without(SkipVPAInPlaceUpdates)), match: admissionregistrationv1.Equivalent, reinvocation: never},
 	}
 }

@@ -36,7 +36,7 @@ type validatingWebhook struct {
 }
 
 func (c Configuration) validating() (all []validatingWebhook) {
-	if c.CRDDeletionProtection.Enabled {
+	if c.Webhooks.CRDDeletionProtection.Enabled {
 		definitions := rules("apiextensions.k8s.io", "v1beta1", []string{"customresourcedefinitions"}, admissionregistrationv1.Delete)
 		definitions[0].APIVersions = append(definitions[0].APIVersions, "v1")
 		all = append(all,
@@ -44,7 +44,7 @@ func (c Configuration) validating() (all []validatingWebhook) {
 			validatingWebhook{"cr-deletion-protection", PathCRDDeletionProtection, deletions(), nil},
 		)
 	}
-	if c.ExtensionValidation.Enabled {
+	if c.Webhooks.ExtensionValidation.Enabled {
 		for _, kind := range validatedKinds() {
 			all = append(all, validatingWebhook{"validation.extensions." + kind.resource, kind.path(),
 				rules(kind.Group, kind.Version, []string{kind.resource}, admissionregistrationv1.Create, admissionregistrationv1.Update), nil})

@@ -76,11 +76,11 @@ func Add(ctx context.Context, mgr manager.Manager, o Options) error {
 
 // handlers are the webhooks by path.
 func (o Options) handlers(ctx context.Context) (map[string]http.Handler, error) {
-	if err := o.Validate(); err != nil {
+	if err := o.Webhooks.Validate(); err != nil {
 		return nil, err
 	}
 	switch {
-	case o.CRDDeletionProtection.Enabled && o.Source == nil:
+	case o.Webhooks.CRDDeletionProtection.Enabled && o.Source == nil:
 		return nil, errors.New("protection from deletion needs a reader of the source cluster")
 	case o.readsTarget() && o.Target == nil:
 		return nil, errors.New("the webhooks for workload need a reader of the target cluster")
@@ -88,9 +88,9 @@ func (o Options) handlers(ctx context.Context) (map[string]http.Handler, error) 
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	o.Webhooks = o.completed()
+	o.Webhooks = o.Webhooks.completed()
 	answers := o.answers()
-	if o.ExtensionValidation.Enabled {
+	if o.Webhooks.ExtensionValidation.Enabled {
 		rules, err := admission.New(ctx, admission.Options{Log: o.Log})
 		if err != nil {
 			return nil, fmt.Errorf("preparing the validation of extension objects: %w", err)
@@ -112,7 +112,7 @@ func (o Options) handlers(ctx context.Context) (map[string]http.Handler, error) 
 
 // readsTarget tells whether a webhook looks up something in the target cluster.
 func (o Options) readsTarget() bool {
-	return o.HighAvailabilityConfig.Enabled || o.ProjectedTokenMount.Enabled || o.SystemComponentsConfig.Enabled || o.PodKubeAPIServerLoadBalancing.Enabled
+	return o.Webhooks.HighAvailabilityConfig.Enabled || o.Webhooks.ProjectedTokenMount.Enabled || o.Webhooks.SystemComponentsConfig.Enabled || o.Webhooks.PodKubeAPIServerLoadBalancing.Enabled
 }
 
 // answers are the webhooks without rules, by path.
@@ -124,17 +124,17 @@ func (o Options) answers() map[string]answer {
 		path    string
 		answer  answer
 	}{
-		{o.CRDDeletionProtection.Enabled, PathCRDDeletionProtection, deletionProtection{o.Source}.answer},
-		{o.EndpointSliceHints.Enabled, PathEndpointSliceHints, mutating(endpointSliceKind, hintEndpoints)},
-		{o.HighAvailabilityConfig.Enabled, PathHighAvailabilityConfig, highAvailability{o.HighAvailabilityConfig, target}.answer},
-		{o.KubernetesServiceHost.Enabled, PathKubernetesServiceHost, mutating(podKind, o.KubernetesServiceHost.mutate)},
-		{o.PodKubeAPIServerLoadBalancing.Enabled, PathPodKubeAPIServerLoadBalancing, mutating(podKind, loadBalancing{target}.mutate)},
-		{o.PodSchedulerName.Enabled, PathPodSchedulerName, mutating(podKind, o.PodSchedulerName.mutate)},
-		{o.PodTopologySpreadConstraints.Enabled, PathPodTopologySpreadConstraints, mutating(podKind, spreadRevisions)},
-		{o.ProjectedTokenMount.Enabled, PathProjectedTokenMount, mutating(podKind, tokenMount{o.ProjectedTokenMount, target}.mutate)},
-		{o.SeccompProfile.Enabled, PathSeccompProfile, mutating(podKind, defaultSeccompProfile)},
-		{o.SystemComponentsConfig.Enabled, PathSystemComponentsConfig, mutating(podKind, systemComponents{o.SystemComponentsConfig, target}.mutate)},
-		{o.VPAInPlaceUpdates.Enabled, PathVPAInPlaceUpdates, mutating(autoscalerKind, updateInPlace)},
+		{o.Webhooks.CRDDeletionProtection.Enabled, PathCRDDeletionProtection, deletionProtection{o.Source}.answer},
+		{o.Webhooks.EndpointSliceHints.Enabled, PathEndpointSliceHints, mutating(endpointSliceKind, hintEndpoints)},
+		{o.Webhooks.HighAvailabilityConfig.Enabled, PathHighAvailabilityConfig, highAvailability{o.Webhooks.HighAvailabilityConfig, target}.answer},
+		{o.Webhooks.KubernetesServiceHost.Enabled, PathKubernetesServiceHost, mutating(podKind, o.Webhooks.KubernetesServiceHost.mutate)},
+		{o.Webhooks.PodKubeAPIServerLoadBalancing.Enabled, PathPodKubeAPIServerLoadBalancing, mutating(podKind, loadBalancing{target}.mutate)},
+		{o.Webhooks.PodSchedulerName.Enabled, PathPodSchedulerName, mutating(podKind, o.Webhooks.PodSchedulerName.mutate)},
+		{o.Webhooks.PodTopologySpreadConstraints.Enabled, PathPodTopologySpreadConstraints, mutating(podKind, spreadRevisions)},
+		{o.Webhooks.ProjectedTokenMount.Enabled, PathProjectedTokenMount, mutating(podKind, tokenMount{o.Webhooks.ProjectedTokenMount, target}.mutate)},
+		{o.Webhooks.SeccompProfile.Enabled, PathSeccompProfile, mutating(podKind, defaultSeccompProfile)},
+		{o.Webhooks.SystemComponentsConfig.Enabled, PathSystemComponentsConfig, mutating(podKind, systemComponents{o.Webhooks.SystemComponentsConfig, target}.mutate)},
+		{o.Webhooks.VPAInPlaceUpdates.Enabled, PathVPAInPlaceUpdates, mutating(autoscalerKind, updateInPlace)},
 	} {
 		if webhook.enabled {
 			all[webhook.path] = webhook.answer

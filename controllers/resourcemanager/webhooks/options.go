@@ -73,7 +73,7 @@ type SystemComponentsConfig struct {
 
 // Options of New.
 type Options struct {
-	Webhooks
+	Webhooks Webhooks
 	// Source reads the cluster of extension objects, past any cache: the whole content of a collection that is deleted,
 	// when the API server does not say what is in it. For deletion protection.
 	Source client.Reader
