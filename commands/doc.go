@@ -2,8 +2,11 @@
 // and roles that run by themselves are in controllers, which import none of this.
 //
 //   - adoption: landscapes that upstream's controllers run, and how these are stopped
+//   - comparison: what a landscape becomes on its clusters when one revision follows another
 //   - preview: the consequences of a change of a landscape, besides the difference of its renders
+//   - record: renders kept in folders, and compared with new ones
 //   - recovery: backups of what is in no Git, and their way back
+//   - revisions: landscapes read from the work tree or a revision, and what is wrong with them
 //   - status: the state of a landscape as a tree
 //   - synced: a Landscape object, judged before an operator gets it
 //   - why: where a field of an object comes from

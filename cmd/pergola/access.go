@@ -197,22 +197,23 @@ func convergerOf(cmd *cobra.Command, dir string, flags accessFlags) (*landscape.
 // statusOf is convergerOf for a command that only looks: the clusters have something to show, too, where the landscape is not valid.
 // invalid says so then.
 func statusOf(cmd *cobra.Command, dir string, flags accessFlags) (c *landscape.Converger, invalid string, err error) {
-	l, violations, err := load(cmd, dir)
+	read := reader(cmd)
+	l, violations, err := read.Load(cmd.Context(), dir)
 	if err != nil {
 		return nil, "", err
 	}
-	all, err := findings(cmd, l, violations)
+	all, err := read.Findings(cmd.Context(), l, violations)
 	if err != nil {
 		return nil, "", err
 	}
 	if !schemas.HasErrors(all) {
-		if err := accept(cmd, l, all, ""); err != nil {
+		if err := read.Accept(l, all, ""); err != nil {
 			return nil, "", err
 		}
 		c, err = newConverger(cmd, l, flags, nil, nil)
 		return c, "", err
 	}
-	refused := accept(cmd, l, all, "")
+	refused := read.Accept(l, all, "")
 	access, err := flags.access(l)
 	if err != nil {
 		return nil, "", err

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/commands"
 	"github.com/pergola-dev/pergola/commands/adoption"
 )
 
@@ -104,7 +105,7 @@ func (a *adopting) run(cmd *cobra.Command, dir string) error {
 func (a *adopting) stopAll(ctx context.Context, cmd *cobra.Command, adopter adoption.Adopter) error {
 	stopping, err := adopter.Stop(ctx, a.approve)
 	if blocked, is := errors.AsType[*adoption.BlockedError](err); is {
-		return finding{blocked}
+		return commands.Finding{Err: blocked}
 	}
 	if err != nil {
 		return err
@@ -136,7 +137,7 @@ func (a *adopting) stopAll(ctx context.Context, cmd *cobra.Command, adopter adop
 func (a *adopting) undoAll(ctx context.Context, cmd *cobra.Command, adopter adoption.Adopter) error {
 	started, err := adopter.Undo(ctx)
 	if working, is := errors.AsType[*adoption.WorkingError](err); is {
-		return finding{working}
+		return commands.Finding{Err: working}
 	}
 	if err != nil {
 		return err

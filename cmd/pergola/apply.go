@@ -13,6 +13,7 @@ import (
 
 	"github.com/pergola-dev/pergola/apply/flow"
 	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/commands"
 	"github.com/pergola-dev/pergola/commands/status"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
@@ -97,7 +98,7 @@ garden, or status.resources of a ManagedResource), except:
 			case err != nil:
 				return err
 			case a.held > 0:
-				return finding{fmt.Errorf("%s held: the clusters are not as Git says yet", plural(a.held, "1 object is", fmt.Sprintf("%d objects are", a.held)))}
+				return commands.Finding{Err: fmt.Errorf("%s held: the clusters are not as Git says yet", plural(a.held, "1 object is", fmt.Sprintf("%d objects are", a.held)))}
 			}
 			return nil
 		},
@@ -147,7 +148,7 @@ func (a *applying) dryRun(c *landscape.Converger) error {
 	case err != nil && a.output == plan.FormatText:
 		return incompleteError{err}
 	case err != nil:
-		return finding{err}
+		return commands.Finding{Err: err}
 	case !p.Empty() || len(p.Notes) > 0:
 		return errFinding
 	}
@@ -179,7 +180,7 @@ func printDryRun(w io.Writer, p change.Plan, err error, output string, colored b
 type incompleteError struct{ error }
 
 func (incompleteError) Error() string   { return "the comparison is incomplete, see its beginning" }
-func (e incompleteError) Unwrap() error { return finding(e) }
+func (e incompleteError) Unwrap() error { return commands.Finding{Err: e.error} }
 
 // converge applies the landscape once and says how that went. It gives up when the timeout is over, or ctx.
 func (a *applying) converge(ctx context.Context, c *landscape.Converger) error {
@@ -205,7 +206,7 @@ func (a *applying) converge(ctx context.Context, c *landscape.Converger) error {
 	}
 	switch {
 	case ctx.Err() != nil:
-		return finding{errors.New("interrupted: what was sent is recorded in the inventories, run apply again to complete it")}
+		return commands.Finding{Err: errors.New("interrupted: what was sent is recorded in the inventories, run apply again to complete it")}
 	case err != nil:
 		printProblems(a.cmd, report, err)
 		if limited.Err() != nil {
@@ -302,8 +303,6 @@ func held(report *landscape.Report) int {
 	}
 	return n
 }
-
-func counted(n int, what string) string { return fmt.Sprintf("%d %s", n, plural(n, what, what+"s")) }
 
 func printReport(cmd *cobra.Command, report *landscape.Report, err error) error {
 	out := struct {

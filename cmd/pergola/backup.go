@@ -64,7 +64,7 @@ a whole or not at all. A seed that cannot be reached is an error: --cluster says
 
 func (b *backingUp) run(cmd *cobra.Command, dir string) error {
 	// A landscape that is not valid has Secrets that can be lost like others.
-	l, _, err := load(cmd, dir)
+	l, _, err := reader(cmd).Load(cmd.Context(), dir)
 	if err != nil {
 		return err
 	}

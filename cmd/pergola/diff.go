@@ -13,6 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/commands"
+	"github.com/pergola-dev/pergola/commands/comparison"
+	"github.com/pergola-dev/pergola/commands/revisions"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
@@ -100,7 +103,7 @@ func (d *diffing) run(args []string) error {
 	var report plan.Report
 	var problems []error
 	noted := false
-	names := d.names(dirs)
+	names := revisions.Names(dirs, d.nameOf)
 	for i, dir := range dirs {
 		p, err := d.plan(dir)
 		if err != nil && len(dirs) > 1 {
@@ -139,27 +142,44 @@ func (d *diffing) run(args []string) error {
 	return nil
 }
 
+// folders are the landscapes to compare: those that were given, or all there are on either side.
+func (d *diffing) folders(args []string) ([]string, error) {
+	if !d.all {
+		return args, nil
+	}
+	top := ""
+	if len(args) > 0 {
+		top = args[0]
+	}
+	return reader(d.cmd).Folders(d.cmd.Context(), top, d.base, d.to)
+}
+
+// nameOf is the name that a landscape has after the change, or had before it; empty where it cannot be read.
+func (d *diffing) nameOf(dir string) string {
+	if d.live {
+		return revisions.NameInFile(os.DirFS(dir), revisions.File)
+	}
+	return revisions.NameIn(dir, d.to, strings.TrimSuffix(d.from, "..."))
+}
+
 // forOthers tells whether the report is read without the errors beside it, as in a pull request: one that lacks what went wrong would look as
 // if nothing changed.
 func (d *diffing) forOthers() bool { return d.output == "markdown" || d.output == "html" }
 
-// shownFindings is how many findings a report names of a landscape that is not valid; all of them are beside it.
-const shownFindings = 10
-
 // firstFindings are those that make a landscape invalid, one line each.
 func firstFindings(err error) []string {
-	var invalid *notValidError
+	var invalid *revisions.NotValidError
 	if !errors.As(err, &invalid) {
 		return nil
 	}
 	var out []string
-	for _, v := range invalid.findings {
+	for _, v := range invalid.Findings {
 		if v.Severity == schemas.SeverityError {
 			out = append(out, v.String())
 		}
 	}
-	if more := len(out) - shownFindings; more > 0 {
-		out = append(out[:shownFindings], fmt.Sprintf("and %d more errors: run `pergola validate`", more))
+	if more := len(out) - comparison.MaxShown; more > 0 {
+		out = append(out[:comparison.MaxShown], fmt.Sprintf("and %d more errors: run `pergola validate`", more))
 	}
 	return out
 }
@@ -195,7 +215,7 @@ func (d *diffing) more() string {
 
 func (d *diffing) plan(dir string) (change.Plan, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return change.Plan{}, &landscapes.NoLandscapeError{Dir: dir, Reason: "it is a file; give the folder that has " + landscapeFile}
+		return change.Plan{}, &landscapes.NoLandscapeError{Dir: dir, Reason: "it is a file; give the folder that has " + revisions.File}
 	}
 	if d.live {
 		return liveDiff(d.cmd, dir, d.access)
@@ -208,8 +228,7 @@ func (d *diffing) plan(dir string) (change.Plan, error) {
 	if err != nil {
 		return change.Plan{}, err
 	}
-	c := comparison{cmd: d.cmd, repo: repo, dir: dir, from: from, to: d.to, now: d.now}
-	return c.plan()
+	return comparison.Comparison{Reader: reader(d.cmd), Repo: repo, Dir: dir, From: from, To: d.to, Now: d.now}.Plan(d.cmd.Context())
 }
 
 // base is the revision to compare from.
@@ -231,7 +250,7 @@ func liveDiff(cmd *cobra.Command, dir string, access accessFlags) (change.Plan, 
 	defer cancel()
 	p, err := c.Plan(ctx)
 	if err != nil {
-		return p, finding{problemsError{err}}
+		return p, commands.Finding{Err: problemsError{err}}
 	}
 	return p, nil
 }

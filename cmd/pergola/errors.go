@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/commands/revisions"
 	"github.com/pergola-dev/pergola/internal/addresses"
 	"github.com/pergola-dev/pergola/schemas"
 )
@@ -55,9 +56,9 @@ func printFailure(cmd *cobra.Command, args []string, sentence string, err error)
 	}
 	var out failure
 	out.Error.Message = err.Error()
-	var invalid *notValidError
+	var invalid *revisions.NotValidError
 	if errors.As(err, &invalid) {
-		out.Error.Findings = invalid.findings
+		out.Error.Findings = invalid.Findings
 	}
 	enc := json.NewEncoder(cmd.OutOrStdout())
 	enc.SetEscapeHTML(false)

@@ -1,110 +1,36 @@
 package main
 
 import (
-	"fmt"
-	"io/fs"
-	"path"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/pergola-dev/pergola/commands/preview"
-	"github.com/pergola-dev/pergola/components"
-	"github.com/pergola-dev/pergola/internal/panics"
+	"github.com/pergola-dev/pergola/commands/revisions"
 	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/kept"
 	"github.com/pergola-dev/pergola/schemas/report"
 )
 
-// notValidError ends a command because of findings, which were reported already.
-type notValidError struct {
-	message  string
-	findings []schemas.Violation
+// reader reads landscapes as the flags of a command say.
+func reader(cmd *cobra.Command) revisions.Reader {
+	return revisions.Reader{
+		With:      func(read func(landscapes.Options) error) error { return withOptions(cmd, read) },
+		Kept:      func(dir string) *kept.Store { return keptFor(cmd, dir) },
+		Keep:      func(dir string) { keep(cmd, dir) },
+		Catalogue: catalogue(cmd),
+		Charts:    func(l *landscapes.Landscape) render.Setting { return withCharts(cmd, l) },
+		Report: func(found []schemas.Violation, revision string, sources func(string) ([]byte, error)) error {
+			return reportFindings(cmd, found, revision, sources)
+		},
+	}
 }
 
-func (e *notValidError) Error() string { return e.message }
-
-// findings are all violations of a landscape in their order, with files as one would write them here.
-func findings(cmd *cobra.Command, l *landscapes.Landscape, violations []schemas.Violation) ([]schemas.Violation, error) {
-	return findingsSince(cmd, l, nil, violations)
-}
-
-// findingsSince adds those about the change from another state of the landscape; nil is none.
-func findingsSince(cmd *cobra.Command, l, before *landscapes.Landscape, violations []schemas.Violation) ([]schemas.Violation, error) {
-	var group panics.Group
-	var config []schemas.Violation
-	group.Go(func() error { config = configFindings(cmd, l); return nil })
-	found, err := l.ValidateChange(cmd.Context(), before, schemas.Options{})
-	_ = group.Wait() // it has findings, and no error
-	if err != nil {
-		return nil, err
-	}
-	if before != nil && !l.Incomplete {
-		found = preview.AsRemovalsHeld(found, l, before)
-	}
-	keep(cmd, l.Dir)
-	all := slices.Concat(violations, found, withoutRepeats(config, found), unpinned(l))
-	for i := range all {
-		all[i].File = filepath.Join(l.Dir, all[i].File)
-		all[i].Message = placesFromHere(l, all[i].Message)
-	}
-	schemas.Sort(all)
-	return all, nil
-}
-
-// place is a file with a line, as findings name other places than their own.
-var place = regexp.MustCompile(`[^\s()"]+:\d+`)
-
-// placesFromHere writes the files that a message names like that of the finding: relative to where the command runs, not to the landscape.
-func placesFromHere(l *landscapes.Landscape, message string) string {
-	return place.ReplaceAllStringFunc(message, func(found string) string {
-		file, line, _ := strings.Cut(found, ":")
-		if !slices.ContainsFunc(l.Declarations, func(d landscapes.Declaration) bool { return d.File == file }) {
-			return found
-		}
-		return filepath.Join(l.Dir, file) + ":" + line
-	})
-}
-
-// unpinned warns of a landscape that leaves the version of the catalogue to the program.
-func unpinned(l *landscapes.Landscape) []schemas.Violation {
-	if l.Config.Spec.Catalogue != nil || l.ConfigDeclaration == nil {
-		return nil
-	}
-	if written, ok, _ := unstructured.NestedFieldNoCopy(l.ConfigDeclaration.Object().Object, "spec", "catalogue"); ok && written != nil {
-		return nil // what is wrong with it is a finding of its own
-	}
-	at := l.ConfigDeclaration.Position("spec.catalogue")
-	return []schemas.Violation{{
-		Severity: schemas.SeverityWarning, File: at.File, Line: at.Line, Column: at.Column,
-		Kind: "Landscape", Name: l.Config.Name, Field: "spec.catalogue", Type: schemas.TypeRequired, Rule: "landscape/catalogue",
-		Message: fmt.Sprintf("names no version of the catalogue, so that the next version of this program changes the clusters without a commit; write catalogue: {version: %s}", components.Version),
-	}}
-}
-
-// valid refuses a landscape with errors and reports all of them; warnings are reported and pass. The revision, where there
-// is one, stands before each.
-func valid(cmd *cobra.Command, l *landscapes.Landscape, violations []schemas.Violation, revision string) error {
-	all, err := findings(cmd, l, violations)
-	if err != nil {
-		return err
-	}
-	return accept(cmd, l, all, revision)
-}
-
-// accept is valid for a landscape whose findings are known.
-func accept(cmd *cobra.Command, l *landscapes.Landscape, all []schemas.Violation, revision string) error {
-	if err := reportFindings(cmd, all, revision, sourcesOf(l)); err != nil {
-		return err
-	}
-	if schemas.HasErrors(all) {
-		return finding{&notValidError{"the landscape is not valid: nothing was done", all}}
-	}
-	return nil
+// loadValid reads a landscape from the work tree, which has to be valid.
+func loadValid(cmd *cobra.Command, dir string) (*landscapes.Landscape, error) {
+	return reader(cmd).LoadValid(cmd.Context(), dir)
 }
 
 // reportFindings writes findings, if there are any, to standard error: standard output is for the result.
@@ -123,19 +49,4 @@ func reportFindings(cmd *cobra.Command, all []schemas.Violation, revision string
 		Colored: coloredTo(cmd, cmd.ErrOrStderr()),
 		Sources: func(file string) ([]byte, error) { return sources(strings.TrimPrefix(file, revision)) },
 	})
-}
-
-// sourcesOf reads the files of a landscape as it is in its revision, by the names that findings have.
-func sourcesOf(l *landscapes.Landscape) func(string) ([]byte, error) {
-	return func(file string) ([]byte, error) {
-		rel, err := filepath.Rel(l.Dir, file)
-		if err != nil {
-			return nil, err
-		}
-		name := path.Join(l.Path, filepath.ToSlash(rel))
-		if info, err := fs.Stat(l.FS, name); err != nil || !info.Mode().IsRegular() || info.Size() > landscapes.MaxFileSize {
-			return nil, fmt.Errorf("%s cannot be shown", file)
-		}
-		return fs.ReadFile(l.FS, name)
-	}
 }

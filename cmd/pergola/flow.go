@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/commands"
 	"github.com/pergola-dev/pergola/internal/unknown"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -56,7 +57,7 @@ func printFlow(cmd *cobra.Command, definition render.Flow, output string) error 
 		graph.Nodes = append(graph.Nodes, node)
 	}
 	if err := graph.Validate(); err != nil {
-		return finding{err}
+		return commands.Finding{Err: err}
 	}
 	switch output {
 	case "dot":

@@ -3,13 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/pergola-dev/pergola/commands"
+	"github.com/pergola-dev/pergola/commands/record"
 	"github.com/pergola-dev/pergola/plan/golden"
 )
 
@@ -33,7 +34,7 @@ func goldenComponents(cmd *cobra.Command, only []string, update bool, output str
 		if report.Summary.Failed == 0 {
 			return nil
 		}
-		return finding{fmt.Errorf("%s could not be rendered: the record is as it was there", counted(report.Summary.Failed, "case"))}
+		return commands.Finding{Err: fmt.Errorf("%s could not be rendered: the record is as it was there", counted(report.Summary.Failed, "case"))}
 	}
 	switch output {
 	case formatJSON:
@@ -59,29 +60,11 @@ func annotated(dir string) string {
 	return filepath.ToSlash(filepath.Clean(dir)) + "/"
 }
 
-// recordCases writes the files of all cases that render, removes those that no case has any more, and says what that changed.
+// recordCases writes the record of all cases that render, and says what that changed.
 func recordCases(cmd *cobra.Command, dir string, report *golden.Report) error {
-	var done recording
-	for _, name := range report.Stale {
-		if err := os.Remove(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
-			return err
-		}
-		_ = os.Remove(filepath.Join(dir, filepath.FromSlash(path.Dir(name)))) // it stays where it is not empty
-		done.removed++
-	}
-	for name, content := range report.Files {
-		file := filepath.Join(dir, filepath.FromSlash(name))
-		if old, err := os.ReadFile(file); err == nil && string(old) == string(content) {
-			done.unchanged++
-			continue
-		}
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(file, content, 0o644); err != nil {
-			return err
-		}
-		done.written++
+	done, err := record.WriteCases(dir, report)
+	if err != nil {
+		return err
 	}
 	for _, c := range report.Components {
 		for _, one := range c.Cases {
@@ -90,6 +73,6 @@ func recordCases(cmd *cobra.Command, dir string, report *golden.Report) error {
 			}
 		}
 	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "Golden: %s in %s: review with git diff.\n", done, dir)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Golden: %s in %s: review with git diff.\n", done, dir)
 	return err
 }

@@ -13,10 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/commands/record"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/plan/golden"
 )
 
 // TestLocalGolden: the recorded render of the demonstration landscape is current.
@@ -61,11 +60,7 @@ func TestGolden(t *testing.T) {
 	github := pergola(t, "golden", dir, "-o", "github")
 	assert.Equal(t, 1, github.code)
 	assert.Contains(t, github.stdout, "::error file="+filepath.ToSlash(filepath.Join(dir, "golden"))+"/local/garden/garden-namespace/bundle.yaml,line=")
-	assert.Len(t, decode[goldenReport](t, pergola(t, "golden", dir, "-o", "json")).Differences, 3)
-	digest := golden.Difference{File: "a/b/bundle.yaml", Action: golden.Changed, Fields: []change.Field{{Path: "digest.symbolic"}}}
-	object, alone := golden.Difference{File: "a/b/configmap-c.yaml", Action: golden.Changed}, digest
-	alone.File = "a/c/bundle.yaml"
-	assert.Equal(t, []golden.Difference{object, alone}, withoutDigests([]golden.Difference{digest, object, alone}), "an object is not told of twice")
+	assert.Len(t, decode[record.Report](t, pergola(t, "golden", dir, "-o", "json")).Differences, 3)
 
 	o = pergola(t, "golden", dir, "--update")
 	assert.Equal(t, 2, o.code, "what no render wrote is not removed")
@@ -86,13 +81,6 @@ func TestGolden(t *testing.T) {
 	elsewhere := filepath.Join(t.TempDir(), "record")
 	require.Equal(t, 0, pergola(t, "golden", dir, "--dir", elsewhere, "--update").code)
 	assert.Equal(t, 0, pergola(t, "golden", dir, "--dir", elsewhere).code)
-}
-
-func TestRenderedFrom(t *testing.T) {
-	files := map[string][]byte{"a/bundle.yaml": []byte("objects:\n- 'x.yaml  # components/x.cue:4'\n- y.yaml  # components/y.cue:5\n")}
-	assert.Equal(t, "components/x.cue:4", renderedFrom(files, "a/x.yaml"))
-	assert.Equal(t, "components/y.cue:5", renderedFrom(files, "a/y.yaml"))
-	assert.Empty(t, renderedFrom(files, "b/x.yaml"))
 }
 
 // TestGoldenComponents: the cases of the program's own catalogue agree, those of a changed one do not, and are recorded anew.

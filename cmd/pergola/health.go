@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pergola-dev/pergola/commands/revisions"
 	"github.com/pergola-dev/pergola/health"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -88,9 +89,9 @@ func healthOptions(cmd *cobra.Command, dir, rules string) ([]health.Option, erro
 		return nil, nil
 	}
 	l, err := loadValid(cmd, dir)
-	var invalid *notValidError
+	var invalid *revisions.NotValidError
 	if errors.As(err, &invalid) {
-		return nil, &notValidError{"--landscape " + dir + " is not valid: nothing was judged", invalid.findings}
+		return nil, &revisions.NotValidError{Message: "--landscape " + dir + " is not valid: nothing was judged", Findings: invalid.Findings}
 	}
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pergola-dev/pergola/commands/revisions"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
 )
@@ -29,7 +30,7 @@ func healthRules(cmd *cobra.Command, file, instead string) (landscapes.Judging, 
 		return judging, err
 	}
 	if schemas.HasErrors(violations) {
-		return judging, &notValidError{"--health-rules " + file + " is not valid: " + instead, violations}
+		return judging, &revisions.NotValidError{Message: "--health-rules " + file + " is not valid: " + instead, Findings: violations}
 	}
 	return judging, nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/commands"
 	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/deploy"
@@ -124,7 +125,7 @@ func (i *installing) run(cmd *cobra.Command) error {
 	}
 	report, err := installer.Apply(ctx, in)
 	if err != nil {
-		return finding{err}
+		return commands.Finding{Err: err}
 	}
 	state := ""
 	if i.wait && role != deploy.GardenletAccess {
@@ -133,7 +134,7 @@ func (i *installing) run(cmd *cobra.Command) error {
 	fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s %s is installed in namespace %s: %d created, %d changed, %d deleted, %d unchanged%s.\n", i.what(role), version, i.namespace,
 		report.Count(apply.Created), report.Count(apply.Configured, apply.Adopted, apply.Recreated), report.Count(apply.Deleted), report.Count(apply.Unchanged), state)
 	if held := report.Count(apply.HeldBack); held > 0 {
-		return finding{fmt.Errorf("%s held: the lines above say why, and by which id of --approve each may pass", plural(held, "1 deletion is", fmt.Sprintf("%d deletions are", held)))}
+		return commands.Finding{Err: fmt.Errorf("%s held: the lines above say why, and by which id of --approve each may pass", plural(held, "1 deletion is", fmt.Sprintf("%d deletions are", held)))}
 	}
 	return nil
 }
@@ -150,7 +151,7 @@ func (i *installing) delete(ctx context.Context, cmd *cobra.Command, role deploy
 	}
 	report, err := installer.Delete(ctx)
 	if err != nil {
-		return finding{err}
+		return commands.Finding{Err: err}
 	}
 	if report.Count(apply.Deleted, apply.Gone) == 0 {
 		fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s is not installed in namespace %s by pergola install: nothing was deleted.\n", i.what(role), i.namespace)
@@ -218,7 +219,7 @@ func (i *installing) showDeletion(cmd *cobra.Command, role deploy.Role, p change
 	}
 	printItems(cmd.OutOrStdout(), p)
 	if err != nil {
-		return finding{err}
+		return commands.Finding{Err: err}
 	}
 	deleted := 0
 	for _, item := range p.Items {
@@ -235,7 +236,7 @@ func (i *installing) showPlan(cmd *cobra.Command, p change.Plan, err error) erro
 	printItems(cmd.OutOrStdout(), p)
 	switch {
 	case err != nil:
-		return finding{err}
+		return commands.Finding{Err: err}
 	case len(p.Items) > 0:
 		return errFinding
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	testingclock "k8s.io/utils/clock/testing"
 
+	"github.com/pergola-dev/pergola/commands"
 	"github.com/pergola-dev/pergola/hack/mortal"
 )
 
@@ -31,10 +32,10 @@ var afterSignal = map[string]func(context.Context) error{
 	"tidies up": func(ctx context.Context) error {
 		<-ctx.Done()
 		fmt.Println("tidied up")
-		return finding{errors.New("interrupted")}
+		return commands.Finding{Err: errors.New("interrupted")}
 	},
 	"is done":       func(ctx context.Context) error { <-ctx.Done(); return nil },
-	"ends by error": func(context.Context) error { return finding{errors.New("found something")} },
+	"ends by error": func(context.Context) error { return commands.Finding{Err: errors.New("found something")} },
 }
 
 // TestProgramToInterrupt is no test but the program that TestInterrupt starts.

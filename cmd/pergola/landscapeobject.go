@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/commands/revisions"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/operator"
 	"github.com/pergola-dev/pergola/source/receiver"
@@ -61,7 +62,7 @@ func (o *objectFlags) handle(name string) (*operator.Handle, error) {
 		return nil, fmt.Errorf("%q is no Landscape in a cluster: give NAME or NAMESPACE/NAME, not a folder%s", name, namedBy(name))
 	}
 	if hint := namedBy(name); hint != "" {
-		return nil, fmt.Errorf("%s is the folder of a landscape, and a Landscape in a cluster is wanted%s; give %s/%s", name, hint, o.namespace, nameInFile(os.DirFS(name), landscapeFile))
+		return nil, fmt.Errorf("%s is the folder of a landscape, and a Landscape in a cluster is wanted%s; give %s/%s", name, hint, o.namespace, revisions.NameInFile(os.DirFS(name), revisions.File))
 	}
 	config, err := o.config()
 	if err != nil {
@@ -72,7 +73,7 @@ func (o *objectFlags) handle(name string) (*operator.Handle, error) {
 
 // namedBy says how the Landscape of a folder is called, which people give for it; empty for what is no such folder.
 func namedBy(folder string) string {
-	if name := nameInFile(os.DirFS(folder), landscapeFile); name != "" {
+	if name := revisions.NameInFile(os.DirFS(folder), revisions.File); name != "" {
 		return ": its landscape is called " + name
 	}
 	return ""

@@ -7,11 +7,8 @@ import (
 	"path/filepath"
 
 	"filippo.io/age"
-	"github.com/spf13/cobra"
 
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/schemas"
-	"github.com/pergola-dev/pergola/source"
 )
 
 // Variables of the environment that sops has for age keys: the keys themselves, and a file with them.
@@ -58,47 +55,4 @@ func ageIdentities() ([]age.Identity, error) {
 		return nil, fmt.Errorf("%s: %s: %w", where, file, err)
 	}
 	return append(all, ids...), nil
-}
-
-// load reads a landscape from the work tree.
-func load(cmd *cobra.Command, dir string) (l *landscapes.Landscape, violations []schemas.Violation, err error) {
-	err = withOptions(cmd, func(opts landscapes.Options) error {
-		opts.Kept = keptFor(cmd, dir)
-		l, violations, err = landscapes.Load(cmd.Context(), dir, opts)
-		return err
-	})
-	return l, violations, err
-}
-
-// loadAt reads a landscape as it was in a revision. Where the revision has no landscape there, the commit is given nevertheless.
-func loadAt(cmd *cobra.Command, repo *source.Repository, dir, rev string) (*landscapes.Landscape, []schemas.Violation, string, error) {
-	rel, err := repo.Rel(dir)
-	if err != nil {
-		return nil, nil, "", err
-	}
-	revision, err := repo.At(rev)
-	if err != nil {
-		return nil, nil, "", err
-	}
-	var l *landscapes.Landscape
-	var violations []schemas.Violation
-	err = withOptions(cmd, func(opts landscapes.Options) error {
-		opts.Kept = keptFor(cmd, dir)
-		l, violations, err = landscapes.LoadFS(cmd.Context(), revision.FS, rel, opts)
-		return err
-	})
-	if err != nil {
-		return nil, nil, revision.Commit, fmt.Errorf("revision %s: %w", rev, err)
-	}
-	l.Dir = dir
-	return l, violations, revision.Commit, nil
-}
-
-// loadValid is load followed by valid.
-func loadValid(cmd *cobra.Command, dir string) (*landscapes.Landscape, error) {
-	l, violations, err := load(cmd, dir)
-	if err != nil {
-		return nil, err
-	}
-	return l, valid(cmd, l, violations, "")
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
 
+	"github.com/pergola-dev/pergola/commands"
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
@@ -34,11 +35,6 @@ func (e exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
 
 // errFinding ends a command that found something: invalid, different or unhealthy.
 var errFinding = exitError{exitFinding}
-
-// finding marks an error as a finding (exit code 1) instead of a usage or I/O error.
-type finding struct{ error }
-
-func (f finding) Unwrap() error { return f.error }
 
 func main() {
 	root := newRoot()
@@ -81,7 +77,7 @@ func run(ctx context.Context, root *cobra.Command, args []string) int {
 	ctx = withStores(ctx)
 	cmd, err := executed(ctx, root)
 	var code exitError
-	var found finding
+	var found commands.Finding
 	switch {
 	case err == nil:
 		return exitOK

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pergola-dev/pergola/commands"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/landscapes"
 )
@@ -70,7 +71,7 @@ seen within --timeout.`,
 			}})
 			switch {
 			case errors.As(err, new(*landscape.NotPossibleError)), errors.As(err, new(*landscape.UnattendedError)), err != nil && last != "":
-				return finding{err}
+				return commands.Finding{Err: err}
 			case err != nil:
 				return err
 			}

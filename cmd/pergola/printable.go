@@ -19,3 +19,6 @@ func printableText(s string) string { return texts.Text(s) }
 func printableLines(s string) string {
 	return strings.ReplaceAll(printableText(strings.TrimRight(s, "\n")), "\n", "\n  ")
 }
+
+func plural(n int, one, many string) string { return texts.Plural(n, one, many) }
+func counted(n int, one string) string      { return texts.Counted(n, one) }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pergola-dev/pergola/commands"
+	"github.com/pergola-dev/pergola/commands/record"
 	"github.com/pergola-dev/pergola/internal/unknown"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/render"
@@ -60,7 +62,7 @@ func runRender(cmd *cobra.Command, dir string, o renderOptions) error {
 	}
 	bundles, clusterOf, err := renderAll(cmd, l, catalogue(cmd))
 	if err != nil {
-		return finding{err}
+		return commands.Finding{Err: err}
 	}
 	if err := o.known(bundles, clusterOf); err != nil {
 		return err
@@ -147,7 +149,7 @@ func writeFiles(cmd *cobra.Command, bundles []render.Bundle, clusterOf func(rend
 	if err != nil {
 		return err
 	}
-	done, err := record(dir, files)
+	done, err := record.Write(dir, files)
 	if err == nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "Rendered: %s in %s.\n", done, dir)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pergola-dev/pergola/commands"
 	"github.com/pergola-dev/pergola/commands/recovery"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
@@ -84,7 +85,7 @@ func (r *restoring) run(cmd *cobra.Command, dir string) error {
 	}
 	p, err := restorer.Restore(ctx)
 	if errors.As(err, new(*recovery.RefusedError)) {
-		return finding{err}
+		return commands.Finding{Err: err}
 	}
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/commands"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/operator"
 )
@@ -86,7 +87,7 @@ Landscape does: then it takes --on-seed.`,
 				return err
 			}
 			if err := handle.Approve(cmd.Context(), args[1:], onSeed); err != nil {
-				return finding{err}
+				return commands.Finding{Err: err}
 			}
 			for _, h := range before.Status.Held {
 				if approvedBy(h, args[1:], onSeed) {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pergola-dev/pergola/commands"
+	"github.com/pergola-dev/pergola/commands/revisions"
 	"github.com/pergola-dev/pergola/commands/status"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
@@ -40,7 +42,7 @@ not valid. Exit code 2 says that a cluster does not answer.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, invalid, err := statusOf(cmd, args[0], access)
-			if isMissing(err) {
+			if revisions.IsMissing(err) {
 				return fmt.Errorf("%w; status takes the folder of a landscape. What is known of a Landscape in a cluster by its name shows pergola history %s", err, landscape.Quoted(args[0]))
 			}
 			if err != nil {
@@ -53,7 +55,7 @@ not valid. Exit code 2 says that a cluster does not answer.`,
 			}
 			s := c.Status(cmd.Context(), what)
 			if err := cmd.Context().Err(); err != nil {
-				return finding{fmt.Errorf("interrupted: %w", err)}
+				return commands.Finding{Err: fmt.Errorf("interrupted: %w", err)}
 			}
 			if err := printStatus(cmd, s, output); err != nil {
 				return err

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/pergola-dev/pergola/commands/revisions"
 	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/internal/unknown"
 	"github.com/pergola-dev/pergola/landscapes"
@@ -105,7 +106,7 @@ func landscapeFirst(cmd *cobra.Command, args []string, err error) error {
 	}
 	var near []string
 	for _, pattern := range []string{filepath.Join(dir, "*"), filepath.Join(filepath.Dir(dir), "*"), "*", filepath.Join("landscapes", "*")} {
-		found, _ := filepath.Glob(filepath.Join(pattern, landscapeFile))
+		found, _ := filepath.Glob(filepath.Join(pattern, revisions.File))
 		for _, file := range found {
 			if folder := shownPath(filepath.Dir(file)); !slices.Contains(near, folder) && len(near) < unknown.Shown {
 				near = append(near, folder)
@@ -122,7 +123,7 @@ func landscapeFirst(cmd *cobra.Command, args []string, err error) error {
 }
 
 func isLandscape(dir string) bool {
-	info, err := os.Stat(filepath.Join(dir, landscapeFile))
+	info, err := os.Stat(filepath.Join(dir, revisions.File))
 	return err == nil && info.Mode().IsRegular()
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
 
+	"github.com/pergola-dev/pergola/commands"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/operator"
 	"github.com/pergola-dev/pergola/source/receiver"
@@ -31,7 +32,7 @@ func (w *operatorWatch) look(ctx context.Context) error {
 	if err != nil || silence == nil {
 		return nil
 	}
-	return finding{fmt.Errorf("%s. The sync was asked for, and begins when one runs: %s", noOperator(silence, w.clock.Now()), landscape.StartOperator(w.object.kubectl()))}
+	return commands.Finding{Err: fmt.Errorf("%s. The sync was asked for, and begins when one runs: %s", noOperator(silence, w.clock.Now()), landscape.StartOperator(w.object.kubectl()))}
 }
 
 // noOperator says that no operator runs, and since when.
@@ -77,7 +78,7 @@ operator runs: what was asked for is done when one does.`,
 				select {
 				case p, ok := <-lines:
 					if !ok {
-						return finding{errors.New("interrupted: the sync goes on without you")}
+						return commands.Finding{Err: errors.New("interrupted: the sync goes on without you")}
 					}
 					if output == formatJSON {
 						if err := json.NewEncoder(cmd.OutOrStdout()).Encode(p); err != nil {
@@ -88,7 +89,7 @@ operator runs: what was asked for is done when one does.`,
 					}
 					switch {
 					case p.Err != "":
-						return finding{errors.New(printableLines(object.reachable(p.Err, landscapeKey)))}
+						return commands.Finding{Err: errors.New(printableLines(object.reachable(p.Err, landscapeKey)))}
 					case p.Done && p.Phase == receiver.PhaseHeld && output != formatJSON:
 						if l, err := handle.Get(cmd.Context()); err == nil { // else what the line says has to do
 							_ = printApprovals(cmd.OutOrStdout(), l, &object)
@@ -104,7 +105,7 @@ operator runs: what was asked for is done when one does.`,
 						return err
 					}
 				case <-over.C:
-					return finding{fmt.Errorf("not done after %s; the sync goes on without you", timeout)}
+					return commands.Finding{Err: fmt.Errorf("not done after %s; the sync goes on without you", timeout)}
 				}
 			}
 		},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pergola-dev/pergola/commands"
 	"github.com/pergola-dev/pergola/controllers/operator"
 )
 
@@ -42,7 +43,7 @@ has none itself.`,
 			if len(owners) == 0 {
 				where := noInventories(args, object.otherContexts())
 				if len(args) > 0 {
-					return finding{errors.New(where)}
+					return commands.Finding{Err: errors.New(where)}
 				}
 				fmt.Fprintln(cmd.ErrOrStderr(), "Note: "+where)
 			}
@@ -77,7 +78,7 @@ func treeOf(owners []operator.TreeOwner, args []string) ([]operator.TreeOwner, e
 			return owners[n : n+1], nil
 		}
 	}
-	return nil, finding{fmt.Errorf("%q has no inventory in this cluster; there are those of %s. Those of a Seed and its Shoots are in the seed, all others in the runtime cluster",
+	return nil, commands.Finding{Err: fmt.Errorf("%q has no inventory in this cluster; there are those of %s. Those of a Seed and its Shoots are in the seed, all others in the runtime cluster",
 		args[0], strings.Join(names, ", "))}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pergola-dev/pergola/commands"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/operator"
 )
@@ -28,7 +29,7 @@ func TestTreeOf(t *testing.T) {
 	_, err = treeOf(owners, []string{"a"})
 	assert.EqualError(t, err, `"a" has no inventory in this cluster; there are those of garden.production, landscape.production, seed.a. `+
 		"Those of a Seed and its Shoots are in the seed, all others in the runtime cluster")
-	assert.ErrorAs(t, err, new(finding))
+	assert.ErrorAs(t, err, new(commands.Finding))
 }
 
 // The virtual garden has no inventories: whoever looks there is told where they are.

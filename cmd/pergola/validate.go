@@ -10,11 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pergola-dev/pergola/commands/comparison"
 	"github.com/pergola-dev/pergola/commands/preview"
+	"github.com/pergola-dev/pergola/commands/revisions"
 	"github.com/pergola-dev/pergola/commands/synced"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/across"
 	"github.com/pergola-dev/pergola/schemas/report"
@@ -167,7 +168,7 @@ func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 	}
 	violations = append(violations, l.CheckSops()...)
 	v.noteEncrypted(l, violations)
-	leftOut, err := ignored(l)
+	leftOut, err := revisions.Ignored(l)
 	if err != nil {
 		return nil, err
 	}
@@ -175,25 +176,26 @@ func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 	for i := range l.Declarations {
 		violations = append(violations, synced.Check(&l.Declarations[i])...)
 	}
+	read := reader(v.cmd)
 	if v.from == "" {
-		return findingsSince(v.cmd, l, nil, violations)
+		return read.FindingsSince(v.cmd.Context(), l, nil, violations)
 	}
 	repo, err := source.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	former, err := comparison{cmd: v.cmd, repo: repo, dir: path, from: v.from}.base()
+	former, err := comparison.Comparison{Reader: read, Repo: repo, Dir: path, From: v.from}.Base(v.cmd.Context())
 	if err != nil {
 		return nil, err
 	}
-	found, err := findingsSince(v.cmd, l, former.landscape, violations)
+	found, err := read.FindingsSince(v.cmd.Context(), l, former.Landscape, violations)
 	if err != nil {
 		return nil, err
 	}
-	if !former.missing {
-		found = append(found, preview.Weakened(former.landscape, l)...)
+	if !former.Missing {
+		found = append(found, preview.Weakened(former.Landscape, l)...)
 	}
-	return append(found, preview.LateOperations(former.landscape, l, time.Now())...), nil
+	return append(found, preview.LateOperations(former.Landscape, l, time.Now())...), nil
 }
 
 // noteEncrypted says how many Secrets no key decrypts: only a key shows that an encrypted value was changed or moved.
@@ -207,24 +209,6 @@ func (v *validation) noteEncrypted(l *landscapes.Landscape, found []schemas.Viol
 		hint = "they are encrypted for others than the key that is given"
 	}
 	fmt.Fprintf(v.cmd.ErrOrStderr(), "Note: the values of %d Secrets are not decrypted, so that a damaged or moved value is not found: %s.\n", n, hint)
-}
-
-// configFindings are what landscape.yaml, overlays and recorded facts ask of the catalogue and cannot have.
-func configFindings(cmd *cobra.Command, l *landscapes.Landscape) []schemas.Violation {
-	if l.ConfigDeclaration == nil {
-		return nil
-	}
-	return render.CheckLandscape(catalogue(cmd), l, render.At(time.Now()), render.Ruled())
-}
-
-// withoutRepeats drops what rendering cannot do because of a field that a rule is about already.
-func withoutRepeats(rendering, rules []schemas.Violation) []schemas.Violation {
-	type place struct{ kind, namespace, name, field string }
-	known := map[place]bool{}
-	for _, v := range rules {
-		known[place{v.Kind, v.Namespace, v.Name, v.Field}] = v.Severity == schemas.SeverityError
-	}
-	return slices.DeleteFunc(rendering, func(v schemas.Violation) bool { return known[place{v.Kind, v.Namespace, v.Name, v.Field}] })
 }
 
 // manifest gives the static verdict of single objects. None at all is an error: a pipe that broke must not be green.
@@ -283,7 +267,7 @@ func (v *validation) before() (map[string]*landscapes.Declaration, error) {
 		if err := reportFindings(v.cmd, violations, "--old", read); err != nil {
 			return nil, err
 		}
-		return nil, &notValidError{"--old: " + v.old + " is not valid: there is nothing to compare with", violations}
+		return nil, &revisions.NotValidError{Message: "--old: " + v.old + " is not valid: there is nothing to compare with", Findings: violations}
 	}
 	out := map[string]*landscapes.Declaration{}
 	for i := range declarations {

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/pergola-dev/pergola/commands"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/landscapes"
@@ -45,7 +46,7 @@ func (a *applying) watch(c *landscape.Converger, l *landscapes.Landscape) error 
 		},
 		Apply: func(ctx context.Context, c *landscape.Converger, attempt int) (time.Duration, error) {
 			err := a.converge(ctx, c)
-			var found finding
+			var found commands.Finding
 			switch {
 			case a.cmd.Context().Err() != nil:
 				first = err
@@ -76,7 +77,7 @@ func (a *applying) watch(c *landscape.Converger, l *landscapes.Landscape) error 
 	case first != nil && !began:
 		return first
 	case err != nil:
-		return finding{err}
+		return commands.Finding{Err: err}
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package adoption
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"time"
 
@@ -94,13 +93,6 @@ func text(o *unstructured.Unstructured, fields ...string) string {
 	}
 	s, _, _ := unstructured.NestedString(o.Object, fields...)
 	return s
-}
-
-func counted(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
 }
 
 // names are the objects of items.

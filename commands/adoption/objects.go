@@ -8,6 +8,7 @@ import (
 
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/internal/printable"
 )
 
 // workloads have pods that a change of their template replaces.
@@ -49,7 +50,7 @@ func (a *Adopter) checkObjects(r *Report, p change.Plan) {
 	}
 	for _, g := range order {
 		f := Finding{Level: Changes, Area: AreaObjects, Cluster: g.cluster, Objects: names(groups[g])}
-		what := counted(len(groups[g]), "object") + " of " + g.bundle
+		what := printable.Counted(len(groups[g]), "object") + " of " + g.bundle
 		switch g.action {
 		case change.Create:
 			f.Text = what + ": made, because nobody has made them yet"
@@ -70,15 +71,15 @@ func (a *Adopter) checkObjects(r *Report, p change.Plan) {
 	}
 	for _, cluster := range []string{"runtime", "virtual"} {
 		if fine[cluster] > 0 {
-			r.add(Finding{Level: Fine, Area: AreaObjects, Cluster: cluster, Text: fmt.Sprintf("%s are what is rendered: only their managers change", counted(fine[cluster], "object"))})
+			r.add(Finding{Level: Fine, Area: AreaObjects, Cluster: cluster, Text: fmt.Sprintf("%s are what is rendered: only their managers change", printable.Counted(fine[cluster], "object"))})
 		}
 		delete(fine, cluster)
 	}
 	for cluster, n := range fine {
-		r.add(Finding{Level: Fine, Area: AreaObjects, Cluster: cluster, Text: fmt.Sprintf("%s are what is rendered: only their managers change", counted(n, "object"))})
+		r.add(Finding{Level: Fine, Area: AreaObjects, Cluster: cluster, Text: fmt.Sprintf("%s are what is rendered: only their managers change", printable.Counted(n, "object"))})
 	}
 	if p.Unchanged > 0 {
-		r.add(Finding{Level: Fine, Area: AreaObjects, Text: fmt.Sprintf("%s are what is rendered", counted(p.Unchanged, "object"))})
+		r.add(Finding{Level: Fine, Area: AreaObjects, Text: fmt.Sprintf("%s are what is rendered", printable.Counted(p.Unchanged, "object"))})
 	}
 }
 

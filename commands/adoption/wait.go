@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/internal/printable"
 )
 
 // until looks again and again, and gives up with the context. what says in words what is waited for.
@@ -65,7 +66,7 @@ func (a *Adopter) awaitPods(ctx context.Context, c *apply.Cluster, deployment *u
 				n++
 			}
 		}
-		return n == 0, counted(n, "pod") + " of it still there", nil
+		return n == 0, printable.Counted(n, "pod") + " of it still there", nil
 	})
 }
 

@@ -5,6 +5,6 @@
 // line: then the component is rendered again and again with one field of its declarations changed, and those that make a
 // difference are named (influence.go). That is exact about this state and says nothing about others.
 //
-// It only reads: Git, the catalogue, and clusters by GET. What does not live here: connecting to clusters and printing to a
-// terminal (cmd), following lines through Git's history (source/blame).
+// It only reads: Git, the catalogue, and clusters by GET (clusters.go). What does not live here: the access to clusters (cmd/pergola), following lines
+// through Git's history (source/blame).
 package why

@@ -30,7 +30,7 @@ type Options struct {
 	// Blame tells which commit wrote a line of a file; nil if nobody can.
 	Blame func(ctx context.Context, file string, line int) (blame.Answer, error)
 	// Live reads an object from a cluster; nil to stay away from clusters. An object that is not there is nil, without an error.
-	Live func(ctx context.Context, cluster string, ref change.Ref) (*unstructured.Unstructured, error)
+	Live Reading
 	// Clusters can be read by Live; for others the answer says that they cannot.
 	Clusters []string
 	// Renders bounds how often a component is rendered to find what a value follows from; default 400.

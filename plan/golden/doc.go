@@ -5,5 +5,5 @@
 // components/<owner>/cases/<base>.yaml, has the declarations that the cases of an owner begin with. All of it is data.
 //
 // Differences are told by object and field, with the YAML around them. What does not live here: rendering (render), comparing
-// objects (plan), recorded renders of whole landscapes (cmd, which shares how differences are told).
+// objects (plan), folders that records are kept in (commands/record).
 package golden

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/internal/printable"
 )
 
 // Print writes a report for people: the summary first, then each case that differs, by object and field.
@@ -44,7 +45,7 @@ func Print(w io.Writer, r *Report) error {
 
 // String is the summary in words.
 func (s Summary) String() string {
-	text := fmt.Sprintf("Golden: %s of %s", counted(s.Cases, "case"), counted(s.Components, "component"))
+	text := fmt.Sprintf("Golden: %s of %s", printable.Counted(s.Cases, "case"), printable.Counted(s.Components, "component"))
 	if s.Differ+s.New+s.Failed+s.Stale == 0 {
 		return text + ", all as recorded.\n"
 	}
@@ -62,13 +63,6 @@ func (s Summary) String() string {
 		text += fmt.Sprintf("Objects: %d added, %d changed, %d removed.\n", s.Added, s.Changed, s.Removed)
 	}
 	return text
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // String is the difference in lines: the object, its fields, and the text around them.

@@ -1,4 +1,4 @@
-package main
+package revisions
 
 import (
 	"fmt"
@@ -12,8 +12,8 @@ import (
 // ruleIgnored is the rule of the findings about files that git leaves out.
 const ruleIgnored = "landscape/ignored"
 
-// ignored are the findings about files of a landscape that no clone has, since git leaves them out: an operator would not read them.
-func ignored(l *landscapes.Landscape) ([]schemas.Violation, error) {
+// Ignored are the findings about files of a landscape that no clone has, since git leaves them out: an operator would not read them.
+func Ignored(l *landscapes.Landscape) ([]schemas.Violation, error) {
 	var files []string
 	for i := range l.Declarations {
 		files = append(files, l.Declarations[i].File)

@@ -1,0 +1,398 @@
+package comparison
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/commands"
+	"github.com/pergola-dev/pergola/commands/preview"
+	"github.com/pergola-dev/pergola/commands/revisions"
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/permit"
+	"github.com/pergola-dev/pergola/internal/printable"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/render"
+	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/source"
+)
+
+// Comparison is a diff of two revisions of one landscape.
+type Comparison struct {
+	Reader revisions.Reader
+	Repo   *source.Repository
+	// Dir is the folder of the landscape; revisions lead from From to To, which is empty for the work tree.
+	Dir, From, To string
+	// Now is one time for both revisions, so that it makes no difference between them.
+	Now time.Time
+}
+
+// Revision is one side of a comparison.
+type Revision struct {
+	Landscape *landscapes.Landscape
+	// violations are those of its files.
+	violations []schemas.Violation
+	// name is the abbreviated commit, or "work tree"; as the one that was asked for.
+	name, as string
+	// Missing says that there is no landscape in the folder.
+	Missing bool
+	// broken says that it is not valid; the notes say what that means for the diff.
+	broken bool
+	notes  []string
+}
+
+// Plan is the difference between the two.
+func (c Comparison) Plan(ctx context.Context) (change.Plan, error) {
+	new, err := c.target(ctx)
+	if err != nil {
+		return change.Plan{}, err
+	}
+	old, err := c.Base(ctx)
+	if err != nil {
+		return change.Plan{}, err
+	}
+	if old.Missing && new.Missing {
+		return change.Plan{}, &landscapes.NoLandscapeError{Dir: c.Dir, Reason: fmt.Sprintf("neither revision %s nor %s has a file landscape.yaml there", c.From, revisions.Shown(c.To))}
+	}
+	if new.Missing {
+		p := change.Plan{From: old.name, To: new.name, Notes: new.notes}
+		now, err := c.afterwards()
+		if now != "" {
+			p.Notes = append(p.Notes, now)
+		}
+		return p, err
+	}
+	refused, err := c.checkTarget(ctx, old, new)
+	invalid, refuses := errors.AsType[*revisions.NotValidError](err)
+	if err != nil && !refuses {
+		return change.Plan{}, err
+	}
+	// Of both sides all is said at once, also where one is reason enough to stop.
+	found, baseErr := c.checkBase(ctx, &old)
+	switch {
+	case baseErr != nil:
+		return change.Plan{}, baseErr
+	case refuses && old.broken:
+		return change.Plan{}, commands.Finding{Err: &revisions.NotValidError{
+			Message:  fmt.Sprintf("the landscape is valid neither in %s nor in revision %s: nothing was done", revisions.Shown(c.To), c.From),
+			Findings: slices.Concat(invalid.Findings, found),
+		}}
+	case refuses:
+		return change.Plan{}, err
+	}
+	return c.compare(old, new, refused)
+}
+
+// compare renders what the change can reach, and adds what is declared.
+func (c Comparison) compare(old, new Revision, refused []schemas.Violation) (change.Plan, error) {
+	reach, err := render.Reached(c.Reader.Catalogue, old.state(), new.state(), render.At(c.Now), c.Reader.Charts(new.Landscape))
+	if err != nil {
+		return change.Plan{}, commands.Finding{Err: err}
+	}
+	sealed := landscape.Locked(old.Landscape)
+	maps.Copy(sealed, landscape.Locked(new.Landscape))
+	before, after, same := landscape.Differing(old.Landscape, new.Landscape, sealed)
+	withShoots(before, reach.Old)
+	withShoots(after, reach.New)
+	renderedBefore, renderedAfter, wrong, err := sides(reach)
+	if err != nil {
+		return change.Plan{}, commands.Finding{Err: err}
+	}
+	if wrong != nil {
+		old.notes = append(old.notes, renderedInPart(c.From, wrong)...)
+	}
+	before, after = append(before, renderedBefore...), append(after, renderedAfter...)
+	p := plan.Bundles(before, after)
+	p.Unchanged += same
+	p.Unreached = plan.UnreachedOf(reach.Same)
+	settings := preview.SettingNotes(old.Landscape, new.Landscape)
+	p.From, p.To, p.Notes, p.Settings = old.name, new.name, slices.Concat(settings, old.notes, new.notes), len(settings)
+	p.Items = append(p.Items, landscape.PlannedOperations(old.Landscape, new.Landscape, c.Now)...)
+	p.Sort()
+	preview.KeepBack(&p, old.Landscape, new.Landscape, refused)
+	gate, err := landscape.Gate(new.Landscape, nil)
+	if err != nil {
+		return p, err
+	}
+	sums, err := c.totals(p, gate, old, before, len(reach.Same)+same > 0)
+	if err != nil {
+		return p, commands.Finding{Err: err}
+	}
+	ending := preview.TakeEnding(&p, old.Landscape, new.Landscape)
+	gate.Apply(&p, sums)
+	p.Items = append(p.Items, ending...)
+	p.Sort()
+	return p, nil
+}
+
+// sides renders the owners that a change reaches, before and after it, as render.Reach does.
+func sides(reach render.Reach) (before, after []plan.Place, wrongBefore, err error) {
+	old, new, wrongBefore, err := reach.Render()
+	return plan.Placed(old, reach.Old.ClusterOf()), plan.Placed(new, reach.New.ClusterOf()), wrongBefore, err
+}
+
+// MaxShown is how many findings or errors a report names of a landscape; all of them are beside it.
+const MaxShown = 10
+
+// renderedInPart are the notes about a revision to compare from that does not render whole.
+func renderedInPart(from string, wrong error) []string {
+	lines := strings.Split(wrong.Error(), "\n")
+	n := len(lines)
+	if more := n - MaxShown; more > 0 {
+		lines = append(lines[:MaxShown], fmt.Sprintf("and %d more errors", more))
+	}
+	return append([]string{fmt.Sprintf("revision %s cannot be applied whole (%s): it is compared as far as it renders, the rest is shown as new; "+
+		"of an object that two of its bundles have, the one that keeps it counts", from, printable.Counted(n, "error"))}, lines...)
+}
+
+// withShoots adds to what is declared how Shoots are in force, as far as they are declared or rendered in another way.
+func withShoots(declared []plan.Place, side render.Side) {
+	shoots := map[change.Ref]*unstructured.Unstructured{}
+	for _, in := range slices.Concat(side.Inputs, side.Alike) {
+		if shoot := in.Objects["shoot"]; shoot != nil {
+			o := &unstructured.Unstructured{Object: maps.Clone(shoot)}
+			o.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"))
+			shoots[change.RefOf(o)] = o
+		}
+	}
+	for i := range declared {
+		declared[i].InForce = shoots
+	}
+}
+
+// totals are the numbers of objects by cluster. All are counted only where the gate wants to know a share of them: what the
+// change does not reach has to be rendered for that.
+func (c Comparison) totals(p change.Plan, gate permit.Gate, old Revision, before []plan.Place, incomplete bool) (map[string]int, error) {
+	if incomplete && wantsTotals(p, gate) {
+		all, err := c.everything(old)
+		if err != nil {
+			return nil, err
+		}
+		before = all
+	}
+	out := map[string]int{}
+	for _, place := range before {
+		out[place.Cluster] += len(place.Bundle.Objects)
+	}
+	return out, nil
+}
+
+// wantsTotals tells whether the verdict of a gate depends on how many objects there are.
+func wantsTotals(p change.Plan, gate permit.Gate) bool {
+	if gate.MaxShare == nil || *gate.MaxShare == 0 {
+		return false
+	}
+	gone := map[string]int{}
+	for _, item := range p.Items {
+		if item.Action == change.Delete || item.Action == change.Recreate {
+			gone[item.Cluster]++
+		}
+	}
+	for _, n := range gone {
+		if n > permit.SmallSet {
+			return true
+		}
+	}
+	return false
+}
+
+// everything is what a revision declares and renders.
+func (c Comparison) everything(r Revision) ([]plan.Place, error) {
+	all, err := render.Reached(c.Reader.Catalogue, r.state(), render.State{}, render.At(c.Now))
+	if err != nil {
+		return nil, err
+	}
+	rendered, _, _, err := sides(all) // what is wrong with it has a note already, where it counts
+	return append(landscape.Declared(r.Landscape, nil), rendered...), err
+}
+
+// state is a revision for rendering.
+func (r Revision) state() render.State {
+	if r.Missing {
+		return render.State{}
+	}
+	s := render.State{Landscape: r.Landscape, Partial: r.broken}
+	if r.as != "" {
+		s.Name = "revision " + r.as
+	}
+	return s
+}
+
+// target is what a diff leads to: the work tree, or a revision. In one without the landscape nothing is left of it.
+func (c Comparison) target(ctx context.Context) (Revision, error) {
+	r := Revision{name: "work tree", as: c.To}
+	var err error
+	if c.To == "" {
+		r.Landscape, r.violations, err = c.Reader.Load(ctx, c.Dir)
+	} else {
+		var commit string
+		r.Landscape, r.violations, commit, err = c.Reader.LoadAt(ctx, c.Repo, c.Dir, c.To)
+		r.name = short(commit)
+	}
+	if revisions.IsMissing(err) {
+		return missing(r.name, revisions.Shown(c.To)+" has no landscape in this folder: such a revision is not applied, and all stays on the clusters as it is"), nil
+	}
+	return r, err
+}
+
+// Base reads what a diff starts from. In one that does not have the landscape there is nothing yet.
+func (c Comparison) Base(ctx context.Context) (Revision, error) {
+	l, violations, commit, err := c.Reader.LoadAt(ctx, c.Repo, c.Dir, c.From)
+	if revisions.IsMissing(err) {
+		if former, ok, err := c.formerly(ctx); ok || err != nil {
+			return former, err
+		}
+		return missing(short(commit), fmt.Sprintf("revision %s has no landscape in this folder: everything is new", c.From)), nil
+	}
+	return Revision{Landscape: l, violations: violations, name: short(commit), as: c.From}, err
+}
+
+// missing is a revision that does not have the landscape.
+func missing(name, note string) Revision {
+	return Revision{Landscape: &landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}, name: name, Missing: true, notes: []string{note}}
+}
+
+// renames are the folders that landscapes had before the change, by those that they have after it.
+func (c Comparison) renames() (map[string]string, error) {
+	before, err := revisions.Landscapes(c.Repo, ".", c.From)
+	if err != nil {
+		return nil, err
+	}
+	after, err := revisions.Landscapes(c.Repo, ".", c.To)
+	return revisions.Renamed(before, after), err
+}
+
+// formerly is the landscape of a folder that the revision to compare from does not have, where it was in another folder then. ok says
+// whether it was.
+func (c Comparison) formerly(ctx context.Context) (r Revision, ok bool, err error) {
+	all, err := c.renames()
+	if err != nil {
+		return r, false, err
+	}
+	folder, err := c.Repo.Rel(c.Dir)
+	if err != nil {
+		return r, false, err
+	}
+	former, ok := all[folder]
+	if !ok {
+		return r, false, nil
+	}
+	l, violations, commit, err := c.Reader.LoadAt(ctx, c.Repo, filepath.Join(c.Repo.Root, filepath.FromSlash(former)), c.From)
+	if err != nil {
+		return r, false, err
+	}
+	note := fmt.Sprintf("revision %s has this landscape in folder %s: it is compared with that. An operator that syncs it stops until its Landscape names the new folder (spec.source.path)", c.From, former)
+	return Revision{Landscape: l, violations: violations, name: short(commit), as: c.From, notes: []string{note}}, true, nil
+}
+
+// afterwards says where a landscape is whose folder is gone; empty if it is nowhere.
+func (c Comparison) afterwards() (string, error) {
+	all, err := c.renames()
+	if err != nil {
+		return "", err
+	}
+	folder, err := c.Repo.Rel(c.Dir)
+	for now, former := range all {
+		if err == nil && former == folder {
+			return fmt.Sprintf("%s has this landscape in folder %s: compare that one", revisions.Shown(c.To), now), nil
+		}
+	}
+	return "", err
+}
+
+// checkTarget refuses a target that is not valid. What the API refuses of the change itself (fields that cannot change, removals
+// without their confirmation) is reported, and the diff shown all the same, with a note.
+func (c Comparison) checkTarget(ctx context.Context, old, new Revision) ([]schemas.Violation, error) {
+	if old.Missing {
+		return nil, c.Reader.Valid(ctx, new.Landscape, new.violations, c.To)
+	}
+	// What is valid as if it were new is valid all the more as what it was before: only what changed is looked at as a change.
+	alike := landscapes.Alike(old.Landscape, new.Landscape)
+	changed := old.Landscape.Only(func(d *landscapes.Declaration) bool { return !alike[d.ObjectName()] })
+	since := func(before *landscapes.Landscape) ([]schemas.Violation, error) {
+		found, err := c.Reader.FindingsSince(ctx, new.Landscape, before, new.violations)
+		return slices.DeleteFunc(found, preview.IsRemovalHeld), err // the notes of the plan say it
+	}
+	found, err := since(changed)
+	if err != nil {
+		return nil, err
+	}
+	if !schemas.HasErrors(found) {
+		return nil, c.Reader.Accept(new.Landscape, found, c.To)
+	}
+	if found, err = since(old.Landscape); err != nil {
+		return nil, err
+	}
+	if !schemas.HasErrors(found) {
+		return nil, c.Reader.Accept(new.Landscape, found, c.To)
+	}
+	if err := c.Reader.Valid(ctx, new.Landscape, new.violations, c.To); err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(v schemas.Violation) bool { return v.Severity != schemas.SeverityError })
+	return found, c.Reader.Report(found, c.To, revisions.Sources(new.Landscape))
+}
+
+// checkBase looks whether the revision a diff starts from is valid. One that is not was never applied, and what repairs it is most
+// likely under way: it is compared as far as it renders. The findings are given with the revision before the names of files.
+func (c Comparison) checkBase(ctx context.Context, r *Revision) ([]schemas.Violation, error) {
+	if r.Missing {
+		return nil, nil
+	}
+	all, err := c.Reader.Findings(ctx, r.Landscape, r.violations)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(v schemas.Violation) bool {
+		if v.Rule != ruleCatalogue || v.Field != fieldCatalogue {
+			return false
+		}
+		was := strings.TrimPrefix(r.Landscape.Config.Spec.Catalogue.Version, "v")
+		r.notes = append(r.notes, fmt.Sprintf("revision %s is written for catalogue %s, which this program does not have: both revisions are rendered with %s, so that what the catalogue itself changes is not shown here: "+
+			"pergola diff --live shows it, and so does git diff of golden files; docs/compatibility.md says what each version changes", c.From, was, components.Version))
+		return true
+	})
+	if err := c.Reader.Report(all, c.From, revisions.Sources(r.Landscape)); err != nil {
+		return nil, err
+	}
+	if n := countErrors(all); n > 0 {
+		r.broken = true
+		r.notes = append(r.notes, fmt.Sprintf("revision %s is not valid (%s): it is compared as far as it renders, the rest is shown as new", c.From, printable.Counted(n, "error")))
+	}
+	for i := range all {
+		all[i].File = c.From + ": " + all[i].File
+	}
+	return all, nil
+}
+
+// The finding about a landscape that is written for another catalogue than that of this program.
+const ruleCatalogue, fieldCatalogue = "landscape/catalogue", "spec.catalogue.version"
+
+func countErrors(all []schemas.Violation) int {
+	n := 0
+	for _, v := range all {
+		if v.Severity == schemas.SeverityError {
+			n++
+		}
+	}
+	return n
+}
+
+func short(commit string) string {
+	if len(commit) > 10 {
+		return commit[:10]
+	}
+	return commit
+}

@@ -1,0 +1,143 @@
+package revisions
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/commands"
+	"github.com/pergola-dev/pergola/commands/preview"
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/internal/panics"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/render"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// NotValidError ends a command because of findings, which were reported already.
+type NotValidError struct {
+	Message  string
+	Findings []schemas.Violation
+}
+
+func (e *NotValidError) Error() string { return e.Message }
+
+// Findings are all violations of a landscape in their order, with files as one would write them here.
+func (r Reader) Findings(ctx context.Context, l *landscapes.Landscape, violations []schemas.Violation) ([]schemas.Violation, error) {
+	return r.FindingsSince(ctx, l, nil, violations)
+}
+
+// FindingsSince adds those about the change from another state of the landscape; nil is none.
+func (r Reader) FindingsSince(ctx context.Context, l, before *landscapes.Landscape, violations []schemas.Violation) ([]schemas.Violation, error) {
+	var group panics.Group
+	var config []schemas.Violation
+	group.Go(func() error { config = r.settings(l); return nil })
+	found, err := l.ValidateChange(ctx, before, schemas.Options{})
+	_ = group.Wait() // it has findings, and no error
+	if err != nil {
+		return nil, err
+	}
+	if before != nil && !l.Incomplete {
+		found = preview.AsRemovalsHeld(found, l, before)
+	}
+	r.Keep(l.Dir)
+	all := slices.Concat(violations, found, withoutRepeats(config, found), unpinned(l))
+	for i := range all {
+		all[i].File = filepath.Join(l.Dir, all[i].File)
+		all[i].Message = placesFromHere(l, all[i].Message)
+	}
+	schemas.Sort(all)
+	return all, nil
+}
+
+// place is a file with a line, as findings name other places than their own.
+var place = regexp.MustCompile(`[^\s()"]+:\d+`)
+
+// placesFromHere writes the files that a message names like that of the finding: relative to where the command runs, not to the landscape.
+func placesFromHere(l *landscapes.Landscape, message string) string {
+	return place.ReplaceAllStringFunc(message, func(found string) string {
+		file, line, _ := strings.Cut(found, ":")
+		if !slices.ContainsFunc(l.Declarations, func(d landscapes.Declaration) bool { return d.File == file }) {
+			return found
+		}
+		return filepath.Join(l.Dir, file) + ":" + line
+	})
+}
+
+// unpinned warns of a landscape that leaves the version of the catalogue to the program.
+func unpinned(l *landscapes.Landscape) []schemas.Violation {
+	if l.Config.Spec.Catalogue != nil || l.ConfigDeclaration == nil {
+		return nil
+	}
+	if written, ok, _ := unstructured.NestedFieldNoCopy(l.ConfigDeclaration.Object().Object, "spec", "catalogue"); ok && written != nil {
+		return nil // what is wrong with it is a finding of its own
+	}
+	at := l.ConfigDeclaration.Position("spec.catalogue")
+	return []schemas.Violation{{
+		Severity: schemas.SeverityWarning, File: at.File, Line: at.Line, Column: at.Column,
+		Kind: "Landscape", Name: l.Config.Name, Field: "spec.catalogue", Type: schemas.TypeRequired, Rule: "landscape/catalogue",
+		Message: fmt.Sprintf("names no version of the catalogue, so that the next version of this program changes the clusters without a commit; write catalogue: {version: %s}", components.Version),
+	}}
+}
+
+// Valid refuses a landscape with errors and reports all of them; warnings are reported and pass. The revision, where there
+// is one, stands before each.
+func (r Reader) Valid(ctx context.Context, l *landscapes.Landscape, violations []schemas.Violation, revision string) error {
+	all, err := r.Findings(ctx, l, violations)
+	if err != nil {
+		return err
+	}
+	return r.Accept(l, all, revision)
+}
+
+// Accept is Valid for a landscape whose findings are known.
+func (r Reader) Accept(l *landscapes.Landscape, all []schemas.Violation, revision string) error {
+	if err := r.Report(all, revision, Sources(l)); err != nil {
+		return err
+	}
+	if schemas.HasErrors(all) {
+		return commands.Finding{Err: &NotValidError{"the landscape is not valid: nothing was done", all}}
+	}
+	return nil
+}
+
+// Sources reads the files of a landscape as it is in its revision, by the names that findings have.
+func Sources(l *landscapes.Landscape) func(string) ([]byte, error) {
+	return func(file string) ([]byte, error) {
+		rel, err := filepath.Rel(l.Dir, file)
+		if err != nil {
+			return nil, err
+		}
+		name := path.Join(l.Path, filepath.ToSlash(rel))
+		if info, err := fs.Stat(l.FS, name); err != nil || !info.Mode().IsRegular() || info.Size() > landscapes.MaxFileSize {
+			return nil, fmt.Errorf("%s cannot be shown", file)
+		}
+		return fs.ReadFile(l.FS, name)
+	}
+}
+
+// settings are the findings about what landscape.yaml, overlays and recorded facts ask of the catalogue and cannot have.
+func (r Reader) settings(l *landscapes.Landscape) []schemas.Violation {
+	if l.ConfigDeclaration == nil {
+		return nil
+	}
+	return render.CheckLandscape(r.Catalogue, l, render.At(time.Now()), render.Ruled())
+}
+
+// withoutRepeats drops what rendering cannot do because of a field that a rule is about already.
+func withoutRepeats(rendering, rules []schemas.Violation) []schemas.Violation {
+	type place struct{ kind, namespace, name, field string }
+	known := map[place]bool{}
+	for _, v := range rules {
+		known[place{v.Kind, v.Namespace, v.Name, v.Field}] = v.Severity == schemas.SeverityError
+	}
+	return slices.DeleteFunc(rendering, func(v schemas.Violation) bool { return known[place{v.Kind, v.Namespace, v.Name, v.Field}] })
+}

@@ -1,0 +1,38 @@
+package why
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync"
+
+	"github.com/pergola-dev/pergola/source"
+	"github.com/pergola-dev/pergola/source/blame"
+)
+
+// Blamer looks lines up in the repositories that hold their files, each opened once. A file that is in none has no history.
+func Blamer() func(context.Context, string, int) (blame.Answer, error) {
+	type opened struct {
+		repo *blame.Repository
+		err  error
+	}
+	var mutex sync.Mutex
+	open := map[string]opened{}
+	return func(ctx context.Context, file string, line int) (blame.Answer, error) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		dir := filepath.Dir(file)
+		of, known := open[dir]
+		if !known {
+			of.repo, of.err = blame.Open(dir, blame.Limits{})
+			open[dir] = of
+		}
+		switch {
+		case errors.Is(of.err, source.ErrNoRepository):
+			return blame.Answer{Reason: "not in a Git repository"}, nil
+		case of.err != nil:
+			return blame.Answer{}, of.err
+		}
+		return of.repo.Line(ctx, file, line)
+	}
+}

@@ -1,0 +1,14 @@
+package printable
+
+import "fmt"
+
+// Plural is the first word for 1, and the second for any other number.
+func Plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// Counted is a number with its word, which gets an s for any number but 1: 1 object, 2 objects.
+func Counted(n int, one string) string { return fmt.Sprintf("%d %s", n, Plural(n, one, one+"s")) }
