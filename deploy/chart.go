@@ -121,15 +121,6 @@ func load() (*chart.Chart, error) {
 	return c, nil
 }
 
-// Version of the chart, which is that of the program.
-func Version() (string, error) {
-	c, err := load()
-	if err != nil {
-		return "", err
-	}
-	return c.Metadata.Version, nil
-}
-
 func decode(file string, data []byte) ([]*unstructured.Unstructured, error) {
 	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
 	var out []*unstructured.Unstructured

@@ -27,7 +27,6 @@ const (
 	secretsManager = "secrets-manager"
 	labelPersist   = "persist"
 	labelName      = "name"
-	labelIssuedAt  = "issued-at-time"
 	labelRole      = "gardener.cloud/role"
 	valueTrue      = "true"
 	kindSecret     = "Secret"

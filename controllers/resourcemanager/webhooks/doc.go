@@ -1,5 +1,5 @@
-// Package resourcewebhooks serves the admission webhooks of the resource manager under the paths of upstream's
-// gardener-resource-manager, so that webhook configurations that point there keep working, and makes these configurations.
+// Package webhooks serves the admission webhooks of the resource manager under the paths of upstream's
+// gardener-resource-manager, so that webhook configurations that point there keep working.
 // Each webhook is a pure function of an object and of the facts it needs, in a file of its own; handler.go makes webhooks
 // of them.
 //
@@ -11,6 +11,6 @@
 // finalizers of an Etcd that is being deleted can go whatever the rest is like; a cache that does not know an object yet
 // refuses nothing.
 //
-// What does not live here: the rules about extension objects (package schemas, by way of package admission), the server
+// What does not live here: the webhook configurations (components; a test compares them with what is served), the rules about extension objects (package schemas, by way of package admission), the server
 // and its certificates (package admission, or the manager of controller-runtime), and flags (cmd/pergola).
 package webhooks

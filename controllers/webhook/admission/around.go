@@ -61,16 +61,6 @@ func neighbours(kind schema.GroupKind) []schema.GroupVersionKind {
 	return nil
 }
 
-// SurroundingKinds are all kinds that are read, to be allowed to whoever reads them.
-func SurroundingKinds() []schema.GroupVersionKind {
-	var all []schema.GroupVersionKind
-	for _, kind := range schemas.KnownKinds() {
-		all = append(all, neighbours(kind.GroupKind())...)
-	}
-	slices.SortFunc(all, func(a, b schema.GroupVersionKind) int { return cmp.Compare(a.String(), b.String()) })
-	return slices.Compact(all)
-}
-
 // landscape is what stands around an object.
 type landscape struct {
 	objects []*unstructured.Unstructured

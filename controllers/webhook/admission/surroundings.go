@@ -37,7 +37,7 @@ type LiveSurroundings struct {
 }
 
 // NewLiveSurroundings reads from the API server of a virtual garden until ctx ends. It needs to be allowed to list and watch the
-// kinds of SurroundingKinds; one that is not served counts as empty.
+// neighbours of all kinds (docs/admission.md); one that is not served counts as empty.
 func NewLiveSurroundings(ctx context.Context, config *rest.Config) (*LiveSurroundings, error) {
 	config = rest.CopyConfig(config)
 	if config.QPS == 0 {

@@ -3,15 +3,12 @@ package authorizer
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
@@ -21,16 +18,6 @@ import (
 
 // watchQPS is how many requests a second are made where the configuration does not say: all kinds are listed at once.
 const watchQPS = 100
-
-// Resources are what is listed and watched in the virtual garden, to be allowed to whoever runs this.
-func Resources() []schema.GroupResource {
-	var all []schema.GroupResource
-	for _, k := range watchedKinds() {
-		all = append(all, k.resource.GroupResource())
-	}
-	slices.SortFunc(all, func(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) })
-	return all
-}
 
 // watches keep a graph as the objects of a virtual garden are.
 type watches struct {
