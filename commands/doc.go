@@ -3,6 +3,7 @@
 //
 //   - adoption: landscapes that upstream's controllers run, and how these are stopped
 //   - comparison: what a landscape becomes on its clusters when one revision follows another
+//   - manifest: objects in files, judged by themselves
 //   - preview: the consequences of a change of a landscape, besides the difference of its renders
 //   - record: renders kept in folders, and compared with new ones
 //   - recovery: backups of what is in no Git, and their way back

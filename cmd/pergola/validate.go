@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"time"
@@ -11,13 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pergola-dev/pergola/commands/comparison"
+	"github.com/pergola-dev/pergola/commands/manifest"
 	"github.com/pergola-dev/pergola/commands/preview"
 	"github.com/pergola-dev/pergola/commands/revisions"
 	"github.com/pergola-dev/pergola/commands/synced"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
-	"github.com/pergola-dev/pergola/schemas/across"
 	"github.com/pergola-dev/pergola/schemas/report"
 	"github.com/pergola-dev/pergola/source"
 )
@@ -119,26 +118,17 @@ func (v *validation) source(file string) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// readManifest reads what is not larger than a manifest can be, and a byte of what is: that is told apart when it is parsed.
-func readManifest(from io.Reader) ([]byte, error) {
-	return io.ReadAll(io.LimitReader(from, landscapes.MaxFileSize+1))
-}
-
-func readManifestFile(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return readManifest(file)
+// verdict judges files with objects.
+func (v *validation) verdict() manifest.Verdict {
+	return manifest.Verdict{Options: v.opts, Old: v.old, Several: v.several, Report: reader(v.cmd).Report}
 }
 
 func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 	if path == "-" {
-		if v.stdin, err = readManifest(v.cmd.InOrStdin()); err != nil {
+		if v.stdin, err = manifest.Read(v.cmd.InOrStdin()); err != nil {
 			return nil, fmt.Errorf("read standard input: %w", err)
 		}
-		return v.manifest(stdinName, v.stdin)
+		return v.verdict().Findings(v.cmd.Context(), stdinName, v.stdin)
 	}
 	info, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -151,11 +141,11 @@ func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 		if v.from != "" {
 			return nil, errors.New("--from goes with a landscape folder; a manifest is compared with another file: --old FILE")
 		}
-		data, err := readManifestFile(path)
+		data, err := manifest.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
-		return v.manifest(path, data)
+		return v.verdict().Findings(v.cmd.Context(), path, data)
 	}
 	if v.old != "" {
 		return nil, errors.New("--old goes with a single manifest; a landscape folder is compared with a Git revision: --from REV")
@@ -209,86 +199,4 @@ func (v *validation) noteEncrypted(l *landscapes.Landscape, found []schemas.Viol
 		hint = "they are encrypted for others than the key that is given"
 	}
 	fmt.Fprintf(v.cmd.ErrOrStderr(), "Note: the values of %d Secrets are not decrypted, so that a damaged or moved value is not found: %s.\n", n, hint)
-}
-
-// manifest gives the static verdict of single objects. None at all is an error: a pipe that broke must not be green.
-func (v *validation) manifest(name string, data []byte) ([]schemas.Violation, error) {
-	declarations, violations, err := landscapes.Parse(v.cmd.Context(), name, data, v.opts)
-	if err != nil {
-		return nil, err
-	}
-	if len(declarations)+len(violations) == 0 {
-		return []schemas.Violation{{Severity: schemas.SeverityError, File: name, Type: schemas.TypeRequired, Rule: "landscape/file",
-			Message: "holds no declaration; write an object with apiVersion, kind and metadata.name"}}, nil
-	}
-	before, err := v.before()
-	if err != nil {
-		return nil, err
-	}
-	var inputs []schemas.Input
-	for i := range declarations {
-		d := &declarations[i]
-		violations = append(violations, synced.Check(d)...)
-		input := schemas.Input{Object: d.Object(), Positions: d}
-		if o, ok := before[identity(d)]; ok {
-			input.Old = o.Object()
-			delete(before, identity(d))
-		}
-		inputs = append(inputs, input)
-	}
-	if !v.several && len(before) > 0 && !sharesKind(declarations, before, inputs) {
-		return nil, fmt.Errorf("--old: %s has no object of a kind that %s has: nothing is compared; give the file as it was before the change", v.old, name)
-	}
-	for _, gone := range before {
-		if v.several {
-			break // it may be in another one
-		}
-		inputs = append(inputs, schemas.Input{Old: gone.Object(), Positions: gone})
-	}
-	found, err := schemas.Validate(v.cmd.Context(), inputs, schemas.Options{})
-	return append(violations, across.OneForEachFault(landscapes.WithForms(found))...), err
-}
-
-// before are the objects before the change, by identity.
-func (v *validation) before() (map[string]*landscapes.Declaration, error) {
-	if v.old == "" {
-		return nil, nil
-	}
-	data, err := readManifestFile(v.old)
-	if err != nil {
-		return nil, fmt.Errorf("--old: %w", err)
-	}
-	declarations, violations, err := landscapes.Parse(v.cmd.Context(), v.old, data, v.opts)
-	if err != nil {
-		return nil, fmt.Errorf("--old: %w", err)
-	}
-	if schemas.HasErrors(violations) {
-		read := func(string) ([]byte, error) { return data, nil }
-		if err := reportFindings(v.cmd, violations, "--old", read); err != nil {
-			return nil, err
-		}
-		return nil, &revisions.NotValidError{Message: "--old: " + v.old + " is not valid: there is nothing to compare with", Findings: violations}
-	}
-	out := map[string]*landscapes.Declaration{}
-	for i := range declarations {
-		out[identity(&declarations[i])] = &declarations[i]
-	}
-	return out, nil
-}
-
-// sharesKind tells whether an object is as before, or one of its kind is gone: it may have another name now.
-func sharesKind(declarations []landscapes.Declaration, before map[string]*landscapes.Declaration, inputs []schemas.Input) bool {
-	return slices.ContainsFunc(inputs, func(in schemas.Input) bool { return in.Old != nil }) ||
-		slices.ContainsFunc(declarations, func(d landscapes.Declaration) bool {
-			for _, gone := range before {
-				if gone.GroupVersionKind().GroupKind() == d.GroupVersionKind().GroupKind() {
-					return true
-				}
-			}
-			return false
-		})
-}
-
-func identity(d *landscapes.Declaration) string {
-	return d.GroupVersionKind().GroupKind().String() + "/" + d.Namespace() + "/" + d.Name()
 }
