@@ -14,6 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/apply/flow"
 	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/commands"
+	"github.com/pergola-dev/pergola/commands/revisions"
 	"github.com/pergola-dev/pergola/commands/status"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
@@ -134,7 +135,7 @@ func (a *applying) converger(l *landscapes.Landscape) (*landscape.Converger, err
 
 // announce says which files are meant.
 func (a *applying) announce(doing string, l *landscapes.Landscape) {
-	fmt.Fprintf(a.cmd.ErrOrStderr(), "%s %s.\n", doing, stateOf(a.dir, l))
+	fmt.Fprintf(a.cmd.ErrOrStderr(), "%s %s.\n", doing, revisions.State(a.dir, l))
 }
 
 func (a *applying) dryRun(c *landscape.Converger) error {

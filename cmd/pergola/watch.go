@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -15,7 +12,6 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/source"
 )
 
 // watch applies, repairs drift and follows the files until the command is interrupted. That is its regular end once the landscape was applied.
@@ -90,49 +86,4 @@ func (a *applying) fingerprint(l *landscapes.Landscape) (string, error) {
 	}
 	components, err := landscape.Fingerprint(catalogue(a.cmd), ".")
 	return files + components, err
-}
-
-// shownFiles is how many uncommitted files are named.
-const shownFiles = 3
-
-// stateOf names a landscape with the commit its files are at, and those that are not committed.
-func stateOf(dir string, l *landscapes.Landscape) string {
-	repository, err := source.Open(dir)
-	if errors.Is(err, source.ErrNoRepository) {
-		return dir + ", which is in no Git repository"
-	}
-	if err != nil {
-		return fmt.Sprintf("%s (%v)", dir, err)
-	}
-	home, err := repository.Rel(dir)
-	if err != nil {
-		return dir
-	}
-	folders := []string{home}
-	for _, layer := range l.Layers {
-		folders = append(folders, path.Join(home, layer))
-	}
-	commit, files, err := repository.Uncommitted(folders...)
-	switch {
-	case err != nil:
-		return fmt.Sprintf("%s (%v)", dir, err)
-	case commit == "":
-		return dir + ", of which nothing is committed yet"
-	case len(files) == 0:
-		return dir + " at " + commit[:7]
-	}
-	for i, f := range files {
-		if rel, err := filepath.Rel(filepath.FromSlash(home), filepath.FromSlash(f)); err == nil {
-			files[i] = filepath.ToSlash(rel)
-		}
-	}
-	noun := "files"
-	if len(files) == 1 {
-		noun = "file"
-	}
-	names := strings.Join(files[:min(len(files), shownFiles)], ", ")
-	if len(files) > shownFiles {
-		names += " …"
-	}
-	return fmt.Sprintf("%s at %s, with uncommitted changes in %d %s (%s)", dir, commit[:7], len(files), noun, names)
 }

@@ -2,50 +2,17 @@ package main
 
 import (
 	"bytes"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner/tally"
 	"github.com/pergola-dev/pergola/controllers/permit"
-	"github.com/pergola-dev/pergola/landscapes"
 )
-
-func TestStateOf(t *testing.T) {
-	dir, commit := repository(t)
-	write(t, dir, "one-more.yaml", "")
-	hash := commit()
-	state := func(dir string) string {
-		t.Helper()
-		l, _, err := landscapes.Load(t.Context(), dir, landscapes.Options{})
-		require.NoError(t, err)
-		return stateOf(dir, l)
-	}
-	assert.Equal(t, dir+" at "+hash[:7], state(dir))
-	replaceIn(t, dir, "seed.yaml", "name: local", "name: other")
-	assert.Equal(t, dir+" at "+hash[:7]+", with uncommitted changes in 1 file (seed.yaml)", state(dir))
-	for _, name := range []string{"a.yaml", "b.yaml", "sub/c.yaml"} {
-		write(t, dir, name, "")
-	}
-	assert.Equal(t, dir+" at "+hash[:7]+", with uncommitted changes in 4 files (a.yaml, b.yaml, seed.yaml …)", state(dir))
-	// A layer beside the landscape is part of it, other folders are not.
-	hash = commit()
-	write(t, filepath.Dir(dir), "elsewhere/x.yaml", "")
-	write(t, filepath.Dir(dir), "base/landscape.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata:\n  name: base\nspec: {}\n")
-	assert.Equal(t, dir+" at "+hash[:7], state(dir))
-	replaceIn(t, dir, "landscape.yaml", "spec:\n", "spec:\n  layers: [../base]\n")
-	assert.Equal(t, dir+" at "+hash[:7]+", with uncommitted changes in 2 files (../base/landscape.yaml, landscape.yaml)", state(dir))
-
-	outside := t.TempDir()
-	smallLandscape(t, outside)
-	assert.Equal(t, outside+", which is in no Git repository", state(outside))
-}
 
 func TestHelpSaysExitCodesAndWhatIsApplied(t *testing.T) {
 	assert.Contains(t, pergola(t, "--help").stdout, "130 interrupted")
