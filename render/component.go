@@ -11,6 +11,7 @@ import (
 
 	"cuelang.org/go/cue"
 	cueerrors "cuelang.org/go/cue/errors"
+	"cuelang.org/go/cue/token"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
@@ -272,7 +273,7 @@ func cuePlace(e cueerrors.Error) string {
 	for _, p := range e.InputPositions() {
 		switch {
 		case !p.IsValid():
-		case !best.IsValid(), best.Filename() == schemaFile, p.Filename() == best.Filename() && p.Line() > best.Line():
+		case !best.IsValid(), isSchema(best), p.Filename() == best.Filename() && p.Line() > best.Line():
 			best = p
 		}
 	}
@@ -282,5 +283,5 @@ func cuePlace(e cueerrors.Error) string {
 	return fmt.Sprintf("%s:%d:%d", best.Filename(), best.Line(), best.Column())
 }
 
-// schemaFile declares the shape of a component: rarely the place of a mistake.
-const schemaFile = "components/inputs.cue"
+// isSchema reports whether a place declares the shape of components or flows: rarely the place of a mistake.
+func isSchema(p token.Pos) bool { return path.Dir(p.Filename()) == "components" }

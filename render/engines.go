@@ -67,19 +67,19 @@ func at(v cue.Value, format string, args ...any) finding {
 // writtenAt is where a component writes a value: the shape that every component has is written in another file.
 func writtenAt(v cue.Value) token.Pos {
 	best := v.Pos()
-	if best.IsValid() && best.Filename() != schemaFile {
+	if best.IsValid() && !isSchema(best) {
 		return best
 	}
 	if op, parts := v.Expr(); op == cue.AndOp {
 		for _, part := range parts {
-			if p := part.Pos(); p.IsValid() && p.Filename() != schemaFile {
+			if p := part.Pos(); p.IsValid() && !isSchema(p) {
 				return p
 			}
 		}
 	}
 	if fields, err := v.Fields(); err == nil {
 		for fields.Next() {
-			if p := fields.Value().Pos(); p.IsValid() && p.Filename() != schemaFile {
+			if p := fields.Value().Pos(); p.IsValid() && !isSchema(p) {
 				return p
 			}
 		}

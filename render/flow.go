@@ -3,35 +3,81 @@ package render
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 	"time"
 
 	"cuelang.org/go/cue"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pergola-dev/pergola/internal/unknown"
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// Flow is one operation of an owner: which bundles and tasks run, and after what.
+// Flow is the graph of one operation of an owner.
 type Flow struct {
-	Owner     string     `json:"owner"`
-	Operation string     `json:"operation"`
-	Nodes     []FlowNode `json:"nodes"`
+	Owner     string `json:"owner"`
+	Operation string `json:"operation"`
+	// Covers says that the graph has to mention every bundle of the owner.
+	Covers bool       `json:"cover"`
+	Nodes  []FlowNode `json:"nodes"`
 }
 
-// FlowNode is a step. It names bundles of the catalogue, a registered task, or
-// neither (a point where others meet).
+// Verb is the work of a node; a node without one is a point where others meet.
+type Verb string
+
+// The verbs of nodes.
+const (
+	// Apply sends bundles and waits until they are healthy.
+	Apply Verb = "apply"
+	// Remove deletes the objects of bundles and waits until they are gone.
+	Remove Verb = "remove"
+	// Request is Apply for bundles of objects whose controllers act on request: it asks them for an operation, and waits for the answer.
+	Request Verb = "request"
+	// Await waits for a registered state of bundles or clusters.
+	Await Verb = "await"
+	// Task calls a registered function.
+	Task Verb = "task"
+)
+
+// verbs are all of them, with true for those that take bundles.
+var verbs = map[Verb]bool{Apply: true, Remove: true, Request: true, Await: false, Task: false}
+
+// OtherBundles stands for the bundles that no node of a flow names.
+const OtherBundles = "*"
+
+// FlowNode is a step.
 type FlowNode struct {
-	ID      string   `json:"id"`
+	ID   string `json:"id"`
+	Verb Verb   `json:"verb,omitempty"`
+	// Bundles are those that the node applies, removes or requests.
 	Bundles []string `json:"bundles,omitempty"`
-	Task    string   `json:"task,omitempty"`
+	// Name is the state that the node awaits, or its task.
+	Name string `json:"name,omitempty"`
+	// Operation is the one that a request asks for.
+	Operation string `json:"operation,omitempty"`
+	// KeepObjects leaves the objects of bundles that are removed.
+	KeepObjects bool `json:"keepObjects,omitempty"`
 	// After maps a node to the state it has to reach first: applied, healthy or rolledOut.
 	After   map[string]string `json:"after,omitempty"`
 	Timeout time.Duration     `json:"timeout,omitempty"`
 	// If is the evaluated condition; false skips the node and releases its dependents.
 	If bool `json:"if"`
+}
+
+// Work says for people what the node does; it is empty for a point where others meet.
+func (n FlowNode) Work() string {
+	words := append([]string{string(n.Verb)}, strings.Join(n.Bundles, ", ")+n.Name)
+	if n.Operation != "" {
+		words = append(words, "for "+n.Operation)
+	}
+	if n.KeepObjects {
+		words = append(words, "and keep the objects")
+	}
+	return strings.TrimSpace(strings.Join(words, " "))
 }
 
 // LoadFlow evaluates components/<owner kind>/flow.cue for one owner and operation.
@@ -53,25 +99,39 @@ func flowsOf(catalogue fs.FS, in Input) (cue.Value, error) {
 	return v.Unify(eval.encode(in.settings())), nil
 }
 
-func decodeFlow(v cue.Value, operation string, in Input) (Flow, error) {
-	nodes := v.LookupPath(cue.MakePath(cue.Str("flow"), cue.Str(operation), cue.Str("nodes")))
-	if !nodes.Exists() {
-		var known []string
-		operations, _ := v.LookupPath(cue.ParsePath("flow")).Fields() // without any there is none
-		for operations != nil && operations.Next() {
-			known = append(known, operations.Selector().Unquoted())
-		}
-		return Flow{}, fmt.Errorf("components/%s/flow.cue: %w", in.Owner.Kind, unknown.Name("operation", operation, known))
+// required are the operations that every owner has.
+var required = []string{"reconcile", "delete"}
+
+// operationsOf are the operations that the flows of an owner have.
+func operationsOf(v cue.Value) (names []string) {
+	operations, _ := v.LookupPath(cue.ParsePath("flow")).Fields() // without any there is none
+	for operations != nil && operations.Next() {
+		names = append(names, operations.Selector().Unquoted())
 	}
-	fields, err := nodes.Fields()
+	return names
+}
+
+func decodeFlow(v cue.Value, operation string, in Input) (Flow, error) {
+	file := "components/" + in.Owner.Kind + "/flow.cue"
+	if !v.LookupPath(cue.ParsePath("#Operation")).Exists() {
+		return Flow{}, fmt.Errorf("%s: the catalogue has no components/flow.cue, which defines the verbs: take that of the catalogue that is built in", file)
+	}
+	graph := v.LookupPath(cue.MakePath(cue.Str("flow"), cue.Str(operation)))
+	if !graph.Exists() {
+		return Flow{}, fmt.Errorf("%s: %w", file, unknown.Name("operation", operation, operationsOf(v)))
+	}
+	flow := Flow{Owner: in.Owner.Kind, Operation: operation}
+	if err := graph.LookupPath(cue.ParsePath("cover")).Decode(&flow.Covers); err != nil {
+		return Flow{}, cueError("flow "+operation, err)
+	}
+	fields, err := graph.LookupPath(cue.ParsePath("nodes")).Fields()
 	if err != nil {
 		return Flow{}, cueError("flow "+operation, err)
 	}
-	flow := Flow{Owner: in.Owner.Kind, Operation: operation}
 	for fields.Next() {
 		node, err := decodeNode(fields.Selector().Unquoted(), fields.Value())
 		if err != nil {
-			return Flow{}, fmt.Errorf("components/%s/flow.cue: %s: node %s: %w", in.Owner.Kind, operation, fields.Selector(), err)
+			return Flow{}, fmt.Errorf("%s: %s: node %s: %w", file, operation, fields.Selector(), err)
 		}
 		flow.Nodes = append(flow.Nodes, node)
 	}
@@ -81,11 +141,11 @@ func decodeFlow(v cue.Value, operation string, in Input) (Flow, error) {
 
 func decodeNode(id string, v cue.Value) (FlowNode, error) {
 	var raw struct {
-		Bundles []string          `json:"bundles"`
-		Task    string            `json:"task"`
-		After   map[string]string `json:"after"`
-		Timeout string            `json:"timeout"`
-		If      bool              `json:"if"`
+		Operation   string            `json:"operation"`
+		KeepObjects bool              `json:"keepObjects"`
+		After       map[string]string `json:"after"`
+		Timeout     string            `json:"timeout"`
+		If          bool              `json:"if"`
 	}
 	if err := v.Decode(&raw); err != nil {
 		return FlowNode{}, cueError("decode", err)
@@ -94,43 +154,87 @@ func decodeNode(id string, v cue.Value) (FlowNode, error) {
 	if err != nil {
 		return FlowNode{}, fmt.Errorf("timeout: %w", err)
 	}
-	return FlowNode{ID: id, Bundles: raw.Bundles, Task: raw.Task, After: raw.After, Timeout: timeout, If: raw.If}, nil
+	node := FlowNode{ID: id, Operation: raw.Operation, KeepObjects: raw.KeepObjects, After: raw.After, Timeout: timeout, If: raw.If}
+	for _, verb := range slices.Sorted(maps.Keys(verbs)) {
+		field := v.LookupPath(cue.ParsePath(string(verb)))
+		if !field.Exists() {
+			continue
+		}
+		if node.Verb != "" {
+			p := field.Pos()
+			return FlowNode{}, fmt.Errorf("%s:%d:%d: it has the verbs %s and %s; make a node of each", p.Filename(), p.Line(), p.Column(), node.Verb, verb)
+		}
+		node.Verb = verb
+		into := any(&node.Name)
+		if verbs[verb] {
+			into = &node.Bundles
+		}
+		if err := field.Decode(into); err != nil {
+			return FlowNode{}, cueError(string(verb), err)
+		}
+	}
+	return node, nil
 }
 
-// CoveringFlow is the flow to reconcile an owner. It is an error when one of its flows does not mention all bundles, or is not
+// CoveringFlow is the flow to reconcile an owner. It is an error when one of its flows does not mention all bundles that it has to, or is not
 // sound: what is applied by such a catalogue could never be removed.
 func CoveringFlow(catalogue fs.FS, in Input, bundles []Bundle) (Flow, error) {
-	v, err := flowsOf(catalogue, in)
+	flows, err := flowsFor(catalogue, in)
 	if err != nil {
 		return Flow{}, err
 	}
-	var reconcile Flow
-	for _, operation := range Operations() {
-		flow, err := decodeFlow(v, operation, in)
-		if err == nil {
-			err = flow.Cover(bundles)
-		}
-		if err != nil {
+	for _, flow := range flows {
+		if err := flow.Cover(bundles); err != nil {
 			return Flow{}, err
 		}
-		if operation == Operations()[0] {
-			reconcile = flow
-		}
 	}
-	return reconcile, nil
+	return flows[0], nil
 }
 
-// Operations are those that every flow has.
-func Operations() []string { return []string{"reconcile", "delete"} }
+// flowsFor are the flows of all operations of an owner, that to reconcile it first.
+func flowsFor(catalogue fs.FS, in Input) ([]Flow, error) {
+	v, err := flowsOf(catalogue, in)
+	if err != nil {
+		return nil, err
+	}
+	names := slices.Clone(required)
+	for _, name := range operationsOf(v) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	var flows []Flow
+	for _, name := range names {
+		flow, err := decodeFlow(v, name, in)
+		if err != nil {
+			return nil, err
+		}
+		flows = append(flows, flow)
+	}
+	return flows, nil
+}
 
-// recordedNode is a step as it is recorded for review.
-type recordedNode struct {
-	Bundles []string          `json:"bundles,omitempty"`
-	Task    string            `json:"task,omitempty"`
-	After   map[string]string `json:"after,omitempty"`
-	Timeout string            `json:"timeout"`
-	// Skipped is a step whose condition is false for this owner.
-	Skipped bool `json:"skipped,omitempty"`
+// recorded is a node for review, in the language of flow.cue.
+func (n FlowNode) recorded() map[string]any {
+	out := map[string]any{"timeout": n.Timeout.String()}
+	if verbs[n.Verb] {
+		out[string(n.Verb)] = n.Bundles
+	} else if n.Verb != "" {
+		out[string(n.Verb)] = n.Name
+	}
+	if n.Operation != "" {
+		out["operation"] = n.Operation
+	}
+	if n.KeepObjects {
+		out["keepObjects"] = true
+	}
+	if len(n.After) > 0 {
+		out["after"] = n.After
+	}
+	if !n.If {
+		out["skipped"] = true // its condition is false for this owner
+	}
+	return out
 }
 
 // FlowFiles are the flows of all owners of a landscape as golden files have them, by the name
@@ -142,17 +246,16 @@ func FlowFiles(l *landscapes.Landscape, catalogue fs.FS, settings ...Setting) (m
 	}
 	files := map[string][]byte{}
 	for _, in := range inputs {
-		recorded := map[string]map[string]recordedNode{}
-		for _, operation := range Operations() {
-			flow, err := LoadFlow(catalogue, operation, in)
-			if err != nil {
-				return nil, err
-			}
-			nodes := map[string]recordedNode{}
+		flows, err := flowsFor(catalogue, in)
+		if err != nil {
+			return nil, err
+		}
+		recorded := map[string]map[string]any{}
+		for _, flow := range flows {
+			recorded[flow.Operation] = map[string]any{}
 			for _, n := range flow.Nodes {
-				nodes[n.ID] = recordedNode{Bundles: n.Bundles, Task: n.Task, After: n.After, Timeout: n.Timeout.String(), Skipped: !n.If}
+				recorded[flow.Operation][n.ID] = n.recorded()
 			}
-			recorded[operation] = nodes
 		}
 		doc, err := MarshalYAML(recorded)
 		if err != nil {
@@ -193,23 +296,38 @@ func (f Flow) check() error {
 	return nil
 }
 
-// Cover reports bundles that no node of the flow mentions: they would never be applied.
+// Cover reports bundles that no node of the flow mentions where it has to: they would never be applied, or never removed. It reports bundles,
+// too, that a node applies and that have objects to request: they would be applied and nobody asked to act on them.
 func (f Flow) Cover(bundles []Bundle) error {
-	claimed := map[string]bool{}
+	nodes := map[string]FlowNode{}
 	for _, n := range f.Nodes {
 		for _, b := range n.Bundles {
-			claimed[b] = true
+			nodes[b] = n
 		}
 	}
 	var missing []string
 	for _, b := range bundles {
-		if !claimed[b.Name] {
-			claimed[b.Name] = true
+		n, found := nodes[b.Name]
+		if !found && f.Covers && !slices.Contains(missing, b.Name) {
 			missing = append(missing, b.Name)
+		}
+		i := slices.IndexFunc(b.Objects, func(o Object) bool { return IsRequested(o.GroupVersionKind()) })
+		if n.Verb == Apply && b.Delivery.Direct && i >= 0 {
+			return fmt.Errorf("components/%s/flow.cue: %s: node %s applies bundle %s, whose %s acts on request alone; use the verb request", f.Owner, f.Operation, n.ID, b.Name, b.Objects[i].GetKind())
 		}
 	}
 	if len(missing) > 0 {
 		return fmt.Errorf("components/%s/flow.cue: no node of %s mentions the bundles %s", f.Owner, f.Operation, strings.Join(missing, ", "))
 	}
 	return nil
+}
+
+// IsRequested reports whether the controller of a kind acts on the operation annotation, not on a new generation alone.
+func IsRequested(gvk schema.GroupVersionKind) bool {
+	return IsExtension(gvk) || gvk.Group == "druid.gardener.cloud" && gvk.Kind == "Etcd"
+}
+
+// IsExtension reports whether a kind is one that extensions reconcile.
+func IsExtension(gvk schema.GroupVersionKind) bool {
+	return gvk.Group == "extensions.gardener.cloud" && gvk.Kind != "Cluster"
 }

@@ -2,89 +2,115 @@ package render
 
 import (
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/components"
 )
 
-// flowOf loads a flow.cue with the given nodes and the definitions of the real one.
-func flowOf(nodes string, replicas int) (Flow, error) {
-	text := `package flow
-
-garden: _
-#Node: {
-	bundles: [...string] | *[]
-	task: string | *""
-	after: [string]: "applied" | "healthy" | "rolledOut"
-	timeout: string | *"5m"
-	if:      bool | *true
-}
-flow: reconcile: nodes: [string]: #Node
-flow: reconcile: nodes: {
-` + nodes + `
-}
-`
-	module, _ := components.FS.ReadFile("cue.mod/module.cue")
+// flowOf loads a flow.cue with the given nodes.
+func flowOf(t *testing.T, nodes string, replicas int) (Flow, error) {
 	in := gardenInput()
 	in.Objects["garden"] = map[string]any{"spec": map[string]any{"replicas": replicas}}
-	return LoadFlow(fstest.MapFS{"cue.mod/module.cue": {Data: module}, "garden/flow.cue": {Data: []byte(text)}}, "reconcile", in)
+	return LoadFlow(smallCatalogue(t, map[string]string{"garden/flow.cue": "package flow\n\ngarden: _\nflow: reconcile: nodes: {\n" + nodes + "\n}\n"}), "reconcile", in)
 }
 
 func TestFlow(t *testing.T) {
-	const nodes = `	b: {bundles: ["two"], after: a: "healthy", timeout: "90s", if: garden.spec.replicas > 1}
-	a: {bundles: ["one"]}
-	t: {task: "init", after: {a: "applied", b: "rolledOut"}}`
-	flow, err := flowOf(nodes, 2)
+	const nodes = `	b: {request: ["two"], after: a: "healthy", timeout: "90s", if: garden.spec.replicas > 1}
+	a: {apply: ["one"]}
+	gone: {remove: ["old"], keepObjects: true}
+	others: remove: ["*"]
+	t: {task: "init", after: {a: "applied", b: "rolledOut"}}
+	ready: {await: "unused", after: point: "healthy"}
+	point: after: t: "healthy"`
+	flow, err := flowOf(t, nodes, 2)
 	require.NoError(t, err)
-	assert.Equal(t, Flow{Owner: "garden", Operation: "reconcile", Nodes: []FlowNode{
-		{ID: "a", Bundles: []string{"one"}, Timeout: 5 * time.Minute, If: true},
-		{ID: "b", Bundles: []string{"two"}, After: map[string]string{"a": "healthy"}, Timeout: 90 * time.Second, If: true},
-		{ID: "t", Bundles: []string{}, Task: "init", After: map[string]string{"a": "applied", "b": "rolledOut"}, Timeout: 5 * time.Minute, If: true},
+	assert.Equal(t, Flow{Owner: "garden", Operation: "reconcile", Covers: true, Nodes: []FlowNode{
+		{ID: "a", Verb: Apply, Bundles: []string{"one"}, Timeout: 5 * time.Minute, If: true},
+		{ID: "b", Verb: Request, Bundles: []string{"two"}, Operation: "reconcile", After: map[string]string{"a": "healthy"}, Timeout: 90 * time.Second, If: true},
+		{ID: "gone", Verb: Remove, Bundles: []string{"old"}, KeepObjects: true, Timeout: 5 * time.Minute, If: true},
+		{ID: "others", Verb: Remove, Bundles: []string{OtherBundles}, Timeout: 5 * time.Minute, If: true},
+		{ID: "point", After: map[string]string{"t": "healthy"}, Timeout: 5 * time.Minute, If: true},
+		{ID: "ready", Verb: Await, Name: "unused", After: map[string]string{"point": "healthy"}, Timeout: 5 * time.Minute, If: true},
+		{ID: "t", Verb: Task, Name: "init", After: map[string]string{"a": "applied", "b": "rolledOut"}, Timeout: 5 * time.Minute, If: true},
 	}}, normalised(flow))
-	flow, err = flowOf(nodes, 1)
+	var work []string
+	for _, n := range flow.Nodes {
+		work = append(work, n.Work())
+	}
+	assert.Equal(t, []string{"apply one", "request two for reconcile", "remove old and keep the objects", "remove *", "", "await unused", "task init"}, work)
+	flow, err = flowOf(t, nodes, 1)
 	require.NoError(t, err)
 	assert.False(t, flow.Nodes[1].If)
-
-	require.NoError(t, flow.Cover([]Bundle{{Name: "one"}, {Name: "two"}}))
-	require.EqualError(t, flow.Cover([]Bundle{{Name: "one"}, {Name: "three"}, {Name: "four"}}),
-		"components/garden/flow.cue: no node of reconcile mentions the bundles three, four")
 }
 
-// normalised makes empty lists and maps comparable.
+// normalised makes empty maps comparable.
 func normalised(f Flow) Flow {
 	for i := range f.Nodes {
 		if len(f.Nodes[i].After) == 0 {
 			f.Nodes[i].After = nil
 		}
-		if f.Nodes[i].Task != "" && f.Nodes[i].Bundles == nil {
-			f.Nodes[i].Bundles = []string{}
-		}
 	}
 	return f
 }
 
+// An operation mentions every bundle unless it says otherwise, and requests those of which nobody would act on an apply.
+func TestFlowCovers(t *testing.T) {
+	flow, err := flowOf(t, `	a: apply: ["one", "two"]`, 1)
+	require.NoError(t, err)
+	require.NoError(t, flow.Cover([]Bundle{{Name: "one"}, {Name: "two"}}))
+	some := []Bundle{{Name: "one"}, {Name: "three"}, {Name: "four"}, {Name: "three"}}
+	require.EqualError(t, flow.Cover(some), "components/garden/flow.cue: no node of reconcile mentions the bundles three, four")
+	flow, err = flowOf(t, "	a: apply: [\"one\", \"two\"]\n}\nflow: reconcile: {cover: false", 1)
+	require.NoError(t, err)
+	require.NoError(t, flow.Cover(some))
+
+	objects := func(apiVersion, kind string) []Bundle {
+		obj := Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}}
+		return []Bundle{{Name: "two", Delivery: Delivery{Direct: true}, Objects: []Object{{Unstructured: &unstructured.Unstructured{}}, obj}}}
+	}
+	for _, asked := range [][]Bundle{objects("extensions.gardener.cloud/v1alpha1", "DNSRecord"), objects("druid.gardener.cloud/v1alpha1", "Etcd")} {
+		require.EqualError(t, flow.Cover(asked), "components/garden/flow.cue: reconcile: node a applies bundle two, whose "+asked[0].Objects[1].GetKind()+" acts on request alone; use the verb request")
+		asked[0].Delivery.Direct = false
+		require.NoError(t, flow.Cover(asked), "others apply the objects of a ManagedResource")
+	}
+	require.NoError(t, flow.Cover(objects("extensions.gardener.cloud/v1alpha1", "Cluster")))
+	flow, err = flowOf(t, `	a: {request: ["one", "two"], operation: "restore"}`, 1)
+	require.NoError(t, err)
+	assert.Equal(t, "restore", flow.Nodes[0].Operation)
+	require.NoError(t, flow.Cover(objects("extensions.gardener.cloud/v1alpha1", "DNSRecord")))
+}
+
 func TestFlowErrors(t *testing.T) {
 	for name, test := range map[string][2]string{
-		"unknown node":  {`a: after: nope: "healthy"`, `components/garden/flow.cue: reconcile: node a comes after "nope", which is no node`},
-		"bundle twice":  {`a: bundles: ["x"], b: bundles: ["x"]`, "components/garden/flow.cue: reconcile: bundle x belongs to node a and to b"},
-		"unknown state": {"a: {}\n\tb: after: a: \"done\"", `components/garden/flow.cue:14:15: flow.reconcile.nodes.b.after.a: conflicting values "applied" and "done"`},
-		"timeout":       {`a: timeout: "soon"`, "components/garden/flow.cue: reconcile: node a: timeout: "},
-		"syntax":        {"a: {", "components/garden/flow.cue:14:3: expected"},
-		"unknown field": {`a: bundels: []`, "components/garden/flow.cue:13:5: flow.reconcile.nodes.a.bundels: field not allowed"},
+		"unknown node":    {`a: after: nope: "healthy"`, `components/garden/flow.cue: reconcile: node a comes after "nope", which is no node`},
+		"bundle twice":    {`a: apply: ["x"], b: apply: ["x"]`, "components/garden/flow.cue: reconcile: bundle x belongs to node a and to b"},
+		"others twice":    {`a: remove: ["*"], b: remove: ["*"]`, "components/garden/flow.cue: reconcile: bundle * belongs to node a and to b"},
+		"unknown state":   {"a: {}\n\tb: after: a: \"done\"", `components/garden/flow.cue:6:15: flow.reconcile.nodes.b.after.a: conflicting values "applied" and "done"`},
+		"timeout":         {`a: timeout: "soon"`, "components/garden/flow.cue: reconcile: node a: timeout: "},
+		"syntax":          {"a: {", "components/garden/flow.cue:6:3: expected"},
+		"unknown field":   {`a: bundels: []`, "components/garden/flow.cue:5:5: flow.reconcile.nodes.a.bundels: field not allowed"},
+		"no list":         {`a: apply: "x"`, "components/garden/flow.cue:5:12: flow.reconcile.nodes.a.apply: conflicting values"},
+		"two verbs":       {"a: apply: [\"x\"]\n\ta: task: \"y\"", "components/garden/flow.cue: reconcile: node a: components/garden/flow.cue:6:11: it has the verbs apply and task; make a node of each"},
+		"kept by apply":   {`a: {apply: ["x"], keepObjects: true}`, "components/garden/flow.cue:5:20: flow.reconcile.nodes.a.keepObjects: field not allowed"},
+		"asked of a task": {`a: {task: "x", operation: "reconcile"}`, "components/garden/flow.cue:5:17: flow.reconcile.nodes.a.operation: field not allowed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := flowOf("\t"+test[0], 1)
+			_, err := flowOf(t, "\t"+test[0], 1)
 			require.ErrorContains(t, err, test[1])
 		})
 	}
 	_, err := LoadFlow(components.FS, "explode", gardenInput())
 	require.EqualError(t, err, `components/garden/flow.cue: there is no operation "explode"; want one of reconcile, delete`)
+	catalogue := smallCatalogue(t, map[string]string{"garden/flow.cue": appFlow})
+	delete(catalogue, "flow.cue")
+	_, err = LoadFlow(catalogue, "reconcile", gardenInput())
+	require.EqualError(t, err, "components/garden/flow.cue: the catalogue has no components/flow.cue, which defines the verbs: take that of the catalogue that is built in")
 }
 
 // TestFlowOfFeatureGates: each gate of a landscape turns its own steps of the Garden on or off, and no others. What follows on a step that is

@@ -17,7 +17,7 @@ import (
 func smallCatalogue(t *testing.T, files map[string]string) fstest.MapFS {
 	t.Helper()
 	out := fstest.MapFS{"imagevector.yaml": {Data: []byte("images:\n- name: app\n  repository: registry.example.org/app\n  tag: v1.2.3\n")}}
-	for _, name := range []string{"cue.mod/module.cue", "inputs.cue"} {
+	for _, name := range []string{"cue.mod/module.cue", "inputs.cue", "flow.cue"} {
 		data, err := fs.ReadFile(components.FS, name)
 		require.NoError(t, err)
 		out[name] = &fstest.MapFile{Data: data}

@@ -40,7 +40,7 @@ func (c *landscapeCheck) needed(in Input) {
 	in.Only = nil
 	result, _ := Render(in, opts) // what cannot be rendered is told by who renders it
 	n.bundles = result.Bundles
-	flow, err := LoadFlow(c.catalogue, Operations()[0], in)
+	flow, err := LoadFlow(c.catalogue, required[0], in)
 	if err == nil { // else a landscape is not to blame
 		n.wait(flow)
 	}

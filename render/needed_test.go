@@ -15,15 +15,13 @@ import (
 // neededFlow has app, a point where others meet behind it, a step that is skipped, and user, which comes after WAITS.
 const neededFlow = `package flow
 
-#Node: {bundles: [...string] | *[], task: "", after: {[string]: string}, timeout: *"1m" | string, if: bool | *true}
-flow: [=~"^(reconcile|delete)$"]: nodes: [string]: #Node
-flow: [=~"^(reconcile|delete)$"]: nodes: {
-	app: {bundles: ["app"]}
+flow: reconcile: nodes: {
+	app: {apply: ["app"]}
 	point: after: app: "healthy"
 	skipped: {after: app: "healthy", if: false}
-	user: {bundles: ["user"], after: {WAITS}}
+	user: {apply: ["user"], after: {WAITS}}
 }
-flow: {reconcile: {}, delete: {}}
+flow: delete: nodes: all: remove: ["app", "user"]
 `
 
 const podOfUser = `{apiVersion: "apps/v1", kind: "Deployment", metadata: {name: "user", namespace: "garden"}, spec: {selector: matchLabels: app: "user", template: {metadata: labels: {app: "user", LABELS}, spec: {containers: [{name: "a", image: "i"}], SPEC}}}}`

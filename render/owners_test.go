@@ -229,7 +229,7 @@ func TestUnknownComponents(t *testing.T) {
 }
 
 // appFlow mentions the one bundle of a small catalogue in both operations.
-const appFlow = "package flow\n\nflow: [=~\"^(reconcile|delete)$\"]: nodes: app: {bundles: [\"app\"], task: \"\", after: {}, timeout: \"1m\", if: true}\nflow: {reconcile: {}, delete: {}}\n"
+const appFlow = "package flow\n\nflow: reconcile: nodes: app: apply: [\"app\"]\nflow: delete: nodes: app: remove: [\"app\"]\n"
 
 // TestFlowsAreChecked: a bundle that a flow leaves out would never be applied, or never go.
 func TestFlowsAreChecked(t *testing.T) {
@@ -239,7 +239,7 @@ func TestFlowsAreChecked(t *testing.T) {
 	require.Empty(t, violations)
 	catalogue := smallCatalogue(t, map[string]string{
 		"garden/app/component.cue": component("cue: ["+oneConfigMap+"]", ""),
-		"garden/flow.cue":          strings.Replace(appFlow, "{reconcile: {}, delete: {}}", "{reconcile: {}}", 1),
+		"garden/flow.cue":          strings.Replace(appFlow, "flow: delete: ", "_none: ", 1),
 	})
 	_, err = All(l, catalogue, nil)
 	require.ErrorContains(t, err, `components/garden/flow.cue: there is no operation "delete"; want one of reconcile`)

@@ -94,7 +94,17 @@ func TestFlow(t *testing.T) {
 		}
 	}
 	text := pergola(t, "flow", "shoot").stdout
-	assert.Regexp(t, `(?m)^kube-apiserver +after etcd-events healthy, etcd-main healthy`, text)
+	assert.Regexp(t, `(?m)^kube-apiserver +apply kube-apiserver  after etcd-events healthy, etcd-main healthy`, text)
+	assert.Regexp(t, `(?m)^infrastructure +request infrastructure for reconcile  after cluster applied`, text)
+	end := pergola(t, "flow", "garden", "--operation", "delete")
+	assert.Regexp(t, `(?m)^unused +await unused$`, end.stdout)
+	assert.Regexp(t, `(?m)^secrets +task remove-secrets  after gardener-resource-manager healthy$`, end.stdout)
+	assert.Contains(t, pergola(t, "flow", "garden", "--operation", "delete", "-o", "dot").stdout, `"garden-namespace" [label="garden-namespace\nremove garden-namespace and keep the objects"];`)
+	assert.Contains(t, pergola(t, "flow", "shoot", "-o", "json").stdout, `"verb": "request",
+      "bundles": [
+        "worker"
+      ],
+      "operation": "reconcile",`)
 	flow := decode[render.Flow](t, pergola(t, "flow", "seed", "-o", "json"))
 	assert.Equal(t, "reconcile", flow.Operation)
 	assert.NotEmpty(t, flow.Nodes)

@@ -1,17 +1,15 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/pergola-dev/pergola/apply/flow"
 	"github.com/pergola-dev/pergola/commands"
+	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/internal/unknown"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -21,8 +19,9 @@ func newFlow() *cobra.Command {
 	kinds := []string{"garden", "seed", "shoot"}
 	cmd := &cobra.Command{
 		Use:   "flow garden|seed|shoot",
-		Short: "Print the flow of an owner: what is applied after what",
+		Short: "Print the flow of an owner: the verb and bundles of each step, and the steps before it",
 		Example: `  pergola flow garden
+  pergola flow garden --operation delete
   pergola flow shoot -o dot | dot -Tsvg > shoot.svg`,
 		Args:      cobra.ExactArgs(1),
 		ValidArgs: kinds,
@@ -39,22 +38,16 @@ func newFlow() *cobra.Command {
 		},
 	}
 	outputFlag(cmd, &output, "text", "dot", "json")
-	cmd.Flags().StringVar(&operation, "operation", "reconcile", "operation: reconcile or delete")
+	cmd.Flags().StringVar(&operation, "operation", "reconcile", "operation of the flow: reconcile or delete")
 	return cmd
 }
 
-// notRun stands for the work of a step: the graph is only looked at.
-func notRun(context.Context, func(flow.State, string)) error { return nil }
-
 func printFlow(cmd *cobra.Command, definition render.Flow, output string) error {
-	graph := flow.Graph{}
-	for _, n := range definition.Nodes {
-		node := flow.Node{ID: n.ID, Title: n.ID, Run: notRun}
-		for _, id := range slices.Sorted(maps.Keys(n.After)) {
-			until := n.After[id]
-			node.Needs = append(node.Needs, flow.Edge{ID: id, Until: flow.State(strings.ToUpper(until[:1]) + until[1:])})
-		}
-		graph.Nodes = append(graph.Nodes, node)
+	graph := owner.Outline(definition)
+	nodes := map[string]render.FlowNode{}
+	for i, n := range definition.Nodes {
+		nodes[n.ID] = n
+		graph.Nodes[i].Title = strings.TrimSpace(n.ID + "\n" + n.Work())
 	}
 	if err := graph.Validate(); err != nil {
 		return commands.Finding{Err: err}
@@ -71,10 +64,6 @@ func printFlow(cmd *cobra.Command, definition render.Flow, output string) error 
 	if err != nil {
 		return err
 	}
-	nodes := map[string]render.FlowNode{}
-	for _, n := range definition.Nodes {
-		nodes[n.ID] = n
-	}
 	width := 34
 	for _, id := range order {
 		width = max(width, len(id))
@@ -84,11 +73,11 @@ func printFlow(cmd *cobra.Command, definition render.Flow, output string) error 
 		for on, until := range nodes[id].After {
 			after = append(after, on+" "+until)
 		}
-		text := ""
+		text := nodes[id].Work()
 		if len(after) > 0 {
-			text = "  after " + strings.Join(sorted(after), ", ")
+			text += "  after " + strings.Join(sorted(after), ", ")
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%-*s%s\n", width, id, text)
+		fmt.Fprintln(cmd.OutOrStdout(), strings.TrimSpace(fmt.Sprintf("%-*s  %s", width, id, strings.TrimSpace(text))))
 	}
 	return nil
 }

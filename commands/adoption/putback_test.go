@@ -63,8 +63,7 @@ func deploymentOf(name, image string) string {
 func smallCatalogue(t *testing.T) fs.FS {
 	t.Helper()
 	out := smallcatalogue.New()
-	out["garden/flow.cue"] = &fstest.MapFile{Data: []byte("package flow\n\ngarden: _\n\n#Node: {\n\tbundles: [...string] | *[]\n\ttask: string | *\"\"\n\tafter: [string]: string\n\ttimeout: string | *\"1m\"\n\tif: bool | *true\n}\n" +
-		"flow: reconcile: nodes: [string]: #Node\nflow: delete: nodes: [string]: #Node\nflow: reconcile: nodes: pods: bundles: [\"pods\"]\nflow: delete: nodes: pods: bundles: [\"pods\"]\n")}
+	out["garden/flow.cue"] = smallcatalogue.Flow("garden", `pods: apply: ["pods"]`, `pods: remove: ["pods"]`)
 	out["garden/pods/component.cue"] = &fstest.MapFile{Data: []byte("package component\n\ncomponent: {\n\tcondition: \"RuntimeComponentsHealthy\"\n\tbundles: pods: {cluster: \"runtime\", direct: true, source: cue: [\n\t\t" +
 		deploymentOf(resourceManager, "registry.example.org/pergola:1") + ",\n\t\t" + deploymentOf("web", "registry.example.org/web:1") + ",\n\t]}\n}\n")}
 	return out

@@ -64,9 +64,7 @@ const requests = `
 func catalogue(t *testing.T) fs.FS {
 	t.Helper()
 	out := smallcatalogue.New()
-	nodes := "nodes: [string]: #Node\n"
-	out["garden/flow.cue"] = &fstest.MapFile{Data: []byte("package flow\n\ngarden: _\n\n#Node: {\n\tbundles: [...string] | *[]\n\ttask: string | *\"\"\n\tafter: [string]: string\n\ttimeout: string | *\"1m\"\n\tif: bool | *true\n}\n" +
-		"flow: reconcile: " + nodes + "flow: delete: " + nodes + "flow: reconcile: nodes: only: bundles: [\"only\"]\nflow: delete: nodes: only: bundles: [\"only\"]\n")}
+	out["garden/flow.cue"] = smallcatalogue.Flow("garden", `only: apply: ["only"]`, `only: remove: ["only"]`)
 	out["garden/only/component.cue"] = &fstest.MapFile{Data: []byte("package component\n\ncomponent: {\n\tcondition: \"RuntimeComponentsHealthy\"\n\tsecrets: {" + requests +
 		"}\n\tbundles: only: {cluster: \"runtime\", direct: true, source: cue: [{apiVersion: \"v1\", kind: \"ConfigMap\", metadata: {name: \"only\", namespace: \"garden\"}, " +
 		"data: {uid: owner.uid, ca: facts.secrets.ca.name, bundle: facts.secrets.ca.bundle}}]}\n}\n")}

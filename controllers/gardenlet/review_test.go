@@ -1,9 +1,9 @@
 package gardenlet
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -22,26 +22,18 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
+	"github.com/pergola-dev/pergola/hack/smallcatalogue"
 )
 
 // optional adds a component to the catalogue that a Shoot has unless it is hibernated.
 func (p *place) optional() {
 	catalogue := catalogueFiles()
-	for _, name := range []string{"shoot/flow.cue", "shoot/c/component.cue"} {
-		text, err := fs.ReadFile(catalogue, name)
-		require.NoError(p, err)
-		switch name {
-		case "shoot/flow.cue":
-			text = []byte(strings.ReplaceAll(string(text), `c: bundles: ["c"]`, `c: bundles: ["c"]`+"\n"+`d: {bundles: ["d"], if: !shoot.spec.hibernation.enabled}`))
-			text = []byte(strings.Replace(string(text), "shoot: _", "shoot: {spec: {hibernation: {enabled: bool | *false, ...}, ...}, ...}", 1))
-			catalogue[name] = &fstest.MapFile{Data: text}
-		default:
-			text = []byte("package component\n\ncomponent: {\n\tcondition: \"ControlPlaneHealthy\"\n\tenabled: !_asleep\n\t_asleep: *shoot.spec.hibernation.enabled | false\n\tsecrets: ca: {kind: \"ca\", commonName: \"test\"}\n" +
-				"\tbundles: d: {cluster: \"seed\", direct: true, source: cue: [{\n" +
-				"\t\tapiVersion: \"v1\"\n\t\tkind: \"ConfigMap\"\n\t\tmetadata: {name: \"d\", namespace: owner.controlPlaneNamespace}\n\t\tdata: {x: \"1\"}\n\t}]}\n}\n")
-			catalogue["shoot/d/component.cue"] = &fstest.MapFile{Data: text}
-		}
-	}
+	flow := smallcatalogue.Flow("shoot", `c: apply: ["c"], d: {apply: ["d"], if: !shoot.spec.hibernation.enabled}`, `all: remove: ["c", "d"]`)
+	flow.Data = bytes.Replace(flow.Data, []byte("shoot: _"), []byte("shoot: {spec: {hibernation: {enabled: bool | *false, ...}, ...}, ...}"), 1)
+	catalogue["shoot/flow.cue"] = flow
+	catalogue["shoot/d/component.cue"] = &fstest.MapFile{Data: []byte("package component\n\ncomponent: {\n\tcondition: \"ControlPlaneHealthy\"\n\tenabled: !_asleep\n\t_asleep: *shoot.spec.hibernation.enabled | false\n\tsecrets: ca: {kind: \"ca\", commonName: \"test\"}\n" +
+		"\tbundles: d: {cluster: \"seed\", direct: true, source: cue: [{\n" +
+		"\t\tapiVersion: \"v1\"\n\t\tkind: \"ConfigMap\"\n\t\tmetadata: {name: \"d\", namespace: owner.controlPlaneNamespace}\n\t\tdata: {x: \"1\"}\n\t}]}\n}\n")}
 	p.catalogue = catalogue
 }
 

@@ -1,7 +1,6 @@
 package gardenlet
 
 import (
-	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -16,13 +15,13 @@ import (
 
 	"github.com/pergola-dev/pergola/controllers/access"
 	"github.com/pergola-dev/pergola/controllers/conventions"
+	"github.com/pergola-dev/pergola/hack/smallcatalogue"
 )
 
 // withInside is a catalogue that brings a ConfigMap into each Shoot.
 func withInside() fstest.MapFS {
 	out := catalogueFiles()
-	flow := string(out["shoot/flow.cue"].Data)
-	out["shoot/flow.cue"] = &fstest.MapFile{Data: []byte(strings.ReplaceAll(flow, `c: bundles: ["c"]`, `c: bundles: ["c"]`+"\n"+`inside: {bundles: ["inside"], after: c: "applied"}`))}
+	out["shoot/flow.cue"] = smallcatalogue.Flow("shoot", `c: apply: ["c"], inside: {apply: ["inside"], after: c: "applied"}`, `all: remove: ["c", "inside"]`)
 	out["shoot/inside/component.cue"] = &fstest.MapFile{Data: []byte("package component\n\ncomponent: {\n\tcondition: \"ControlPlaneHealthy\"\n\tbundles: inside: {cluster: \"shoot\", direct: true, source: cue: [{\n" +
 		"\t\tapiVersion: \"v1\"\n\t\tkind: \"ConfigMap\"\n\t\tmetadata: {name: \"inside-\\(owner.controlPlaneNamespace)\", namespace: \"default\"}\n\t}]}\n}\n")}
 	return out

@@ -74,18 +74,13 @@ func TestMain(m *testing.M) {
 // catalogueFiles is a catalogue of three components, each with a ConfigMap.
 func catalogueFiles() fstest.MapFS {
 	out := smallcatalogue.New()
-	flow := func(kind, nodes string) string {
-		return "package flow\n\n" + kind + ": _\n\n#Node: {\n\tbundles: [...string] | *[]\n\ttask: string | *\"\"\n\tafter: [string]: string\n\ttimeout: string | *\"1m\"\n\tif: bool | *true\n}\n" +
-			"flow: reconcile: nodes: [string]: #Node\nflow: delete: nodes: [string]: #Node\n" +
-			"flow: reconcile: nodes: {" + nodes + "}\nflow: delete: nodes: {" + nodes + "}\n"
-	}
 	component := func(name, condition, namespace, object, data string) string {
 		return "package component\n\ncomponent: {\n\tcondition: \"" + condition + "\"\n\tsecrets: ca: {kind: \"ca\", commonName: \"test\"}\n\tbundles: \"" + name + "\": {cluster: \"seed\", direct: true, source: cue: [{\n" +
 			"\t\tapiVersion: \"v1\"\n\t\tkind: \"ConfigMap\"\n\t\tmetadata: {name: \"" + object + "\", namespace: " + namespace + "}\n\t\tdata: {" + data + "}\n\t}]}\n}\n"
 	}
+	out["seed/flow.cue"] = smallcatalogue.Flow("seed", `a: apply: ["a"], b: {apply: ["b"], after: a: "applied"}`, `all: remove: ["a", "b"]`)
+	out["shoot/flow.cue"] = smallcatalogue.Flow("shoot", `c: apply: ["c"]`, `c: remove: ["c"]`)
 	for name, text := range map[string]string{
-		"seed/flow.cue":        flow("seed", "a: bundles: [\"a\"]\nb: {bundles: [\"b\"], after: a: \"applied\"}\n"),
-		"shoot/flow.cue":       flow("shoot", "c: bundles: [\"c\"]\n"),
 		"seed/a/component.cue": component("a", "SeedSystemComponentsHealthy", `"garden"`, `a-\(seed.metadata.name)`, "region: seed.spec.provider.region, overlaid: \"no\""),
 		"seed/b/component.cue": component("b", "SeedSystemComponentsHealthy", `"garden"`, `b-\(seed.metadata.name)`, "x: \"1\", seedIsGarden: \"\\(landscape.seedIsGarden)\""),
 		"shoot/c/component.cue": component("c", "ControlPlaneHealthy", "owner.controlPlaneNamespace", "c",

@@ -62,10 +62,19 @@ func derivedCatalogue(t *testing.T, requests string) fs.FS {
 		return &fstest.MapFile{Data: []byte("package component\n\ncomponent: {\n\tcondition: \"" + condition + "\"\n\tsecrets: {" + secrets + "}\n\tbundles: \"" + name + "\": {cluster: \"" + cluster +
 			"\", direct: true, source: cue: [{apiVersion: \"v1\", kind: \"ConfigMap\", metadata: {name: \"" + name + "\", namespace: \"default\"}, data: {x: \"y\"}}]}\n}\n")}
 	}
-	nodes := "first: bundles: [\"first\"]\n\"init-virtual\": {task: \"init-virtual\", after: first: \"applied\"}\ninside: {bundles: [\"inside\"], after: \"init-virtual\": \"healthy\"}\n"
-	ending := "unused: task: \"verify-unused\"\ninside: {bundles: [\"inside\"], after: unused: \"healthy\"}\nfirst: {bundles: [\"first\"], after: inside: \"healthy\"}\nsecrets: {task: \"remove-secrets\", after: first: \"healthy\"}\n"
-	out["garden/flow.cue"] = &fstest.MapFile{Data: []byte("package flow\n\ngarden: _\n\n#Node: {\n\tbundles: [...string] | *[]\n\ttask: string | *\"\"\n\tafter: [string]: string\n\ttimeout: string | *\"1m\"\n\tif: bool | *true\n}\n" +
-		"flow: reconcile: nodes: [string]: #Node\nflow: delete: nodes: [string]: #Node\nflow: reconcile: nodes: {" + nodes + "}\nflow: delete: nodes: {" + ending + "}\n")}
+	out["garden/flow.cue"] = smallcatalogue.Flow("garden", `
+first: apply: ["first"]
+"init-virtual": {await: "virtual-garden-answers", after: first: "applied"}
+inside: {apply: ["inside"], after: "init-virtual": "healthy"}
+`, `
+unused: await: "unused"
+inside: {remove: ["inside"], after: unused: "healthy"}
+first: {remove: ["first"], after: inside: "healthy"}
+secrets: {task: "remove-secrets", after: first: "healthy"}
+"namespace-labels": {task: "yield-namespace", after: secrets: "healthy"}
+"reference-finalizers": {task: "release-references", after: "namespace-labels": "healthy"}
+"extension-finalizers": {task: "release-extensions", after: "reference-finalizers": "healthy"}
+`)
 	out["garden/first/component.cue"] = component("first", "runtime", "RuntimeComponentsHealthy", requests)
 	out["garden/inside/component.cue"] = component("inside", "virtual", "VirtualComponentsHealthy", "")
 	return out

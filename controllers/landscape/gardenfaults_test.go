@@ -42,17 +42,17 @@ func faultyCatalogue(t *testing.T) fs.FS {
 	component("etcd-main", "VirtualComponentsHealthy", `{apiVersion: "druid.gardener.cloud/v1alpha1", kind: "Etcd", metadata: {name: "virtual-garden-etcd-main", namespace: "garden"},
 		spec: {replicas: 1, labels: a: "b", selector: matchLabels: a: "b", etcd: {}, backup: {}}}`)
 	flow := string(out["garden/flow.cue"].Data)
-	before := `first: bundles: ["first"]`
+	before := `first: apply: ["first"]`
 	require.Contains(t, flow, before)
-	flow = strings.Replace(flow, before+"\n\"init-virtual\": {task: \"init-virtual\", after: first: \"applied\"}\n", before+`
-references: task: "references"
-gateway: {bundles: ["gateway"], after: first: "applied"}
-"etcd-druid": {bundles: ["etcd-druid"], after: first: "applied"}
-"etcd-main": {bundles: ["etcd-main"], after: {"etcd-druid": "healthy", references: "healthy"}}
-"init-virtual": {task: "init-virtual", after: {"etcd-main": "healthy", gateway: "healthy"}}
+	flow = strings.Replace(flow, before+"\n\"init-virtual\": {await: \"virtual-garden-answers\", after: first: \"applied\"}\n", before+`
+references: await: "references-exist"
+gateway: {apply: ["gateway"], after: first: "applied"}
+"etcd-druid": {apply: ["etcd-druid"], after: first: "applied"}
+"etcd-main": {request: ["etcd-main"], after: {"etcd-druid": "healthy", references: "healthy"}}
+"init-virtual": {await: "virtual-garden-answers", after: {"etcd-main": "healthy", gateway: "healthy"}}
 `, 1)
 	require.Contains(t, flow, "etcd-druid")
-	flow = strings.Replace(flow, "first: {bundles: [\"first\"], after: inside: \"healthy\"}", "first: {bundles: [\"first\", \"gateway\", \"etcd-druid\", \"etcd-main\"], after: inside: \"healthy\"}", 1)
+	flow = strings.Replace(flow, "first: {remove: [\"first\"], after: inside: \"healthy\"}", "first: {remove: [\"first\", \"gateway\", \"etcd-druid\", \"etcd-main\"], after: inside: \"healthy\"}", 1)
 	out["garden/flow.cue"] = &fstest.MapFile{Data: []byte(flow)}
 	return out
 }

@@ -13,10 +13,6 @@ import (
 func smallCatalogue(t *testing.T) fs.FS {
 	t.Helper()
 	out := smallcatalogue.New()
-	flow := func(kind, nodes string) string {
-		return "package flow\n\n" + kind + ": _\n\n#Node: {\n\tbundles: [...string] | *[]\n\ttask: string | *\"\"\n\tafter: [string]: string\n\ttimeout: string | *\"10m\"\n\tif: bool | *true\n}\n" +
-			"flow: reconcile: nodes: [string]: #Node\nflow: delete: nodes: [string]: #Node\nflow: reconcile: nodes: {" + nodes + "}\nflow: delete: nodes: {" + nodes + "}\n"
-	}
 	component := func(condition, name, cluster, object string) string {
 		return "package component\n\ncomponent: {\n\tcondition: \"" + condition + "\"\n\tsecrets: ca: {kind: \"ca\", commonName: \"test\"}\n\tbundles: \"" + name + "\": {cluster: \"" + cluster + "\", direct: true, source: cue: [" + object + "]}\n}\n"
 	}
@@ -36,13 +32,13 @@ func smallCatalogue(t *testing.T) fs.FS {
 			}
 		}
 	}`
+	out["garden/flow.cue"] = smallcatalogue.Flow("garden", `slow: apply: ["slow"], after: {apply: ["after"], after: slow: "healthy"}`, `unused: await: "unused", all: remove: ["slow", "after"]`)
+	out["seed/flow.cue"] = smallcatalogue.Flow("seed", `a: apply: ["a"]`, `a: remove: ["a"]`)
+	out["shoot/flow.cue"] = smallcatalogue.Flow("shoot", `b: apply: ["b"], references: apply: ["referenced-resources"]`, `all: remove: ["b", "referenced-resources"]`)
 	for name, text := range map[string]string{
-		"garden/flow.cue":            flow("garden", "slow: bundles: [\"slow\"]\nafter: {bundles: [\"after\"], after: slow: \"healthy\"}\n"),
 		"garden/slow/component.cue":  component("RuntimeComponentsHealthy", "slow", "runtime", deployment),
 		"garden/after/component.cue": component("RuntimeComponentsHealthy", "after", "runtime", configMap("after")),
-		"seed/flow.cue":              flow("seed", "a: bundles: [\"a\"]\n"),
 		"seed/a/component.cue":       component("SeedSystemComponentsHealthy", "a", "seed", configMap("a")),
-		"shoot/flow.cue":             flow("shoot", "b: bundles: [\"b\"]\nreferences: bundles: [\"referenced-resources\"]\n"),
 		"shoot/b/component.cue":      component("ControlPlaneHealthy", "b", "seed", configMap("b")),
 	} {
 		out[name] = &fstest.MapFile{Data: []byte(text)}

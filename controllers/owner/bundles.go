@@ -210,7 +210,7 @@ func (r *run) sendBundle(ctx context.Context, b render.Bundle) (waiter, error) {
 	}
 	w := waiter{bundle: b, cluster: cluster, refs: refs(objects)}
 	w.written.Add(result.Objects...)
-	w.stamped, err = r.request(ctx, cluster, objects, result)
+	w.stamped, err = r.request(ctx, cluster, r.operation(b.Name), objects, result)
 	return w, err
 }
 

@@ -67,7 +67,7 @@ func (r *Reconciler) Care(ctx context.Context, o *Owner) (_ []gardencorev1beta1.
 		conditions = condition.Merge(conditions, judged)
 	}
 	if unjudged != "" {
-		conditions = condition.Merge(conditions, unknown(b, o, conditions, unjudged)...)
+		conditions = condition.Merge(conditions, notKnown(b, o, conditions, unjudged)...)
 	} else if len(bundles) > 0 {
 		err = r.careExtensions(ctx, o, bundles)
 	}
@@ -99,7 +99,7 @@ func unreachable(ctx context.Context, c *apply.Cluster) string {
 }
 
 // unknown says of the conditions about components that they could not be judged: what they said last may be wrong by now.
-func unknown(b *condition.Builder, o *Owner, conditions []gardencorev1beta1.Condition, why string) []gardencorev1beta1.Condition {
+func notKnown(b *condition.Builder, o *Owner, conditions []gardencorev1beta1.Condition, why string) []gardencorev1beta1.Condition {
 	var out []gardencorev1beta1.Condition
 	for _, c := range conditions {
 		if _, ours := kinds[o.Input.Owner.Kind].running[string(c.Type)]; ours {

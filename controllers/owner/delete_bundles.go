@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,7 +18,6 @@ import (
 	"github.com/pergola-dev/pergola/apply/flow"
 	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
-	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -30,44 +28,33 @@ const (
 	virtualPatience = 2 * time.Minute
 )
 
-// takeDownAll takes bundles down side by side, and waits until nothing of them is left.
-func (t *teardown) takeDownAll(ctx context.Context, bundles []orphan, leave bool, report func(flow.State, string)) error {
-	problems := make([]error, len(bundles))
-	var group sync.WaitGroup
-	for i, o := range bundles {
-		group.Go(func() {
-			problems[i] = panics.Safe(func() error { return t.takeDown(ctx, o, leave, report) })()
-			if problems[i] != nil {
-				problems[i] = fmt.Errorf("bundle %s: %w", o.bundle.Name, problems[i])
-			}
-		})
-	}
-	group.Wait()
-	return errors.Join(problems...)
-}
-
-func (t *teardown) takeDown(ctx context.Context, o orphan, leave bool, report func(flow.State, string)) error {
-	b := o.bundle
+// takeDownBundle takes a bundle down, and waits until nothing of it is left.
+func (s *steps) takeDownBundle(ctx context.Context, b render.Bundle, keep bool, report func(flow.State, string)) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("bundle %s: %w", b.Name, err)
+		}
+	}()
 	if b.Cluster != render.ClusterVirtual {
-		return t.remove(ctx, b, leave, report)
+		return s.removeAll(ctx, b, keep, report)
 	}
-	if t.isLost() == "" {
-		limited, cancel := context.WithTimeout(ctx, t.timeout(virtualPatience)/2) // whatever time the step has: there is something to be done after that
-		err := t.remove(limited, b, leave, report)
+	if s.isLost() == "" {
+		limited, cancel := context.WithTimeout(ctx, s.timeout(virtualPatience)/2) // whatever time the step has: there is something to be done after that
+		err := s.removeAll(limited, b, keep, report)
 		cancel()
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		t.note(fmt.Sprintf("bundle %s: what is left of it in the virtual garden ends with its etcd: %s", b.Name, strings.Join(Problems(err), "; ")))
+		s.note(fmt.Sprintf("bundle %s: what is left of it in the virtual garden ends with its etcd: %s", b.Name, strings.Join(Problems(err), "; ")))
 	}
-	return t.release(ctx, b)
+	return s.release(ctx, b)
 }
 
-// remove deletes the objects of a bundle, again and again until none is left.
-func (t *teardown) remove(ctx context.Context, b render.Bundle, leave bool, report func(flow.State, string)) error {
+// removeAll deletes the objects of a bundle, again and again until none is left.
+func (s *steps) removeAll(ctx context.Context, b render.Bundle, keep bool, report func(flow.State, string)) error {
 	said := ""
 	for {
-		left, err := t.removeOnce(ctx, b, leave)
+		left, err := s.removeOnce(ctx, b, keep)
 		if left == "" && err == nil {
 			return nil
 		}
@@ -79,83 +66,79 @@ func (t *teardown) remove(ctx context.Context, b render.Bundle, leave bool, repo
 			said = text
 			report(flow.Running, text)
 		}
-		if !t.pause(ctx, teardownInterval) {
+		if !s.pause(ctx, teardownInterval) {
 			if errors.Is(context.Cause(ctx), context.Canceled) || lost(ctx) {
 				return fmt.Errorf("interrupted: %w", context.Cause(ctx))
 			}
-			return errors.Join(err, stillThere(left))
+			if left != "" {
+				err = errors.Join(err, errors.New(left))
+			}
+			return err
 		}
 	}
 }
 
-func stillThere(left string) error {
-	if left == "" {
-		return nil
-	}
-	return errors.New(left)
-}
-
 // removeOnce says what is left of a bundle.
-func (t *teardown) removeOnce(ctx context.Context, b render.Bundle, leave bool) (left string, err error) {
-	cluster, err := t.owner.cluster(b.Cluster)
+func (s *steps) removeOnce(ctx context.Context, b render.Bundle, keep bool) (left string, err error) {
+	cluster, err := s.owner.cluster(b.Cluster)
 	if err != nil {
 		return "", err
 	}
 	if !b.Delivery.Direct {
-		deleted, err := t.removeManaged(ctx, b)
+		deleted, err := s.removeManaged(ctx, b, keep)
 		if err != nil {
 			return "", err
 		}
 		if deleted {
-			t.count(apply.ObjectResult{Ref: managedRef(b), Action: apply.Deleted, Cluster: t.owner.Local.Name()})
+			s.count(apply.ObjectResult{Ref: managedRef(b), Action: apply.Deleted, Cluster: s.owner.Local.Name()})
 		}
-		cluster = t.owner.Local
-	} else if err := t.endManaged(ctx, b); err != nil {
+		cluster = s.owner.Local
+	} else if err := s.endManaged(ctx, b); err != nil {
 		return "", err
 	}
-	inventory := t.inventory(t.owner, b)
+	inventory := s.inventory(s.owner, b)
 	entries, err := inventory.Load(ctx)
 	if err != nil {
 		return "", err
 	}
-	used, err := t.usedDefinitions(ctx, cluster, entries)
+	used, err := s.usedDefinitions(ctx, cluster, entries)
 	if err != nil {
 		return "", err
 	}
-	if err := t.confirm(ctx, cluster, entries); err != nil {
+	if err := s.confirm(ctx, cluster, entries); err != nil {
 		return "", err
 	}
-	if waits, err := t.unkeep(ctx, cluster, entries, used); err != nil || waits {
+	if waits, err := s.unkeep(ctx, cluster, entries, used); err != nil || waits {
 		return "its definitions are not free to go yet", err
 	}
-	s := set(t.owner, b, nil)
-	s.KeepObjects = leave
-	result, err := t.Engine.Delete(ctx, cluster, s, inventory, apply.DeleteOptions{NoWait: true, DesiredElsewhere: func(ref apply.Ref) bool { return used[ref] != "" }, OnObject: t.gone(b)})
+	of := set(s.owner, b, nil)
+	of.KeepObjects = keep && b.Delivery.Direct
+	result, err := s.Engine.Delete(ctx, cluster, of, inventory, apply.DeleteOptions{NoWait: true, DesiredElsewhere: func(ref apply.Ref) bool { return used[ref] != "" }, OnObject: s.gone(b)})
 	if result != nil {
 		for ref, why := range used {
-			t.note(fmt.Sprintf("cluster %s: %s stays, since there are objects of others: %s", cluster.Name(), ref, why))
+			s.note(fmt.Sprintf("cluster %s: %s stays, since there are objects of others: %s", cluster.Name(), ref, why))
 		}
-		left = t.leftOf(ctx, cluster, result)
+		left = s.leftOf(ctx, cluster, result)
 	}
 	return left, err
 }
 
 // gone tells about the objects of a bundle that are.
-func (t *teardown) gone(b render.Bundle) func(apply.ObjectResult) {
-	tell := t.progress(b)
+func (s *steps) gone(b render.Bundle) func(apply.ObjectResult) {
+	tell := s.progress(b)
 	return func(res apply.ObjectResult) {
 		if res.Action == apply.Deleting {
 			return // it is told when it is gone
 		}
 		if res.Action == apply.Deleted {
-			t.count(res)
+			s.count(res)
 		}
 		tell(res)
 	}
 }
 
 // leftOf says what of a bundle is not gone yet, and what it waits for.
-func (t *teardown) leftOf(ctx context.Context, cluster *apply.Cluster, result *apply.Result) string {
+func (s *steps) leftOf(ctx context.Context, cluster *apply.Cluster, result *apply.Result) string {
 	var out []string
 	for _, o := range result.Pending() {
 		text := fmt.Sprintf("%s %s", o.Ref, o.Message)
@@ -175,7 +158,7 @@ func (t *teardown) leftOf(ctx context.Context, cluster *apply.Cluster, result *a
 // saidBy is what the controller of an extension object, or of an Etcd, says about what keeps it from going: a bucket that has to be retained, for example.
 func saidBy(live *unstructured.Unstructured) string {
 	for _, path := range [][]string{{"status", "lastError", "description"}, {"status", "lastOperation", "description"}} {
-		if text, _, _ := unstructured.NestedString(live.Object, path...); text != "" && announced(apply.RefOf(live)) {
+		if text, _, _ := unstructured.NestedString(live.Object, path...); text != "" && render.IsRequested(live.GroupVersionKind()) {
 			return oneLine(text)
 		}
 	}
@@ -183,34 +166,34 @@ func saidBy(live *unstructured.Unstructured) string {
 }
 
 // release forgets a bundle of the virtual garden, whose objects are left to end with its etcd.
-func (t *teardown) release(ctx context.Context, b render.Bundle) error {
-	o := t.owner
-	inventory := t.inventory(o, b)
+func (s *steps) release(ctx context.Context, b render.Bundle) error {
+	o := s.owner
+	inventory := s.inventory(o, b)
 	if b.Delivery.Direct {
 		return inventory.Remove(ctx)
 	}
-	rm := &managedresource.Reconciler{Engine: t.Engine, Source: o.Local, Target: o.Local, Clock: t.Clock}
+	rm := &managedresource.Reconciler{Engine: s.Engine, Source: o.Local, Target: o.Local, Clock: s.Clock}
 	if err := rm.Dissolve(ctx, b.Namespace, b.Name); err != nil && !meta.IsNoMatchError(err) {
 		return err
 	}
 	for {
-		result, err := t.Engine.Delete(ctx, o.Local, set(o, b, nil), inventory, apply.DeleteOptions{NoWait: true})
+		result, err := s.Engine.Delete(ctx, o.Local, set(o, b, nil), inventory, apply.DeleteOptions{NoWait: true})
 		if err != nil || len(result.Pending()) == 0 {
 			return err
 		}
-		if !t.pause(ctx, teardownInterval) {
-			return errors.New(t.leftOf(context.WithoutCancel(ctx), o.Local, result))
+		if !s.pause(ctx, teardownInterval) {
+			return errors.New(s.leftOf(context.WithoutCancel(ctx), o.Local, result))
 		}
 	}
 }
 
 // confirmed are the kinds whose webhooks let nothing go that was not confirmed.
 func isConfirmedKind(ref apply.Ref) bool {
-	return announced(ref) || ref.GroupKind() == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+	return render.IsRequested(ref.GVK()) || ref.GroupKind() == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 }
 
-// confirm confirms the deletion of objects that are only deleted then: who deletes the Garden has confirmed it for all that runs for it.
-func (t *teardown) confirm(ctx context.Context, cluster *apply.Cluster, entries []apply.Entry) error {
+// confirm confirms the deletion of objects that are only deleted then: who deletes the owner has confirmed it for all that runs for it.
+func (s *steps) confirm(ctx context.Context, cluster *apply.Cluster, entries []apply.Entry) error {
 	for _, e := range entries {
 		if !isConfirmedKind(e.Ref) {
 			continue
@@ -220,7 +203,7 @@ func (t *teardown) confirm(ctx context.Context, cluster *apply.Cluster, entries 
 			continue // not there, or the deletion that follows says why not
 		}
 		patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{AnnotationConfirmDeletion: "true"}}}
-		if _, err := cluster.MergePatch(ctx, e.Ref, patch, kinds[t.owner.Input.Owner.Kind].role, ""); err != nil && !apierrors.IsNotFound(err) {
+		if _, err := cluster.MergePatch(ctx, e.Ref, patch, kinds[s.owner.Input.Owner.Kind].role, ""); err != nil && !apierrors.IsNotFound(err) {
 			return cluster.Explain(e.Ref, "confirm the deletion of", err)
 		}
 	}
@@ -229,7 +212,7 @@ func (t *teardown) confirm(ctx context.Context, cluster *apply.Cluster, entries 
 
 // unkeep lets definitions go that otherwise stay whatever is deleted, since what is of their kinds would go with them: here nothing is. It waits until that
 // is known.
-func (t *teardown) unkeep(ctx context.Context, cluster *apply.Cluster, entries []apply.Entry, used map[apply.Ref]string) (waits bool, err error) {
+func (s *steps) unkeep(ctx context.Context, cluster *apply.Cluster, entries []apply.Entry, used map[apply.Ref]string) (waits bool, err error) {
 	keep := conventions.Keys().KeepObject
 	for _, e := range entries {
 		if e.Kind != "CustomResourceDefinition" || used[e.Ref] != "" {
@@ -249,10 +232,10 @@ func (t *teardown) unkeep(ctx context.Context, cluster *apply.Cluster, entries [
 }
 
 // usedDefinitions are the definitions among the objects of a bundle of whose kinds there is something that belongs to others: that would go with them.
-func (t *teardown) usedDefinitions(ctx context.Context, cluster *apply.Cluster, entries []apply.Entry) (map[apply.Ref]string, error) {
+func (s *steps) usedDefinitions(ctx context.Context, cluster *apply.Cluster, entries []apply.Entry) (map[apply.Ref]string, error) {
 	out := map[apply.Ref]string{}
 	for _, e := range entries {
-		if e.Kind != "CustomResourceDefinition" || cluster != t.owner.Local {
+		if e.Kind != "CustomResourceDefinition" || cluster != s.owner.Local {
 			continue // those of the virtual garden end with it
 		}
 		live, err := cluster.Get(ctx, e.Ref)
@@ -308,10 +291,10 @@ func firstOf(names []string) string {
 }
 
 // note puts something into the report that people should know.
-func (t *teardown) note(text string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !slices.Contains(t.report.Notes, text) {
-		t.report.Notes = append(t.report.Notes, text)
+func (s *steps) note(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Contains(s.report.Notes, text) {
+		s.report.Notes = append(s.report.Notes, text)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,18 +27,18 @@ import (
 const labelService = "networking.resources.gardener.cloud/service-name"
 
 // removeSecrets deletes them.
-func (t *teardown) removeSecrets(ctx context.Context) error {
-	local, namespace := t.owner.Local, t.owner.ControlPlane()
+func (s *steps) removeSecrets(ctx context.Context) error {
+	local, namespace := s.owner.Local, s.owner.ControlPlane()
 	client, err := kubernetes.NewForConfig(local.RESTConfig())
 	if err != nil {
 		return fmt.Errorf("cluster %s: %w", local.Name(), err)
 	}
-	names, err := secrets.DeleteAll(ctx, secrets.NewStore(client), namespace, kinds[t.owner.Input.Owner.Kind].identity)
+	names, err := secrets.DeleteAll(ctx, secrets.NewStore(client), namespace, kinds[s.owner.Input.Owner.Kind].identity)
 	if err != nil {
 		return local.Explain(apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: namespace}, "delete generated", err)
 	}
 	for _, name := range names {
-		t.count(apply.ObjectResult{Ref: apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: name}, Action: apply.Deleted, Cluster: local.Name()})
+		s.count(apply.ObjectResult{Ref: apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: name}, Action: apply.Deleted, Cluster: local.Name()})
 	}
 	objects, err := metadata.NewForConfig(local.RESTConfig())
 	if err != nil {
@@ -49,18 +50,18 @@ func (t *teardown) removeSecrets(ctx context.Context) error {
 	policies := schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}
 	any := func(metav1.PartialObjectMetadata) bool { return true }
 	return errors.Join(
-		t.sweep(ctx, objects, core("secrets"), namespace, labels.Set{labelCopy: "true"}.String(), any),
-		t.sweep(ctx, objects, core("configmaps"), namespace, labels.Set{labelCopy: "true"}.String(), any),
-		t.sweep(ctx, objects, core("secrets"), namespace, "", func(o metav1.PartialObjectMetadata) bool { return access.IsPublished(o.Name, o.Labels) }),
-		t.sweep(ctx, objects, policies, "", labelService, any),
+		s.sweep(ctx, objects, core("secrets"), namespace, labels.Set{labelCopy: "true"}.String(), any),
+		s.sweep(ctx, objects, core("configmaps"), namespace, labels.Set{labelCopy: "true"}.String(), any),
+		s.sweep(ctx, objects, core("secrets"), namespace, "", func(o metav1.PartialObjectMetadata) bool { return access.IsPublished(o.Name, o.Labels) }),
+		s.sweep(ctx, objects, policies, "", labelService, any),
 		// An operator that is at work deletes its own when the Garden is gone, and not before.
-		t.sweep(ctx, objects, policies, "", labels.Set{namespacepolicies.LabelMadeBy: namespacepolicies.ByOperator}.String(), any),
+		s.sweep(ctx, objects, policies, "", labels.Set{namespacepolicies.LabelMadeBy: namespacepolicies.ByOperator}.String(), any),
 	)
 }
 
 // sweep deletes the objects of a resource that have labels and are meant.
-func (t *teardown) sweep(ctx context.Context, client metadata.Interface, gvr schema.GroupVersionResource, namespace, selector string, meant func(metav1.PartialObjectMetadata) bool) error {
-	local := t.owner.Local
+func (s *steps) sweep(ctx context.Context, client metadata.Interface, gvr schema.GroupVersionResource, namespace, selector string, meant func(metav1.PartialObjectMetadata) bool) error {
+	local := s.owner.Local
 	list, err := client.Resource(gvr).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return fmt.Errorf("cluster %s: looking for %s that are left: %w", local.Name(), gvr.Resource, err)
@@ -79,10 +80,10 @@ func (t *teardown) sweep(ctx context.Context, client metadata.Interface, gvr sch
 	return errors.Join(problems...)
 }
 
-// letGo ends the deletion: nothing is left in the inventories, what the Garden referred to is not kept any more, and neither is the Garden.
-func (t *teardown) letGo(ctx context.Context) error {
-	o := t.owner
-	left, err := t.orphans(ctx, o, nil)
+// letGo ends the deletion, once nothing is left in the inventories.
+func (s *steps) letGo(ctx context.Context) error {
+	o := s.owner
+	left, err := s.orphans(ctx, o, nil)
 	if err != nil {
 		return err
 	}
@@ -93,27 +94,19 @@ func (t *teardown) letGo(ctx context.Context) error {
 		}
 		return fmt.Errorf("not all of it is gone: bundles %s have inventories yet", firstOf(names))
 	}
-	if err := t.yieldNamespace(ctx); err != nil {
-		return err
-	}
-	if err := t.protect(ctx, nil, true); err != nil {
-		return err
-	}
-	if err := t.endExtensions(ctx); err != nil {
-		return err
-	}
 	final, cancel := inTheEnd(ctx)
 	defer cancel()
-	if err := t.status.finish(final, nil); err != nil {
+	if err := s.status.finish(final, nil); err != nil {
 		return err
 	}
-	return finalizers.Change(ctx, o.Home, kinds[Garden].role, o.Ref, finalizers.Without(finalizerOperator, finalizerReference))
+	kind := kinds[o.Input.Owner.Kind]
+	return finalizers.Change(ctx, o.Home, kind.role, o.Ref, finalizers.Without(kind.finalizers...))
 }
 
 // yieldNamespace takes the labels of the Garden off its namespace, which stays.
-func (t *teardown) yieldNamespace(ctx context.Context) error {
-	local := t.owner.Local
-	ref := apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: t.owner.ControlPlane()}
+func (s *steps) yieldNamespace(ctx context.Context) error {
+	local := s.owner.Local
+	ref := apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: s.owner.ControlPlane()}
 	live, err := local.GetLive(ctx, ref)
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -121,11 +114,9 @@ func (t *teardown) yieldNamespace(ctx context.Context) error {
 	if err != nil {
 		return local.Explain(ref, "read", err)
 	}
-	owns := false
-	for _, f := range live.GetManagedFields() {
-		owns = owns || f.Manager == FieldManager && f.Operation == metav1.ManagedFieldsOperationApply
-	}
-	if !owns {
+	if !slices.ContainsFunc(live.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool {
+		return f.Manager == FieldManager && f.Operation == metav1.ManagedFieldsOperationApply
+	}) {
 		return nil
 	}
 	_, err = local.Dynamic().Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/pergola-dev/pergola/apply/flow"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -22,9 +23,13 @@ func TestOrderOfTheEnd(t *testing.T) {
 	}}}
 	definition, err := render.LoadFlow(components.FS, "delete", in)
 	require.NoError(t, err)
-	end := &teardown{run: &run{Reconciler: &Reconciler{}, owner: &Owner{Input: in}}}
+	end := &steps{run: &run{Reconciler: &Reconciler{}, owner: &Owner{Input: in}}, live: &unstructured.Unstructured{}}
 	graph, err := end.graph(definition)
 	require.NoError(t, err)
+	require.NoError(t, awaitFirst(definition, kinds[Garden].awaitedFirst))
+	guarded, err := end.graph(definition)
+	require.NoError(t, err)
+	assert.Equal(t, edges(graph), edges(guarded), "the flow says so by itself")
 	order, err := graph.Order()
 	require.NoError(t, err)
 	needs := map[string][]string{}
@@ -42,7 +47,7 @@ func TestOrderOfTheEnd(t *testing.T) {
 		if n.ID != "unused" {
 			assert.Contains(t, needs[n.ID], "unused", n.ID)
 		}
-		last := n.ID == "garden-namespace" || n.ID == "secrets" || n.ID == "gardener-resource-manager" || strings.HasPrefix(n.ID, "crds-") || slices.Contains(needs["gardener-resource-manager"], n.ID)
+		last := n.ID == "garden-namespace" || slices.Contains(needs[n.ID], "garden-namespace") || n.ID == "secrets" || n.ID == "gardener-resource-manager" || strings.HasPrefix(n.ID, "crds-") || slices.Contains(needs["gardener-resource-manager"], n.ID)
 		assert.True(t, last, "the manager of its objects goes before %s", n.ID)
 	}
 	for _, id := range []string{"etcd-main", "etcd-events", "virtual-client"} {
@@ -52,9 +57,70 @@ func TestOrderOfTheEnd(t *testing.T) {
 	for _, id := range []string{"gardener-admission-controller", "gardener-admission-controller-virtual", "garden-api", "garden-system-virtual"} {
 		assert.Contains(t, needs[id], "gardener-admission-controller-webhooks", "nobody would answer them while %s goes", id)
 	}
-	definition.Nodes = slices.DeleteFunc(definition.Nodes, func(n render.FlowNode) bool { return n.Task == taskUnused })
-	_, err = end.graph(definition)
-	require.ErrorContains(t, err, taskUnused)
+	assert.Equal(t, []string{"garden-namespace", "namespace-labels", "reference-finalizers", "extension-finalizers"}, order[len(order)-4:])
+
+	for i := range definition.Nodes {
+		if definition.Nodes[i].ID == "former" {
+			definition.Nodes[i].After = nil
+		}
+	}
+	require.NoError(t, awaitFirst(definition, kinds[Garden].awaitedFirst))
+	guarded, err = end.graph(definition)
+	require.NoError(t, err)
+	assert.Equal(t, edges(graph), edges(guarded), "whatever a catalogue says")
+	definition.Nodes = slices.DeleteFunc(definition.Nodes, func(n render.FlowNode) bool { return n.Name == stateUnused })
+	require.EqualError(t, awaitFirst(definition, kinds[Garden].awaitedFirst), "the flow of deletion awaits the state unused nowhere: nothing is taken down without it")
+}
+
+// edges are the needs of the steps of a graph.
+func edges(g flow.Graph) map[string][]flow.Edge {
+	out := map[string][]flow.Edge{}
+	for _, n := range g.Nodes {
+		out[n.ID] = n.Needs
+	}
+	return out
+}
+
+// A mistake in a flow is found before the first step, and says what there is instead.
+func TestVerbsOfAFlow(t *testing.T) {
+	deletion, reconciliation := &steps{live: &unstructured.Unstructured{}}, &steps{rendered: map[string]render.Bundle{}}
+	for name, c := range map[string]struct {
+		of   *steps
+		node render.FlowNode
+		want string
+	}{
+		"unknown state": {deletion, render.FlowNode{Verb: render.Await, Name: "unusde"}, `there is no state "unusde"; did you mean "unused"?; want one of dashboard-references-exist, no-runtime-resources, ` +
+			"no-virtual-resources, own-virtual-resources-only, references-exist, unused, virtual-garden-answers"},
+		"unknown task": {reconciliation, render.FlowNode{Verb: render.Task, Name: "x"},
+			`there is no task "x"; want one of invalidate-virtual, release-extensions, release-references, remove-secrets, yield-namespace`},
+		"state of a deletion":        {reconciliation, render.FlowNode{Verb: render.Await, Name: stateUnused}, "the state unused is for the deletion of an owner alone"},
+		"removal past the gate":      {reconciliation, render.FlowNode{Verb: render.Remove, Bundles: []string{"b"}}, "only the deletion of an owner removes bundles: the gate judges all others"},
+		"apply without a render":     {deletion, render.FlowNode{Verb: render.Apply, Bundles: []string{"b"}}, "a deletion renders nothing that it could apply"},
+		"request without a render":   {deletion, render.FlowNode{Verb: render.Request, Bundles: []string{"b"}}, "a deletion renders nothing that it could request"},
+		"a point where others meet":  {deletion, render.FlowNode{}, ""},
+		"a state of every operation": {reconciliation, render.FlowNode{Verb: render.Await, Name: "references-exist"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.of.run = &run{Reconciler: &Reconciler{}}
+			c.node.ID, c.node.If = "n", true
+			_, err := c.of.graph(render.Flow{Owner: Seed, Operation: "o", Nodes: []render.FlowNode{c.node}})
+			if c.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.EqualError(t, err, "components/seed/flow.cue: o: node n: "+c.want)
+		})
+	}
+}
+
+// A request asks for the operation of its node, and whatever has no node for a reconciliation.
+func TestOperationOfARequest(t *testing.T) {
+	s := &steps{run: &run{Reconciler: &Reconciler{}}, rendered: map[string]render.Bundle{"asked": {Name: "asked"}}}
+	assert.Equal(t, "reconcile", s.operation("asked"), "a repair has no flow")
+	_, err := s.graph(render.Flow{Nodes: []render.FlowNode{{ID: "n", Verb: render.Request, Bundles: []string{"asked"}, Operation: "restore", If: true}}})
+	require.NoError(t, err)
+	assert.Equal(t, "restore", s.operation("asked"))
+	assert.Equal(t, "reconcile", s.operation("other"))
 }
 
 func TestWhichGardenCounts(t *testing.T) {

@@ -35,49 +35,49 @@ func usersOf() []schema.GroupVersionKind {
 // verifyInterval is how often it is looked again for what is in the way (upstream: 5 s).
 const verifyInterval = 5 * time.Second
 
-// verifyUnused waits until nothing runs for the virtual garden any more. One that was never there, or is gone, is not asked.
-func (t *teardown) verifyUnused(ctx context.Context, report func(flow.State, string)) error {
-	why, err := t.virtualGone(ctx)
+// awaitUnused waits until nothing runs for the virtual garden any more. One that was never there, or is gone, is not asked.
+func (s *steps) awaitUnused(ctx context.Context, report func(flow.State, string)) error {
+	why, err := s.virtualGone(ctx)
 	if err != nil {
 		return err
 	}
 	for why == "" {
-		problem := t.virtualUsed(ctx)
+		problem := s.virtualUsed(ctx)
 		if problem == nil {
 			break
 		}
-		if silent := new(silentError); errors.As(problem, &silent) && isTrue(t.live.GetAnnotations()[AnnotationForceDeletion]) {
+		if silent := new(silentError); errors.As(problem, &silent) && isTrue(s.live.GetAnnotations()[AnnotationForceDeletion]) {
 			why = "it is given up (" + AnnotationForceDeletion + "): " + silent.Error()
 			break
 		}
 		report(flow.Running, strings.Join(Problems(problem), "; "))
-		if !t.pause(ctx, verifyInterval) {
+		if !s.pause(ctx, verifyInterval) {
 			return problem
 		}
 	}
 	if why != "" {
-		t.loses(why)
+		s.loses(why)
 	}
-	t.begins()
+	s.begins()
 	return nil
 }
 
 // virtualGone says why there is nothing to ask: its API server or its etcd is not there, or was never so far that anything was put into it.
-func (t *teardown) virtualGone(ctx context.Context) (string, error) {
-	if !slices.ContainsFunc(t.there, func(o orphan) bool { return o.bundle.Cluster == render.ClusterVirtual }) {
+func (s *steps) virtualGone(ctx context.Context) (string, error) {
+	if !slices.ContainsFunc(s.there, func(o orphan) bool { return o.bundle.Cluster == render.ClusterVirtual }) {
 		return neverUsed, nil
 	}
-	namespace := t.owner.ControlPlane()
+	namespace := s.owner.ControlPlane()
 	for _, ref := range []apply.Ref{
 		{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: "virtual-garden-kube-apiserver"},
 		{APIVersion: "druid.gardener.cloud/v1alpha1", Kind: "Etcd", Namespace: namespace, Name: "virtual-garden-etcd-main"},
 	} {
-		_, err := t.owner.Local.GetLive(ctx, ref)
+		_, err := s.owner.Local.GetLive(ctx, ref)
 		switch {
 		case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
 			return ref.String() + " is gone", nil
 		case err != nil:
-			return "", t.owner.Local.Explain(ref, "read", err)
+			return "", s.owner.Local.Explain(ref, "read", err)
 		}
 	}
 	return "", nil
@@ -93,13 +93,13 @@ func (e *silentError) Error() string { return e.err.Error() }
 func (e *silentError) Unwrap() error { return e.err }
 
 // virtualUsed says what is still in the virtual garden that others have to take down before it, or that this is not known.
-func (t *teardown) virtualUsed(ctx context.Context) error {
-	o := t.owner
+func (s *steps) virtualUsed(ctx context.Context) error {
+	o := s.owner
 	if o.Target == nil {
-		return &silentError{t.unknown(errors.New("there is no access to it"))}
+		return &silentError{s.unknown(errors.New("there is no access to it"))}
 	}
 	if err := apiServerHealthy(ctx, o.Target); err != nil {
-		return &silentError{t.unknown(o.Target.Explain(apply.Ref{}, "read /healthz", err))}
+		return &silentError{s.unknown(o.Target.Explain(apply.Ref{}, "read /healthz", err))}
 	}
 	var found []string
 	for _, gvk := range usersOf() {
@@ -116,7 +116,7 @@ func (t *teardown) virtualUsed(ctx context.Context) error {
 			continue
 		}
 		if err != nil {
-			return &silentError{t.unknown(o.Target.Explain(ref, "list", err))}
+			return &silentError{s.unknown(o.Target.Explain(ref, "list", err))}
 		}
 		var names []string
 		for _, item := range list.Items {
@@ -132,35 +132,34 @@ func (t *teardown) virtualUsed(ctx context.Context) error {
 	return fmt.Errorf("the virtual garden is in use: it has %s; delete these first, and the Garden goes by itself then", strings.Join(found, "; "))
 }
 
-func (t *teardown) unknown(err error) error {
+func (s *steps) unknown(err error) error {
 	return fmt.Errorf("the virtual garden does not say whether there are Seeds and Shoots, and nothing is taken down before that is known: %w; if it is lost for good: %s", err,
-		t.owner.Home.CommandsHere(fmt.Sprintf("kubectl annotate %s %s=true", kubectlName(t.owner), AnnotationForceDeletion)))
+		s.owner.Home.CommandsHere(fmt.Sprintf("kubectl annotate %s %s=true", apply.KubectlName(s.owner.Ref), AnnotationForceDeletion)))
 }
 
-func kubectlName(o *Owner) string { return apply.KubectlName(o.Ref) }
-
 // loses notes that the virtual garden is not asked any more, and why.
-func (t *teardown) loses(why string) {
-	t.mu.Lock()
-	t.lost = why
-	t.mu.Unlock()
+func (s *steps) loses(why string) {
+	s.mu.Lock()
+	s.lost = why
+	s.mu.Unlock()
 	if why != neverUsed {
-		t.note("the virtual garden is not asked for anything: " + why)
+		s.note("the virtual garden is not asked for anything: " + why)
 	}
 }
 
-func (t *teardown) isLost() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.lost
+func (s *steps) isLost() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lost
 }
 
 // invalidate forgets the virtual garden, once its API server is gone.
-func (t *teardown) invalidate() {
-	t.Tokens.Stop(t.owner.ControlPlane())
-	if t.owner.Target != nil {
-		t.Engine.Forget(t.owner.Target)
+func (s *steps) invalidate(context.Context) error {
+	s.Tokens.Stop(s.owner.ControlPlane())
+	if s.owner.Target != nil {
+		s.Engine.Forget(s.owner.Target)
 	}
+	return nil
 }
 
 // Classes of ManagedResources: those whose objects are in the virtual garden, and those of the runtime cluster.
@@ -170,31 +169,33 @@ const (
 )
 
 // awaitOnly waits until no ManagedResource of a class is there any more, or none but those of bundles that have their turn later.
-func (t *teardown) awaitOnly(ctx context.Context, class string, own bool, report func(flow.State, string)) error {
-	said := ""
-	for {
-		others, err := t.managedOf(ctx, class, own)
-		if err != nil {
-			return err
-		}
-		if len(others) == 0 {
-			return nil
-		}
-		text := fmt.Sprintf("ManagedResources of others are there, whose objects nobody could delete any more: %s; delete them", firstOf(others))
-		if text != said {
-			said = text
-			report(flow.Running, text)
-		}
-		if !t.pause(ctx, verifyInterval) {
-			return errors.New(text)
+func awaitOnly(class string, own bool) func(*steps, context.Context, func(flow.State, string)) error {
+	return func(s *steps, ctx context.Context, report func(flow.State, string)) error {
+		said := ""
+		for {
+			others, err := s.managedOf(ctx, class, own)
+			if err != nil {
+				return err
+			}
+			if len(others) == 0 {
+				return nil
+			}
+			text := fmt.Sprintf("ManagedResources of others are there, whose objects nobody could delete any more: %s; delete them", firstOf(others))
+			if text != said {
+				said = text
+				report(flow.Running, text)
+			}
+			if !s.pause(ctx, verifyInterval) {
+				return errors.New(text)
+			}
 		}
 	}
 }
 
 // managedOf names the ManagedResources of a class. Where the virtual garden is lost, those of it that are being deleted are let go: nobody can delete their
 // objects, and nobody has to.
-func (t *teardown) managedOf(ctx context.Context, class string, own bool) ([]string, error) {
-	local := t.owner.Local
+func (s *steps) managedOf(ctx context.Context, class string, own bool) ([]string, error) {
+	local := s.owner.Local
 	gvk := resourcesv1alpha1.SchemeGroupVersion.WithKind("ManagedResource")
 	mapping, err := local.Mapping(ctx, gvk)
 	if apply.IsUnserved(err) {
@@ -203,7 +204,7 @@ func (t *teardown) managedOf(ctx context.Context, class string, own bool) ([]str
 	ref := apply.Ref{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind}
 	namespace := ""
 	if class == virtualClass {
-		namespace = t.owner.ControlPlane()
+		namespace = s.owner.ControlPlane()
 	}
 	var list *unstructured.UnstructuredList
 	if err == nil {
@@ -213,10 +214,10 @@ func (t *teardown) managedOf(ctx context.Context, class string, own bool) ([]str
 		return nil, local.Explain(ref, "list", err)
 	}
 	ours := map[apply.Ref]bool{}
-	for _, o := range t.there {
+	for _, o := range s.there {
 		ours[managedRef(o.bundle)] = own && !o.bundle.Delivery.Direct
 	}
-	rm := &managedresource.Reconciler{Engine: t.Engine, Source: local, Target: local, Clock: t.Clock}
+	rm := &managedresource.Reconciler{Engine: s.Engine, Source: local, Target: local, Clock: s.Clock}
 	var out []string
 	for i := range list.Items {
 		mr := &list.Items[i]
@@ -227,7 +228,7 @@ func (t *teardown) managedOf(ctx context.Context, class string, own bool) ([]str
 		if of != class || ours[apply.RefOf(mr)] {
 			continue
 		}
-		if class == virtualClass && t.isLost() != "" && mr.GetDeletionTimestamp() != nil {
+		if class == virtualClass && s.isLost() != "" && mr.GetDeletionTimestamp() != nil {
 			if _, err := rm.Release(ctx, mr.GetNamespace(), mr.GetName()); err != nil {
 				return nil, err
 			}

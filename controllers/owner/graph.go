@@ -7,62 +7,208 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/controllers/owner/blocked"
 	"github.com/pergola-dev/pergola/controllers/owner/facts"
 	"github.com/pergola-dev/pergola/controllers/owner/tally"
 	"github.com/pergola-dev/pergola/internal/panics"
+	"github.com/pergola-dev/pergola/internal/unknown"
 	"github.com/pergola-dev/pergola/render"
 )
 
-// graph turns the flow of the catalogue into steps. A node none of whose bundles
-// is rendered (its components are disabled) is skipped and releases its dependents.
-func (r *run) graph(definition render.Flow, result render.Result) flow.Graph {
-	bundles := map[string]render.Bundle{}
-	for _, b := range result.Bundles {
-		bundles[b.Name] = b
+// steps are the steps of one operation, and the inputs of their verbs.
+type steps struct {
+	*run
+	// live is the owner as a deletion has found it, nil for other operations.
+	live *unstructured.Unstructured
+	// rendered are the bundles to apply and request, nil for an operation that renders nothing; late are the components whose facts change meanwhile.
+	rendered map[string]render.Bundle
+	late     map[string]bool
+	// there are the bundles in the clusters, which may be removed, last in the flow of reconciliation first; named are the bundles that nodes name.
+	there []orphan
+	named map[string]bool
+	// open are the steps that fill the target and are not healthy yet.
+	open map[string]bool
+	// lost says why the virtual garden is not asked for anything any more: it is gone, or given up; empty while it is.
+	lost string
+}
+
+// work is what a step does.
+type work = func(ctx context.Context, report func(flow.State, string)) error
+
+// verbs give the work of a node, or the reason to skip it.
+var verbs = map[render.Verb]func(*steps, render.FlowNode) (does work, skipped string, err error){
+	"":             (*steps).apply, // of no bundle
+	render.Apply:   (*steps).apply,
+	render.Request: (*steps).apply,
+	render.Remove:  (*steps).remove,
+	render.Await:   func(s *steps, n render.FlowNode) (work, string, error) { return s.registered("state", n.Name, states) },
+	render.Task:    func(s *steps, n render.FlowNode) (work, string, error) { return s.registered("task", n.Name, tasks) },
+}
+
+// registered is a state or task; deletion says that it is for deletions alone.
+type registered struct {
+	does     func(s *steps, ctx context.Context, report func(flow.State, string)) error
+	deletion bool
+}
+
+// states are the names that nodes await.
+var states = map[string]registered{
+	"references-exist":           {plain(func(s *steps, _ context.Context) error { return s.referencesThere(false) }), false},
+	"dashboard-references-exist": {plain(func(s *steps, _ context.Context) error { return s.referencesThere(true) }), false},
+	"virtual-garden-answers":     {plain((*steps).virtualReady), false},
+	stateUnused:                  {(*steps).awaitUnused, true},
+	"own-virtual-resources-only": {awaitOnly(virtualClass, true), true},
+	"no-virtual-resources":       {awaitOnly(virtualClass, false), true},
+	"no-runtime-resources":       {awaitOnly(runtimeClass, false), true},
+}
+
+// stateUnused is the state in which nothing runs for a virtual garden.
+const stateUnused = "unused"
+
+// tasks are the names that nodes call.
+var tasks = map[string]registered{
+	"invalidate-virtual": {plain((*steps).invalidate), true},
+	"remove-secrets":     {plain((*steps).removeSecrets), true},
+	"yield-namespace":    {plain((*steps).yieldNamespace), true},
+	"release-references": {plain(func(s *steps, ctx context.Context) error { return s.protect(ctx, nil, true) }), true},
+	"release-extensions": {plain((*steps).endExtensions), true},
+}
+
+func (s *steps) registered(what, name string, known map[string]registered) (does work, skipped string, err error) {
+	of, ok := known[name]
+	switch {
+	case !ok:
+		return nil, "", unknown.Name(what, name, slices.Sorted(maps.Keys(known)))
+	case of.deletion && s.live == nil:
+		return nil, "", fmt.Errorf("the %s %s is for the deletion of an owner alone", what, name)
 	}
-	lateFacts := map[string]bool{}
-	for _, c := range result.Components {
-		lateFacts[c.Path] = len(c.Facts) > 0
+	return func(ctx context.Context, report func(flow.State, string)) error {
+		if err := of.does(s, ctx, report); err != nil || of.deletion {
+			return err
+		}
+		return s.runBundles(ctx, nil, nil, report)
+	}, "", nil
+}
+
+// plain is work that reports nothing on its way.
+func plain(does func(*steps, context.Context) error) func(*steps, context.Context, func(flow.State, string)) error {
+	return func(s *steps, ctx context.Context, _ func(flow.State, string)) error { return does(s, ctx) }
+}
+
+func nothing(context.Context, func(flow.State, string)) error { return nil }
+
+// follow runs the steps of a flow.
+func (s *steps) follow(ctx context.Context, definition render.Flow) error {
+	graph, err := s.graph(definition)
+	if err != nil {
+		return err
 	}
-	var graph flow.Graph
-	r.open = map[string]bool{}
+	s.blocked = blocked.New(graph)
+	outcome, err := flow.Run(ctx, graph, flow.Options{Clock: s.Clock, OnEvent: func(e flow.Event) {
+		s.event(e)
+		s.targetStep(e)
+	}})
+	if outcome != nil {
+		s.report.Nodes = outcome.Nodes
+		s.blocked.Explain(s.report.Nodes)
+	}
+	return err
+}
+
+// graph turns a flow of the catalogue into steps.
+func (s *steps) graph(definition render.Flow) (flow.Graph, error) {
+	s.named, s.open, s.requests = map[string]bool{}, map[string]bool{}, map[string]string{}
 	for _, n := range definition.Nodes {
-		var present []render.Bundle
-		for _, name := range n.Bundles {
-			if b, ok := bundles[name]; ok {
-				present = append(present, b)
-			}
+		for _, b := range n.Bundles {
+			s.named[b] = true
 		}
-		node := flow.Node{ID: n.ID, Title: n.ID, Timeout: r.timeout(n.Timeout)}
+	}
+	graph := Outline(definition)
+	for i, n := range definition.Nodes {
+		does, skipped, err := verbs[n.Verb](s, n)
+		if err != nil {
+			return graph, fmt.Errorf("components/%s/flow.cue: %s: node %s: %w", definition.Owner, definition.Operation, n.ID, err)
+		}
+		if !n.If {
+			skipped = "not wanted by the declaration"
+		}
+		node := &graph.Nodes[i]
+		node.Timeout, node.Run = s.timeout(n.Timeout), does
+		if skipped != "" {
+			node.SkipIf = func(context.Context) (bool, string) { return true, skipped }
+		}
+	}
+	return graph, nil
+}
+
+// Outline has the steps of a flow in their order, without any work.
+func Outline(definition render.Flow) (graph flow.Graph) {
+	for _, n := range definition.Nodes {
+		node := flow.Node{ID: n.ID, Title: n.ID, Run: nothing}
 		for _, id := range slices.Sorted(maps.Keys(n.After)) {
-			node.Needs = append(node.Needs, flow.Edge{ID: id, Until: untilState(n.After[id])})
-		}
-		switch {
-		case !n.If:
-			node.SkipIf = skip("not wanted by the declaration")
-		case n.Task == "" && len(n.Bundles) > 0 && len(present) == 0:
-			node.SkipIf = skip("disabled")
-		}
-		for _, b := range present {
-			r.open[n.ID] = r.open[n.ID] || b.Cluster == render.ClusterVirtual
-		}
-		task, wanted := n.Task, present
-		node.Run = func(ctx context.Context, report func(flow.State, string)) error {
-			if task != "" {
-				if err := r.task(ctx, task); err != nil {
-					return err
-				}
-			}
-			return r.runBundles(ctx, wanted, lateFacts, report)
+			node.Needs = append(node.Needs, flow.Edge{ID: id, Until: flow.State(strings.ToUpper(n.After[id][:1]) + n.After[id][1:])})
 		}
 		graph.Nodes = append(graph.Nodes, node)
 	}
 	return graph
+}
+
+// apply sends the rendered bundles of a node; without any their components are disabled.
+func (s *steps) apply(n render.FlowNode) (does work, skipped string, err error) {
+	if s.rendered == nil && len(n.Bundles) > 0 {
+		return nil, "", fmt.Errorf("a deletion renders nothing that it could %s", n.Verb)
+	}
+	var present []render.Bundle
+	for _, name := range n.Bundles {
+		if b, ok := s.rendered[name]; ok {
+			present = append(present, b)
+			s.open[n.ID] = s.open[n.ID] || b.Cluster == render.ClusterVirtual
+			s.requests[name] = n.Operation
+		}
+	}
+	if len(n.Bundles) > 0 && len(present) == 0 {
+		skipped = "disabled"
+	}
+	return func(ctx context.Context, report func(flow.State, string)) error {
+		return s.runBundles(ctx, present, s.late, report)
+	}, skipped, nil
+}
+
+// remove takes down the bundles of a node that are in the clusters.
+func (s *steps) remove(n render.FlowNode) (does work, skipped string, err error) {
+	if s.live == nil {
+		return nil, "", errors.New("only the deletion of an owner removes bundles: the gate judges all others")
+	}
+	var present []orphan
+	for _, o := range s.there {
+		if name := o.bundle.Name; slices.Contains(n.Bundles, name) || !s.named[name] && slices.Contains(n.Bundles, render.OtherBundles) {
+			present = append(present, o)
+		}
+	}
+	if len(present) == 0 {
+		skipped = "not there"
+	}
+	return func(ctx context.Context, report func(flow.State, string)) error {
+		return sideBySide(present, func(_ int, o orphan) error { return s.takeDownBundle(ctx, o.bundle, n.KeepObjects, report) })
+	}, skipped, nil
+}
+
+// sideBySide calls a function for all elements of a list at once, and joins the errors.
+func sideBySide[T any](list []T, does func(int, T) error) error {
+	problems := make([]error, len(list))
+	var group sync.WaitGroup
+	for i, of := range list {
+		group.Go(func() { problems[i] = panics.Safe(func() error { return does(i, of) })() })
+	}
+	group.Wait()
+	return errors.Join(problems...)
 }
 
 // timeout of a step, which an option may shorten.
@@ -74,55 +220,32 @@ func (r *run) timeout(declared time.Duration) time.Duration {
 }
 
 // targetStep notices when the last step that fills the target has become healthy. Events come one at a time.
-func (r *run) targetStep(e flow.Event) {
-	if !r.open[e.ID] || e.State != flow.Healthy && e.State != flow.RolledOut {
+func (s *steps) targetStep(e flow.Event) {
+	if !s.open[e.ID] || e.State != flow.Healthy && e.State != flow.RolledOut {
 		return
 	}
-	r.open[e.ID] = false
-	for _, open := range r.open {
+	s.open[e.ID] = false
+	for _, open := range s.open {
 		if open {
 			return
 		}
 	}
-	if r.owner.OnTargetReady != nil {
-		r.owner.OnTargetReady()
+	if s.owner.OnTargetReady != nil {
+		s.owner.OnTargetReady()
 	}
-}
-
-func skip(reason string) func(context.Context) (bool, string) {
-	return func(context.Context) (bool, string) { return true, reason }
-}
-
-func untilState(until string) flow.State {
-	switch until {
-	case "applied":
-		return flow.Applied
-	case "rolledOut":
-		return flow.RolledOut
-	}
-	return flow.Healthy
 }
 
 // runBundles applies the bundles of a node side by side, then waits for all of them.
 func (r *run) runBundles(ctx context.Context, bundles []render.Bundle, lateFacts map[string]bool, report func(flow.State, string)) error {
 	waits := make([]waiter, len(bundles))
-	group, gctx := errgroup.WithContext(ctx)
-	var problems = make([]error, len(bundles))
-	for i, b := range bundles {
-		group.Go(func() error {
-			problems[i] = panics.Safe(func() (err error) {
-				if lateFacts[b.Component] {
-					waits[i], err = r.applyLate(gctx, b)
-				} else {
-					waits[i], err = r.applyBundle(gctx, b)
-				}
-				return err
-			})()
-			return nil
-		})
-	}
-	_ = group.Wait()
-	if err := errors.Join(problems...); err != nil {
+	if err := sideBySide(bundles, func(i int, b render.Bundle) (err error) {
+		send := r.applyBundle
+		if lateFacts[b.Component] {
+			send = r.applyLate
+		}
+		waits[i], err = send(ctx, b)
+		return err
+	}); err != nil {
 		return err
 	}
 	report(flow.Applied, wrote(waits))
@@ -191,17 +314,4 @@ func (r *run) refresh(ctx context.Context, b render.Bundle, used render.Facts) (
 		}
 	}
 	return b, used, fmt.Errorf("bundle %s is not rendered any more", b.Name)
-}
-
-// task runs a registered task of the flow.
-func (r *run) task(ctx context.Context, name string) error {
-	switch name {
-	case "init-virtual":
-		return r.virtualReady(ctx)
-	case "references":
-		return r.referencesThere(false)
-	case "dashboard-references":
-		return r.referencesThere(true)
-	}
-	return fmt.Errorf("task %q of the flow is not registered: known are init-virtual, references and dashboard-references", name)
 }

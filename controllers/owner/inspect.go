@@ -72,7 +72,7 @@ func (r *Reconciler) Inspect(ctx context.Context, o *Owner) (_ *Inspection, err 
 	out.Conditions = condition.Merge(out.Conditions, now.apiServerConditions(ctx, o, b, status, look)...)
 	var others map[string]*health.Verdict
 	if out.Bundles, others, err = now.inspectBundles(ctx, o, look); err != nil {
-		out.Conditions = condition.Merge(out.Conditions, unknown(b, o, out.Conditions, strings.Join(Problems(err), "; "))...)
+		out.Conditions = condition.Merge(out.Conditions, notKnown(b, o, out.Conditions, strings.Join(Problems(err), "; "))...)
 		return out, err
 	}
 	byCondition := map[string][]BundleState{}

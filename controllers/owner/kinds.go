@@ -40,6 +40,10 @@ type kindFacts struct {
 	encrypters []string
 	// etcd is the Etcd with what they encrypt.
 	etcd string
+	// awaitedFirst is the state that a deletion awaits before it touches anything; empty for none.
+	awaitedFirst string
+	// finalizers keep the owner until it is taken down.
+	finalizers []string
 }
 
 var kinds = map[string]kindFacts{
@@ -47,6 +51,8 @@ var kinds = map[string]kindFacts{
 		identity: "gardener-operator", role: "gardener-operator", apiServer: "VirtualGardenAPIServerAvailable",
 		encrypters:     []string{"virtual-garden-kube-apiserver", "gardener-apiserver"},
 		etcd:           "virtual-garden-etcd-main",
+		awaitedFirst:   stateUnused,
+		finalizers:     []string{finalizerOperator, finalizerReference},
 		down:           [2]string{"VirtualGardenAPIServerDown", "Could not reach the API server of the virtual garden"},
 		careNamespaces: []string{"garden", "istio-system"},
 		running: map[string][2]string{
@@ -56,13 +62,13 @@ var kinds = map[string]kindFacts{
 		},
 	},
 	Seed: {
-		identity: "gardenlet", role: "gardenlet",
+		identity: "gardenlet", role: "gardenlet", finalizers: []string{gardencorev1beta1.GardenerName},
 		running: map[string][2]string{
 			"SeedSystemComponentsHealthy": {"SystemComponentsRunning", "All system components are healthy."},
 		},
 	},
 	Shoot: {
-		identity: "gardenlet", role: "gardenlet", staticCANames: true, keepsLastErrors: true, apiServer: "APIServerAvailable",
+		identity: "gardenlet", role: "gardenlet", staticCANames: true, keepsLastErrors: true, apiServer: "APIServerAvailable", finalizers: []string{gardencorev1beta1.GardenerName},
 		down: [2]string{"APIServerDown", "Could not reach the API server of the Shoot"},
 		running: map[string][2]string{
 			"ControlPlaneHealthy": {"ControlPlaneRunning", "All control plane components are healthy."},

@@ -127,8 +127,7 @@ func (r *Reconciler) positions(o *Owner) (map[string]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	work := &run{Reconciler: r, owner: o, report: &Report{}}
-	order, err := work.graph(definition, render.Result{}).Order()
+	order, err := Outline(definition).Order()
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +201,7 @@ func (r *run) removeBundle(ctx context.Context, b render.Bundle, contents []appl
 		if holds(held, contents) {
 			return r.keepHeld(ctx, b, held)
 		}
-		deleted, err := r.removeManaged(ctx, b)
+		deleted, err := r.removeManaged(ctx, b, false)
 		if err != nil {
 			return err
 		}
@@ -308,8 +307,8 @@ func keepsObjects(managed *unstructured.Unstructured) bool {
 	return keeps
 }
 
-// removeManaged deletes a ManagedResource and waits for its objects to go. It says false when it was gone before.
-func (r *run) removeManaged(ctx context.Context, b render.Bundle) (deleted bool, err error) {
+// removeManaged deletes a ManagedResource and waits for its objects to go, or keeps them. It says false when it was gone before.
+func (r *run) removeManaged(ctx context.Context, b render.Bundle, keep bool) (deleted bool, err error) {
 	ref := managedRef(b)
 	obj, err := r.owner.Local.GetLive(ctx, ref)
 	if apierrors.IsNotFound(err) {
@@ -322,8 +321,8 @@ func (r *run) removeManaged(ctx context.Context, b render.Bundle) (deleted bool,
 	if err != nil {
 		return false, err
 	}
-	if !r.isServed(ctx, b) || b.Cluster == render.ClusterShoot && keepsObjects(obj) {
-		return true, rm.Dissolve(ctx, b.Namespace, b.Name) // nothing is to be deleted in the Shoot, and nobody has to be asked there
+	if keep || !r.isServed(ctx, b) || b.Cluster == render.ClusterShoot && keepsObjects(obj) {
+		return true, rm.Dissolve(ctx, b.Namespace, b.Name) // nothing is to be deleted in the cluster, and nobody has to be asked there
 	}
 	rm.Options = apply.ApplyOptions{OnObject: r.progress(b), DesiredElsewhere: r.desiredElsewhere(b)}
 	if obj.GetDeletionTimestamp() == nil {

@@ -31,7 +31,7 @@ func (r *run) guard(ctx context.Context) error {
 	if err := r.onlyGarden(ctx); err != nil {
 		return err
 	}
-	if err := finalizers.Change(ctx, o.Home, kinds[Garden].role, o.Ref, finalizers.With(finalizerOperator, finalizerReference)); err != nil {
+	if err := finalizers.Change(ctx, o.Home, kinds[Garden].role, o.Ref, finalizers.With(kinds[Garden].finalizers...)); err != nil {
 		return err
 	}
 	if err := r.readExtensions(ctx, o); err != nil {

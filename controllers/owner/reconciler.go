@@ -164,22 +164,25 @@ func (r *Reconciler) Reconcile(ctx context.Context, o *Owner) (*Report, error) {
 		run.watchTheRest(ctx)
 	}
 	stopCare()
+	return run.report, run.conclude(ctx, err, func() error { return r.judgeInTheEnd(ctx, o, run.report) })
+}
+
+// conclude writes the outcome, also of a run that was interrupted; but then there is no time to judge.
+func (r *run) conclude(ctx context.Context, err error, judge func() error) error {
 	if lost(ctx) {
-		return run.report, err
+		return err
 	}
 	if r.Hooks.OnOutcome != nil {
-		r.Hooks.OnOutcome(ctx, run.report, err)
+		r.Hooks.OnOutcome(ctx, r.report, err)
 	}
-	// The outcome is written even when the run was interrupted; but then there is no time to judge.
-	if ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled) {
-		final, cancel := inTheEnd(ctx)
-		defer cancel()
-		return run.report, errors.Join(err, status.interrupt(final, err))
+	write := r.status.interrupt
+	var judged error
+	if !errors.Is(ctx.Err(), context.Canceled) {
+		write, judged = r.status.finish, judge()
 	}
-	careErr := r.judgeInTheEnd(ctx, o, run.report)
 	final, cancel := inTheEnd(ctx)
 	defer cancel()
-	return run.report, errors.Join(err, careErr, status.finish(final, err))
+	return errors.Join(err, judged, write(final, err))
 }
 
 // judgeInTheEnd judges an owner that was reconciled. That there was no time left for it is no error of its own.
@@ -256,10 +259,10 @@ type run struct {
 	// serving knows whether the API server of a Shoot is served; patient says that one that is may take as long to answer as the step has time.
 	serving serving
 	patient bool
-	// open are the steps that fill the target and are not healthy yet.
-	open map[string]bool
 	// blocked knows why steps are not started.
 	blocked blocked.Steps
+	// requests are the operations that nodes request, by bundle.
+	requests map[string]string
 	// round is which one it is of those that rotations of credentials need.
 	round rotation.Round
 	// repairing is for a run that brings back what was applied, and left what it could not; pending says that it is rendered otherwise since.
@@ -300,13 +303,14 @@ func (r *run) pass(ctx context.Context) (again bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	graph := r.graph(definition, result)
-	r.blocked = blocked.New(graph)
-	outcome, err := flow.Run(ctx, graph, flow.Options{Clock: r.Clock, OnEvent: r.event})
-	if outcome != nil {
-		r.report.Nodes = outcome.Nodes
-		r.blocked.Explain(r.report.Nodes)
+	work := &steps{run: r, rendered: map[string]render.Bundle{}, late: map[string]bool{}}
+	for _, b := range result.Bundles {
+		work.rendered[b.Name] = b
 	}
+	for _, c := range result.Components {
+		work.late[c.Path] = len(c.Facts) > 0
+	}
+	err = work.follow(ctx, definition)
 	result.Bundles = r.owner.now().latest(result.Bundles)
 	if terr := r.tellInstalled(ctx); terr != nil && ctx.Err() == nil {
 		err = errors.Join(err, terr)
@@ -385,7 +389,6 @@ func (r *run) event(e flow.Event) {
 	e = r.blocked.Event(e)
 	e.Progress.Percent = r.round.Percent(e.Progress.Percent)
 	r.status.progress(e, r.round.String())
-	r.targetStep(e)
 	if r.Hooks.OnEvent == nil {
 		return
 	}

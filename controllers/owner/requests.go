@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/health"
+	"github.com/pergola-dev/pergola/render"
 )
 
 // Annotations of the protocol between gardenlet and extensions (gardener: docs/extensions/reconcile-trigger.md).
@@ -35,30 +37,26 @@ const (
 	workTime = 10 * time.Minute
 )
 
-// announced reports whether the controller of a kind acts on the operation annotation, not on a new generation alone.
-func announced(ref apply.Ref) bool {
-	return isExtension(ref) || ref.GVK().Group == "druid.gardener.cloud" && ref.Kind == "Etcd"
-}
-
-func isExtension(ref apply.Ref) bool {
-	return ref.GVK().Group == "extensions.gardener.cloud" && ref.Kind != "Cluster"
-}
-
 // isCostly reports whether upstream asks for a kind only with a reason, because its reconciliation calls the infrastructure at length.
 func isCostly(ref apply.Ref) bool {
-	return ref.Kind == "Infrastructure" || ref.Kind == "DNSRecord" || !isExtension(ref)
+	return ref.Kind == "Infrastructure" || ref.Kind == "DNSRecord" || !render.IsExtension(ref.GVK())
 }
 
-// request asks the controllers of extension objects and of etcd-druid to act on the objects of a bundle, where they have a reason to. It
+// operation is the one to request for a bundle: that of its node, or a reconciliation outside of a flow, as for a repair.
+func (r *run) operation(bundle string) string {
+	return cmp.Or(r.requests[bundle], operationReconcile)
+}
+
+// request asks the controllers of extension objects and of etcd-druid for an operation on the objects of a bundle, where they have a reason to. It
 // gives the timestamps of the requests that were written.
-func (r *run) request(ctx context.Context, c *apply.Cluster, objects []*unstructured.Unstructured, result *apply.Result) (map[apply.Ref]string, error) {
+func (r *run) request(ctx context.Context, c *apply.Cluster, operation string, objects []*unstructured.Unstructured, result *apply.Result) (map[apply.Ref]string, error) {
 	stamped, declared := map[apply.Ref]string{}, map[apply.Ref]*unstructured.Unstructured{}
 	for _, obj := range objects {
 		declared[apply.RefOf(obj)] = obj
 	}
 	for _, o := range result.Objects {
 		obj := declared[o.Ref]
-		if obj == nil || !announced(o.Ref) || o.Err != nil || o.Action == apply.Skipped {
+		if obj == nil || !render.IsRequested(o.Ref.GVK()) || o.Err != nil || o.Action == apply.Skipped {
 			continue
 		}
 		digest, err := r.requestDigest(ctx, c, obj)
@@ -69,10 +67,10 @@ func (r *run) request(ctx context.Context, c *apply.Cluster, objects []*unstruct
 		if err != nil {
 			return nil, c.Explain(o.Ref, "read the request of", err)
 		}
-		if o.Action == apply.Unchanged && !r.requestDue(o.Ref, live, digest) || isOthersOperation(live) {
+		if o.Action == apply.Unchanged && !r.requestDue(o.Ref, live, digest) || isOthersOperation(live, operation) {
 			continue
 		}
-		if stamped[o.Ref], err = r.writeRequest(ctx, c, o.Ref, digest); err != nil {
+		if stamped[o.Ref], err = r.writeRequest(ctx, c, o.Ref, operation, digest); err != nil {
 			return nil, err
 		}
 	}
@@ -91,16 +89,16 @@ func (r *run) requestDue(ref apply.Ref, live *unstructured.Unstructured, digest 
 		return false // it is not taken up yet
 	case !health.Answered(live):
 		return !isWorking(live, stamp, now)
-	case r.report.TakenUp != nil && isExtension(ref):
+	case r.report.TakenUp != nil && render.IsExtension(ref.GVK()):
 		return stamp.Before(r.begun)
 	}
 	return !isCostly(ref) && now.Sub(stamp) >= requestInterval
 }
 
-// isOthersOperation reports whether an object waits for another operation than a reconciliation, which must not be taken from it.
-func isOthersOperation(live *unstructured.Unstructured) bool {
+// isOthersOperation reports whether an object waits for another operation than the one that is requested, which must not be taken from it.
+func isOthersOperation(live *unstructured.Unstructured, requested string) bool {
 	operation := live.GetAnnotations()[annotationOperation]
-	return operation != "" && operation != operationReconcile
+	return operation != "" && operation != requested
 }
 
 // isWorking reports whether an extension has taken up the request of a time, and is at it.
@@ -117,13 +115,13 @@ func lastOperation(live *unstructured.Unstructured) (state string, updated time.
 }
 
 // writeRequest is a PATCH of its own, because the controller takes the annotation away again: it is nothing that the bundle owns.
-func (r *run) writeRequest(ctx context.Context, c *apply.Cluster, ref apply.Ref, digest string) (string, error) {
+func (r *run) writeRequest(ctx context.Context, c *apply.Cluster, ref apply.Ref, operation, digest string) (string, error) {
 	stamp := r.Clock.Now().UTC().Format(time.RFC3339Nano)
 	patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{
-		annotationOperation: operationReconcile, annotationTimestamp: stamp, annotationRequested: digest,
+		annotationOperation: operation, annotationTimestamp: stamp, annotationRequested: digest,
 	}}}
 	if _, err := c.MergePatch(ctx, ref, patch, kinds[r.owner.Input.Owner.Kind].role, ""); err != nil {
-		return "", c.Explain(ref, "ask its controller to reconcile", err)
+		return "", c.Explain(ref, "ask its controller to "+operation, err)
 	}
 	return stamp, nil
 }
@@ -134,7 +132,7 @@ func (r *run) repeatRequests(ctx context.Context, waits []waiter) error {
 	now := r.Clock.Now()
 	for _, w := range waits {
 		for _, ref := range w.refs {
-			if !announced(ref) || w.stamped == nil {
+			if !render.IsRequested(ref.GVK()) || w.stamped == nil {
 				continue
 			}
 			live, err := w.cluster.Get(ctx, ref)
@@ -147,7 +145,7 @@ func (r *run) repeatRequests(ctx context.Context, waits []waiter) error {
 				state == "Error" || state == "Failed" || health.Answered(live) || isWorking(live, stamp, now) {
 				continue
 			}
-			if w.stamped[ref], err = r.writeRequest(ctx, w.cluster, ref, live.GetAnnotations()[annotationRequested]); err != nil {
+			if w.stamped[ref], err = r.writeRequest(ctx, w.cluster, ref, r.operation(w.bundle.Name), live.GetAnnotations()[annotationRequested]); err != nil {
 				return err
 			}
 		}
@@ -165,7 +163,7 @@ func (r *run) requestDigest(ctx context.Context, c *apply.Cluster, obj *unstruct
 			read = append(read, secret.Object["data"])
 		}
 	}
-	if isExtension(apply.RefOf(obj)) {
+	if render.IsExtension(obj.GroupVersionKind()) {
 		read = append(read, r.clusterContent(obj.GetNamespace()))
 	}
 	raw, err := json.Marshal(read)

@@ -1,0 +1,177 @@
+package owner
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/pergola-dev/pergola/api/crds"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// deletion is a Seed or Shoot with all bundles of its flow, and one of an older catalogue.
+type deletion struct {
+	*site
+	objects dynamic.ResourceInterface
+	nodes   []render.FlowNode
+
+	mu sync.Mutex
+	// deleted are the bundles in the order in which their ConfigMaps went.
+	deleted []string
+}
+
+const formerBundle = "of-an-older-catalogue"
+
+func newDeletion(t *testing.T, kind string, object string) *deletion {
+	t.Helper()
+	d := &deletion{site: newSite(t)}
+	live := d.object(object)
+	_, err := envtest.InstallCRDs(server.config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crds.Get("core.gardener.cloud", live.GetKind())}})
+	require.NoError(t, err)
+	o := d.work.owner
+	o.Input.Owner.Kind, o.Ref = kind, apply.RefOf(live)
+	mapping, err := o.Home.Mapping(d.ctx, o.Ref.GVK())
+	require.NoError(t, err)
+	d.objects = d.api.Resource(mapping.Resource)
+	if live.GetNamespace() != "" {
+		d.objects = d.api.Resource(mapping.Resource).Namespace(live.GetNamespace())
+	}
+	_, err = d.objects.Create(d.ctx, live, metav1.CreateOptions{})
+	require.NoError(t, err)
+
+	d.work.Render = render.Options{Catalogue: components.FS}
+	d.work.StepTimeout = 20 * time.Second
+	definition, err := render.LoadFlow(components.FS, "delete", o.Input)
+	require.NoError(t, err)
+	d.nodes = definition.Nodes
+	names := []string{formerBundle}
+	for _, n := range d.nodes {
+		for _, name := range n.Bundles {
+			if name != render.OtherBundles {
+				names = append(names, name)
+			}
+		}
+	}
+	for i, name := range names {
+		b := d.bundle(i%2 == 0, d.configMap(name))
+		b.Name = name
+		d.mustApply(b)
+	}
+	d.work.Hooks.OnObject = func(_, bundle string, r apply.ObjectResult) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if r.Action == apply.Deleted && r.Ref.Kind == "ConfigMap" {
+			d.deleted = append(d.deleted, bundle)
+		}
+	}
+	require.NoError(t, d.objects.Delete(d.ctx, o.Ref.Name, metav1.DeleteOptions{}))
+	return d
+}
+
+func (d *deletion) patch(of dynamic.ResourceInterface, name, patch string) {
+	d.Helper()
+	_, err := of.Patch(d.ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	require.NoError(d, err)
+}
+
+// left are the bundles whose objects are there.
+func (d *deletion) left() (out []string) {
+	d.Helper()
+	list, err := d.resource("configmaps", d.ns).List(d.ctx, metav1.ListOptions{})
+	require.NoError(d, err)
+	for _, item := range list.Items {
+		if item.GetName() != "kube-root-ca.crt" {
+			out = append(out, item.GetName())
+		}
+	}
+	return out
+}
+
+// Seeds and Shoots go as their flows say: nothing before the confirmation, then bundle after bundle, in the end the object.
+func TestDelete(t *testing.T) {
+	for kind, c := range map[string]struct {
+		object string
+		// stuck is a bundle with an object that does not go, first those that may be gone by then.
+		stuck string
+		first []string
+		// stays are the bundles whose objects are left.
+		stays []string
+	}{
+		Seed: {`{apiVersion: core.gardener.cloud/v1beta1, kind: Seed, metadata: {name: NS, finalizers: [gardener, example.org/other]}, spec: {provider: {type: local, region: a},
+			networks: {nodes: 10.0.0.0/16, pods: 10.1.0.0/16, services: 10.2.0.0/16}, dns: {provider: {type: local}}}}`,
+			"system", []string{formerBundle, "etcd-druid"}, []string{"garden-namespace"}},
+		Shoot: {`{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, metadata: {name: NS, namespace: default, finalizers: [gardener, example.org/other]},
+			spec: {region: a, provider: {type: local}, kubernetes: {version: 1.34.1}, cloudProfile: {kind: CloudProfile, name: local}}}`,
+			"control-plane", []string{formerBundle, "network", "worker", "operating-system-config"}, nil},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			d := newDeletion(t, kind, c.object)
+			all := d.left()
+			_, err := d.work.Reconciler.Delete(d.ctx, d.work.owner)
+			require.ErrorContains(t, err, "the deletion is not confirmed")
+			assert.Equal(t, all, d.left())
+			d.patch(d.objects, d.ns, `{"metadata":{"annotations":{"confirmation.gardener.cloud/deletion":"true"}}}`)
+
+			d.patch(d.resource("configmaps", d.ns), c.stuck, `{"metadata":{"finalizers":["example.org/stuck"]}}`)
+			d.work.StepTimeout = 3 * time.Second
+			report, err := d.work.Reconciler.Delete(d.ctx, d.work.owner)
+			require.ErrorContains(t, err, c.stuck)
+			assert.ElementsMatch(t, c.first, d.deleted, "nothing goes before what it comes after")
+			assert.Positive(t, report.Written.Total())
+			live, err := d.objects.Get(d.ctx, d.ns, metav1.GetOptions{})
+			require.NoError(t, err)
+			assert.Equal(t, []string{"gardener", "example.org/other"}, live.GetFinalizers())
+			assert.Equal(t, "Delete Error", lastOperationOf(live))
+
+			d.patch(d.resource("configmaps", d.ns), c.stuck, `{"metadata":{"finalizers":null}}`)
+			d.work.StepTimeout = 20 * time.Second
+			_, err = d.work.Reconciler.Delete(d.ctx, d.work.owner)
+			require.NoError(t, err)
+			assert.ElementsMatch(t, c.stays, d.left())
+			for _, n := range d.nodes {
+				for _, before := range d.nodes {
+					for _, b := range n.Bundles {
+						if _, needs := n.After[before.ID]; needs && slices.Contains(d.deleted, b) {
+							for _, earlier := range before.Bundles {
+								assert.Less(t, slices.Index(d.deleted, earlier), slices.Index(d.deleted, b), "%s goes before %s", earlier, b)
+							}
+						}
+					}
+				}
+			}
+			left, err := HasInventory(d.ctx, d.work.owner)
+			require.NoError(t, err)
+			assert.False(t, left)
+			live, err = d.objects.Get(d.ctx, d.ns, metav1.GetOptions{})
+			require.NoError(t, err)
+			assert.Equal(t, []string{"example.org/other"}, live.GetFinalizers(), "that of others is theirs")
+			assert.Equal(t, "Delete Succeeded", lastOperationOf(live))
+			d.patch(d.objects, d.ns, `{"metadata":{"finalizers":null}}`)
+			_, err = d.objects.Get(d.ctx, d.ns, metav1.GetOptions{})
+			assert.True(t, apierrors.IsNotFound(err))
+			report, err = d.work.Reconciler.Delete(d.ctx, d.work.owner)
+			require.NoError(t, err)
+			assert.Empty(t, report.Nodes, "nothing is left to do")
+		})
+	}
+}
+
+func lastOperationOf(live *unstructured.Unstructured) string {
+	kind, _, _ := unstructured.NestedString(live.Object, "status", "lastOperation", "type")
+	state, _, _ := unstructured.NestedString(live.Object, "status", "lastOperation", "state")
+	return kind + " " + state
+}
