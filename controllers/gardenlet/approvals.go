@@ -20,14 +20,9 @@ import (
 
 // approvals are those of the settings, with the ones that have let something pass on this seed: those that the Seed has, and those that were noted on it.
 func (g *Gardenlet) approvals(s *settings) permit.Approvals {
-	used := seedpublication.UsedApprovals(g.objects.get(kindSeed, "", g.Seed))
-	for _, id := range g.noted.uses.IDs() {
-		if !slices.Contains(used, id) {
-			used = append(used, id)
-		}
-	}
+	used := append(seedpublication.UsedApprovals(g.objects.get(kindSeed, "", g.Seed)), g.noted.uses.IDs()...)
 	slices.Sort(used)
-	return permit.Approvals{Given: s.approved, Used: used}.Forget()
+	return permit.Approvals{Given: s.approved, Used: slices.Compact(used)}.Forget()
 }
 
 // reconcilerFor is the one of the settings, for one owner. Its gate asks about each approval whether it counts.
@@ -42,9 +37,9 @@ func (g *Gardenlet) reconcilerFor(ctx context.Context, s *settings, at *site, fr
 		r.Gate.Approved[permit.ApprovalID(g.links.local.Name(), p.Object)] = true
 	}
 	ctx = context.WithoutCancel(ctx) // keeping asks it, too, when the job has ended
-	r.Gate.Ledger = permit.LedgerFunc(func(id string, refs []change.Ref) bool {
+	r.Gate.Ledger = func(id string, refs []change.Ref) bool {
 		return g.take(ctx, at, s, recordKey(from.kind, from.object), id, refs)
-	})
+	}
 	return &r
 }
 
@@ -55,10 +50,13 @@ func (g *Gardenlet) withdraw(ctx context.Context, at *site, s *settings, from so
 		return
 	}
 	former := seedpublication.ReadReport(g.objects.get(kindSeed, "", g.Seed))
+	var before map[string]bool
 	at.mu.Lock()
-	before := heldBefore(former, reportedName(from.object))
-	if at.judged { // this process knows better than what was reported
+	switch {
+	case at.judged: // this process knows better than what was reported
 		before = permit.HeldIDs(at.held)
+	case former != nil:
+		before = reportedIDs(heldOf(former.Held, reportedName(from.object)))
 	}
 	lapsed := permit.Lapse(at.approvals.lapsed, before, permit.HeldIDs(report.Held), at.approvals.passed)
 	at.approvals.passed, at.approvals.lapsed = nil, lapsed
@@ -94,7 +92,7 @@ func (g *Gardenlet) lapseUnheld(ctx context.Context, seed *unstructured.Unstruct
 
 // endApproval uses up an approval by which nothing passes, and tells it.
 func (g *Gardenlet) endApproval(ctx context.Context, s *settings, id, key string, about *unstructured.Unstructured, held []permit.HeldObjects) {
-	_, given, err := g.spend(ctx, s, key, id, nil)
+	given, err := g.noted.uses.Spend(ctx, key, nil, g.counts(s, id))
 	if err != nil {
 		g.Log.Info("the approval of what is not held any more could not be used up yet", "approval", id, "error", err)
 	}
@@ -125,14 +123,6 @@ func lapsedText(id, approve string, approvals permit.Approvals, held []permit.He
 	return text + "held now: " + strings.Join(now, ", ")
 }
 
-// heldBefore are the ids by which something of an owner was held, as a former process has reported it.
-func heldBefore(former *seedpublication.Report, name string) map[string]bool {
-	if former == nil {
-		return nil
-	}
-	return reportedIDs(heldOf(former.Held, name))
-}
-
 // reportedIDs are the ids by which something passes that is reported as held.
 func reportedIDs(held []seedpublication.Held) map[string]bool {
 	out := map[string]bool{}
@@ -144,20 +134,18 @@ func reportedIDs(held []seedpublication.Held) map[string]bool {
 }
 
 // noteUsed brings the annotation of the Seed up to date; it costs a request only when it is not.
-func (g *Gardenlet) noteUsed(ctx context.Context) error {
-	s := g.settingsInUse()
-	seed := g.objects.get(kindSeed, "", g.Seed)
+func (g *Gardenlet) noteUsed(ctx context.Context) {
+	s, seed := g.settingsInUse(), g.objects.get(kindSeed, "", g.Seed)
 	if s == nil || seed == nil {
-		return nil
+		return
 	}
 	patch, differs := seedpublication.NoteUsedApprovals(seed, g.approvals(s).Used)
 	if !differs {
-		return nil
+		return
 	}
-	if _, err := g.links.garden.MergePatch(ctx, apply.RefOf(seed), patch, "gardenlet", ""); err != nil {
-		return g.links.garden.Explain(apply.RefOf(seed), "note used approvals", err)
+	if _, err := g.links.garden.MergePatch(ctx, apply.RefOf(seed), patch, "gardenlet", ""); err != nil && ctx.Err() == nil {
+		g.Log.Info("used approvals could not be noted yet", "error", g.links.garden.Explain(apply.RefOf(seed), "note used approvals", err))
 	}
-	return nil
 }
 
 // tellHeld says of each deletion that is held what it is, why, and what lets it pass.

@@ -151,11 +151,10 @@ func TestALateApprovalAfterARestart(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// TestHeldBefore: a former process has reported by which ids something of an owner was held, as people gave them.
-func TestHeldBefore(t *testing.T) {
+// TestReportedIDs: a former process has reported by which ids something of an owner was held, as people gave them.
+func TestReportedIDs(t *testing.T) {
 	former := &seedpublication.Report{Held: []seedpublication.Held{{Owner: "Seed x", Cluster: "x", Object: "ConfigMap a/b", Approval: "a-2", Together: "b"}, {Owner: "Seed x", Approval: "d"}, {Owner: "Seed y", Approval: "c"}}}
-	assert.Equal(t, map[string]bool{"a": true, "b": true, "d": true}, heldBefore(former, "Seed x"))
-	assert.Empty(t, heldBefore(nil, "Seed x"))
+	assert.Equal(t, map[string]bool{"a": true, "b": true, "d": true}, reportedIDs(heldOf(former.Held, "Seed x")))
 }
 
 // TestLapsedText: who approved what is not held any more reads what is held instead.

@@ -173,7 +173,7 @@ type noted struct {
 	// uses are what approvals were used for.
 	uses *permit.Uses
 	// records are how owners were converged last, reviewSeen the version of the review that was looked at last.
-	records    *permit.Notes[reviewRecord]
+	records    *permit.Notes[permit.Converged]
 	reviewSeen string
 	// elsewhere are the records of Shoots that are there, but not on this seed.
 	elsewhere elsewhere
@@ -217,7 +217,7 @@ func New(o Options) (*Gardenlet, error) {
 			return nil, err
 		}
 	}
-	g.noted.uses, g.noted.records = permit.NewUses(g.links.local, onSeed(usesName), "gardenlet"), permit.NewNotes[reviewRecord](g.links.local, onSeed(recordsName), "gardenlet")
+	g.noted.uses, g.noted.records = permit.NewUses(g.links.local, onSeed(usesName), "gardenlet"), permit.NewNotes[permit.Converged](g.links.local, onSeed(recordsName), "gardenlet")
 	g.links.engine = landscape.NewEngine(&landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}, landscape.Options{Clock: o.Clock, Take: landscape.Takeover{Force: func(apply.Ref) bool { return g.links.force.Load() }}})
 	g.services.metrics = newMetrics()
 	g.services.tokens = &accesstokens.Keeper{Clock: o.Clock, Log: o.Log}

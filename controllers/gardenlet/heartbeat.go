@@ -71,9 +71,7 @@ func (h *heartbeat) once(ctx context.Context) {
 	h.g.heard()
 	h.g.forgetApprovals(ctx)
 	h.g.lapseUnheld(ctx, seed)
-	if err := h.g.noteUsed(ctx); err != nil && ctx.Err() == nil {
-		h.g.Log.Info("used approvals could not be noted yet", "error", err)
-	}
+	h.g.noteUsed(ctx)
 	if err := h.g.noteReport(ctx, nil); err != nil && ctx.Err() == nil {
 		h.g.Log.Info("the operator cannot be told yet how the seed stands", "error", err)
 	}

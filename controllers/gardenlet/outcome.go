@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
 // Whoever waits for a Seed or Shoot looks at its lastOperation. So all that is to be known besides, the report of the Seed above all, is written
@@ -24,17 +26,20 @@ func (g *Gardenlet) outcome(ctx context.Context, at *site, o *owner.Owner, from 
 	at.mu.Unlock()
 	if err == nil {
 		g.withdraw(ctx, at, s, from, report)
-		g.settle(ctx, recordKey(from.kind, from.object), o)
+		key := recordKey(from.kind, from.object)
+		if err := g.noted.uses.Settle(ctx, key, func(ref change.Ref) bool { return wanted(o, ref) }); err != nil {
+			g.Log.Info("it is not known yet whether something that was approved is gone", "owner", key, "error", err)
+		}
 	}
-	if err := g.noteUsed(ctx); err != nil && ctx.Err() == nil {
-		g.Log.Info("used approvals could not be noted yet", "error", err)
-	}
-	waits := len(unreviewed(report.Held)) > 0
+	g.noteUsed(ctx)
+	waits := len(permit.Unreviewed(report.Held)) > 0
 	at.mu.Lock()
 	at.unreviewed = waits
 	at.mu.Unlock()
 	if err == nil && s.reviewed {
-		g.endReviewed(ctx, from, known.complete, report.Held)
+		g.note(ctx, from, func(was permit.Converged, _ bool) permit.Converged {
+			return was.End(from.basis, known.complete, report.Held)
+		})
 	}
 	if waits && g.reviewVersion() != known.version {
 		g.fleet.Trigger(at.id) // it became known meanwhile

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
 // TestNobodyWaitsForARecordToBeWritten: while a seed is slow to take it, what is known can be asked for, and looks at what there is go on.
@@ -22,7 +24,7 @@ func TestNobodyWaitsForARecordToBeWritten(t *testing.T) {
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		g.note(p.ctx, from, reviewRecord{Basis: "another", Done: 7})
+		g.note(p.ctx, from, func(permit.Converged, bool) permit.Converged { return permit.Converged{Basis: "another", Done: 7} })
 	}()
 	select {
 	case <-slow.held:
@@ -46,6 +48,6 @@ func TestNobodyWaitsForARecordToBeWritten(t *testing.T) {
 	<-written
 	<-asked
 	now, _ := g.recordOf(from)
-	assert.Equal(t, reviewRecord{Basis: "another", Done: 7}, now)
+	assert.Equal(t, permit.Converged{Basis: "another", Done: 7}, now)
 	require.NoError(t, g.stop())
 }

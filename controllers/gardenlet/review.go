@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
@@ -28,20 +26,7 @@ import (
 // that comes from Git: the published settings, and when the operator last changed an object that the owner is rendered from. As long as
 // an owner has the basis with which it was converged last, nothing is held for the sake of the review.
 
-// What is held although it was lost long ago stays held: it needs a review or an approval. And what a review has shown counts for one time: of an
-// owner that was converged after the revision was applied completely, nothing is to be expected of it any more.
-
-// reviewRecord is how an owner was converged last.
-type reviewRecord struct {
-	// Basis that it was converged with; empty from when another one began until that one is done.
-	Basis string `json:"basis,omitempty"`
-	// Done is the number of the last change of which all is done that its review has shown.
-	Done int `json:"done,omitempty"`
-	// Held are objects that are kept because no review has shown that they go.
-	Held []string `json:"held,omitempty"`
-}
-
-// recordsName is that ConfigMap.
+// recordsName is the ConfigMap on the seed that has a permit.Converged of each owner.
 const recordsName = "pergola-gardenlet-reviewed"
 
 // recordKey is how an owner is named in it.
@@ -115,19 +100,19 @@ func (g *Gardenlet) reviewed(from sources, o render.Owner, s *settings) func(clu
 	}
 	return func(_ string, ref change.Ref) bool {
 		was, _ := g.recordOf(from)
-		if was.Basis == from.basis && !slices.Contains(was.Held, ref.String()) {
+		if !was.NeedsReview(from.basis, ref) {
 			return true
 		}
 		review, err := g.review()
 		if err != nil {
 			g.say(g.objects.get(kindSeed, "", g.Seed), "ReviewUnreadable", err.Error())
 		}
-		return review.Has(o.String(), isShown(from.object), seedpublication.ObjectIn(controlPlane, ref), was.Done)
+		return review.Has(o.String(), isShown(from.object), permit.ObjectIn(controlPlane, ref), was.Done)
 	}
 }
 
 // review is what is published of reviews; one that cannot be read has nothing.
-func (g *Gardenlet) review() (*seedpublication.Review, error) {
+func (g *Gardenlet) review() (*permit.SeedReview, error) {
 	return seedpublication.ReadReview(g.publishedReview())
 }
 
@@ -144,77 +129,45 @@ func (g *Gardenlet) reviewVersion() string {
 }
 
 // recordOf tells how an owner was converged last, and whether that is known.
-func (g *Gardenlet) recordOf(from sources) (reviewRecord, bool) {
+func (g *Gardenlet) recordOf(from sources) (permit.Converged, bool) {
 	return g.noted.records.Get(recordKey(from.kind, from.object))
 }
 
-// readRecords reads what a former process has noted. While it cannot be read, all that is lost needs a review.
-func (g *Gardenlet) readRecords(ctx context.Context) {
-	if err := g.noted.records.Read(ctx); err != nil {
-		g.Log.Info("what was reviewed could not be read yet", "error", err)
-	}
-}
-
-// beginReviewed is called before an owner is converged, and gives the number of the last change that is applied completely by then. What was
-// converged with another basis counts no more: should Git go back to it halfway, what came with this one must not go unseen. Of an owner that
-// was never converged nothing can be lost, unless a former one of its name has left something: of that no review up to now has shown that this one loses it.
+// beginReviewed is called before an owner is converged, and gives the number of the last change that is applied completely by then. An owner
+// that was never converged loses nothing, unless a former one of its name has left something: no review up to now has shown that this one loses it.
 func (g *Gardenlet) beginReviewed(ctx context.Context, from sources, s *settings, o *owner.Owner) (complete int) {
-	g.readRecords(ctx)
-	was, known := g.recordOf(from)
+	g.readNotes(ctx)
 	if !s.reviewed {
-		if was.Basis != "" {
-			was.Basis = ""
-			g.note(ctx, from, was)
-		}
+		g.note(ctx, from, func(was permit.Converged, _ bool) permit.Converged { return was.Begin("") })
 		return 0
 	}
-	review, err := g.review()
-	if err == nil {
-		complete = review.Complete()
-	}
+	review, _ := g.review() // one that cannot be read has nothing
+	_, known := g.recordOf(from)
 	_, begun, _ := unstructured.NestedMap(from.object.Object, "status", "lastOperation")
-	switch {
-	case !known && !begun:
-		next := reviewRecord{Basis: from.basis, Done: complete}
+	fresh, first := !known && !begun, permit.Converged{Basis: from.basis, Done: review.Complete}
+	if fresh {
 		if left, err := owner.HasInventory(ctx, o); left || err != nil {
-			next.Basis = ""
+			first.Basis = ""
 		}
-		g.note(ctx, from, next)
-	case was.Basis != "" && was.Basis != from.basis:
-		was.Basis = ""
-		g.note(ctx, from, was)
 	}
-	return complete
+	g.note(ctx, from, func(was permit.Converged, known bool) permit.Converged {
+		if fresh && !known {
+			return first
+		}
+		return was.Begin(from.basis)
+	})
+	return review.Complete
 }
 
-// endReviewed notes that an owner was converged with its basis.
-func (g *Gardenlet) endReviewed(ctx context.Context, from sources, complete int, held []permit.HeldObjects) {
-	was, _ := g.recordOf(from)
-	g.note(ctx, from, reviewRecord{Basis: from.basis, Done: max(was.Done, complete), Held: unreviewed(held)})
-}
-
-// note writes the record of an owner where it is another one. In memory it counts at once, unless it allows more than the one that is written.
-func (g *Gardenlet) note(ctx context.Context, from sources, r reviewRecord) {
-	err := g.noted.records.Change(ctx, recordKey(from.kind, from.object), func(was reviewRecord, _ bool) (reviewRecord, bool, bool) {
-		return r, !reflect.DeepEqual(was, r), r.Basis == ""
+// note changes the record of an owner. In memory it counts at once, unless it allows more than the one that is written.
+func (g *Gardenlet) note(ctx context.Context, from sources, change func(was permit.Converged, known bool) permit.Converged) {
+	err := g.noted.records.Change(ctx, recordKey(from.kind, from.object), func(was permit.Converged, known bool) (permit.Converged, bool) {
+		next := change(was, known)
+		return next, next.Basis == ""
 	})
 	if err != nil {
 		g.Log.Info("what was reviewed could not be noted yet", "error", err)
 	}
-}
-
-// unreviewed are the objects that are held because no review could show that they go.
-func unreviewed(held []permit.HeldObjects) []string {
-	var out []string
-	for _, h := range held {
-		for _, o := range h.Objects {
-			if o.Reason.Code == landscapev1alpha1.HeldNotReviewed && !slices.Contains(out, o.Ref.String()) {
-				out = append(out, o.Ref.String())
-			}
-		}
-	}
-	slices.Sort(out)
-	return out
 }
 
 // seeReview converges owners again of which something was held when what was reviewed became known.

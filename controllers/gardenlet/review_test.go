@@ -60,10 +60,10 @@ func (p *place) declare(text string) {
 // seen publishes that a reviewer could see what owners lose.
 func (p *place) seen(id string, lost map[string][]string) {
 	p.Helper()
-	c := seedpublication.Change{ID: id}
+	c := permit.SeedChange{ID: id}
 	for object, owners := range lost {
 		for _, owner := range owners {
-			seedpublication.Note(&c.Lost, object, owner)
+			c.Lose(object, owner)
 		}
 	}
 	require.NoError(p, p.publisher.ApplyReview(p.ctx, p.publishing, c, p.name))
@@ -84,7 +84,7 @@ func TestNothingGoesUnseen(t *testing.T) {
 	p.review = landscapev1alpha1.ReviewRequired
 	b := "b-" + p.name
 	ref := change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: b}
-	object := seedpublication.ObjectIn("", ref)
+	object := permit.ObjectIn("", ref)
 	there := func() bool { return p.onSeed("garden", b) != nil }
 	p.publish("main@1")
 	g := p.run()
@@ -109,8 +109,8 @@ func TestNothingGoesUnseen(t *testing.T) {
 	p.spec = ""
 	p.publish("main@3")
 	p.eventually("it is there again", there)
-	c := seedpublication.Change{ID: "3"}
-	seedpublication.Note(&c.Made, object, "seed "+p.name)
+	c := permit.SeedChange{ID: "3"}
+	c.Make(object, "seed "+p.name)
 	require.NoError(t, p.publisher.ApplyReview(p.ctx, p.publishing, c, p.name))
 	p.spec = without
 	p.publish("main@4")
@@ -158,7 +158,7 @@ func TestWhatPeopleDoByTheAPI(t *testing.T) {
 	})
 	p.eventually("what nobody could see is held", p.unreviewed("declared", "/d"))
 	assert.True(t, there("declared")())
-	object := seedpublication.ObjectIn(p.controlPlane("declared"), change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("declared"), Name: "d"})
+	object := permit.ObjectIn(p.controlPlane("declared"), change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("declared"), Name: "d"})
 	p.seen("1", map[string][]string{object: {"shoot " + namespace + "/declared"}})
 	p.eventually("it was to be seen", gone("declared"))
 
@@ -181,7 +181,7 @@ func TestWhatPeopleDoByTheAPI(t *testing.T) {
 	p.publish("main@2")
 	p.eventually("what no review of any Shoot has shown is held", p.unreviewed("made", "/c"))
 	assert.NotNil(t, p.onSeed(p.controlPlane("made"), "c"))
-	c := seedpublication.ObjectIn(p.controlPlane("declared"), change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("declared"), Name: "c"})
+	c := permit.ObjectIn(p.controlPlane("declared"), change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("declared"), Name: "c"})
 	p.seen("3", map[string][]string{c: {"shoot " + namespace + "/declared"}})
 	p.eventually("what was seen of a declared Shoot counts for the others", func() bool { return p.onSeed(p.controlPlane("made"), "c") == nil })
 	require.NoError(t, g.stop())
@@ -233,7 +233,7 @@ func (p *place) lacks(name string) func() bool { return func() bool { return !p.
 // recorded tells whether Shoot one was converged with a basis, and what of it is held.
 func (p *place) recorded(held ...string) func() bool {
 	return func() bool {
-		var r reviewRecord
+		var r permit.Converged
 		_ = json.Unmarshal([]byte(p.data("garden", recordsName, "shoot.one.garden-"+p.project)), &r)
 		return r.Basis != "" && slices.Equal(r.Held, held)
 	}
@@ -241,7 +241,7 @@ func (p *place) recorded(held ...string) func() bool {
 
 // objectOfOne is how a review names a ConfigMap of Shoot one.
 func (p *place) objectOfOne(name string) string {
-	return seedpublication.ObjectIn(p.controlPlane("one"), change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: name})
+	return permit.ObjectIn(p.controlPlane("one"), change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: name})
 }
 
 const asleep, awake = `{"spec": {"hibernation": {"enabled": true}}}`, `{"spec": {"hibernation": {"enabled": false}}}`
@@ -261,7 +261,7 @@ func TestAReviewCountsOnce(t *testing.T) {
 	p.publish("main@2")
 	p.eventually("it was to be seen", p.lacks("extra"))
 	require.NoError(t, p.publisher.CompleteReview(p.ctx, p.publishing, p.name))
-	p.eventually("all of it is done", func() bool { r, err := g.review(); return err == nil && r.Complete() > 0 })
+	p.eventually("all of it is done", func() bool { r, err := g.review(); return err == nil && r.Complete > 0 })
 	p.patch("Shoot", namespace, "one", asleep)
 	p.eventually("somebody hibernates it", p.lacks("d"))
 	p.patch("Shoot", namespace, "one", awake)

@@ -153,7 +153,6 @@ func (g *Gardenlet) converge(ctx context.Context, at *site, o *owner.Owner, from
 		return err
 	}
 	complete, version := g.beginReviewed(ctx, from, s, o), g.reviewVersion()
-	g.readUses(ctx)
 	r := g.reconcilerFor(ctx, s, at, from, o)
 	r.Hooks.OnOutcome = func(ctx context.Context, report *owner.Report, err error) {
 		g.outcome(ctx, at, o, from, s, reviewsKnown{complete, version}, report, err)

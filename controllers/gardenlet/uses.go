@@ -9,7 +9,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/owner"
-	"github.com/pergola-dev/pergola/controllers/permit"
+	"github.com/pergola-dev/pergola/render"
 )
 
 // The use of an approval is written to the seed (permit.Uses), without the virtual garden.
@@ -25,10 +25,12 @@ func onSeed(name string) apply.Ref {
 	return apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: owner.InventoryNamespace, Name: name}
 }
 
-// readUses reads what a former process has noted. Before that no approval counts.
-func (g *Gardenlet) readUses(ctx context.Context) {
-	if err := g.noted.uses.Read(ctx); err != nil {
-		g.Log.Info("which approvals are used could not be read yet", "error", err)
+// readNotes reads what a former process has noted. Before that all that is lost needs a review, and no approval counts.
+func (g *Gardenlet) readNotes(ctx context.Context) {
+	for name, err := range map[string]error{recordsName: g.noted.records.Read(ctx), usesName: g.noted.uses.Read(ctx)} {
+		if err != nil {
+			g.Log.Info("notes about approvals and reviews could not be read yet", "ConfigMap", name, "error", err)
+		}
 	}
 }
 
@@ -36,14 +38,9 @@ func (g *Gardenlet) readUses(ctx context.Context) {
 func (g *Gardenlet) take(ctx context.Context, at *site, s *settings, of, id string, refs []change.Ref) bool {
 	ctx, cancel := context.WithTimeout(ctx, noteTimeout)
 	defer cancel()
-	ok, err := g.noted.uses.Passes(ctx, id, refs)
-	if !ok && err == nil {
-		var objects []permit.Passing
-		var shown string
-		if objects, shown, err = g.spend(ctx, s, of, id, refs); err == nil && shown != "" {
-			g.Log.Info("an approval is used", "approval", shown, "owner", of, "objects", len(objects))
-			ok = true
-		}
+	ok, spent, err := g.noted.uses.Take(ctx, of, id, refs, g.counts(s, id))
+	if spent != "" {
+		g.Log.Info("an approval is used", "approval", spent, "owner", of, "objects", len(refs))
 	}
 	at.mu.Lock()
 	defer at.mu.Unlock()
@@ -60,37 +57,23 @@ func (g *Gardenlet) take(ctx context.Context, at *site, s *settings, of, id stri
 	return ok
 }
 
-// spend notes that an approval is used, and gives it as people gave it; empty where there is none that counts.
-func (g *Gardenlet) spend(ctx context.Context, s *settings, of, id string, refs []change.Ref) ([]permit.Passing, string, error) {
-	return g.noted.uses.Spend(ctx, of, refs, func() (string, bool) {
-		current := g.settingsInUse()
-		if current == nil {
-			current = s
-		}
+// counts gives an approval as people gave it, and reports whether it counts. One that was withdrawn since the run began does not.
+func (g *Gardenlet) counts(s *settings, id string) func() (string, bool) {
+	return func() (string, bool) {
 		shown, counts := g.approvals(s).Counts(id)
-		// An approval that was withdrawn since the run began does not count any more.
-		return shown, counts && slices.Contains(current.approved, shown)
-	})
-}
-
-// settle ends the approvals of an owner, after a run that has seen everything.
-func (g *Gardenlet) settle(ctx context.Context, of string, o *owner.Owner) {
-	if err := g.noted.uses.Settle(ctx, of, func(ref change.Ref) bool { return wanted(o, ref) }); err != nil {
-		g.Log.Info("it is not known yet whether something that was approved is gone", "owner", of, "error", err)
+		current := g.settingsInUse()
+		return shown, counts && (current == nil || slices.Contains(current.approved, shown))
 	}
 }
 
-// wanted tells whether an owner has an object now.
+// wanted reports whether an owner has an object now.
 func wanted(o *owner.Owner, ref change.Ref) bool {
-	for _, b := range o.Bundles() {
-		for _, object := range b.Objects {
+	return slices.ContainsFunc(o.Bundles(), func(b render.Bundle) bool {
+		return slices.ContainsFunc(b.Objects, func(object render.Object) bool {
 			is := apply.RefOf(object.Unstructured)
-			if is.GroupKind() == ref.GroupKind() && is.Namespace == ref.Namespace && is.Name == ref.Name {
-				return true
-			}
-		}
-	}
-	return false
+			return is.GroupKind() == ref.GroupKind() && is.Namespace == ref.Namespace && is.Name == ref.Name
+		})
+	})
 }
 
 // forgetApprovals drops what is not approved any more. While somebody else is at it, the next heartbeat does it.

@@ -243,12 +243,9 @@ func (c *Converger) gateOf(p *change.Plan) permit.Gate {
 	if len(ids) == 0 {
 		return gate
 	}
-	ledger := gate.Ledger
-	gate.Approved = maps.Clone(gate.Approved)
-	if gate.Approved == nil {
-		gate.Approved = map[string]bool{}
-	}
-	maps.Copy(gate.Approved, ids)
-	gate.Ledger = permit.LedgerFunc(func(id string, refs []change.Ref) bool { return ids[id] || ledger == nil || ledger.Take(id, refs) })
+	approved, ledger := gate.Approved, gate.Ledger
+	gate.Approved = maps.Clone(ids)
+	maps.Copy(gate.Approved, approved)
+	gate.Ledger = func(id string, refs []change.Ref) bool { return ids[id] || ledger == nil || ledger(id, refs) }
 	return gate
 }

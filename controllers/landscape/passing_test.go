@@ -37,7 +37,7 @@ func TestWhatWaitsNeedsNoSecondApproval(t *testing.T) {
 				switch {
 				case name == "approved":
 					o.Permits.Gate.Approved = map[string]bool{id: true}
-					o.Permits.Gate.Ledger = permit.LedgerFunc(func(string, []change.Ref) bool { return convergers == 1 })
+					o.Permits.Gate.Ledger = func(string, []change.Ref) bool { return convergers == 1 }
 				case convergers == 1:
 					o.Permits.Gate.Protected = nil
 					o.Permits.Reviewed = permit.ReviewOf("first", change.Plan{Items: []change.Item{{Action: change.Delete, Cluster: Virtual, Object: ref}, {Action: change.Delete, Cluster: Virtual, Object: content}}})

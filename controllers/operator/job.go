@@ -42,7 +42,7 @@ type job struct {
 type permissions struct {
 	approved []string
 	// seen is what could be seen of the revision in its review; nil where none is asked for.
-	seen *seen
+	seen *permit.Review
 	// spent are the approvals by which something passes in the sync that goes on, as people gave them.
 	spent []string
 }

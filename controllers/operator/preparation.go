@@ -16,7 +16,6 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/notification"
 	"github.com/pergola-dev/pergola/controllers/owner"
-	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/source"
 	"github.com/pergola-dev/pergola/source/receiver"
@@ -59,7 +58,7 @@ type preparation struct {
 // outdated tells whether another revision was applied or tried meanwhile, so that the difference that its review has to show is another one, too.
 func (j *job) outdated(now *landscapev1alpha1.LandscapeStatus) bool {
 	at := j.revision.at()
-	return j.given.seen != nil && j.given.seen.id != reviewID(basesOf(now, at), at)
+	return j.given.seen != nil && j.given.seen.ID != reviewID(basesOf(now, at), at)
 }
 
 // discard closes what is not used.
@@ -190,7 +189,7 @@ func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landsc
 		return err
 	}
 	told := &steps{}
-	gate.Ledger = permit.LedgerFunc(func(id string, _ []change.Ref) bool { return s.take(j, id) })
+	gate.Ledger = func(id string, _ []change.Ref) bool { return s.take(j, id) }
 	options := landscape.Options{
 		Catalogue:  s.parts.role.Catalogue,
 		Reuse:      landscape.Reuse{Charts: s.puller(), Renders: &s.tools.renders, Tokens: s.tools.tokens, Memory: &s.tools.permits},
@@ -199,16 +198,13 @@ func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landsc
 		Self:       landscape.Self{Holder: s.parts.role.Holder, Retries: true, Version: s.parts.role.Version},
 		OnlyGarden: true, Checked: true,
 		Pace:    landscape.Pace{Thresholds: landscape.Thresholds(l)},
-		Permits: landscape.Permits{Gate: gate, Shown: s.shownApproval},
+		Permits: landscape.Permits{Gate: gate, Reviewed: j.given.seen, Shown: s.shownApproval},
 		Hear: landscape.Listeners{OnEvent: func(e owner.Event) { s.progressed(j, told, e) }, OnDrift: s.drifted, OnObject: func(_, bundle string, r apply.ObjectResult) { s.dealtWith(j, bundle, r) }, OnCare: func(name string, conditions []gardencorev1beta1.Condition) {
 			s.do(func() { s.cared(name, conditions) })
 		}}, CurrentAt: s.currentAt(j.revision.Commit),
 		Take: landscape.Takeover{ForceHint: func(r apply.Ref) string {
 			return fmt.Sprintf("give it the annotation %s: \"true\" in Git", conventions.Keys().ForceConflicts)
 		}},
-	}
-	if j.given.seen != nil {
-		options.Permits.Reviewed = j.given.seen.here
 	}
 	if s.tools.engine == nil || s.tools.engineForces != l.Config.Spec.ForceConflicts {
 		s.tools.engine, s.tools.engineForces = landscape.NewEngine(l, options), l.Config.Spec.ForceConflicts

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
@@ -67,30 +68,29 @@ func (s *syncer) publish(ctx context.Context, j *job) error {
 
 // publishReview tells the seeds what could be seen in the review of a revision of what they lose by it. It comes before the revision itself.
 func (s *syncer) publishReview(ctx context.Context, j *job) error {
-	virtual, publisher := j.converger.Cluster(landscape.Virtual), &seedpublication.Publisher{Engine: j.engine, Clock: s.parts.role.Clock}
-	if virtual == nil || j.given.seen == nil {
-		return nil
-	}
-	return j.forSeeds(func(name string, change seedpublication.Change) error {
-		return publisher.ApplyReview(ctx, virtual, change, name)
+	return s.forSeeds(j, func(p *seedpublication.Publisher, virtual *apply.Cluster, seed string, change permit.SeedChange) error {
+		return p.ApplyReview(ctx, virtual, change, seed)
 	})
 }
 
 // completeReview tells the seeds that a revision is applied completely: what its review has shown is not to be expected again.
 func (s *syncer) completeReview(ctx context.Context, j *job) error {
-	virtual, publisher := j.converger.Cluster(landscape.Virtual), &seedpublication.Publisher{Engine: j.engine, Clock: s.parts.role.Clock}
-	if virtual == nil || j.given.seen == nil || j.completed {
+	if j.completed || j.converger.Cluster(landscape.Virtual) == nil {
 		return nil
 	}
-	err := j.forSeeds(func(name string, _ seedpublication.Change) error {
-		return publisher.CompleteReview(ctx, virtual, name)
+	err := s.forSeeds(j, func(p *seedpublication.Publisher, virtual *apply.Cluster, seed string, _ permit.SeedChange) error {
+		return p.CompleteReview(ctx, virtual, seed)
 	})
 	j.completed = err == nil
 	return err
 }
 
 // forSeeds works for all seeds of a revision of which its review has shown something, with what that is.
-func (j *job) forSeeds(work func(name string, change seedpublication.Change) error) error {
+func (s *syncer) forSeeds(j *job, work func(p *seedpublication.Publisher, virtual *apply.Cluster, seed string, change permit.SeedChange) error) error {
+	virtual, publisher := j.converger.Cluster(landscape.Virtual), &seedpublication.Publisher{Engine: j.engine, Clock: s.parts.role.Clock}
+	if virtual == nil || j.given.seen == nil {
+		return nil
+	}
 	seeds, err := j.revision.landscape.Seeds()
 	if err != nil {
 		return fmt.Errorf("publishing what was reviewed: %w", err)
@@ -100,27 +100,12 @@ func (j *job) forSeeds(work func(name string, change seedpublication.Change) err
 		names = append(names, seed.Object.Name)
 	}
 	return forEach(names, func(name string) error {
-		change := j.given.seen.of(name)
+		change := j.given.seen.OnSeed(name)
 		if len(change.Lost)+len(change.Made) == 0 {
 			return nil
 		}
-		return work(name, change)
+		return work(publisher, virtual, name, change)
 	})
-}
-
-// of is what the review of a revision has shown of a seed.
-func (s *seen) of(seed string) seedpublication.Change {
-	change := s.seeds[seed]
-	change.ID, change.Lost = s.id, maps.Clone(change.Lost)
-	for object, owners := range s.everywhere {
-		if change.Lost[object] != nil {
-			change.Lost[object] = maps.Clone(change.Lost[object])
-		}
-		for name := range owners {
-			seedpublication.Note(&change.Lost, object, name)
-		}
-	}
-	return change
 }
 
 // forEach works for several seeds side by side, and gives all that went wrong.

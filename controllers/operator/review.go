@@ -12,7 +12,6 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/permit"
-	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
@@ -24,19 +23,6 @@ const (
 	// partsOfReview is how many owners are rendered at a time to see what a change does, which bounds memory.
 	partsOfReview = 8
 )
-
-// seen are the deletions and recreations that whoever reviewed a change could see.
-type seen struct {
-	// here are those on the runtime cluster and the virtual garden.
-	here *permit.Review
-	// id names the revisions that were compared, seeds has what seeds lose and get, by their names.
-	id    string
-	seeds map[string]seedpublication.Change
-	// everywhere is what Shoots of all seeds may lose, as those of a sample do.
-	everywhere map[string]map[string]bool
-	// items are those of the clusters of the operator.
-	items []change.Item
-}
 
 // basesOf are the commits that a new one is compared with: the one that was applied last, and those that were tried since. Without a former revision
 // that is the zero value alone.
@@ -65,10 +51,9 @@ func reviewID(bases []commitAt, next commitAt) string {
 // reviewed are the deletions and recreations that whoever reviewed the change could see: those of the rendered difference between
 // the revision that was applied last and the new one, and between each that was tried since and the new one: who takes a commit back that failed
 // halfway sees what it has made go. Without a former revision there are none. One that cannot be read has shown nothing, which is said.
-func (r *reading) reviewed(ctx context.Context, next *revision) (*seen, error) {
-	out := &seen{seeds: map[string]seedpublication.Change{}}
+func (r *reading) reviewed(ctx context.Context, next *revision) (*permit.Review, error) {
 	bases := basesOf(&r.object.Status, next.at())
-	out.id = reviewID(bases, next.at())
+	out := permit.ReviewOf(reviewID(bases, next.at()), change.Plan{})
 	for _, base := range bases {
 		former, err := r.former(ctx, next, base)
 		if ctx.Err() != nil {
@@ -82,7 +67,6 @@ func (r *reading) reviewed(ctx context.Context, next *revision) (*seen, error) {
 			return nil, err
 		}
 	}
-	out.here = permit.ReviewOf(out.id, change.Plan{Items: out.items})
 	return out, nil
 }
 
@@ -110,22 +94,22 @@ func (r *reading) former(ctx context.Context, next *revision, at commitAt) (*lan
 }
 
 // compare renders what the change reaches, a part at a time: the Garden for the clusters of the operator, Seeds and Shoots for the seeds.
-func (r *reading) compare(ctx context.Context, former *landscapes.Landscape, next *revision, out *seen) error {
+func (r *reading) compare(ctx context.Context, former *landscapes.Landscape, next *revision, out *permit.Review) error {
 	reach, err := render.Reached(r.catalogue, render.State{Landscape: former, Name: "the former revision", Partial: true},
 		render.State{Landscape: next.landscape}, render.At(r.now), render.Sparingly(sampleOfReview))
 	if err != nil {
 		return invalid("revision %s: %s", next.Revision(), err)
 	}
-	out.items = append(out.items, plan.Bundles(declaredPlaces(former, next.landscape)).Items...)
+	out.Show(plan.Bundles(declaredPlaces(former, next.landscape)).Items...)
 	oldCluster, newCluster := reach.Old.ClusterOf(), reach.New.ClusterOf()
-	before, homes, sampled := map[string]bool{}, map[string]home{}, map[string]bool{}
+	before, homes, sampled := map[string]bool{}, map[string]permit.Home{}, map[string]bool{}
 	for _, in := range reach.Old.Inputs {
 		before[in.Owner.String()] = true
 	}
 	for _, in := range reach.New.Inputs {
-		at := home{seed: newCluster(render.Bundle{Cluster: render.ClusterSeed, Owner: in.Owner})}
+		at := permit.Home{Seed: newCluster(render.Bundle{Cluster: render.ClusterSeed, Owner: in.Owner})}
 		if in.Owner.Kind == owner.Shoot {
-			at.controlPlane = in.Owner.ControlPlaneNamespace
+			at.ControlPlane = in.Owner.ControlPlaneNamespace
 		}
 		homes[in.Owner.String()] = at
 	}
@@ -144,38 +128,16 @@ func (r *reading) compare(ctx context.Context, former *landscapes.Landscape, nex
 		}
 		for _, item := range plan.Bundles(plan.Placed(old, oldCluster), plan.Placed(new, newCluster)).Items {
 			if kind, _, _ := strings.Cut(item.Owner, " "); kind == owner.Garden {
-				out.items = append(out.items, item)
+				out.Show(item)
 				continue
 			}
 			// An owner whose file is gone is held with all it has, and loses nothing.
 			if at, stays := homes[item.Owner]; stays && before[item.Owner] {
-				out.onSeed(item, at, sampled[item.Owner])
+				out.ShowOnSeed(item, at, sampled[item.Owner])
 			}
 		}
 	}
 	return nil
-}
-
-// home is the seed that a Seed or Shoot is converged on, and the namespace there that a Shoot has.
-type home struct{ seed, controlPlane string }
-
-// onSeed notes what an item says of a seed, whose gardenlet also has what is in its Shoots. What one of a sample loses, all owners of its kind may, on all
-// seeds.
-func (s *seen) onSeed(item change.Item, at home, sampled bool) {
-	object := seedpublication.ObjectIn(at.controlPlane, item.Object)
-	if sampled && permit.Loses(item) {
-		seedpublication.Note(&s.everywhere, object, seedpublication.AllOf(item.Owner))
-	}
-	all := s.seeds[at.seed]
-	switch {
-	case permit.Loses(item):
-		seedpublication.Note(&all.Lost, object, item.Owner)
-	case item.Action == change.Create:
-		seedpublication.Note(&all.Made, object, item.Owner)
-	default:
-		return
-	}
-	s.seeds[at.seed] = all
 }
 
 // declaredPlaces are what the clusters of the operator are to have by two landscapes, as far as they differ.

@@ -17,6 +17,7 @@ import (
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/source"
 	"github.com/pergola-dev/pergola/source/gittest"
@@ -242,7 +243,7 @@ func TestAReviewIsOfWhatIsInTheClusters(t *testing.T) {
 	assert.Equal(t, []commitAt{{"a", "."}, {"b", "."}, {"c", "."}}, basesOf(status("main@sha1:a", "main@sha1:b", "main@sha1:a", "main@sha1:c", "main@sha1:d"), commitAt{"d", "."}))
 	assert.Equal(t, "..d:.", reviewID(basesOf(status(""), commitAt{"d", "."}), commitAt{"d", "."}))
 	assert.Equal(t, "a:.,d:...d:new", reviewID(basesOf(status("main@sha1:a", "main@sha1:d"), commitAt{"d", "new"}), commitAt{"d", "new"}), "the same commit in another folder")
-	j := &job{given: permissions{seen: &seen{id: "a,b..d:."}}, revision: &revision{folder: ".", Snapshot: &source.Snapshot{Head: source.Head{Commit: "d"}}}}
+	j := &job{given: permissions{seen: &permit.Review{ID: "a,b..d:."}}, revision: &revision{folder: ".", Snapshot: &source.Snapshot{Head: source.Head{Commit: "d"}}}}
 	assert.False(t, j.outdated(status("main@sha1:a", "main@sha1:b")))
 	assert.False(t, j.outdated(status("main@sha1:a", "main@sha1:b", "main@sha1:d")))
 	assert.True(t, j.outdated(status("main@sha1:b")))
@@ -276,6 +277,6 @@ func TestWhatIsComparedIsReadOnce(t *testing.T) {
 	assert.Empty(t, note)
 	seen, err := r.reviewed(t.Context(), next)
 	require.NoError(t, err)
-	assert.Equal(t, "a,b,c..d:.", seen.id)
+	assert.Equal(t, "a,b,c..d:.", seen.ID)
 	assert.Equal(t, []string{"a", "b"}, remote.asked)
 }

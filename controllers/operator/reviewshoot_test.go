@@ -10,8 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/components"
-	"github.com/pergola-dev/pergola/controllers/seedpublication"
+	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
@@ -37,11 +38,11 @@ func TestWhatAShootLosesIsSeenOnItsSeed(t *testing.T) {
     $patch: delete
 `), 0o600))
 	r := &reading{catalogue: components.FS, now: time.Now()}
-	out := &seen{seeds: map[string]seedpublication.Change{}}
+	out := permit.ReviewOf("test", change.Plan{})
 	require.NoError(t, r.compare(t.Context(), former, &revision{landscape: load()}, out))
-	require.Len(t, out.seeds, 1)
+	assert.Empty(t, out.OnSeed("other").Lost)
 	var lost []string
-	for object, owners := range out.seeds["local"].Lost {
+	for object, owners := range out.OnSeed("local").Lost {
 		for owner := range owners {
 			lost = append(lost, owner+": "+object)
 		}

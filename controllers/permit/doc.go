@@ -1,10 +1,24 @@
 // Package permit decides which deletions and recreations may happen, and makes each permission count once.
 //
-//   - gate.go: the limits by number, share and protected kind, and what stays held
-//   - review.go: the deletions that a reviewer has seen
-//   - approvalid.go: the ids of approvals
-//   - ledger.go: where it is noted that an approval is used; runs.go notes it in the memory of a process, uses.go in a ConfigMap (notes.go) of the cluster of
-//     the objects, and package operator in the status of the Landscape
+// The rule: a deletion beyond the limits of a Gate, or beyond a demanded review, is held. A review that has shown it, or an approval by a person, permits it.
+// A permission is for these objects alone, and counts once. The use of an approval is noted before the first object goes.
 //
-// What does not live here: deleting (apply), rendering what a reviewer sees (operator), publishing it for a seed (seedpublication).
+//   - gate.go, held.go: the limits by number, share and protected kind, and the objects that they hold
+//   - approvalid.go, approvals.go: the ids of held objects, which approvals count, and when one lapses
+//   - review.go, seedreview.go: the deletions that a reviewer has seen, on the clusters of the operator and on a seed
+//   - converged.go: which reviews an owner on a seed has behind it
+//   - ledger.go: the one question of the gate to those who note uses
+//   - runs.go, uses.go, notes.go: notes in the memory of a process, and in a ConfigMap of the cluster of the objects
+//
+// Three ledgers note the use of an approval. They differ where their keepers know different things:
+//
+//   - The operator notes ids in the status of the Landscape. It sees one sync as a whole, and people read how it went. A sync that fails has used its approvals
+//     up, because a server may have deleted what it was asked to without an answer.
+//   - A gardenlet notes ids with the UIDs of their objects on its seed (Uses). It repeats single owners, maybe as another process. The objects may go until they
+//     are gone; an object that is made anew has another UID, and may not.
+//   - A process without either notes ids in its memory (Runs). It sees the result of each deletion, and uses an approval up once something was deleted by it or
+//     everything was applied. Its approvals are arguments of a command, so that they end with it. Runs is around the ledger of the operator, too: an object that
+//     was permitted and waits for another one needs no second permission.
+//
+// What does not live here: deleting (apply), rendering the differences that a reviewer sees (operator), publishing them for a seed (seedpublication).
 package permit

@@ -113,7 +113,7 @@ func (g Gate) Judge(cluster string, refs []change.Ref, total int) Verdict {
 
 // Approves tells whether an id is approved, by which these objects pass now.
 func (g Gate) Approves(id string, refs ...change.Ref) bool {
-	return g.Approved[id] && (g.Ledger == nil || g.Ledger.Take(id, refs))
+	return g.Approved[id] && (g.Ledger == nil || g.Ledger(id, refs))
 }
 
 // beyond says which limit a number of deletions exceeds.

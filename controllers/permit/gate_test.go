@@ -126,14 +126,14 @@ func TestTogetherAndAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			gate := Gate{MaxDeletions: Limit(0), Approved: map[string]bool{}}
 			var passed []string
-			gate.Ledger = LedgerFunc(func(id string, _ []change.Ref) bool { passed = append(passed, id); return true })
+			gate.Ledger = func(id string, _ []change.Ref) bool { passed = append(passed, id); return true }
 			for _, id := range test.approved {
 				gate.Approved[id] = true
 			}
 			v := gate.Judge("x", []change.Ref{a, b, c}, 10)
 			assert.Len(t, v.Held, test.held)
 			assert.Equal(t, test.passed, passed)
-			gate.Ledger = LedgerFunc(func(string, []change.Ref) bool { return false })
+			gate.Ledger = func(string, []change.Ref) bool { return false }
 			assert.Len(t, gate.Judge("x", []change.Ref{a, b, c}, 10).Held, 3, "what cannot be taken lets nothing pass")
 		})
 	}
@@ -193,10 +193,10 @@ func TestTake(t *testing.T) {
 	for _, takes := range []bool{true, false} {
 		asked := map[string][]change.Ref{}
 		gate := Gate{MaxDeletions: Limit(0), Approved: map[string]bool{alone: true, together: true}}
-		gate.Ledger = LedgerFunc(func(id string, refs []change.Ref) bool {
+		gate.Ledger = func(id string, refs []change.Ref) bool {
 			asked[id] = refs
 			return takes || id == alone
-		})
+		}
 		v := gate.Judge("x", []change.Ref{a, b, c}, 10)
 		assert.Equal(t, []change.Ref{a}, asked[alone])
 		assert.ElementsMatch(t, []change.Ref{b, c}, asked[together])

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -83,20 +84,20 @@ func (n *Notes[T]) Get(key string) (T, bool) {
 	return value, known
 }
 
-// Change gives a function the value of a key and writes what it gives back, while nobody else writes. It writes nothing where the function says so, or
-// before the ConfigMap was read. With first, the value counts in memory before it is written, and although that fails: for what allows less.
-func (n *Notes[T]) Change(ctx context.Context, key string, change func(now T, known bool) (next T, write, first bool)) error {
+// Change gives a function the value of a key and writes what it makes of that, if it is another one, while nobody else writes. It writes nothing before the
+// ConfigMap was read. With allowsLess, the value counts in memory before it is written, and although that fails.
+func (n *Notes[T]) Change(ctx context.Context, key string, change func(now T, known bool) (next T, allowsLess bool)) error {
 	n.writing.Lock()
 	defer n.writing.Unlock()
 	if !n.IsRead() {
 		return nil
 	}
 	now, known := n.Get(key)
-	next, write, first := change(now, known)
-	if !write {
+	next, allowsLess := change(now, known)
+	if reflect.DeepEqual(now, next) {
 		return nil
 	}
-	if first {
+	if allowsLess {
 		n.set(key, next)
 	}
 	return n.write(ctx, key, next)

@@ -18,7 +18,7 @@ type Memory struct {
 	done   map[string]bool
 }
 
-// Runs makes each permission count once in the runs of a landscape. It is the Ledger of their gate. A review counts until everything was applied. An approval
+// Runs makes each permission count once in the runs of a landscape. A review counts until everything was applied. An approval
 // counts until something passed by it and everything was applied. Neither counts for an object that was deleted, recreated or told to go already: that one goes,
 // however long it takes, and needs no permission any more. While the landscape is maintained between two runs, neither counts: nobody has seen or approved what
 // has to go then, to repair what somebody has changed by hand.
@@ -48,20 +48,20 @@ func NewRuns(gate Gate, review *Review, memory *Memory) (Gate, *Runs) {
 	r := &Runs{approved: maps.Clone(gate.Approved), passed: map[string]bool{}, spent: map[string]bool{}, done: map[string]bool{}, open: map[string]bool{}, memory: memory}
 	r.reopen()
 	gate.Approved = r.open
-	r.ledger, gate.Ledger = gate.Ledger, r
+	r.ledger, gate.Ledger = gate.Ledger, r.take
 	if review != nil {
-		r.seen, r.review = review.has, review.of
+		r.seen, r.review = review.has, review.ID
 		gate.Reviewed = r.reviewed
 	}
 	return gate, r
 }
 
-// Take reports whether objects pass by an approval, as Ledger says.
-func (r *Runs) Take(id string, refs []change.Ref) bool {
+// take is the Ledger of a gate.
+func (r *Runs) take(id string, refs []change.Ref) bool {
 	if r.memory.isWaiting(id) {
 		return true
 	}
-	if r.ledger != nil && !r.ledger.Take(id, refs) {
+	if r.ledger != nil && !r.ledger(id, refs) {
 		return false
 	}
 	r.mu.Lock()

@@ -3,6 +3,7 @@ package permit
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -44,14 +45,7 @@ func NewUses(cluster *apply.Cluster, configMap apply.Ref, manager string) *Uses 
 func (u *Uses) Read(ctx context.Context) error { return u.notes.Read(ctx) }
 
 // IDs are the approvals that are used, as people gave them.
-func (u *Uses) IDs() []string {
-	var out []string
-	for id := range u.notes.All() {
-		out = append(out, id)
-	}
-	slices.Sort(out)
-	return out
-}
+func (u *Uses) IDs() []string { return slices.Sorted(maps.Keys(u.notes.All())) }
 
 // Passing are all objects that may go still.
 func (u *Uses) Passing() (out []Passing) {
@@ -61,19 +55,27 @@ func (u *Uses) Passing() (out []Passing) {
 	return out
 }
 
-// Passes reports whether an approval was used for an object that is there still, so that it may go. Others need an approval that counts.
-func (u *Uses) Passes(ctx context.Context, id string, refs []change.Ref) (bool, error) {
-	may := map[types.UID]bool{}
-	for _, p := range u.Passing() {
-		if ApprovalID(u.cluster.Name(), p.Object) == id {
-			may[p.UID] = true
-		}
+// Take is the Ledger of an owner. Objects for which an approval was used pass as long as they are there; others need one that counts, which is used for them then
+// and given as people gave it. counts is as for Spend.
+func (u *Uses) Take(ctx context.Context, owner, id string, refs []change.Ref, counts func() (shown string, counts bool)) (passes bool, spent string, err error) {
+	if passes, err = u.passes(ctx, id, refs); passes || err != nil {
+		return passes, "", err
 	}
-	if len(may) == 0 || len(refs) != 1 {
+	spent, err = u.Spend(ctx, owner, refs, counts)
+	return spent != "", spent, err
+}
+
+// passes reports whether the id is for objects of this cluster, and all of them that are there may go still.
+func (u *Uses) passes(ctx context.Context, id string, refs []change.Ref) (bool, error) {
+	may, known := map[types.UID]bool{}, map[string]bool{}
+	for _, p := range u.Passing() {
+		may[p.UID], known[ApprovalID(u.cluster.Name(), p.Object)] = true, true
+	}
+	if id != ApprovalID(u.cluster.Name(), refs...) || slices.ContainsFunc(refs, func(ref change.Ref) bool { return !known[ApprovalID(u.cluster.Name(), ref)] }) {
 		return false, nil
 	}
 	objects, err := u.living(ctx, refs)
-	return err == nil && len(objects) == 1 && may[objects[0].UID], err
+	return len(objects) > 0 && !slices.ContainsFunc(objects, func(p Passing) bool { return !may[p.UID] }), err
 }
 
 // living are those objects that are there, with their UIDs.
@@ -93,22 +95,26 @@ func (u *Uses) living(ctx context.Context, refs []change.Ref) (out []Passing, er
 // ErrNotRead is why no approval counts yet.
 var ErrNotRead = errors.New("which ones are used could not be read yet")
 
-// Spend notes that an approval is used by an owner for objects, none to use it up. open gives, while nobody else writes, the id as people gave it, and false
-// where it does not count.
-func (u *Uses) Spend(ctx context.Context, owner string, refs []change.Ref, open func() (shown string, counts bool)) (objects []Passing, spent string, err error) {
+// Spend notes that an approval is used by an owner for objects, none to use it up, and gives it as people gave it. counts says, while nobody else writes, how
+// that is, and whether it counts; the approval is empty where it does not.
+func (u *Uses) Spend(ctx context.Context, owner string, refs []change.Ref, counts func() (shown string, counts bool)) (spent string, err error) {
 	u.notes.writing.Lock()
 	defer u.notes.writing.Unlock()
 	if !u.notes.IsRead() {
-		return nil, "", ErrNotRead
+		return "", ErrNotRead
 	}
-	shown, counts := open()
-	if !counts {
-		return nil, "", nil
+	shown, open := counts()
+	if !open {
+		return "", nil
 	}
-	if objects, err = u.living(ctx, refs); err != nil {
-		return nil, "", err
+	objects, err := u.living(ctx, refs)
+	if err == nil {
+		err = u.notes.write(ctx, shown, Use{Owner: owner, Passing: objects})
 	}
-	return objects, shown, u.notes.write(ctx, shown, Use{Owner: owner, Passing: objects})
+	if err != nil {
+		return "", err
+	}
+	return shown, nil
 }
 
 // Settle ends the approvals of an owner, after a run that has seen everything. An object that is declared again needs another approval to go once more.
@@ -118,7 +124,7 @@ func (u *Uses) Settle(ctx context.Context, owner string, wanted func(change.Ref)
 		if one.Owner != owner || len(one.Passing) == 0 {
 			continue
 		}
-		err := u.notes.Change(ctx, id, func(one Use, _ bool) (Use, bool, bool) {
+		err := u.notes.Change(ctx, id, func(one Use, _ bool) (Use, bool) {
 			left := Use{Owner: owner}
 			for _, p := range one.Passing {
 				if wanted(p.Object) {
@@ -127,13 +133,13 @@ func (u *Uses) Settle(ctx context.Context, owner string, wanted func(change.Ref)
 				objects, err := u.living(ctx, []change.Ref{p.Object})
 				if err != nil {
 					errs = errors.Join(errs, err)
-					return one, false, false
+					return one, true
 				}
 				if len(objects) == 1 && objects[0].UID == p.UID {
 					left.Passing = append(left.Passing, p)
 				}
 			}
-			return left, len(left.Passing) != len(one.Passing), true // it allows less, and counts at once
+			return left, true // it allows less, and counts at once
 		})
 		errs = errors.Join(errs, err)
 	}

@@ -75,31 +75,41 @@ func TestUses(t *testing.T) {
 			return Approvals{Given: approved, Used: u.IDs()}.Counts(id)
 		}
 	}
-	_, _, err := NewUses(l.cluster, l.at, "gardenlet").Spend(t.Context(), "one", []change.Ref{ref}, open(NewUses(l.cluster, l.at, "gardenlet")))
+	_, _, err := NewUses(l.cluster, l.at, "gardenlet").Take(t.Context(), "one", id, []change.Ref{ref}, open(NewUses(l.cluster, l.at, "gardenlet")))
 	require.ErrorIs(t, err, ErrNotRead)
+	takes := func(u *Uses, refs ...change.Ref) (bool, string) {
+		passes, spent, err := u.Take(t.Context(), "one", ApprovalID("seed", refs...), refs, open(u))
+		require.NoError(t, err)
+		return passes, spent
+	}
 
 	first := l.process()
-	passes, err := first.Passes(t.Context(), id, []change.Ref{ref})
-	require.NoError(t, err)
-	assert.False(t, passes, "it was not used yet")
-	objects, shown, err := first.Spend(t.Context(), "one", []change.Ref{ref}, open(first))
-	require.NoError(t, err)
-	assert.Equal(t, id, shown)
-	assert.Equal(t, []Passing{{Object: ref, UID: uid}}, objects)
+	assert.Empty(t, first.Passing(), "it was not used yet")
+	passes, spent := takes(first, ref)
+	assert.True(t, passes)
+	assert.Equal(t, id, spent)
+	assert.Equal(t, []Passing{{Object: ref, UID: uid}}, first.Passing())
 
 	second := l.process()
 	assert.Equal(t, []string{id}, second.IDs())
-	_, shown, err = second.Spend(t.Context(), "one", []change.Ref{ref}, open(second))
+	spent, err = second.Spend(t.Context(), "one", []change.Ref{ref}, open(second))
 	require.NoError(t, err)
-	assert.Empty(t, shown, "it counts once")
-	passes, err = second.Passes(t.Context(), id, []change.Ref{ref})
-	require.NoError(t, err)
+	assert.Empty(t, spent, "it counts once")
+	passes, spent = takes(second, ref)
 	assert.True(t, passes, "the object may go still")
+	assert.Empty(t, spent)
+	other := ref
+	other.Name = "another"
+	passes, _ = takes(second, ref, other)
+	assert.False(t, passes, "not with another one")
+
+	passes, _, err = second.Take(t.Context(), "one", ApprovalID("shoot", ref), []change.Ref{ref}, func() (string, bool) { return "", false })
+	require.NoError(t, err)
+	assert.False(t, passes, "not one of that name on another cluster")
 
 	l.delete("goes")
 	_, _ = l.configMap("goes")
-	passes, err = second.Passes(t.Context(), id, []change.Ref{ref})
-	require.NoError(t, err)
+	passes, _ = takes(second, ref)
 	assert.False(t, passes, "another one of the name may not")
 
 	require.NoError(t, second.Settle(t.Context(), "other", func(change.Ref) bool { return false }))
@@ -121,24 +131,48 @@ func TestWantedAgain(t *testing.T) {
 	l := newLedger(t, "wanted")
 	ref, _ := l.configMap("stays")
 	u := l.process()
-	_, _, err := u.Spend(t.Context(), "one", []change.Ref{ref}, func() (string, bool) { return "a", true })
+	_, err := u.Spend(t.Context(), "one", []change.Ref{ref}, func() (string, bool) { return "a", true })
 	require.NoError(t, err)
 	require.NoError(t, u.Settle(t.Context(), "one", func(of change.Ref) bool { return of == ref }))
 	assert.Empty(t, u.Passing())
+}
+
+// TestPassingTogether: objects that were approved together may go until the last of them is gone, whichever of them are asked for.
+func TestPassingTogether(t *testing.T) {
+	l := newLedger(t, "together")
+	a, _ := l.configMap("together-a")
+	b, _ := l.configMap("together-b")
+	u := l.process()
+	used := 0
+	once := func() (string, bool) { used++; return "a", used == 1 }
+	for _, refs := range [][]change.Ref{{a, b}, {a, b}, {a}} {
+		passes, _, err := u.Take(t.Context(), "one", ApprovalID("seed", refs...), refs, once)
+		require.NoError(t, err)
+		assert.True(t, passes, refs)
+	}
+	l.delete("together-a")
+	passes, _, err := u.Take(t.Context(), "one", ApprovalID("seed", a, b), []change.Ref{a, b}, once)
+	require.NoError(t, err)
+	assert.True(t, passes, "the one that is left")
+	assert.Equal(t, 1, used)
+	l.delete("together-b")
+	passes, _, err = u.Take(t.Context(), "one", ApprovalID("seed", a, b), []change.Ref{a, b}, once)
+	require.NoError(t, err)
+	assert.False(t, passes)
 }
 
 // TestNotes: values that allow less count although they could not be written, the others do not.
 func TestNotes(t *testing.T) {
 	l := newLedger(t, "notes")
 	n := NewNotes[int](l.cluster, l.at, "gardenlet")
-	require.NoError(t, n.Change(t.Context(), "a", func(int, bool) (int, bool, bool) { return 1, true, false }))
+	require.NoError(t, n.Change(t.Context(), "a", func(int, bool) (int, bool) { return 1, false }))
 	assert.Empty(t, n.All(), "nothing is written before it was read")
 	require.NoError(t, n.Read(t.Context()))
 	for _, value := range []int{1, 2} {
-		require.NoError(t, n.Change(t.Context(), "a", func(now int, known bool) (int, bool, bool) {
+		require.NoError(t, n.Change(t.Context(), "a", func(now int, known bool) (int, bool) {
 			assert.Equal(t, value > 1, known)
 			assert.Equal(t, value-1, now)
-			return value, true, false
+			return value, false
 		}))
 	}
 	again := NewNotes[int](l.cluster, l.at, "gardenlet")
@@ -147,10 +181,10 @@ func TestNotes(t *testing.T) {
 
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.Error(t, n.Change(ended, "a", func(int, bool) (int, bool, bool) { return 3, true, false }))
+	require.Error(t, n.Change(ended, "a", func(int, bool) (int, bool) { return 3, false }))
 	value, _ := n.Get("a")
 	assert.Equal(t, 2, value)
-	require.Error(t, n.Change(ended, "a", func(int, bool) (int, bool, bool) { return 0, true, true }))
+	require.Error(t, n.Change(ended, "a", func(int, bool) (int, bool) { return 0, true }))
 	value, _ = n.Get("a")
 	assert.Zero(t, value)
 }

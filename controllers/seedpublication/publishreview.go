@@ -10,17 +10,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
 // ApplyReview publishes for a seed what a change shows of deletions and recreations there. It has to come before the change itself, so that
 // nothing is held that was to be seen. It costs no write when that is known already; a seed without a namespace has nothing to lose.
-func (p *Publisher) ApplyReview(ctx context.Context, virtual *apply.Cluster, c Change, seed string) error {
+func (p *Publisher) ApplyReview(ctx context.Context, virtual *apply.Cluster, c permit.SeedChange, seed string) error {
 	live, err := p.liveReview(ctx, virtual, seed)
 	if err != nil {
 		return err
 	}
 	before, err := ReadReview(live)
-	after := before.after(c, p.Clock.Now())
+	after := before.After(c, p.Clock.Now())
 	if err == nil && after == before {
 		return nil
 	}
@@ -40,10 +41,10 @@ func (p *Publisher) CompleteReview(ctx context.Context, virtual *apply.Cluster, 
 		return err
 	}
 	r, err := ReadReview(live)
-	if err != nil || r.complete == r.number {
+	if err != nil || r.Complete == r.Number {
 		return nil //nolint:nilerr // the next change writes it anew
 	}
-	r.complete = r.number
+	r.Complete = r.Number
 	return p.writeReview(ctx, virtual, r, seed)
 }
 
@@ -73,8 +74,8 @@ func (p *Publisher) liveReview(ctx context.Context, virtual *apply.Cluster, seed
 	return live, nil
 }
 
-func (p *Publisher) writeReview(ctx context.Context, virtual *apply.Cluster, r *Review, seed string) error {
-	configMap, err := r.configMap(seed)
+func (p *Publisher) writeReview(ctx context.Context, virtual *apply.Cluster, r *permit.SeedReview, seed string) error {
+	configMap, err := configMapOf(r, seed)
 	if err != nil {
 		return err
 	}
