@@ -14,7 +14,7 @@ import (
 
 // approvals are those that count with the operator.
 func approvals(object *landscapev1alpha1.Landscape, used []string) permit.Approvals {
-	return permit.Approvals{Given: approvedHere(object.Spec.Approved), Used: used}
+	return permit.Approvals{Given: permit.GivenTo("", object.Spec.Approved), Used: used}
 }
 
 // mostCommands is how many ids a command is shown with.
@@ -81,7 +81,7 @@ func (s *syncer) useUp(j *job, report *landscape.Report, complete bool) (spent, 
 	j.given.spent = nil
 	known := approvals(s.object, s.status.now.UsedApprovals).Forget()
 	if complete {
-		known.Given = approvedHere(j.given.approved)
+		known.Given = permit.GivenTo("", j.given.approved)
 		lapsed = known.Lapsed(permit.HeldIDs(report.Held))
 	}
 	s.status.now.UsedApprovals = append(known.Used, lapsed...)

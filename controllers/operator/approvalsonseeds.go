@@ -25,22 +25,6 @@ func isClusterOfSeed(cluster string) bool {
 	return cluster != landscape.Runtime && cluster != landscape.Virtual
 }
 
-// approvedHere are the ids that count with the operator.
-func approvedHere(approved []string) []string {
-	return slices.DeleteFunc(slices.Clone(approved), func(id string) bool { return strings.Contains(id, "/") })
-}
-
-// approvedOn are the ids that count with the gardenlet of a seed.
-func approvedOn(seed string, approved []string) []string {
-	var out []string
-	for _, text := range approved {
-		if id, found := strings.CutPrefix(text, seed+"/"); found {
-			out = append(out, id)
-		}
-	}
-	return out
-}
-
 // approvalOf finds what an id that a person gives stands for: it may begin with the cluster, and has to where several show it. With onSeed
 // it need not be held, if it says the seed.
 func approvalOf(held []landscapev1alpha1.HeldDeletion, given string, onSeed bool) (string, error) {

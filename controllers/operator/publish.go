@@ -52,7 +52,7 @@ func (s *syncer) publish(ctx context.Context, j *job) error {
 	}
 	return errors.Join(append(problems, forEach(names, func(name string) error {
 		content := content
-		if approved := approvedOn(name, j.given.approved); len(approved) > 0 {
+		if approved := permit.GivenTo(name, j.given.approved); len(approved) > 0 {
 			own := decided
 			own.Approved = approved
 			var err error

@@ -12,6 +12,21 @@ import (
 // people get it with -2 at its end, then with -3. Both lists have the ids as people give them.
 type Approvals struct{ Given, Used []string }
 
+// GivenTo are the ids that people have given to the gardenlet of a seed, as SEED/ID, or with no seed to the operator. Everyone who knows the names of objects can
+// compute an id, so that an approval counts where it was given and nowhere else.
+func GivenTo(seed string, given []string) (out []string) {
+	for _, text := range given {
+		at, id, onSeed := strings.Cut(text, "/")
+		switch {
+		case onSeed && seed != "" && at == seed:
+			out = append(out, id)
+		case !onSeed && seed == "":
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
 // Plain is an id without the number that people get it with.
 func Plain(shown string) string {
 	id, _, _ := strings.Cut(shown, "-")

@@ -1,0 +1,48 @@
+package permit
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/pergola-dev/pergola/change"
+)
+
+// TestReviewOnSeed: a seed learns of the objects that its owners lose and get, and of those that a sample of Shoots loses, which all may.
+func TestReviewOnSeed(t *testing.T) {
+	item := func(action change.Action, owner, namespace string) change.Item {
+		return change.Item{Action: action, Owner: owner, Object: change.Ref{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: "x"}}
+	}
+	const object = "/Secret {control-plane}/x"
+	a, b := Home{Seed: "a", ControlPlane: "shoot--p--one"}, Home{Seed: "b", ControlPlane: "shoot--p--two"}
+	only := map[string]map[string]bool{object: {"shoot p/one": true}}
+	for name, test := range map[string]struct {
+		action       change.Action
+		sampled      bool
+		lost, made   map[string]map[string]bool
+		lostOnOthers map[string]map[string]bool
+	}{
+		"deleted":   {action: change.Delete, lost: only},
+		"recreated": {action: change.Recreate, lost: only},
+		"held":      {action: change.Hold, lost: only},
+		"created":   {action: change.Create, made: only},
+		"changed":   {action: change.Change},
+		"sampled": {action: change.Delete, sampled: true, lost: map[string]map[string]bool{object: {"shoot p/one": true, "shoot *": true}},
+			lostOnOthers: map[string]map[string]bool{object: {"shoot *": true}}},
+		"created in a sample": {action: change.Create, sampled: true, made: only},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := ReviewOf("a..b", change.Plan{})
+			r.ShowOnSeed(item(test.action, "shoot p/one", a.ControlPlane), a, test.sampled)
+			for range 2 { // asking changes nothing
+				assert.Equal(t, SeedChange{ID: "a..b", Lost: test.lost, Made: test.made}, r.OnSeed("a"))
+				assert.Equal(t, SeedChange{ID: "a..b", Lost: test.lostOnOthers}, r.OnSeed("other"))
+			}
+		})
+	}
+	r := ReviewOf("a..b", change.Plan{})
+	r.ShowOnSeed(item(change.Delete, "shoot p/one", a.ControlPlane), a, true)
+	r.ShowOnSeed(item(change.Delete, "shoot p/two", b.ControlPlane), b, false)
+	assert.Equal(t, map[string]map[string]bool{object: {"shoot p/two": true, "shoot *": true}}, r.OnSeed("b").Lost)
+	assert.Equal(t, map[string]map[string]bool{object: {"shoot p/one": true, "shoot *": true}}, r.OnSeed("a").Lost)
+}
