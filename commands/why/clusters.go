@@ -78,7 +78,7 @@ func shootConfig(ctx context.Context, l *landscapes.Landscape, shoot render.Owne
 		return nil, err
 	}
 	context.AfterFunc(ctx, local.Close)
-	return owner.ShootAccess(ctx, &owner.Owner{Input: inputs[i], Local: local})
+	return owner.ShootAccess(ctx, owner.Owner{Input: inputs[i], Local: local})
 }
 
 // get reads one object; nil if the cluster does not have it, or not even its kind.

@@ -26,7 +26,7 @@ func (g *Gardenlet) approvals(s *settings) permit.Approvals {
 }
 
 // reconcilerFor is the one of the settings, for one owner. Its gate asks about each approval whether it counts.
-func (g *Gardenlet) reconcilerFor(ctx context.Context, s *settings, at *site, from sources, o *owner.Owner) *owner.Reconciler {
+func (g *Gardenlet) reconcilerFor(ctx context.Context, s *settings, at *site, from sources, o owner.Owner) *owner.Reconciler {
 	r := *s.reconciler
 	r.Gate.Reviewed = g.reviewed(from, o.Input.Owner, s)
 	r.Gate.Approved = map[string]bool{}

@@ -20,14 +20,14 @@ type reviewsKnown struct {
 }
 
 // outcome takes in what came of a convergence. The status does not say it yet.
-func (g *Gardenlet) outcome(ctx context.Context, at *site, o *owner.Owner, from sources, s *settings, known reviewsKnown, report *owner.Report, err error) {
+func (g *Gardenlet) outcome(ctx context.Context, at *site, from sources, s *settings, known reviewsKnown, report *owner.Report, err error) {
 	at.mu.Lock()
 	err = errors.Join(err, at.approvals.notTaken)
 	at.mu.Unlock()
 	if err == nil {
 		g.withdraw(ctx, at, s, from, report)
 		key := recordKey(from.kind, from.object)
-		if err := g.noted.uses.Settle(ctx, key, func(ref change.Ref) bool { return wanted(o, ref) }); err != nil {
+		if err := g.noted.uses.Settle(ctx, key, func(ref change.Ref) bool { return wanted(at.now(), ref) }); err != nil {
 			g.Log.Info("it is not known yet whether something that was approved is gone", "owner", key, "error", err)
 		}
 	}

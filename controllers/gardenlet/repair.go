@@ -14,8 +14,8 @@ import (
 // Repair is fleet.Owner. It reports the result as an Event.
 func (s *site) Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool) {
 	g := s.g
-	r, o := s.current()
-	done, found, err := r.Repair(ctx, o, e.Set)
+	r, o, left := s.current()
+	_, done, found, err := r.Repair(ctx, o, left, e.Set)
 	if !found {
 		return false, true
 	}

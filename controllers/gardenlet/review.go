@@ -135,7 +135,7 @@ func (g *Gardenlet) recordOf(from sources) (permit.Converged, bool) {
 
 // beginReviewed is called before an owner is converged, and gives the number of the last change that is applied completely by then. An owner
 // that was never converged loses nothing, unless a former one of its name has left something: no review up to now has shown that this one loses it.
-func (g *Gardenlet) beginReviewed(ctx context.Context, from sources, s *settings, o *owner.Owner) (complete int) {
+func (g *Gardenlet) beginReviewed(ctx context.Context, from sources, s *settings, o owner.Owner) (complete int) {
 	g.readNotes(ctx)
 	if !s.reviewed {
 		g.note(ctx, from, func(was permit.Converged, _ bool) permit.Converged { return was.Begin("") })

@@ -32,10 +32,8 @@ type site struct {
 	// object is the one that is converged, as it was seen last, and key all that it is converged with.
 	object *unstructured.Unstructured
 	key    string
-	// owner is the one that was converged last, with the reconciler that did it; nil before.
-	owner      *owner.Owner
-	reconciler *owner.Reconciler
-	shoot      shootAPI
+	last   lastRun
+	shoot  shootAPI
 	// unreviewed is whether something of it is held because no review could show it.
 	unreviewed bool
 	// reached is the key of what was converged last, well or, with failed, not.
@@ -47,6 +45,16 @@ type site struct {
 	approvals approvals
 }
 
+// lastRun is the last convergence of an owner, or the one at work. site.mu is held for it.
+type lastRun struct {
+	owner owner.Owner
+	// reconciler is the one that converges it; nil before the first run.
+	reconciler *owner.Reconciler
+	// left is what it has left, and key all that was converged.
+	left owner.State
+	key  string
+}
+
 // approvals are what became of them for one owner. site.mu is held for them.
 type approvals struct {
 	// passed are those by which something passed since a run has seen everything. lapsed are ids of what was held, and is not any more without one.
@@ -55,11 +63,48 @@ type approvals struct {
 	notTaken error
 }
 
-// current gives what keeping works with; nil when nothing was converged yet.
-func (s *site) current() (*owner.Reconciler, *owner.Owner) {
+// current gives what keeping works with; the reconciler is nil when nothing was converged yet.
+func (s *site) current() (*owner.Reconciler, owner.Owner, owner.State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.reconciler, s.owner
+	return s.last.reconciler, s.last.owner, s.last.left
+}
+
+// now is what the last run has left, or what the one at work has come to.
+func (s *site) now() owner.State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last.left
+}
+
+func (s *site) keep(left owner.State) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last.left = left
+}
+
+// giveUp says of an owner why it cannot be converged. What was left by another declaration stays.
+func (s *site) giveUp(ctx context.Context, r *owner.Reconciler, o owner.Owner, key string, cause error) {
+	s.mu.Lock()
+	left, same := s.last.left, s.last.key == key
+	s.mu.Unlock()
+	if !same {
+		left = owner.State{}
+	}
+	if left = r.GiveUp(ctx, o, left, cause); same {
+		s.keep(left)
+	}
+}
+
+// begin is called before a run. What was left by another declaration says nothing about this one.
+func (s *site) begin(r *owner.Reconciler, o owner.Owner, key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left := s.last.left
+	if s.last.key != key {
+		left = owner.State{}
+	}
+	s.last, s.approvals.notTaken = lastRun{owner: o, reconciler: r, left: left, key: key}, nil
 }
 
 // waitsForReview tells whether something is held because no review could show it.
@@ -78,26 +123,27 @@ func (s *site) take(from sources) {
 
 // Left is fleet.Owner.
 func (s *site) Left() (something, rendered bool) {
-	_, o := s.current()
-	return o != nil, o != nil && len(o.Bundles()) > 0
+	r, _, left := s.current()
+	return r != nil, len(left.Bundles()) > 0
 }
 
 // SetOf is fleet.Owner.
 func (s *site) SetOf(cluster string, managedResource apply.Ref) string {
-	r, o := s.current()
-	if o == nil {
+	r, o, left := s.current()
+	if r == nil {
 		return ""
 	}
-	return r.SetOfManaged(o, cluster, managedResource)
+	return r.SetOfManaged(o, left, cluster, managedResource)
 }
 
 // Care is fleet.Owner.
 func (s *site) Care(ctx context.Context) {
-	r, o := s.current()
-	if err := r.ApplyWaiting(ctx, o); err != nil && ctx.Err() == nil {
+	r, o, left := s.current()
+	left, err := r.ApplyWaiting(ctx, o, left)
+	if err != nil && ctx.Err() == nil {
 		s.g.Log.Info("what waits for the API server of a Shoot could not be applied yet", "owner", s.id, "error", err)
 	}
-	if _, err := r.Care(ctx, o); err != nil && ctx.Err() == nil {
+	if _, _, err := r.Care(ctx, o, left); err != nil && ctx.Err() == nil {
 		s.g.Log.Info("health could not be told", "owner", s.id, "error", err)
 	}
 }
@@ -129,10 +175,10 @@ func (g *Gardenlet) ended(m fleet.Member[*site], at *site, err error, next time.
 }
 
 // ownerOf places an owner on its clusters.
-func (g *Gardenlet) ownerOf(from sources) *owner.Owner {
+func (g *Gardenlet) ownerOf(from sources) owner.Owner {
 	namespace, name := from.object.GetNamespace(), from.object.GetName()
 	kind := from.object.GetKind()
-	return &owner.Owner{
+	return owner.Owner{
 		Input: render.Input{Owner: render.Owner{Kind: from.kind, Namespace: namespace, Name: name, UID: string(from.object.GetUID())}},
 		Ref:   apply.RefOf(from.object), Home: g.links.garden, Local: g.links.local,
 		Known: func() *unstructured.Unstructured { return g.objects.get(kind, namespace, name) },
@@ -140,28 +186,26 @@ func (g *Gardenlet) ownerOf(from sources) *owner.Owner {
 }
 
 // converge runs once.
-func (g *Gardenlet) converge(ctx context.Context, at *site, o *owner.Owner, from sources, s *settings) error {
+func (g *Gardenlet) converge(ctx context.Context, at *site, o owner.Owner, from sources, s *settings) error {
 	in, err := g.input(from)
 	if err != nil {
 		if ctx.Err() == nil {
-			s.reconciler.GiveUp(ctx, o, err)
+			at.giveUp(ctx, s.reconciler, o, from.key, err)
 		}
 		return err
 	}
-	o.Take(in)
-	if err := g.connectShoot(ctx, at, o); err != nil {
+	o.Input, o.OnState = in, at.keep
+	if err := g.connectShoot(ctx, at, &o); err != nil {
 		return err
 	}
 	complete, version := g.beginReviewed(ctx, from, s, o), g.reviewVersion()
 	r := g.reconcilerFor(ctx, s, at, from, o)
 	r.Hooks.OnOutcome = func(ctx context.Context, report *owner.Report, err error) {
-		g.outcome(ctx, at, o, from, s, reviewsKnown{complete, version}, report, err)
+		g.outcome(ctx, at, from, s, reviewsKnown{complete, version}, report, err)
 	}
-	at.mu.Lock()
-	at.owner, at.reconciler, at.approvals.notTaken = o, r, nil
-	at.mu.Unlock()
+	at.begin(r, o, from.key)
 	began := g.Clock.Now()
-	_, err = r.Reconcile(ctx, o)
+	_, _, err = r.Reconcile(ctx, o, at.now())
 	g.services.metrics.took(from.kind, g.Clock.Since(began))
 	at.mu.Lock()
 	defer at.mu.Unlock()

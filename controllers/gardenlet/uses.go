@@ -67,8 +67,8 @@ func (g *Gardenlet) counts(s *settings, id string) func() (string, bool) {
 }
 
 // wanted reports whether an owner has an object now.
-func wanted(o *owner.Owner, ref change.Ref) bool {
-	return slices.ContainsFunc(o.Bundles(), func(b render.Bundle) bool {
+func wanted(left owner.State, ref change.Ref) bool {
+	return slices.ContainsFunc(left.Bundles(), func(b render.Bundle) bool {
 		return slices.ContainsFunc(b.Objects, func(object render.Object) bool {
 			is := apply.RefOf(object.Unstructured)
 			return is.GroupKind() == ref.GroupKind() && is.Namespace == ref.Namespace && is.Name == ref.Name

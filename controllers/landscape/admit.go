@@ -54,7 +54,7 @@ func (c *Converger) note(ref apply.Ref, failed bool) {
 
 // accepted is an error for an owner whose declaration could not be applied: its components are made of the declaration in Git,
 // which is not in force.
-func (c *Converger) accepted(o *owner.Owner) error {
+func (c *Converger) accepted(o *member) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.now.refused[o.Ref] {

@@ -29,7 +29,7 @@ func (c *Converger) DefaultedGarden() (map[string]any, error) {
 func (c *Converger) Rendered() []plan.Place {
 	var out []plan.Place
 	for _, o := range c.members.all {
-		out = append(out, plan.Placed(o.Bundles(), o.ClusterName)...)
+		out = append(out, plan.Placed(o.now().Bundles(), o.ClusterName)...)
 	}
 	return out
 }
@@ -38,7 +38,7 @@ func (c *Converger) Rendered() []plan.Place {
 func (c *Converger) Carriers() map[string]map[string]bool {
 	out := map[string]map[string]bool{}
 	for _, o := range c.members.all {
-		for _, b := range o.Bundles() {
+		for _, b := range o.now().Bundles() {
 			if b.Delivery.Direct {
 				continue
 			}
@@ -65,7 +65,7 @@ func (c *Converger) PlanSecrets(ctx context.Context) (map[string][]owner.Planned
 			}
 			continue
 		}
-		found, err := c.members.owners.PlanSecrets(ctx, o)
+		found, err := c.members.owners.PlanSecrets(ctx, o.Owner, o.now())
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", o, err))
 			continue

@@ -76,7 +76,7 @@ func (c *Converger) placeApplied(ctx context.Context, ref apply.Ref) {
 		return
 	}
 	name := render.Owner{Kind: strings.ToLower(ref.Kind), Namespace: ref.Namespace, Name: ref.Name}
-	o := &owner.Owner{Input: render.Input{Owner: name}, Ref: ref, Home: c.links.clusters[Virtual]}
+	o := owner.Owner{Input: render.Input{Owner: name}, Ref: ref, Home: c.links.clusters[Virtual]}
 	local := Runtime
 	switch name.Kind {
 	case owner.Garden:
@@ -88,10 +88,10 @@ func (c *Converger) placeApplied(ctx context.Context, ref apply.Ref) {
 	}
 	o.Local = c.links.clusters[local]
 	if o.Home == nil || o.Local == nil {
-		c.members.unbound = append(c.members.unbound, fmt.Errorf("%s: %w", name, c.noAccess(o, local)))
+		c.members.unbound = append(c.members.unbound, fmt.Errorf("%s: %w", name, c.noAccess(&o, local)))
 		return
 	}
-	c.members.all = append(c.members.all, o)
+	c.add(o)
 }
 
 // seedOf is the Seed that a Shoot is on; the virtual garden where that is not known, as its status is read there.

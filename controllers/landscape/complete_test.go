@@ -75,10 +75,10 @@ func TestOpenVersionsStay(t *testing.T) {
 			d, _ := c.landscape.Find(live.GroupVersionKind().GroupKind(), "default", "open")
 			full := runtime.DeepCopyJSON(d.Object().Object)
 			require.NoError(t, unstructured.SetNestedField(full, "1.33.9", "spec", "kubernetes", "version"))
-			o := &owner.Owner{Ref: apply.RefOf(live), Home: c.links.clusters[Virtual], Local: local, Input: render.Input{
+			o := &member{Owner: owner.Owner{Ref: apply.RefOf(live), Home: c.links.clusters[Virtual], Local: local, Input: render.Input{
 				Owner: render.Owner{Kind: owner.Shoot, Namespace: "default", Name: "open"}, TargetVersion: "1.33.9",
 				Objects: map[string]map[string]any{owner.Shoot: full},
-			}}
+			}}}
 			require.NoError(t, c.follow(o, live))
 			object := &unstructured.Unstructured{Object: o.Input.Objects[owner.Shoot]}
 			assert.Equal(t, "1.33.1", value(t, object, "spec.kubernetes.version"))

@@ -142,19 +142,19 @@ func (c *Converger) convergeSeeds(ctx context.Context) error {
 
 // giveUp says in the virtual garden that nothing is known about a seed and its shoots, unless somebody else looks
 // after them.
-func (c *Converger) giveUp(ctx context.Context, seed *owner.Owner, cause error) {
+func (c *Converger) giveUp(ctx context.Context, seed *member, cause error) {
 	if errors.As(cause, new(*HeldError)) || ctx.Err() != nil {
 		return
 	}
 	for _, o := range c.members.all {
 		if o == seed || o.Input.Owner.Kind == owner.Shoot && o.Local == seed.Local {
-			c.members.owners.GiveUp(ctx, o, cause)
+			c.members.owners.GiveUp(ctx, o.Owner, o.now(), cause)
 		}
 	}
 }
 
 // convergeOne converges one owner. A panic is its error: what it is rendered from is anybody's, and others go on.
-func (c *Converger) convergeOne(ctx context.Context, o *owner.Owner) (err error) {
+func (c *Converger) convergeOne(ctx context.Context, o *member) (err error) {
 	defer panics.Catch(&err)
 	if err := c.accepted(o); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (c *Converger) convergeOne(ctx context.Context, o *owner.Owner) (err error)
 	if err := c.identify(ctx, o); err != nil {
 		return fmt.Errorf("%s: %w", o, err)
 	}
-	report, err := c.members.owners.Reconcile(ctx, o)
+	_, report, err := c.members.owners.Reconcile(ctx, o.Owner, o.now())
 	if report != nil {
 		c.noteOwner(report)
 	}

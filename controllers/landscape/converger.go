@@ -166,7 +166,7 @@ type links struct {
 // members are the owners of a landscape.
 type members struct {
 	owners  *owner.Reconciler
-	all     []*owner.Owner
+	all     []*member
 	fleet   *fleet.Fleet[*member]
 	unbound []error
 	// applied says that the owners are those that were applied before, see NewApplied.
@@ -341,7 +341,7 @@ func (c *Converger) findOwners() error {
 		}
 	}
 	for _, in := range inputs {
-		o := &owner.Owner{Input: in, Ref: ownerRef(in.Owner)}
+		o := owner.Owner{Input: in, Ref: ownerRef(in.Owner)}
 		local := Runtime
 		switch in.Owner.Kind {
 		case owner.Garden:
@@ -354,16 +354,16 @@ func (c *Converger) findOwners() error {
 		}
 		o.Local = c.links.clusters[local]
 		if o.Home == nil || o.Local == nil {
-			c.members.unbound = append(c.members.unbound, fmt.Errorf("%s: %w", in.Owner, c.noAccess(o, local)))
+			c.members.unbound = append(c.members.unbound, fmt.Errorf("%s: %w", in.Owner, c.noAccess(&o, local)))
 			continue
 		}
 		if in.Owner.Kind == owner.Shoot {
-			if err := owner.ConnectShoot(o, true, nil, apply.ClusterOptions{Clock: c.options.Clock}); err != nil {
+			if err := owner.ConnectShoot(&o, true, nil, apply.ClusterOptions{Clock: c.options.Clock}); err != nil {
 				return fmt.Errorf("%s: %w", o, err)
 			}
 			c.links.opened = append(c.links.opened, o.Target)
 		}
-		c.members.all = append(c.members.all, o)
+		c.add(o)
 	}
 	return nil
 }

@@ -157,7 +157,7 @@ func (c *Converger) endGarden(ctx context.Context) (ending bool, err error) {
 	c.mu.Lock()
 	c.now.ending = map[apply.Ref]bool{withoutVersion(o.Ref): true}
 	c.mu.Unlock()
-	report, err := c.members.owners.Delete(ctx, o)
+	_, report, err := c.members.owners.Delete(ctx, o.Owner, o.now())
 	if report != nil {
 		c.noteOwner(report)
 	}
@@ -178,8 +178,8 @@ func (c *Converger) endGarden(ctx context.Context) (ending bool, err error) {
 }
 
 // endingGarden is the Garden of this landscape, declared or not any more, that is being deleted and was not taken down yet; nil for none.
-func (c *Converger) endingGarden(ctx context.Context) (*owner.Owner, error) {
-	known := map[apply.Ref]*owner.Owner{}
+func (c *Converger) endingGarden(ctx context.Context) (*member, error) {
+	known := map[apply.Ref]*member{}
 	for _, o := range c.members.all {
 		if o.Input.Owner.Kind == owner.Garden {
 			known[withoutVersion(o.Ref)] = o
@@ -211,11 +211,11 @@ func (c *Converger) endingGarden(ctx context.Context) (*owner.Owner, error) {
 		if o := known[at]; o != nil {
 			return o, nil
 		}
-		return &owner.Owner{Ref: ref, Home: c.links.clusters[Runtime], Local: c.links.clusters[Runtime], Target: c.links.clusters[Virtual], Input: render.Input{
+		return &member{c: c, Owner: owner.Owner{Ref: ref, Home: c.links.clusters[Runtime], Local: c.links.clusters[Runtime], Target: c.links.clusters[Virtual], Input: render.Input{
 			Owner:     render.Owner{Kind: owner.Garden, Name: live.GetName(), UID: string(live.GetUID()), ControlPlaneNamespace: owner.InventoryNamespace},
 			Objects:   map[string]map[string]any{owner.Garden: DeclarationOf(live).Object},
 			GardenAPI: c.landscape.Config.Spec.GardenAPI,
-		}}, nil
+		}}}, nil
 	}
 	return nil, nil
 }

@@ -231,10 +231,10 @@ func TestComponentsFollowWhatIsHandedOver(t *testing.T) {
 			require.NoError(t, err)
 			defer local.Close()
 			d, _ := c.landscape.Find(live.GroupVersionKind().GroupKind(), "default", "followed")
-			o := &owner.Owner{Ref: apply.RefOf(live), Home: c.links.clusters[Virtual], Local: local, Input: render.Input{
+			o := &member{Owner: owner.Owner{Ref: apply.RefOf(live), Home: c.links.clusters[Virtual], Local: local, Input: render.Input{
 				Owner: render.Owner{Kind: owner.Shoot, Namespace: "default", Name: "followed"}, TargetVersion: "1.33.1",
 				Objects: map[string]map[string]any{owner.Shoot: d.Object().Object},
-			}}
+			}}}
 			require.NoError(t, c.follow(o, live))
 			object := &unstructured.Unstructured{Object: o.Input.Objects[owner.Shoot]}
 			assert.Equal(t, "1.34.2", value(t, object, "spec.kubernetes.version"))

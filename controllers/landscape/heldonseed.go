@@ -25,7 +25,7 @@ func (c *Converger) noteReport(seed *unstructured.Unstructured) {
 }
 
 // holdAsSeed marks what an owner would lose, and the gardenlet of its seed holds.
-func (c *Converger) holdAsSeed(ctx context.Context, o *owner.Owner, items []change.Item) {
+func (c *Converger) holdAsSeed(ctx context.Context, o *member, items []change.Item) {
 	cluster, lease := leaseOf(o)
 	c.mu.Lock()
 	report := c.reports[cluster]

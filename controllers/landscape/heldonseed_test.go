@@ -36,7 +36,7 @@ func TestHeldAsOnTheSeed(t *testing.T) {
 			{Cluster: "test", Action: change.Delete, Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "goes"}},
 			{Cluster: "virtual", Action: change.Delete, Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "held"}},
 		}
-		o := &owner.Owner{Local: cluster, Input: render.Input{Owner: render.Owner{Kind: owner.Shoot, Namespace: "default", Name: "s"}}}
+		o := &member{Owner: owner.Owner{Local: cluster, Input: render.Input{Owner: render.Owner{Kind: owner.Shoot, Namespace: "default", Name: "s"}}}}
 		c.holdAsSeed(testContext(t), o, items)
 		assert.Equal(t, change.Delete, items[1].Action)
 		assert.Equal(t, change.Delete, items[2].Action, "on another cluster")

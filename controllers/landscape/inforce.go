@@ -61,7 +61,7 @@ func (c *Converger) foresee(ctx context.Context) {
 }
 
 // identify reads the UID of an owner, which names things outside of the clusters.
-func (c *Converger) identify(ctx context.Context, o *owner.Owner) error {
+func (c *Converger) identify(ctx context.Context, o *member) error {
 	live, err := o.Home.GetLive(ctx, o.Ref)
 	switch {
 	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || access.IsMissing(err):
@@ -99,7 +99,7 @@ func withUID(objects map[string]map[string]any, name, uid string) map[string]map
 }
 
 // follow makes the components of an owner those of what is in force.
-func (c *Converger) follow(o *owner.Owner, live *unstructured.Unstructured) error {
+func (c *Converger) follow(o *member, live *unstructured.Unstructured) error {
 	if seed, _, _ := unstructured.NestedString(live.Object, "spec", "seedName"); o.Input.Owner.Kind == owner.Shoot && seed != "" && seed != o.Local.Name() {
 		return fmt.Errorf("it is bound to seed %s, and Git says %s: its components are not reconciled on %[2]s; put the seed it has into Git", seed, o.Local.Name())
 	}
@@ -120,7 +120,7 @@ func (c *Converger) follow(o *owner.Owner, live *unstructured.Unstructured) erro
 }
 
 // onSeed gives a Shoot its Seed as it is in force, and its UID: the backup bucket of a Shoot is named after that.
-func (c *Converger) onSeed(ctx context.Context, o *owner.Owner) error {
+func (c *Converger) onSeed(ctx context.Context, o *member) error {
 	ref := ownerRef(render.Owner{Kind: owner.Seed, Name: o.Local.Name()})
 	live, err := o.Home.GetLive(ctx, ref)
 	if err != nil {

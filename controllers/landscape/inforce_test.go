@@ -59,10 +59,10 @@ func TestComponentsHaveWhatGitDoesNotDeclare(t *testing.T) {
 			defer local.Close()
 			d, _ := c.landscape.Find(gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot").GroupKind(), "default", "undeclared")
 			seed, _ := c.landscape.Find(gardencorev1beta1.SchemeGroupVersion.WithKind("Seed").GroupKind(), "", "local")
-			o := &owner.Owner{Ref: apply.RefOf(d.Object()), Home: c.links.clusters[Virtual], Local: local, Input: render.Input{
+			o := &member{Owner: owner.Owner{Ref: apply.RefOf(d.Object()), Home: c.links.clusters[Virtual], Local: local, Input: render.Input{
 				Owner:   render.Owner{Kind: owner.Shoot, Namespace: "default", Name: "undeclared"},
 				Objects: map[string]map[string]any{owner.Shoot: d.Object().Object, owner.Seed: seed.Object().Object},
-			}}
+			}}}
 			before := c.links.clusters[Virtual].Requests()
 			require.NoError(t, c.identify(testContext(t), o))
 			assert.Equal(t, 2, c.links.clusters[Virtual].Requests().Sub(before)["get"], "the Shoot and its Seed")

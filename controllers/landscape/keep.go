@@ -46,7 +46,7 @@ func (c *Converger) careForAll(ctx context.Context) {
 	// A judgement that could not be written is made again in the next round.
 	missed := map[string]bool{}
 	for _, m := range c.members.fleet.Owners() {
-		cluster, name := leaseOf(m.Owner)
+		cluster, name := leaseOf(m)
 		missed[cluster+" "+name] = missed[cluster+" "+name] || m.unjudged
 	}
 	for _, l := range c.heldLeases() {

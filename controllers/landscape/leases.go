@@ -9,7 +9,7 @@ import (
 )
 
 // leaseOf names the lease that whoever reconciles an owner has to hold.
-func leaseOf(o *owner.Owner) (cluster, name string) {
+func leaseOf(o *member) (cluster, name string) {
 	if o.Input.Owner.Kind == owner.Garden {
 		return o.Local.Name(), leaseOperator
 	}
@@ -85,8 +85,8 @@ func (c *Converger) holds(cluster, name string) bool {
 }
 
 // ours are the owners whose lease we hold: those of others are none of our business.
-func (c *Converger) ours() []*owner.Owner {
-	var out []*owner.Owner
+func (c *Converger) ours() []*member {
+	var out []*member
 	for _, o := range c.members.all {
 		if cluster, name := leaseOf(o); c.holds(cluster, name) {
 			out = append(out, o)

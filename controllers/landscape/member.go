@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"k8s.io/utils/clock"
 
@@ -17,12 +18,35 @@ import (
 // concurrentShoots is how many Shoots of a seed are converged at a time.
 const concurrentShoots = 8
 
-// member is an owner of the landscape in its fleet.
+// member is an owner of the landscape, with what its last run left behind.
 type member struct {
-	*owner.Owner
+	owner.Owner
 	c *Converger
 	// unjudged reports whether the last judgement could not be written.
 	unjudged bool
+
+	mu   sync.Mutex
+	last owner.State
+}
+
+// now is what the last run left behind, or what the one at work has come to.
+func (m *member) now() owner.State {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.last
+}
+
+func (m *member) keep(s owner.State) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.last = s
+}
+
+// add makes an owner one of the landscape.
+func (c *Converger) add(o owner.Owner) {
+	m := &member{Owner: o, c: c}
+	m.OnState = m.keep
+	c.members.all = append(c.members.all, m)
 }
 
 func newFleet(clk clock.WithTicker) *fleet.Fleet[*member] {
@@ -41,10 +65,10 @@ func (c *Converger) enlist() {
 }
 
 // member is one owner for the fleet. Shoots come after their Seed, of which this process has to hold the lease.
-func (c *Converger) member(o *owner.Owner) fleet.Member[*member] {
+func (c *Converger) member(o *member) fleet.Member[*member] {
 	m := fleet.Member[*member]{
 		ID: o.String(), Pool: o.Local.Name(),
-		New:      func() *member { return &member{Owner: o, c: c} },
+		New:      func() *member { return o },
 		Converge: func(ctx context.Context, _ *member) error { return c.convergeOne(ctx, o) },
 	}
 	switch o.Input.Owner.Kind {
@@ -63,17 +87,17 @@ func (c *Converger) member(o *owner.Owner) fleet.Member[*member] {
 }
 
 // Left is fleet.Owner: owners of whom another process has the lease are its business.
-func (m *member) Left() (something, rendered bool) { return m.c.holds(leaseOf(m.Owner)), true }
+func (m *member) Left() (something, rendered bool) { return m.c.holds(leaseOf(m)), true }
 
 // SetOf is fleet.Owner.
 func (m *member) SetOf(cluster string, managedResource apply.Ref) string {
-	return m.c.members.owners.SetOfManaged(m.Owner, cluster, managedResource)
+	return m.c.members.owners.SetOfManaged(m.Owner, m.now(), cluster, managedResource)
 }
 
 // Repair is fleet.Owner.
 func (m *member) Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool) {
 	return m.c.answer(ctx, e, func() (bool, error) {
-		done, found, err := m.c.members.owners.Repair(ctx, m.Owner, e.Set)
+		_, done, found, err := m.c.members.owners.Repair(ctx, m.Owner, m.now(), e.Set)
 		if !found || done.Ignored {
 			return false, nil
 		}
@@ -90,9 +114,11 @@ func (m *member) Care(ctx context.Context) {
 	owners := m.c.members.owners
 	// The next round finishes what this one cannot; it is no reason not to judge.
 	_ = panics.Safe(func() error {
-		return errors.Join(owners.FinishRemovals(ctx, m.Owner), owners.ApplyWaiting(ctx, m.Owner))
+		_, removing := owners.FinishRemovals(ctx, m.Owner, m.now())
+		_, waiting := owners.ApplyWaiting(ctx, m.Owner, m.now())
+		return errors.Join(removing, waiting)
 	})()
-	conditions, err := owners.Care(ctx, m.Owner)
+	_, conditions, err := owners.Care(ctx, m.Owner, m.now())
 	m.unjudged = err != nil
 	if err == nil && m.c.options.Hear.OnCare != nil {
 		m.c.options.Hear.OnCare(m.String(), conditions)

@@ -72,13 +72,13 @@ func (c *Converger) Plan(ctx context.Context) (change.Plan, error) {
 			problems = append(problems, fmt.Errorf("%s: %w", o, err))
 			continue
 		}
-		items, unchanged, err := c.members.owners.Plan(ctx, o)
+		_, items, unchanged, err := c.members.owners.Plan(ctx, o.Owner, o.now())
 		c.holdAsSeed(ctx, o, items)
 		if err != nil {
 			err = fmt.Errorf("%s: %w", o, err)
 		}
 		add(items, unchanged, err)
-		for _, b := range o.Bundles() {
+		for _, b := range o.now().Bundles() {
 			totals[o.ClusterName(b)] += len(b.Objects)
 		}
 	}

@@ -75,7 +75,7 @@ func (c *Converger) Totals() map[string]int {
 		}
 	}
 	for _, o := range c.members.all {
-		for _, b := range o.Bundles() {
+		for _, b := range o.now().Bundles() {
 			out[o.ClusterName(b)] += len(b.Objects)
 		}
 	}

@@ -89,7 +89,7 @@ func TestStatusAgesWhatAGardenletWrote(t *testing.T) {
 	local, err := conventions.NewCluster(seed, rest.CopyConfig(server.config), apply.ClusterOptions{})
 	require.NoError(t, err)
 	t.Cleanup(local.Close)
-	c.members.all = []*owner.Owner{{Ref: ref, Home: c.links.clusters[Virtual], Local: local, Input: render.Input{Owner: render.Owner{Kind: owner.Seed, Name: seed}}}}
+	c.members.all = []*member{{Owner: owner.Owner{Ref: ref, Home: c.links.clusters[Virtual], Local: local, Input: render.Input{Owner: render.Owner{Kind: owner.Seed, Name: seed}}}}}
 	leases := testClient(t).CoordinationV1().Leases(gardencorev1beta1.GardenerSystemSeedLeaseNamespace)
 	makeNamespace(t, gardencorev1beta1.GardenerSystemSeedLeaseNamespace)
 	at := metav1.NewMicroTime(w.clock.Now())

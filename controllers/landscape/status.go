@@ -190,7 +190,7 @@ type wordsError struct{ error }
 func (e wordsError) Error() string { return inWords(e.error) }
 func (e wordsError) Unwrap() error { return e.error }
 
-func emptyStatus(o *owner.Owner) OwnerStatus {
+func emptyStatus(o *member) OwnerStatus {
 	return OwnerStatus{Kind: o.Ref.Kind, Namespace: o.Ref.Namespace, Name: o.Ref.Name, Cluster: o.Local.Name()}
 }
 
@@ -202,7 +202,7 @@ func (c *Converger) reach() string {
 	return ""
 }
 
-func (c *Converger) ownerStatus(ctx context.Context, o *owner.Owner, options StatusOptions, now time.Time) OwnerStatus {
+func (c *Converger) ownerStatus(ctx context.Context, o *member, options StatusOptions, now time.Time) OwnerStatus {
 	s := emptyStatus(o)
 	seen, err := owner.Observed(ctx, o.Home, o.Ref)
 	if err != nil {
@@ -226,7 +226,7 @@ func (c *Converger) ownerStatus(ctx context.Context, o *owner.Owner, options Sta
 const runApply = " (run pergola apply)"
 
 // unread says in words why the status of an owner could not be read, and what to do.
-func unread(o *owner.Owner, err error) string {
+func unread(o *member, err error) string {
 	if isAbsent(err) {
 		return fmt.Sprintf("it is not on cluster %s, because what Git declares was not applied there yet%s", o.Home.Name(), runApply)
 	}
@@ -258,11 +258,11 @@ func isUnreachable(err error) bool {
 }
 
 // inspect judges an owner by what lives.
-func (c *Converger) inspect(ctx context.Context, o *owner.Owner, options StatusOptions, s *OwnerStatus, now time.Time) {
+func (c *Converger) inspect(ctx context.Context, o *member, options StatusOptions, s *OwnerStatus, now time.Time) {
 	err := c.identify(ctx, o)
 	var found *owner.Inspection
 	if err == nil {
-		found, err = c.members.owners.Inspect(ctx, o)
+		found, err = c.members.owners.Inspect(ctx, o.Owner, o.now())
 	}
 	if err != nil {
 		s.Error = inWords(err)

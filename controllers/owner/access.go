@@ -29,12 +29,12 @@ type madeAccess struct {
 }
 
 // noteServes notes that the control plane of an owner makes access to an API server.
-func (o *Owner) noteServes(made madeAccess, now time.Time) {
+func (o *subject) noteServes(made madeAccess, now time.Time) {
 	o.note(func(s *State) { s.access, s.accessSeen = made, now })
 }
 
 // serves tells whether there is an API server that can be asked: that of a Shoot whose components make no access cannot.
-func (o *Owner) serves() bool { return o.now().access.secret != "" || o.identity().Kind == Garden }
+func (o *subject) serves() bool { return o.now().access.secret != "" || o.identity().Kind == Garden }
 
 // publishAccess gives the access to the API server of an owner, which the secrets manager has made, the name by which it is found. While a new
 // authority of clients is made known beside another one, the access of before stays: API servers that were not started anew yet know no other. It
@@ -87,7 +87,7 @@ func authorityOfAccess(configs []secrets.Config) string {
 }
 
 // publish gives access that was made the name by which it is found; it says whether that had to be written.
-func (o *Owner) publish(ctx context.Context, made madeAccess) (written bool, err error) {
+func (o *subject) publish(ctx context.Context, made madeAccess) (written bool, err error) {
 	client, err := kubernetes.NewForConfig(o.Local.RESTConfig())
 	if err != nil {
 		return false, fmt.Errorf("cluster %s: %w", o.Local.Name(), err)
@@ -102,7 +102,7 @@ func (o *Owner) publish(ctx context.Context, made madeAccess) (written bool, err
 const accessInterval = 5 * time.Minute
 
 // accessDue tells whether it is time to look, and notes that somebody does.
-func (o *Owner) accessDue(now time.Time) (due bool) {
+func (o *subject) accessDue(now time.Time) (due bool) {
 	o.note(func(s *State) {
 		if due = now.Sub(s.accessSeen) >= accessInterval; due {
 			s.accessSeen = now
@@ -113,7 +113,7 @@ func (o *Owner) accessDue(now time.Time) (due bool) {
 
 // restoreAccess brings back the access to the API server of an owner that somebody has deleted or changed since it was reconciled, and says whether it
 // had to. Nobody else notices that: it is no object of a bundle.
-func (o *Owner) restoreAccess(ctx context.Context) bool {
+func (o *subject) restoreAccess(ctx context.Context) bool {
 	made := o.now().access
 	if made.secret == "" {
 		return false
@@ -169,19 +169,20 @@ func (o *Owner) shootAccess(outside bool, clk clock.PassiveClock) (*rest.Config,
 }
 
 // ShootAccess is the access to the API server of a Shoot from outside of its seed; where nobody serves it, the error says why.
-func ShootAccess(ctx context.Context, o *Owner) (*rest.Config, error) {
-	switch served, err := o.isServed(ctx); {
+func ShootAccess(ctx context.Context, o Owner) (*rest.Config, error) {
+	at := o.from(State{})
+	switch served, err := at.isServed(ctx); {
 	case err != nil:
 		return nil, err
 	case !served:
-		return nil, errors.New(o.whyUnserved())
+		return nil, errors.New(at.whyUnserved())
 	}
-	return o.shootAccess(true, nil)
+	return at.shootAccess(true, nil)
 }
 
 // address is where a Shoot is reached by its own domain.
 func (o *Owner) address() (string, error) {
-	domain, _, err := unstructured.NestedString(o.input().Objects[Shoot], "spec", "dns", "domain")
+	domain, _, err := unstructured.NestedString(o.Input.Objects[Shoot], "spec", "dns", "domain")
 	if err != nil || domain == "" {
 		return "", fmt.Errorf("%s has no domain by which it is reached from outside of its seed", o)
 	}

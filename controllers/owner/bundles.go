@@ -47,7 +47,7 @@ func ownerLabel(o render.Owner) string {
 	return strings.Join(append(parts, o.Name), ".")
 }
 
-func (r *Reconciler) inventory(o *Owner, b render.Bundle) apply.Inventory {
+func (r *Reconciler) inventory(o *subject, b render.Bundle) apply.Inventory {
 	delivery := deliveryManaged
 	if b.Delivery.Direct {
 		delivery = deliveryDirect
@@ -59,7 +59,7 @@ func (r *Reconciler) inventory(o *Owner, b render.Bundle) apply.Inventory {
 }
 
 // HasInventory tells whether an owner has an inventory on its cluster, so that something of it may be there.
-func HasInventory(ctx context.Context, o *Owner) (bool, error) {
+func HasInventory(ctx context.Context, o Owner) (bool, error) {
 	selector := labels.SelectorFromSet(labels.Set{LabelInventory: ownerLabel(o.Input.Owner)})
 	list, err := o.Local.List(ctx, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, InventoryNamespace, selector)
 	if err != nil {
@@ -75,7 +75,7 @@ func setName(o render.Owner, bundle string) string {
 }
 
 // set wraps objects for the engine; origins are shown in its errors.
-func set(o *Owner, b render.Bundle, objects []*unstructured.Unstructured) apply.Set {
+func set(o *subject, b render.Bundle, objects []*unstructured.Unstructured) apply.Set {
 	s := apply.Set{
 		Name: setName(o.Input.Owner, b.Name), Objects: objects, FieldManager: FieldManager, TakeBack: true,
 		InjectLabels: b.Delivery.InjectLabels, KeepObjects: b.Delivery.KeepObjects,
@@ -88,7 +88,7 @@ func set(o *Owner, b render.Bundle, objects []*unstructured.Unstructured) apply.
 }
 
 // directSet is the set of a direct bundle that is applied.
-func directSet(o *Owner, b render.Bundle, objects []*unstructured.Unstructured) apply.Set {
+func directSet(o *subject, b render.Bundle, objects []*unstructured.Unstructured) apply.Set {
 	s := set(o, b, objects)
 	s.RebuildFrom = neighbours(o, b)
 	return s
@@ -96,7 +96,7 @@ func directSet(o *Owner, b render.Bundle, objects []*unstructured.Unstructured) 
 
 // delivered gives the objects that are sent for a bundle and the cluster they go to: its
 // own objects, or the ManagedResource with its data Secret.
-func (o *Owner) delivered(ctx context.Context, b render.Bundle) ([]*unstructured.Unstructured, *apply.Cluster, error) {
+func (o *subject) delivered(ctx context.Context, b render.Bundle) ([]*unstructured.Unstructured, *apply.Cluster, error) {
 	b, err := o.filled(ctx, b, true)
 	if err != nil {
 		return nil, nil, err
@@ -132,7 +132,7 @@ func (o *Owner) delivered(ctx context.Context, b render.Bundle) ([]*unstructured
 
 // dataSecret is the data Secret that the live ManagedResource of a bundle has, nil if there is none that can be read: a new one
 // is made then.
-func (o *Owner) dataSecret(ctx context.Context, b render.Bundle) *unstructured.Unstructured {
+func (o *subject) dataSecret(ctx context.Context, b render.Bundle) *unstructured.Unstructured {
 	live, err := o.Local.Get(ctx, managedRef(b))
 	if err != nil {
 		return nil
@@ -373,8 +373,7 @@ func refs(objects []*unstructured.Unstructured) []apply.Ref {
 	return out
 }
 
-// SetOfManaged gives the set that a ManagedResource of an owner is written by; empty when it is not one of its bundles.
-func (r *Reconciler) SetOfManaged(o *Owner, cluster string, ref apply.Ref) string {
+func (r *Reconciler) setOfManaged(o *subject, cluster string, ref apply.Ref) string {
 	if o.Local.Name() != cluster {
 		return ""
 	}

@@ -19,9 +19,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Care judges every bundle and writes the conditions of the owner, with thresholds. It works from
-// the live cache; a condition that did not change is not written.
-func (r *Reconciler) Care(ctx context.Context, o *Owner) (_ []gardencorev1beta1.Condition, err error) {
+func (r *Reconciler) care(ctx context.Context, o *subject) (_ []gardencorev1beta1.Condition, err error) {
 	defer panics.Catch(&err)
 	_, status, err := o.readStatus(ctx)
 	if err != nil {
@@ -79,7 +77,7 @@ func (r *Reconciler) Care(ctx context.Context, o *Owner) (_ []gardencorev1beta1.
 }
 
 // observed is the condition about monitoring where its objects are well, with what the instances of Prometheus say.
-func (r *Reconciler) observed(ctx context.Context, o *Owner, b *condition.Builder, status commonStatus, old, judged gardencorev1beta1.Condition) gardencorev1beta1.Condition {
+func (r *Reconciler) observed(ctx context.Context, o *subject, b *condition.Builder, status commonStatus, old, judged gardencorev1beta1.Condition) gardencorev1beta1.Condition {
 	v, err := r.prometheisSee(ctx, o)
 	switch {
 	case err != nil:
@@ -99,7 +97,7 @@ func unreachable(ctx context.Context, c *apply.Cluster) string {
 }
 
 // unknown says of the conditions about components that they could not be judged: what they said last may be wrong by now.
-func notKnown(b *condition.Builder, o *Owner, conditions []gardencorev1beta1.Condition, why string) []gardencorev1beta1.Condition {
+func notKnown(b *condition.Builder, o *subject, conditions []gardencorev1beta1.Condition, why string) []gardencorev1beta1.Condition {
 	var out []gardencorev1beta1.Condition
 	for _, c := range conditions {
 		if _, ours := kinds[o.Input.Owner.Kind].running[string(c.Type)]; ours {
@@ -111,7 +109,7 @@ func notKnown(b *condition.Builder, o *Owner, conditions []gardencorev1beta1.Con
 
 // apiServerConditions is the condition about the API server that an owner serves; none where there is nothing to say. That of a Shoot is judged
 // where somebody serves it, and from its first answer on: who has seen it once wants to know that nobody serves it any more.
-func (r *Reconciler) apiServerConditions(ctx context.Context, o *Owner, b *condition.Builder, status commonStatus, look *serving) []gardencorev1beta1.Condition {
+func (r *Reconciler) apiServerConditions(ctx context.Context, o *subject, b *condition.Builder, status commonStatus, look *serving) []gardencorev1beta1.Condition {
 	kind := kinds[o.Input.Owner.Kind]
 	if kind.apiServer == "" || o.Target == nil {
 		return nil
@@ -145,7 +143,7 @@ func (r *Reconciler) apiServerConditions(ctx context.Context, o *Owner, b *condi
 }
 
 // hibernated tells whether a Shoot is declared to sleep.
-func (o *Owner) hibernated() bool {
+func (o *subject) hibernated() bool {
 	in := o.input()
 	asleep, _, _ := unstructured.NestedBool(in.Objects[Shoot], "spec", "hibernation", "enabled")
 	return asleep && in.Owner.Kind == Shoot
@@ -157,7 +155,7 @@ const reasonApplyFailed = "ApplyFailed"
 
 // componentCondition is True when all bundles are applied and healthy; the first one that is not decides, root causes before symptoms: what could not be
 // applied, what is not healthy, what is not there yet.
-func (r *Reconciler) componentCondition(ctx context.Context, o *Owner, b *condition.Builder, status commonStatus, old gardencorev1beta1.Condition,
+func (r *Reconciler) componentCondition(ctx context.Context, o *subject, b *condition.Builder, status commonStatus, old gardencorev1beta1.Condition,
 	bundles []render.Bundle, failures map[string]string, look *serving) gardencorev1beta1.Condition {
 	for _, bundle := range bundles {
 		if text, failed := failures[bundle.Name]; failed {
@@ -217,7 +215,7 @@ func toCodes(in []string) []gardencorev1beta1.ErrorCode {
 }
 
 // bundleFailure is nil for a healthy bundle; its message names the cluster and the object.
-func (r *Reconciler) bundleFailure(ctx context.Context, o *Owner, b render.Bundle) (*health.Verdict, error) {
+func (r *Reconciler) bundleFailure(ctx context.Context, o *subject, b render.Bundle) (*health.Verdict, error) {
 	cluster, err := o.cluster(b.Cluster)
 	if err != nil {
 		return nil, err

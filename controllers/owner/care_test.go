@@ -72,7 +72,7 @@ func TestConditionsNameTheObject(t *testing.T) {
 		}
 		return b
 	}
-	o := &Owner{Input: render.Input{Owner: render.Owner{Kind: Garden, Name: "local"}}, Target: emptyCluster(t, "virtual")}
+	o := &subject{Owner: Owner{Input: render.Input{Owner: render.Owner{Kind: Garden, Name: "local"}}, Target: emptyCluster(t, "virtual")}}
 	r := &Reconciler{Clock: clk}
 	b := condition.New(clk, nil)
 	for name, c := range map[string]struct {
@@ -134,7 +134,7 @@ func TestAPIServerOfAShoot(t *testing.T) {
 			require.NoError(t, err)
 			defer target.Close()
 			clk := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
-			o := &Owner{Target: target, Input: render.Input{Owner: render.Owner{Kind: c.kind, Name: "x"}}}
+			o := &subject{Owner: Owner{Target: target, Input: render.Input{Owner: render.Owner{Kind: c.kind, Name: "x"}}}}
 			o.Input.Objects = map[string]map[string]any{Shoot: {"spec": map[string]any{"hibernation": map[string]any{"enabled": c.asleep}}}}
 			r := &Reconciler{Clock: clk}
 			if name == "is being made" {

@@ -31,7 +31,7 @@ func TestOnlyCopiesNeedNoReview(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			gate := permit.Gate{Reviewed: func(string, change.Ref) bool { return false }}
-			work := &run{owner: &Owner{}, report: &Report{}, Reconciler: &Reconciler{Gate: gate}}
+			work := &run{owner: &subject{}, report: &Report{}, Reconciler: &Reconciler{Gate: gate}}
 			held := work.judge("local", []apply.Entry{test.entry})
 			if test.goes {
 				assert.Empty(t, held)
@@ -56,7 +56,7 @@ func TestAPoolThatGoesNeedsAReview(t *testing.T) {
 		return render.Object{Unstructured: o}
 	}
 	const kind = "OperatingSystemConfig"
-	of := &Owner{last: State{bundles: []render.Bundle{{Cluster: "local", Objects: []render.Object{
+	of := &subject{last: State{bundles: []render.Bundle{{Cluster: "local", Objects: []render.Object{
 		config(kind, "shoot--a--b", "gardener-node-agent-local-"+next+"-init"), config(kind, "shoot--a--b", "gardener-node-agent-local-"+next+"-original"),
 		config("Worker", "shoot--a--b", "gone-"+next),
 	}}}}}

@@ -34,10 +34,10 @@ type credentials struct {
 }
 
 // rotates tells whether rotations of an owner are run here: those of a Garden are.
-func (o *Owner) rotates() bool { return len(kinds[o.identity().Kind].encrypters) > 0 }
+func (o *subject) rotates() bool { return len(kinds[o.identity().Kind].encrypters) > 0 }
 
 // readCredentials takes from the live status how rotations stand.
-func (r *Reconciler) readCredentials(ctx context.Context, o *Owner) error {
+func (r *Reconciler) readCredentials(ctx context.Context, o *subject) error {
 	if !o.rotates() {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (r *Reconciler) readCredentials(ctx context.Context, o *Owner) error {
 }
 
 // noteState keeps how rotations stand, with what the API servers say to it.
-func (r *Reconciler) noteState(ctx context.Context, o *Owner, state rotation.State) error {
+func (r *Reconciler) noteState(ctx context.Context, o *subject, state rotation.State) error {
 	c := credentials{State: state}
 	for _, each := range []struct {
 		reached    *bool
@@ -84,7 +84,7 @@ func (r *Reconciler) noteState(ctx context.Context, o *Owner, state rotation.Sta
 }
 
 // serving finds the API servers that are there, and whether they are marked.
-func (o *Owner) serving(ctx context.Context, annotation string) (map[string]bool, error) {
+func (o *subject) serving(ctx context.Context, annotation string) (map[string]bool, error) {
 	out := map[string]bool{}
 	for _, name := range kinds[o.identity().Kind].encrypters {
 		ref := apply.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: o.ControlPlane(), Name: name}
@@ -101,7 +101,7 @@ func (o *Owner) serving(ctx context.Context, annotation string) (map[string]bool
 }
 
 // mark says of all API servers how far they have followed, or takes that back.
-func (o *Owner) mark(ctx context.Context, annotation string, reached bool) error {
+func (o *subject) mark(ctx context.Context, annotation string, reached bool) error {
 	marked, err := o.serving(ctx, annotation)
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (o *Owner) mark(ctx context.Context, annotation string, reached bool) error
 }
 
 // withCredentials gives the declaration the part of its status that components read.
-func (o *Owner) withCredentials(in render.Input) (render.Input, error) {
+func (o *subject) withCredentials(in render.Input) (render.Input, error) {
 	if !o.rotates() || in.Objects[Garden] == nil {
 		return in, nil
 	}
@@ -144,7 +144,7 @@ func (o *Owner) withCredentials(in render.Input) (render.Input, error) {
 }
 
 // rotated gives the requests to the secrets manager as rotations want them, and when they were initiated.
-func (o *Owner) rotated(configs []secrets.Config) ([]secrets.Config, map[string]time.Time) {
+func (o *subject) rotated(configs []secrets.Config) ([]secrets.Config, map[string]time.Time) {
 	if !o.rotates() {
 		return configs, nil
 	}
@@ -154,7 +154,7 @@ func (o *Owner) rotated(configs []secrets.Config) ([]secrets.Config, map[string]
 
 // takeUp begins the operations that the Garden is asked for, and those that follow from the declaration. It gives what the status has to say of
 // it, and the text of the annotation, which is to be removed then. What cannot be done is an error beside them.
-func (r *Reconciler) takeUp(ctx context.Context, o *Owner, live *unstructured.Unstructured, now metav1.Time) (fields map[string]any, asked string, refused error, err error) {
+func (r *Reconciler) takeUp(ctx context.Context, o *subject, live *unstructured.Unstructured, now metav1.Time) (fields map[string]any, asked string, refused error, err error) {
 	status, _, _ := unstructured.NestedMap(live.Object, "status")
 	before, err := rotation.Read(status)
 	if err != nil {
@@ -203,7 +203,7 @@ func declaredAtRest(garden map[string]any) gardencorev1beta1.EncryptionAtRest {
 }
 
 // takeAway removes the annotation of operations that were taken up. The status says already that they were; one that was set since stays.
-func (o *Owner) takeAway(ctx context.Context, asked string) error {
+func (o *subject) takeAway(ctx context.Context, asked string) error {
 	if asked == "" {
 		return nil
 	}

@@ -32,9 +32,7 @@ func isTrue(value string) bool {
 	return err == nil && is
 }
 
-// Delete takes down an owner that is being deleted, in the order of its flow, and lets it go in the end. Problems are in the status. The next call, of any
-// process, continues: all that is left is in inventories.
-func (r *Reconciler) Delete(ctx context.Context, o *Owner) (*Report, error) {
+func (r *Reconciler) delete(ctx context.Context, o *subject) (*Report, error) {
 	status := r.newStatus(o)
 	status.deleting = true
 	defer status.stop()

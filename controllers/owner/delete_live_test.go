@@ -121,14 +121,14 @@ func TestDelete(t *testing.T) {
 			t.Parallel()
 			d := newDeletion(t, kind, c.object)
 			all := d.left()
-			_, err := d.work.Reconciler.Delete(d.ctx, d.work.owner)
+			_, err := d.work.Reconciler.delete(d.ctx, d.work.owner)
 			require.ErrorContains(t, err, "the deletion is not confirmed")
 			assert.Equal(t, all, d.left())
 			d.patch(d.objects, d.ns, `{"metadata":{"annotations":{"confirmation.gardener.cloud/deletion":"true"}}}`)
 
 			d.patch(d.resource("configmaps", d.ns), c.stuck, `{"metadata":{"finalizers":["example.org/stuck"]}}`)
 			d.work.StepTimeout = 3 * time.Second
-			report, err := d.work.Reconciler.Delete(d.ctx, d.work.owner)
+			report, err := d.work.Reconciler.delete(d.ctx, d.work.owner)
 			require.ErrorContains(t, err, c.stuck)
 			assert.ElementsMatch(t, c.first, d.deleted, "nothing goes before what it comes after")
 			assert.Positive(t, report.Written.Total())
@@ -139,7 +139,7 @@ func TestDelete(t *testing.T) {
 
 			d.patch(d.resource("configmaps", d.ns), c.stuck, `{"metadata":{"finalizers":null}}`)
 			d.work.StepTimeout = 20 * time.Second
-			_, err = d.work.Reconciler.Delete(d.ctx, d.work.owner)
+			_, err = d.work.Reconciler.delete(d.ctx, d.work.owner)
 			require.NoError(t, err)
 			assert.ElementsMatch(t, c.stays, d.left())
 			for _, n := range d.nodes {
@@ -153,7 +153,7 @@ func TestDelete(t *testing.T) {
 					}
 				}
 			}
-			left, err := HasInventory(d.ctx, d.work.owner)
+			left, err := HasInventory(d.ctx, d.work.owner.Owner)
 			require.NoError(t, err)
 			assert.False(t, left)
 			live, err = d.objects.Get(d.ctx, d.ns, metav1.GetOptions{})
@@ -163,7 +163,7 @@ func TestDelete(t *testing.T) {
 			d.patch(d.objects, d.ns, `{"metadata":{"finalizers":null}}`)
 			_, err = d.objects.Get(d.ctx, d.ns, metav1.GetOptions{})
 			assert.True(t, apierrors.IsNotFound(err))
-			report, err = d.work.Reconciler.Delete(d.ctx, d.work.owner)
+			report, err = d.work.Reconciler.delete(d.ctx, d.work.owner)
 			require.NoError(t, err)
 			assert.Empty(t, report.Nodes, "nothing is left to do")
 		})

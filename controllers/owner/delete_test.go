@@ -23,7 +23,7 @@ func TestOrderOfTheEnd(t *testing.T) {
 	}}}
 	definition, err := render.LoadFlow(components.FS, "delete", in)
 	require.NoError(t, err)
-	end := &steps{run: &run{Reconciler: &Reconciler{}, owner: &Owner{Input: in}}, live: &unstructured.Unstructured{}}
+	end := &steps{run: &run{Reconciler: &Reconciler{}, owner: &subject{Owner: Owner{Input: in}}}, live: &unstructured.Unstructured{}}
 	graph, err := end.graph(definition)
 	require.NoError(t, err)
 	require.NoError(t, awaitFirst(definition, kinds[Garden].awaitedFirst))

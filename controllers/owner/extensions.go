@@ -25,7 +25,7 @@ import (
 
 // readExtensions finds the Extensions that there are, whoever made them. What Git declares goes before what is there; what Git does not declare any more is
 // still there while it is being deleted.
-func (r *Reconciler) readExtensions(ctx context.Context, o *Owner) error {
+func (r *Reconciler) readExtensions(ctx context.Context, o *subject) error {
 	if o.Input.Owner.Kind != Garden {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (r *Reconciler) readExtensions(ctx context.Context, o *Owner) error {
 }
 
 // resourceChecksums tell contents of what Extensions take values from apart, so that what a chart makes of its configuration follows them.
-func (o *Owner) resourceChecksums(ctx context.Context) (map[string]string, error) {
+func (o *subject) resourceChecksums(ctx context.Context) (map[string]string, error) {
 	out := map[string]string{}
 	for _, resource := range o.Input.WantedResources() {
 		ref := apply.Ref{APIVersion: "v1", Kind: resource.ResourceRef.Kind, Namespace: o.ControlPlane(), Name: resource.ResourceRef.Name}
@@ -67,16 +67,13 @@ func (o *Owner) resourceChecksums(ctx context.Context) (map[string]string, error
 }
 
 // mergeExtensions puts those that there are beside those that Git declares.
-func (r *Reconciler) mergeExtensions(o *Owner, live []*unstructured.Unstructured) {
+func (r *Reconciler) mergeExtensions(o *subject, live []*unstructured.Unstructured) {
 	o.note(func(s *State) {
-		if s.declared == nil {
-			s.declared = maps.Clone(o.Input.Extensions)
-			if s.declared == nil {
-				s.declared = map[string]render.Extension{}
-			}
-		}
 		s.extensions = live
-		all := maps.Clone(s.declared)
+		all := maps.Clone(o.declared)
+		if all == nil {
+			all = map[string]render.Extension{}
+		}
 		for _, obj := range live {
 			if _, ours := all[obj.GetName()]; !ours {
 				e := render.ExtensionOf(obj)
@@ -90,7 +87,7 @@ func (r *Reconciler) mergeExtensions(o *Owner, live []*unstructured.Unstructured
 }
 
 // pullCharts asks for the charts of Extensions. One that cannot be had is no error here: it is one of the bundle that it is for.
-func (r *Reconciler) pullCharts(ctx context.Context, o *Owner) map[string]render.Chart {
+func (r *Reconciler) pullCharts(ctx context.Context, o *subject) map[string]render.Chart {
 	if r.Charts == nil {
 		return nil
 	}
@@ -145,7 +142,7 @@ func bundleAdmissionRuntime(extension string) string {
 }
 
 // extensionReferences are the Secrets and ConfigMaps that Extensions name: they are protected as those of the Garden are.
-func (o *Owner) extensionReferences() []across.Reference {
+func (o *subject) extensionReferences() []across.Reference {
 	var out []across.Reference
 	for _, e := range o.input().Extensions {
 		if !e.Leaving {
@@ -203,7 +200,7 @@ func (r *run) isInstalled(ctx context.Context, extension string) (bool, error) {
 }
 
 // isDeclared tells whether Git declares an Extension.
-func (o *Owner) isDeclared(extension string) bool {
-	_, is := o.now().declared[extension]
+func (o *subject) isDeclared(extension string) bool {
+	_, is := o.declared[extension]
 	return is
 }

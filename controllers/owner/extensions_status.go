@@ -34,7 +34,7 @@ const (
 )
 
 // careExtensions writes what is known of Extensions now: who needs them, and whether what was installed is healthy.
-func (r *Reconciler) careExtensions(ctx context.Context, o *Owner, bundles []render.Bundle) error {
+func (r *Reconciler) careExtensions(ctx context.Context, o *subject, bundles []render.Bundle) error {
 	live := o.now().extensions
 	if len(live) == 0 {
 		return nil
@@ -58,7 +58,7 @@ func (r *Reconciler) careExtensions(ctx context.Context, o *Owner, bundles []ren
 // judgedExtension is one Extension that is looked at.
 type judgedExtension struct {
 	*Reconciler
-	owner   *Owner
+	owner   *subject
 	builder *condition.Builder
 	live    *unstructured.Unstructured
 	bundles []render.Bundle
@@ -97,7 +97,7 @@ func kindsUsed(bundles []render.Bundle, e render.Extension) []string {
 }
 
 // installations are those of extensions on Seeds; not known while the virtual garden cannot be asked.
-func (r *Reconciler) installations(ctx context.Context, o *Owner) ([]gardencorev1beta1.ControllerInstallation, bool) {
+func (r *Reconciler) installations(ctx context.Context, o *subject) ([]gardencorev1beta1.ControllerInstallation, bool) {
 	if o.Target == nil || !access.IsThere(ctx, o.Target.RESTConfig()) {
 		return nil, false
 	}
@@ -260,7 +260,7 @@ func (r *run) endExtensions(ctx context.Context) error {
 }
 
 // sayOf writes the conditions of an Extension where they change.
-func (r *Reconciler) sayOf(ctx context.Context, o *Owner, extension *unstructured.Unstructured, change func([]condition.Condition) []condition.Condition) error {
+func (r *Reconciler) sayOf(ctx context.Context, o *subject, extension *unstructured.Unstructured, change func([]condition.Condition) []condition.Condition) error {
 	ref := apply.RefOf(extension)
 	live, err := o.Home.GetLive(ctx, ref)
 	if apierrors.IsNotFound(err) {

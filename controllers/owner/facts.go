@@ -44,13 +44,13 @@ func (r *run) ensureNamespace(ctx context.Context) error {
 }
 
 // namespaces that have to be there before anything else is made for an owner.
-func namespaces(o *Owner) []string {
+func namespaces(o *subject) []string {
 	return []string{InventoryNamespace, o.Input.Owner.ControlPlaneNamespace}
 }
 
 // namespace says whether one of them is there. That it is being deleted is an error, said once here instead of for every
 // object that cannot be made in it.
-func (r *Reconciler) namespace(ctx context.Context, o *Owner, name string) (there bool, err error) {
+func (r *Reconciler) namespace(ctx context.Context, o *subject, name string) (there bool, err error) {
 	ref := apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: name}
 	live, err := o.Local.Get(ctx, ref)
 	if err != nil {
@@ -70,7 +70,7 @@ func (r *Reconciler) namespace(ctx context.Context, o *Owner, name string) (ther
 
 // facts are gathered anew for every reconciliation: what the cluster is, which secrets there are, what the status
 // of extension objects says, and addresses.
-func (r *Reconciler) facts(ctx context.Context, o *Owner) (render.Facts, error) {
+func (r *Reconciler) facts(ctx context.Context, o *subject) (render.Facts, error) {
 	if err := r.readExtensions(ctx, o); err != nil {
 		return render.Facts{Clusters: map[string]render.ClusterFact{}}, err
 	}
@@ -88,7 +88,7 @@ func (r *Reconciler) facts(ctx context.Context, o *Owner) (render.Facts, error) 
 }
 
 // site is where its facts are.
-func (o *Owner) site() facts.Site {
+func (o *subject) site() facts.Site {
 	in := o.input()
 	return facts.Site{
 		Owner: in.Owner, Identity: kinds[in.Owner.Kind].identity, Garden: in.Objects[Garden], Local: o.Local, Target: o.Target,
@@ -97,12 +97,12 @@ func (o *Owner) site() facts.Site {
 }
 
 // secrets generates what the components ask for and gives the facts of all of it.
-func (r *Reconciler) secrets(ctx context.Context, o *Owner, result render.Result) (*secrets.Manager, map[string]render.SecretFact, error) {
+func (r *Reconciler) secrets(ctx context.Context, o *subject, result render.Result) (*secrets.Manager, map[string]render.SecretFact, error) {
 	return r.secretsIn(ctx, o, result, func(s secrets.Store) secrets.Store { return s })
 }
 
 // secretsIn is secrets with another store.
-func (r *Reconciler) secretsIn(ctx context.Context, o *Owner, result render.Result, in func(secrets.Store) secrets.Store) (*secrets.Manager, map[string]render.SecretFact, error) {
+func (r *Reconciler) secretsIn(ctx context.Context, o *subject, result render.Result, in func(secrets.Store) secrets.Store) (*secrets.Manager, map[string]render.SecretFact, error) {
 	configs, err := requestsOf(o, result)
 	if err != nil {
 		return nil, nil, err
@@ -128,7 +128,7 @@ func (r *Reconciler) secretsIn(ctx context.Context, o *Owner, result render.Resu
 }
 
 // requestsOf gives what the components of an owner ask the secrets manager for.
-func requestsOf(o *Owner, result render.Result) ([]secrets.Config, error) {
+func requestsOf(o *subject, result render.Result) ([]secrets.Config, error) {
 	requests, err := result.Secrets()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o, err)

@@ -70,7 +70,7 @@ func TestCopiesAreFilled(t *testing.T) {
 			_, err = s.resource("secrets", s.ns).Patch(s.ctx, "copy", types.MergePatchType, []byte(`{"data":{"cacert":"YnkgaGFuZA=="}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
 			require.NoError(t, err)
 			s.eventually("it is brought back", func() bool {
-				_, _, err := s.work.Repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
+				_, _, err := s.work.repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
 				return err == nil && s.value("secrets", "copy", "cacert") == first
 			})
 

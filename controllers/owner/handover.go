@@ -44,7 +44,7 @@ func split(b render.Bundle, entries []apply.Entry) (carriers, objects []apply.En
 
 // known are the objects that a bundle has on its cluster, by whichever delivery it got them; mixed says that it is not
 // the present one alone.
-func (r *Reconciler) known(ctx context.Context, o *Owner, b render.Bundle) (known []apply.Entry, mixed bool, err error) {
+func (r *Reconciler) known(ctx context.Context, o *subject, b render.Bundle) (known []apply.Entry, mixed bool, err error) {
 	entries, err := r.inventory(o, b).Load(ctx)
 	if err != nil {
 		return nil, false, err
@@ -74,7 +74,7 @@ func (r *Reconciler) known(ctx context.Context, o *Owner, b render.Bundle) (know
 
 // formerManaged is the reconciler of the ManagedResource that a bundle is delivered by so far, and what that holds; nil when
 // it is gone.
-func (r *Reconciler) formerManaged(ctx context.Context, o *Owner, b render.Bundle) (*managedresource.Reconciler, []apply.Entry, error) {
+func (r *Reconciler) formerManaged(ctx context.Context, o *subject, b render.Bundle) (*managedresource.Reconciler, []apply.Entry, error) {
 	live, err := o.Local.GetLive(ctx, managedRef(b))
 	if apierrors.IsNotFound(err) {
 		return nil, nil, nil
@@ -95,7 +95,7 @@ func (r *Reconciler) formerManaged(ctx context.Context, o *Owner, b render.Bundl
 }
 
 // managerOf is the reconciler for the class that a live ManagedResource has.
-func (r *Reconciler) managerOf(o *Owner, b render.Bundle, live *unstructured.Unstructured) (*managedresource.Reconciler, error) {
+func (r *Reconciler) managerOf(o *subject, b render.Bundle, live *unstructured.Unstructured) (*managedresource.Reconciler, error) {
 	b.Delivery.Class, _, _ = unstructured.NestedString(live.Object, "spec", "class")
 	return r.resourceManager(o, b)
 }
@@ -152,7 +152,7 @@ func (r *run) endDirect(ctx context.Context, b render.Bundle, inventory apply.In
 }
 
 // neighbours are the kinds of all bundles of an owner on one cluster.
-func neighbours(o *Owner, b render.Bundle) []schema.GroupVersionKind {
+func neighbours(o *subject, b render.Bundle) []schema.GroupVersionKind {
 	var out []schema.GroupVersionKind
 	for _, other := range append(o.Bundles(), b) {
 		if other.Cluster != b.Cluster {

@@ -59,7 +59,7 @@ func TestWhatWasTooManyIsHeldByTheNextRun(t *testing.T) {
 			require.Len(t, s.work.report.Held, 1)
 			assert.Equal(t, held, s.work.report.Held[0].Objects[0].Reason.String())
 
-			_, found, err := s.work.Repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
+			_, found, err := s.work.repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
 			require.NoError(t, err)
 			assert.True(t, found)
 			assert.Equal(t, was, uid(), "by a repair")

@@ -55,10 +55,7 @@ type Inspection struct {
 	Bundles    []BundleState
 }
 
-// Inspect judges an owner now and writes nothing, neither conditions nor those of ManagedResources. It knows no
-// thresholds: what is broken is False at once, what is rolling out is Progressing. When the components cannot be looked
-// at, their conditions are Unknown and the error says why.
-func (r *Reconciler) Inspect(ctx context.Context, o *Owner) (_ *Inspection, err error) {
+func (r *Reconciler) inspect(ctx context.Context, o *subject) (_ *Inspection, err error) {
 	defer panics.Catch(&err)
 	_, status, err := ReadStatus(ctx, o.Home, o.Ref)
 	if err != nil {
@@ -121,7 +118,7 @@ func summary(b *condition.Builder, old gardencorev1beta1.Condition, running [2]s
 const reasonPending = "Pending"
 
 // inspectBundles looks at every bundle that is wanted, and at those that are left over; and at what else counts, see others.
-func (r *Reconciler) inspectBundles(ctx context.Context, o *Owner, look *serving) ([]BundleState, map[string]*health.Verdict, error) {
+func (r *Reconciler) inspectBundles(ctx context.Context, o *subject, look *serving) ([]BundleState, map[string]*health.Verdict, error) {
 	facts, err := r.facts(ctx, o)
 	if err != nil {
 		return nil, nil, err
@@ -163,7 +160,7 @@ func sortBundles(bundles []BundleState) {
 }
 
 // inspectBundle fills in the state of a bundle.
-func (r *Reconciler) inspectBundle(ctx context.Context, o *Owner, b render.Bundle, look *serving, s *BundleState) {
+func (r *Reconciler) inspectBundle(ctx context.Context, o *subject, b render.Bundle, look *serving, s *BundleState) {
 	say := func(state Health, reason, message string) { s.State, s.Reason, s.Message = state, reason, message }
 	if len(b.Unresolved) > 0 {
 		say(StateNotApplied, reasonPending, "not known yet: "+strings.Join(b.Unresolved, ", "))
@@ -223,7 +220,7 @@ func (r *Reconciler) inspectBundle(ctx context.Context, o *Owner, b render.Bundl
 }
 
 // applied gives the inventory of a bundle, and the condition by which its ManagedResource says that it is not applied.
-func (r *Reconciler) applied(ctx context.Context, o *Owner, b render.Bundle) ([]apply.Entry, *gardencorev1beta1.Condition, error) {
+func (r *Reconciler) applied(ctx context.Context, o *subject, b render.Bundle) ([]apply.Entry, *gardencorev1beta1.Condition, error) {
 	if b.Delivery.Direct {
 		entries, err := r.inventory(o, b).Load(ctx)
 		return entries, nil, err

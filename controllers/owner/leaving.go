@@ -21,7 +21,7 @@ type leaving struct {
 }
 
 // noteLeaving keeps what of a bundle is still being deleted after an apply.
-func (o *Owner) noteLeaving(bundle string, c *apply.Cluster, results ...apply.ObjectResult) {
+func (o *subject) noteLeaving(bundle string, c *apply.Cluster, results ...apply.ObjectResult) {
 	var found []leaving
 	for _, r := range results {
 		if r.Action == apply.Deleting {
@@ -32,7 +32,7 @@ func (o *Owner) noteLeaving(bundle string, c *apply.Cluster, results ...apply.Ob
 }
 
 // left names the bundles of which everything is gone that was being deleted.
-func (o *Owner) left(ctx context.Context) []string {
+func (o *subject) left(ctx context.Context) []string {
 	var out []string
 	for bundle, objects := range o.now().leaving {
 		if !slices.ContainsFunc(objects, func(l leaving) bool { return !l.gone(ctx) }) {
@@ -49,13 +49,8 @@ func (l leaving) gone(ctx context.Context) bool {
 	return apierrors.IsNotFound(err) || meta.IsNoMatchError(err)
 }
 
-// FinishRemovals applies the bundles again of which everything is gone that was still being deleted, so that inventories, and what
-// ManagedResources say, do not go on naming it. It costs nothing while nothing has gone.
-func (r *Reconciler) FinishRemovals(ctx context.Context, o *Owner) error {
-	return r.finishRemovals(ctx, o, o.Bundles()...)
-}
-
-func (r *Reconciler) finishRemovals(ctx context.Context, o *Owner, bundles ...render.Bundle) error {
+// finishRemovals is FinishRemovals for some bundles.
+func (r *Reconciler) finishRemovals(ctx context.Context, o *subject, bundles ...render.Bundle) error {
 	done := o.left(ctx)
 	var problems []error
 	for _, b := range bundles {

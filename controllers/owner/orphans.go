@@ -77,7 +77,7 @@ type orphan struct {
 }
 
 // orphans finds them by their inventories.
-func (r *Reconciler) orphans(ctx context.Context, o *Owner, rendered []render.Bundle) ([]orphan, error) {
+func (r *Reconciler) orphans(ctx context.Context, o *subject, rendered []render.Bundle) ([]orphan, error) {
 	selector := labels.SelectorFromSet(labels.Set{LabelInventory: ownerLabel(o.Input.Owner)})
 	list, err := o.Local.List(ctx, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, InventoryNamespace, selector)
 	if err != nil {
@@ -122,7 +122,7 @@ func (r *Reconciler) orphans(ctx context.Context, o *Owner, rendered []render.Bu
 }
 
 // positions of bundles in the order of the flow.
-func (r *Reconciler) positions(o *Owner) (map[string]int, error) {
+func (r *Reconciler) positions(o *subject) (map[string]int, error) {
 	definition, err := render.LoadFlow(r.Render.Catalogue, "reconcile", o.Input)
 	if err != nil {
 		return nil, err
@@ -185,7 +185,7 @@ func (r *run) removeOrphans(ctx context.Context, rendered []render.Bundle) error
 }
 
 // contents are the objects that a bundle brought to its cluster.
-func (r *Reconciler) contents(ctx context.Context, o *Owner, gone orphan) ([]apply.Entry, error) {
+func (r *Reconciler) contents(ctx context.Context, o *subject, gone orphan) ([]apply.Entry, error) {
 	known, _, err := r.known(ctx, o, gone.bundle)
 	return known, err
 }

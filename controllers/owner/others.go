@@ -59,7 +59,7 @@ func conditionsOfResource(mr *unstructured.Unstructured) []string {
 
 // others gives, by condition, the first ManagedResource of the owner's namespaces that is not well, of those that no bundle is. Until bundles
 // are known nobody can tell which these are.
-func (r *Reconciler) others(ctx context.Context, o *Owner, bundles []render.Bundle) (map[string]*health.Verdict, error) {
+func (r *Reconciler) others(ctx context.Context, o *subject, bundles []render.Bundle) (map[string]*health.Verdict, error) {
 	namespaces := kinds[o.Input.Owner.Kind].careNamespaces
 	if len(bundles) == 0 {
 		return nil, nil

@@ -77,7 +77,7 @@ func TestATerminatingNamespace(t *testing.T) {
 		[]byte(`{"status":{"conditions":[{"type":"NamespaceFinalizersRemaining","status":"True","message":"Some content in the namespace has finalizers remaining: a/b in 1 resource instances"}]}}`),
 		metav1.PatchOptions{}, "status")
 	require.NoError(t, err)
-	_, _, planned := s.work.Plan(s.ctx, s.work.owner)
+	_, _, planned := s.work.plan(s.ctx, s.work.owner)
 	_, _, applied := s.work.prepare(s.ctx)
 	for _, err := range []error{planned, applied} {
 		require.Error(t, err)

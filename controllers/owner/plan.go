@@ -20,9 +20,7 @@ import (
 	"github.com/pergola-dev/pergola/secrets"
 )
 
-// Plan says what Reconcile would change, by the engine's own dry run. It writes nothing and
-// generates no secret: facts that are not known yet stay symbolic.
-func (r *Reconciler) Plan(ctx context.Context, o *Owner) ([]change.Item, int, error) {
+func (r *Reconciler) plan(ctx context.Context, o *subject) ([]change.Item, int, error) {
 	for _, name := range namespaces(o) {
 		if _, err := r.namespace(ctx, o, name); err != nil {
 			return nil, 0, err
@@ -77,7 +75,7 @@ func (r *Reconciler) Plan(ctx context.Context, o *Owner) ([]change.Item, int, er
 	return append(items, gone...), unchanged, errors.Join(problems...)
 }
 
-func (r *Reconciler) planBundle(ctx context.Context, o *Owner, b render.Bundle, look *serving) ([]change.Item, int, error) {
+func (r *Reconciler) planBundle(ctx context.Context, o *subject, b render.Bundle, look *serving) ([]change.Item, int, error) {
 	if len(b.Objects) == 0 {
 		return nil, 0, fmt.Errorf("it is not known what it holds: %s", strings.Join(b.Unresolved, ", "))
 	}
@@ -139,7 +137,7 @@ func (r *Reconciler) planBundle(ctx context.Context, o *Owner, b render.Bundle, 
 }
 
 // planDeleted is what becomes of a ManagedResource that somebody deletes: it is made anew, and its objects stay.
-func planDeleted(ctx context.Context, o *Owner, b render.Bundle) []change.Item {
+func planDeleted(ctx context.Context, o *subject, b render.Bundle) []change.Item {
 	if b.Delivery.Direct {
 		return nil
 	}
@@ -169,7 +167,7 @@ func (r *Report) approvalOf(ref apply.Ref) string {
 }
 
 // managedSet are the objects of a bundle as the ManagedResource that is rendered for it wants them.
-func managedSet(ctx context.Context, rm *managedresource.Reconciler, o *Owner, b render.Bundle, objects []*unstructured.Unstructured) (apply.Set, error) {
+func managedSet(ctx context.Context, rm *managedresource.Reconciler, o *subject, b render.Bundle, objects []*unstructured.Unstructured) (apply.Set, error) {
 	rendered, _, err := o.delivered(ctx, b)
 	if err != nil {
 		return apply.Set{}, err
@@ -197,7 +195,7 @@ func managedInventory(ctx context.Context, rm *managedresource.Reconciler, b ren
 	return apply.NewMemoryInventory(entries...), nil
 }
 
-func (r *Reconciler) planOrphans(ctx context.Context, o *Owner, rendered []render.Bundle, look *serving) ([]change.Item, error) {
+func (r *Reconciler) planOrphans(ctx context.Context, o *subject, rendered []render.Bundle, look *serving) ([]change.Item, error) {
 	list, err := r.orphans(ctx, o, rendered)
 	if err != nil {
 		return nil, err
@@ -213,7 +211,7 @@ func (r *Reconciler) planOrphans(ctx context.Context, o *Owner, rendered []rende
 	return items, nil
 }
 
-func (r *Reconciler) planOrphan(ctx context.Context, o *Owner, gone orphan, look *serving) ([]change.Item, error) {
+func (r *Reconciler) planOrphan(ctx context.Context, o *subject, gone orphan, look *serving) ([]change.Item, error) {
 	b := gone.bundle
 	entries, err := r.contents(ctx, o, gone)
 	if err != nil || len(entries) == 0 {
@@ -249,7 +247,7 @@ func (r *Reconciler) planOrphan(ctx context.Context, o *Owner, gone orphan, look
 }
 
 // orphanedSet is the set of a ManagedResource that is not rendered any more.
-func (r *Reconciler) orphanedSet(ctx context.Context, o *Owner, b render.Bundle) (apply.Set, error) {
+func (r *Reconciler) orphanedSet(ctx context.Context, o *subject, b render.Bundle) (apply.Set, error) {
 	live, err := o.Local.GetLive(ctx, managedRef(b))
 	if apierrors.IsNotFound(err) {
 		return set(o, b, nil), nil

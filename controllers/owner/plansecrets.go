@@ -28,8 +28,7 @@ type PlannedSecret struct {
 	Instead []string
 }
 
-// PlanSecrets says what the components of an owner would get from the secrets manager. Nothing is stored.
-func (r *Reconciler) PlanSecrets(ctx context.Context, o *Owner) ([]PlannedSecret, error) {
+func (r *Reconciler) planSecrets(ctx context.Context, o *subject) ([]PlannedSecret, error) {
 	if err := r.readCredentials(ctx, o); err != nil {
 		return nil, err
 	}
@@ -75,7 +74,7 @@ func (r *Reconciler) PlanSecrets(ctx context.Context, o *Owner) ([]PlannedSecret
 }
 
 // secretsFor are the Secrets beside an owner that are labelled for a request, and those that were generated for one, by its name.
-func secretsFor(ctx context.Context, o *Owner) (given map[string]string, before map[string][]string, err error) {
+func secretsFor(ctx context.Context, o *subject) (given map[string]string, before map[string][]string, err error) {
 	client, err := kubernetes.NewForConfig(o.Local.RESTConfig())
 	if err != nil {
 		return nil, nil, fmt.Errorf("cluster %s: %w", o.Local.Name(), err)

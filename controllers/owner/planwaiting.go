@@ -14,7 +14,7 @@ import (
 // planWaiting compares a bundle with what its ManagedResource declares, for an API server that nobody serves, and so nobody can be asked, or webhooks
 // that nobody answers: what was
 // never applied is to be created.
-func (r *Reconciler) planWaiting(ctx context.Context, o *Owner, b render.Bundle) ([]change.Item, int, error) {
+func (r *Reconciler) planWaiting(ctx context.Context, o *subject, b render.Bundle) ([]change.Item, int, error) {
 	name := o.ClusterName(b)
 	former := b
 	var err error
@@ -34,7 +34,7 @@ func (r *Reconciler) planWaiting(ctx context.Context, o *Owner, b render.Bundle)
 
 // declaredBefore are the objects that the ManagedResource of a bundle declares, and that were applied. Of a direct bundle nobody else than its cluster
 // knows what they look like: they are taken for what is wanted.
-func (r *Reconciler) declaredBefore(ctx context.Context, o *Owner, b render.Bundle) ([]render.Object, error) {
+func (r *Reconciler) declaredBefore(ctx context.Context, o *subject, b render.Bundle) ([]render.Object, error) {
 	known, _, err := r.known(ctx, o, b)
 	if err != nil || len(known) == 0 {
 		return nil, err
@@ -59,7 +59,7 @@ func (r *Reconciler) declaredBefore(ctx context.Context, o *Owner, b render.Bund
 }
 
 // declaredBy are the objects in the data Secret of the ManagedResource of a bundle.
-func (r *Reconciler) declaredBy(ctx context.Context, o *Owner, b render.Bundle) ([]render.Object, error) {
+func (r *Reconciler) declaredBy(ctx context.Context, o *subject, b render.Bundle) ([]render.Object, error) {
 	rm, err := r.resourceManager(o, b)
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (r *Reconciler) declaredBy(ctx context.Context, o *Owner, b render.Bundle) 
 }
 
 // planWaitingRemoval is what a bundle loses that is not rendered any more, once somebody serves the API server that has its objects.
-func planWaitingRemoval(o *Owner, b render.Bundle, entries []apply.Entry) []change.Item {
+func planWaitingRemoval(o *subject, b render.Bundle, entries []apply.Entry) []change.Item {
 	var out []change.Item
 	for _, e := range entries {
 		out = append(out, change.Item{

@@ -118,7 +118,7 @@ func TestPrometheisAreAsked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			all.say(c.pod, c.says)
 			s.become(map[string]string{observabilityHealthy: "False " + c.reason})
-			conditions, err := s.work.Care(s.ctx, o)
+			conditions, err := s.work.care(s.ctx, o)
 			require.NoError(t, err)
 			assert.Contains(t, conditions[len(conditions)-1].Message, strings.ReplaceAll(c.message, "NS", s.ns))
 			all.say("", "")

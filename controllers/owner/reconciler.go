@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -33,43 +31,6 @@ import (
 	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/secrets"
 )
-
-// Owner is one Garden, Seed or Shoot and where its parts live.
-type Owner struct {
-	// Input is the declaration with defaults; Facts are filled in by the reconciler.
-	Input render.Input
-	// Ref is the object whose status is written, on Home.
-	Ref  apply.Ref
-	Home *apply.Cluster
-	// Local is the cluster the components run on: the runtime cluster or the seed.
-	Local *apply.Cluster
-	// Target is the API server that the control plane of a Garden or Shoot serves: the bundles for the virtual garden, or for the Shoot, go to it.
-	Target *apply.Cluster
-	// Known gives the live object of Ref where somebody watches it anyway, nil while it is not known: then no request is made to read its
-	// status. Nil: it is read from Home.
-	Known func() *unstructured.Unstructured
-	// OnTargetReady is called once in every reconciliation that gets there: when all steps that fill Target have
-	// become healthy, while others may still run. It may be nil.
-	OnTargetReady func()
-
-	mu   sync.Mutex
-	last State
-}
-
-func (o *Owner) String() string { return o.Input.Owner.String() }
-
-// ControlPlane is the namespace of its components.
-func (o *Owner) ControlPlane() string { return o.identity().ControlPlaneNamespace }
-
-// Take gives it another input for its next reconciliation.
-func (o *Owner) Take(in render.Input) {
-	o.note(func(s *State) { o.Input, s.declared = in, nil })
-}
-
-func (o *Owner) identity() render.Owner { return o.input().Owner }
-
-// Bundles of the last rendering.
-func (o *Owner) Bundles() []render.Bundle { return slices.Clone(o.now().bundles) }
 
 // Reconciler converges owners.
 type Reconciler struct {
@@ -149,8 +110,7 @@ type Report struct {
 	TakenUp *TakenUp `json:"takenUp,omitempty"`
 }
 
-// Reconcile runs the whole way for one owner: secrets, facts, render, flow, clean-up, status.
-func (r *Reconciler) Reconcile(ctx context.Context, o *Owner) (*Report, error) {
+func (r *Reconciler) reconcile(ctx context.Context, o *subject) (*Report, error) {
 	status := r.newStatus(o)
 	defer status.stop()
 	refused, err := status.begin(ctx)
@@ -186,10 +146,10 @@ func (r *run) conclude(ctx context.Context, err error, judge func() error) error
 }
 
 // judgeInTheEnd judges an owner that was reconciled. That there was no time left for it is no error of its own.
-func (r *Reconciler) judgeInTheEnd(ctx context.Context, o *Owner, report *Report) error {
+func (r *Reconciler) judgeInTheEnd(ctx context.Context, o *subject, report *Report) error {
 	final, cancel := inTheEnd(ctx)
 	defer cancel()
-	conditions, err := r.Care(final, o)
+	conditions, err := r.care(final, o)
 	report.Conditions, report.JudgedAt = conditions, r.Clock.Now()
 	if ctx.Err() != nil {
 		return nil
@@ -209,11 +169,9 @@ func inTheEnd(ctx context.Context) (context.Context, context.CancelFunc) {
 // concluding is how long the outcome of a run may take to be judged, and again to be written: API servers that are busy answer in this time.
 const concluding = 15 * time.Second
 
-// GiveUp writes into the status that the owner could not be reconciled, and that its state is not known. The cause is
-// reported by the caller; that it could not be written would be no news.
-func (r *Reconciler) GiveUp(ctx context.Context, o *Owner, cause error) {
+func (r *Reconciler) giveUp(ctx context.Context, o *subject, cause error) {
 	o.note(func(s *State) { s.notJudged(cause) })
-	_, _ = r.Care(ctx, o)
+	_, _ = r.care(ctx, o)
 	status := r.newStatus(o)
 	if status.start(ctx) == nil {
 		_ = status.finish(ctx, cause)
@@ -221,7 +179,7 @@ func (r *Reconciler) GiveUp(ctx context.Context, o *Owner, cause error) {
 }
 
 // careWhile judges the conditions now and then until the returned function is called.
-func (r *Reconciler) careWhile(ctx context.Context, o *Owner) (stop func()) {
+func (r *Reconciler) careWhile(ctx context.Context, o *subject) (stop func()) {
 	if r.Judging.CareInterval <= 0 {
 		return func() {}
 	}
@@ -236,7 +194,7 @@ func (r *Reconciler) careWhile(ctx context.Context, o *Owner) (stop func()) {
 				return
 			case <-tick.C():
 				// A judgement that could not be made or written is repeated next time, and at the end for good.
-				_, _ = r.Care(ctx, o)
+				_, _ = r.care(ctx, o)
 			}
 		}
 	})
@@ -249,7 +207,7 @@ func (r *Reconciler) careWhile(ctx context.Context, o *Owner) (stop func()) {
 // run is one reconciliation.
 type run struct {
 	*Reconciler
-	owner  *Owner
+	owner  *subject
 	status *statusWriter
 	report *Report
 
@@ -372,7 +330,7 @@ func (r *run) prepare(ctx context.Context) (render.Result, *secrets.Manager, err
 	return result, manager, nil
 }
 
-func (r *Reconciler) renderWith(ctx context.Context, o *Owner, facts render.Facts) (render.Result, error) {
+func (r *Reconciler) renderWith(ctx context.Context, o *subject, facts render.Facts) (render.Result, error) {
 	in, err := o.withCredentials(o.Input)
 	if err != nil {
 		return render.Result{}, err
@@ -400,7 +358,7 @@ func (r *run) event(e flow.Event) {
 }
 
 // cluster of a bundle by its role.
-func (o *Owner) cluster(role string) (*apply.Cluster, error) {
+func (o Owner) cluster(role string) (*apply.Cluster, error) {
 	switch role {
 	case render.ClusterRuntime, render.ClusterSeed:
 		return o.Local, nil
@@ -413,7 +371,7 @@ func (o *Owner) cluster(role string) (*apply.Cluster, error) {
 }
 
 // ClusterName is the name of the cluster a bundle goes to.
-func (o *Owner) ClusterName(b render.Bundle) string {
+func (o Owner) ClusterName(b render.Bundle) string {
 	if c, err := o.cluster(b.Cluster); err == nil {
 		return c.Name()
 	}
@@ -421,7 +379,7 @@ func (o *Owner) ClusterName(b render.Bundle) string {
 }
 
 // resourceManager gives the reconciler that is responsible for a bundle's ManagedResource.
-func (r *Reconciler) resourceManager(o *Owner, b render.Bundle) (*managedresource.Reconciler, error) {
+func (r *Reconciler) resourceManager(o *subject, b render.Bundle) (*managedresource.Reconciler, error) {
 	target, err := o.cluster(b.Cluster)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 )
 
 // readReferences keeps what the declaration refers to, as it is now. A garden that is not made yet has nothing.
-func (r *Reconciler) readReferences(ctx context.Context, o *Owner) error {
+func (r *Reconciler) readReferences(ctx context.Context, o *subject) error {
 	var found []references.Found
 	var err error
 	switch {
@@ -30,13 +30,13 @@ func (r *Reconciler) readReferences(ctx context.Context, o *Owner) error {
 }
 
 // expectReferences puts what Git declares in the place of what is there now, for a plan: that is applied first. It gives the facts.
-func (o *Owner) expectReferences() (map[string]render.ReferenceFact, error) {
+func (o *subject) expectReferences() (map[string]render.ReferenceFact, error) {
 	o.note(func(s *State) { s.referenced = references.Declared(s.referenced, o.Input) })
 	return references.Facts(o.now().referenced)
 }
 
 // withCopies adds the bundle of what a Shoot refers to to those that are rendered. A Garden is where its references are.
-func (o *Owner) withCopies(result render.Result) (render.Result, error) {
+func (o *subject) withCopies(result render.Result) (render.Result, error) {
 	if o.Input.Owner.Kind != Shoot {
 		return result, nil
 	}

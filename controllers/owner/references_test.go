@@ -201,7 +201,7 @@ func TestCopiesAreRepaired(t *testing.T) {
 	require.NoError(t, err)
 	event := <-events
 	assert.Equal(t, "ref-policy", event.Ref.Name)
-	_, found, err := s.work.Repair(s.ctx, s.work.owner, event.Set)
+	_, found, err := s.work.repair(s.ctx, s.work.owner, event.Set)
 	require.NoError(t, err)
 	assert.True(t, found)
 	assert.Contains(t, s.value("configmaps", "ref-policy", "policy"), "level: None")

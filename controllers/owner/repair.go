@@ -29,9 +29,7 @@ type Repaired struct {
 	Ignored bool
 }
 
-// Repair brings back the objects of one set as they were applied last, by the name the engine reported drift for. It says false when the set does not belong
-// to this owner. What was not applied yet stays so, in whatever order and time it is to be; nothing is told to go.
-func (r *Reconciler) Repair(ctx context.Context, o *Owner, setID string) (done Repaired, found bool, err error) {
+func (r *Reconciler) repair(ctx context.Context, o *subject, setID string) (done Repaired, found bool, err error) {
 	for _, b := range o.Bundles() {
 		work := r.repairOf(o, b)
 		if setName(o.Input.Owner, b.Name) == setID {
@@ -68,7 +66,7 @@ func (r *Reconciler) Repair(ctx context.Context, o *Owner, setID string) (done R
 }
 
 // repairOf is a run that applies a bundle again that was applied, or brings back what was applied of one that is rendered otherwise since.
-func (r *Reconciler) repairOf(o *Owner, b render.Bundle) *run {
+func (r *Reconciler) repairOf(o *subject, b render.Bundle) *run {
 	return &run{Reconciler: r, owner: o, report: &Report{}, repairing: true, pending: !o.isApplied(b)}
 }
 
@@ -76,7 +74,7 @@ func (r *Reconciler) repairOf(o *Owner, b render.Bundle) *run {
 var errDelivery = errors.New("it is delivered otherwise than it was applied last (delivery.direct): the next reconciliation does that, and repairs it")
 
 // isManaged tells whether a set is that of the ManagedResource that a bundle has which is direct from now on.
-func (r *Reconciler) isManaged(ctx context.Context, o *Owner, b render.Bundle, setID string) bool {
+func (r *Reconciler) isManaged(ctx context.Context, o *subject, b render.Bundle, setID string) bool {
 	live, err := o.Local.Get(ctx, managedRef(b))
 	if err != nil {
 		return false
@@ -142,7 +140,7 @@ func (r *run) managedStays(ctx context.Context, b render.Bundle, rm *managedreso
 }
 
 // isApplied tells whether a bundle was applied as it is rendered.
-func (o *Owner) isApplied(b render.Bundle) bool {
+func (o *subject) isApplied(b render.Bundle) bool {
 	return o.now().applied[b.Name] == renderingOf(b)
 }
 

@@ -42,7 +42,7 @@ func TestTheRestIsWatched(t *testing.T) {
 				s.work.watchTheRest(over)
 				assert.Equal(t, "edited", (<-events).Ref.Name)
 			}
-			_, found, err := s.work.Repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
+			_, found, err := s.work.repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
 			require.NoError(t, err)
 			assert.True(t, found)
 			value := s.get("edited").Object["data"].(map[string]any)["a"]
@@ -63,7 +63,7 @@ func TestARepairGoesOnWithNothing(t *testing.T) {
 			_, err := s.resource("configmaps", s.ns).Patch(s.ctx, "same", types.MergePatchType, []byte(`{"data":{"a":"by hand"}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
 			require.NoError(t, err)
 			s.eventually("what was applied is back", func() bool {
-				_, _, err := s.work.Repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
+				_, _, err := s.work.repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
 				value, _, _ := unstructured.NestedString(s.get("same").Object, "data", "a")
 				return err == nil && value == "b"
 			})
@@ -89,12 +89,12 @@ func TestARepairLeavesAManagedResourceThatGoes(t *testing.T) {
 	b := s.bundle(false, s.configMap("same"), s.configMap("new"))
 	b.Digest.Resolved = "another"
 	s.work.owner.last.bundles[0].Digest = b.Digest
-	_, found, err := s.work.Repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
+	_, found, err := s.work.repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
 	assert.True(t, found)
 	require.ErrorContains(t, err, "is being deleted: the next reconciliation makes it anew")
 	rm, err := s.work.resourceManager(s.work.owner, b)
 	require.NoError(t, err)
-	_, found, err = s.work.Repair(s.ctx, s.work.owner, rm.SetName(b.Namespace, b.Name))
+	_, found, err = s.work.repair(s.ctx, s.work.owner, rm.SetName(b.Namespace, b.Name))
 	assert.True(t, found)
 	require.ErrorContains(t, err, "is being deleted: the next reconciliation makes it anew")
 	assert.NotNil(t, s.get("same"))
@@ -122,13 +122,13 @@ func TestARepairKeepsAnEditedManagedResource(t *testing.T) {
 	require.NoError(t, err)
 	rendered := s.work.owner.last.bundles[0].Digest
 	s.work.owner.last.bundles[0].Digest.Resolved = "another"
-	_, found, err := s.work.Repair(s.ctx, s.work.owner, rm.SetName(b.Namespace, b.Name))
+	_, found, err := s.work.repair(s.ctx, s.work.owner, rm.SetName(b.Namespace, b.Name))
 	assert.True(t, found)
 	require.ErrorContains(t, err, "was changed since its objects were applied")
 	assert.Nil(t, s.get("same"))
 
 	s.work.owner.last.bundles[0].Digest = rendered
-	_, _, err = s.work.Repair(s.ctx, s.work.owner, rm.SetName(b.Namespace, b.Name))
+	_, _, err = s.work.repair(s.ctx, s.work.owner, rm.SetName(b.Namespace, b.Name))
 	require.NoError(t, err)
 	require.NotNil(t, s.get("same"))
 	assert.Equal(t, "Git", s.get("same").GetLabels()["by"])
@@ -163,7 +163,7 @@ func TestARepairAndTheDataSecret(t *testing.T) {
 		if s.work.owner.last.bundles[0].Digest = rendered; pending {
 			s.work.owner.last.bundles[0].Digest.Resolved = "another"
 		}
-		_, found, err := s.work.Repair(s.ctx, s.work.owner, rm.SetName(b.Namespace, b.Name))
+		_, found, err := s.work.repair(s.ctx, s.work.owner, rm.SetName(b.Namespace, b.Name))
 		assert.True(t, found)
 		if pending {
 			require.ErrorContains(t, err, "has another content in its data Secret than was applied")
@@ -185,11 +185,11 @@ func TestARepairDoesNotChangeTheDelivery(t *testing.T) {
 	b := s.bundle(true, s.configMap("same"))
 	require.True(t, b.Delivery.Direct)
 	for _, set := range []string{setName(b.Owner, b.Name), rm.SetName(b.Namespace, b.Name)} {
-		_, found, err := s.work.Repair(s.ctx, s.work.owner, set)
+		_, found, err := s.work.repair(s.ctx, s.work.owner, set)
 		assert.True(t, found)
 		require.ErrorIs(t, err, errDelivery)
 	}
-	_, found, err := s.work.Repair(s.ctx, s.work.owner, "another/one")
+	_, found, err := s.work.repair(s.ctx, s.work.owner, "another/one")
 	assert.False(t, found)
 	require.NoError(t, err)
 	assert.NotContains(t, s.work.owner.last.failures, b.Name, "it is not applied yet, which is no failure")
@@ -202,7 +202,7 @@ func TestARepairThatFailsComesAgain(t *testing.T) {
 	b := render.Bundle{Name: "thing", Digest: render.Digest{Resolved: "one"}}
 	other := b
 	other.Digest.Resolved = "two"
-	o := &Owner{}
+	o := &subject{}
 	assert.False(t, o.isApplied(b))
 	o.last.appliedAs(b, nil)
 	o.last.appliedAs(b, assert.AnError)

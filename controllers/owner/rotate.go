@@ -308,7 +308,7 @@ func (r *run) renewOnSeeds(ctx context.Context, operations []string) error {
 }
 
 // notRenewed are the Secrets that have the token of before.
-func notRenewed(ctx context.Context, o *Owner, client kubernetes.Interface, selector metav1.ListOptions, before map[types.UID]string) ([]string, error) {
+func notRenewed(ctx context.Context, o *subject, client kubernetes.Interface, selector metav1.ListOptions, before map[types.UID]string) ([]string, error) {
 	list, err := client.CoreV1().Secrets(o.ControlPlane()).List(ctx, selector)
 	if err != nil {
 		return nil, err

@@ -110,7 +110,7 @@ func TestServedBy(t *testing.T) {
 			still := func() {
 				t.Helper()
 				s.mustApply(b)
-				require.NoError(t, s.work.ApplyWaiting(s.ctx, s.work.owner))
+				require.NoError(t, s.work.applyWaiting(s.ctx, s.work.owner))
 				assert.False(t, s.has("one"))
 				_, err := s.resource("managedresources", s.ns).Get(s.ctx, b.Name, metav1.GetOptions{})
 				assert.True(t, apierrors.IsNotFound(err), "another resource-manager would apply it: %v", err)
@@ -125,7 +125,7 @@ func TestServedBy(t *testing.T) {
 			s.pod(reachable, corev1.ConditionFalse)
 			still()
 			s.pod(reachable, corev1.ConditionTrue)
-			require.NoError(t, s.work.ApplyWaiting(s.ctx, s.work.owner))
+			require.NoError(t, s.work.applyWaiting(s.ctx, s.work.owner))
 			assert.True(t, s.has("one"))
 			assert.Empty(t, s.work.owner.now().waiting)
 			assert.Empty(t, s.plan(b))
@@ -154,7 +154,7 @@ func TestServedByIsNotRepairedMeanwhile(t *testing.T) {
 	require.NoError(t, s.resource("configmaps", s.ns).Delete(s.ctx, "one", metav1.DeleteOptions{}))
 	select {
 	case e := <-found:
-		_, is, err := s.work.Repair(s.ctx, s.work.owner, e.Set)
+		_, is, err := s.work.repair(s.ctx, s.work.owner, e.Set)
 		require.NoError(t, err)
 		assert.True(t, is)
 	case <-s.ctx.Done():
@@ -163,7 +163,7 @@ func TestServedByIsNotRepairedMeanwhile(t *testing.T) {
 	assert.False(t, s.has("one"))
 	s.waits(b)
 	s.pod(reachable, corev1.ConditionTrue)
-	require.NoError(t, s.work.ApplyWaiting(s.ctx, s.work.owner))
+	require.NoError(t, s.work.applyWaiting(s.ctx, s.work.owner))
 	assert.True(t, s.has("one"))
 }
 

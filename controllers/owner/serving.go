@@ -43,7 +43,7 @@ func (s *serving) answered() {
 }
 
 // of tells whether somebody serves it; this costs a request once.
-func (s *serving) of(ctx context.Context, o *Owner) (bool, error) {
+func (s *serving) of(ctx context.Context, o *subject) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known {
@@ -57,13 +57,13 @@ func (s *serving) of(ctx context.Context, o *Owner) (bool, error) {
 }
 
 // isServed is of, as far as that can be told.
-func (s *serving) isServed(ctx context.Context, o *Owner) bool {
+func (s *serving) isServed(ctx context.Context, o *subject) bool {
 	is, err := s.of(ctx, o)
 	return err == nil && is
 }
 
 // reaches tells whether a bundle can be applied to its cluster now. That of a Garden or Seed is always there to be asked.
-func (s *serving) reaches(ctx context.Context, o *Owner, b render.Bundle) (bool, error) {
+func (s *serving) reaches(ctx context.Context, o *subject, b render.Bundle) (bool, error) {
 	if b.Cluster != render.ClusterShoot {
 		return true, nil
 	}
@@ -71,7 +71,7 @@ func (s *serving) reaches(ctx context.Context, o *Owner, b render.Bundle) (bool,
 }
 
 // admits tells whether a bundle can be sent now: somebody serves its cluster, and somebody answers its webhooks.
-func (s *serving) admits(ctx context.Context, o *Owner, b render.Bundle) (bool, error) {
+func (s *serving) admits(ctx context.Context, o *subject, b render.Bundle) (bool, error) {
 	if reaches, err := s.reaches(ctx, o, b); err != nil || !reaches || b.Delivery.ServedBy == "" {
 		return reaches, err
 	}
@@ -98,12 +98,12 @@ func isReady(pod corev1.Pod) bool {
 }
 
 // isServed tells whether a pod of the API server has an address that can be connected to.
-func (o *Owner) isServed(ctx context.Context) (bool, error) {
+func (o *subject) isServed(ctx context.Context) (bool, error) {
 	return o.hasPod(ctx, "kube-apiserver", access.Serves)
 }
 
 // hasPod tells whether a Deployment of the control plane, which is not scaled to zero, has such a pod.
-func (o *Owner) hasPod(ctx context.Context, name string, such func(corev1.Pod) bool) (bool, error) {
+func (o *subject) hasPod(ctx context.Context, name string, such func(corev1.Pod) bool) (bool, error) {
 	ref := apply.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: o.ControlPlane(), Name: name}
 	deployment, err := o.Local.Get(ctx, ref)
 	if apierrors.IsNotFound(err) {
@@ -148,7 +148,7 @@ func selectorOf(deployment *unstructured.Unstructured) (string, error) {
 }
 
 // whyUnserved says in words why nobody serves the API server of a Shoot.
-func (o *Owner) whyUnserved() string {
+func (o *subject) whyUnserved() string {
 	if o.hibernated() {
 		return "the Shoot is hibernated: nobody serves its API server"
 	}
@@ -156,7 +156,7 @@ func (o *Owner) whyUnserved() string {
 }
 
 // whyWaits says in words why a bundle waits.
-func (o *Owner) whyWaits(b render.Bundle) string {
+func (o *subject) whyWaits(b render.Bundle) string {
 	if b.Delivery.ServedBy == "" {
 		return o.whyUnserved()
 	}
@@ -164,9 +164,7 @@ func (o *Owner) whyWaits(b render.Bundle) string {
 		o.ControlPlane(), b.Delivery.ServedBy)
 }
 
-// ApplyWaiting applies what waits for somebody to serve the API server of a Shoot, or to answer webhooks, once somebody does. It costs nothing where
-// nothing waits, and else a request for each Deployment that is waited for. It is not for an owner that is reconciled at the same time.
-func (r *Reconciler) ApplyWaiting(ctx context.Context, o *Owner) error {
+func (r *Reconciler) applyWaiting(ctx context.Context, o *subject) error {
 	waiting := o.now().waiting
 	if len(waiting) == 0 {
 		return nil

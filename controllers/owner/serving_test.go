@@ -191,16 +191,16 @@ func TestIntoAShoot(t *testing.T) {
 				assert.Equal(s, StateWaiting, state.State)
 				assert.Contains(s, state.Message, "nobody serves the API server of the Shoot: it has no pod with an address that can be connected to, as where pods are only played; to be applied when somebody does: ClusterRoleBinding")
 				assert.Equal(s, "ControlPlaneRunning", s.judged(b).Reason)
-				require.NoError(s, s.work.ApplyWaiting(s.ctx, s.work.owner))
+				require.NoError(s, s.work.applyWaiting(s.ctx, s.work.owner))
 				assert.Empty(s, s.user())
 			}
 			s.pod(reachable)
 			b := s.work.owner.Bundles()[0]
-			require.NoError(s, s.work.ApplyWaiting(s.ctx, s.work.owner))
+			require.NoError(s, s.work.applyWaiting(s.ctx, s.work.owner))
 			assert.Equal(s, "one", s.user())
 			assert.Equal(s, StateHealthy, s.state(b).State)
 			before := s.work.owner.Local.Requests()
-			require.NoError(s, s.work.ApplyWaiting(s.ctx, s.work.owner))
+			require.NoError(s, s.work.applyWaiting(s.ctx, s.work.owner))
 			assert.Equal(s, before, s.work.owner.Local.Requests(), "nothing waits any more")
 		},
 		"a later reconciliation finds out": func(s *shootSite) {
@@ -231,7 +231,7 @@ func TestIntoAShoot(t *testing.T) {
 			s.cut.Store(false)
 			s.pod(reachable)
 			s.eventually("the target is asked again", func() bool { return apiServerHealthy(s.ctx, s.work.owner.Target) == nil })
-			require.NoError(s, s.work.ApplyWaiting(s.ctx, s.work.owner))
+			require.NoError(s, s.work.applyWaiting(s.ctx, s.work.owner))
 			assert.Equal(s, "two", s.user())
 		},
 		"pods that are to go": func(s *shootSite) {
@@ -250,7 +250,7 @@ func TestIntoAShoot(t *testing.T) {
 			assert.Empty(s, s.user())
 			scale("1")
 			s.eventually("it wakes up", func() bool {
-				require.NoError(s, s.work.ApplyWaiting(s.ctx, s.work.owner))
+				require.NoError(s, s.work.applyWaiting(s.ctx, s.work.owner))
 				return s.user() == "one"
 			})
 		},
@@ -263,7 +263,7 @@ func TestIntoAShoot(t *testing.T) {
 			select {
 			case e := <-found:
 				assert.Equal(s, "shoot garden-test/"+s.ns, e.Cluster)
-				_, is, err := s.work.Repair(s.ctx, s.work.owner, e.Set)
+				_, is, err := s.work.repair(s.ctx, s.work.owner, e.Set)
 				require.NoError(s, err)
 				assert.True(s, is)
 			case <-s.ctx.Done():

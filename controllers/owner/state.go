@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -34,12 +35,25 @@ type State struct {
 	rotation credentials
 	// referenced is what the declaration refers to, as it was read last.
 	referenced []references.Found
-	// extensions are the Extensions of the operator, as they were read last; declared those that Git declares.
+	// extensions are the Extensions of the operator, as they were read last.
 	extensions []*unstructured.Unstructured
-	declared   map[string]render.Extension
 	// seeds are those of a virtual garden, as they were known last.
 	seeds []render.SeedFact
+	// found is the part of the input that clusters and registries gave.
+	found foundInput
 }
+
+// foundInput is the part of an input that no file has.
+type foundInput struct {
+	facts render.Facts
+	// extensions are those of Git and those that are there besides; nil before they were read.
+	extensions        map[string]render.Extension
+	charts            map[string]render.Chart
+	resourceChecksums map[string]string
+}
+
+// Bundles of the last rendering.
+func (s State) Bundles() []render.Bundle { return slices.Clone(s.bundles) }
 
 // rendered begins the apply of other bundles.
 func (s *State) rendered(bundles []render.Bundle) {
@@ -96,7 +110,7 @@ func (s *State) left(bundle string, found []leaving) {
 
 // ended is for when the owner is taken down: nothing of it is repaired, judged or requested any more.
 func (s *State) ended(why string) {
-	*s = State{accessSeen: s.accessSeen, rotation: s.rotation, extensions: s.extensions, declared: s.declared, seeds: s.seeds, unjudged: why}
+	*s = State{accessSeen: s.accessSeen, rotation: s.rotation, extensions: s.extensions, found: s.found, seeds: s.seeds, unjudged: why}
 }
 
 // with is a copy of a map that has a value or does not have it.
@@ -113,22 +127,58 @@ func with[V any](of map[string]V, key string, value V, has bool) map[string]V {
 	return out
 }
 
+// subject is an owner at work. The goroutines of a run share its State.
+type subject struct {
+	Owner
+	// declared are the Extensions that Git declares: those of the Input include others.
+	declared map[string]render.Extension
+
+	mu   sync.Mutex
+	last State
+}
+
+// from begins work on an owner where the last run ended.
+func (o Owner) from(s State) *subject {
+	at := &subject{Owner: o, declared: o.Input.Extensions, last: s}
+	in := &at.Input
+	in.Facts, in.Charts, in.ResourceChecksums = s.found.facts, s.found.charts, s.found.resourceChecksums
+	if s.found.extensions != nil {
+		in.Extensions = s.found.extensions
+	}
+	return at
+}
+
 // now is the State of an owner as it is known.
-func (o *Owner) now() State {
+func (o *subject) now() State {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.last
 }
 
 // note is the one place where the State of an owner changes, and its Input with it.
-func (o *Owner) note(change func(*State)) {
+func (o *subject) note(change func(*State)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	change(&o.last)
+	o.last.found = foundInput{facts: o.Input.Facts, charts: o.Input.Charts, resourceChecksums: o.Input.ResourceChecksums}
+	if o.last.extensions != nil {
+		o.last.found.extensions = o.Input.Extensions
+	}
+	if o.OnState != nil {
+		o.OnState(o.last)
+	}
 }
 
+// ControlPlane is Owner.ControlPlane while others change the Input.
+func (o *subject) ControlPlane() string { return o.identity().ControlPlaneNamespace }
+
+func (o *subject) identity() render.Owner { return o.input().Owner }
+
+// Bundles of the last rendering.
+func (o *subject) Bundles() []render.Bundle { return o.now().Bundles() }
+
 // input is for others than who reconciles it.
-func (o *Owner) input() render.Input {
+func (o *subject) input() render.Input {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.Input

@@ -56,7 +56,7 @@ func statusOf(c *apply.Cluster, ref apply.Ref, obj *unstructured.Unstructured) (
 }
 
 // readStatus is ReadStatus, without a request where the live object is known.
-func (o *Owner) readStatus(ctx context.Context) (*unstructured.Unstructured, commonStatus, error) {
+func (o *subject) readStatus(ctx context.Context) (*unstructured.Unstructured, commonStatus, error) {
 	if o.Known != nil {
 		if obj := o.Known(); obj != nil {
 			status, err := statusOf(o.Home, o.Ref, obj)
@@ -69,7 +69,7 @@ func (o *Owner) readStatus(ctx context.Context) (*unstructured.Unstructured, com
 // statusWriter writes lastOperation of one reconciliation.
 type statusWriter struct {
 	*Reconciler
-	owner      *Owner
+	owner      *subject
 	generation int64
 	// deleting says that the operation is the deletion.
 	deleting bool
@@ -88,7 +88,7 @@ type statusWriter struct {
 	end              sync.Once
 }
 
-func (r *Reconciler) newStatus(o *Owner) *statusWriter {
+func (r *Reconciler) newStatus(o *subject) *statusWriter {
 	s := &statusWriter{Reconciler: r, owner: o, ended: make(chan struct{})}
 	s.write = s.patch
 	return s

@@ -22,7 +22,7 @@ import (
 // recorded is a writer of a Garden whose writings are told instead of sent.
 func recorded(clk *clocktesting.FakeClock) (*statusWriter, <-chan string) {
 	out := make(chan string, 10)
-	s := (&Reconciler{Clock: clk}).newStatus(&Owner{Input: render.Input{Owner: render.Owner{Kind: Garden, Name: "local"}}, Ref: apply.Ref{Kind: "Garden", Name: "local"}})
+	s := (&Reconciler{Clock: clk}).newStatus(&subject{Owner: Owner{Input: render.Input{Owner: render.Owner{Kind: Garden, Name: "local"}}, Ref: apply.Ref{Kind: "Garden", Name: "local"}}})
 	s.written = clk.Now()
 	s.write = func(_ context.Context, fields map[string]any) error {
 		op := fields["lastOperation"].(gardencorev1beta1.LastOperation)

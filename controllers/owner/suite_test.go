@@ -95,7 +95,7 @@ func newSite(t testing.TB) *site {
 	local, err := conventions.NewCluster("local", server.config, apply.ClusterOptions{})
 	require.NoError(t, err)
 	t.Cleanup(local.Close)
-	o := &Owner{Local: local, Home: local, Input: render.Input{Owner: render.Owner{Kind: Seed, Name: s.ns, ControlPlaneNamespace: s.ns}}}
+	o := &subject{Owner: Owner{Local: local, Home: local, Input: render.Input{Owner: render.Owner{Kind: Seed, Name: s.ns, ControlPlaneNamespace: s.ns}}}}
 	s.work = &run{owner: o, report: &Report{}, Reconciler: &Reconciler{Engine: conventions.NewEngine(apply.Options{}), Clock: clock.RealClock{}, Gate: permit.DefaultGate()}}
 	return s
 }

@@ -31,7 +31,7 @@ func (t TakenUp) String() string {
 }
 
 // takenUpOf says who has asked an object for an operation; nil for none.
-func takenUpOf(o *Owner, live *unstructured.Unstructured, asked string) *TakenUp {
+func takenUpOf(o *subject, live *unstructured.Unstructured, asked string) *TakenUp {
 	if asked == "" {
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 // Who has asked for an operation is the program that has set the annotation, as the API server knows it.
 func TestTakenUp(t *testing.T) {
 	s := newSite(t)
-	o := &Owner{Input: render.Input{Owner: render.Owner{Kind: Garden, Name: "local"}}}
+	o := &subject{Owner: Owner{Input: render.Input{Owner: render.Owner{Kind: Garden, Name: "local"}}}}
 	objects := s.resource("configmaps", s.ns)
 	_, err := objects.Create(s.ctx, s.configMap("garden"), metav1.CreateOptions{FieldManager: "pergola"})
 	require.NoError(t, err)
