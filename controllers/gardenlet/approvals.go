@@ -20,7 +20,7 @@ import (
 
 // approvals are those of the settings, with the ones that have let something pass on this seed: those that the Seed has, and those that were noted on it.
 func (g *Gardenlet) approvals(s *settings) permit.Approvals {
-	used := append(seedpublication.UsedApprovals(g.objects.get(kindSeed, "", g.Seed)), g.noted.uses.IDs()...)
+	used := append(seedpublication.UsedApprovals(g.objects.get(kindSeed, "", g.options.Seed)), g.noted.uses.IDs()...)
 	slices.Sort(used)
 	return permit.Approvals{Given: s.approved, Used: slices.Compact(used)}.Forget()
 }
@@ -49,7 +49,7 @@ func (g *Gardenlet) withdraw(ctx context.Context, at *site, s *settings, from so
 	if report == nil {
 		return
 	}
-	former := seedpublication.ReadReport(g.objects.get(kindSeed, "", g.Seed))
+	former := seedpublication.ReadReport(g.objects.get(kindSeed, "", g.options.Seed))
 	var before map[string]bool
 	at.mu.Lock()
 	switch {
@@ -94,10 +94,10 @@ func (g *Gardenlet) lapseUnheld(ctx context.Context, seed *unstructured.Unstruct
 func (g *Gardenlet) endApproval(ctx context.Context, s *settings, id, key string, about *unstructured.Unstructured, held []permit.HeldObjects) {
 	given, err := g.noted.uses.Spend(ctx, key, nil, g.counts(s, id))
 	if err != nil {
-		g.Log.Info("the approval of what is not held any more could not be used up yet", "approval", id, "error", err)
+		g.options.Log.Info("the approval of what is not held any more could not be used up yet", "approval", id, "error", err)
 	}
 	if err == nil && given != "" {
-		g.tell(about, reasonLapsed, lapsedText(given, s.landscape+" "+g.Seed, g.approvals(s), held))
+		g.tell(about, reasonLapsed, lapsedText(given, s.landscape+" "+g.options.Seed, g.approvals(s), held))
 	}
 }
 
@@ -135,7 +135,7 @@ func reportedIDs(held []seedpublication.Held) map[string]bool {
 
 // noteUsed brings the annotation of the Seed up to date; it costs a request only when it is not.
 func (g *Gardenlet) noteUsed(ctx context.Context) {
-	s, seed := g.settingsInUse(), g.objects.get(kindSeed, "", g.Seed)
+	s, seed := g.settingsInUse(), g.objects.get(kindSeed, "", g.options.Seed)
 	if s == nil || seed == nil {
 		return
 	}
@@ -144,7 +144,7 @@ func (g *Gardenlet) noteUsed(ctx context.Context) {
 		return
 	}
 	if _, err := g.links.garden.MergePatch(ctx, apply.RefOf(seed), patch, "gardenlet", ""); err != nil && ctx.Err() == nil {
-		g.Log.Info("used approvals could not be noted yet", "error", g.links.garden.Explain(apply.RefOf(seed), "note used approvals", err))
+		g.options.Log.Info("used approvals could not be noted yet", "error", g.links.garden.Explain(apply.RefOf(seed), "note used approvals", err))
 	}
 }
 
@@ -164,7 +164,7 @@ func (g *Gardenlet) tellHeld(from sources, s *settings, held []permit.HeldObject
 			}
 		}
 		g.tell(from.object, "DeletionHeld", fmt.Sprintf("held on cluster %s: %s: %s; to let it pass once: pergola approve %s %s/%s",
-			h.Cluster, strings.Join(objects, ", "), strings.Join(reasons, "; "), s.landscape, g.Seed, approvals.Shown(h.Approval)))
+			h.Cluster, strings.Join(objects, ", "), strings.Join(reasons, "; "), s.landscape, g.options.Seed, approvals.Shown(h.Approval)))
 	}
 }
 

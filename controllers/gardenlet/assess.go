@@ -27,7 +27,7 @@ func (g *Gardenlet) assessments(ctx context.Context) {
 		return
 	}
 	g.poke()
-	again := g.Clock.NewTicker(g.Pace.SyncPeriod)
+	again := g.options.Clock.NewTicker(g.options.Pace.SyncPeriod)
 	defer again.Stop()
 	for {
 		select {
@@ -37,11 +37,11 @@ func (g *Gardenlet) assessments(ctx context.Context) {
 			g.forgetSaid() // Events do not live long: what is still so is told again
 			g.askElsewhere()
 			if err := g.lookForGarden(ctx); err != nil && ctx.Err() == nil {
-				g.Log.Info("whether a Garden is in the seed is taken as before", "error", err)
+				g.options.Log.Info("whether a Garden is in the seed is taken as before", "error", err)
 			}
 		case <-g.wake:
 		}
-		timer := g.Clock.NewTimer(collapse)
+		timer := g.options.Clock.NewTimer(collapse)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -56,7 +56,7 @@ func (g *Gardenlet) assessments(ctx context.Context) {
 func (g *Gardenlet) assess(ctx context.Context) {
 	g.refresh(ctx)
 	s := g.settingsInUse()
-	seed := g.objects.get(kindSeed, "", g.Seed)
+	seed := g.objects.get(kindSeed, "", g.options.Seed)
 	g.setNetworks(seed)
 	if s == nil || ctx.Err() != nil {
 		return
@@ -125,7 +125,7 @@ func (g *Gardenlet) asked(ctx context.Context, o *unstructured.Unstructured) boo
 	}}
 	if _, err := g.links.garden.MergePatch(ctx, apply.RefOf(o), patch, "gardenlet", ""); err != nil {
 		// The object changed meanwhile, and is seen again; or the garden cannot be reached, and the next look asks again.
-		g.Log.Info("the annotation could not be taken away yet", "object", apply.RefOf(o).String(), "error", g.links.garden.Explain(apply.RefOf(o), "patch", err))
+		g.options.Log.Info("the annotation could not be taken away yet", "object", apply.RefOf(o).String(), "error", g.links.garden.Explain(apply.RefOf(o), "patch", err))
 		return false
 	}
 	g.events.handled = map[string]bool{once: true}

@@ -37,7 +37,7 @@ func (g *Gardenlet) forgetGone(ctx context.Context) {
 			g.noted.elsewhere.add(key) // it is not asked for again
 		case apierrors.IsNotFound(err):
 			if err := g.noted.records.Drop(ctx, func(other string) bool { return other == key }); err != nil {
-				g.Log.Info("the record of a Shoot that is gone could not be taken away yet", "error", err)
+				g.options.Log.Info("the record of a Shoot that is gone could not be taken away yet", "error", err)
 			}
 		default:
 			return // the next look asks again

@@ -100,7 +100,7 @@ func (o *Options) defaults() {
 
 // Gardenlet looks after one seed.
 type Gardenlet struct {
-	Options
+	options  Options
 	links    links
 	services services
 
@@ -193,7 +193,7 @@ type heart struct {
 func New(o Options) (*Gardenlet, error) {
 	o.defaults()
 	g := &Gardenlet{
-		Options: o, wake: make(chan struct{}, 1), events: events{apart: map[string]string{}, said: map[string]string{}, handled: map[string]bool{}},
+		options: o, wake: make(chan struct{}, 1), events: events{apart: map[string]string{}, said: map[string]string{}, handled: map[string]bool{}},
 		joining: make(chan fleet.Joining), reporting: reporting{turn: make(chan struct{}, 1)},
 	}
 	g.fleet = fleet.New(fleet.Options[*site]{Clock: o.Clock, Slots: concurrentSyncs, RetryInterval: o.Pace.RetryInterval, LongestRetry: longestRetry, SyncPeriod: o.Pace.SyncPeriod, Ended: g.ended})
@@ -212,7 +212,7 @@ func New(o Options) (*Gardenlet, error) {
 		cluster **apply.Cluster
 		name    string
 		config  *rest.Config
-	}{{&g.links.garden, landscape.Virtual, fenced(g.Garden, g.sure)}, {&g.links.local, o.Seed, fenced(o.Local, g.sure)}, {&g.links.leases, o.Seed, o.Local}} {
+	}{{&g.links.garden, landscape.Virtual, fenced(g.options.Garden, g.sure)}, {&g.links.local, o.Seed, fenced(o.Local, g.sure)}, {&g.links.leases, o.Seed, o.Local}} {
 		if *c.cluster, err = conventions.NewCluster(c.name, c.config, apply.ClusterOptions{Clock: o.Clock}); err != nil {
 			return nil, err
 		}
@@ -258,10 +258,10 @@ func (g *Gardenlet) sure() bool {
 func (g *Gardenlet) Run(ctx context.Context) error {
 	defer g.close()
 	// What clients say of their watches goes where everything else does.
-	ctx, stop := context.WithCancelCause(logr.NewContext(ctx, logr.FromSlogHandler(g.Log.Handler())))
+	ctx, stop := context.WithCancelCause(logr.NewContext(ctx, logr.FromSlogHandler(g.options.Log.Handler())))
 	defer stop(nil)
-	lease, err := landscape.AcquireGardenletLease(ctx, g.links.leases, g.Holder, g.Clock, func(err error) { stop(err) }, func(held *landscape.HeldError) {
-		g.Log.Info("another gardenlet looks after the seed, waiting for its lease", "holder", held.Holder)
+	lease, err := landscape.AcquireGardenletLease(ctx, g.links.leases, g.options.Holder, g.options.Clock, func(err error) { stop(err) }, func(held *landscape.HeldError) {
+		g.options.Log.Info("another gardenlet looks after the seed, waiting for its lease", "holder", held.Holder)
 		g.mu.Lock()
 		g.heart.waits = held.Holder
 		g.mu.Unlock()
@@ -276,7 +276,7 @@ func (g *Gardenlet) Run(ctx context.Context) error {
 	g.mu.Lock()
 	g.heart.lease = lease
 	g.mu.Unlock()
-	g.Log.Info("looking after the seed", "seed", g.Seed, "catalogue", g.CatalogueVersion)
+	g.options.Log.Info("looking after the seed", "seed", g.options.Seed, "catalogue", g.options.CatalogueVersion)
 	endEvents, err := g.recordEvents()
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ func (g *Gardenlet) heartbeats(ctx context.Context) {
 		return
 	}
 	h := &heartbeat{g: g, client: client}
-	tick := g.Clock.NewTicker(g.Pace.HeartbeatInterval)
+	tick := g.options.Clock.NewTicker(g.options.Pace.HeartbeatInterval)
 	defer tick.Stop()
 	for {
 		h.once(ctx)
@@ -55,17 +55,17 @@ func (g *Gardenlet) heartbeats(ctx context.Context) {
 func (h *heartbeat) once(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
 	defer cancel()
-	seed := h.g.objects.get(kindSeed, "", h.g.Seed)
+	seed := h.g.objects.get(kindSeed, "", h.g.options.Seed)
 	if seed == nil {
 		return // nothing is known of it yet, or it is not there
 	}
 	if err := h.g.seedAnswers(ctx); err != nil {
-		h.g.notHeard(fmt.Errorf("seed %s: %w", h.g.Seed, err))
+		h.g.notHeard(fmt.Errorf("seed %s: %w", h.g.options.Seed, err))
 		return
 	}
 	if err := h.renew(ctx, seed); err != nil {
-		h.g.notHeard(fmt.Errorf("the virtual garden cannot be told that seed %s is looked after: %w", h.g.Seed,
-			h.g.links.garden.Explain(apply.Ref{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: gardencorev1beta1.GardenerSystemSeedLeaseNamespace, Name: h.g.Seed}, "renew", err)))
+		h.g.notHeard(fmt.Errorf("the virtual garden cannot be told that seed %s is looked after: %w", h.g.options.Seed,
+			h.g.links.garden.Explain(apply.Ref{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: gardencorev1beta1.GardenerSystemSeedLeaseNamespace, Name: h.g.options.Seed}, "renew", err)))
 		return
 	}
 	h.g.heard()
@@ -73,10 +73,10 @@ func (h *heartbeat) once(ctx context.Context) {
 	h.g.lapseUnheld(ctx, seed)
 	h.g.noteUsed(ctx)
 	if err := h.g.noteReport(ctx, nil); err != nil && ctx.Err() == nil {
-		h.g.Log.Info("the operator cannot be told yet how the seed stands", "error", err)
+		h.g.options.Log.Info("the operator cannot be told yet how the seed stands", "error", err)
 	}
 	if err := h.g.writeConditions(ctx, seed); err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
-		h.g.Log.Info("conditions of the Seed could not be written", "error", h.g.links.garden.Explain(apply.RefOf(seed), "write the conditions", err))
+		h.g.options.Log.Info("conditions of the Seed could not be written", "error", h.g.links.garden.Explain(apply.RefOf(seed), "write the conditions", err))
 	}
 }
 
@@ -98,7 +98,7 @@ func (h *heartbeat) renew(ctx context.Context, seed *unstructured.Unstructured) 
 	leases := h.client.CoordinationV1().Leases(gardencorev1beta1.GardenerSystemSeedLeaseNamespace)
 	var err error
 	if h.last == nil {
-		if h.last, err = leases.Get(ctx, h.g.Seed, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+		if h.last, err = leases.Get(ctx, h.g.options.Seed, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 			return h.create(ctx, seed)
 		}
 		if err != nil {
@@ -120,7 +120,7 @@ func (h *heartbeat) renew(ctx context.Context, seed *unstructured.Unstructured) 
 
 func (h *heartbeat) create(ctx context.Context, seed *unstructured.Unstructured) error {
 	h.last = nil
-	fresh := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: h.g.Seed}}
+	fresh := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: h.g.options.Seed}}
 	h.fill(fresh, seed)
 	leases := h.client.CoordinationV1().Leases(gardencorev1beta1.GardenerSystemSeedLeaseNamespace)
 	created, err := leases.Create(ctx, fresh, metav1.CreateOptions{})
@@ -138,21 +138,21 @@ func (h *heartbeat) create(ctx context.Context, seed *unstructured.Unstructured)
 }
 
 func (h *heartbeat) fill(l *coordinationv1.Lease, seed *unstructured.Unstructured) {
-	now := metav1.NewMicroTime(h.g.Clock.Now())
+	now := metav1.NewMicroTime(h.g.options.Clock.Now())
 	l.OwnerReferences = []metav1.OwnerReference{{APIVersion: seed.GetAPIVersion(), Kind: seed.GetKind(), Name: seed.GetName(), UID: seed.GetUID()}}
-	l.Spec.HolderIdentity, l.Spec.RenewTime = ptr.To(h.g.Seed), &now
-	l.Spec.LeaseDurationSeconds = ptr.To(max(int32(h.g.Pace.HeartbeatInterval/time.Second), 1))
+	l.Spec.HolderIdentity, l.Spec.RenewTime = ptr.To(h.g.options.Seed), &now
+	l.Spec.LeaseDurationSeconds = ptr.To(max(int32(h.g.options.Pace.HeartbeatInterval/time.Second), 1))
 }
 
 // heard and notHeard note whether the virtual garden knows that the seed is looked after; a change is told.
 func (g *Gardenlet) heard() {
 	g.mu.Lock()
 	was := g.heart.silent
-	g.heart.silent, g.heart.beat = nil, g.Clock.Now()
+	g.heart.silent, g.heart.beat = nil, g.options.Clock.Now()
 	g.mu.Unlock()
-	g.services.metrics.beat.Set(float64(g.Clock.Now().Unix()))
+	g.services.metrics.beat.Set(float64(g.options.Clock.Now().Unix()))
 	if was != nil {
-		g.Log.Info("the virtual garden hears of the seed again")
+		g.options.Log.Info("the virtual garden hears of the seed again")
 	}
 }
 
@@ -162,7 +162,7 @@ func (g *Gardenlet) notHeard(err error) {
 	g.heart.silent = err
 	g.mu.Unlock()
 	if was == nil && !errors.Is(err, context.Canceled) {
-		g.Log.Warn("the virtual garden does not hear of the seed; it is kept with what is known", "error", err)
+		g.options.Log.Warn("the virtual garden does not hear of the seed; it is kept with what is known", "error", err)
 	}
 }
 
@@ -179,7 +179,7 @@ func (g *Gardenlet) writeConditions(ctx context.Context, seed *unstructured.Unst
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(seed.Object, &typed); err != nil {
 		return err
 	}
-	b := condition.New(g.Clock, nil)
+	b := condition.New(g.options.Clock, nil)
 	have := typed.Status.Conditions
 	want := []gardencorev1beta1.Condition{
 		b.OK(b.GetOrInit(have, gardencorev1beta1.GardenletReady), "GardenletReady", "Gardenlet is posting ready status."),

@@ -49,7 +49,7 @@ func (g *Gardenlet) sourcesOf(kind string, object *unstructured.Unstructured, s 
 	}
 	out.objects = append(out.objects, s.domains...)
 	out.basis = basisOf(s.digests[kind], around)
-	if seed := g.objects.get(kindSeed, "", g.Seed); seed != nil {
+	if seed := g.objects.get(kindSeed, "", g.options.Seed); seed != nil {
 		out.seedUID = seed.GetUID()
 	}
 	g.mu.Lock()
@@ -73,7 +73,7 @@ func (g *Gardenlet) around(shoot *unstructured.Unstructured) []*unstructured.Uns
 		value, _, _ := unstructured.NestedString(o.Object, path...)
 		return value
 	}
-	out := []*unstructured.Unstructured{g.objects.get(kindSeed, "", g.Seed)}
+	out := []*unstructured.Unstructured{g.objects.get(kindSeed, "", g.options.Seed)}
 	for _, p := range g.objects.all(kindProject) {
 		if text(p, "spec", "namespace") == shoot.GetNamespace() {
 			out = append(out, p)
@@ -103,7 +103,7 @@ func (g *Gardenlet) input(from sources) (render.Input, error) {
 	if err := refused(violations); err != nil {
 		return render.Input{}, fmt.Errorf("reading it from the virtual garden: %w", err)
 	}
-	inputs, err := render.Owners(l, render.At(g.Clock.Now()))
+	inputs, err := render.Owners(l, render.At(g.options.Clock.Now()))
 	if err != nil {
 		return render.Input{}, err
 	}

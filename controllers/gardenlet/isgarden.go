@@ -39,7 +39,7 @@ func (g *Gardenlet) setNetworks(seed *unstructured.Unstructured) {
 	case seed != nil:
 		networks, err := namespacepolicies.OfSeed(seed)
 		if err != nil {
-			g.Log.Error("network policies of namespaces stay as they are", "error", err)
+			g.options.Log.Error("network policies of namespaces stay as they are", "error", err)
 			return
 		}
 		g.services.policies.Set(networks)
@@ -56,8 +56,8 @@ func (g *Gardenlet) awaitGarden(ctx context.Context) bool {
 		if ctx.Err() != nil {
 			return false
 		}
-		g.Log.Warn("nothing is converged before it is known whether a Garden is in the seed", "error", err)
-		timer := g.Clock.NewTimer(g.Pace.RetryInterval)
+		g.options.Log.Warn("nothing is converged before it is known whether a Garden is in the seed", "error", err)
+		timer := g.options.Clock.NewTimer(g.options.Pace.RetryInterval)
 		select {
 		case <-timer.C():
 		case <-ctx.Done():

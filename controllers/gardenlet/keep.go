@@ -12,17 +12,17 @@ import (
 // goes on while the virtual garden cannot be reached.
 func (g *Gardenlet) keep(ctx context.Context) {
 	fleet.Keeper{
-		Engine: g.links.engine, Clusters: []*apply.Cluster{g.links.local}, Joining: g.joining, Clock: g.Clock, CareInterval: g.Pace.CareInterval,
+		Engine: g.links.engine, Clusters: []*apply.Cluster{g.links.local}, Joining: g.joining, Clock: g.options.Clock, CareInterval: g.options.Pace.CareInterval,
 		Repair: g.fleet.Repair, Care: g.careForAll, SetsOf: g.fleet.SetsOf,
 	}.Keep(ctx)
 }
 
 // careForAll judges the owners side by side.
 func (g *Gardenlet) careForAll(ctx context.Context) {
-	began := g.Clock.Now()
-	releasing := &owner.Reconciler{Engine: g.links.engine, Clock: g.Clock}
+	began := g.options.Clock.Now()
+	releasing := &owner.Reconciler{Engine: g.links.engine, Clock: g.options.Clock}
 	if err := releasing.ReleaseLeaving(ctx, g.links.local); err != nil && ctx.Err() == nil {
-		g.Log.Info("ManagedResources of control planes that are deleted keep them still", "error", err)
+		g.options.Log.Info("ManagedResources of control planes that are deleted keep them still", "error", err)
 	}
 	g.fleet.Care(ctx)
 	g.mu.Lock()

@@ -28,7 +28,7 @@ func (g *Gardenlet) outcome(ctx context.Context, at *site, from sources, s *sett
 		g.withdraw(ctx, at, s, from, report)
 		key := recordKey(from.kind, from.object)
 		if err := g.noted.uses.Settle(ctx, key, func(ref change.Ref) bool { return wanted(at.now(), ref) }); err != nil {
-			g.Log.Info("it is not known yet whether something that was approved is gone", "owner", key, "error", err)
+			g.options.Log.Info("it is not known yet whether something that was approved is gone", "owner", key, "error", err)
 		}
 	}
 	g.noteUsed(ctx)
@@ -59,6 +59,6 @@ func (g *Gardenlet) noteOutcome(ctx context.Context, at *site, from sources, err
 	bounded, cancel := context.WithTimeout(ctx, beatTimeout)
 	defer cancel()
 	if err := g.noteReport(bounded, &end{at: at, kind: from.kind, owner: reportedName(from.object), key: from.key, failed: err != nil}); err != nil && ctx.Err() == nil {
-		g.Log.Info("the operator cannot be told yet how the seed stands", "error", err)
+		g.options.Log.Info("the operator cannot be told yet how the seed stands", "error", err)
 	}
 }

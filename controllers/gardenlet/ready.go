@@ -23,7 +23,7 @@ func (g *Gardenlet) gardenHears() error {
 	case g.heart.silent != nil:
 		return fmt.Errorf("since %s: %w", g.heart.beat.UTC().Format("2006-01-02T15:04:05Z"), g.heart.silent)
 	case g.heart.beat.IsZero():
-		return fmt.Errorf("the Seed %s was not read yet, or is not in the virtual garden", g.Seed)
+		return fmt.Errorf("the Seed %s was not read yet, or is not in the virtual garden", g.options.Seed)
 	}
 	return nil
 }

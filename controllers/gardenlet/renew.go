@@ -44,17 +44,17 @@ type renewal struct {
 
 // ownAccess prepares the connection with the virtual garden, whose access is in a Secret of the seed.
 func (g *Gardenlet) ownAccess() error {
-	read, err := access.ReaderOf(g.Local)
+	read, err := access.ReaderOf(g.options.Local)
 	if err != nil {
-		return fmt.Errorf("seed %s: %w", g.Seed, err)
+		return fmt.Errorf("seed %s: %w", g.options.Seed, err)
 	}
-	secrets, err := kubernetes.NewForConfig(fenced(g.Local, g.sure))
+	secrets, err := kubernetes.NewForConfig(fenced(g.options.Local, g.sure))
 	if err != nil {
-		return fmt.Errorf("seed %s: %w", g.Seed, err)
+		return fmt.Errorf("seed %s: %w", g.options.Seed, err)
 	}
-	connection := access.Late(access.OfRegisteredSeed(g.GardenSecret, read, g.Clock))
-	connection.UserAgent = g.Local.UserAgent
-	g.Garden = connection
+	connection := access.Late(access.OfRegisteredSeed(g.options.GardenSecret, read, g.options.Clock))
+	connection.UserAgent = g.options.Local.UserAgent
+	g.options.Garden = connection
 	g.services.renewal = &renewal{
 		own: access.Own{Connection: fenced(connection, g.sure), Secrets: secrets, FieldManager: "gardenlet"}, now: make(chan *unstructured.Unstructured, 1),
 	}
@@ -78,7 +78,7 @@ func (g *Gardenlet) renewals(ctx context.Context) {
 	if g.services.renewal == nil {
 		return
 	}
-	pause := g.Pace.RetryInterval
+	pause := g.options.Pace.RetryInterval
 	var seed *unstructured.Unstructured
 	for {
 		wait, err := g.untilDue(ctx)
@@ -92,18 +92,18 @@ func (g *Gardenlet) renewals(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			pause, seed = g.Pace.RetryInterval, nil
+			pause, seed = g.options.Pace.RetryInterval, nil
 			wait = max(wait, leastWait)
 		default:
-			about := g.objects.get(kindSeed, "", g.Seed)
+			about := g.objects.get(kindSeed, "", g.options.Seed)
 			if message := fmt.Sprintf("its access to the virtual garden is not renewed, which is tried again: %v", err); about != nil {
 				g.say(about, reasonNotRenewed, message)
 			} else {
-				g.Log.Warn(message)
+				g.options.Log.Warn(message)
 			}
 			wait, pause = pause, min(2*pause, mostPause)
 		}
-		timer := g.Clock.NewTimer(wait)
+		timer := g.options.Clock.NewTimer(wait)
 		select {
 		case <-timer.C():
 		case next := <-g.services.renewal.now:
@@ -125,7 +125,7 @@ func (g *Gardenlet) untilDue(ctx context.Context) (time.Duration, error) {
 	if err != nil || due.IsZero() {
 		return lookAgain, err
 	}
-	return min(due.Sub(g.Clock.Now()), lookAgain), nil
+	return min(due.Sub(g.options.Clock.Now()), lookAgain), nil
 }
 
 // renew renews the access, and tells the Seed that asks for it, if one does, by taking away what it asks.
@@ -145,8 +145,8 @@ func (g *Gardenlet) renew(ctx context.Context, seed *unstructured.Unstructured) 
 	if err := g.services.renewal.own.Renew(ctx); err != nil {
 		return err
 	}
-	g.Log.Info("the access to the virtual garden is renewed", "secret", g.GardenSecret.String())
-	if about := g.objects.get(kindSeed, "", g.Seed); about != nil {
+	g.options.Log.Info("the access to the virtual garden is renewed", "secret", g.options.GardenSecret.String())
+	if about := g.objects.get(kindSeed, "", g.options.Seed); about != nil {
 		g.say(about, reasonNotRenewed, "")
 	}
 	if seed == nil {

@@ -42,7 +42,7 @@ func (s *site) Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool) 
 	}
 	g.services.metrics.repaired("repaired")
 	g.tellDrift(o.Known(), e, "")
-	g.Log.Info("drift was repaired", "owner", o.String(), "object", e.Ref.String(), "deleted", e.Deleted)
+	g.options.Log.Info("drift was repaired", "owner", o.String(), "object", e.Ref.String(), "deleted", e.Deleted)
 	return true, true
 }
 
@@ -52,7 +52,7 @@ func (g *Gardenlet) heldRepair(held []permit.HeldObjects, e apply.DriftEvent) st
 	for _, h := range held {
 		for _, o := range h.Objects {
 			if h.Cluster == e.Cluster && o.Ref == e.Ref {
-				return fmt.Sprintf("held: %s; to let it pass once: pergola approve %s %s/%s", o.Reason, s.landscape, g.Seed, g.approvals(s).Shown(o.Approval))
+				return fmt.Sprintf("held: %s; to let it pass once: pergola approve %s %s/%s", o.Reason, s.landscape, g.options.Seed, g.approvals(s).Shown(o.Approval))
 			}
 		}
 	}

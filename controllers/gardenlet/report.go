@@ -43,7 +43,7 @@ func (g *Gardenlet) stillHeld(at *site, o *unstructured.Unstructured, held []per
 	at.mu.Lock()
 	known, judged := at.held, at.judged
 	at.mu.Unlock()
-	if former := seedpublication.ReadReport(g.objects.get(kindSeed, "", g.Seed)); former != nil && !judged {
+	if former := seedpublication.ReadReport(g.objects.get(kindSeed, "", g.options.Seed)); former != nil && !judged {
 		for _, h := range former.Held {
 			if h.Owner == reportedName(o) {
 				before[h.Cluster+" "+h.Object] = h.Why
@@ -163,7 +163,7 @@ func (g *Gardenlet) noteReport(ctx context.Context, done *end) error {
 		}
 	}
 	defer func() { <-last.turn }()
-	seed := g.objects.get(kindSeed, "", g.Seed)
+	seed := g.objects.get(kindSeed, "", g.options.Seed)
 	g.mu.Lock()
 	assessed := g.published.assessed
 	g.mu.Unlock()

@@ -105,7 +105,7 @@ func (g *Gardenlet) reviewed(from sources, o render.Owner, s *settings) func(clu
 		}
 		review, err := g.review()
 		if err != nil {
-			g.say(g.objects.get(kindSeed, "", g.Seed), "ReviewUnreadable", err.Error())
+			g.say(g.objects.get(kindSeed, "", g.options.Seed), "ReviewUnreadable", err.Error())
 		}
 		return review.Has(o.String(), isShown(from.object), permit.ObjectIn(controlPlane, ref), was.Done)
 	}
@@ -117,7 +117,7 @@ func (g *Gardenlet) review() (*permit.SeedReview, error) {
 }
 
 func (g *Gardenlet) publishedReview() *unstructured.Unstructured {
-	return g.objects.get(kindReview, seedpublication.Namespace(g.Seed), seedpublication.ReviewName)
+	return g.objects.get(kindReview, seedpublication.Namespace(g.options.Seed), seedpublication.ReviewName)
 }
 
 // reviewVersion changes when something is published of reviews.
@@ -166,7 +166,7 @@ func (g *Gardenlet) note(ctx context.Context, from sources, change func(was perm
 		return next, next.Basis == ""
 	})
 	if err != nil {
-		g.Log.Info("what was reviewed could not be noted yet", "error", err)
+		g.options.Log.Info("what was reviewed could not be noted yet", "error", err)
 	}
 }
 

@@ -81,14 +81,14 @@ func (g *Gardenlet) refresh(ctx context.Context) {
 	if fresh {
 		g.links.force.Store(next.forced)
 		g.forgetApprovals(ctx)
-		g.Log.Info("new settings are in use", "revision", next.publication.Revision, "digest", next.publication.Digest[:16])
+		g.options.Log.Info("new settings are in use", "revision", next.publication.Revision, "digest", next.publication.Digest[:16])
 	}
 	if err != nil && isNew {
 		message := "the published settings cannot be used: " + text
 		if inUse != nil {
 			message += fmt.Sprintf(" (those of revision %s stay in use)", inUse.publication.Revision)
 		}
-		g.tell(g.objects.get(kindSeed, "", g.Seed), reasonOf(err), message)
+		g.tell(g.objects.get(kindSeed, "", g.options.Seed), reasonOf(err), message)
 	}
 }
 
@@ -107,7 +107,7 @@ func reasonOf(err error) string {
 
 // read gives the settings that are published now: those in use if they are the same.
 func (g *Gardenlet) read(ctx context.Context) (*settings, error) {
-	own := seedpublication.Namespace(g.Seed)
+	own := seedpublication.Namespace(g.options.Seed)
 	pointer := g.objects.get(kindPointer, own, seedpublication.PointerName)
 	if pointer == nil {
 		return nil, errNoPublication
@@ -120,8 +120,8 @@ func (g *Gardenlet) read(ctx context.Context) (*settings, error) {
 	if inUse != nil && inUse.publication.Digest == p.Digest {
 		return inUse, nil
 	}
-	if p.Catalogue != g.CatalogueVersion {
-		return nil, &CatalogueError{Published: p.Catalogue, Own: g.CatalogueVersion}
+	if p.Catalogue != g.options.CatalogueVersion {
+		return nil, &CatalogueError{Published: p.Catalogue, Own: g.options.CatalogueVersion}
 	}
 	return g.prepare(ctx, p)
 }
@@ -158,10 +158,10 @@ func (g *Gardenlet) prepare(ctx context.Context, p *seedpublication.Publication)
 		}
 	}
 	s.reconciler = &owner.Reconciler{
-		Engine: g.links.engine, Render: renderOptions(g, l), Clock: g.Clock, Gate: gate,
-		Gardener:    gardencorev1beta1.Gardener{ID: g.Holder, Name: "pergola-gardenlet", Version: g.Version},
-		StepTimeout: g.Pace.StepTimeout, Tokens: g.services.tokens, Hooks: owner.Hooks{OnEvent: g.OnEvent, OnObject: g.OnObject},
-		Judging: owner.Judging{Thresholds: landscape.Thresholds(l), HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, CareInterval: g.Pace.CareInterval},
+		Engine: g.links.engine, Render: renderOptions(g, l), Clock: g.options.Clock, Gate: gate,
+		Gardener:    gardencorev1beta1.Gardener{ID: g.options.Holder, Name: "pergola-gardenlet", Version: g.options.Version},
+		StepTimeout: g.options.Pace.StepTimeout, Tokens: g.services.tokens, Hooks: owner.Hooks{OnEvent: g.options.OnEvent, OnObject: g.options.OnObject},
+		Judging: owner.Judging{Thresholds: landscape.Thresholds(l), HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, CareInterval: g.options.Pace.CareInterval},
 	}
 	if t := l.Config.Spec.ManagedResourceProgressingThreshold; t != nil {
 		s.reconciler.Judging.ProgressingThreshold = &t.Duration
@@ -186,7 +186,7 @@ func refused(violations []schemas.Violation) error {
 // renderOptions are those of the landscape. Whether overlays match something is not asked again: the operator has looked at the whole
 // landscape, and one seed need not have an object for each patch.
 func renderOptions(g *Gardenlet, l *landscapes.Landscape) render.Options {
-	out := render.Options{Catalogue: g.Catalogue, Enabled: map[string]bool{}}
+	out := render.Options{Catalogue: g.options.Catalogue, Enabled: map[string]bool{}}
 	for kind, list := range l.Config.Spec.Components {
 		for name, setting := range list {
 			if setting.Enabled != nil {
@@ -231,5 +231,5 @@ func digestOf(l *landscapes.Landscape, p *seedpublication.Publication, kind stri
 
 // part gives a part of a publication.
 func (g *Gardenlet) part(name string) *unstructured.Unstructured {
-	return g.objects.get(kindPart, seedpublication.Namespace(g.Seed), name)
+	return g.objects.get(kindPart, seedpublication.Namespace(g.options.Seed), name)
 }

@@ -26,7 +26,7 @@ func (g *Gardenlet) connectShoot(ctx context.Context, at *site, o *owner.Owner) 
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	if at.shoot.api == nil {
-		if err := owner.ConnectShoot(o, g.Outside, landscape.Fence(g.sure), apply.ClusterOptions{Clock: g.Clock}); err != nil {
+		if err := owner.ConnectShoot(o, g.options.Outside, landscape.Fence(g.sure), apply.ClusterOptions{Clock: g.options.Clock}); err != nil {
 			return err
 		}
 		at.shoot.api, at.shoot.controlPlane = o.Target, o.ControlPlane()

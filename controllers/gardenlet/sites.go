@@ -141,10 +141,10 @@ func (s *site) Care(ctx context.Context) {
 	r, o, left := s.current()
 	left, err := r.ApplyWaiting(ctx, o, left)
 	if err != nil && ctx.Err() == nil {
-		s.g.Log.Info("what waits for the API server of a Shoot could not be applied yet", "owner", s.id, "error", err)
+		s.g.options.Log.Info("what waits for the API server of a Shoot could not be applied yet", "owner", s.id, "error", err)
 	}
 	if _, _, err := r.Care(ctx, o, left); err != nil && ctx.Err() == nil {
-		s.g.Log.Info("health could not be told", "owner", s.id, "error", err)
+		s.g.options.Log.Info("health could not be told", "owner", s.id, "error", err)
 	}
 }
 
@@ -158,7 +158,7 @@ func (g *Gardenlet) member(id string, from sources, s *settings, again bool) fle
 		Converge: func(ctx context.Context, at *site) error { return g.converge(ctx, at, o, from, s) },
 	}
 	if from.kind == owner.Shoot {
-		m.After = []string{owner.Seed + " " + g.Seed}
+		m.After = []string{owner.Seed + " " + g.options.Seed}
 	}
 	return m
 }
@@ -168,10 +168,10 @@ func (g *Gardenlet) ended(m fleet.Member[*site], at *site, err error, next time.
 	g.services.metrics.converged(at.kind, err)
 	at.reach(m.Digest, err != nil)
 	if err != nil {
-		g.Log.Warn("not converged", "owner", m.ID, "error", strings.Join(owner.Problems(err), "; "), "again", next.String())
+		g.options.Log.Warn("not converged", "owner", m.ID, "error", strings.Join(owner.Problems(err), "; "), "again", next.String())
 		return
 	}
-	g.Log.Info("converged", "owner", m.ID)
+	g.options.Log.Info("converged", "owner", m.ID)
 }
 
 // ownerOf places an owner on its clusters.
@@ -204,9 +204,9 @@ func (g *Gardenlet) converge(ctx context.Context, at *site, o owner.Owner, from 
 		g.outcome(ctx, at, from, s, reviewsKnown{complete, version}, report, err)
 	}
 	at.begin(r, o, from.key)
-	began := g.Clock.Now()
+	began := g.options.Clock.Now()
 	_, _, err = r.Reconcile(ctx, o, at.now())
-	g.services.metrics.took(from.kind, g.Clock.Since(began))
+	g.services.metrics.took(from.kind, g.options.Clock.Since(began))
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	return errors.Join(err, at.approvals.notTaken)

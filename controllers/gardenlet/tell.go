@@ -32,10 +32,10 @@ const (
 // tell logs a warning and records it as an Event of an object in the virtual garden.
 func (g *Gardenlet) tell(about *unstructured.Unstructured, reason, message string) {
 	if about == nil {
-		g.Log.Warn(message, "reason", reason)
+		g.options.Log.Warn(message, "reason", reason)
 		return
 	}
-	g.Log.Warn(message, "reason", reason, "object", apply.RefOf(about).String())
+	g.options.Log.Warn(message, "reason", reason, "object", apply.RefOf(about).String())
 	g.services.recorder.Event(about, corev1.EventTypeWarning, reason, message)
 }
 
@@ -86,19 +86,19 @@ func (g *Gardenlet) tellGone(ctx context.Context, o *unstructured.Unstructured) 
 	live, err := g.links.garden.GetLive(ctx, ref)
 	switch {
 	case apierrors.IsNotFound(err) && o.GetKind() == kindShoot:
-		g.tell(g.objects.get(kindSeed, "", g.Seed), reasonLeftAlone,
+		g.tell(g.objects.get(kindSeed, "", g.options.Seed), reasonLeftAlone,
 			fmt.Sprintf("%s is gone from the virtual garden; what it has on the seed stays as it is, and is not looked after any more: whoever wants it gone deletes it there by hand", ref))
 	case apierrors.IsNotFound(err):
-		g.Log.Warn("the Seed is gone from the virtual garden; what is on the seed stays as it is, and is not looked after any more", "object", ref.String())
+		g.options.Log.Warn("the Seed is gone from the virtual garden; what is on the seed stays as it is, and is not looked after any more", "object", ref.String())
 	case err != nil:
-		g.Log.Warn("not looked after any more", "object", ref.String(), "error", g.links.garden.Explain(ref, "read", err))
+		g.options.Log.Warn("not looked after any more", "object", ref.String(), "error", g.links.garden.Explain(ref, "read", err))
 	default:
 		seed, _, _ := unstructured.NestedString(live.Object, "spec", "seedName")
 		if seed == "" {
 			seed = "none"
 		}
 		g.tell(live, reasonLeftAlone, fmt.Sprintf("spec.seedName was %s and is %s now; this version does not move control planes: what it has on seed %[1]s stays as it is, and is not looked after any more; "+
-			"to go back, set spec.seedName to %[1]s", g.Seed, seed))
+			"to go back, set spec.seedName to %[1]s", g.options.Seed, seed))
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // something has changed with one, and as one beyond a bound.
 func TestUnrepairedIsToldOnce(t *testing.T) {
 	recorded := record.NewFakeRecorder(1000)
-	g := &Gardenlet{Options: Options{Log: slog.New(slog.DiscardHandler)}, services: services{recorder: recorded}, events: events{said: map[string]string{}}}
+	g := &Gardenlet{options: Options{Log: slog.New(slog.DiscardHandler)}, services: services{recorder: recorded}, events: events{said: map[string]string{}}}
 	shoot := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Shoot", "metadata": map[string]any{"name": "one", "namespace": "garden-a", "uid": "1"}}}
 	drift := func(set, name string) apply.DriftEvent {
 		return apply.DriftEvent{Cluster: "seed", Set: set, Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: name}, Deleted: true}

@@ -29,7 +29,7 @@ func onSeed(name string) apply.Ref {
 func (g *Gardenlet) readNotes(ctx context.Context) {
 	for name, err := range map[string]error{recordsName: g.noted.records.Read(ctx), usesName: g.noted.uses.Read(ctx)} {
 		if err != nil {
-			g.Log.Info("notes about approvals and reviews could not be read yet", "ConfigMap", name, "error", err)
+			g.options.Log.Info("notes about approvals and reviews could not be read yet", "ConfigMap", name, "error", err)
 		}
 	}
 }
@@ -40,7 +40,7 @@ func (g *Gardenlet) take(ctx context.Context, at *site, s *settings, of, id stri
 	defer cancel()
 	ok, spent, err := g.noted.uses.Take(ctx, of, id, refs, g.counts(s, id))
 	if spent != "" {
-		g.Log.Info("an approval is used", "approval", spent, "owner", of, "objects", len(refs))
+		g.options.Log.Info("an approval is used", "approval", spent, "owner", of, "objects", len(refs))
 	}
 	at.mu.Lock()
 	defer at.mu.Unlock()
@@ -83,6 +83,6 @@ func (g *Gardenlet) forgetApprovals(ctx context.Context) {
 		return
 	}
 	if err := g.noted.uses.Forget(ctx, s.approved); err != nil {
-		g.Log.Info("approvals that are not given any more could not be forgotten yet", "error", err)
+		g.options.Log.Info("approvals that are not given any more could not be forgotten yet", "error", err)
 	}
 }

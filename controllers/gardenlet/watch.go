@@ -55,11 +55,11 @@ func newObjects(g *Gardenlet) (*objects, error) {
 	core := func(kind, plural, namespace, fields string) *watched {
 		return &watched{kind: kind, gvr: gardencorev1beta1.SchemeGroupVersion.WithResource(plural), namespace: namespace, fields: fields}
 	}
-	own := seedpublication.Namespace(g.Seed)
+	own := seedpublication.Namespace(g.options.Seed)
 	secrets, configMaps := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	o := &objects{g: g, list: []*watched{
-		core(kindSeed, "seeds", "", "metadata.name="+g.Seed),
-		core(kindShoot, "shoots", "", "spec.seedName="+g.Seed),
+		core(kindSeed, "seeds", "", "metadata.name="+g.options.Seed),
+		core(kindShoot, "shoots", "", "spec.seedName="+g.options.Seed),
 		core(kindProject, "projects", "", ""),
 		core(kindCloudProfile, "cloudprofiles", "", ""),
 		core(kindNamespacedProfile, "namespacedcloudprofiles", "", ""),
@@ -98,7 +98,7 @@ func (o *objects) start(ctx context.Context) error {
 func (o *objects) selectShoots(ctx context.Context) error {
 	g := o.g
 	w := o.of(kindShoot)
-	wait := g.Pace.RetryInterval / 10
+	wait := g.options.Pace.RetryInterval / 10
 	for {
 		_, err := g.links.garden.Dynamic().Resource(w.gvr).List(ctx, metav1.ListOptions{FieldSelector: w.fields, Limit: 1})
 		switch {
@@ -109,8 +109,8 @@ func (o *objects) selectShoots(ctx context.Context) error {
 			return nil
 		}
 		g.notHeard(fmt.Errorf("reading Shoots of the virtual garden: %w", err))
-		timer := g.Clock.NewTimer(wait)
-		wait = min(2*wait, g.Pace.RetryInterval)
+		timer := g.options.Clock.NewTimer(wait)
+		wait = min(2*wait, g.options.Pace.RetryInterval)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -122,7 +122,7 @@ func (o *objects) selectShoots(ctx context.Context) error {
 
 func (g *Gardenlet) ofThisSeed(shoot *unstructured.Unstructured) bool {
 	name, _, _ := unstructured.NestedString(shoot.Object, "spec", "seedName")
-	return name == g.Seed
+	return name == g.options.Seed
 }
 
 func (o *objects) inform(w *watched) error {

@@ -52,7 +52,7 @@ func (r *run) publishAccess(ctx context.Context, manager *secrets.Manager, resul
 	if old, kept := manager.GetOld(authorityOfAccess(configs)); kept {
 		made.former = old.Data[keyCACertificate].Reveal() // a certificate is known to all
 	}
-	r.owner.noteServes(made, r.Clock.Now())
+	r.owner.noteServes(made, r.reconciler.Clock.Now())
 	_, err = r.owner.publish(ctx, made)
 	return err
 }
@@ -69,7 +69,7 @@ func (r *run) publishRotated(ctx context.Context) error {
 		}
 	}
 	made.former = nil
-	r.owner.noteServes(made, r.Clock.Now())
+	r.owner.noteServes(made, r.reconciler.Clock.Now())
 	_, err := r.owner.publish(ctx, made)
 	return err
 }
@@ -130,7 +130,7 @@ func (r *run) keepTokens() {
 	if !has || o.Target == nil || !o.serves() {
 		return
 	}
-	r.Tokens.Keep(accesstokens.Site{
+	r.reconciler.Tokens.Keep(accesstokens.Site{
 		Namespace: o.Input.Owner.ControlPlaneNamespace, Local: o.Local.RESTConfig(), Target: o.Target.RESTConfig(), Manager: manager,
 	})
 }

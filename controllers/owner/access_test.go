@@ -40,7 +40,7 @@ func TestAccessOutlivesRotation(t *testing.T) {
 		for i, c := range asked {
 			asked[i].IgnoreOldSecrets = completing && c.Kind == secrets.KindCA
 		}
-		m := secrets.New(secrets.NewStore(client), s.ns, "test", r.Clock, secrets.WithRotationTimes(times))
+		m := secrets.New(secrets.NewStore(client), s.ns, "test", r.reconciler.Clock, secrets.WithRotationTimes(times))
 		_, err := m.GenerateAll(s.ctx, asked)
 		require.NoError(t, err)
 		return m

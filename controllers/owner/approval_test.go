@@ -16,8 +16,8 @@ func TestPlanHasTheApproval(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
 			s.mustApply(s.bundle(direct, s.configMap("goes"), s.configMap("stays")))
-			s.work.Gate = permit.Gate{MaxDeletions: permit.Limit(0)}
-			items, _, err := s.work.planBundle(s.ctx, s.work.owner, s.bundle(direct, s.configMap("stays")), &serving{})
+			s.work.reconciler.Gate = permit.Gate{MaxDeletions: permit.Limit(0)}
+			items, _, err := s.work.reconciler.planBundle(s.ctx, s.work.owner, s.bundle(direct, s.configMap("stays")), &serving{})
 			require.NoError(t, err)
 			require.Len(t, items, 1)
 			assert.Equal(t, change.Hold, items[0].Action)

@@ -199,13 +199,13 @@ func (r *run) sendBundle(ctx context.Context, b render.Bundle) (waiter, error) {
 	if waits, err := r.waitsForServer(ctx, b); err != nil || waits {
 		return waiter{bundle: b, cluster: r.owner.Local}, err
 	}
-	result, err := r.Engine.Apply(ctx, cluster, directSet(r.owner, b, objects), r.inventory(r.owner, b), r.options(b))
+	result, err := r.reconciler.Engine.Apply(ctx, cluster, directSet(r.owner, b, objects), r.reconciler.inventory(r.owner, b), r.options(b))
 	r.countAll(result)
 	if err != nil {
 		return waiter{}, err
 	}
 	r.owner.noteLeaving(b.Name, cluster, result.Objects...)
-	if err := apply.AwaitServed(ctx, r.Clock, cluster, objects); err != nil {
+	if err := apply.AwaitServed(ctx, r.reconciler.Clock, cluster, objects); err != nil {
 		return waiter{}, err
 	}
 	w := waiter{bundle: b, cluster: cluster, refs: refs(objects)}
@@ -220,7 +220,7 @@ func (r *run) sendManaged(ctx context.Context, b render.Bundle, cluster *apply.C
 	if err != nil {
 		return waiter{}, err
 	}
-	inventory := r.inventory(r.owner, b)
+	inventory := r.reconciler.inventory(r.owner, b)
 	entries, err := inventory.Load(ctx)
 	if err != nil {
 		return waiter{}, err
@@ -236,7 +236,7 @@ func (r *run) sendManaged(ctx context.Context, b render.Bundle, cluster *apply.C
 	}
 	options := r.options(b)
 	options.DesiredElsewhere = r.wantedElsewhere(b, true)
-	result, err := r.Engine.Apply(ctx, cluster, s, view, options)
+	result, err := r.reconciler.Engine.Apply(ctx, cluster, s, view, options)
 	r.countAll(result)
 	if err != nil {
 		return waiter{}, err
@@ -257,7 +257,7 @@ func (r *run) takeBack(ctx context.Context, b render.Bundle) ([]apply.Entry, err
 		// Not there, or not readable: the apply that follows says so.
 		return nil, nil
 	}
-	rm, err := r.managerOf(r.owner, b, live)
+	rm, err := r.reconciler.managerOf(r.owner, b, live)
 	if err != nil {
 		return nil, err
 	}
@@ -268,7 +268,7 @@ func managedRef(b render.Bundle) apply.Ref { return managedResourceRef(b.Namespa
 
 // applyManaged converges the ManagedResource that was just written.
 func (r *run) applyManaged(ctx context.Context, b render.Bundle) (waiter, error) {
-	rm, err := r.resourceManager(r.owner, b)
+	rm, err := r.reconciler.resourceManager(r.owner, b)
 	if err != nil {
 		return waiter{}, err
 	}

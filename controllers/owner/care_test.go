@@ -187,14 +187,14 @@ func TestADeploymentThatIsAvailableBetweenTwoCrashes(t *testing.T) {
 		pod, err = pods.UpdateStatus(s.ctx, pod, metav1.UpdateOptions{})
 		require.NoError(t, err)
 	}
-	builder := condition.New(s.work.Clock, nil)
+	builder := condition.New(s.work.reconciler.Clock, nil)
 	judged := func() gardencorev1beta1.Condition {
-		return s.work.componentCondition(s.ctx, s.work.owner, builder, commonStatus{}, builder.Initial("SeedSystemComponentsHealthy"), []render.Bundle{b}, nil, &serving{})
+		return s.work.reconciler.componentCondition(s.ctx, s.work.owner, builder, commonStatus{}, builder.Initial("SeedSystemComponentsHealthy"), []render.Bundle{b}, nil, &serving{})
 	}
 	state(3, time.Second)
 	assert.Contains(t, judged().Message, `Deployment `+s.ns+`/web: CrashLoopBackOff: pod "web-1": container "c" runs, but ends again and again: 3 restart(s), last Error (exit code 1)`)
 	shown := BundleState{State: StateHealthy}
-	s.work.inspectBundle(s.ctx, s.work.owner, b, &serving{}, &shown)
+	s.work.reconciler.inspectBundle(s.ctx, s.work.owner, b, &serving{}, &shown)
 	assert.Equal(t, StateUnhealthy, shown.State)
 	open, err := s.work.lookAll(s.ctx, []waiter{waits}, true, true)
 	require.NoError(t, err)

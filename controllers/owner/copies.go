@@ -45,7 +45,7 @@ func isReplaced(e apply.Entry, role string, bundles []render.Bundle) bool {
 
 // gateFor is the gate for objects of a bundle: a review is asked for all but copies.
 func (r *run) gateFor(entries []apply.Entry) permit.Gate {
-	gate := r.Gate
+	gate := r.reconciler.Gate
 	gate.Before = apply.HeldBefore(entries)
 	reviewed := gate.Reviewed
 	if reviewed == nil {

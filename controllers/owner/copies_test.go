@@ -31,7 +31,7 @@ func TestOnlyCopiesNeedNoReview(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			gate := permit.Gate{Reviewed: func(string, change.Ref) bool { return false }}
-			work := &run{owner: &subject{}, report: &Report{}, Reconciler: &Reconciler{Gate: gate}}
+			work := &run{owner: &subject{}, report: &Report{}, reconciler: &Reconciler{Gate: gate}}
 			held := work.judge("local", []apply.Entry{test.entry})
 			if test.goes {
 				assert.Empty(t, held)
@@ -76,7 +76,7 @@ func TestAPoolThatGoesNeedsAReview(t *testing.T) {
 			ref := test.ref
 			ref.APIVersion, ref.Kind = "extensions.gardener.cloud/v1alpha1", cmp.Or(ref.Kind, kind)
 			gate := permit.Gate{MaxDeletions: permit.Limit(0), Reviewed: func(string, change.Ref) bool { return false }}
-			work := &run{owner: of, report: &Report{}, Reconciler: &Reconciler{Gate: gate}}
+			work := &run{owner: of, report: &Report{}, reconciler: &Reconciler{Gate: gate}}
 			assert.Equal(t, test.goes, len(work.judge("local", []apply.Entry{{Ref: ref}})) == 0)
 		})
 	}

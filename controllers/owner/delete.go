@@ -49,31 +49,31 @@ func (r *Reconciler) delete(ctx context.Context, o *subject) (*Report, error) {
 	if err := status.start(ctx); err != nil {
 		return nil, err
 	}
-	end := &steps{run: &run{Reconciler: r, owner: o, status: status, report: &Report{Owner: o.String()}}, live: live}
+	end := &steps{run: &run{reconciler: r, owner: o, status: status, report: &Report{Owner: o.String()}}, live: live}
 	err = panics.Safe(func() error { return end.takeDown(ctx) })()
 	if err != nil {
-		err = end.conclude(ctx, err, func() error { return nil })
+		err = end.run.conclude(ctx, err, func() error { return nil })
 	}
-	return end.report, err
+	return end.run.report, err
 }
 
 // takeDown follows the flow of deletion once that is confirmed.
 func (s *steps) takeDown(ctx context.Context) error {
 	if !IsConfirmed(s.live) {
-		return errors.New(s.owner.Home.CommandsHere(fmt.Sprintf("the deletion is not confirmed: nothing is taken down before it is, and it cannot be taken back; to confirm it: kubectl annotate %s %s=true",
-			apply.KubectlName(s.owner.Ref), AnnotationConfirmDeletion)))
+		return errors.New(s.run.owner.Home.CommandsHere(fmt.Sprintf("the deletion is not confirmed: nothing is taken down before it is, and it cannot be taken back; to confirm it: kubectl annotate %s %s=true",
+			apply.KubectlName(s.run.owner.Ref), AnnotationConfirmDeletion)))
 	}
-	if err := s.readExtensions(ctx, s.owner); err != nil {
+	if err := s.run.reconciler.readExtensions(ctx, s.run.owner); err != nil {
 		return err
 	}
-	definition, err := render.LoadFlow(s.Render.Catalogue, "delete", s.owner.Input)
+	definition, err := render.LoadFlow(s.run.reconciler.Render.Catalogue, "delete", s.run.owner.Input)
 	if err != nil {
 		return err
 	}
-	if s.there, err = s.orphans(ctx, s.owner, nil); err != nil {
+	if s.there, err = s.run.reconciler.orphans(ctx, s.run.owner, nil); err != nil {
 		return err
 	}
-	if first := kinds[s.owner.Input.Owner.Kind].awaitedFirst; first == "" {
+	if first := kinds[s.run.owner.Input.Owner.Kind].awaitedFirst; first == "" {
 		s.begins()
 	} else if err := awaitFirst(definition, first); err != nil {
 		return err
@@ -101,6 +101,6 @@ func awaitFirst(definition render.Flow, state string) error {
 
 // begins is called when nothing is in the way any more: from now on nothing is repaired, judged or requested for the components.
 func (s *steps) begins() {
-	s.Tokens.Stop(s.owner.ControlPlane())
-	s.owner.note(func(now *State) { now.ended("the " + s.owner.Ref.Kind + " is being deleted") })
+	s.run.reconciler.Tokens.Stop(s.run.owner.ControlPlane())
+	s.run.owner.note(func(now *State) { now.ended("the " + s.run.owner.Ref.Kind + " is being deleted") })
 }

@@ -39,7 +39,7 @@ func (s *steps) takeDownBundle(ctx context.Context, b render.Bundle, keep bool, 
 		return s.removeAll(ctx, b, keep, report)
 	}
 	if s.isLost() == "" {
-		limited, cancel := context.WithTimeout(ctx, s.timeout(virtualPatience)/2) // whatever time the step has: there is something to be done after that
+		limited, cancel := context.WithTimeout(ctx, s.run.timeout(virtualPatience)/2) // whatever time the step has: there is something to be done after that
 		err := s.removeAll(limited, b, keep, report)
 		cancel()
 		if err == nil || ctx.Err() != nil {
@@ -66,7 +66,7 @@ func (s *steps) removeAll(ctx context.Context, b render.Bundle, keep bool, repor
 			said = text
 			report(flow.Running, text)
 		}
-		if !s.pause(ctx, teardownInterval) {
+		if !s.run.pause(ctx, teardownInterval) {
 			if errors.Is(context.Cause(ctx), context.Canceled) || lost(ctx) {
 				return fmt.Errorf("interrupted: %w", context.Cause(ctx))
 			}
@@ -80,23 +80,23 @@ func (s *steps) removeAll(ctx context.Context, b render.Bundle, keep bool, repor
 
 // removeOnce says what is left of a bundle.
 func (s *steps) removeOnce(ctx context.Context, b render.Bundle, keep bool) (left string, err error) {
-	cluster, err := s.owner.cluster(b.Cluster)
+	cluster, err := s.run.owner.cluster(b.Cluster)
 	if err != nil {
 		return "", err
 	}
 	if !b.Delivery.Direct {
-		deleted, err := s.removeManaged(ctx, b, keep)
+		deleted, err := s.run.removeManaged(ctx, b, keep)
 		if err != nil {
 			return "", err
 		}
 		if deleted {
-			s.count(apply.ObjectResult{Ref: managedRef(b), Action: apply.Deleted, Cluster: s.owner.Local.Name()})
+			s.run.count(apply.ObjectResult{Ref: managedRef(b), Action: apply.Deleted, Cluster: s.run.owner.Local.Name()})
 		}
-		cluster = s.owner.Local
-	} else if err := s.endManaged(ctx, b); err != nil {
+		cluster = s.run.owner.Local
+	} else if err := s.run.endManaged(ctx, b); err != nil {
 		return "", err
 	}
-	inventory := s.inventory(s.owner, b)
+	inventory := s.run.reconciler.inventory(s.run.owner, b)
 	entries, err := inventory.Load(ctx)
 	if err != nil {
 		return "", err
@@ -111,9 +111,9 @@ func (s *steps) removeOnce(ctx context.Context, b render.Bundle, keep bool) (lef
 	if waits, err := s.unkeep(ctx, cluster, entries, used); err != nil || waits {
 		return "its definitions are not free to go yet", err
 	}
-	of := set(s.owner, b, nil)
+	of := set(s.run.owner, b, nil)
 	of.KeepObjects = keep && b.Delivery.Direct
-	result, err := s.Engine.Delete(ctx, cluster, of, inventory, apply.DeleteOptions{NoWait: true, DesiredElsewhere: func(ref apply.Ref) bool { return used[ref] != "" }, OnObject: s.gone(b)})
+	result, err := s.run.reconciler.Engine.Delete(ctx, cluster, of, inventory, apply.DeleteOptions{NoWait: true, DesiredElsewhere: func(ref apply.Ref) bool { return used[ref] != "" }, OnObject: s.gone(b)})
 	if result != nil {
 		for ref, why := range used {
 			s.note(fmt.Sprintf("cluster %s: %s stays, since there are objects of others: %s", cluster.Name(), ref, why))
@@ -125,13 +125,13 @@ func (s *steps) removeOnce(ctx context.Context, b render.Bundle, keep bool) (lef
 
 // gone tells about the objects of a bundle that are.
 func (s *steps) gone(b render.Bundle) func(apply.ObjectResult) {
-	tell := s.progress(b)
+	tell := s.run.progress(b)
 	return func(res apply.ObjectResult) {
 		if res.Action == apply.Deleting {
 			return // it is told when it is gone
 		}
 		if res.Action == apply.Deleted {
-			s.count(res)
+			s.run.count(res)
 		}
 		tell(res)
 	}
@@ -167,21 +167,21 @@ func saidBy(live *unstructured.Unstructured) string {
 
 // release forgets a bundle of the virtual garden, whose objects are left to end with its etcd.
 func (s *steps) release(ctx context.Context, b render.Bundle) error {
-	o := s.owner
-	inventory := s.inventory(o, b)
+	o := s.run.owner
+	inventory := s.run.reconciler.inventory(o, b)
 	if b.Delivery.Direct {
 		return inventory.Remove(ctx)
 	}
-	rm := &managedresource.Reconciler{Engine: s.Engine, Source: o.Local, Target: o.Local, Clock: s.Clock}
+	rm := &managedresource.Reconciler{Engine: s.run.reconciler.Engine, Source: o.Local, Target: o.Local, Clock: s.run.reconciler.Clock}
 	if err := rm.Dissolve(ctx, b.Namespace, b.Name); err != nil && !meta.IsNoMatchError(err) {
 		return err
 	}
 	for {
-		result, err := s.Engine.Delete(ctx, o.Local, set(o, b, nil), inventory, apply.DeleteOptions{NoWait: true})
+		result, err := s.run.reconciler.Engine.Delete(ctx, o.Local, set(o, b, nil), inventory, apply.DeleteOptions{NoWait: true})
 		if err != nil || len(result.Pending()) == 0 {
 			return err
 		}
-		if !s.pause(ctx, teardownInterval) {
+		if !s.run.pause(ctx, teardownInterval) {
 			return errors.New(s.leftOf(context.WithoutCancel(ctx), o.Local, result))
 		}
 	}
@@ -203,7 +203,7 @@ func (s *steps) confirm(ctx context.Context, cluster *apply.Cluster, entries []a
 			continue // not there, or the deletion that follows says why not
 		}
 		patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{AnnotationConfirmDeletion: "true"}}}
-		if _, err := cluster.MergePatch(ctx, e.Ref, patch, kinds[s.owner.Input.Owner.Kind].role, ""); err != nil && !apierrors.IsNotFound(err) {
+		if _, err := cluster.MergePatch(ctx, e.Ref, patch, kinds[s.run.owner.Input.Owner.Kind].role, ""); err != nil && !apierrors.IsNotFound(err) {
 			return cluster.Explain(e.Ref, "confirm the deletion of", err)
 		}
 	}
@@ -235,7 +235,7 @@ func (s *steps) unkeep(ctx context.Context, cluster *apply.Cluster, entries []ap
 func (s *steps) usedDefinitions(ctx context.Context, cluster *apply.Cluster, entries []apply.Entry) (map[apply.Ref]string, error) {
 	out := map[apply.Ref]string{}
 	for _, e := range entries {
-		if e.Kind != "CustomResourceDefinition" || cluster != s.owner.Local {
+		if e.Kind != "CustomResourceDefinition" || cluster != s.run.owner.Local {
 			continue // those of the virtual garden end with it
 		}
 		live, err := cluster.Get(ctx, e.Ref)
@@ -292,9 +292,9 @@ func firstOf(names []string) string {
 
 // note puts something into the report that people should know.
 func (s *steps) note(text string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !slices.Contains(s.report.Notes, text) {
-		s.report.Notes = append(s.report.Notes, text)
+	s.run.mu.Lock()
+	defer s.run.mu.Unlock()
+	if !slices.Contains(s.run.report.Notes, text) {
+		s.run.report.Notes = append(s.run.report.Notes, text)
 	}
 }

@@ -28,17 +28,17 @@ const labelService = "networking.resources.gardener.cloud/service-name"
 
 // removeSecrets deletes them.
 func (s *steps) removeSecrets(ctx context.Context) error {
-	local, namespace := s.owner.Local, s.owner.ControlPlane()
+	local, namespace := s.run.owner.Local, s.run.owner.ControlPlane()
 	client, err := kubernetes.NewForConfig(local.RESTConfig())
 	if err != nil {
 		return fmt.Errorf("cluster %s: %w", local.Name(), err)
 	}
-	names, err := secrets.DeleteAll(ctx, secrets.NewStore(client), namespace, kinds[s.owner.Input.Owner.Kind].identity)
+	names, err := secrets.DeleteAll(ctx, secrets.NewStore(client), namespace, kinds[s.run.owner.Input.Owner.Kind].identity)
 	if err != nil {
 		return local.Explain(apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: namespace}, "delete generated", err)
 	}
 	for _, name := range names {
-		s.count(apply.ObjectResult{Ref: apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: name}, Action: apply.Deleted, Cluster: local.Name()})
+		s.run.count(apply.ObjectResult{Ref: apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: name}, Action: apply.Deleted, Cluster: local.Name()})
 	}
 	objects, err := metadata.NewForConfig(local.RESTConfig())
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *steps) removeSecrets(ctx context.Context) error {
 
 // sweep deletes the objects of a resource that have labels and are meant.
 func (s *steps) sweep(ctx context.Context, client metadata.Interface, gvr schema.GroupVersionResource, namespace, selector string, meant func(metav1.PartialObjectMetadata) bool) error {
-	local := s.owner.Local
+	local := s.run.owner.Local
 	list, err := client.Resource(gvr).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return fmt.Errorf("cluster %s: looking for %s that are left: %w", local.Name(), gvr.Resource, err)
@@ -82,8 +82,8 @@ func (s *steps) sweep(ctx context.Context, client metadata.Interface, gvr schema
 
 // letGo ends the deletion, once nothing is left in the inventories.
 func (s *steps) letGo(ctx context.Context) error {
-	o := s.owner
-	left, err := s.orphans(ctx, o, nil)
+	o := s.run.owner
+	left, err := s.run.reconciler.orphans(ctx, o, nil)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (s *steps) letGo(ctx context.Context) error {
 	}
 	final, cancel := inTheEnd(ctx)
 	defer cancel()
-	if err := s.status.finish(final, nil); err != nil {
+	if err := s.run.status.finish(final, nil); err != nil {
 		return err
 	}
 	kind := kinds[o.Input.Owner.Kind]
@@ -105,8 +105,8 @@ func (s *steps) letGo(ctx context.Context) error {
 
 // yieldNamespace takes the labels of the Garden off its namespace, which stays.
 func (s *steps) yieldNamespace(ctx context.Context) error {
-	local := s.owner.Local
-	ref := apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: s.owner.ControlPlane()}
+	local := s.run.owner.Local
+	ref := apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: s.run.owner.ControlPlane()}
 	live, err := local.GetLive(ctx, ref)
 	if apierrors.IsNotFound(err) {
 		return nil

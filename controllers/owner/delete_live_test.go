@@ -52,8 +52,8 @@ func newDeletion(t *testing.T, kind string, object string) *deletion {
 	_, err = d.objects.Create(d.ctx, live, metav1.CreateOptions{})
 	require.NoError(t, err)
 
-	d.work.Render = render.Options{Catalogue: components.FS}
-	d.work.StepTimeout = 20 * time.Second
+	d.work.reconciler.Render = render.Options{Catalogue: components.FS}
+	d.work.reconciler.StepTimeout = 20 * time.Second
 	definition, err := render.LoadFlow(components.FS, "delete", o.Input)
 	require.NoError(t, err)
 	d.nodes = definition.Nodes
@@ -70,7 +70,7 @@ func newDeletion(t *testing.T, kind string, object string) *deletion {
 		b.Name = name
 		d.mustApply(b)
 	}
-	d.work.Hooks.OnObject = func(_, bundle string, r apply.ObjectResult) {
+	d.work.reconciler.Hooks.OnObject = func(_, bundle string, r apply.ObjectResult) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if r.Action == apply.Deleted && r.Ref.Kind == "ConfigMap" {
@@ -121,14 +121,14 @@ func TestDelete(t *testing.T) {
 			t.Parallel()
 			d := newDeletion(t, kind, c.object)
 			all := d.left()
-			_, err := d.work.Reconciler.delete(d.ctx, d.work.owner)
+			_, err := d.work.reconciler.delete(d.ctx, d.work.owner)
 			require.ErrorContains(t, err, "the deletion is not confirmed")
 			assert.Equal(t, all, d.left())
 			d.patch(d.objects, d.ns, `{"metadata":{"annotations":{"confirmation.gardener.cloud/deletion":"true"}}}`)
 
 			d.patch(d.resource("configmaps", d.ns), c.stuck, `{"metadata":{"finalizers":["example.org/stuck"]}}`)
-			d.work.StepTimeout = 3 * time.Second
-			report, err := d.work.Reconciler.delete(d.ctx, d.work.owner)
+			d.work.reconciler.StepTimeout = 3 * time.Second
+			report, err := d.work.reconciler.delete(d.ctx, d.work.owner)
 			require.ErrorContains(t, err, c.stuck)
 			assert.ElementsMatch(t, c.first, d.deleted, "nothing goes before what it comes after")
 			assert.Positive(t, report.Written.Total())
@@ -138,8 +138,8 @@ func TestDelete(t *testing.T) {
 			assert.Equal(t, "Delete Error", lastOperationOf(live))
 
 			d.patch(d.resource("configmaps", d.ns), c.stuck, `{"metadata":{"finalizers":null}}`)
-			d.work.StepTimeout = 20 * time.Second
-			_, err = d.work.Reconciler.delete(d.ctx, d.work.owner)
+			d.work.reconciler.StepTimeout = 20 * time.Second
+			_, err = d.work.reconciler.delete(d.ctx, d.work.owner)
 			require.NoError(t, err)
 			assert.ElementsMatch(t, c.stays, d.left())
 			for _, n := range d.nodes {
@@ -163,7 +163,7 @@ func TestDelete(t *testing.T) {
 			d.patch(d.objects, d.ns, `{"metadata":{"finalizers":null}}`)
 			_, err = d.objects.Get(d.ctx, d.ns, metav1.GetOptions{})
 			assert.True(t, apierrors.IsNotFound(err))
-			report, err = d.work.Reconciler.delete(d.ctx, d.work.owner)
+			report, err = d.work.reconciler.delete(d.ctx, d.work.owner)
 			require.NoError(t, err)
 			assert.Empty(t, report.Nodes, "nothing is left to do")
 		})

@@ -23,7 +23,7 @@ func TestOrderOfTheEnd(t *testing.T) {
 	}}}
 	definition, err := render.LoadFlow(components.FS, "delete", in)
 	require.NoError(t, err)
-	end := &steps{run: &run{Reconciler: &Reconciler{}, owner: &subject{Owner: Owner{Input: in}}}, live: &unstructured.Unstructured{}}
+	end := &steps{run: &run{reconciler: &Reconciler{}, owner: &subject{Owner: Owner{Input: in}}}, live: &unstructured.Unstructured{}}
 	graph, err := end.graph(definition)
 	require.NoError(t, err)
 	require.NoError(t, awaitFirst(definition, kinds[Garden].awaitedFirst))
@@ -101,7 +101,7 @@ func TestVerbsOfAFlow(t *testing.T) {
 		"a state of every operation": {reconciliation, render.FlowNode{Verb: render.Await, Name: "references-exist"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.of.run = &run{Reconciler: &Reconciler{}}
+			c.of.run = &run{reconciler: &Reconciler{}}
 			c.node.ID, c.node.If = "n", true
 			_, err := c.of.graph(render.Flow{Owner: Seed, Operation: "o", Nodes: []render.FlowNode{c.node}})
 			if c.want == "" {
@@ -115,12 +115,12 @@ func TestVerbsOfAFlow(t *testing.T) {
 
 // A request asks for the operation of its node, and whatever has no node for a reconciliation.
 func TestOperationOfARequest(t *testing.T) {
-	s := &steps{run: &run{Reconciler: &Reconciler{}}, rendered: map[string]render.Bundle{"asked": {Name: "asked"}}}
-	assert.Equal(t, "reconcile", s.operation("asked"), "a repair has no flow")
+	s := &steps{run: &run{reconciler: &Reconciler{}}, rendered: map[string]render.Bundle{"asked": {Name: "asked"}}}
+	assert.Equal(t, "reconcile", s.run.operation("asked"), "a repair has no flow")
 	_, err := s.graph(render.Flow{Nodes: []render.FlowNode{{ID: "n", Verb: render.Request, Bundles: []string{"asked"}, Operation: "restore", If: true}}})
 	require.NoError(t, err)
-	assert.Equal(t, "restore", s.operation("asked"))
-	assert.Equal(t, "reconcile", s.operation("other"))
+	assert.Equal(t, "restore", s.run.operation("asked"))
+	assert.Equal(t, "reconcile", s.run.operation("other"))
 }
 
 func TestWhichGardenCounts(t *testing.T) {

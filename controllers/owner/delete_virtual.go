@@ -51,7 +51,7 @@ func (s *steps) awaitUnused(ctx context.Context, report func(flow.State, string)
 			break
 		}
 		report(flow.Running, strings.Join(Problems(problem), "; "))
-		if !s.pause(ctx, verifyInterval) {
+		if !s.run.pause(ctx, verifyInterval) {
 			return problem
 		}
 	}
@@ -67,17 +67,17 @@ func (s *steps) virtualGone(ctx context.Context) (string, error) {
 	if !slices.ContainsFunc(s.there, func(o orphan) bool { return o.bundle.Cluster == render.ClusterVirtual }) {
 		return neverUsed, nil
 	}
-	namespace := s.owner.ControlPlane()
+	namespace := s.run.owner.ControlPlane()
 	for _, ref := range []apply.Ref{
 		{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: "virtual-garden-kube-apiserver"},
 		{APIVersion: "druid.gardener.cloud/v1alpha1", Kind: "Etcd", Namespace: namespace, Name: "virtual-garden-etcd-main"},
 	} {
-		_, err := s.owner.Local.GetLive(ctx, ref)
+		_, err := s.run.owner.Local.GetLive(ctx, ref)
 		switch {
 		case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
 			return ref.String() + " is gone", nil
 		case err != nil:
-			return "", s.owner.Local.Explain(ref, "read", err)
+			return "", s.run.owner.Local.Explain(ref, "read", err)
 		}
 	}
 	return "", nil
@@ -94,7 +94,7 @@ func (e *silentError) Unwrap() error { return e.err }
 
 // virtualUsed says what is still in the virtual garden that others have to take down before it, or that this is not known.
 func (s *steps) virtualUsed(ctx context.Context) error {
-	o := s.owner
+	o := s.run.owner
 	if o.Target == nil {
 		return &silentError{s.unknown(errors.New("there is no access to it"))}
 	}
@@ -134,30 +134,30 @@ func (s *steps) virtualUsed(ctx context.Context) error {
 
 func (s *steps) unknown(err error) error {
 	return fmt.Errorf("the virtual garden does not say whether there are Seeds and Shoots, and nothing is taken down before that is known: %w; if it is lost for good: %s", err,
-		s.owner.Home.CommandsHere(fmt.Sprintf("kubectl annotate %s %s=true", apply.KubectlName(s.owner.Ref), AnnotationForceDeletion)))
+		s.run.owner.Home.CommandsHere(fmt.Sprintf("kubectl annotate %s %s=true", apply.KubectlName(s.run.owner.Ref), AnnotationForceDeletion)))
 }
 
 // loses notes that the virtual garden is not asked any more, and why.
 func (s *steps) loses(why string) {
-	s.mu.Lock()
+	s.run.mu.Lock()
 	s.lost = why
-	s.mu.Unlock()
+	s.run.mu.Unlock()
 	if why != neverUsed {
 		s.note("the virtual garden is not asked for anything: " + why)
 	}
 }
 
 func (s *steps) isLost() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.run.mu.Lock()
+	defer s.run.mu.Unlock()
 	return s.lost
 }
 
 // invalidate forgets the virtual garden, once its API server is gone.
 func (s *steps) invalidate(context.Context) error {
-	s.Tokens.Stop(s.owner.ControlPlane())
-	if s.owner.Target != nil {
-		s.Engine.Forget(s.owner.Target)
+	s.run.reconciler.Tokens.Stop(s.run.owner.ControlPlane())
+	if s.run.owner.Target != nil {
+		s.run.reconciler.Engine.Forget(s.run.owner.Target)
 	}
 	return nil
 }
@@ -185,7 +185,7 @@ func awaitOnly(class string, own bool) func(*steps, context.Context, func(flow.S
 				said = text
 				report(flow.Running, text)
 			}
-			if !s.pause(ctx, verifyInterval) {
+			if !s.run.pause(ctx, verifyInterval) {
 				return errors.New(text)
 			}
 		}
@@ -195,7 +195,7 @@ func awaitOnly(class string, own bool) func(*steps, context.Context, func(flow.S
 // managedOf names the ManagedResources of a class. Where the virtual garden is lost, those of it that are being deleted are let go: nobody can delete their
 // objects, and nobody has to.
 func (s *steps) managedOf(ctx context.Context, class string, own bool) ([]string, error) {
-	local := s.owner.Local
+	local := s.run.owner.Local
 	gvk := resourcesv1alpha1.SchemeGroupVersion.WithKind("ManagedResource")
 	mapping, err := local.Mapping(ctx, gvk)
 	if apply.IsUnserved(err) {
@@ -204,7 +204,7 @@ func (s *steps) managedOf(ctx context.Context, class string, own bool) ([]string
 	ref := apply.Ref{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind}
 	namespace := ""
 	if class == virtualClass {
-		namespace = s.owner.ControlPlane()
+		namespace = s.run.owner.ControlPlane()
 	}
 	var list *unstructured.UnstructuredList
 	if err == nil {
@@ -217,7 +217,7 @@ func (s *steps) managedOf(ctx context.Context, class string, own bool) ([]string
 	for _, o := range s.there {
 		ours[managedRef(o.bundle)] = own && !o.bundle.Delivery.Direct
 	}
-	rm := &managedresource.Reconciler{Engine: s.Engine, Source: local, Target: local, Clock: s.Clock}
+	rm := &managedresource.Reconciler{Engine: s.run.reconciler.Engine, Source: local, Target: local, Clock: s.run.reconciler.Clock}
 	var out []string
 	for i := range list.Items {
 		mr := &list.Items[i]

@@ -43,7 +43,7 @@ func (r *Reconciler) careExtensions(ctx context.Context, o *subject, bundles []r
 	b := condition.New(r.Clock, r.Judging.Thresholds)
 	var problems []error
 	for _, e := range live {
-		judged := &judgedExtension{Reconciler: r, owner: o, builder: b, live: e, bundles: bundles}
+		judged := &judgedExtension{reconciler: r, owner: o, builder: b, live: e, bundles: bundles}
 		problems = append(problems, r.sayOf(ctx, o, e, func(had []condition.Condition) []condition.Condition {
 			had = judged.requiredRuntime(had)
 			if known {
@@ -57,11 +57,11 @@ func (r *Reconciler) careExtensions(ctx context.Context, o *subject, bundles []r
 
 // judgedExtension is one Extension that is looked at.
 type judgedExtension struct {
-	*Reconciler
-	owner   *subject
-	builder *condition.Builder
-	live    *unstructured.Unstructured
-	bundles []render.Bundle
+	reconciler *Reconciler
+	owner      *subject
+	builder    *condition.Builder
+	live       *unstructured.Unstructured
+	bundles    []render.Bundle
 }
 
 // requiredRuntime says for which kinds the Garden has objects that the extension works on.
@@ -186,7 +186,7 @@ func (j *judgedExtension) healthy(ctx context.Context, had []condition.Condition
 
 func (j *judgedExtension) health(ctx context.Context, old condition.Condition, bundles []render.Bundle, reason, message string) condition.Condition {
 	for _, b := range bundles {
-		failure, err := j.bundleFailure(ctx, j.owner, b)
+		failure, err := j.reconciler.bundleFailure(ctx, j.owner, b)
 		switch {
 		case err != nil:
 			return j.builder.Unknown(old, condition.ReasonCheckError, bounded(strings.Join(Problems(err), "; ")))
@@ -199,7 +199,7 @@ func (j *judgedExtension) health(ctx context.Context, old condition.Condition, b
 
 // tellInstalled writes what came of the steps of Extensions.
 func (r *run) tellInstalled(ctx context.Context) error {
-	b := condition.New(r.Clock, nil)
+	b := condition.New(r.reconciler.Clock, nil)
 	rendered := map[string]bool{}
 	for _, bundle := range r.owner.Bundles() {
 		rendered[bundle.Name] = true
@@ -221,7 +221,7 @@ func (r *run) tellInstalled(ctx context.Context) error {
 				failed = append(failed, node.Err)
 			}
 		}
-		problems = append(problems, r.sayOf(ctx, r.owner, e, func(had []condition.Condition) []condition.Condition {
+		problems = append(problems, r.reconciler.sayOf(ctx, r.owner, e, func(had []condition.Condition) []condition.Condition {
 			old := b.GetOrInit(had, operatorv1alpha1.ExtensionInstalled)
 			switch {
 			case len(failed) > 0:
@@ -243,13 +243,13 @@ func (r *run) tellInstalled(ctx context.Context) error {
 
 // endExtensions says that nothing is installed for Extensions any more, and lets go of them: their Garden is gone.
 func (r *run) endExtensions(ctx context.Context) error {
-	b := condition.New(r.Clock, nil)
+	b := condition.New(r.reconciler.Clock, nil)
 	var problems []error
 	for _, e := range r.owner.now().extensions {
 		no := func(had []condition.Condition, kind gardencorev1beta1.ConditionType, reason, message string) []condition.Condition {
 			return condition.Merge(had, b.Update(b.GetOrInit(had, kind), gardencorev1beta1.ConditionFalse, reason, message))
 		}
-		problems = append(problems, r.sayOf(ctx, r.owner, e, func(had []condition.Condition) []condition.Condition {
+		problems = append(problems, r.reconciler.sayOf(ctx, r.owner, e, func(had []condition.Condition) []condition.Condition {
 			had = condition.Remove(had, operatorv1alpha1.ExtensionHealthy, operatorv1alpha1.ExtensionAdmissionHealthy, operatorv1alpha1.ControllerInstallationsHealthy)
 			had = no(had, operatorv1alpha1.ExtensionRequiredRuntime, reasonExtensionNotRequired, "Extension not required for any kind")
 			had = no(had, operatorv1alpha1.ExtensionRequiredVirtual, reasonNoInstallation, "Extension does not have required ControllerInstallations for seed clusters")

@@ -23,9 +23,9 @@ import (
 func (r *run) ensureNamespace(ctx context.Context) error {
 	for _, name := range namespaces(r.owner) {
 		ref := apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: name}
-		if there, err := r.namespace(ctx, r.owner, name); err != nil {
+		if there, err := r.reconciler.namespace(ctx, r.owner, name); err != nil {
 			if apply.ReasonOf(err) == apply.TerminatingNamespace && r.owner.Input.Owner.Kind == Shoot {
-				err = errors.Join(err, r.ReleaseLeaving(ctx, r.owner.Local))
+				err = errors.Join(err, r.reconciler.ReleaseLeaving(ctx, r.owner.Local))
 			}
 			return err
 		} else if there {

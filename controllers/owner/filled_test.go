@@ -53,7 +53,7 @@ func TestCopiesAreFilled(t *testing.T) {
 			// Another original, as a rotation makes one, and another content of one that may change. A plan shows no values.
 			s.original("ca-2", second, false)
 			b = s.bundle(direct, s.copied("ca-2"), s.configMap("beside"))
-			items, _, err := s.work.planBundle(s.ctx, s.work.owner, b, &serving{})
+			items, _, err := s.work.reconciler.planBundle(s.ctx, s.work.owner, b, &serving{})
 			require.NoError(t, err)
 			text := fmt.Sprintf("%+v", items)
 			assert.Contains(t, text, "cacert")
@@ -70,7 +70,7 @@ func TestCopiesAreFilled(t *testing.T) {
 			_, err = s.resource("secrets", s.ns).Patch(s.ctx, "copy", types.MergePatchType, []byte(`{"data":{"cacert":"YnkgaGFuZA=="}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
 			require.NoError(t, err)
 			s.eventually("it is brought back", func() bool {
-				_, _, err := s.work.repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
+				_, _, err := s.work.reconciler.repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
 				return err == nil && s.value("secrets", "copy", "cacert") == first
 			})
 
@@ -121,7 +121,7 @@ func TestValuesOfChartsAreFilledIn(t *testing.T) {
 	require.ErrorContains(t, err, "Secret "+s.ns+"/copy: it gets a value from key bundle.crt of Secret "+s.ns+"/login in cluster local, which is not there")
 
 	s.original("login", base64.StdEncoding.EncodeToString([]byte(password)), false)
-	items, _, err := s.work.planBundle(s.ctx, s.work.owner, b, &serving{})
+	items, _, err := s.work.reconciler.planBundle(s.ctx, s.work.owner, b, &serving{})
 	require.NoError(t, err)
 	assert.NotContains(t, fmt.Sprintf("%+v", items), password)
 	assert.Equal(t, apply.Created, s.mustApply(b)["copy"])

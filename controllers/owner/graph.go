@@ -24,7 +24,7 @@ import (
 
 // steps are the steps of one operation, and the inputs of their verbs.
 type steps struct {
-	*run
+	run *run
 	// live is the owner as a deletion has found it, nil for other operations.
 	live *unstructured.Unstructured
 	// rendered are the bundles to apply and request, nil for an operation that renders nothing; late are the components whose facts change meanwhile.
@@ -60,9 +60,9 @@ type registered struct {
 
 // states are the names that nodes await.
 var states = map[string]registered{
-	"references-exist":           {plain(func(s *steps, _ context.Context) error { return s.referencesThere(false) }), false},
-	"dashboard-references-exist": {plain(func(s *steps, _ context.Context) error { return s.referencesThere(true) }), false},
-	"virtual-garden-answers":     {plain((*steps).virtualReady), false},
+	"references-exist":           {plain(func(s *steps, _ context.Context) error { return s.run.referencesThere(false) }), false},
+	"dashboard-references-exist": {plain(func(s *steps, _ context.Context) error { return s.run.referencesThere(true) }), false},
+	"virtual-garden-answers":     {plain(func(s *steps, ctx context.Context) error { return s.run.virtualReady(ctx) }), false},
 	stateUnused:                  {(*steps).awaitUnused, true},
 	"own-virtual-resources-only": {awaitOnly(virtualClass, true), true},
 	"no-virtual-resources":       {awaitOnly(virtualClass, false), true},
@@ -77,8 +77,8 @@ var tasks = map[string]registered{
 	"invalidate-virtual": {plain((*steps).invalidate), true},
 	"remove-secrets":     {plain((*steps).removeSecrets), true},
 	"yield-namespace":    {plain((*steps).yieldNamespace), true},
-	"release-references": {plain(func(s *steps, ctx context.Context) error { return s.protect(ctx, nil, true) }), true},
-	"release-extensions": {plain((*steps).endExtensions), true},
+	"release-references": {plain(func(s *steps, ctx context.Context) error { return s.run.protect(ctx, nil, true) }), true},
+	"release-extensions": {plain(func(s *steps, ctx context.Context) error { return s.run.endExtensions(ctx) }), true},
 }
 
 func (s *steps) registered(what, name string, known map[string]registered) (does work, skipped string, err error) {
@@ -93,7 +93,7 @@ func (s *steps) registered(what, name string, known map[string]registered) (does
 		if err := of.does(s, ctx, report); err != nil || of.deletion {
 			return err
 		}
-		return s.runBundles(ctx, nil, nil, report)
+		return s.run.runBundles(ctx, nil, nil, report)
 	}, "", nil
 }
 
@@ -110,21 +110,21 @@ func (s *steps) follow(ctx context.Context, definition render.Flow) error {
 	if err != nil {
 		return err
 	}
-	s.blocked = blocked.New(graph)
-	outcome, err := flow.Run(ctx, graph, flow.Options{Clock: s.Clock, OnEvent: func(e flow.Event) {
-		s.event(e)
+	s.run.blocked = blocked.New(graph)
+	outcome, err := flow.Run(ctx, graph, flow.Options{Clock: s.run.reconciler.Clock, OnEvent: func(e flow.Event) {
+		s.run.event(e)
 		s.targetStep(e)
 	}})
 	if outcome != nil {
-		s.report.Nodes = outcome.Nodes
-		s.blocked.Explain(s.report.Nodes)
+		s.run.report.Nodes = outcome.Nodes
+		s.run.blocked.Explain(s.run.report.Nodes)
 	}
 	return err
 }
 
 // graph turns a flow of the catalogue into steps.
 func (s *steps) graph(definition render.Flow) (flow.Graph, error) {
-	s.named, s.open, s.requests = map[string]bool{}, map[string]bool{}, map[string]string{}
+	s.named, s.open, s.run.requests = map[string]bool{}, map[string]bool{}, map[string]string{}
 	for _, n := range definition.Nodes {
 		for _, b := range n.Bundles {
 			s.named[b] = true
@@ -140,7 +140,7 @@ func (s *steps) graph(definition render.Flow) (flow.Graph, error) {
 			skipped = "not wanted by the declaration"
 		}
 		node := &graph.Nodes[i]
-		node.Timeout, node.Run = s.timeout(n.Timeout), does
+		node.Timeout, node.Run = s.run.timeout(n.Timeout), does
 		if skipped != "" {
 			node.SkipIf = func(context.Context) (bool, string) { return true, skipped }
 		}
@@ -170,14 +170,14 @@ func (s *steps) apply(n render.FlowNode) (does work, skipped string, err error) 
 		if b, ok := s.rendered[name]; ok {
 			present = append(present, b)
 			s.open[n.ID] = s.open[n.ID] || b.Cluster == render.ClusterVirtual
-			s.requests[name] = n.Operation
+			s.run.requests[name] = n.Operation
 		}
 	}
 	if len(n.Bundles) > 0 && len(present) == 0 {
 		skipped = "disabled"
 	}
 	return func(ctx context.Context, report func(flow.State, string)) error {
-		return s.runBundles(ctx, present, s.late, report)
+		return s.run.runBundles(ctx, present, s.late, report)
 	}, skipped, nil
 }
 
@@ -213,8 +213,8 @@ func sideBySide[T any](list []T, does func(int, T) error) error {
 
 // timeout of a step, which an option may shorten.
 func (r *run) timeout(declared time.Duration) time.Duration {
-	if r.StepTimeout > 0 && (declared <= 0 || r.StepTimeout < declared) {
-		return r.StepTimeout
+	if r.reconciler.StepTimeout > 0 && (declared <= 0 || r.reconciler.StepTimeout < declared) {
+		return r.reconciler.StepTimeout
 	}
 	return declared
 }
@@ -230,8 +230,8 @@ func (s *steps) targetStep(e flow.Event) {
 			return
 		}
 	}
-	if s.owner.OnTargetReady != nil {
-		s.owner.OnTargetReady()
+	if s.run.owner.OnTargetReady != nil {
+		s.run.owner.OnTargetReady()
 	}
 }
 
@@ -301,7 +301,7 @@ func (r *run) refresh(ctx context.Context, b render.Bundle, used render.Facts) (
 	if err != nil {
 		return b, used, err
 	}
-	options := r.Render
+	options := r.reconciler.Render
 	in.Facts, options.Only = now, []string{b.Component}
 	result, err := unheard(ctx, func() (render.Result, error) { return render.Render(in, options) })
 	if err != nil {

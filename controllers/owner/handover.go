@@ -103,7 +103,7 @@ func (r *Reconciler) managerOf(o *subject, b render.Bundle, live *unstructured.U
 // endManaged carries what the ManagedResource of a bundle holds over to the inventory of the direct bundle, and then removes
 // the ManagedResource and its data Secrets; the objects stay. It does nothing when there is none.
 func (r *run) endManaged(ctx context.Context, b render.Bundle) error {
-	inventory := r.inventory(r.owner, b)
+	inventory := r.reconciler.inventory(r.owner, b)
 	entries, err := inventory.Load(ctx)
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (r *run) endManaged(ctx context.Context, b render.Bundle) error {
 	if len(carriers) == 0 {
 		return nil
 	}
-	rm, contents, err := r.formerManaged(ctx, r.owner, b)
+	rm, contents, err := r.reconciler.formerManaged(ctx, r.owner, b)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (r *run) endManaged(ctx context.Context, b render.Bundle) error {
 	}
 	s := set(r.owner, b, nil)
 	s.KeepObjects = false
-	result, err := r.Engine.Delete(ctx, r.owner.Local, s, apply.Part(inventory, func(e apply.Entry) bool { return carrierOf(b, e.Ref) }),
+	result, err := r.reconciler.Engine.Delete(ctx, r.owner.Local, s, apply.Part(inventory, func(e apply.Entry) bool { return carrierOf(b, e.Ref) }),
 		apply.DeleteOptions{OnObject: except(managedRef(b), r.progress(b))})
 	r.countAll(result)
 	return err
@@ -137,11 +137,11 @@ func (r *run) endManaged(ctx context.Context, b render.Bundle) error {
 
 // endDirect carries what a direct bundle holds over to its ManagedResource, and then forgets it; the objects stay.
 func (r *run) endDirect(ctx context.Context, b render.Bundle, inventory apply.Inventory, carried, objects []apply.Entry) error {
-	carried = apply.Union(carried, r.Engine.From(setName(r.owner.Input.Owner, b.Name), objects))
+	carried = apply.Union(carried, r.reconciler.Engine.From(setName(r.owner.Input.Owner, b.Name), objects))
 	if len(carried) == 0 {
 		return nil
 	}
-	rm, err := r.resourceManager(r.owner, b)
+	rm, err := r.reconciler.resourceManager(r.owner, b)
 	if err != nil {
 		return err
 	}

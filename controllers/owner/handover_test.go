@@ -91,7 +91,7 @@ func TestAnInterruptedHandOver(t *testing.T) {
 	objects, cluster, err := s.work.owner.delivered(s.ctx, b)
 	require.NoError(t, err)
 	set := set(s.work.owner, b, objects)
-	_, err = s.work.Engine.Apply(s.ctx, cluster, set, s.work.inventory(s.work.owner, b), apply.ApplyOptions{NoPrune: true})
+	_, err = s.work.reconciler.Engine.Apply(s.ctx, cluster, set, s.work.reconciler.inventory(s.work.owner, b), apply.ApplyOptions{NoPrune: true})
 	require.NoError(t, err)
 	assert.Len(t, s.inventoried(), 4)
 	assert.Equal(t, map[string]change.Action{"a": change.Change, "goes": change.Delete}, s.plan(b))
@@ -152,11 +152,11 @@ func TestAnOrphanLeavesAloneWhatIsNotIts(t *testing.T) {
 			other := s.bundle(true, s.configMap("moved"))
 			other.Name = "other"
 			s.work.owner.last.bundles = []render.Bundle{other}
-			entries, err := s.work.inventory(s.work.owner, b).Load(s.ctx)
+			entries, err := s.work.reconciler.inventory(s.work.owner, b).Load(s.ctx)
 			require.NoError(t, err)
 			b.Objects = nil
 			gone := orphan{bundle: b, entries: entries}
-			items, err := s.work.planOrphan(s.ctx, s.work.owner, gone, &serving{})
+			items, err := s.work.reconciler.planOrphan(s.ctx, s.work.owner, gone, &serving{})
 			require.NoError(t, err)
 			planned := map[string]change.Action{}
 			for _, item := range items {
@@ -164,7 +164,7 @@ func TestAnOrphanLeavesAloneWhatIsNotIts(t *testing.T) {
 				assert.Equal(t, s.work.owner.String(), item.Owner)
 			}
 			assert.Equal(t, map[string]change.Action{"a": change.Delete, "moved": change.Keep, "foreign": change.Keep}, planned)
-			contents, err := s.work.contents(s.ctx, s.work.owner, gone)
+			contents, err := s.work.reconciler.contents(s.ctx, s.work.owner, gone)
 			require.NoError(t, err)
 			require.NoError(t, s.work.removeBundle(s.ctx, b, contents, nil))
 			after := s.uids("configmaps", "managedresources", "secrets")
@@ -180,13 +180,13 @@ func (s *site) tamper(b render.Bundle, name string) {
 	s.Helper()
 	e := apply.Entry{Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: s.ns, Name: name}}
 	if b.Delivery.Direct {
-		inventory := s.work.inventory(s.work.owner, b)
+		inventory := s.work.reconciler.inventory(s.work.owner, b)
 		entries, err := inventory.Load(s.ctx)
 		require.NoError(s, err)
 		require.NoError(s, inventory.Save(s.ctx, append(entries, e)))
 		return
 	}
-	rm, err := s.work.resourceManager(s.work.owner, b)
+	rm, err := s.work.reconciler.resourceManager(s.work.owner, b)
 	require.NoError(s, err)
 	require.NoError(s, rm.Inherit(s.ctx, b.Namespace, b.Name, []apply.Entry{e}))
 }

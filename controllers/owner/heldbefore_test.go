@@ -38,7 +38,7 @@ func TestWhatWasTooManyIsHeldByTheNextRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
-			s.work.Gate = permit.Gate{MaxDeletions: permit.Limit(1)}
+			s.work.reconciler.Gate = permit.Gate{MaxDeletions: permit.Limit(1)}
 			objects := []*unstructured.Unstructured{s.configMap("stays"), immutable(s, "one")}
 			s.mustApply(s.bundle(test.direct, objects...))
 			if objects = objects[:1]; test.recreated {
@@ -59,7 +59,7 @@ func TestWhatWasTooManyIsHeldByTheNextRun(t *testing.T) {
 			require.Len(t, s.work.report.Held, 1)
 			assert.Equal(t, held, s.work.report.Held[0].Objects[0].Reason.String())
 
-			_, found, err := s.work.repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
+			_, found, err := s.work.reconciler.repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
 			require.NoError(t, err)
 			assert.True(t, found)
 			assert.Equal(t, was, uid(), "by a repair")
@@ -69,7 +69,7 @@ func TestWhatWasTooManyIsHeldByTheNextRun(t *testing.T) {
 				assert.Equal(t, "it is held since before: "+held, s.work.report.Held[0].Objects[0].Reason.String())
 				assert.Equal(t, was, uid(), "by the next run")
 			}
-			s.work.Gate.Approved = map[string]bool{permit.ApprovalID("local", ref): true}
+			s.work.reconciler.Gate.Approved = map[string]bool{permit.ApprovalID("local", ref): true}
 			s.mustApply(b)
 			assert.Empty(t, s.work.report.Held)
 			assert.NotEqual(t, was, uid())

@@ -63,7 +63,7 @@ func TestIdleCareListsNothing(t *testing.T) {
 	t.Cleanup(local.Close)
 	o := s.work.owner
 	o.Local, o.Home = local, local
-	s.work.Reconciler.Clock = clock
+	s.work.reconciler.Clock = clock
 
 	deployment := s.object(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: NS}, spec: {replicas: 1, selector: {matchLabels: {app: d}},
 		template: {metadata: {labels: {app: d}}, spec: {containers: [{name: c, image: i}]}}}}`)

@@ -29,7 +29,7 @@ func TestWhatIsBeingDeletedIsNotWaitedFor(t *testing.T) {
 			var w waiter
 			var err error
 			told := map[string]apply.Action{}
-			s.work.Hooks.OnObject = func(_, _ string, r apply.ObjectResult) { told[r.Ref.Name] = r.Action }
+			s.work.reconciler.Hooks.OnObject = func(_, _ string, r apply.ObjectResult) { told[r.Ref.Name] = r.Action }
 			w, err = s.work.applyBundle(s.ctx, b)
 			require.NoError(t, err)
 			assert.Equal(t, apply.Deleting, told["goes"])
@@ -41,7 +41,7 @@ func TestWhatIsBeingDeletedIsNotWaitedFor(t *testing.T) {
 			require.NoError(t, err)
 			s.eventually("the cache sees that it is gone", func() bool { return len(s.work.owner.left(s.ctx)) == 1 })
 			require.NoError(t, wait(), "it is gone")
-			known, _, err := s.work.known(s.ctx, s.work.owner, b)
+			known, _, err := s.work.reconciler.known(s.ctx, s.work.owner, b)
 			require.NoError(t, err)
 			require.Len(t, known, 1, "and nothing names it any more")
 			assert.Equal(t, "stays", known[0].Name)
@@ -59,7 +59,7 @@ func TestWhatIsBeingDeletedIsNotWaitedFor(t *testing.T) {
 // What is held is in the inventory, too. Somebody may delete it by hand while a step waits.
 func TestWhatIsHeldIsNotWaitedFor(t *testing.T) {
 	s := newSite(t)
-	s.work.Gate = permit.Gate{MaxDeletions: ptr.To(1)}
+	s.work.reconciler.Gate = permit.Gate{MaxDeletions: ptr.To(1)}
 	s.mustApply(s.bundle(false, s.configMap("stays"), s.configMap("a"), s.configMap("b")))
 	w, err := s.work.applyBundle(s.ctx, s.bundle(false, s.configMap("stays")))
 	require.NoError(t, err)

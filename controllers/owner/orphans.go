@@ -147,14 +147,14 @@ func (r *Reconciler) positions(o *subject) (map[string]int, error) {
 // removeOrphans deletes bundles whose component was disabled, in reverse order. It runs only after
 // the flow succeeded. The gate sees all that is to go from a cluster at once.
 func (r *run) removeOrphans(ctx context.Context, rendered []render.Bundle) error {
-	list, err := r.orphans(ctx, r.owner, rendered)
+	list, err := r.reconciler.orphans(ctx, r.owner, rendered)
 	if err != nil {
 		return err
 	}
 	contents, waits := make([][]apply.Entry, len(list)), make([]bool, len(list))
 	leaving := map[string][]apply.Entry{}
 	for i, o := range list {
-		if contents[i], err = r.contents(ctx, r.owner, o); err != nil {
+		if contents[i], err = r.reconciler.contents(ctx, r.owner, o); err != nil {
 			return fmt.Errorf("bundle %s: %w", o.bundle.Name, err)
 		}
 		if waits[i], err = r.removalWaits(ctx, o.bundle, contents[i]); err != nil {
@@ -215,7 +215,7 @@ func (r *run) removeBundle(ctx context.Context, b render.Bundle, contents []appl
 	} else if err := r.endManaged(ctx, b); err != nil {
 		return err
 	}
-	result, err := r.Engine.Delete(ctx, cluster, set(r.owner, b, nil), r.inventory(r.owner, b), apply.DeleteOptions{
+	result, err := r.reconciler.Engine.Delete(ctx, cluster, set(r.owner, b, nil), r.reconciler.inventory(r.owner, b), apply.DeleteOptions{
 		Approve:          func([]apply.Entry) []apply.Held { return held },
 		DesiredElsewhere: r.desiredElsewhere(b),
 		OnObject:         tell,
@@ -235,7 +235,7 @@ func except(said apply.Ref, tell func(apply.ObjectResult)) func(apply.ObjectResu
 
 // keepHeld notes in the inventory of a ManagedResource why it is kept, as the engine does with objects that it applies.
 func (r *run) keepHeld(ctx context.Context, b render.Bundle, held []apply.Held) error {
-	rm, err := r.resourceManager(r.owner, b)
+	rm, err := r.reconciler.resourceManager(r.owner, b)
 	if err != nil {
 		return err
 	}
@@ -280,8 +280,8 @@ func (r *run) progress(b render.Bundle) func(apply.ObjectResult) {
 			r.report.Notes = append(r.report.Notes, fmt.Sprintf("cluster %s: %s: %s", r.clusterName(b.Cluster), res.Ref, res.Message))
 			r.mu.Unlock()
 		}
-		if r.Hooks.OnObject != nil {
-			r.Hooks.OnObject(r.owner.String(), b.Name, res)
+		if r.reconciler.Hooks.OnObject != nil {
+			r.reconciler.Hooks.OnObject(r.owner.String(), b.Name, res)
 		}
 	}
 }
@@ -317,7 +317,7 @@ func (r *run) removeManaged(ctx context.Context, b render.Bundle, keep bool) (de
 	if err != nil {
 		return false, r.owner.Local.Explain(ref, "read", err)
 	}
-	rm, err := r.managerOf(r.owner, b, obj)
+	rm, err := r.reconciler.managerOf(r.owner, b, obj)
 	if err != nil {
 		return false, err
 	}
@@ -338,15 +338,15 @@ func (r *run) removeManaged(ctx context.Context, b render.Bundle, keep bool) (de
 const removalTimeout = 2 * time.Minute
 
 func (r *run) awaitManagedGone(ctx context.Context, rm *managedresource.Reconciler, ref apply.Ref, b render.Bundle) error {
-	tick := r.Clock.NewTicker(pollInterval)
+	tick := r.reconciler.Clock.NewTicker(pollInterval)
 	defer tick.Stop()
-	deadline := r.Clock.Now().Add(min(removalTimeout, r.timeout(removalTimeout)))
+	deadline := r.reconciler.Clock.Now().Add(min(removalTimeout, r.timeout(removalTimeout)))
 	for {
 		outcome, gone, err := rm.Finish(ctx, b.Namespace, b.Name)
 		if outcome != nil {
 			r.countAll(outcome.Applied)
 		}
-		late := !r.Clock.Now().Before(deadline)
+		late := !r.reconciler.Clock.Now().Before(deadline)
 		switch {
 		case gone && err == nil:
 			return nil

@@ -86,7 +86,7 @@ func newGarden(t *testing.T) *site {
 // cared gives the conditions as "Status Reason" by type.
 func (s *site) cared() map[string]string {
 	s.Helper()
-	conditions, err := s.work.care(s.ctx, s.work.owner)
+	conditions, err := s.work.reconciler.care(s.ctx, s.work.owner)
 	require.NoError(s, err)
 	out := map[string]string{}
 	for _, c := range conditions {
@@ -224,7 +224,7 @@ func TestEveryManagedResourceOfAGardenCounts(t *testing.T) {
 			s.become(falling("OutdatedStatus"))
 			s.setStatus(mr, healthy("False", "DeploymentUnhealthy"))
 			s.become(falling("DeploymentUnhealthy"))
-			conditions, err := s.work.care(s.ctx, o)
+			conditions, err := s.work.reconciler.care(s.ctx, o)
 			require.NoError(t, err)
 			for _, condition := range conditions {
 				if condition.Status == gardencorev1beta1.ConditionFalse {

@@ -28,7 +28,7 @@ func TestABundleThatIsTooLarge(t *testing.T) {
 		large = append(large, o)
 	}
 	b := s.bundle(false, large...)
-	_, _, planned := s.work.planBundle(s.ctx, s.work.owner, b, &serving{})
+	_, _, planned := s.work.reconciler.planBundle(s.ctx, s.work.owner, b, &serving{})
 	_, applied := s.apply(b)
 	for _, err := range []error{planned, applied} {
 		require.ErrorContains(t, err, "it carries the 3 objects of the bundle, compressed: its values have 2.")
@@ -77,7 +77,7 @@ func TestATerminatingNamespace(t *testing.T) {
 		[]byte(`{"status":{"conditions":[{"type":"NamespaceFinalizersRemaining","status":"True","message":"Some content in the namespace has finalizers remaining: a/b in 1 resource instances"}]}}`),
 		metav1.PatchOptions{}, "status")
 	require.NoError(t, err)
-	_, _, planned := s.work.plan(s.ctx, s.work.owner)
+	_, _, planned := s.work.reconciler.plan(s.ctx, s.work.owner)
 	_, _, applied := s.work.prepare(s.ctx)
 	for _, err := range []error{planned, applied} {
 		require.Error(t, err)

@@ -124,7 +124,7 @@ func (r *Reconciler) planBundle(ctx context.Context, o *subject, b render.Bundle
 			return nil, 0, err
 		}
 	}
-	work := &run{Reconciler: r, owner: o, report: &Report{}}
+	work := &run{reconciler: r, owner: o, report: &Report{}}
 	found, err := r.Engine.Plan(ctx, cluster, s, inventory, work.options(b))
 	for i := range found.Items {
 		item := &found.Items[i]
@@ -234,7 +234,7 @@ func (r *Reconciler) planOrphan(ctx context.Context, o *subject, gone orphan, lo
 	} else if !served {
 		return planWaitingRemoval(o, b, entries), nil
 	}
-	work := &run{Reconciler: r, owner: o, report: &Report{}}
+	work := &run{reconciler: r, owner: o, report: &Report{}}
 	found, err := r.Engine.PlanDelete(ctx, cluster, s, apply.NewMemoryInventory(entries...), apply.DeleteOptions{DesiredElsewhere: work.desiredElsewhere(b)})
 	for i := range found.Items {
 		item := &found.Items[i]

@@ -91,7 +91,7 @@ func TestPrometheisAreAsked(t *testing.T) {
 
 	s.become(well)
 	assert.Empty(t, all.asked, "nobody is asked without the gate")
-	s.work.Judging.Prometheis = all.reach(false)
+	s.work.reconciler.Judging.Prometheis = all.reach(false)
 	mapping, err := o.Local.Mapping(s.ctx, kindPrometheus)
 	require.NoError(t, err)
 	others := s.api.Resource(mapping.Resource).Namespace(s.ns)
@@ -118,7 +118,7 @@ func TestPrometheisAreAsked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			all.say(c.pod, c.says)
 			s.become(map[string]string{observabilityHealthy: "False " + c.reason})
-			conditions, err := s.work.care(s.ctx, o)
+			conditions, err := s.work.reconciler.care(s.ctx, o)
 			require.NoError(t, err)
 			assert.Contains(t, conditions[len(conditions)-1].Message, strings.ReplaceAll(c.message, "NS", s.ns))
 			all.say("", "")

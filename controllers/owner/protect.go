@@ -34,7 +34,7 @@ func (r *run) guard(ctx context.Context) error {
 	if err := finalizers.Change(ctx, o.Home, kinds[Garden].role, o.Ref, finalizers.With(kinds[Garden].finalizers...)); err != nil {
 		return err
 	}
-	if err := r.readExtensions(ctx, o); err != nil {
+	if err := r.reconciler.readExtensions(ctx, o); err != nil {
 		return err
 	}
 	if err := r.guardExtensions(ctx); err != nil {

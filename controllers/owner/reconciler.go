@@ -117,7 +117,7 @@ func (r *Reconciler) reconcile(ctx context.Context, o *subject) (*Report, error)
 	if err != nil {
 		return nil, err
 	}
-	run := &run{Reconciler: r, owner: o, status: status, report: &Report{Owner: o.String(), TakenUp: status.takenUp}, patient: true, begun: r.Clock.Now()}
+	run := &run{reconciler: r, owner: o, status: status, report: &Report{Owner: o.String(), TakenUp: status.takenUp}, patient: true, begun: r.Clock.Now()}
 	stopCare := r.careWhile(ctx, o)
 	err = errors.Join(panics.Safe(func() error { return run.reconcile(ctx) })(), refused)
 	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
@@ -132,8 +132,8 @@ func (r *run) conclude(ctx context.Context, err error, judge func() error) error
 	if lost(ctx) {
 		return err
 	}
-	if r.Hooks.OnOutcome != nil {
-		r.Hooks.OnOutcome(ctx, r.report, err)
+	if r.reconciler.Hooks.OnOutcome != nil {
+		r.reconciler.Hooks.OnOutcome(ctx, r.report, err)
 	}
 	write := r.status.interrupt
 	var judged error
@@ -206,10 +206,10 @@ func (r *Reconciler) careWhile(ctx context.Context, o *subject) (stop func()) {
 
 // run is one reconciliation.
 type run struct {
-	*Reconciler
-	owner  *subject
-	status *statusWriter
-	report *Report
+	reconciler *Reconciler
+	owner      *subject
+	status     *statusWriter
+	report     *Report
 
 	mu sync.Mutex
 	// deleted counts the objects that this run has deleted, by cluster.
@@ -257,7 +257,7 @@ func (r *run) pass(ctx context.Context) (again bool, err error) {
 	}
 	r.keepTokens()
 	r.beginRound()
-	definition, err := render.CoveringFlow(r.Render.Catalogue, r.owner.Input, result.Bundles)
+	definition, err := render.CoveringFlow(r.reconciler.Render.Catalogue, r.owner.Input, result.Bundles)
 	if err != nil {
 		return false, err
 	}
@@ -295,15 +295,15 @@ func (r *run) prepare(ctx context.Context) (render.Result, *secrets.Manager, err
 	if err := r.ensureNamespace(ctx); err != nil {
 		return render.Result{}, nil, err
 	}
-	known, err := r.facts(ctx, o)
+	known, err := r.reconciler.facts(ctx, o)
 	if err != nil {
 		return render.Result{}, nil, err
 	}
-	result, err := r.renderWith(ctx, o, known)
+	result, err := r.reconciler.renderWith(ctx, o, known)
 	if err != nil {
 		return result, nil, err
 	}
-	manager, made, err := r.secrets(ctx, o, result)
+	manager, made, err := r.reconciler.secrets(ctx, o, result)
 	if err != nil {
 		return result, nil, err
 	}
@@ -316,7 +316,7 @@ func (r *run) prepare(ctx context.Context) (render.Result, *secrets.Manager, err
 	guessed := known.Secrets
 	known.Secrets = made
 	if !facts.SameSecrets(guessed, made) {
-		if result, err = r.renderWith(ctx, o, known); err != nil {
+		if result, err = r.reconciler.renderWith(ctx, o, known); err != nil {
 			return result, nil, err
 		}
 	}
@@ -347,14 +347,14 @@ func (r *run) event(e flow.Event) {
 	e = r.blocked.Event(e)
 	e.Progress.Percent = r.round.Percent(e.Progress.Percent)
 	r.status.progress(e, r.round.String())
-	if r.Hooks.OnEvent == nil {
+	if r.reconciler.Hooks.OnEvent == nil {
 		return
 	}
 	out := Event{Owner: r.owner.String(), Node: e.ID, State: e.State, Message: e.Message, Progress: e.Progress, At: e.At}
 	if e.Err != nil {
 		out.Error = strings.Join(Problems(e.Err), "; ")
 	}
-	r.Hooks.OnEvent(out)
+	r.reconciler.Hooks.OnEvent(out)
 }
 
 // cluster of a bundle by its role.

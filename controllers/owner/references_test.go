@@ -50,7 +50,7 @@ func (s *site) put(name, kind, data string) {
 func (s *site) copies() (render.Bundle, bool) {
 	s.Helper()
 	o := s.work.owner
-	require.NoError(s, s.work.readReferences(s.ctx, o))
+	require.NoError(s, s.work.reconciler.readReferences(s.ctx, o))
 	result, err := o.withCopies(render.Result{})
 	require.NoError(s, err)
 	o.last.bundles = result.Bundles
@@ -110,7 +110,7 @@ func TestReferencesAreCopied(t *testing.T) {
 	s.put("policy", "ConfigMap", requestPolicy)
 	s.put("webhook", "Secret", "{kubeconfig: "+second+"}")
 	b, _ = s.copies()
-	items, _, err := s.work.planBundle(s.ctx, s.work.owner, b, &serving{})
+	items, _, err := s.work.reconciler.planBundle(s.ctx, s.work.owner, b, &serving{})
 	require.NoError(t, err)
 	for _, item := range items {
 		for _, field := range item.Fields {
@@ -123,7 +123,7 @@ func TestReferencesAreCopied(t *testing.T) {
 
 	// One reference less, with a gate that holds every deletion.
 	s.refer("auditConfig: {auditPolicy: {configMapRef: {name: policy}}}")
-	s.work.Gate = permit.Gate{Reviewed: func(string, change.Ref) bool { return false }}
+	s.work.reconciler.Gate = permit.Gate{Reviewed: func(string, change.Ref) bool { return false }}
 	b, _ = s.copies()
 	s.mustApply(b)
 	uids := s.uids("configmaps", "secrets")
@@ -166,7 +166,7 @@ func TestCredentialsAreCopied(t *testing.T) {
 
 	s.put("account", "Secret", "{key: "+second+"}")
 	b, _ = s.copies()
-	items, _, err := s.work.planBundle(s.ctx, o, b, &serving{})
+	items, _, err := s.work.reconciler.planBundle(s.ctx, o, b, &serving{})
 	require.NoError(t, err)
 	require.Len(t, items, 1)
 	shown, err := json.Marshal(items)
@@ -196,12 +196,12 @@ func TestCopiesAreRepaired(t *testing.T) {
 	events := make(chan apply.DriftEvent, 10)
 	watching, stop := context.WithCancel(s.ctx)
 	defer stop()
-	go s.work.Engine.Watch(watching, s.work.owner.Local, func(e apply.DriftEvent) { events <- e })
+	go s.work.reconciler.Engine.Watch(watching, s.work.owner.Local, func(e apply.DriftEvent) { events <- e })
 	_, err := s.resource("configmaps", s.ns).Patch(s.ctx, "ref-policy", types.MergePatchType, []byte(`{"data":{"policy":"by hand"}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
 	require.NoError(t, err)
 	event := <-events
 	assert.Equal(t, "ref-policy", event.Ref.Name)
-	_, found, err := s.work.repair(s.ctx, s.work.owner, event.Set)
+	_, found, err := s.work.reconciler.repair(s.ctx, s.work.owner, event.Set)
 	require.NoError(t, err)
 	assert.True(t, found)
 	assert.Contains(t, s.value("configmaps", "ref-policy", "policy"), "level: None")
@@ -216,7 +216,7 @@ func TestPlansExpectWhatGitDeclares(t *testing.T) {
 	declared := s.object("{apiVersion: v1, kind: Secret, metadata: {name: webhook, namespace: NS-project}, stringData: {kubeconfig: '" + plainKubeconfig("first") + "'}}")
 	policy := s.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: policy, namespace: NS-project}, data: " + requestPolicy + "}")
 	o.Input.Referred = map[string]func() *unstructured.Unstructured{"Secret/webhook": declared.DeepCopy, "ConfigMap/policy": policy.DeepCopy}
-	require.NoError(t, s.work.readReferences(s.ctx, o))
+	require.NoError(t, s.work.reconciler.readReferences(s.ctx, o))
 	now, err := references.Facts(o.now().referenced)
 	require.NoError(t, err)
 	assert.Contains(t, now["ConfigMap/policy"].Data["policy"], "level: None")
@@ -231,7 +231,7 @@ func TestPlansExpectWhatGitDeclares(t *testing.T) {
 
 	// It is the same as it will be found.
 	s.put("webhook", "Secret", "{kubeconfig: "+kubeconfigOf("first")+"}")
-	require.NoError(t, s.work.readReferences(s.ctx, o))
+	require.NoError(t, s.work.reconciler.readReferences(s.ctx, o))
 	now, err = references.Facts(o.now().referenced)
 	require.NoError(t, err)
 	assert.Equal(t, now["Secret/webhook"], expected["Secret/webhook"])

@@ -67,7 +67,7 @@ func (r *Reconciler) repair(ctx context.Context, o *subject, setID string) (done
 
 // repairOf is a run that applies a bundle again that was applied, or brings back what was applied of one that is rendered otherwise since.
 func (r *Reconciler) repairOf(o *subject, b render.Bundle) *run {
-	return &run{Reconciler: r, owner: o, report: &Report{}, repairing: true, pending: !o.isApplied(b)}
+	return &run{reconciler: r, owner: o, report: &Report{}, repairing: true, pending: !o.isApplied(b)}
 }
 
 // errDelivery is why nothing is repaired of a bundle that is delivered otherwise from now on: how it was applied is known to its former delivery only.
@@ -85,7 +85,7 @@ func (r *Reconciler) isManaged(ctx context.Context, o *subject, b render.Bundle,
 
 // repairDirect brings back what was applied of a direct bundle. What else is rendered of it by now is not there to be waited for.
 func (r *run) repairDirect(ctx context.Context, b render.Bundle, cluster *apply.Cluster, objects []*unstructured.Unstructured) error {
-	inventory := r.inventory(r.owner, b)
+	inventory := r.reconciler.inventory(r.owner, b)
 	entries, err := inventory.Load(ctx)
 	if err != nil {
 		return err
@@ -93,14 +93,14 @@ func (r *run) repairDirect(ctx context.Context, b render.Bundle, cluster *apply.
 	if carriers, _ := split(b, entries); len(carriers) > 0 {
 		return errDelivery
 	}
-	result, err := r.Engine.Apply(ctx, cluster, directSet(r.owner, b, objects), inventory, r.options(b))
+	result, err := r.reconciler.Engine.Apply(ctx, cluster, directSet(r.owner, b, objects), inventory, r.options(b))
 	r.countAll(result)
 	return err
 }
 
 // repairManaged has the objects of a ManagedResource brought back as it declares them. What is rendered of it by now is not applied yet.
 func (r *run) repairManaged(ctx context.Context, b render.Bundle) (waiter, error) {
-	rm, err := r.resourceManager(r.owner, b)
+	rm, err := r.reconciler.resourceManager(r.owner, b)
 	if err != nil {
 		return waiter{}, err
 	}

@@ -25,11 +25,11 @@ func TestTheRestIsWatched(t *testing.T) {
 			s := newSite(t)
 			b := s.bundle(direct, s.configMap("edited"), s.configMap("same"))
 			s.mustApply(b)
-			s.work.Engine = conventions.NewEngine(apply.Options{})
+			s.work.reconciler.Engine = conventions.NewEngine(apply.Options{})
 			events := make(chan apply.DriftEvent, 10)
 			watching, stop := context.WithCancel(s.ctx)
 			defer stop()
-			go s.work.Engine.Watch(watching, s.work.owner.Local, func(e apply.DriftEvent) { events <- e })
+			go s.work.reconciler.Engine.Watch(watching, s.work.owner.Local, func(e apply.DriftEvent) { events <- e })
 			_, err := s.resource("configmaps", s.ns).Patch(s.ctx, "edited", types.MergePatchType, []byte(`{"data":{"a":"by hand"}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
 			require.NoError(t, err)
 			s.eventually("the cache knows", func() bool {
@@ -42,7 +42,7 @@ func TestTheRestIsWatched(t *testing.T) {
 				s.work.watchTheRest(over)
 				assert.Equal(t, "edited", (<-events).Ref.Name)
 			}
-			_, found, err := s.work.repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
+			_, found, err := s.work.reconciler.repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
 			require.NoError(t, err)
 			assert.True(t, found)
 			value := s.get("edited").Object["data"].(map[string]any)["a"]
@@ -63,7 +63,7 @@ func TestARepairGoesOnWithNothing(t *testing.T) {
 			_, err := s.resource("configmaps", s.ns).Patch(s.ctx, "same", types.MergePatchType, []byte(`{"data":{"a":"by hand"}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
 			require.NoError(t, err)
 			s.eventually("what was applied is back", func() bool {
-				_, _, err := s.work.repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
+				_, _, err := s.work.reconciler.repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
 				value, _, _ := unstructured.NestedString(s.get("same").Object, "data", "a")
 				return err == nil && value == "b"
 			})
@@ -89,12 +89,12 @@ func TestARepairLeavesAManagedResourceThatGoes(t *testing.T) {
 	b := s.bundle(false, s.configMap("same"), s.configMap("new"))
 	b.Digest.Resolved = "another"
 	s.work.owner.last.bundles[0].Digest = b.Digest
-	_, found, err := s.work.repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
+	_, found, err := s.work.reconciler.repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
 	assert.True(t, found)
 	require.ErrorContains(t, err, "is being deleted: the next reconciliation makes it anew")
-	rm, err := s.work.resourceManager(s.work.owner, b)
+	rm, err := s.work.reconciler.resourceManager(s.work.owner, b)
 	require.NoError(t, err)
-	_, found, err = s.work.repair(s.ctx, s.work.owner, rm.SetName(b.Namespace, b.Name))
+	_, found, err = s.work.reconciler.repair(s.ctx, s.work.owner, rm.SetName(b.Namespace, b.Name))
 	assert.True(t, found)
 	require.ErrorContains(t, err, "is being deleted: the next reconciliation makes it anew")
 	assert.NotNil(t, s.get("same"))
@@ -118,17 +118,17 @@ func TestARepairKeepsAnEditedManagedResource(t *testing.T) {
 		live, lerr := s.work.owner.Local.Get(s.ctx, managedRef(b))
 		return apierrors.IsNotFound(err) && lerr == nil && live.GetGeneration() == 2
 	})
-	rm, err := s.work.resourceManager(s.work.owner, b)
+	rm, err := s.work.reconciler.resourceManager(s.work.owner, b)
 	require.NoError(t, err)
 	rendered := s.work.owner.last.bundles[0].Digest
 	s.work.owner.last.bundles[0].Digest.Resolved = "another"
-	_, found, err := s.work.repair(s.ctx, s.work.owner, rm.SetName(b.Namespace, b.Name))
+	_, found, err := s.work.reconciler.repair(s.ctx, s.work.owner, rm.SetName(b.Namespace, b.Name))
 	assert.True(t, found)
 	require.ErrorContains(t, err, "was changed since its objects were applied")
 	assert.Nil(t, s.get("same"))
 
 	s.work.owner.last.bundles[0].Digest = rendered
-	_, _, err = s.work.repair(s.ctx, s.work.owner, rm.SetName(b.Namespace, b.Name))
+	_, _, err = s.work.reconciler.repair(s.ctx, s.work.owner, rm.SetName(b.Namespace, b.Name))
 	require.NoError(t, err)
 	require.NotNil(t, s.get("same"))
 	assert.Equal(t, "Git", s.get("same").GetLabels()["by"])
@@ -156,14 +156,14 @@ func TestARepairAndTheDataSecret(t *testing.T) {
 		cached, err := s.work.owner.Local.Get(s.ctx, apply.RefOf(made))
 		return err == nil && cached.GetUID() == made.GetUID()
 	})
-	rm, err := s.work.resourceManager(s.work.owner, b)
+	rm, err := s.work.reconciler.resourceManager(s.work.owner, b)
 	require.NoError(t, err)
 	rendered := s.work.owner.last.bundles[0].Digest
 	for _, pending := range []bool{true, false} {
 		if s.work.owner.last.bundles[0].Digest = rendered; pending {
 			s.work.owner.last.bundles[0].Digest.Resolved = "another"
 		}
-		_, found, err := s.work.repair(s.ctx, s.work.owner, rm.SetName(b.Namespace, b.Name))
+		_, found, err := s.work.reconciler.repair(s.ctx, s.work.owner, rm.SetName(b.Namespace, b.Name))
 		assert.True(t, found)
 		if pending {
 			require.ErrorContains(t, err, "has another content in its data Secret than was applied")
@@ -180,16 +180,16 @@ func TestARepairDoesNotChangeTheDelivery(t *testing.T) {
 	s := newSite(t)
 	was := s.bundle(false, s.configMap("same"))
 	s.mustApply(was)
-	rm, err := s.work.resourceManager(s.work.owner, was)
+	rm, err := s.work.reconciler.resourceManager(s.work.owner, was)
 	require.NoError(t, err)
 	b := s.bundle(true, s.configMap("same"))
 	require.True(t, b.Delivery.Direct)
 	for _, set := range []string{setName(b.Owner, b.Name), rm.SetName(b.Namespace, b.Name)} {
-		_, found, err := s.work.repair(s.ctx, s.work.owner, set)
+		_, found, err := s.work.reconciler.repair(s.ctx, s.work.owner, set)
 		assert.True(t, found)
 		require.ErrorIs(t, err, errDelivery)
 	}
-	_, found, err := s.work.repair(s.ctx, s.work.owner, "another/one")
+	_, found, err := s.work.reconciler.repair(s.ctx, s.work.owner, "another/one")
 	assert.False(t, found)
 	require.NoError(t, err)
 	assert.NotContains(t, s.work.owner.last.failures, b.Name, "it is not applied yet, which is no failure")

@@ -80,7 +80,7 @@ func (r *run) request(ctx context.Context, c *apply.Cluster, operation string, o
 // requestDue reports whether an object that did not change needs a request: none was made for its content, the latest one was not answered,
 // somebody wants the owner to be reconciled, or the latest one is old.
 func (r *run) requestDue(ref apply.Ref, live *unstructured.Unstructured, digest string) bool {
-	now := r.Clock.Now()
+	now := r.reconciler.Clock.Now()
 	stamp, err := time.Parse(time.RFC3339Nano, live.GetAnnotations()[annotationTimestamp])
 	switch {
 	case live.GetAnnotations()[annotationRequested] != digest || err != nil:
@@ -116,7 +116,7 @@ func lastOperation(live *unstructured.Unstructured) (state string, updated time.
 
 // writeRequest is a PATCH of its own, because the controller takes the annotation away again: it is nothing that the bundle owns.
 func (r *run) writeRequest(ctx context.Context, c *apply.Cluster, ref apply.Ref, operation, digest string) (string, error) {
-	stamp := r.Clock.Now().UTC().Format(time.RFC3339Nano)
+	stamp := r.reconciler.Clock.Now().UTC().Format(time.RFC3339Nano)
 	patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{
 		annotationOperation: operation, annotationTimestamp: stamp, annotationRequested: digest,
 	}}}
@@ -129,7 +129,7 @@ func (r *run) writeRequest(ctx context.Context, c *apply.Cluster, ref apply.Ref,
 // repeatRequests asks again where a request got lost while a step waits for the answer: the annotation is gone, nobody works on it, and the status is
 // that of an earlier request or generation. An extension that reports an error tries again by itself; the next reconciliation asks it.
 func (r *run) repeatRequests(ctx context.Context, waits []waiter) error {
-	now := r.Clock.Now()
+	now := r.reconciler.Clock.Now()
 	for _, w := range waits {
 		for _, ref := range w.refs {
 			if !render.IsRequested(ref.GVK()) || w.stamped == nil {

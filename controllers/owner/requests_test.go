@@ -79,8 +79,8 @@ func (a *asking) process(writes int) (made int64, err error) {
 	require.NoError(a, err)
 	defer cluster.Close()
 	a.work.owner.Local, a.work.owner.Home = cluster, cluster
-	work := &run{owner: a.work.owner, report: &Report{TakenUp: a.taken}, begun: a.clock.Now(), Reconciler: &Reconciler{
-		Engine: conventions.NewEngine(apply.Options{}), Clock: a.clock, Gate: a.work.Gate}}
+	work := &run{owner: a.work.owner, report: &Report{TakenUp: a.taken}, begun: a.clock.Now(), reconciler: &Reconciler{
+		Engine: conventions.NewEngine(apply.Options{}), Clock: a.clock, Gate: a.work.reconciler.Gate}}
 	first := a.bundle(true, a.object("{apiVersion: v1, kind: Secret, metadata: {name: cloudprovider, namespace: NS}, data: {key: "+a.secret+"}}"),
 		a.object("{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Cluster, metadata: {name: NS}, spec: {cloudProfile: {spec: {}}, seed: {spec: {}, status: {phase: x}}, shoot: {"+a.shoot+"}}}"))
 	second := a.bundle(true, a.object("{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Infrastructure, metadata: {name: shoot, namespace: NS}, spec: {type: local, region: "+a.spec+", secretRef: {name: cloudprovider, namespace: NS}}}"),
@@ -255,7 +255,7 @@ func TestRequestsAreRepeatedWhileAStepWaits(t *testing.T) {
 			require.NoError(t, err)
 			defer cluster.Close()
 			ref := apply.Ref{APIVersion: "extensions.gardener.cloud/v1alpha1", Kind: "Network", Namespace: a.ns, Name: "shoot"}
-			work := &run{owner: a.work.owner, report: &Report{}, Reconciler: &Reconciler{Clock: a.clock}}
+			work := &run{owner: a.work.owner, report: &Report{}, reconciler: &Reconciler{Clock: a.clock}}
 			waits := []waiter{{cluster: cluster, refs: []apply.Ref{ref}, stamped: map[apply.Ref]string{}}}
 			require.NoError(t, work.repeatRequests(a.ctx, waits))
 			assert.Empty(t, a.asked(nil), "not at once")

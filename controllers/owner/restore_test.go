@@ -20,9 +20,9 @@ func TestWhatIsDeletedWhileAStepWaits(t *testing.T) {
 	for name, direct := range map[string]bool{"direct": true, "managed": false} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
-			s.work.Gate = permit.Gate{MaxDeletions: ptr.To(0)}
+			s.work.reconciler.Gate = permit.Gate{MaxDeletions: ptr.To(0)}
 			clk := clocktesting.NewFakeClock(time.Now())
-			s.work.Clock = clk
+			s.work.reconciler.Clock = clk
 			s.mustApply(s.bundle(direct, s.configMap("one"), s.configMap("two"), s.configMap("held")))
 			w, err := s.work.applyBundle(s.ctx, s.bundle(direct, s.configMap("one"), s.configMap("two")))
 			require.NoError(t, err)
@@ -33,7 +33,7 @@ func TestWhatIsDeletedWhileAStepWaits(t *testing.T) {
 			})
 
 			made := 0
-			s.work.Hooks.OnObject = func(_, _ string, r apply.ObjectResult) {
+			s.work.reconciler.Hooks.OnObject = func(_, _ string, r apply.ObjectResult) {
 				if r.Ref.Name == "two" && r.Action == apply.Created {
 					made++
 				}

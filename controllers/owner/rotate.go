@@ -79,7 +79,7 @@ func (r *run) rotate(ctx context.Context, result render.Result) (again bool, err
 		}
 	}
 	before := c.State
-	after, again := before.Finish(metav1.NewTime(r.Clock.Now()))
+	after, again := before.Finish(metav1.NewTime(r.reconciler.Clock.Now()))
 	if changed {
 		// What is not encrypted any more can still be read for as long as the status has it; then the configuration forgets about it.
 		again = again || c.EncryptionAtRest != nil
@@ -97,7 +97,7 @@ func (r *run) rotate(ctx context.Context, result render.Result) (again bool, err
 			return false, err
 		}
 	}
-	return again, r.noteState(ctx, o, after)
+	return again, r.reconciler.noteState(ctx, o, after)
 }
 
 // nextRound notes what all API servers have reached with the round that is over. It is true when they have to be started once more.
@@ -124,7 +124,7 @@ func (r *run) nextRound(ctx context.Context, c credentials) (bool, error) {
 func (r *run) formerPodsGone(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, renewTime)
 	defer cancel()
-	judge := r.judgeOf(r.owner.Local)
+	judge := r.reconciler.judgeOf(r.owner.Local)
 	judge.OldPods = true
 	there, err := r.owner.serving(limited, annotationPopulated)
 	if err != nil {
@@ -147,7 +147,7 @@ func (r *run) formerPodsGone(ctx context.Context) error {
 
 // pause is false when the context ends before.
 func (r *run) pause(ctx context.Context, d time.Duration) bool {
-	timer := r.Clock.NewTimer(d)
+	timer := r.reconciler.Clock.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C():
@@ -197,7 +197,7 @@ func (r *run) beginRound() {
 
 // tell says what is going on between the steps of the flow.
 func (r *run) tell(step, message string) {
-	r.event(flow.Event{ID: step, State: flow.Running, Note: true, Message: message, At: r.Clock.Now(), Progress: flow.Progress{Percent: 99}})
+	r.event(flow.Event{ID: step, State: flow.Running, Note: true, Message: message, At: r.reconciler.Clock.Now(), Progress: flow.Progress{Percent: 99}})
 }
 
 const (
@@ -256,7 +256,7 @@ func (r *run) seeds() (rotation.Seeds, error) {
 	if err != nil {
 		return rotation.Seeds{}, fmt.Errorf("cluster %s: %w", o.Target.Name(), err)
 	}
-	return rotation.Seeds{Client: client, Leases: leases, FieldManager: kinds[o.identity().Kind].role, Clock: r.Clock, Tell: func(m string) { r.tell("renew-on-seeds", m) }}, nil
+	return rotation.Seeds{Client: client, Leases: leases, FieldManager: kinds[o.identity().Kind].role, Clock: r.reconciler.Clock, Tell: func(m string) { r.tell("renew-on-seeds", m) }}, nil
 }
 
 // handOut has seeds take over the new password of the monitoring, by which that of the Garden reads theirs.

@@ -37,7 +37,7 @@ func TestServersAreKnownInEveryRound(t *testing.T) {
 	}
 	run := func(name string, state rotation.State, progress rotation.Progress) round {
 		t.Helper()
-		m := secrets.New(secrets.NewStore(client), s.ns, "test", s.work.Clock, secrets.WithRotationTimes(state.Times()))
+		m := secrets.New(secrets.NewStore(client), s.ns, "test", s.work.reconciler.Clock, secrets.WithRotationTimes(state.Times()))
 		_, err := m.GenerateAll(s.ctx, state.Requests(configs, progress))
 		require.NoError(t, err)
 		_, err = m.Cleanup(s.ctx) // as at the end of each round

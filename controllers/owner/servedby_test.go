@@ -54,7 +54,7 @@ func (s *hookSite) deployment() {
 
 // anew begins a reconciliation of its own.
 func (s *hookSite) anew() {
-	s.work = &run{owner: s.work.owner, report: &Report{}, Reconciler: s.work.Reconciler}
+	s.work = &run{owner: s.work.owner, report: &Report{}, reconciler: s.work.reconciler}
 }
 
 // pod makes the only pod of the Deployment be so, and begins a reconciliation of its own.
@@ -96,7 +96,7 @@ func (s *hookSite) has(name string) bool {
 func (s *hookSite) waits(b render.Bundle) {
 	s.Helper()
 	state := BundleState{State: StateHealthy}
-	s.work.inspectBundle(s.ctx, s.work.owner, b, &serving{}, &state)
+	s.work.reconciler.inspectBundle(s.ctx, s.work.owner, b, &serving{}, &state)
 	assert.Equal(s, StateWaiting, state.State)
 	assert.Contains(s, state.Message, "nobody answers its webhooks: Deployment "+s.ns+"/hooks has no ready pod with an address that can be connected to")
 }
@@ -110,7 +110,7 @@ func TestServedBy(t *testing.T) {
 			still := func() {
 				t.Helper()
 				s.mustApply(b)
-				require.NoError(t, s.work.applyWaiting(s.ctx, s.work.owner))
+				require.NoError(t, s.work.reconciler.applyWaiting(s.ctx, s.work.owner))
 				assert.False(t, s.has("one"))
 				_, err := s.resource("managedresources", s.ns).Get(s.ctx, b.Name, metav1.GetOptions{})
 				assert.True(t, apierrors.IsNotFound(err), "another resource-manager would apply it: %v", err)
@@ -125,7 +125,7 @@ func TestServedBy(t *testing.T) {
 			s.pod(reachable, corev1.ConditionFalse)
 			still()
 			s.pod(reachable, corev1.ConditionTrue)
-			require.NoError(t, s.work.applyWaiting(s.ctx, s.work.owner))
+			require.NoError(t, s.work.reconciler.applyWaiting(s.ctx, s.work.owner))
 			assert.True(t, s.has("one"))
 			assert.Empty(t, s.work.owner.now().waiting)
 			assert.Empty(t, s.plan(b))
@@ -150,11 +150,11 @@ func TestServedByIsNotRepairedMeanwhile(t *testing.T) {
 	s.mustApply(b)
 	s.pod(reachable, corev1.ConditionFalse)
 	found := make(chan apply.DriftEvent, 8)
-	go s.work.Engine.Watch(s.ctx, s.work.owner.Local, func(e apply.DriftEvent) { found <- e })
+	go s.work.reconciler.Engine.Watch(s.ctx, s.work.owner.Local, func(e apply.DriftEvent) { found <- e })
 	require.NoError(t, s.resource("configmaps", s.ns).Delete(s.ctx, "one", metav1.DeleteOptions{}))
 	select {
 	case e := <-found:
-		_, is, err := s.work.repair(s.ctx, s.work.owner, e.Set)
+		_, is, err := s.work.reconciler.repair(s.ctx, s.work.owner, e.Set)
 		require.NoError(t, err)
 		assert.True(t, is)
 	case <-s.ctx.Done():
@@ -163,15 +163,15 @@ func TestServedByIsNotRepairedMeanwhile(t *testing.T) {
 	assert.False(t, s.has("one"))
 	s.waits(b)
 	s.pod(reachable, corev1.ConditionTrue)
-	require.NoError(t, s.work.applyWaiting(s.ctx, s.work.owner))
+	require.NoError(t, s.work.reconciler.applyWaiting(s.ctx, s.work.owner))
 	assert.True(t, s.has("one"))
 }
 
 // A bundle goes although nobody answers its webhooks.
 func TestServedByGoes(t *testing.T) {
 	s := newHookSite(t)
-	s.work.Render = render.Options{Catalogue: components.FS}
-	s.work.Gate = permit.Gate{MaxDeletions: permit.Limit(10), MaxShare: permit.Limit(100)}
+	s.work.reconciler.Render = render.Options{Catalogue: components.FS}
+	s.work.reconciler.Gate = permit.Gate{MaxDeletions: permit.Limit(10), MaxShare: permit.Limit(100)}
 	s.deployment()
 	s.pod(reachable, corev1.ConditionTrue)
 	s.mustApply(s.hooks(false, "one"))

@@ -66,7 +66,7 @@ func newShootSite(t *testing.T, api *rest.Config) *shootSite {
 	o.Target, err = conventions.NewCluster(render.ShootCluster(o.Input.Owner), config, apply.ClusterOptions{})
 	require.NoError(t, err)
 	t.Cleanup(o.Target.Close)
-	s.work.Render = render.Options{Catalogue: components.FS}
+	s.work.reconciler.Render = render.Options{Catalogue: components.FS}
 	labels := map[string]string{"app": "kubernetes", "role": "apiserver"}
 	_, err = s.seed.AppsV1().Deployments(s.ns).Create(s.ctx, &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "kube-apiserver", Labels: map[string]string{conventions.Keys().ManagedByLabel: conventions.Keys().ManagedByValue}},
@@ -83,7 +83,7 @@ func newShootSite(t *testing.T, api *rest.Config) *shootSite {
 
 // anew is a reconciliation of its own.
 func (s *shootSite) anew() {
-	s.work = &run{owner: s.work.owner, report: &Report{}, Reconciler: s.work.Reconciler}
+	s.work = &run{owner: s.work.owner, report: &Report{}, reconciler: s.work.reconciler}
 }
 
 // pod makes the only pod of the API server be at an address; none takes it away.
@@ -150,7 +150,7 @@ func (s *shootSite) managed() *unstructured.Unstructured {
 // state is what `pergola status --components` says of the bundle.
 func (s *shootSite) state(b render.Bundle) BundleState {
 	state := BundleState{State: StateHealthy}
-	s.work.inspectBundle(s.ctx, s.work.owner, b, &serving{}, &state)
+	s.work.reconciler.inspectBundle(s.ctx, s.work.owner, b, &serving{}, &state)
 	return state
 }
 
@@ -158,7 +158,7 @@ func (s *shootSite) state(b render.Bundle) BundleState {
 func (s *shootSite) judged(b render.Bundle) gardencorev1beta1.Condition {
 	builder := condition.New(clock.RealClock{}, nil)
 	failures := s.work.owner.now().failures
-	return s.work.componentCondition(s.ctx, s.work.owner, builder, commonStatus{}, builder.Initial("ControlPlaneHealthy"), []render.Bundle{b}, failures, &serving{})
+	return s.work.reconciler.componentCondition(s.ctx, s.work.owner, builder, commonStatus{}, builder.Initial("ControlPlaneHealthy"), []render.Bundle{b}, failures, &serving{})
 }
 
 // What belongs into a Shoot gets there where somebody serves its API server, and waits where nobody does.
@@ -191,16 +191,16 @@ func TestIntoAShoot(t *testing.T) {
 				assert.Equal(s, StateWaiting, state.State)
 				assert.Contains(s, state.Message, "nobody serves the API server of the Shoot: it has no pod with an address that can be connected to, as where pods are only played; to be applied when somebody does: ClusterRoleBinding")
 				assert.Equal(s, "ControlPlaneRunning", s.judged(b).Reason)
-				require.NoError(s, s.work.applyWaiting(s.ctx, s.work.owner))
+				require.NoError(s, s.work.reconciler.applyWaiting(s.ctx, s.work.owner))
 				assert.Empty(s, s.user())
 			}
 			s.pod(reachable)
 			b := s.work.owner.Bundles()[0]
-			require.NoError(s, s.work.applyWaiting(s.ctx, s.work.owner))
+			require.NoError(s, s.work.reconciler.applyWaiting(s.ctx, s.work.owner))
 			assert.Equal(s, "one", s.user())
 			assert.Equal(s, StateHealthy, s.state(b).State)
 			before := s.work.owner.Local.Requests()
-			require.NoError(s, s.work.applyWaiting(s.ctx, s.work.owner))
+			require.NoError(s, s.work.reconciler.applyWaiting(s.ctx, s.work.owner))
 			assert.Equal(s, before, s.work.owner.Local.Requests(), "nothing waits any more")
 		},
 		"a later reconciliation finds out": func(s *shootSite) {
@@ -231,7 +231,7 @@ func TestIntoAShoot(t *testing.T) {
 			s.cut.Store(false)
 			s.pod(reachable)
 			s.eventually("the target is asked again", func() bool { return apiServerHealthy(s.ctx, s.work.owner.Target) == nil })
-			require.NoError(s, s.work.applyWaiting(s.ctx, s.work.owner))
+			require.NoError(s, s.work.reconciler.applyWaiting(s.ctx, s.work.owner))
 			assert.Equal(s, "two", s.user())
 		},
 		"pods that are to go": func(s *shootSite) {
@@ -250,7 +250,7 @@ func TestIntoAShoot(t *testing.T) {
 			assert.Empty(s, s.user())
 			scale("1")
 			s.eventually("it wakes up", func() bool {
-				require.NoError(s, s.work.applyWaiting(s.ctx, s.work.owner))
+				require.NoError(s, s.work.reconciler.applyWaiting(s.ctx, s.work.owner))
 				return s.user() == "one"
 			})
 		},
@@ -258,12 +258,12 @@ func TestIntoAShoot(t *testing.T) {
 			s.pod(reachable)
 			s.mustApply(s.right(true, "one"))
 			found := make(chan apply.DriftEvent, 1)
-			go s.work.Engine.Watch(s.ctx, s.work.owner.Target, func(e apply.DriftEvent) { found <- e })
+			go s.work.reconciler.Engine.Watch(s.ctx, s.work.owner.Target, func(e apply.DriftEvent) { found <- e })
 			require.NoError(s, s.shoot.RbacV1().ClusterRoleBindings().Delete(s.ctx, s.ns, metav1.DeleteOptions{}))
 			select {
 			case e := <-found:
 				assert.Equal(s, "shoot garden-test/"+s.ns, e.Cluster)
-				_, is, err := s.work.repair(s.ctx, s.work.owner, e.Set)
+				_, is, err := s.work.reconciler.repair(s.ctx, s.work.owner, e.Set)
 				require.NoError(s, err)
 				assert.True(s, is)
 			case <-s.ctx.Done():
@@ -274,12 +274,12 @@ func TestIntoAShoot(t *testing.T) {
 		"another process watches it": func(s *shootSite) {
 			s.pod(reachable)
 			s.mustApply(s.right(true, "one"))
-			s.work.Reconciler.Engine = conventions.NewEngine(apply.Options{})
+			s.work.reconciler.Engine = conventions.NewEngine(apply.Options{})
 			s.anew()
 			s.work.watchTheRest(s.ctx)
 			require.NoError(s, s.shoot.RbacV1().ClusterRoleBindings().Delete(s.ctx, s.ns, metav1.DeleteOptions{}))
 			found := make(chan apply.DriftEvent, 8)
-			go s.work.Engine.Watch(s.ctx, s.work.owner.Target, func(e apply.DriftEvent) { found <- e })
+			go s.work.reconciler.Engine.Watch(s.ctx, s.work.owner.Target, func(e apply.DriftEvent) { found <- e })
 			select {
 			case e := <-found:
 				assert.Equal(s, s.ns+"/shoot-core-thing", e.Set)
@@ -320,7 +320,7 @@ func TestIntoAShoot(t *testing.T) {
 			require.NoError(s, s.work.removeOrphans(s.ctx, nil))
 			assert.Nil(s, s.managed())
 			assert.Equal(s, "one", s.user())
-			left, err := s.work.orphans(s.ctx, s.work.owner, nil)
+			left, err := s.work.reconciler.orphans(s.ctx, s.work.owner, nil)
 			require.NoError(s, err)
 			assert.Empty(s, left)
 		},
@@ -331,7 +331,7 @@ func TestIntoAShoot(t *testing.T) {
 			assert.Nil(s, s.managed())
 		},
 		"goes when somebody serves": func(s *shootSite) {
-			s.work.Gate = permit.Gate{MaxDeletions: permit.Limit(10), MaxShare: permit.Limit(100)}
+			s.work.reconciler.Gate = permit.Gate{MaxDeletions: permit.Limit(10), MaxShare: permit.Limit(100)}
 			s.pod(reachable)
 			s.mustApply(s.right(false, "one"))
 			s.cut.Store(true)
@@ -340,7 +340,7 @@ func TestIntoAShoot(t *testing.T) {
 			require.NoError(s, s.work.removeOrphans(s.ctx, nil))
 			require.NotNil(s, s.managed())
 			assert.Nil(s, s.managed().GetDeletionTimestamp())
-			items, err := s.work.planOrphans(s.ctx, s.work.owner, nil, &serving{})
+			items, err := s.work.reconciler.planOrphans(s.ctx, s.work.owner, nil, &serving{})
 			require.NoError(s, err)
 			require.Len(s, items, 1)
 			assert.Equal(s, change.Delete, items[0].Action)
@@ -367,7 +367,7 @@ func TestIntoAShoot(t *testing.T) {
 				live, err := s.work.owner.Local.Get(s.ctx, managedRef(s.work.owner.Bundles()[0]))
 				return err == nil && live.GetDeletionTimestamp() != nil
 			})
-			require.NoError(s, s.work.ReleaseLeaving(s.ctx, s.work.owner.Local))
+			require.NoError(s, s.work.reconciler.ReleaseLeaving(s.ctx, s.work.owner.Local))
 			assert.NotNil(s, s.managed(), "its namespace stays")
 			require.NoError(s, s.seed.CoreV1().Namespaces().Delete(s.ctx, s.ns, metav1.DeleteOptions{}))
 			assert.Error(s, s.work.ensureNamespace(s.ctx))

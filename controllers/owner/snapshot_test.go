@@ -90,7 +90,7 @@ func TestSnapshotAfterReencryption(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(local.Close)
 	s.work.owner.Input = render.Input{Owner: render.Owner{Kind: Garden, Name: s.ns, ControlPlaneNamespace: s.ns}}
-	s.work.status = &statusWriter{Reconciler: s.work.Reconciler, owner: s.work.owner, writing: true} // nobody reads it here
+	s.work.status = &statusWriter{reconciler: s.work.reconciler, owner: s.work.owner, writing: true} // nobody reads it here
 	s.work.blocked = blocked.New(flow.Graph{})
 	require.NoError(t, s.work.snapshot(t.Context()), "there is no kind Etcd, or no Etcd")
 	s.work.owner.Local = local // which has not looked for the kind yet

@@ -68,7 +68,7 @@ func (o *subject) readStatus(ctx context.Context) (*unstructured.Unstructured, c
 
 // statusWriter writes lastOperation of one reconciliation.
 type statusWriter struct {
-	*Reconciler
+	reconciler *Reconciler
 	owner      *subject
 	generation int64
 	// deleting says that the operation is the deletion.
@@ -89,7 +89,7 @@ type statusWriter struct {
 }
 
 func (r *Reconciler) newStatus(o *subject) *statusWriter {
-	s := &statusWriter{Reconciler: r, owner: o, ended: make(chan struct{})}
+	s := &statusWriter{reconciler: r, owner: o, ended: make(chan struct{})}
 	s.write = s.patch
 	return s
 }
@@ -108,7 +108,7 @@ func (s *statusWriter) begin(ctx context.Context) (refused, err error) {
 	if err != nil {
 		return nil, err
 	}
-	fields, asked, refused, err := s.takeUp(ctx, o, live, metav1.NewTime(s.Clock.Now()))
+	fields, asked, refused, err := s.reconciler.takeUp(ctx, o, live, metav1.NewTime(s.reconciler.Clock.Now()))
 	if err != nil {
 		return nil, err
 	}
@@ -133,14 +133,14 @@ func (s *statusWriter) processing(ctx context.Context, obj *unstructured.Unstruc
 	s.generation = obj.GetGeneration()
 	s.operation = gardencorev1beta1.LastOperation{
 		Type: operationType(s.owner.Input.Owner.Kind, status.LastOperation), State: gardencorev1beta1.LastOperationStateProcessing,
-		Description: "Reconciliation of " + s.owner.Ref.Kind + " " + s.owner.Ref.Name + " initialized.", LastUpdateTime: metav1.NewTime(s.Clock.Now()),
+		Description: "Reconciliation of " + s.owner.Ref.Kind + " " + s.owner.Ref.Name + " initialized.", LastUpdateTime: metav1.NewTime(s.reconciler.Clock.Now()),
 	}
 	if s.deleting {
 		s.operation.Type = gardencorev1beta1.LastOperationTypeDelete
 		s.operation.Description = "Deletion of " + s.owner.Ref.Kind + " " + s.owner.Ref.Name + " initialized."
 	}
-	s.written = s.Clock.Now()
-	fields := map[string]any{"lastOperation": s.operation, "gardener": s.Gardener}
+	s.written = s.reconciler.Clock.Now()
+	fields := map[string]any{"lastOperation": s.operation, "gardener": s.reconciler.Gardener}
 	maps.Copy(fields, s.identity())
 	maps.Copy(fields, besides)
 	return s.write(ctx, fields)
@@ -191,7 +191,7 @@ func (s *statusWriter) progress(e flow.Event, round string) {
 func (s *statusWriter) writeProgress() {
 	for s.due() {
 		s.mu.Lock()
-		s.pending, s.written = false, s.Clock.Now()
+		s.pending, s.written = false, s.reconciler.Clock.Now()
 		s.operation.LastUpdateTime = metav1.NewTime(s.written)
 		operation := s.operation
 		s.mu.Unlock()
@@ -206,13 +206,13 @@ func (s *statusWriter) writeProgress() {
 func (s *statusWriter) due() bool {
 	s.mu.Lock()
 	s.writing = s.pending
-	again, wait := s.pending, progressInterval-s.Clock.Since(s.written)
+	again, wait := s.pending, progressInterval-s.reconciler.Clock.Since(s.written)
 	s.mu.Unlock()
 	if !again {
 		return false
 	}
 	if wait > 0 {
-		timer := s.Clock.NewTimer(wait)
+		timer := s.reconciler.Clock.NewTimer(wait)
 		defer timer.Stop()
 		select {
 		case <-timer.C():
@@ -239,7 +239,7 @@ func (s *statusWriter) finish(ctx context.Context, cause error) error {
 func (s *statusWriter) conclude(ctx context.Context, problems []string) error {
 	s.stop()
 	s.busy.Wait()
-	now := metav1.NewTime(s.Clock.Now())
+	now := metav1.NewTime(s.reconciler.Clock.Now())
 	op := s.operation
 	op.LastUpdateTime = now
 	fields := map[string]any{"observedGeneration": s.generation}
@@ -252,7 +252,7 @@ func (s *statusWriter) conclude(ctx context.Context, problems []string) error {
 	} else {
 		text := strings.Join(problems, "; ")
 		op.State, op.Description = gardencorev1beta1.LastOperationStateError, text
-		if s.Retries {
+		if s.reconciler.Retries {
 			op.Description = strings.TrimSuffix(text, ".") + ". Operation will be retried."
 		}
 		if kinds[s.owner.Input.Owner.Kind].keepsLastErrors {
@@ -280,7 +280,7 @@ func (s *statusWriter) interrupt(ctx context.Context, cause error) error {
 	s.stop()
 	s.busy.Wait()
 	op := s.operation
-	op.State, op.LastUpdateTime = gardencorev1beta1.LastOperationStatePending, metav1.NewTime(s.Clock.Now())
+	op.State, op.LastUpdateTime = gardencorev1beta1.LastOperationStatePending, metav1.NewTime(s.reconciler.Clock.Now())
 	op.Description = "It was interrupted, and goes on when somebody reconciles it again."
 	return s.write(ctx, map[string]any{"lastOperation": op})
 }

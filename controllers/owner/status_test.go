@@ -90,9 +90,9 @@ func TestProgressSaysWhatIsWaitedFor(t *testing.T) {
 func TestProgressOfARotation(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
 	s, written := recorded(clk)
-	r := &run{Reconciler: s.Reconciler, owner: s.owner, status: s, blocked: blocked.New(flow.Graph{}), round: rotation.Round{Number: 2, Of: 3, Doing: "the rest"}}
+	r := &run{reconciler: s.reconciler, owner: s.owner, status: s, blocked: blocked.New(flow.Graph{}), round: rotation.Round{Number: 2, Of: 3, Doing: "the rest"}}
 	var told []Event
-	r.Hooks.OnEvent = func(e Event) { told = append(told, e) }
+	r.reconciler.Hooks.OnEvent = func(e Event) { told = append(told, e) }
 	s.written = clk.Now().Add(-progressInterval)
 	r.event(flow.Event{ID: "kube-apiserver", State: flow.Healthy, Progress: flow.Progress{Percent: 50}})
 	select {

@@ -96,7 +96,7 @@ func newSite(t testing.TB) *site {
 	require.NoError(t, err)
 	t.Cleanup(local.Close)
 	o := &subject{Owner: Owner{Local: local, Home: local, Input: render.Input{Owner: render.Owner{Kind: Seed, Name: s.ns, ControlPlaneNamespace: s.ns}}}}
-	s.work = &run{owner: o, report: &Report{}, Reconciler: &Reconciler{Engine: conventions.NewEngine(apply.Options{}), Clock: clock.RealClock{}, Gate: permit.DefaultGate()}}
+	s.work = &run{owner: o, report: &Report{}, reconciler: &Reconciler{Engine: conventions.NewEngine(apply.Options{}), Clock: clock.RealClock{}, Gate: permit.DefaultGate()}}
 	return s
 }
 
@@ -142,7 +142,7 @@ func (s *site) bundle(direct bool, objects ...*unstructured.Unstructured) render
 // apply sends a bundle and gives what was told about its objects, ManagedResource and data Secrets left out.
 func (s *site) apply(b render.Bundle) (map[string]apply.Action, error) {
 	out := map[string]apply.Action{}
-	s.work.Hooks.OnObject = func(_, _ string, r apply.ObjectResult) {
+	s.work.reconciler.Hooks.OnObject = func(_, _ string, r apply.ObjectResult) {
 		if !tally.IsCarrier(r.Ref) {
 			out[r.Ref.Name] = r.Action
 		}
@@ -162,7 +162,7 @@ func (s *site) mustApply(b render.Bundle) map[string]apply.Action {
 // plan gives the actions that a dry run announces.
 func (s *site) plan(b render.Bundle) map[string]change.Action {
 	s.Helper()
-	items, _, err := s.work.planBundle(s.ctx, s.work.owner, b, &serving{})
+	items, _, err := s.work.reconciler.planBundle(s.ctx, s.work.owner, b, &serving{})
 	require.NoError(s, err)
 	out := map[string]change.Action{}
 	for _, item := range items {
@@ -189,7 +189,7 @@ func (s *site) uids(plurals ...string) map[string]types.UID {
 
 func (s *site) inventoried() []string {
 	s.Helper()
-	entries, err := s.work.inventory(s.work.owner, s.work.owner.last.bundles[0]).Load(s.ctx)
+	entries, err := s.work.reconciler.inventory(s.work.owner, s.work.owner.last.bundles[0]).Load(s.ctx)
 	require.NoError(s, err)
 	var out []string
 	for _, e := range entries {

@@ -56,7 +56,7 @@ func TestNameOfTheGenericKubeconfig(t *testing.T) {
 // and one that failed says whether it is tried again.
 func TestStatusOfAGarden(t *testing.T) {
 	s := newGarden(t)
-	r, o := s.work.Reconciler, s.work.owner
+	r, o := s.work.reconciler, s.work.owner
 	r.Gardener = gardencorev1beta1.Gardener{ID: "id", Name: "gardener-operator", Version: "v1.150.0"}
 	o.Input.Objects = map[string]map[string]any{Garden: s.live().Object}
 	told := func() (map[string]any, map[string]any) {

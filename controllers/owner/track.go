@@ -39,7 +39,7 @@ func (r *run) watchTheRest(ctx context.Context) {
 // track has drift of a bundle told as it was applied last. What cannot be read is found out when it is applied.
 func (r *run) track(ctx context.Context, b render.Bundle) {
 	o, home := r.owner, r.owner.Local
-	inventory := r.inventory(o, b)
+	inventory := r.reconciler.inventory(o, b)
 	isCarrier := func(e apply.Entry) bool { return carrierOf(b, e.Ref) }
 	entries, err := inventory.Load(ctx)
 	if err != nil {
@@ -47,16 +47,16 @@ func (r *run) track(ctx context.Context, b render.Bundle) {
 	}
 	if carriers, _ := split(b, entries); b.Delivery.Direct && len(carriers) == 0 {
 		if home, err = o.cluster(b.Cluster); err == nil && r.isServed(ctx, b) {
-			_ = r.Engine.Track(ctx, home, setName(o.Input.Owner, b.Name), FieldManager, inventory)
+			_ = r.reconciler.Engine.Track(ctx, home, setName(o.Input.Owner, b.Name), FieldManager, inventory)
 		}
 		return
 	}
-	_ = r.Engine.Track(ctx, home, setName(o.Input.Owner, b.Name), FieldManager, apply.Part(inventory, isCarrier))
+	_ = r.reconciler.Engine.Track(ctx, home, setName(o.Input.Owner, b.Name), FieldManager, apply.Part(inventory, isCarrier))
 	live, err := home.Get(ctx, managedRef(b))
 	if err != nil || !r.isServed(ctx, b) {
 		return
 	}
-	rm, err := r.managerOf(o, b, live)
+	rm, err := r.reconciler.managerOf(o, b, live)
 	if err != nil {
 		return
 	}
@@ -65,7 +65,7 @@ func (r *run) track(ctx context.Context, b render.Bundle) {
 		return
 	}
 	s := rm.Set(mr, nil)
-	_ = r.Engine.Track(ctx, rm.Target, s.Name, s.FieldManager, rm.Inventory(mr))
+	_ = r.reconciler.Engine.Track(ctx, rm.Target, s.Name, s.FieldManager, rm.Inventory(mr))
 }
 
 // isServed tells whether somebody serves the cluster of a bundle, as far as that can be told.

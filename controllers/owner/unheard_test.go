@@ -36,7 +36,7 @@ func TestAPanicThatNobodyHearsIsAnError(t *testing.T) {
 }
 
 func TestAPanicOfOneBundleIsItsError(t *testing.T) {
-	work := &run{Reconciler: &Reconciler{Clock: clocktesting.NewFakeClock(time.Now())}, owner: &subject{}, report: &Report{}}
+	work := &run{reconciler: &Reconciler{Clock: clocktesting.NewFakeClock(time.Now())}, owner: &subject{}, report: &Report{}}
 	// Without a cluster there is nothing that could be applied to.
 	err := work.runBundles(t.Context(), []render.Bundle{{Name: "a", Delivery: render.Delivery{Direct: true}, Cluster: render.ClusterRuntime}}, nil, func(flow.State, string) {})
 	require.ErrorContains(t, err, "a fault of Pergola")

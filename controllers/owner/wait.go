@@ -48,13 +48,13 @@ type waiter struct {
 
 // waitAll waits for all bundles of a node, first for health, then for the roll-out.
 func (r *run) waitAll(ctx context.Context, waits []waiter, rolledOut bool, report func(flow.State, string)) error {
-	tick := r.Clock.NewTicker(pollInterval)
+	tick := r.reconciler.Clock.NewTicker(pollInterval)
 	defer tick.Stop()
-	said, saidAt, detailed, confirmed := "", r.Clock.Now(), r.Clock.Now(), time.Time{}
+	said, saidAt, detailed, confirmed := "", r.reconciler.Clock.Now(), r.reconciler.Clock.Now(), time.Time{}
 	for {
-		details := r.Clock.Since(detailed) >= detailInterval
+		details := r.reconciler.Clock.Since(detailed) >= detailInterval
 		if details {
-			detailed = r.Clock.Now()
+			detailed = r.reconciler.Clock.Now()
 			r.restore(ctx, waits)
 			if err := r.repeatRequests(ctx, waits); err != nil && ctx.Err() == nil {
 				return err
@@ -64,9 +64,9 @@ func (r *run) waitAll(ctx context.Context, waits []waiter, rolledOut bool, repor
 		if err != nil {
 			return err
 		}
-		if len(open) == 0 && !details && r.Clock.Since(confirmed) >= detailInterval {
+		if len(open) == 0 && !details && r.reconciler.Clock.Since(confirmed) >= detailInterval {
 			// What looks well may be between two crashes.
-			confirmed, details = r.Clock.Now(), true
+			confirmed, details = r.reconciler.Clock.Now(), true
 			if open, err = r.lookAll(ctx, waits, rolledOut, details); err != nil {
 				return err
 			}
@@ -74,8 +74,8 @@ func (r *run) waitAll(ctx context.Context, waits []waiter, rolledOut bool, repor
 		if len(open) == 0 && details {
 			return r.settle(ctx, waits, rolledOut)
 		}
-		if text := strings.Join(open, "; "); details && (text != said || r.Clock.Since(saidAt) >= remindInterval) {
-			said, saidAt = text, r.Clock.Now()
+		if text := strings.Join(open, "; "); details && (text != said || r.reconciler.Clock.Since(saidAt) >= remindInterval) {
+			said, saidAt = text, r.reconciler.Clock.Now()
 			report(flow.Running, text)
 		}
 		select {
@@ -107,7 +107,7 @@ func (r *run) lookAll(ctx context.Context, waits []waiter, rolledOut, details bo
 // worked on. What is deleted again and again, or cannot be made, is made again every half a minute.
 func (r *run) restore(ctx context.Context, waits []waiter) {
 	for i, w := range waits {
-		if w.again == nil || r.Clock.Since(w.restored) < remindInterval || w.problem == "" && !slices.ContainsFunc(w.refs, func(ref apply.Ref) bool {
+		if w.again == nil || r.reconciler.Clock.Since(w.restored) < remindInterval || w.problem == "" && !slices.ContainsFunc(w.refs, func(ref apply.Ref) bool {
 			_, err := w.cluster.Get(ctx, ref)
 			return apierrors.IsNotFound(err)
 		}) {
@@ -115,11 +115,11 @@ func (r *run) restore(ctx context.Context, waits []waiter) {
 		}
 		next, err := w.again(ctx)
 		if err != nil {
-			waits[i].restored, waits[i].problem = r.Clock.Now(), strings.Join(Problems(err), "; ")
+			waits[i].restored, waits[i].problem = r.reconciler.Clock.Now(), strings.Join(Problems(err), "; ")
 			continue
 		}
 		next.follows(w)
-		next.restored = r.Clock.Now()
+		next.restored = r.reconciler.Clock.Now()
 		waits[i] = next
 	}
 }
@@ -139,7 +139,7 @@ func (r *run) look(ctx context.Context, w waiter, rolledOut, details bool) (stri
 	for _, ref := range w.refs {
 		v, err := r.quickVerdict(ctx, w, ref)
 		if details && err == nil && v.Reason != reasonUnseen {
-			v, err = r.judgeOf(w.cluster).One(ctx, ref)
+			v, err = r.reconciler.judgeOf(w.cluster).One(ctx, ref)
 		}
 		if err != nil {
 			return "", w.cluster.Explain(ref, "check", err)
@@ -190,7 +190,7 @@ func (r *run) quickVerdict(ctx context.Context, w waiter, ref apply.Ref) (health
 	if stamp, ok := w.stamped[ref]; ok && obj.GetAnnotations()[annotationTimestamp] != stamp {
 		return health.Verdict{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, Reason: reasonUnseen, Message: "the request to reconcile is not seen yet"}, nil
 	}
-	return r.judgeOf(w.cluster).Quick(obj), nil
+	return r.reconciler.judgeOf(w.cluster).Quick(obj), nil
 }
 
 func describe(cluster string, v health.Verdict) string {
@@ -215,7 +215,7 @@ func (r *run) settle(ctx context.Context, waits []waiter, rolledOut bool) error 
 		return nil
 	}
 	for _, w := range waits {
-		if err := r.finishRemovals(ctx, r.owner, w.bundle); err != nil {
+		if err := r.reconciler.finishRemovals(ctx, r.owner, w.bundle); err != nil {
 			return err
 		}
 		if w.managed == nil {
@@ -282,7 +282,7 @@ func (r *run) virtualReady(ctx context.Context) error {
 
 // awaitTarget waits until the API server of the owner answers; what names it in the error.
 func (r *run) awaitTarget(ctx context.Context, what string) error {
-	tick := r.Clock.NewTicker(pollInterval)
+	tick := r.reconciler.Clock.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		err := apiServerHealthy(ctx, r.owner.Target)

@@ -56,7 +56,7 @@ func (c *counted) Since(t time.Time) time.Duration {
 
 func TestWaitingIsSaidAgain(t *testing.T) {
 	clk := &counted{FakeClock: clocktesting.NewFakeClock(time.Now())}
-	work := &run{Reconciler: &Reconciler{Clock: clk}}
+	work := &run{reconciler: &Reconciler{Clock: clk}}
 	waits := []waiter{{cluster: emptyCluster(t, "virtual"), refs: []apply.Ref{{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: "trees.example.org"}}}}
 	ctx, cancel := context.WithCancel(t.Context())
 	type said struct {

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -103,9 +102,6 @@ func fields(all map[string]structType, of structType) int {
 	return n
 }
 
-// larger are structs with more, because they embed the one that they are a part of: their own fields are few.
-var larger = []string{"controllers/gardenlet.Gardenlet", "controllers/owner.judgedExtension", "controllers/owner.run", "controllers/owner.statusWriter", "controllers/owner.steps"}
-
 // TestStructsStaySmall counts fields of controllers and commands. Decoded configuration and API types are in api.
 func TestStructsStaySmall(t *testing.T) {
 	all := structs(t)
@@ -114,14 +110,7 @@ func TestStructsStaySmall(t *testing.T) {
 			continue
 		}
 		n := fields(all, of)
-		if slices.Contains(larger, name) {
-			assert.Greater(t, n, mostFields, "%s is small: take it from the list", name)
-			continue
-		}
 		assert.LessOrEqual(t, n, mostFields, "%s has %d fields, of at most %d: give what belongs together a type of its own", name, n, mostFields)
-	}
-	for _, name := range larger {
-		assert.Contains(t, all, name)
 	}
 }
 
