@@ -311,7 +311,8 @@ func (f Flow) Cover(bundles []Bundle) error {
 		if !found && f.Covers && !slices.Contains(missing, b.Name) {
 			missing = append(missing, b.Name)
 		}
-		i := slices.IndexFunc(b.Objects, func(o Object) bool { return IsRequested(o.GroupVersionKind()) })
+		// An overlay cannot change the flow. Its objects are asked to reconcile, whatever the verb.
+		i := slices.IndexFunc(b.Objects, func(o Object) bool { return o.Origin.Overlay == "" && IsRequested(o.GroupVersionKind()) })
 		if n.Verb == Apply && b.Delivery.Direct && i >= 0 {
 			return fmt.Errorf("components/%s/flow.cue: %s: node %s applies bundle %s, whose %s acts on request alone; use the verb request", f.Owner, f.Operation, n.ID, b.Name, b.Objects[i].GetKind())
 		}

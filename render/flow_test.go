@@ -80,6 +80,9 @@ func TestFlowCovers(t *testing.T) {
 		require.NoError(t, flow.Cover(asked), "others apply the objects of a ManagedResource")
 	}
 	require.NoError(t, flow.Cover(objects("extensions.gardener.cloud/v1alpha1", "Cluster")))
+	added := objects("extensions.gardener.cloud/v1alpha1", "DNSRecord")
+	added[0].Objects[1].Origin.Overlay = "components/garden/two"
+	require.NoError(t, flow.Cover(added), "an overlay cannot change the flow")
 	flow, err = flowOf(t, `	a: {request: ["one", "two"], operation: "restore"}`, 1)
 	require.NoError(t, err)
 	assert.Equal(t, "restore", flow.Nodes[0].Operation)
