@@ -151,6 +151,8 @@ func TestStatusFindsTheLandscapeObject(t *testing.T) {
 			"apiVersion": "landscape.pergola.dev/v1alpha1", "kind": "Landscape", "metadata": map[string]any{"name": name}, "spec": spec,
 		}}, metav1.CreateOptions{})
 		require.NoError(t, err)
+		// With its definition it would go some time later.
+		t.Cleanup(func() { assert.NoError(t, resource.Delete(context.Background(), name, metav1.DeleteOptions{})) })
 		applied, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&landscapev1alpha1.LandscapeStatus{
 			LastAppliedRevision: "main@sha1:" + commit,
 			Conditions: []gardencorev1beta1.Condition{{
