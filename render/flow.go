@@ -26,18 +26,18 @@ type Flow struct {
 	Nodes  []FlowNode `json:"nodes"`
 }
 
-// Verb is the work of a node; a node without one is a point where others meet.
+// Verb is the work of a node; a node without one only joins others.
 type Verb string
 
 // The verbs of nodes.
 const (
-	// Apply sends bundles and waits until they are healthy.
+	// Apply sends bundles and waits until they are healthy, then until they are rolled out.
 	Apply Verb = "apply"
 	// Remove deletes the objects of bundles and waits until they are gone.
 	Remove Verb = "remove"
 	// Request is Apply for bundles of objects whose controllers act on request: it asks them for an operation, and waits for the answer.
 	Request Verb = "request"
-	// Await waits for a registered state of bundles or clusters.
+	// Await succeeds when a registered state is reached.
 	Await Verb = "await"
 	// Task calls a registered function.
 	Task Verb = "task"

@@ -1,5 +1,5 @@
-// Package fleet keeps many owners: which of them come first, how many are converged at a time, when a run is repeated, and what happens between two runs, where
-// drift is repaired and health is judged. It is level-triggered: Set says which members there are and what each is converged with.
+// Package fleet keeps many owners: it orders them, limits how many converge at a time, retries failures, and repairs drift and judges health between runs. It is
+// level-triggered: Set says which members there are and what each is converged with. Converge runs them once.
 //
 //   - fleet.go: the members, started, superseded and dropped
 //   - run.go: the runs of one member, with retries and back-off

@@ -9,9 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// Drift of an owner that nobody works on is repaired at once. Drift of an owner whose run is at work waits until the run has ended, without
-// waiting for the next round of care. Until then it stays, unless the run itself repairs it, as it does where a step waits for what was deleted: a set is not
-// applied by two at a time.
+// Drift of an owner is repaired at once if no run works on it, and otherwise when the run ends. The run itself may repair it before, as it does where a step waits
+// for a deleted object. Two goroutines never apply one set at the same time.
 
 // drifted is what changed while somebody worked on an owner. The zero value is empty; it is safe for concurrent use.
 type drifted struct {
@@ -58,7 +57,7 @@ func (d *drifted) take() []apply.DriftEvent {
 	return out
 }
 
-// Repair has the owner of an object repair it, or keeps the event for the owner that is worked on. It is false when it has to be tried once more.
+// Repair has the owner of an object repair it. If no idle owner has it, it keeps the event for each owner at work. It is false when it has to be tried again.
 func (f *Fleet[O]) Repair(ctx context.Context, e apply.DriftEvent) bool {
 	var busy []*member[O]
 	for _, at := range f.all() {
@@ -106,7 +105,7 @@ func (f *Fleet[O]) repairDrifted(ctx context.Context, at *member[O], again bool)
 	}
 }
 
-// Care judges the health of all owners that no run works on, side by side.
+// Care judges the health of all owners that no run works on, side by side. Before, it repairs drift that was kept for them.
 func (f *Fleet[O]) Care(ctx context.Context) {
 	var group sync.WaitGroup
 	for _, at := range f.all() {

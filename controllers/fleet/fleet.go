@@ -25,13 +25,13 @@ const (
 	Failing   State = "failing"
 )
 
-// Owner is what a member is from run to run. Its methods are called while no run works on it.
+// Owner is what a member is from run to run. No run works on it while Left, Repair and Care are called; SetOf may be called at any time.
 type Owner interface {
 	// Left reports whether a run has left something that is maintained, and whether it was rendered.
 	Left() (something, rendered bool)
 	// SetOf is the set that writes a ManagedResource; empty where it is not of the owner.
 	SetOf(cluster string, managedResource apply.Ref) string
-	// Repair brings back what changed. found is false where the change is of no set of the owner, ok where it has to be tried once more.
+	// Repair brings back what changed. found is false if no set of the owner has the object. ok is false if the repair has to be tried again.
 	Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool)
 	// Care judges its health.
 	Care(ctx context.Context)
@@ -42,7 +42,7 @@ type Member[O Owner] struct {
 	ID string
 	// Digest of all that it is converged with: another one supersedes a run.
 	Digest string
-	// After are members of which the last run has to have succeeded before this one begins.
+	// After lists members whose last run must have succeeded first.
 	After []string
 	// Again asks for one more run, although the digest is the same.
 	Again bool
@@ -56,7 +56,7 @@ type Member[O Owner] struct {
 	Pool string
 }
 
-// Options of a fleet. Clock and Slots are needed, the others for Set.
+// Options of a fleet. Clock and Slots are needed; the others are needed for Set of members that converge.
 type Options[O Owner] struct {
 	Clock clock.WithTicker
 	// Slots is how many members of a pool are converged at a time.
@@ -77,7 +77,7 @@ type Fleet[O Owner] struct {
 	members map[string]*member[O]
 	// slots of each pool: whoever works has put something in.
 	slots map[string]chan struct{}
-	// succeeded are the members of which the last run did, also those that were dropped since: others may still come after them.
+	// succeeded has the members whose last run succeeded, dropped ones included: others may still come after them.
 	succeeded map[string]bool
 	// changed is closed when that changes.
 	changed chan struct{}
@@ -110,9 +110,8 @@ var (
 	errDropped    = errors.New("it is no member any more")
 )
 
-// Set says which members there are. Those with another digest are converged; a run in progress is given up, for what it waits for may never come. Those that
-// are not listed are dropped, and given back once nothing works on them. Runs begin when all members know what they are converged with, so that none seems to be
-// done that has to begin yet. They end with ctx.
+// Set says which members there are. It starts a run for each member with another digest, and cancels its current run, which may wait for ever. It drops members
+// that are not listed, and returns them once nothing works on them. No run begins before every member has its new input. Runs end with ctx.
 func (f *Fleet[O]) Set(ctx context.Context, members []Member[O]) (dropped []O) {
 	begin, listed := make(chan struct{}), map[string]bool{}
 	for _, m := range members {
@@ -214,7 +213,7 @@ func (f *Fleet[O]) Stop(cause error) (dropped []O) {
 	return dropped
 }
 
-// Trigger asks for one more run of a member, if there is such a one. Several at a time are one.
+// Trigger asks for one more run of a member, if it exists. Several requests count as one.
 func (f *Fleet[O]) Trigger(id string) {
 	f.mu.Lock()
 	at := f.members[id]

@@ -54,7 +54,7 @@ func (e *LeftOutError) Error() string {
 	return fmt.Sprintf("it comes after %s, which is not converged", e.After)
 }
 
-// Converge runs members once, side by side, and says how that went, in their order. It leaves a member out where one that it comes after failed, was left out or
+// Converge runs members once, side by side, and says how that went, in their order. It leaves a member out if one that it comes after failed, was left out or
 // has not run yet. All stay members.
 func (f *Fleet[O]) Converge(ctx context.Context, members []Member[O]) []error {
 	problems := make([]error, len(members))

@@ -11,7 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// Repair is fleet.Owner. It reports the result as an Event.
+// Repair implements fleet.Owner. It reports the result as an Event.
 func (s *site) Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool) {
 	g := s.g
 	r, o, left := s.current()

@@ -70,7 +70,7 @@ func (s *site) current() (*owner.Reconciler, owner.Owner, owner.State) {
 	return s.last.reconciler, s.last.owner, s.last.left
 }
 
-// now is what the last run has left, or what the one at work has come to.
+// now is the State of the last run, or of the current one.
 func (s *site) now() owner.State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,13 +121,13 @@ func (s *site) take(from sources) {
 	s.object, s.key = from.object, from.key
 }
 
-// Left is fleet.Owner.
+// Left implements fleet.Owner.
 func (s *site) Left() (something, rendered bool) {
 	r, _, left := s.current()
 	return r != nil, len(left.Bundles()) > 0
 }
 
-// SetOf is fleet.Owner.
+// SetOf implements fleet.Owner.
 func (s *site) SetOf(cluster string, managedResource apply.Ref) string {
 	r, o, left := s.current()
 	if r == nil {
@@ -136,7 +136,7 @@ func (s *site) SetOf(cluster string, managedResource apply.Ref) string {
 	return r.SetOfManaged(o, left, cluster, managedResource)
 }
 
-// Care is fleet.Owner.
+// Care implements fleet.Owner.
 func (s *site) Care(ctx context.Context) {
 	r, o, left := s.current()
 	left, err := r.ApplyWaiting(ctx, o, left)

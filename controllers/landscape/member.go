@@ -18,7 +18,7 @@ import (
 // concurrentShoots is how many Shoots of a seed are converged at a time.
 const concurrentShoots = 8
 
-// member is an owner of the landscape, with what its last run left behind.
+// member is an owner of the landscape, with the State of its last run, or of the current one.
 type member struct {
 	owner.Owner
 	c *Converger
@@ -29,7 +29,7 @@ type member struct {
 	last owner.State
 }
 
-// now is what the last run left behind, or what the one at work has come to.
+// now is the State of the last run, or of the current one.
 func (m *member) now() owner.State {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -53,7 +53,7 @@ func newFleet(clk clock.WithTicker) *fleet.Fleet[*member] {
 	return fleet.New(fleet.Options[*member]{Clock: clk, Slots: concurrentShoots})
 }
 
-// enlist makes the owners the members of the fleet.
+// enlist adds all owners to the fleet.
 func (c *Converger) enlist() {
 	var idle []fleet.Member[*member]
 	for _, o := range c.members.all {
@@ -64,7 +64,7 @@ func (c *Converger) enlist() {
 	c.members.fleet.Set(context.Background(), idle)
 }
 
-// member is one owner for the fleet. Shoots come after their Seed, of which this process has to hold the lease.
+// member is one owner for the fleet. Shoots come after their Seed. This process must hold the lease of the Seed.
 func (c *Converger) member(o *member) fleet.Member[*member] {
 	m := fleet.Member[*member]{
 		ID: o.String(), Pool: o.Local.Name(),
@@ -86,15 +86,15 @@ func (c *Converger) member(o *member) fleet.Member[*member] {
 	return m
 }
 
-// Left is fleet.Owner: owners of whom another process has the lease are its business.
+// Left implements fleet.Owner. It leaves owners alone whose lease another process holds.
 func (m *member) Left() (something, rendered bool) { return m.c.holds(leaseOf(m)), true }
 
-// SetOf is fleet.Owner.
+// SetOf implements fleet.Owner.
 func (m *member) SetOf(cluster string, managedResource apply.Ref) string {
 	return m.c.members.owners.SetOfManaged(m.Owner, m.now(), cluster, managedResource)
 }
 
-// Repair is fleet.Owner.
+// Repair implements fleet.Owner.
 func (m *member) Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool) {
 	return m.c.answer(ctx, e, func() (bool, error) {
 		_, done, found, err := m.c.members.owners.Repair(ctx, m.Owner, m.now(), e.Set)
@@ -109,7 +109,7 @@ func (m *member) Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool
 	})
 }
 
-// Care is fleet.Owner.
+// Care implements fleet.Owner.
 func (m *member) Care(ctx context.Context) {
 	owners := m.c.members.owners
 	// The next round finishes what this one cannot; it is no reason not to judge.

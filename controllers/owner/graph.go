@@ -22,7 +22,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// steps are the steps of one operation, and the inputs of their verbs.
+// steps has the inputs and the progress of the steps of one operation.
 type steps struct {
 	run *run
 	// live is the owner as a deletion has found it, nil for other operations.
@@ -30,12 +30,12 @@ type steps struct {
 	// rendered are the bundles to apply and request, nil for an operation that renders nothing; late are the components whose facts change meanwhile.
 	rendered map[string]render.Bundle
 	late     map[string]bool
-	// there are the bundles in the clusters, which may be removed, last in the flow of reconciliation first; named are the bundles that nodes name.
+	// there has the bundles that are in the clusters and may be removed, last in the flow of reconciliation first; named has the bundles that nodes name.
 	there []orphan
 	named map[string]bool
-	// open are the steps that fill the target and are not healthy yet.
+	// open has the steps with bundles for the virtual garden that are not healthy yet.
 	open map[string]bool
-	// lost says why the virtual garden is not asked for anything any more: it is gone, or given up; empty while it is.
+	// lost says why nobody asks the virtual garden any more: it is gone, or given up. It is empty while the virtual garden exists.
 	lost string
 }
 
@@ -148,7 +148,7 @@ func (s *steps) graph(definition render.Flow) (flow.Graph, error) {
 	return graph, nil
 }
 
-// Outline has the steps of a flow in their order, without any work.
+// Outline gives the steps of a flow and their dependencies, without work.
 func Outline(definition render.Flow) (graph flow.Graph) {
 	for _, n := range definition.Nodes {
 		node := flow.Node{ID: n.ID, Title: n.ID, Run: nothing}
@@ -160,7 +160,7 @@ func Outline(definition render.Flow) (graph flow.Graph) {
 	return graph
 }
 
-// apply sends the rendered bundles of a node; without any their components are disabled.
+// apply sends the rendered bundles of a node. The step is skipped if none of its bundles was rendered.
 func (s *steps) apply(n render.FlowNode) (does work, skipped string, err error) {
 	if s.rendered == nil && len(n.Bundles) > 0 {
 		return nil, "", fmt.Errorf("a deletion renders nothing that it could %s", n.Verb)

@@ -12,7 +12,7 @@ import (
 )
 
 // Owner is one Garden, Seed or Shoot and where its parts live. It is a value: what runs leave behind is in a State, which the caller keeps from one call to the
-// next. Calls for one owner follow each other.
+// next. Calls for one owner follow each other; only SetOfManaged may run beside others.
 type Owner struct {
 	// Input is the declaration with defaults. Runs complete it with facts.
 	Input render.Input
@@ -26,10 +26,11 @@ type Owner struct {
 	// Known gives the live object of Ref where somebody watches it anyway, nil while it is not known: then no request is made to read its
 	// status. Nil: it is read from Home.
 	Known func() *unstructured.Unstructured
-	// OnTargetReady is called once in every reconciliation that gets there: when all steps that fill Target have
-	// become healthy, while others may still run. It may be nil.
+	// OnTargetReady is called in each pass of a Garden's flow when every step with bundles for the virtual garden is healthy, while others may still run. A
+	// rotation of credentials has several passes. It may be nil.
 	OnTargetReady func()
-	// OnState hears each State that a call comes to, the last one being what it returns. It is for those who read it meanwhile, must not block, and may be nil.
+	// OnState is called with each State that a call comes to; the last one is the one that it returns. It is for callers that read the State meanwhile. It must
+	// not block, and may be nil.
 	OnState func(State)
 }
 
@@ -38,47 +39,48 @@ func (o Owner) String() string { return o.Input.Owner.String() }
 // ControlPlane is the namespace of its components.
 func (o Owner) ControlPlane() string { return o.Input.Owner.ControlPlaneNamespace }
 
-// Reconcile runs the whole way for one owner: secrets, facts, render, flow, clean-up, status.
+// Reconcile gathers facts, renders, makes secrets, renders again if they changed, runs the flow, removes orphans and judges. It writes the status while it runs and
+// at the end.
 func (r *Reconciler) Reconcile(ctx context.Context, o Owner, s State) (State, *Report, error) {
 	at := o.from(s)
 	report, err := r.reconcile(ctx, at)
 	return at.now(), report, err
 }
 
-// Delete takes down an owner that is being deleted, in the order of its flow, and lets it go in the end. Problems are in the status. The next call, of any
-// process, continues: all that is left is in inventories.
+// Delete takes down an owner that is being deleted, in the order of its flow, and lets it go in the end. Problems of the flow are in the status.
+// The next call, of any process, continues: all that is left is in inventories. Only the Garden has a caller yet.
 func (r *Reconciler) Delete(ctx context.Context, o Owner, s State) (State, *Report, error) {
 	at := o.from(s)
 	report, err := r.delete(ctx, at)
 	return at.now(), report, err
 }
 
-// Repair brings back the objects of one set as they were applied last, by the name the engine reported drift for. It says false when the set does not belong
-// to this owner. What was not applied yet stays so, in whatever order and time it is to be; nothing is told to go.
+// Repair restores the objects of one set, by the name that the engine reported drift for, to what was applied last. found is false if the set belongs to another
+// owner. It applies nothing new and deletes nothing.
 func (r *Reconciler) Repair(ctx context.Context, o Owner, s State, setID string) (after State, done Repaired, found bool, err error) {
 	at := o.from(s)
 	done, found, err = r.repair(ctx, at, setID)
 	return at.now(), done, found, err
 }
 
-// Care judges every bundle and writes the conditions of the owner, with thresholds. It works from
-// the live cache; a condition that did not change is not written.
+// Care judges every bundle and writes the conditions of the owner, with thresholds; a condition that did not change is not written. It judges objects by the
+// cache of the cluster, and asks API servers for /healthz. It restores the Secret with the access to an API server where that is missing.
 func (r *Reconciler) Care(ctx context.Context, o Owner, s State) (State, []gardencorev1beta1.Condition, error) {
 	at := o.from(s)
 	conditions, err := r.care(ctx, at)
 	return at.now(), conditions, err
 }
 
-// GiveUp writes into the status that the owner could not be reconciled, and that its state is not known. The cause is
-// reported by the caller; that it could not be written would be no news.
+// GiveUp writes into the status that the owner could not be reconciled, and that its state is not known. The caller reports the cause. GiveUp ignores errors of
+// the write.
 func (r *Reconciler) GiveUp(ctx context.Context, o Owner, s State, cause error) State {
 	at := o.from(s)
 	r.giveUp(ctx, at, cause)
 	return at.now()
 }
 
-// FinishRemovals applies the bundles again of which everything is gone that was still being deleted, so that inventories, and what
-// ManagedResources say, do not go on naming it. It costs nothing while nothing has gone.
+// FinishRemovals applies a bundle again once all objects that were leaving it are gone, so that inventories and ManagedResources list them no longer. It costs
+// nothing while nothing has gone.
 func (r *Reconciler) FinishRemovals(ctx context.Context, o Owner, s State) (State, error) {
 	at := o.from(s)
 	err := r.finishRemovals(ctx, at, at.Bundles()...)
@@ -86,7 +88,7 @@ func (r *Reconciler) FinishRemovals(ctx context.Context, o Owner, s State) (Stat
 }
 
 // ApplyWaiting applies what waits for somebody to serve the API server of a Shoot, or to answer webhooks, once somebody does. It costs nothing where
-// nothing waits, and else a request for each Deployment that is waited for.
+// nothing waits, and otherwise a request for the pods of each Deployment that bundles wait for.
 func (r *Reconciler) ApplyWaiting(ctx context.Context, o Owner, s State) (State, error) {
 	at := o.from(s)
 	err := r.applyWaiting(ctx, at)
@@ -94,8 +96,8 @@ func (r *Reconciler) ApplyWaiting(ctx context.Context, o Owner, s State) (State,
 }
 
 // Inspect judges an owner now and writes nothing, neither conditions nor those of ManagedResources. It knows no
-// thresholds: what is broken is False at once, what is rolling out is Progressing. When the components cannot be looked
-// at, their conditions are Unknown and the error says why.
+// thresholds: a broken component is False at once, one that rolls out is Progressing. When the components cannot be
+// read, their conditions are Unknown and the error says why.
 func (r *Reconciler) Inspect(ctx context.Context, o Owner, s State) (*Inspection, error) {
 	return r.inspect(ctx, o.from(s))
 }

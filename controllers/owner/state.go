@@ -19,15 +19,15 @@ type State struct {
 	bundles []render.Bundle
 	// failures says why the last apply of a bundle failed.
 	failures map[string]string
-	// applied says how the bundles were rendered that were applied last.
+	// applied has, for each bundle, the rendering that was applied last.
 	applied map[string]string
-	// unjudged says why the last reconciliation did not get as far as rendering.
+	// unjudged says why there are no bundles to judge: the last reconciliation did not get as far as rendering, or the owner is being deleted.
 	unjudged string
-	// access is what the last reconciliation has made for access to the API server.
+	// access is the access to the API server that the last reconciliation has made.
 	access madeAccess
-	// accessSeen is when it was looked last whether that is found by its name.
+	// accessSeen is when we last checked that the Secret with it exists by its name.
 	accessSeen time.Time
-	// waiting are the bundles whose objects wait until somebody serves the API server of the Shoot.
+	// waiting are the bundles whose objects wait until somebody serves the API server of the Shoot, or answers their webhooks.
 	waiting map[string]bool
 	// leaving are the objects that were still being deleted after the last apply, by bundle.
 	leaving map[string][]leaving
@@ -103,7 +103,7 @@ func (s *State) waits(bundle string, waits bool) {
 	s.waiting = with(s.waiting, bundle, true, waits)
 }
 
-// left keeps what of a bundle is still being deleted after an apply. Nobody waits for it, and nobody hears when it is gone: the engine follows what is wanted.
+// left keeps the objects of a bundle that are still being deleted after an apply. Nothing watches them, so FinishRemovals checks.
 func (s *State) left(bundle string, found []leaving) {
 	s.leaving = with(s.leaving, bundle, found, len(found) > 0)
 }
@@ -169,7 +169,7 @@ func (o *subject) note(change func(*State)) {
 	}
 }
 
-// ControlPlane is Owner.ControlPlane while others change the Input.
+// ControlPlane is Owner.ControlPlane, safe while the Input changes.
 func (o *subject) ControlPlane() string { return o.identity().ControlPlaneNamespace }
 
 func (o *subject) identity() render.Owner { return o.input().Owner }
@@ -177,7 +177,7 @@ func (o *subject) identity() render.Owner { return o.input().Owner }
 // Bundles of the last rendering.
 func (o *subject) Bundles() []render.Bundle { return o.now().Bundles() }
 
-// input is for others than who reconciles it.
+// input is a copy for other goroutines than that of the run.
 func (o *subject) input() render.Input {
 	o.mu.Lock()
 	defer o.mu.Unlock()

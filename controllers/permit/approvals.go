@@ -64,8 +64,8 @@ func (a Approvals) Forget() Approvals {
 	return a
 }
 
-// Lapsed are the ids by which nothing passes that is held, with held by Plain ids: those of objects that are not held any more, or not by themselves, and those of
-// several objects of which not all are held now. Kept for later they would let pass what nobody has seen held.
+// Lapsed are the approvals that let nothing pass now: their object, or their set as a whole, is not held any more, by the Plain ids of held. Kept for later they
+// would let objects pass that nobody has seen held.
 func (a Approvals) Lapsed(held map[string]bool) (out []string) {
 	for _, id := range a.Given {
 		if !held[Plain(id)] && !slices.Contains(a.Used, id) {
@@ -75,8 +75,8 @@ func (a Approvals) Lapsed(held map[string]bool) (out []string) {
 	return out
 }
 
-// Lapse gives the ids that have lapsed for one owner after a run that has seen everything, by those that had lapsed before it: the ids by which something was
-// held before and nothing is held now, unless something passed by them. An id by which something is held again has not lapsed.
+// Lapse gives the ids that have lapsed for one owner after a run that has seen everything. These are the ids of objects that were held before, unless the objects
+// passed by them, and the ids that had lapsed before the run. An id of objects that are held now has not lapsed.
 func Lapse(lapsed, before, now, passed map[string]bool) map[string]bool {
 	out := map[string]bool{}
 	maps.Copy(out, before)

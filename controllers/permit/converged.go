@@ -7,8 +7,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Converged is how an owner on a seed was converged last. As long as it has the same basis, which is all of it that comes from Git, it needs no review. Objects
-// that were held then need one still. A review that the owner was converged with counts no more.
+// Converged is how an owner on a seed was converged last. It needs no review as long as its basis, all of it that comes from Git, is the same, except for objects
+// that were held then. A review that the owner was converged with does not count again.
 type Converged struct {
 	// Basis that it was converged with; empty from when another one begins until that one is done.
 	Basis string `json:"basis,omitempty"`
@@ -18,7 +18,7 @@ type Converged struct {
 	Held []string `json:"held,omitempty"`
 }
 
-// Begin is before a convergence. Another basis counts no more: should Git go back to it halfway, the changes that came with this one must not go unseen.
+// Begin prepares the record for a convergence. Another basis clears the former one: if Git went back to it halfway, changes of the new one would pass unseen.
 func (c Converged) Begin(basis string) Converged {
 	if c.Basis != basis {
 		c.Basis = ""
@@ -26,7 +26,7 @@ func (c Converged) Begin(basis string) Converged {
 	return c
 }
 
-// End is after a convergence, with the number of the last change that was applied completely when it began.
+// End completes the record after a convergence, with the number of the last change that was applied completely when it began.
 func (c Converged) End(basis string, complete int, held []HeldObjects) Converged {
 	return Converged{Basis: basis, Done: max(c.Done, complete), Held: Unreviewed(held)}
 }

@@ -1,7 +1,7 @@
 // Package permit decides which deletions and recreations may happen, and makes each permission count once.
 //
-// The rule: a deletion beyond the limits of a Gate, or beyond a demanded review, is held. A review that has shown it, or an approval by a person, permits it.
-// A permission is for these objects alone, and counts once. The use of an approval is noted before the first object goes.
+// The rule: a Gate holds a deletion that exceeds a limit, that concerns a protected kind, or that no demanded review has shown. A person can approve it. A review
+// lifts no limit. Each permission is for its objects alone, and counts once. The use of an approval is noted before the first object goes.
 //
 //   - gate.go, held.go: the limits by number, share and protected kind, and the objects that they hold
 //   - approvalid.go, approvals.go: the ids of held objects, which approvals count, and when one lapses
@@ -16,8 +16,8 @@
 //     up, because a server may have deleted what it was asked to without an answer.
 //   - A gardenlet notes ids with the UIDs of their objects on its seed (Uses). It repeats single owners, maybe as another process. The objects may go until they
 //     are gone; an object that is made anew has another UID, and may not.
-//   - A process without either notes ids in its memory (Runs). It sees the result of each deletion, and uses an approval up once something was deleted by it or
-//     everything was applied. Its approvals are arguments of a command, so that they end with it. Runs is around the ledger of the operator, too: an object that
+//   - A process without either notes ids in its memory (Runs). It sees the result of each deletion. An approval stops counting after a run that has applied
+//     everything, or that has deleted its one object. Its approvals are arguments of a command, so that they end with it. Runs is around the ledger of the operator, too: an object that
 //     was permitted and waits for another one needs no second permission.
 //
 // What does not live here: deleting (apply), rendering the differences that a reviewer sees (operator), publishing them for a seed (seedpublication).

@@ -11,8 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Gate keeps deletions and recreations back that go beyond what is expected of an ordinary change. The same
-// gate judges the diff before a merge and the engine. The zero value holds nothing.
+// Gate holds deletions and recreations that go beyond an ordinary change. The diff before a merge and the engine use the same gate. The zero value holds nothing.
 type Gate struct {
 	// MaxDeletions in one run on one cluster; nil is no limit, 0 holds every deletion.
 	MaxDeletions *int
@@ -24,19 +23,19 @@ type Gate struct {
 	Protected []string
 	// Approved holds the ids (see ApprovalID) that a person has approved: of single objects, or of all that are held together.
 	Approved map[string]bool
-	// Ledger is asked before objects pass by an approved id. Objects that it refuses stay held. nil takes any.
+	// Ledger is asked before objects pass by an approved id. Objects that it refuses stay held. Without one every approved object passes.
 	Ledger Ledger
 	// Reviewed tells whether a deletion or recreation was in the difference that people have reviewed; what was not is held. nil asks
 	// for no review.
 	Reviewed func(cluster string, ref change.Ref) bool
-	// Before is why objects were held in a run before. Those that were too many then stay held, as few as they are by now: what was let pass in
-	// that run was as much as is expected of one. With another limit all are counted anew.
+	// Before has the reasons why a former run held objects. Those that it held for their number stay held until somebody approves them or the limit changes,
+	// however few they are now: the run let as many pass as are expected of one.
 	Before map[change.Ref]change.Reason
 
 	spent int // deletions of this run that were let through before
 }
 
-// SmallSet is the number of deletions below which a share says nothing.
+// SmallSet is the number of deletions up to which a share says nothing.
 const SmallSet = 10
 
 // DefaultGate is used where a landscape does not set its own: 100 deletions, 50 %, and the kinds whose
@@ -62,7 +61,7 @@ func ParseShare(s string) (int, error) {
 }
 
 // After is the gate for the rest of a run in which n deletions on the cluster have been let through: limits
-// hold for the run as a whole.
+// count for the run as a whole.
 func (g Gate) After(n int) Gate {
 	g.spent += n
 	return g
@@ -77,7 +76,7 @@ type Verdict struct {
 }
 
 // Judge decides over deletions and recreations of one run on one cluster; total is the number of objects that
-// are managed there.
+// are managed there. It asks the Ledger, which notes that an approval is used.
 func (g Gate) Judge(cluster string, refs []change.Ref, total int) Verdict {
 	v := Verdict{Held: map[change.Ref]change.Reason{}}
 	beyond := g.beyond(cluster, len(refs), total)
@@ -111,7 +110,7 @@ func (g Gate) Judge(cluster string, refs []change.Ref, total int) Verdict {
 	return v
 }
 
-// Approves tells whether an id is approved, by which these objects pass now.
+// Approves reports whether these objects pass by an approved id. It asks the Ledger, which notes that the approval is used.
 func (g Gate) Approves(id string, refs ...change.Ref) bool {
 	return g.Approved[id] && (g.Ledger == nil || g.Ledger(id, refs))
 }
@@ -141,8 +140,8 @@ func (g Gate) stillHeld(cluster string, ref change.Ref) bool {
 	return limit != nil && *limit == before.Limit && cluster == before.Cluster
 }
 
-// StillHeld is why something is held, with the reason that it had before, if it was: what a review has shown counts for one sync, so that of all that
-// the gate held then, and holds still, it says next that no review has shown it. The new difference indeed does not, but the reviewer has seen the previous one.
+// StillHeld keeps the reason for which an object was held before. A review counts for one sync only, so the gate says in the next one that no review has shown
+// the object, although the former one did.
 func StillHeld(reason, before change.Reason) change.Reason {
 	if reason.Code != landscapev1alpha1.HeldNotReviewed || before.IsZero() || before.Code == landscapev1alpha1.HeldNotReviewed {
 		return reason

@@ -39,7 +39,7 @@ func HeldIDs(held []HeldObjects) map[string]bool {
 	return out
 }
 
-// Unseen adds to what a run holds that did not get to its end what was held before it: the run has not seen all that is.
+// Unseen is for a run that did not finish: it adds the objects that were held before, and that the run did not reach.
 func Unseen(held, before []HeldObjects) []HeldObjects {
 	known := map[string]bool{}
 	for _, h := range held {

@@ -85,7 +85,7 @@ func (n *Notes[T]) Get(key string) (T, bool) {
 }
 
 // Change gives a function the value of a key and writes what it makes of that, if it is another one, while nobody else writes. It writes nothing before the
-// ConfigMap was read. With allowsLess, the value counts in memory before it is written, and although that fails.
+// ConfigMap was read. With allowsLess, the value counts in memory before it is written, even if the write fails.
 func (n *Notes[T]) Change(ctx context.Context, key string, change func(now T, known bool) (next T, allowsLess bool)) error {
 	n.writing.Lock()
 	defer n.writing.Unlock()

@@ -37,8 +37,8 @@ func (r *Review) Show(items ...change.Item) {
 // Home is the seed that a Seed or Shoot is converged on, and the namespace there that a Shoot has.
 type Home struct{ Seed, ControlPlane string }
 
-// ShowOnSeed adds what a difference says of a seed, whose gardenlet also has what is in its Shoots. What one of a sample loses, all owners of its kind may, on
-// all seeds.
+// ShowOnSeed adds what a difference says of a seed, whose gardenlet also has what is in its Shoots. What one Shoot of a sample loses, every Shoot may lose, on
+// every seed.
 func (r *Review) ShowOnSeed(item change.Item, at Home, sampled bool) {
 	object, seed := ObjectIn(at.ControlPlane, item.Object), r.seeds[at.Seed]
 	switch {

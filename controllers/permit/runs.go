@@ -18,10 +18,10 @@ type Memory struct {
 	done   map[string]bool
 }
 
-// Runs makes each permission count once in the runs of a landscape. A review counts until everything was applied. An approval
-// counts until something passed by it and everything was applied. Neither counts for an object that was deleted, recreated or told to go already: that one goes,
-// however long it takes, and needs no permission any more. While the landscape is maintained between two runs, neither counts: nobody has seen or approved what
-// has to go then, to repair what somebody has changed by hand.
+// Runs makes each permission count once in the runs of a landscape. A review counts until everything was applied, and for each object until that was deleted,
+// recreated or told to go: such an object goes, however long it takes, and needs no permission any more. Runs notes that an approval is used before it lets an
+// object pass. The approval stops counting after the run: if everything was applied, or if its one object was deleted, recreated or told to go. While the
+// landscape is maintained between two runs, neither counts: nobody has seen or approved the deletions of a repair.
 type Runs struct {
 	mu sync.Mutex
 	// seen reports whether the review has shown a deletion; nil where none is demanded. review names it.

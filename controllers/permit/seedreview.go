@@ -96,8 +96,7 @@ func (r *SeedReview) Has(owner string, shown bool, object string, after int) boo
 	})
 }
 
-// After is the review with a change added, and without what the change makes void, because it is there again. What is oldest is left out
-// where it would be too much.
+// After adds a change to the review, and drops entries whose objects the change creates again. It drops the oldest entries where the review would be too large.
 func (r *SeedReview) After(c SeedChange, now time.Time) *SeedReview {
 	if c.ID == r.Change {
 		return r

@@ -55,8 +55,8 @@ func (u *Uses) Passing() (out []Passing) {
 	return out
 }
 
-// Take is the Ledger of an owner. Objects for which an approval was used pass as long as they are there; others need one that counts, which is used for them then
-// and given as people gave it. counts is as for Spend.
+// Take is the Ledger of an owner. Objects whose approval was used before pass as long as they exist. Others need an approval that counts: Take notes its use, and
+// returns it as people gave it. counts is as for Spend.
 func (u *Uses) Take(ctx context.Context, owner, id string, refs []change.Ref, counts func() (shown string, counts bool)) (passes bool, spent string, err error) {
 	if passes, err = u.passes(ctx, id, refs); passes || err != nil {
 		return passes, "", err
@@ -95,8 +95,8 @@ func (u *Uses) living(ctx context.Context, refs []change.Ref) (out []Passing, er
 // ErrNotRead is why no approval counts yet.
 var ErrNotRead = errors.New("which ones are used could not be read yet")
 
-// Spend notes that an approval is used by an owner for objects, none to use it up, and gives it as people gave it. counts says, while nobody else writes, how
-// that is, and whether it counts; the approval is empty where it does not.
+// Spend notes that an owner uses an approval for objects; without objects it only uses the approval up. It returns the approval as people gave it, empty where it
+// does not count. counts says both, and nobody else writes while Spend calls it.
 func (u *Uses) Spend(ctx context.Context, owner string, refs []change.Ref, counts func() (shown string, counts bool)) (spent string, err error) {
 	u.notes.writing.Lock()
 	defer u.notes.writing.Unlock()

@@ -23,7 +23,7 @@ const (
 
 // The sentences of docs/architecture.md that list floors from the highest to the lowest: those of the house, and those inside controllers.
 var (
-	drawn  = regexp.MustCompile("Imports follow the arrows and never turn back: `([^`]+)`")
+	drawn  = regexp.MustCompile("Imports go from left to right in this list, and never back: `([^`]+)`")
 	inside = regexp.MustCompile("Inside `controllers` they go: `([^`]+)`")
 )
 
