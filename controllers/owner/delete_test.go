@@ -97,6 +97,7 @@ func TestVerbsOfAFlow(t *testing.T) {
 		"removal past the gate":      {reconciliation, render.FlowNode{Verb: render.Remove, Bundles: []string{"b"}}, "only the deletion of an owner removes bundles: the gate judges all others"},
 		"apply without a render":     {deletion, render.FlowNode{Verb: render.Apply, Bundles: []string{"b"}}, "a deletion renders nothing that it could apply"},
 		"request without a render":   {deletion, render.FlowNode{Verb: render.Request, Bundles: []string{"b"}}, "a deletion renders nothing that it could request"},
+		"unknown verb":               {deletion, render.FlowNode{Verb: "scale"}, "no operation performs the verb scale"},
 		"a point where others meet":  {deletion, render.FlowNode{}, ""},
 		"a state of every operation": {reconciliation, render.FlowNode{Verb: render.Await, Name: "references-exist"}, ""},
 	} {

@@ -132,7 +132,11 @@ func (s *steps) graph(definition render.Flow) (flow.Graph, error) {
 	}
 	graph := Outline(definition)
 	for i, n := range definition.Nodes {
-		does, skipped, err := verbs[n.Verb](s, n)
+		perform, known := verbs[n.Verb]
+		if !known {
+			return graph, fmt.Errorf("components/%s/flow.cue: %s: node %s: no operation performs the verb %s", definition.Owner, definition.Operation, n.ID, n.Verb)
+		}
+		does, skipped, err := perform(s, n)
 		if err != nil {
 			return graph, fmt.Errorf("components/%s/flow.cue: %s: node %s: %w", definition.Owner, definition.Operation, n.ID, err)
 		}
