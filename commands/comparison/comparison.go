@@ -131,7 +131,7 @@ func (c Comparison) compare(old, new Revision, refused []schemas.Violation) (cha
 		return p, commands.Finding{Err: err}
 	}
 	ending := preview.TakeEnding(&p, old.Landscape, new.Landscape)
-	gate.Apply(&p, sums)
+	gate.Mark(&p, sums)
 	p.Items = append(p.Items, ending...)
 	p.Sort()
 	return p, nil

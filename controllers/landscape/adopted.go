@@ -65,7 +65,7 @@ func (c *Converger) PlanSecrets(ctx context.Context) (map[string][]owner.Planned
 			}
 			continue
 		}
-		found, err := c.members.owners.PlanSecrets(ctx, o.Owner, o.now())
+		found, err := c.members.reconciler.PlanSecrets(ctx, o.Owner, o.now())
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", o, err))
 			continue

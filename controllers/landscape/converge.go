@@ -148,7 +148,7 @@ func (c *Converger) giveUp(ctx context.Context, seed *member, cause error) {
 	}
 	for _, o := range c.members.all {
 		if o == seed || o.Input.Owner.Kind == owner.Shoot && o.Local == seed.Local {
-			c.members.owners.GiveUp(ctx, o.Owner, o.now(), cause)
+			c.members.reconciler.GiveUp(ctx, o.Owner, o.now(), cause)
 		}
 	}
 }
@@ -162,7 +162,7 @@ func (c *Converger) convergeOne(ctx context.Context, o *member) (err error) {
 	if err := c.identify(ctx, o); err != nil {
 		return fmt.Errorf("%s: %w", o, err)
 	}
-	_, report, err := c.members.owners.Reconcile(ctx, o.Owner, o.now())
+	_, report, err := c.members.reconciler.Reconcile(ctx, o.Owner, o.now())
 	if report != nil {
 		c.noteOwner(report)
 	}

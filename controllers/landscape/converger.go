@@ -165,10 +165,10 @@ type links struct {
 
 // members are the owners of a landscape.
 type members struct {
-	owners  *owner.Reconciler
-	all     []*member
-	fleet   *fleet.Fleet[*member]
-	unbound []error
+	reconciler *owner.Reconciler
+	all        []*member
+	fleet      *fleet.Fleet[*member]
+	unbound    []error
 	// applied says that the owners are those that were applied before, see NewApplied.
 	applied bool
 }
@@ -276,7 +276,7 @@ func (c *Converger) prepareOwners() error {
 	if err != nil {
 		return err
 	}
-	c.members.owners = &owner.Reconciler{
+	c.members.reconciler = &owner.Reconciler{
 		Engine: c.links.engine, Render: rendering, Renders: options.Reuse.Renders, Clock: options.Clock, Gate: options.Permits.Gate,
 		Gardener: gardencorev1beta1.Gardener{ID: options.Self.Holder, Name: options.Self.Holder, Version: options.Self.Version},
 		Charts:   options.Reuse.Charts, Coming: c.ahead.coming, Tokens: c.keeper(), Retries: options.Self.Retries, StepTimeout: options.Pace.StepTimeout,

@@ -230,7 +230,7 @@ func TestFirstBootstrap(t *testing.T) {
 func TestNoAccess(t *testing.T) {
 	needsServer(t)
 	d := newDerived(t, map[string]string{"garden.yaml": derivedGarden}, someSecret)
-	d.c.members.owners.StepTimeout = 500 * time.Millisecond
+	d.c.members.reconciler.StepTimeout = 500 * time.Millisecond
 	_, err := d.c.Apply(testContext(t))
 	require.Error(t, err)
 	problems := strings.Join(owner.Problems(err), "\n")
@@ -261,7 +261,7 @@ func TestGardenWritesItsAccess(t *testing.T) {
 	`
 	d := newDerived(t, map[string]string{"garden.yaml": derivedGarden}, requests)
 	d.forgetInside("inside")
-	d.c.members.owners.StepTimeout = 300 * time.Millisecond
+	d.c.members.reconciler.StepTimeout = 300 * time.Millisecond
 	ctx := testContext(t)
 	secrets := d.client.CoreV1().Secrets(access.NamespaceOfGarden)
 	apply := func() *corev1.Secret {
@@ -297,7 +297,7 @@ func TestGardenWritesItsAccess(t *testing.T) {
 	d.serve()
 	others, err := secrets.Get(ctx, access.SecretName, metav1.GetOptions{})
 	require.NoError(t, err)
-	d.c.members.owners.StepTimeout = 2 * time.Minute
+	d.c.members.reconciler.StepTimeout = 2 * time.Minute
 	_, err = d.c.Apply(ctx)
 	require.NoError(t, err)
 	now, err := secrets.Get(ctx, access.SecretName, metav1.GetOptions{})

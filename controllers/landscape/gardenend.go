@@ -157,7 +157,7 @@ func (c *Converger) endGarden(ctx context.Context) (ending bool, err error) {
 	c.mu.Lock()
 	c.now.ending = map[apply.Ref]bool{withoutVersion(o.Ref): true}
 	c.mu.Unlock()
-	_, report, err := c.members.owners.Delete(ctx, o.Owner, o.now())
+	_, report, err := c.members.reconciler.Delete(ctx, o.Owner, o.now())
 	if report != nil {
 		c.noteOwner(report)
 	}

@@ -128,7 +128,7 @@ func TestGardenIsDeleted(t *testing.T) {
 
 	e.annotate(owner.AnnotationConfirmDeletion)
 	e.silent()
-	e.c.members.owners.StepTimeout = 500 * time.Millisecond
+	e.c.members.reconciler.StepTimeout = 500 * time.Millisecond
 	require.Error(t, e.apply())
 	assert.Contains(t, e.lastOperation()["description"], "the virtual garden does not say whether there are Seeds and Shoots, and nothing is taken down before that is known")
 	assert.Contains(t, e.lastOperation()["description"], "confirmation.gardener.cloud/force-deletion=true")
@@ -138,7 +138,7 @@ func TestGardenIsDeleted(t *testing.T) {
 	assert.Equal(t, []string{"gardener.cloud/reference-protection"}, secret.Finalizers, "it may be needed yet")
 
 	e.annotate(owner.AnnotationForceDeletion)
-	e.c.members.owners.StepTimeout = 10 * time.Second
+	e.c.members.reconciler.StepTimeout = 10 * time.Second
 	require.NoError(t, e.apply())
 	assert.False(t, e.has("first"))
 	_, err = e.gardens.Get(testContext(t), "derived", metav1.GetOptions{})
@@ -167,7 +167,7 @@ func TestVirtualGardenDiesOnTheWay(t *testing.T) {
 	t.Cleanup(func() {
 		_, _ = resource(t, testMaps, "default").Patch(context.Background(), "inside", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 	})
-	e.c.members.owners.StepTimeout = 12 * time.Second
+	e.c.members.reconciler.StepTimeout = 12 * time.Second
 	report, err := e.c.Apply(testContext(t))
 	require.NoError(t, err)
 	require.Len(t, report.Owners, 1)

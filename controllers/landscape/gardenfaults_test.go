@@ -138,7 +138,7 @@ func (f *faulty) gardens() dynamic.ResourceInterface {
 // fails applies, which fails with all of these and says so in the status of the Garden. Conditions are those that it has then, as "Status Reason".
 func (f *faulty) fails(conditions map[string]string, says ...string) {
 	f.Helper()
-	f.c.members.owners.StepTimeout = 1500 * time.Millisecond
+	f.c.members.reconciler.StepTimeout = 1500 * time.Millisecond
 	_, err := f.c.Apply(testContext(f.T))
 	require.Error(f, err)
 	operation, got := f.status()
@@ -155,7 +155,7 @@ func (f *faulty) fails(conditions map[string]string, says ...string) {
 // goesOn applies, after nobody has done anything but to take the cause away.
 func (f *faulty) goesOn() {
 	f.Helper()
-	f.c.members.owners.StepTimeout = 2 * time.Minute
+	f.c.members.reconciler.StepTimeout = 2 * time.Minute
 	_, err := f.c.Apply(testContext(f.T))
 	require.NoError(f, err)
 	operation, got := f.status()

@@ -32,7 +32,7 @@ func (c *Converger) judgeAgain(ctx context.Context) {
 		}
 		group.Go(panics.Safe(func() error {
 			now := c.options.Clock.Now()
-			_, conditions, err := c.members.owners.Care(ctx, o.Owner, o.now())
+			_, conditions, err := c.members.reconciler.Care(ctx, o.Owner, o.now())
 			if err == nil {
 				c.mu.Lock()
 				defer c.mu.Unlock()

@@ -91,13 +91,13 @@ func (m *member) Left() (something, rendered bool) { return m.c.holds(leaseOf(m)
 
 // SetOf implements fleet.Owner.
 func (m *member) SetOf(cluster string, managedResource apply.Ref) string {
-	return m.c.members.owners.SetOfManaged(m.Owner, m.now(), cluster, managedResource)
+	return m.c.members.reconciler.SetOfManaged(m.Owner, m.now(), cluster, managedResource)
 }
 
 // Repair implements fleet.Owner.
 func (m *member) Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool) {
 	return m.c.answer(ctx, e, func() (bool, error) {
-		_, done, found, err := m.c.members.owners.Repair(ctx, m.Owner, m.now(), e.Set)
+		_, done, found, err := m.c.members.reconciler.Repair(ctx, m.Owner, m.now(), e.Set)
 		if !found || done.Ignored {
 			return false, nil
 		}
@@ -111,7 +111,7 @@ func (m *member) Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool
 
 // Care implements fleet.Owner.
 func (m *member) Care(ctx context.Context) {
-	owners := m.c.members.owners
+	owners := m.c.members.reconciler
 	// The next round finishes what this one cannot; it is no reason not to judge.
 	_ = panics.Safe(func() error {
 		_, removing := owners.FinishRemovals(ctx, m.Owner, m.now())

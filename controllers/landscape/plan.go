@@ -72,7 +72,7 @@ func (c *Converger) Plan(ctx context.Context) (change.Plan, error) {
 			problems = append(problems, fmt.Errorf("%s: %w", o, err))
 			continue
 		}
-		_, items, unchanged, err := c.members.owners.Plan(ctx, o.Owner, o.now())
+		_, items, unchanged, err := c.members.reconciler.Plan(ctx, o.Owner, o.now())
 		c.holdAsSeed(ctx, o, items)
 		if err != nil {
 			err = fmt.Errorf("%s: %w", o, err)
@@ -83,7 +83,7 @@ func (c *Converger) Plan(ctx context.Context) (change.Plan, error) {
 		}
 	}
 	p.Sort()
-	c.gateOf(&p).Apply(&p, totals)
+	c.gateOf(&p).Mark(&p, totals)
 	err := errors.Join(problems...)
 	if found := owner.Problems(err); len(found) > 0 {
 		p.Notes = append(p.Notes, noteIncomplete+"what these problems concern could not be compared: "+strings.Join(found, "; "))

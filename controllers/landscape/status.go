@@ -262,7 +262,7 @@ func (c *Converger) inspect(ctx context.Context, o *member, options StatusOption
 	err := c.identify(ctx, o)
 	var found *owner.Inspection
 	if err == nil {
-		found, err = c.members.owners.Inspect(ctx, o.Owner, o.now())
+		found, err = c.members.reconciler.Inspect(ctx, o.Owner, o.now())
 	}
 	if err != nil {
 		s.Error = inWords(err)

@@ -157,9 +157,9 @@ func (g Gate) protects(ref change.Ref) bool {
 	})
 }
 
-// Apply marks the items of a plan that the gate holds. totals gives the number of managed objects by cluster.
+// Mark marks the items of a plan that the gate holds. totals gives the number of managed objects by cluster.
 // It returns the approval ids by cluster.
-func (g Gate) Apply(p *change.Plan, totals map[string]int) map[string]string {
+func (g Gate) Mark(p *change.Plan, totals map[string]int) map[string]string {
 	byCluster := map[string][]change.Ref{}
 	for _, item := range p.Items {
 		if item.Action == change.Delete || item.Action == change.Recreate {

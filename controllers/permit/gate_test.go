@@ -160,7 +160,7 @@ func TestGateMarksThePlan(t *testing.T) {
 	}
 	p := fresh()
 	gate := Gate{Protected: []string{"Namespace"}}
-	ids := gate.Apply(&p, map[string]int{"one": 10, "two": 10})
+	ids := gate.Mark(&p, map[string]int{"one": 10, "two": 10})
 	assert.Len(t, ids, 2)
 	assert.Equal(t, change.Summary{Create: 1, Delete: 1, Hold: 2}, p.Summary)
 	for _, item := range p.Items {
@@ -170,7 +170,7 @@ func TestGateMarksThePlan(t *testing.T) {
 	}
 	p = fresh()
 	gate.Approved = map[string]bool{ids["one"]: true}
-	assert.Equal(t, map[string]string{"two": ids["two"]}, gate.Apply(&p, map[string]int{"one": 10, "two": 10}))
+	assert.Equal(t, map[string]string{"two": ids["two"]}, gate.Mark(&p, map[string]int{"one": 10, "two": 10}))
 	assert.Equal(t, change.Summary{Create: 1, Delete: 2, Hold: 1}, p.Summary)
 }
 
