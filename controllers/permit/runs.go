@@ -115,13 +115,6 @@ func (m *Memory) isWaiting(id string) bool {
 	return m.waits[id]
 }
 
-// Waiting is the number of objects that may go and were not told to go yet.
-func (m *Memory) Waiting() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.waits)
-}
-
 // Begin is called before each run.
 func (r *Runs) Begin() {
 	m := r.memory
