@@ -69,7 +69,7 @@ func (f Following) Follow(ctx context.Context, first *Converger) error {
 			continue
 		}
 		known = now
-		next, err := f.reload(ctx)
+		next, err := panics.Detached(ctx, func() (*Converger, error) { return f.Reload(ctx) })
 		if err != nil || ctx.Err() != nil {
 			continue
 		}
@@ -122,25 +122,6 @@ func (f Following) look() string {
 		return "error: " + err.Error()
 	}
 	return text
-}
-
-// reload does not outlast the context, although an evaluation does.
-func (f Following) reload(ctx context.Context) (*Converger, error) {
-	type outcome struct {
-		c   *Converger
-		err error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		c, err := f.Reload(ctx)
-		done <- outcome{c, err}
-	}()
-	select {
-	case o := <-done:
-		return o.c, o.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }
 
 // job is what goes on while the files are watched.

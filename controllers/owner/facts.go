@@ -14,6 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/owner/facts"
 	"github.com/pergola-dev/pergola/controllers/references"
+	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/secrets"
 )
@@ -117,7 +118,7 @@ func (r *Reconciler) secretsIn(ctx context.Context, o *subject, result render.Re
 		options = append(options, secrets.WithStaticCANames())
 	}
 	manager := secrets.New(in(secrets.NewStore(client)), o.Input.Owner.ControlPlaneNamespace, kinds[o.Input.Owner.Kind].identity, r.Clock, options...)
-	if _, err := unheard(ctx, func() ([]secrets.Ref, error) { return manager.GenerateAll(ctx, configs) }); err != nil {
+	if _, err := panics.Detached(ctx, func() ([]secrets.Ref, error) { return manager.GenerateAll(ctx, configs) }); err != nil {
 		return nil, nil, fmt.Errorf("generate secrets in namespace %s: %w", o.Input.Owner.ControlPlaneNamespace, o.Local.Explain(apply.Ref{}, "generate secrets", err))
 	}
 	made := map[string]render.SecretFact{}

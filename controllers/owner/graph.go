@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -200,19 +199,8 @@ func (s *steps) remove(n render.FlowNode) (does work, skipped string, err error)
 		skipped = "not there"
 	}
 	return func(ctx context.Context, report func(flow.State, string)) error {
-		return sideBySide(present, func(_ int, o orphan) error { return s.takeDownBundle(ctx, o.bundle, n.KeepObjects, report) })
+		return panics.SideBySide(present, func(_ int, o orphan) error { return s.takeDownBundle(ctx, o.bundle, n.KeepObjects, report) })
 	}, skipped, nil
-}
-
-// sideBySide calls a function for all elements of a list at once, and joins the errors.
-func sideBySide[T any](list []T, does func(int, T) error) error {
-	problems := make([]error, len(list))
-	var group sync.WaitGroup
-	for i, of := range list {
-		group.Go(func() { problems[i] = panics.Safe(func() error { return does(i, of) })() })
-	}
-	group.Wait()
-	return errors.Join(problems...)
 }
 
 // timeout of a step, which an option may shorten.
@@ -242,7 +230,7 @@ func (s *steps) targetStep(e flow.Event) {
 // runBundles applies the bundles of a node side by side, then waits for all of them.
 func (r *run) runBundles(ctx context.Context, bundles []render.Bundle, lateFacts map[string]bool, report func(flow.State, string)) error {
 	waits := make([]waiter, len(bundles))
-	if err := sideBySide(bundles, func(i int, b render.Bundle) (err error) {
+	if err := panics.SideBySide(bundles, func(i int, b render.Bundle) (err error) {
 		send := r.applyBundle
 		if lateFacts[b.Component] {
 			send = r.applyLate
@@ -307,7 +295,7 @@ func (r *run) refresh(ctx context.Context, b render.Bundle, used render.Facts) (
 	}
 	options := r.reconciler.Render
 	in.Facts, options.Only = now, []string{b.Component}
-	result, err := unheard(ctx, func() (render.Result, error) { return render.Render(in, options) })
+	result, err := panics.Detached(ctx, func() (render.Result, error) { return render.Render(in, options) })
 	if err != nil {
 		return b, used, fmt.Errorf("render %s again: %w", b.Name, err)
 	}

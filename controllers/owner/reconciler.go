@@ -336,7 +336,7 @@ func (r *Reconciler) renderWith(ctx context.Context, o *subject, facts render.Fa
 		return render.Result{}, err
 	}
 	in.Facts = facts
-	result, err := unheard(ctx, func() (render.Result, error) { return r.Renders.Render(in, r.Render) })
+	result, err := panics.Detached(ctx, func() (render.Result, error) { return r.Renders.Render(in, r.Render) })
 	if err != nil {
 		return result, fmt.Errorf("render %s: %w", o, err)
 	}

@@ -1,0 +1,31 @@
+package panics
+
+import (
+	"context"
+	"fmt"
+)
+
+// Detached runs work that cannot be stopped (CUE, Helm, the generation of keys) and does not wait for it when the context ends: the work continues, and its result
+// is dropped. So an interrupted run still has the time to write its state. A panic becomes an error.
+func Detached[T any](ctx context.Context, work func() (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		var o outcome
+		o.err = Safe(func() (err error) {
+			o.value, err = work()
+			return err
+		})()
+		done <- o
+	}()
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case <-ctx.Done():
+		var none T
+		return none, fmt.Errorf("interrupted: %w", context.Cause(ctx))
+	}
+}
