@@ -149,7 +149,7 @@ func (d *diffing) folders(args []string) ([]string, error) {
 	}
 	top := ""
 	if len(args) > 0 {
-		top = args[0]
+		top = cmp.Or(args[0], ".") // none at all stands for the whole repository
 	}
 	return reader(d.cmd).Folders(d.cmd.Context(), top, d.base, d.to)
 }

@@ -241,7 +241,7 @@ func TestConverge(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(no)
 	h.slotsOf("") <- struct{}{}
-	assert.Equal(t, []error{no}, h.Converge(ctx, members), "its turn did not come")
+	require.EqualError(t, errors.Join(h.Converge(ctx, members)...), "one: its turn did not come: no")
 }
 
 // TestIdleMembers: a member without a run is repaired and judged, and can be dropped.

@@ -55,29 +55,50 @@ func (e *LeftOutError) Error() string {
 }
 
 // Converge runs members once, side by side, and says how that went, in their order. It leaves a member out if one that it comes after failed, was left out or
-// has not run yet. All stay members.
+// has not run yet. Members of a pool begin in their order, so a member has to stand behind those of its pool that it comes after. All stay members.
 func (f *Fleet[O]) Converge(ctx context.Context, members []Member[O]) []error {
 	problems := make([]error, len(members))
-	runs, taken := map[string]onceRun{}, make([]*member[O], len(members))
+	runs, pools := map[string]onceRun{}, map[string][]int{}
 	for i, m := range members {
-		taken[i], runs[m.ID] = f.take(m), onceRun{make(chan struct{}), &problems[i]}
+		f.take(m)
+		runs[m.ID], pools[m.Pool] = onceRun{make(chan struct{}), &problems[i]}, append(pools[m.Pool], i)
 	}
 	var group sync.WaitGroup
-	for i, m := range members {
+	for _, pool := range pools {
 		group.Go(func() {
-			defer close(runs[m.ID].ended)
-			for _, id := range m.After {
-				if !f.isConverged(id, runs) {
-					problems[i] = &LeftOutError{After: id}
-					return
+			for _, i := range pool {
+				m := members[i]
+				end, err := f.begin(ctx, m, runs)
+				if err != nil {
+					problems[i] = err
+					close(runs[m.ID].ended)
+					continue
 				}
+				group.Go(func() {
+					defer close(runs[m.ID].ended)
+					defer end()
+					at := f.take(m)
+					problems[i] = f.work(ctx, at, m)
+					f.ended(m.ID, at, problems[i] == nil)
+				})
 			}
-			problems[i] = f.converge(ctx, taken[i], m)
-			f.ended(m.ID, taken[i], problems[i] == nil)
 		})
 	}
 	group.Wait()
 	return problems
+}
+
+// begin waits until a member may run once, and gives the function that lets the next one of its pool run.
+func (f *Fleet[O]) begin(ctx context.Context, m Member[O], runs map[string]onceRun) (end func(), err error) {
+	for _, id := range m.After {
+		if !f.isConverged(id, runs) {
+			return nil, &LeftOutError{After: id}
+		}
+	}
+	if end, err = f.slot(ctx, m.Pool); err != nil {
+		return nil, fmt.Errorf("%s: its turn did not come: %w", m.ID, err)
+	}
+	return end, nil
 }
 
 // onceRun is the run of one member: problem is why it failed, once it has ended.
@@ -98,13 +119,28 @@ func (f *Fleet[O]) isConverged(id string, runs map[string]onceRun) bool {
 
 // converge is one run. It fails where ctx ended before its turn came.
 func (f *Fleet[O]) converge(ctx context.Context, at *member[O], m Member[O]) error {
-	slots := f.slotsOf(m.Pool)
-	select {
-	case slots <- struct{}{}:
-		defer func() { <-slots }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	end, err := f.slot(ctx, m.Pool)
+	if err != nil {
+		return err
 	}
+	defer end()
+	return f.work(ctx, at, m)
+}
+
+// slot waits for one of a pool, and gives the function that frees it.
+func (f *Fleet[O]) slot(ctx context.Context, pool string) (free func(), err error) {
+	slots := f.slotsOf(pool)
+	if ctx.Err() == nil {
+		select {
+		case slots <- struct{}{}:
+			return func() { <-slots }, nil
+		case <-ctx.Done():
+		}
+	}
+	return nil, context.Cause(ctx)
+}
+
+func (f *Fleet[O]) work(ctx context.Context, at *member[O], m Member[O]) error {
 	at.busy.Lock()
 	defer f.repairDrifted(ctx, at, false)
 	defer at.busy.Unlock()

@@ -63,7 +63,7 @@ func (g *Gardenlet) withdraw(ctx context.Context, at *site, s *settings, from so
 	at.mu.Unlock()
 	for _, id := range g.approvals(s).Open() {
 		if lapsed[id] {
-			g.endApproval(ctx, s, id, recordKey(from.kind, from.object), from.object, report.Held)
+			g.endApproval(ctx, s, recordKey(from.kind, from.object), from.object, report.Held, g.counts(s, id))
 		}
 	}
 }
@@ -78,7 +78,7 @@ func (g *Gardenlet) lapseUnheld(ctx context.Context, seed *unstructured.Unstruct
 		return
 	}
 	approvals := g.approvals(s)
-	if len(approvals.Open()) == 0 {
+	if len(approvals.Lapsed(nil)) == 0 { // none is left to be used
 		return
 	}
 	now := g.report(nil)
@@ -86,15 +86,16 @@ func (g *Gardenlet) lapseUnheld(ctx context.Context, seed *unstructured.Unstruct
 		return
 	}
 	for _, id := range approvals.Lapsed(reportedIDs(now.Held)) {
-		g.endApproval(ctx, s, permit.Plain(id), "", seed, nil)
+		g.endApproval(ctx, s, "", seed, nil, func() (string, bool) { return id, g.approvals(s).Unused(id) && g.isApproved(id) })
 	}
 }
 
 // endApproval uses up an approval by which nothing passes, and tells it.
-func (g *Gardenlet) endApproval(ctx context.Context, s *settings, id, key string, about *unstructured.Unstructured, held []permit.HeldObjects) {
-	given, err := g.noted.uses.Spend(ctx, key, nil, g.counts(s, id))
+func (g *Gardenlet) endApproval(ctx context.Context, s *settings, key string, about *unstructured.Unstructured, held []permit.HeldObjects, counts func() (string, bool)) {
+	given, err := g.noted.uses.Spend(ctx, key, nil, counts)
 	if err != nil {
-		g.options.Log.Info("the approval of what is not held any more could not be used up yet", "approval", id, "error", err)
+		shown, _ := counts()
+		g.options.Log.Info("the approval of what is not held any more could not be used up yet", "approval", shown, "error", err)
 	}
 	if err == nil && given != "" {
 		g.tell(about, reasonLapsed, lapsedText(given, s.landscape+" "+g.options.Seed, g.approvals(s), held))

@@ -86,10 +86,11 @@ func (s *site) keep(left owner.State) {
 // giveUp says of an owner why it cannot be converged. What was left by another declaration stays.
 func (s *site) giveUp(ctx context.Context, r *owner.Reconciler, o owner.Owner, key string, cause error) {
 	s.mu.Lock()
-	left, same := s.last.left, s.last.key == key
+	last, same := s.last, s.last.key == key
 	s.mu.Unlock()
-	if !same {
-		left = owner.State{}
+	left := owner.State{}
+	if same {
+		o, left = last.owner, last.left
 	}
 	if left = r.GiveUp(ctx, o, left, cause); same {
 		s.keep(left)

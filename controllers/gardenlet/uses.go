@@ -61,9 +61,14 @@ func (g *Gardenlet) take(ctx context.Context, at *site, s *settings, of, id stri
 func (g *Gardenlet) counts(s *settings, id string) func() (string, bool) {
 	return func() (string, bool) {
 		shown, counts := g.approvals(s).Counts(id)
-		current := g.settingsInUse()
-		return shown, counts && (current == nil || slices.Contains(current.approved, shown))
+		return shown, counts && g.isApproved(shown)
 	}
+}
+
+// isApproved reports whether an approval was not withdrawn, as far as is known.
+func (g *Gardenlet) isApproved(shown string) bool {
+	current := g.settingsInUse()
+	return current == nil || slices.Contains(current.approved, shown)
 }
 
 // wanted reports whether an owner has an object now.

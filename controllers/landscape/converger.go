@@ -357,13 +357,14 @@ func (c *Converger) findOwners() error {
 			c.members.unbound = append(c.members.unbound, fmt.Errorf("%s: %w", in.Owner, c.noAccess(&o, local)))
 			continue
 		}
+		m := c.add(o)
 		if in.Owner.Kind == owner.Shoot {
-			if err := owner.ConnectShoot(&o, true, nil, apply.ClusterOptions{Clock: c.options.Clock}); err != nil {
-				return fmt.Errorf("%s: %w", o, err)
+			// The connection follows the Input of the member, which is known better with each run.
+			if err := owner.ConnectShoot(&m.Owner, true, nil, apply.ClusterOptions{Clock: c.options.Clock}); err != nil {
+				return fmt.Errorf("%s: %w", m, err)
 			}
-			c.links.opened = append(c.links.opened, o.Target)
+			c.links.opened = append(c.links.opened, m.Target)
 		}
-		c.add(o)
 	}
 	return nil
 }

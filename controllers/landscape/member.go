@@ -43,10 +43,11 @@ func (m *member) keep(s owner.State) {
 }
 
 // add makes an owner one of the landscape.
-func (c *Converger) add(o owner.Owner) {
+func (c *Converger) add(o owner.Owner) *member {
 	m := &member{Owner: o, c: c}
 	m.OnState = m.keep
 	c.members.all = append(c.members.all, m)
+	return m
 }
 
 func newFleet(clk clock.WithTicker) *fleet.Fleet[*member] {
@@ -67,7 +68,7 @@ func (c *Converger) enlist() {
 // member is one owner for the fleet. Shoots come after their Seed. This process must hold the lease of the Seed.
 func (c *Converger) member(o *member) fleet.Member[*member] {
 	m := fleet.Member[*member]{
-		ID: o.String(), Pool: o.Local.Name(),
+		ID: o.String(), Pool: o.String(),
 		New:      func() *member { return o },
 		Converge: func(ctx context.Context, _ *member) error { return c.convergeOne(ctx, o) },
 	}
@@ -81,7 +82,7 @@ func (c *Converger) member(o *member) fleet.Member[*member] {
 			return c.convergeOne(ctx, o)
 		}
 	case owner.Shoot:
-		m.After = []string{render.Owner{Kind: owner.Seed, Name: o.Local.Name()}.String()}
+		m.Pool, m.After = o.Local.Name(), []string{render.Owner{Kind: owner.Seed, Name: o.Local.Name()}.String()}
 	}
 	return m
 }

@@ -80,10 +80,9 @@ func (s *steps) sweep(ctx context.Context, client metadata.Interface, gvr schema
 	return errors.Join(problems...)
 }
 
-// letGo ends the deletion, once nothing is left in the inventories.
-func (s *steps) letGo(ctx context.Context) error {
-	o := s.run.owner
-	left, err := s.run.reconciler.orphans(ctx, o, nil)
+// noInventories fails while bundles have inventories.
+func (s *steps) noInventories(ctx context.Context) error {
+	left, err := s.run.reconciler.orphans(ctx, s.run.owner, nil)
 	if err != nil {
 		return err
 	}
@@ -94,6 +93,15 @@ func (s *steps) letGo(ctx context.Context) error {
 		}
 		return fmt.Errorf("not all of it is gone: bundles %s have inventories yet", firstOf(names))
 	}
+	return nil
+}
+
+// letGo ends the deletion, once nothing is left in the inventories.
+func (s *steps) letGo(ctx context.Context) error {
+	if err := s.noInventories(ctx); err != nil {
+		return err
+	}
+	o := s.run.owner
 	final, cancel := inTheEnd(ctx)
 	defer cancel()
 	if err := s.run.status.finish(final, nil); err != nil {

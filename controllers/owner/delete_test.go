@@ -89,7 +89,7 @@ func TestVerbsOfAFlow(t *testing.T) {
 		node render.FlowNode
 		want string
 	}{
-		"unknown state": {deletion, render.FlowNode{Verb: render.Await, Name: "unusde"}, `there is no state "unusde"; did you mean "unused"?; want one of dashboard-references-exist, no-runtime-resources, ` +
+		"unknown state": {deletion, render.FlowNode{Verb: render.Await, Name: "unusde"}, `there is no state "unusde"; did you mean "unused"?; want one of dashboard-references-exist, no-inventories, no-runtime-resources, ` +
 			"no-virtual-resources, own-virtual-resources-only, references-exist, unused, virtual-garden-answers"},
 		"unknown task": {reconciliation, render.FlowNode{Verb: render.Task, Name: "x"},
 			`there is no task "x"; want one of invalidate-virtual, release-extensions, release-references, remove-secrets, yield-namespace`},

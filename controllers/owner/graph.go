@@ -63,6 +63,7 @@ var states = map[string]registered{
 	"dashboard-references-exist": {plain(func(s *steps, _ context.Context) error { return s.run.referencesThere(true) }), false},
 	"virtual-garden-answers":     {plain(func(s *steps, ctx context.Context) error { return s.run.virtualReady(ctx) }), false},
 	stateUnused:                  {(*steps).awaitUnused, true},
+	"no-inventories":             {plain((*steps).noInventories), true},
 	"own-virtual-resources-only": {awaitOnly(virtualClass, true), true},
 	"no-virtual-resources":       {awaitOnly(virtualClass, false), true},
 	"no-runtime-resources":       {awaitOnly(runtimeClass, false), true},

@@ -358,7 +358,7 @@ func (r *run) event(e flow.Event) {
 }
 
 // cluster of a bundle by its role.
-func (o Owner) cluster(role string) (*apply.Cluster, error) {
+func (o *Owner) cluster(role string) (*apply.Cluster, error) {
 	switch role {
 	case render.ClusterRuntime, render.ClusterSeed:
 		return o.Local, nil
@@ -371,7 +371,7 @@ func (o Owner) cluster(role string) (*apply.Cluster, error) {
 }
 
 // ClusterName is the name of the cluster a bundle goes to.
-func (o Owner) ClusterName(b render.Bundle) string {
+func (o *Owner) ClusterName(b render.Bundle) string {
 	if c, err := o.cluster(b.Cluster); err == nil {
 		return c.Name()
 	}

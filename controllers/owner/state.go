@@ -169,6 +169,8 @@ func (o *subject) note(change func(*State)) {
 	}
 }
 
+func (o *subject) String() string { return o.identity().String() }
+
 // ControlPlane is Owner.ControlPlane, safe while the Input changes.
 func (o *subject) ControlPlane() string { return o.identity().ControlPlaneNamespace }
 

@@ -48,6 +48,11 @@ func (a Approvals) Counts(id string) (shown string, counts bool) {
 	return shown, slices.Contains(a.Given, shown)
 }
 
+// Unused reports whether people have given an id, as they give it, that is not used yet.
+func (a Approvals) Unused(shown string) bool {
+	return slices.Contains(a.Given, shown) && !slices.Contains(a.Used, shown)
+}
+
 // Open are the ids, without numbers, by which the gate lets something pass.
 func (a Approvals) Open() (out []string) {
 	for _, given := range a.Given {
@@ -68,7 +73,7 @@ func (a Approvals) Forget() Approvals {
 // would let objects pass that nobody has seen held.
 func (a Approvals) Lapsed(held map[string]bool) (out []string) {
 	for _, id := range a.Given {
-		if !held[Plain(id)] && !slices.Contains(a.Used, id) {
+		if !held[Plain(id)] && a.Unused(id) {
 			out = append(out, id)
 		}
 	}

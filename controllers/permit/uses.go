@@ -124,7 +124,10 @@ func (u *Uses) Settle(ctx context.Context, owner string, wanted func(change.Ref)
 		if one.Owner != owner || len(one.Passing) == 0 {
 			continue
 		}
-		err := u.notes.Change(ctx, id, func(one Use, _ bool) (Use, bool) {
+		err := u.notes.Change(ctx, id, func(one Use, known bool) (Use, bool) {
+			if !known || one.Owner != owner {
+				return one, true // it was forgotten meanwhile, and maybe given anew
+			}
 			left := Use{Owner: owner}
 			for _, p := range one.Passing {
 				if wanted(p.Object) {
