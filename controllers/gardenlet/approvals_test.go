@@ -127,6 +127,9 @@ func TestAnApprovalOfWhatIsNotHeldAnyMore(t *testing.T) {
 	p.reaches(gateOfAll, "main@5", 0, id, id+"-2")
 	p.eventually("one that comes late, too", func() bool { return p.used() == id+","+id+"-2" })
 	p.eventually("with the id that was given", p.told(reasonLapsed, p.name, "nothing passes by approval "+id+"-2:"))
+	p.reaches(gateOfAll, "main@6", 0, id+"-4")
+	p.eventually("one with a number that nobody was shown, too", func() bool { return p.used() == id+"-4" })
+	p.eventually("that is told", p.told(reasonLapsed, p.name, "nothing passes by approval "+id+"-4:"))
 	require.NoError(t, g.stop())
 }
 
