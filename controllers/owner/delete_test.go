@@ -57,7 +57,7 @@ func TestOrderOfTheEnd(t *testing.T) {
 	for _, id := range []string{"gardener-admission-controller", "gardener-admission-controller-virtual", "garden-api", "garden-system-virtual"} {
 		assert.Contains(t, needs[id], "gardener-admission-controller-webhooks", "nobody would answer them while %s goes", id)
 	}
-	assert.Equal(t, []string{"garden-namespace", "namespace-labels", "reference-finalizers", "extension-finalizers"}, order[len(order)-4:])
+	assert.Equal(t, []string{"garden-namespace", "inventories", "namespace-labels", "reference-finalizers", "extension-finalizers"}, order[len(order)-5:])
 
 	for i := range definition.Nodes {
 		if definition.Nodes[i].ID == "former" {
