@@ -65,7 +65,7 @@ func Write(dir string, files map[string][]byte) (done Changes, err error) {
 	return done, nil
 }
 
-// notRecorded gives a file that no bundle.yaml lists, if there is one: what a render did not write it must not remove.
+// notRecorded gives a file that no bundle.yaml lists, if there is one: a render must not remove files that no render wrote.
 func notRecorded(recorded map[string][]byte) string {
 	for _, name := range slices.Sorted(maps.Keys(recorded)) {
 		if strings.HasPrefix(name, render.FlowFolder+"/") && path.Ext(name) == ".yaml" {

@@ -75,7 +75,7 @@ func NameInFile(files fs.FS, name string) string {
 	return config.Metadata.Name
 }
 
-// Renamed gives the folder that each landscape had whose folder is new, by the new one. One that is in both states was copied, and of two
+// Renamed gives the folder that each landscape had whose folder is new, by the new one. A landscape that is in both states was copied, and of two
 // of one name nobody can tell which it is.
 func Renamed(before, after map[string]string) map[string]string {
 	gone, come := map[string][]string{}, map[string][]string{}

@@ -75,7 +75,7 @@ type Fleet[O Owner] struct {
 
 	mu      sync.Mutex
 	members map[string]*member[O]
-	// slots of each pool: whoever works has put something in.
+	// slots of each pool: a member at work has put something in.
 	slots map[string]chan struct{}
 	// succeeded has the members whose last run succeeded, dropped ones included: others may still come after them.
 	succeeded map[string]bool

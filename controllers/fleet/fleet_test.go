@@ -198,7 +198,7 @@ func TestSet(t *testing.T) {
 	h.Trigger("one") // nobody hears it
 }
 
-// TestConverge: members run once, each after those that it comes after; what comes after a failure is left out. Pools share slots, others do not.
+// TestConverge: members run once, each after those that it comes after; a member after a failure is left out. Pools share slots, others do not.
 func TestConverge(t *testing.T) {
 	h := newHarbour(t, 1, "seed", "other", "one", "two", "three")
 	in := func(pool string, m Member[*ship]) Member[*ship] {
@@ -231,7 +231,7 @@ func TestConverge(t *testing.T) {
 	// A former success does not count for a member that is left out now.
 	members = []Member[*ship]{h.member("seed", "2", "nobody"), h.member("one", "2", "seed")}
 	assert.Equal(t, []error{&LeftOutError{After: "nobody"}, &LeftOutError{After: "seed"}}, <-converge())
-	// Of those that do not run now it does.
+	// A former success counts for members that do not run now.
 	members = []Member[*ship]{h.member("one", "2", "seed")}
 	got = converge()
 	h.hears(h.begun, "one 2")

@@ -83,7 +83,7 @@ func (s *site) keep(left owner.State) {
 	s.last.left = left
 }
 
-// giveUp says of an owner why it cannot be converged. What was left by another declaration stays.
+// giveUp says of an owner why it cannot be converged. The State that another declaration left stays.
 func (s *site) giveUp(ctx context.Context, r *owner.Reconciler, o owner.Owner, key string, cause error) {
 	s.mu.Lock()
 	last, same := s.last, s.last.key == key
@@ -97,7 +97,7 @@ func (s *site) giveUp(ctx context.Context, r *owner.Reconciler, o owner.Owner, k
 	}
 }
 
-// begin is called before a run. What was left by another declaration says nothing about this one.
+// begin is called before a run. The State that another declaration left says nothing about this one.
 func (s *site) begin(r *owner.Reconciler, o owner.Owner, key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -57,7 +57,7 @@ func (g *Gardenlet) take(ctx context.Context, at *site, s *settings, of, id stri
 	return ok
 }
 
-// counts gives an approval as people gave it, and reports whether it counts. One that was withdrawn since the run began does not.
+// counts gives an approval as people gave it, and reports whether it counts. An approval that was withdrawn since the run began does not.
 func (g *Gardenlet) counts(s *settings, id string) func() (string, bool) {
 	return func() (string, bool) {
 		shown, counts := g.approvals(s).Counts(id)

@@ -192,7 +192,7 @@ func isConfirmedKind(ref apply.Ref) bool {
 	return render.IsRequested(ref.GVK()) || ref.GroupKind() == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 }
 
-// confirm confirms the deletion of objects that are only deleted then: who deletes the owner has confirmed it for all that runs for it.
+// confirm confirms the deletion of objects that are only deleted then: the person who deletes the owner has confirmed it for all that runs for it.
 func (s *steps) confirm(ctx context.Context, cluster *apply.Cluster, entries []apply.Entry) error {
 	for _, e := range entries {
 		if !isConfirmedKind(e.Ref) {

@@ -35,7 +35,7 @@ func usersOf() []schema.GroupVersionKind {
 // verifyInterval is how often it is looked again for what is in the way (upstream: 5 s).
 const verifyInterval = 5 * time.Second
 
-// awaitUnused waits until nothing runs for the virtual garden any more. One that was never there, or is gone, is not asked.
+// awaitUnused waits until nothing runs for the virtual garden any more. It does not ask a virtual garden that was never there, or is gone.
 func (s *steps) awaitUnused(ctx context.Context, report func(flow.State, string)) error {
 	why, err := s.virtualGone(ctx)
 	if err != nil {

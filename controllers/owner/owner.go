@@ -11,7 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Owner is one Garden, Seed or Shoot and where its parts live. It is a value: what runs leave behind is in a State, which the caller keeps from one call to the
+// Owner is one Garden, Seed or Shoot and where its parts live. It is a value: runs leave a State behind, which the caller keeps from one call to the
 // next. Calls for one owner follow each other; only SetOfManaged may run beside others.
 type Owner struct {
 	// Input is the declaration with defaults. Runs complete it with facts.

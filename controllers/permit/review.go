@@ -37,7 +37,7 @@ func (r *Review) Show(items ...change.Item) {
 // Home is the seed that a Seed or Shoot is converged on, and the namespace there that a Shoot has.
 type Home struct{ Seed, ControlPlane string }
 
-// ShowOnSeed adds what a difference says of a seed, whose gardenlet also has what is in its Shoots. What one Shoot of a sample loses, every Shoot may lose, on
+// ShowOnSeed adds what a difference says of a seed, whose gardenlet also has what is in its Shoots. A deletion that one Shoot of a sample shows, every Shoot may have, on
 // every seed.
 func (r *Review) ShowOnSeed(item change.Item, at Home, sampled bool) {
 	object, seed := ObjectIn(at.ControlPlane, item.Object), r.seeds[at.Seed]

@@ -24,7 +24,7 @@ func TestDetachedWorkDoesNotKeepAnInterruptedRun(t *testing.T) {
 	assert.EqualError(t, err, "interrupted: somebody else converges")
 }
 
-// What is rendered is anybody's: a panic of it ends no process.
+// Anybody may write a template: its panic ends no process.
 func TestAPanicOfDetachedWorkIsAnError(t *testing.T) {
 	_, err := Detached(t.Context(), func() (int, error) { panic("boom") })
 	require.ErrorContains(t, err, "a fault of Pergola (boom)")
