@@ -32,8 +32,10 @@ func validateAgain(ctx context.Context, a arguments) (sample, error) {
 			return err
 		}
 		more, err := l.Validate(ctx, schemas.Options{})
-		if found = append(found, more...); err == nil && len(found) > 0 {
-			err = fmt.Errorf("the landscape is not valid: %s", found[0])
+		// Warnings are for fields that nothing reads: the Shoots set what real ones set.
+		failed := func(v schemas.Violation) bool { return v.Severity != schemas.SeverityWarning }
+		if found = append(found, more...); err == nil && slices.ContainsFunc(found, failed) {
+			err = fmt.Errorf("the landscape is not valid: %s", found[slices.IndexFunc(found, failed)])
 		}
 		files = files[:0]
 		for _, d := range l.Declarations {
