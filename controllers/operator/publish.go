@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
+	"github.com/pergola-dev/pergola/internal/panics"
 )
 
 // publishedAtATime is how many seeds are published for side by side.
@@ -50,7 +49,7 @@ func (s *syncer) publish(ctx context.Context, j *job) error {
 		}
 		names = append(names, name)
 	}
-	return errors.Join(append(problems, forEach(names, func(name string) error {
+	return errors.Join(append(problems, panics.SideBySide(publishedAtATime, names, func(_ int, name string) error {
 		content := content
 		if approved := permit.GivenTo(name, j.given.approved); len(approved) > 0 {
 			own := decided
@@ -99,26 +98,11 @@ func (s *syncer) forSeeds(j *job, work func(p *seedpublication.Publisher, virtua
 	for _, seed := range seeds {
 		names = append(names, seed.Object.Name)
 	}
-	return forEach(names, func(name string) error {
+	return panics.SideBySide(publishedAtATime, names, func(_ int, name string) error {
 		change := j.given.seen.OnSeed(name)
 		if len(change.Lost)+len(change.Made) == 0 {
 			return nil
 		}
 		return work(publisher, virtual, name, change)
 	})
-}
-
-// forEach works for several seeds side by side, and gives all that went wrong.
-func forEach(names []string, work func(name string) error) error {
-	var group errgroup.Group
-	group.SetLimit(publishedAtATime)
-	problems := make([]error, len(names))
-	for i, name := range names {
-		group.Go(func() error {
-			problems[i] = work(name)
-			return nil
-		})
-	}
-	_ = group.Wait() // problems has them all
-	return errors.Join(problems...)
 }

@@ -200,7 +200,7 @@ func (s *steps) remove(n render.FlowNode) (does work, skipped string, err error)
 		skipped = "not there"
 	}
 	return func(ctx context.Context, report func(flow.State, string)) error {
-		return panics.SideBySide(present, func(_ int, o orphan) error { return s.takeDownBundle(ctx, o.bundle, n.KeepObjects, report) })
+		return panics.SideBySide(-1, present, func(_ int, o orphan) error { return s.takeDownBundle(ctx, o.bundle, n.KeepObjects, report) })
 	}, skipped, nil
 }
 
@@ -231,7 +231,7 @@ func (s *steps) targetStep(e flow.Event) {
 // runBundles applies the bundles of a node side by side, then waits for all of them.
 func (r *run) runBundles(ctx context.Context, bundles []render.Bundle, lateFacts map[string]bool, report func(flow.State, string)) error {
 	waits := make([]waiter, len(bundles))
-	if err := panics.SideBySide(bundles, func(i int, b render.Bundle) (err error) {
+	if err := panics.SideBySide(-1, bundles, func(i int, b render.Bundle) (err error) {
 		send := r.applyBundle
 		if lateFacts[b.Component] {
 			send = r.applyLate

@@ -2,16 +2,22 @@ package panics
 
 import (
 	"errors"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 )
 
-// SideBySide calls a function for all elements of a list at once, waits for all calls, and joins their errors. A panic becomes an error.
-func SideBySide[T any](list []T, call func(int, T) error) error {
+// SideBySide calls a function for all elements of a list, so many at a time (negative: all), waits for all calls, and joins their errors in
+// the order of the list. A panic becomes an error.
+func SideBySide[T any](limit int, list []T, call func(int, T) error) error {
 	problems := make([]error, len(list))
-	var group sync.WaitGroup
+	var group errgroup.Group
+	group.SetLimit(limit)
 	for i, of := range list {
-		group.Go(func() { problems[i] = Safe(func() error { return call(i, of) })() })
+		group.Go(func() error {
+			problems[i] = Safe(func() error { return call(i, of) })()
+			return nil
+		})
 	}
-	group.Wait()
+	_ = group.Wait() // problems has them all
 	return errors.Join(problems...)
 }

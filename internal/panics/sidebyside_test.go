@@ -1,0 +1,50 @@
+package panics
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// Nothing that goes wrong stops the others, and all of it is told in the order of the list.
+func TestSideBySideJoinsWhatGoesWrong(t *testing.T) {
+	var mu sync.Mutex
+	seen := map[string]int{}
+	for _, limit := range []int{-1, 1, 2} {
+		err := SideBySide(limit, []string{"a", "b", "c"}, func(i int, name string) error {
+			mu.Lock()
+			seen[name] += i
+			mu.Unlock()
+			switch name {
+			case "a":
+				return errors.New("first")
+			case "c":
+				panic("boom")
+			}
+			return nil
+		})
+		assert.ErrorContains(t, err, "first\na fault of Pergola (boom)")
+	}
+	assert.Equal(t, map[string]int{"a": 0, "b": 3, "c": 6}, seen)
+	assert.NoError(t, SideBySide(1, nil, func(int, string) error { return errors.New("never called") }))
+}
+
+// With no limit all run at once: each waits for the others here. With one, no more than so many do.
+func TestSideBySideKeepsItsLimit(t *testing.T) {
+	var all sync.WaitGroup
+	all.Add(3)
+	assert.NoError(t, SideBySide(-1, []int{1, 2, 3}, func(int, int) error { all.Done(); all.Wait(); return nil }))
+
+	turn := make(chan struct{}, 2)
+	assert.NoError(t, SideBySide(2, make([]int, 50), func(int, int) error {
+		select {
+		case turn <- struct{}{}:
+			<-turn
+			return nil
+		default:
+			return errors.New("a third runs")
+		}
+	}))
+}
