@@ -15,9 +15,15 @@ import (
 // drifted is what changed while somebody worked on an owner. The zero value is empty; it is safe for concurrent use.
 type drifted struct {
 	mu     sync.Mutex
-	events map[apply.Ref]apply.DriftEvent
+	events map[driftedObject]apply.DriftEvent
 	// fresh says that some of it was not tried yet.
 	fresh bool
+}
+
+// driftedObject is what an event is about: clusters of one owner may have an object of one name each.
+type driftedObject struct {
+	cluster string
+	ref     apply.Ref
 }
 
 // add keeps events for later, the newest of each object.
@@ -25,11 +31,12 @@ func (d *drifted) add(fresh bool, events ...apply.DriftEvent) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.events == nil {
-		d.events = map[apply.Ref]apply.DriftEvent{}
+		d.events = map[driftedObject]apply.DriftEvent{}
 	}
 	for _, e := range events {
-		if have, known := d.events[e.Ref]; !known || have.At.Before(e.At) {
-			d.events[e.Ref] = e
+		of := driftedObject{e.Cluster, e.Ref}
+		if have, known := d.events[of]; !known || have.At.Before(e.At) {
+			d.events[of] = e
 		}
 	}
 	d.fresh = d.fresh || fresh
@@ -88,8 +95,17 @@ func (at *member[O]) repair(ctx context.Context, e apply.DriftEvent) (found, ok,
 	if !something {
 		return false, true, true
 	}
+	ctx, end := at.whileMember(ctx)
+	defer end()
 	found, ok = at.owner.Repair(ctx, e)
 	return found, ok, rendered
+}
+
+// whileMember gives a context that ends when the owner is no member any more, too.
+func (at *member[O]) whileMember(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(at.gone, func() { cancel(context.Cause(at.gone)) })
+	return ctx, func() { stop(); cancel(nil) }
 }
 
 // repairDrifted looks at what changed while somebody worked on the owner, if nobody does any more; whoever does looks at it afterwards. With again
@@ -119,6 +135,8 @@ func (f *Fleet[O]) Care(ctx context.Context) {
 		}
 		group.Go(func() {
 			defer at.busy.Unlock()
+			ctx, end := at.whileMember(ctx)
+			defer end()
 			at.owner.Care(ctx)
 		})
 	}

@@ -87,8 +87,10 @@ type member[O Owner] struct {
 	owner O
 	// triggered asks for one more run. It stays the same from run to run.
 	triggered chan struct{}
-	// busy is held by whoever works on the owner.
-	busy sync.Mutex
+	// busy is held by whoever works on the owner. Repairs and judgements of a member end with gone.
+	busy  sync.Mutex
+	gone  context.Context
+	leave context.CancelCauseFunc
 
 	// Fleet.mu is held for these.
 	digest string
@@ -153,6 +155,7 @@ func (f *Fleet[O]) take(m Member[O]) *member[O] {
 	at := f.members[m.ID]
 	if at == nil {
 		at = &member[O]{owner: m.New(), state: Waiting, triggered: make(chan struct{}, 1)}
+		at.gone, at.leave = context.WithCancelCause(context.Background())
 		f.members[m.ID] = at
 	}
 	if m.Take != nil {
@@ -191,20 +194,28 @@ func (f *Fleet[O]) drop(id string, cause error) O {
 	at := f.members[id]
 	delete(f.members, id)
 	f.mu.Unlock()
-	if at.cancel != nil {
-		at.cancel(cause)
+	at.end(cause)
+	if at.done != nil {
 		<-at.done
 	}
+	at.busy.Lock() // a repair or a judgement may be at its end
+	defer at.busy.Unlock()
 	return at.owner
+}
+
+// end tells all that works on a member.
+func (at *member[O]) end(cause error) {
+	at.leave(cause)
+	if at.cancel != nil {
+		at.cancel(cause)
+	}
 }
 
 // Stop drops all members.
 func (f *Fleet[O]) Stop(cause error) (dropped []O) {
 	f.mu.Lock()
 	for _, at := range f.members {
-		if at.cancel != nil {
-			at.cancel(cause)
-		}
+		at.end(cause)
 	}
 	f.mu.Unlock()
 	for _, id := range f.IDs() {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,25 +25,38 @@ type ship struct {
 	repaired []string
 	mends    bool
 	cared    int
+	// unrendered: nobody knows its objects. foreign: it has none of them.
+	unrendered, foreign bool
+	// onCare and onRepair are called by Care and Repair; nil for nothing.
+	onCare, onRepair func(context.Context)
 }
 
 func (s *ship) Left() (something, rendered bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.left, s.left
+	return s.left, s.left && !s.unrendered
 }
 
-func (s *ship) Repair(_ context.Context, e apply.DriftEvent) (found, ok bool) {
+func (s *ship) Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.onRepair != nil {
+		s.onRepair(ctx)
+	}
+	if s.unrendered || s.foreign {
+		return false, false
+	}
 	s.repaired = append(s.repaired, e.Ref.Name)
 	return true, s.mends
 }
 
-func (s *ship) Care(context.Context) {
+func (s *ship) Care(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cared++
+	if s.onCare != nil {
+		s.onCare(ctx)
+	}
 }
 
 func (s *ship) SetOf(cluster string, managedResource apply.Ref) string {
@@ -69,7 +84,7 @@ type harbour struct {
 }
 
 func newHarbour(t *testing.T, slots int, ids ...string) *harbour {
-	h := &harbour{T: t, clock: testclock.NewFakeClock(time.Unix(0, 0)), begun: make(chan string, 100), ended: make(chan string, 100), results: map[string]chan error{}}
+	h := &harbour{T: t, clock: testclock.NewFakeClock(time.Unix(0, 0)), begun: make(chan string, 100), ended: make(chan string, 1000), results: map[string]chan error{}}
 	for _, id := range ids {
 		h.results[id] = make(chan error, 100)
 	}
@@ -120,6 +135,13 @@ func (h *harbour) silent(from <-chan string) {
 	}
 }
 
+// giveWay lets all others run that are ready: what must not happen has the time to.
+func giveWay() {
+	for range 1000 {
+		runtime.Gosched()
+	}
+}
+
 // timer waits until a member waits for its next run.
 func (h *harbour) timer() {
 	h.Helper()
@@ -149,6 +171,138 @@ func TestOrder(t *testing.T) {
 	h.results["one"] <- nil
 	h.results["two"] <- nil
 	h.hears(h.begun, other+" 1")
+}
+
+// A member waits for others whose last run failed, although a former one succeeded.
+func TestOrderAfterAFailure(t *testing.T) {
+	h := newHarbour(t, 1, "seed", "one")
+	seed := h.member("seed", "1")
+	h.Set(t.Context(), []Member[*ship]{seed})
+	for _, result := range []error{nil, errors.New("no")} {
+		h.hears(h.begun, "seed 1")
+		h.results["seed"] <- result
+		h.hears(h.ended, fmt.Sprintf("seed 1 %v %s", result, map[bool]string{true: "1h0m0s", false: "0s"}[result == nil]))
+		if result == nil {
+			h.timer()
+			h.Trigger("seed")
+		}
+	}
+	h.hears(h.ended, "1s")
+	h.timer()
+	h.Set(t.Context(), []Member[*ship]{seed, h.member("one", "1", "seed")})
+	giveWay()
+	h.clock.Step(time.Second)
+	h.hears(h.begun, "seed 1")
+	h.results["seed"] <- nil
+	h.hears(h.ended, "seed 1 <nil> 1h0m0s")
+	h.hears(h.begun, "one 1")
+}
+
+// As many members of a pool work at a time as there are slots, and not one more.
+func TestSlots(t *testing.T) {
+	h := newHarbour(t, 2)
+	var mu sync.Mutex
+	atWork, most, runs := 0, 0, make(chan struct{}, 100)
+	note := func(n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		atWork += n
+		most = max(most, atWork)
+	}
+	meet := make(chan struct{})
+	var members []Member[*ship]
+	for i := range 6 {
+		members = append(members, Member[*ship]{ID: fmt.Sprint(i), Digest: "1", New: func() *ship { return &ship{} }, Converge: func(ctx context.Context, _ *ship) error {
+			note(1)
+			defer note(-1)
+			giveWay() // to one too many
+			select {
+			case meet <- struct{}{}: // two work at a time
+			case <-meet:
+			case <-ctx.Done():
+			}
+			runs <- struct{}{}
+			return nil
+		}})
+	}
+	h.Set(t.Context(), members)
+	for range members {
+		<-runs
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	assert.Equal(t, 2, most)
+}
+
+// All members have their new input before the first run begins: what they are rendered with is known for all.
+func TestInputsComeBeforeRuns(t *testing.T) {
+	h := newHarbour(t, 1)
+	const many = 500 // so that a run which does not wait has the time to begin
+	var taken atomic.Int32
+	begun := make(chan int32, many)
+	var members []Member[*ship]
+	for i := range many {
+		members = append(members, Member[*ship]{ID: fmt.Sprint(i), Digest: "1", Pool: fmt.Sprint(i), New: func() *ship { return &ship{} },
+			Take: func(*ship) { taken.Add(1) }, Converge: func(context.Context, *ship) error { begun <- taken.Load(); return nil }})
+	}
+	h.Set(t.Context(), members)
+	for range members {
+		require.EqualValues(t, many, <-begun)
+	}
+}
+
+// Whatever works on a member that is dropped ends before it is given back: its run, a judgement, a repair. All members end at the same time.
+func TestNothingWorksOnADroppedMember(t *testing.T) {
+	var ends sync.WaitGroup // until all are told, nothing ends
+	ended := map[string]bool{}
+	var mu sync.Mutex
+	until := func(ctx context.Context, what string) {
+		<-ctx.Done()
+		ends.Done()
+		ends.Wait()
+		giveWay()
+		mu.Lock()
+		defer mu.Unlock()
+		ended[what] = true
+	}
+	for _, all := range []bool{false, true} {
+		h := newHarbour(t, 8)
+		begun := make(chan string, 10)
+		running := func(id string) Member[*ship] {
+			return Member[*ship]{ID: id, Digest: "1", New: func() *ship { return &ship{} }, Converge: func(ctx context.Context, _ *ship) error {
+				begun <- id
+				until(ctx, id)
+				return ctx.Err()
+			}}
+		}
+		idle := func(id string, s *ship) Member[*ship] { return Member[*ship]{ID: id, New: func() *ship { return s }} }
+		judged := &ship{left: true, onCare: func(ctx context.Context) { begun <- "care"; until(ctx, "care") }}
+		mended := &ship{left: true, onRepair: func(ctx context.Context) { begun <- "repair"; until(ctx, "repair") }}
+		h.Set(t.Context(), []Member[*ship]{idle("mended", mended)})
+		go h.Repair(t.Context(), apply.DriftEvent{Ref: apply.Ref{Name: "a"}})
+		h.hears(begun, "repair")
+		members := []Member[*ship]{idle("mended", mended), idle("judged", judged)}
+		if all {
+			members = append(members, running("one"), running("two"))
+		}
+		h.Set(t.Context(), members)
+		go h.Care(t.Context())
+		h.hears(begun, "care")
+		clear(ended)
+		if !all { // one after the other
+			ends.Add(1)
+			h.Set(t.Context(), members[:1])
+			assert.Equal(t, map[string]bool{"care": true}, ended)
+			ends.Add(1)
+			h.Set(t.Context(), nil)
+			assert.Equal(t, map[string]bool{"care": true, "repair": true}, ended)
+			continue
+		}
+		assert.ElementsMatch(t, []string{"one", "two"}, []string{<-begun, <-begun})
+		ends.Add(4)
+		h.Stop(errors.New("over"))
+		assert.Equal(t, map[string]bool{"care": true, "repair": true, "one": true, "two": true}, ended)
+	}
 }
 
 // TestBackOff: the time between two runs that fail doubles up to a limit, and begins anew after one that succeeds.
@@ -274,43 +428,20 @@ func TestTrigger(t *testing.T) {
 	h.hears(h.ended, "one 1 <nil> 1h0m0s")
 	h.timer()
 	h.silent(h.begun)
-}
 
-// TestDriftWhileBusy: drift waits until the run has ended, and is tried again with the next care where it could not be repaired.
-func TestDriftWhileBusy(t *testing.T) {
-	h := newHarbour(t, 1, "one")
+	// What is asked for while a member waits for its turn is done by the run that it waits for.
+	h = newHarbour(t, 1, "one", "two")
 	h.Set(t.Context(), []Member[*ship]{h.member("one", "1")})
 	h.hears(h.begun, "one 1")
-	one, _ := h.Owner("one")
-	one.mends = false
-	event := apply.DriftEvent{Ref: apply.Ref{Kind: "ConfigMap", Name: "a"}, At: time.Unix(1, 0)}
-	assert.True(t, h.Repair(t.Context(), event))
-	assert.Equal(t, 1, h.Statuses()["one"].Drifted)
-	h.Care(t.Context())
-	assert.Zero(t, one.cared)
-	assert.Empty(t, one.repairs())
+	h.Set(t.Context(), []Member[*ship]{h.member("one", "1"), h.member("two", "1")})
+	giveWay()
+	h.Trigger("two")
 	h.results["one"] <- nil
 	h.hears(h.ended, "one 1 <nil> 1h0m0s")
-	h.timer()
-	assert.Equal(t, []string{"a"}, one.repairs())
-	h.Care(t.Context())
-	assert.Equal(t, 1, one.cared)
-	assert.Equal(t, []string{"a", "a"}, one.repairs())
-	assert.False(t, h.Repair(t.Context(), event), "whoever found it tries it again")
-}
-
-// TestKeptDrift: the newest event of each object stays, and a repair that failed is not fresh.
-func TestKeptDrift(t *testing.T) {
-	at, ref := &drifted{}, apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b"}
-	event := func(set string, second int64) apply.DriftEvent {
-		return apply.DriftEvent{Set: set, Ref: ref, At: time.Unix(second, 0)}
-	}
-	assert.False(t, at.has(true))
-	at.add(false, event("old", 1))
-	assert.False(t, at.has(false))
-	assert.True(t, at.has(true))
-	at.add(true, event("new", 3), event("older", 2))
-	assert.True(t, at.has(false))
-	assert.Equal(t, []apply.DriftEvent{event("new", 3)}, at.take())
-	assert.False(t, at.has(true))
+	h.hears(h.begun, "two 1")
+	h.results["two"] <- nil
+	h.hears(h.ended, "two 1 <nil> 1h0m0s")
+	require.Eventually(h, func() bool { return h.clock.Waiters() == 2 }, time.Minute, time.Millisecond)
+	giveWay()
+	h.silent(h.begun)
 }

@@ -14,10 +14,6 @@ import (
 func (f *Fleet[O]) run(ctx context.Context, at *member[O], m Member[O]) {
 	o := f.options
 	for failures := 0; ctx.Err() == nil; {
-		select {
-		case <-at.triggered: // what was asked for before a run begins is done by it
-		default:
-		}
 		if !f.await(ctx, m.After) {
 			return
 		}
@@ -124,6 +120,10 @@ func (f *Fleet[O]) converge(ctx context.Context, at *member[O], m Member[O]) err
 		return err
 	}
 	defer end()
+	select {
+	case <-at.triggered: // what was asked for before a run begins is done by it
+	default:
+	}
 	return f.work(ctx, at, m)
 }
 
