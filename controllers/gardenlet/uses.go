@@ -83,11 +83,11 @@ func wanted(left owner.State, ref change.Ref) bool {
 
 // forgetApprovals drops what is not approved any more. While somebody else is at it, the next heartbeat does it.
 func (g *Gardenlet) forgetApprovals(ctx context.Context) {
-	s := g.settingsInUse()
-	if s == nil {
-		return
+	given := func(id string) bool {
+		s := g.settingsInUse()
+		return s == nil || slices.Contains(s.approved, id)
 	}
-	if err := g.noted.uses.Forget(ctx, s.approved); err != nil {
+	if err := g.noted.uses.Forget(ctx, given); err != nil {
 		g.options.Log.Info("approvals that are not given any more could not be forgotten yet", "error", err)
 	}
 }

@@ -149,7 +149,7 @@ func (u *Uses) Settle(ctx context.Context, owner string, wanted func(change.Ref)
 	return errs
 }
 
-// Forget drops what is not approved any more: an id that is taken back and given again counts anew.
-func (u *Uses) Forget(ctx context.Context, approved []string) error {
-	return u.notes.Drop(ctx, func(id string) bool { return !slices.Contains(approved, id) })
+// Forget drops what is not given any more: an id that is taken back and given again counts anew. No use is noted while it asks.
+func (u *Uses) Forget(ctx context.Context, given func(id string) bool) error {
+	return u.notes.Drop(ctx, func(id string) bool { return !given(id) })
 }

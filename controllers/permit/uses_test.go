@@ -119,9 +119,9 @@ func TestUses(t *testing.T) {
 	assert.Empty(t, l.process().Passing())
 	assert.Equal(t, []string{id}, l.process().IDs(), "it stays used")
 
-	require.NoError(t, second.Forget(t.Context(), approved))
+	require.NoError(t, second.Forget(t.Context(), func(is string) bool { return is == id }))
 	assert.Equal(t, []string{id}, second.IDs())
-	require.NoError(t, second.Forget(t.Context(), nil))
+	require.NoError(t, second.Forget(t.Context(), func(string) bool { return false }))
 	assert.Empty(t, second.IDs())
 	assert.Empty(t, l.process().IDs())
 }

@@ -25,6 +25,8 @@ const (
 	maxReportHeld   = 50
 	maxReportOwners = 10
 	maxReportText   = 300
+	// maxReportNumber is more than a seed has of anything; those of all seeds together are a number of 32 bits.
+	maxReportNumber = 1_000_000
 )
 
 // Report is how a seed stands.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/change"
 )
 
@@ -77,7 +78,7 @@ func TestUnreadReport(t *testing.T) {
 
 func TestReportOfAnotherForm(t *testing.T) {
 	good := Held{Owner: "Shoot garden-a/b", Cluster: "one", Object: "ClusterRole system:node", Why: change.Reason{Detail: "because of „it“"}, Approval: "0123456789ab", Together: "ba9876543210-12"}
-	for name, change := range map[string]func(*Held){
+	for name, spoil := range map[string]func(*Held){
 		"owner":                   func(h *Held) { h.Owner = "nobody" },
 		"cluster":                 func(h *Held) { h.Cluster = "" },
 		"a line break":            func(h *Held) { h.Object = "ConfigMap a/b\nHeld: c" },
@@ -90,11 +91,17 @@ func TestReportOfAnotherForm(t *testing.T) {
 		"more ids":                func(h *Held) { h.Together = "0123456789ab 0123456789ac" },
 		"a reason with an escape": func(h *Held) { h.Why.Detail = "why\x1b[2J" },
 		"a reason of two lines":   func(h *Held) { h.Why.Detail = "why\nHeld" },
+		"a code of another form":  func(h *Held) { h.Why.Code = "evil\x1b[2J" },
+		"a long code":             func(h *Held) { h.Why.Code = landscapev1alpha1.HeldCode(strings.Repeat("x", 41)) },
+		"a code of the operator":  func(h *Held) { h.Why = change.Reason{Code: landscapev1alpha1.HeldReport, Count: 7} },
+		"a negative number":       func(h *Held) { h.Why.Count = -1 },
+		"a number of 33 bits":     func(h *Held) { h.Why.Limit = 1 << 32 },
+		"a total that is none":    func(h *Held) { h.Why.Total = -1 },
 		"a reason turned around":  func(h *Held) { h.Why.Detail = "why\u202e" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			bad := good
-			change(&bad)
+			spoil(&bad)
 			text, err := json.Marshal(Report{Converging: []string{"Seed one", "Seed \x1b"}, ConvergingMore: -1, Held: []Held{bad, good}})
 			require.NoError(t, err)
 			seed := &unstructured.Unstructured{Object: map[string]any{}}

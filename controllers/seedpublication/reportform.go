@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/internal/printable"
 )
 
@@ -12,7 +14,7 @@ import (
 // what is not of the form that gardenlets write is left out, and counted.
 
 // forms are those of the texts of a report.
-type forms struct{ digest, approval, cluster, object *regexp.Regexp }
+type forms struct{ digest, approval, cluster, object, code *regexp.Regexp }
 
 var formsOnce = sync.OnceValue(func() forms {
 	const label, name = `[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?`, `[A-Za-z0-9](?:[-A-Za-z0-9._:]{0,251}[A-Za-z0-9])?`
@@ -21,6 +23,7 @@ var formsOnce = sync.OnceValue(func() forms {
 		approval: regexp.MustCompile(`^(?:[0-9a-f]{12}(?:-[0-9]{1,6})?)?$`),
 		cluster:  regexp.MustCompile(`^` + name + `$`),
 		object:   regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,62} (?:` + label + `/)?` + name + `$`),
+		code:     regexp.MustCompile(`^[A-Za-z]{0,40}$`),
 	}
 })
 
@@ -38,7 +41,7 @@ func (r *Report) dropUnknown() {
 		drop(n - len(*owners))
 	}
 	for _, more := range []*int{&r.ConvergingMore, &r.FailingMore, &r.HeldMore} {
-		if *more < 0 {
+		if !isNumber(*more) {
 			*more = 0
 			drop(1)
 		}
@@ -46,7 +49,15 @@ func (r *Report) dropUnknown() {
 	n := len(r.Held)
 	r.Held = slices.DeleteFunc(r.Held, func(h Held) bool {
 		return !is.object.MatchString(h.Owner) || !is.cluster.MatchString(h.Cluster) || !is.object.MatchString(h.Object) ||
-			!is.approval.MatchString(h.Approval) || !is.approval.MatchString(h.Together) || h.Why.String() != printable.Line(h.Why.String()) || len(h.Why.Cluster)+len(h.Why.Kind) > maxReportText
+			!is.approval.MatchString(h.Approval) || !is.approval.MatchString(h.Together) || !is.reason(h.Why)
 	})
 	drop(n - len(r.Held))
 }
+
+// reason reports whether a gardenlet may hold something for it. HeldReport is for those who read reports.
+func (is forms) reason(why change.Reason) bool {
+	return is.code.MatchString(string(why.Code)) && why.Code != landscapev1alpha1.HeldReport && isNumber(why.Count) && isNumber(why.Total) && isNumber(why.Limit) &&
+		why.String() == printable.Line(why.String()) && len(why.Cluster)+len(why.Kind) <= maxReportText
+}
+
+func isNumber(n int) bool { return n >= 0 && n <= maxReportNumber }
