@@ -162,11 +162,18 @@ func decodeEntries(o *unstructured.Unstructured) ([]Entry, error) {
 		if line == "" {
 			continue
 		}
-		var e Entry
+		var e struct {
+			Entry
+			// Text is what former versions have in the place of Entry.Held.
+			Text string `json:"held"`
+		}
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			return nil, fmt.Errorf("line %d is damaged: %w", n+1, err)
 		}
-		out = append(out, e)
+		if e.Held.IsZero() {
+			e.Held.Detail = e.Text
+		}
+		out = append(out, e.Entry)
 	}
 	return out, nil
 }

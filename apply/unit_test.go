@@ -17,6 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/change"
 )
 
 func ref(apiVersion, kind, namespace, name string) Ref {
@@ -204,6 +207,11 @@ func TestInventoryInAConfigMap(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, entries, back)
 	}
+	former := `{"kind":"ConfigMap","name":"a","held":"too many"}` + "\n" + `{"kind":"ConfigMap","name":"b","heldFor":{"code":"NotReviewed"}}`
+	back, err := decodeEntries(&unstructured.Unstructured{Object: map[string]any{"data": map[string]any{inventoryKey: former}}})
+	require.NoError(t, err)
+	assert.Equal(t, map[Ref]change.Reason{{Kind: "ConfigMap", Name: "a"}: {Detail: "too many"}, {Kind: "ConfigMap", Name: "b"}: {Code: landscapev1alpha1.HeldNotReviewed}}, HeldBefore(back),
+		"nothing that a former version held is forgotten")
 	_, err = decodeEntries(&unstructured.Unstructured{Object: map[string]any{"data": map[string]any{inventoryKey: "{broken"}}})
 	assert.ErrorContains(t, err, "line 1 is damaged")
 }

@@ -131,9 +131,13 @@ func (g Gate) beyond(cluster string, deletions, total int) change.Reason {
 	return change.Reason{}
 }
 
-// stillHeld reports whether an object was held because there were too many, by a limit that holds still.
+// stillHeld reports whether an object was held because there were too many, by a limit that holds still. Inventories of former versions have no
+// codes: what such a one held stays so until it is approved.
 func (g Gate) stillHeld(cluster string, ref change.Ref) bool {
 	before := g.Before[ref]
+	if before.Code == "" {
+		return !before.IsZero()
+	}
 	limit := map[landscapev1alpha1.HeldCode]*int{
 		landscapev1alpha1.HeldTooManyDeletions: g.MaxDeletions, landscapev1alpha1.HeldTooLargeShare: g.MaxShare,
 	}[before.Code]

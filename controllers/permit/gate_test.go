@@ -45,6 +45,7 @@ func TestWhatWasTooManyStaysHeld(t *testing.T) {
 		"no limit":                {func(g *Gate) { g.MaxDeletions = nil }, first.Held[some[0]], ""},
 		"it was not reviewed":     {func(*Gate) {}, change.Reason{Code: landscapev1alpha1.HeldNotReviewed}, ""},
 		"its kind was protected":  {func(*Gate) {}, change.Reason{Code: landscapev1alpha1.HeldProtectedKind, Kind: "ConfigMap"}, ""},
+		"by a former version":     {func(*Gate) {}, change.Reason{Detail: "3 deletions on cluster seed are more than the 2 allowed in one run"}, "it is held since before: 3 deletions on cluster seed are more than the 2 allowed in one run"},
 		"of another cluster":      {func(*Gate) {}, change.Reason{Code: landscapev1alpha1.HeldTooManyDeletions, Cluster: "other", Count: 3, Limit: 2}, ""},
 		"what is approved passes": {func(g *Gate) { g.Approved = map[string]bool{ApprovalID("seed", some[0]): true} }, first.Held[some[0]], ""},
 	} {

@@ -134,4 +134,7 @@ type ObjectReference struct {
 	// Why an object that is to be deleted or recreated is kept for now. An addition of Pergola, whose deletion gate holds it.
 	// +optional
 	HeldFor *landscapev1alpha1.HeldReason `json:"heldFor,omitempty"`
+	// The same as a text, in the place of `heldFor`: former versions of Pergola wrote it. Nothing writes it any more.
+	// +optional
+	Held string `json:"held,omitempty"`
 }

@@ -42,7 +42,7 @@ func (i *statusInventory) Load(context.Context) ([]apply.Entry, error) {
 		entries = append(entries, apply.Entry{
 			Ref:    apply.Ref{APIVersion: res.APIVersion, Kind: res.Kind, Namespace: res.Namespace, Name: res.Name},
 			Labels: res.Labels, Annotations: res.Annotations,
-			Applied: res.AppliedDigest, Live: res.LiveDigest, CreateOnly: res.CreateOnly, Held: heldReason(res.HeldFor),
+			Applied: res.AppliedDigest, Live: res.LiveDigest, CreateOnly: res.CreateOnly, Held: heldReason(res),
 		})
 		if e := &entries[len(entries)-1]; e.Applied == leaving {
 			e.Applied, e.Leaving = "", true
@@ -235,11 +235,11 @@ func (s *saved) Save(ctx context.Context, entries []apply.Entry) error {
 
 func (s *saved) Remove(ctx context.Context) error { return s.inventory.Remove(ctx) }
 
-func heldReason(r *landscapev1alpha1.HeldReason) (out change.Reason) {
-	if r != nil {
-		out = *r
+func heldReason(of resourcesv1alpha1.ObjectReference) change.Reason {
+	if of.HeldFor == nil {
+		return change.Reason{Detail: of.Held}
 	}
-	return out
+	return *of.HeldFor
 }
 
 func heldFor(r change.Reason) *landscapev1alpha1.HeldReason {

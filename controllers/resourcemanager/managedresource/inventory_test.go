@@ -7,11 +7,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/conventions"
 )
 
@@ -47,4 +49,21 @@ func TestLargeInventory(t *testing.T) {
 	require.ErrorContains(t, err, "the inventory of its 9000 objects would have")
 	assert.ErrorContains(t, err, "may have 1280 KiB")
 	assert.Equal(t, apply.Invalid, apply.ReasonOf(err))
+}
+
+// What a former version held, as a text, stays held.
+func TestHeldByAFormerVersion(t *testing.T) {
+	r := &Reconciler{}
+	mr := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "a"}}
+	for _, name := range []string{"one", "two"} {
+		mr.Status.Resources = append(mr.Status.Resources, resourcesv1alpha1.ObjectReference{ObjectReference: corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Name: name}})
+	}
+	mr.Status.Resources[0].Held = "too many"
+	entries, err := r.newInventory(mr).Load(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, map[change.Ref]change.Reason{entries[0].Ref: {Detail: "too many"}}, apply.HeldBefore(entries))
+	inventory := r.newInventory(mr)
+	require.NoError(t, inventory.End(t.Context(), entries))
+	assert.Empty(t, mr.Status.Resources[0].Held)
+	assert.Equal(t, "too many", mr.Status.Resources[0].HeldFor.Detail)
 }
