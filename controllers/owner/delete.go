@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,9 +74,9 @@ func (s *steps) takeDown(ctx context.Context) error {
 	if s.there, err = s.run.reconciler.orphans(ctx, s.run.owner, nil); err != nil {
 		return err
 	}
-	if first := kinds[s.run.owner.Input.Owner.Kind].awaitedFirst; first == "" {
+	if kind := kinds[s.run.owner.Input.Owner.Kind]; kind.awaitedFirst == "" {
 		s.begins()
-	} else if err := awaitFirst(definition, first); err != nil {
+	} else if err := awaitFirst(definition, kind); err != nil {
 		return err
 	}
 	if err := s.follow(ctx, definition); err != nil {
@@ -84,13 +85,16 @@ func (s *steps) takeDown(ctx context.Context) error {
 	return s.letGo(ctx)
 }
 
-// awaitFirst has all nodes of a flow come after the one that awaits a state.
-func awaitFirst(definition render.Flow, state string) error {
-	i := slices.IndexFunc(definition.Nodes, func(n render.FlowNode) bool { return n.Verb == render.Await && n.Name == state })
-	if i < 0 {
-		return fmt.Errorf("the flow of deletion awaits the state %s nowhere: nothing is taken down without it", state)
+// awaitFirst has all nodes of a flow come after the one that awaits a state, and refuses a flow that leaves something behind.
+func awaitFirst(definition render.Flow, kind kindFacts) error {
+	first := ""
+	for _, name := range append([]string{kind.awaitedFirst}, kind.tasksOfDeletion...) {
+		i := slices.IndexFunc(definition.Nodes, func(n render.FlowNode) bool { return n.Verb != render.Remove && n.Name == name && n.If })
+		if i < 0 {
+			return fmt.Errorf("the flow of deletion has no node for %s: nothing is taken down without it", name)
+		}
+		first = cmp.Or(first, definition.Nodes[i].ID)
 	}
-	first := definition.Nodes[i].ID
 	for i, n := range definition.Nodes {
 		if len(n.After) == 0 && n.ID != first {
 			definition.Nodes[i].After = map[string]string{first: "healthy"}

@@ -187,15 +187,10 @@ func (s *steps) release(ctx context.Context, b render.Bundle) error {
 	}
 }
 
-// confirmed are the kinds whose webhooks let nothing go that was not confirmed.
-func isConfirmedKind(ref apply.Ref) bool {
-	return render.IsRequested(ref.GVK()) || ref.GroupKind() == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
-}
-
-// confirm confirms the deletion of objects that are only deleted then: the person who deletes the owner has confirmed it for all that runs for it.
+// confirm confirms the deletion of objects whose webhooks let nothing else go: the person who deletes the owner has confirmed it for all that runs for it.
 func (s *steps) confirm(ctx context.Context, cluster *apply.Cluster, entries []apply.Entry) error {
 	for _, e := range entries {
-		if !isConfirmedKind(e.Ref) {
+		if !render.IsRequested(e.Ref.GVK()) && e.Ref.GroupKind() != (schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}) {
 			continue
 		}
 		live, err := cluster.Get(ctx, e.Ref)

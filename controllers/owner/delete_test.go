@@ -26,7 +26,7 @@ func TestOrderOfTheEnd(t *testing.T) {
 	end := &steps{run: &run{reconciler: &Reconciler{}, owner: &subject{Owner: Owner{Input: in}}}, live: &unstructured.Unstructured{}}
 	graph, err := end.graph(definition)
 	require.NoError(t, err)
-	require.NoError(t, awaitFirst(definition, kinds[Garden].awaitedFirst))
+	require.NoError(t, awaitFirst(definition, kinds[Garden]))
 	guarded, err := end.graph(definition)
 	require.NoError(t, err)
 	assert.Equal(t, edges(graph), edges(guarded), "the flow says so by itself")
@@ -64,12 +64,18 @@ func TestOrderOfTheEnd(t *testing.T) {
 			definition.Nodes[i].After = nil
 		}
 	}
-	require.NoError(t, awaitFirst(definition, kinds[Garden].awaitedFirst))
+	require.NoError(t, awaitFirst(definition, kinds[Garden]))
 	guarded, err = end.graph(definition)
 	require.NoError(t, err)
 	assert.Equal(t, edges(graph), edges(guarded), "whatever a catalogue says")
-	definition.Nodes = slices.DeleteFunc(definition.Nodes, func(n render.FlowNode) bool { return n.Name == stateUnused })
-	require.EqualError(t, awaitFirst(definition, kinds[Garden].awaitedFirst), "the flow of deletion awaits the state unused nowhere: nothing is taken down without it")
+	for _, name := range append(kinds[Garden].tasksOfDeletion, stateUnused) {
+		want := "the flow of deletion has no node for " + name + ": nothing is taken down without it"
+		nodes := slices.Clone(definition.Nodes)
+		i := slices.IndexFunc(nodes, func(n render.FlowNode) bool { return n.Name == name })
+		nodes[i].If = false
+		require.EqualError(t, awaitFirst(render.Flow{Nodes: nodes}, kinds[Garden]), want)
+		require.EqualError(t, awaitFirst(render.Flow{Nodes: slices.Delete(nodes, i, i+1)}, kinds[Garden]), want)
+	}
 }
 
 // edges are the needs of the steps of a graph.

@@ -40,8 +40,9 @@ type kindFacts struct {
 	encrypters []string
 	// etcd is the Etcd with what they encrypt.
 	etcd string
-	// awaitedFirst is the state that a deletion awaits before it touches anything; empty for none.
-	awaitedFirst string
+	// awaitedFirst is the state that a deletion awaits before it touches anything; empty for none. It calls tasksOfDeletion: no bundle has what they take back.
+	awaitedFirst    string
+	tasksOfDeletion []string
 	// finalizers keep the owner until it is taken down.
 	finalizers []string
 }
@@ -49,9 +50,8 @@ type kindFacts struct {
 var kinds = map[string]kindFacts{
 	Garden: {
 		identity: "gardener-operator", role: "gardener-operator", apiServer: "VirtualGardenAPIServerAvailable",
-		encrypters:     []string{"virtual-garden-kube-apiserver", "gardener-apiserver"},
-		etcd:           "virtual-garden-etcd-main",
-		awaitedFirst:   stateUnused,
+		encrypters: []string{"virtual-garden-kube-apiserver", "gardener-apiserver"}, etcd: "virtual-garden-etcd-main",
+		awaitedFirst: stateUnused, tasksOfDeletion: []string{"remove-secrets", "yield-namespace", "release-references", "release-extensions"},
 		finalizers:     []string{finalizerOperator, finalizerReference},
 		down:           [2]string{"VirtualGardenAPIServerDown", "Could not reach the API server of the virtual garden"},
 		careNamespaces: []string{"garden", "istio-system"},

@@ -44,7 +44,7 @@ func (o Owner) ControlPlane() string { return o.Input.Owner.ControlPlaneNamespac
 func (r *Reconciler) Reconcile(ctx context.Context, o Owner, s State) (State, *Report, error) {
 	at := o.from(s)
 	report, err := r.reconcile(ctx, at)
-	return at.now(), report, err
+	return at.end(), report, err
 }
 
 // Delete takes down an owner that is being deleted, in the order of its flow, and lets it go in the end. Problems of the flow are in the status.
@@ -52,7 +52,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, o Owner, s State) (State, *R
 func (r *Reconciler) Delete(ctx context.Context, o Owner, s State) (State, *Report, error) {
 	at := o.from(s)
 	report, err := r.delete(ctx, at)
-	return at.now(), report, err
+	return at.end(), report, err
 }
 
 // Repair restores the objects of one set, by the name that the engine reported drift for, to what was applied last. found is false if the set belongs to another
@@ -60,7 +60,7 @@ func (r *Reconciler) Delete(ctx context.Context, o Owner, s State) (State, *Repo
 func (r *Reconciler) Repair(ctx context.Context, o Owner, s State, setID string) (after State, done Repaired, found bool, err error) {
 	at := o.from(s)
 	done, found, err = r.repair(ctx, at, setID)
-	return at.now(), done, found, err
+	return at.end(), done, found, err
 }
 
 // Care judges every bundle and writes the conditions of the owner, with thresholds; a condition that did not change is not written. It judges objects by the
@@ -68,7 +68,7 @@ func (r *Reconciler) Repair(ctx context.Context, o Owner, s State, setID string)
 func (r *Reconciler) Care(ctx context.Context, o Owner, s State) (State, []gardencorev1beta1.Condition, error) {
 	at := o.from(s)
 	conditions, err := r.care(ctx, at)
-	return at.now(), conditions, err
+	return at.end(), conditions, err
 }
 
 // GiveUp writes into the status that the owner could not be reconciled, and that its state is not known. The caller reports the cause. GiveUp ignores errors of
@@ -76,7 +76,7 @@ func (r *Reconciler) Care(ctx context.Context, o Owner, s State) (State, []garde
 func (r *Reconciler) GiveUp(ctx context.Context, o Owner, s State, cause error) State {
 	at := o.from(s)
 	r.giveUp(ctx, at, cause)
-	return at.now()
+	return at.end()
 }
 
 // FinishRemovals applies a bundle again once all objects that were leaving it are gone, so that inventories and ManagedResources list them no longer. It costs
@@ -84,7 +84,7 @@ func (r *Reconciler) GiveUp(ctx context.Context, o Owner, s State, cause error) 
 func (r *Reconciler) FinishRemovals(ctx context.Context, o Owner, s State) (State, error) {
 	at := o.from(s)
 	err := r.finishRemovals(ctx, at, at.Bundles()...)
-	return at.now(), err
+	return at.end(), err
 }
 
 // ApplyWaiting applies what waits for somebody to serve the API server of a Shoot, or to answer webhooks, once somebody does. It costs nothing where
@@ -92,7 +92,7 @@ func (r *Reconciler) FinishRemovals(ctx context.Context, o Owner, s State) (Stat
 func (r *Reconciler) ApplyWaiting(ctx context.Context, o Owner, s State) (State, error) {
 	at := o.from(s)
 	err := r.applyWaiting(ctx, at)
-	return at.now(), err
+	return at.end(), err
 }
 
 // Inspect judges an owner now and writes nothing, neither conditions nor those of ManagedResources. It knows no
@@ -107,7 +107,7 @@ func (r *Reconciler) Inspect(ctx context.Context, o Owner, s State) (*Inspection
 func (r *Reconciler) Plan(ctx context.Context, o Owner, s State) (after State, items []change.Item, unchanged int, err error) {
 	at := o.from(s)
 	items, unchanged, err = r.plan(ctx, at)
-	return at.now(), items, unchanged, err
+	return at.end(), items, unchanged, err
 }
 
 // PlanSecrets says what the components of an owner would get from the secrets manager. Nothing is stored.

@@ -155,6 +155,14 @@ func (o *subject) now() State {
 	return o.last
 }
 
+// end is now for the end of a call. The steps that an interrupted flow leaves behind tell nobody any more: another call may be at work.
+func (o *subject) end() State {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.OnState = nil
+	return o.last
+}
+
 // note is the one place where the State of an owner changes, and its Input with it.
 func (o *subject) note(change func(*State)) {
 	o.mu.Lock()
