@@ -100,7 +100,7 @@ func flowsOf(catalogue fs.FS, in Input) (cue.Value, error) {
 }
 
 // required are the operations that every owner has.
-var required = []string{"reconcile", "delete"}
+var required = []string{"reconcile", deletion}
 
 // operationsOf are the operations that the flows of an owner have.
 func operationsOf(v cue.Value) (names []string) {
@@ -139,6 +139,9 @@ func decodeFlow(v cue.Value, operation string, in Input) (Flow, error) {
 	return flow, flow.check()
 }
 
+// nodeFields are those of #Node in components/flow.cue.
+var nodeFields = slices.Sorted(slices.Values([]string{"apply", "remove", "request", "await", "task", "operation", "keepObjects", "after", "timeout", "if"}))
+
 func decodeNode(id string, v cue.Value) (FlowNode, error) {
 	var raw struct {
 		Operation   string            `json:"operation"`
@@ -147,10 +150,22 @@ func decodeNode(id string, v cue.Value) (FlowNode, error) {
 		Timeout     string            `json:"timeout"`
 		If          bool              `json:"if"`
 	}
+	if err := v.Validate(cue.Concrete(true), cue.Final()); err != nil {
+		return FlowNode{}, cueError("evaluate", err)
+	}
 	if err := v.Decode(&raw); err != nil {
 		return FlowNode{}, cueError("decode", err)
 	}
+	for fields, _ := v.Fields(); fields.Next(); {
+		if name := fields.Selector().Unquoted(); !slices.Contains(nodeFields, name) {
+			p := fields.Value().Pos()
+			return FlowNode{}, fmt.Errorf("%s:%d:%d: %w", p.Filename(), p.Line(), p.Column(), unknown.Name("field", name, nodeFields))
+		}
+	}
 	timeout, err := time.ParseDuration(raw.Timeout)
+	if err == nil && timeout < 0 {
+		err = fmt.Errorf("%s is less than nothing; 0s is for none", raw.Timeout)
+	}
 	if err != nil {
 		return FlowNode{}, fmt.Errorf("timeout: %w", err)
 	}
@@ -273,14 +288,24 @@ func FlowFiles(l *landscapes.Landscape, catalogue fs.FS, settings ...Setting) (m
 // FlowFolder holds the flows among golden files; no cluster has such a name.
 const FlowFolder = "_flows"
 
-// check finds edges to nodes that do not exist and bundles that two nodes claim;
-// cycles are found by the runner, which prints them.
+// deletion is the operation that takes an owner down.
+const deletion = "delete"
+
+// check finds verbs that the operation does not have, edges to nodes that do not exist, cycles, and bundles that two nodes claim.
 func (f Flow) check() error {
 	known, claimed := map[string]bool{}, map[string]string{}
 	for _, n := range f.Nodes {
 		known[n.ID] = true
 	}
 	for _, n := range f.Nodes {
+		switch {
+		case f.Operation == deletion && (n.Verb == Apply || n.Verb == Request):
+			return fmt.Errorf("components/%s/flow.cue: %s: node %s: a deletion may not %s bundles; use the verb remove", f.Owner, f.Operation, n.ID, n.Verb)
+		case f.Operation != deletion && n.Verb == Remove:
+			return fmt.Errorf("components/%s/flow.cue: %s: node %s: only the operation %s may remove bundles; use the verb apply or request", f.Owner, f.Operation, n.ID, deletion)
+		case n.Verb != Remove && slices.Contains(n.Bundles, OtherBundles):
+			return fmt.Errorf("components/%s/flow.cue: %s: node %s: %q is for the verb remove; name the bundles", f.Owner, f.Operation, n.ID, OtherBundles)
+		}
 		for after := range n.After {
 			if !known[after] {
 				return fmt.Errorf("components/%s/flow.cue: %s: node %s comes after %q, which is no node", f.Owner, f.Operation, n.ID, after)
@@ -293,7 +318,26 @@ func (f Flow) check() error {
 			claimed[b] = n.ID
 		}
 	}
+	if left := f.unordered(); len(left) > 0 {
+		return fmt.Errorf("components/%s/flow.cue: %s: some of the nodes %s come after each other in a circle", f.Owner, f.Operation, strings.Join(left, ", "))
+	}
 	return nil
+}
+
+// unordered are the nodes that come after themselves, and those after them.
+func (f Flow) unordered() (left []string) {
+	done := map[string]bool{}
+	for range f.Nodes {
+		for _, n := range f.Nodes {
+			done[n.ID] = done[n.ID] || !slices.ContainsFunc(slices.Collect(maps.Keys(n.After)), func(id string) bool { return !done[id] })
+		}
+	}
+	for _, n := range f.Nodes {
+		if !done[n.ID] {
+			left = append(left, n.ID)
+		}
+	}
+	return left
 }
 
 // Cover reports bundles that no node of the flow mentions where it has to: they would never be applied, or never removed. It reports bundles,
@@ -315,6 +359,9 @@ func (f Flow) Cover(bundles []Bundle) error {
 		i := slices.IndexFunc(b.Objects, func(o Object) bool { return o.Origin.Overlay == "" && IsRequested(o.GroupVersionKind()) })
 		if n.Verb == Apply && b.Delivery.Direct && i >= 0 {
 			return fmt.Errorf("components/%s/flow.cue: %s: node %s applies bundle %s, whose %s acts on request alone; use the verb request", f.Owner, f.Operation, n.ID, b.Name, b.Objects[i].GetKind())
+		}
+		if n.Verb == Request && !b.Delivery.Direct && n.Operation != "reconcile" {
+			return fmt.Errorf("components/%s/flow.cue: %s: node %s requests %s of bundle %s, which a ManagedResource carries: only bundles that are applied directly are asked for another operation than reconcile", f.Owner, f.Operation, n.ID, n.Operation, b.Name)
 		}
 	}
 	if len(missing) > 0 {

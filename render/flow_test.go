@@ -2,6 +2,7 @@ package render
 
 import (
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -13,18 +14,20 @@ import (
 	"github.com/pergola-dev/pergola/components"
 )
 
-// flowOf loads a flow.cue with the given nodes.
+// flowOf loads a flow.cue with the given nodes of the operation reconcile.
 func flowOf(t *testing.T, nodes string, replicas int) (Flow, error) {
+	return operationOf(t, "reconcile", nodes, replicas)
+}
+
+func operationOf(t *testing.T, operation, nodes string, replicas int) (Flow, error) {
 	in := gardenInput()
 	in.Objects["garden"] = map[string]any{"spec": map[string]any{"replicas": replicas}}
-	return LoadFlow(smallCatalogue(t, map[string]string{"garden/flow.cue": "package flow\n\ngarden: _\nflow: reconcile: nodes: {\n" + nodes + "\n}\n"}), "reconcile", in)
+	return LoadFlow(smallCatalogue(t, map[string]string{"garden/flow.cue": "package flow\n\ngarden: _\nflow: " + operation + ": nodes: {\n" + nodes + "\n}\n"}), operation, in)
 }
 
 func TestFlow(t *testing.T) {
 	const nodes = `	b: {request: ["two"], after: a: "healthy", timeout: "90s", if: garden.spec.replicas > 1}
 	a: {apply: ["one"]}
-	gone: {remove: ["old"], keepObjects: true}
-	others: remove: ["*"]
 	t: {task: "init", after: {a: "applied", b: "rolledOut"}}
 	ready: {await: "unused", after: point: "healthy"}
 	point: after: t: "healthy"`
@@ -33,17 +36,22 @@ func TestFlow(t *testing.T) {
 	assert.Equal(t, Flow{Owner: "garden", Operation: "reconcile", Covers: true, Nodes: []FlowNode{
 		{ID: "a", Verb: Apply, Bundles: []string{"one"}, Timeout: 5 * time.Minute, If: true},
 		{ID: "b", Verb: Request, Bundles: []string{"two"}, Operation: "reconcile", After: map[string]string{"a": "healthy"}, Timeout: 90 * time.Second, If: true},
-		{ID: "gone", Verb: Remove, Bundles: []string{"old"}, KeepObjects: true, Timeout: 5 * time.Minute, If: true},
-		{ID: "others", Verb: Remove, Bundles: []string{OtherBundles}, Timeout: 5 * time.Minute, If: true},
 		{ID: "point", After: map[string]string{"t": "healthy"}, Timeout: 5 * time.Minute, If: true},
 		{ID: "ready", Verb: Await, Name: "unused", After: map[string]string{"point": "healthy"}, Timeout: 5 * time.Minute, If: true},
 		{ID: "t", Verb: Task, Name: "init", After: map[string]string{"a": "applied", "b": "rolledOut"}, Timeout: 5 * time.Minute, If: true},
 	}}, normalised(flow))
+	removing, err := operationOf(t, "delete", `	gone: {remove: ["old"], keepObjects: true}
+	others: remove: ["*"]`, 2)
+	require.NoError(t, err)
+	assert.Equal(t, Flow{Owner: "garden", Operation: "delete", Covers: true, Nodes: []FlowNode{
+		{ID: "gone", Verb: Remove, Bundles: []string{"old"}, KeepObjects: true, Timeout: 5 * time.Minute, If: true},
+		{ID: "others", Verb: Remove, Bundles: []string{OtherBundles}, Timeout: 5 * time.Minute, If: true},
+	}}, normalised(removing))
 	var work []string
-	for _, n := range flow.Nodes {
+	for _, n := range append(flow.Nodes, removing.Nodes...) {
 		work = append(work, n.Work())
 	}
-	assert.Equal(t, []string{"apply one", "request two for reconcile", "remove old and keep the objects", "remove *", "", "await unused", "task init"}, work)
+	assert.Equal(t, []string{"apply one", "request two for reconcile", "", "await unused", "task init", "remove old and keep the objects", "remove *"}, work)
 	flow, err = flowOf(t, nodes, 1)
 	require.NoError(t, err)
 	assert.False(t, flow.Nodes[1].If)
@@ -87,13 +95,20 @@ func TestFlowCovers(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "restore", flow.Nodes[0].Operation)
 	require.NoError(t, flow.Cover(objects("extensions.gardener.cloud/v1alpha1", "DNSRecord")))
+	carried := objects("extensions.gardener.cloud/v1alpha1", "DNSRecord")
+	carried[0].Delivery.Direct = false
+	require.EqualError(t, flow.Cover(carried), "components/garden/flow.cue: reconcile: node a requests restore of bundle two, which a ManagedResource carries: only bundles that are applied directly are asked for another operation than reconcile")
 }
 
 func TestFlowErrors(t *testing.T) {
 	for name, test := range map[string][2]string{
 		"unknown node":    {`a: after: nope: "healthy"`, `components/garden/flow.cue: reconcile: node a comes after "nope", which is no node`},
 		"bundle twice":    {`a: apply: ["x"], b: apply: ["x"]`, "components/garden/flow.cue: reconcile: bundle x belongs to node a and to b"},
-		"others twice":    {`a: remove: ["*"], b: remove: ["*"]`, "components/garden/flow.cue: reconcile: bundle * belongs to node a and to b"},
+		"a circle":        {`a: after: c: "healthy", b: after: a: "applied", c: after: a: "rolledOut", d: {}`, "components/garden/flow.cue: reconcile: some of the nodes a, b, c come after each other in a circle"},
+		"it removes":      {`a: remove: ["x"]`, "components/garden/flow.cue: reconcile: node a: only the operation delete may remove bundles; use the verb apply or request"},
+		"all others":      {`a: apply: ["*"]`, `components/garden/flow.cue: reconcile: node a: "*" is for the verb remove; name the bundles`},
+		"less than none":  {`a: timeout: "-1s"`, "components/garden/flow.cue: reconcile: node a: timeout: -1s is less than nothing; 0s is for none"},
+		"open condition":  {`a: {}, b: after: {if garden.spec.replica > 1 {a: "healthy"}}`, "components/garden/flow.cue: reconcile: node b: evaluate: "},
 		"unknown state":   {"a: {}\n\tb: after: a: \"done\"", `components/garden/flow.cue:6:15: flow.reconcile.nodes.b.after.a: conflicting values "applied" and "done"`},
 		"timeout":         {`a: timeout: "soon"`, "components/garden/flow.cue: reconcile: node a: timeout: "},
 		"syntax":          {"a: {", "components/garden/flow.cue:6:3: expected"},
@@ -108,9 +123,21 @@ func TestFlowErrors(t *testing.T) {
 			require.ErrorContains(t, err, test[1])
 		})
 	}
+	for nodes, want := range map[string]string{
+		`a: remove: ["*"], b: remove: ["*"]`: "bundle * belongs to node a and to b",
+		`a: apply: ["x"]`:                    "node a: a deletion may not apply bundles; use the verb remove",
+		`a: request: ["x"]`:                  "node a: a deletion may not request bundles; use the verb remove",
+	} {
+		_, err := operationOf(t, "delete", "\t"+nodes, 1)
+		require.EqualError(t, err, "components/garden/flow.cue: delete: "+want)
+	}
 	_, err := LoadFlow(components.FS, "explode", gardenInput())
 	require.EqualError(t, err, `components/garden/flow.cue: there is no operation "explode"; want one of reconcile, delete`)
 	catalogue := smallCatalogue(t, map[string]string{"garden/flow.cue": appFlow})
+	// A file of a former version brings a #Node of its own.
+	catalogue["garden/flow.cue"] = &fstest.MapFile{Data: []byte("package flow\n\n#Node: {bundles: [...string], ...}\nflow: reconcile: nodes: {\n\ta: bundles: [\"x\"]\n}\n")}
+	_, err = LoadFlow(catalogue, "reconcile", gardenInput())
+	require.ErrorContains(t, err, `components/garden/flow.cue: reconcile: node a: components/garden/flow.cue:3:18: there is no field "bundles"; want one of after, apply, await, if, keepObjects, operation, remove, request, task, timeout`)
 	delete(catalogue, "flow.cue")
 	_, err = LoadFlow(catalogue, "reconcile", gardenInput())
 	require.EqualError(t, err, "components/garden/flow.cue: the catalogue has no components/flow.cue, which defines the verbs: take that of the catalogue that is built in")
