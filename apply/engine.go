@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -10,6 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/internal/printable"
 )
 
 // Options configure an Engine. Only Keys have to be set.
@@ -148,7 +148,7 @@ type Held struct {
 // MarshalJSON adds the reason for people.
 func (h Held) MarshalJSON() ([]byte, error) {
 	type fields Held
-	return json.Marshal(struct {
+	return printable.JSON(struct {
 		fields
 		Text string `json:"reason"`
 	}{fields(h), h.Reason.String()})

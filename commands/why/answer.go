@@ -1,10 +1,10 @@
 package why
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/pergola-dev/pergola/change"
+	"github.com/pergola-dev/pergola/internal/printable"
 	"github.com/pergola-dev/pergola/source/blame"
 )
 
@@ -50,7 +50,7 @@ type Asked struct {
 // MarshalJSON writes the fields of Asked before the others.
 func (a Answer) MarshalJSON() ([]byte, error) {
 	type fields Answer // without this method
-	return json.Marshal(struct {
+	return printable.JSON(struct {
 		Asked
 		fields
 	}{a.Asked, fields(a)})

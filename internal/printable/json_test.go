@@ -1,0 +1,24 @@
+package printable
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+type plain struct{ text string }
+
+func (p plain) MarshalJSON() ([]byte, error) { return JSON(map[string]string{"text": p.text}) }
+
+func TestJSONWithoutHTML(t *testing.T) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	require.NoError(t, enc.Encode(plain{"a < b && c > d"}))
+	assert.Equal(t, `{"text":"a < b && c > d"}`+"\n", out.String())
+	_, err := JSON(make(chan int))
+	require.Error(t, err)
+}
