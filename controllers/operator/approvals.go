@@ -110,6 +110,9 @@ func PassedText(ids []string) string {
 func (j *job) addFormer(report *landscape.Report, before []landscapev1alpha1.HeldDeletion) {
 	var former []permit.HeldObjects
 	for _, h := range before {
+		if h.Why.IsZero() {
+			h.Why.Detail = h.Reason // a former version wrote it
+		}
 		id, together := permit.Plain(h.Approval), permit.Plain(cmp.Or(h.Together, h.Approval))
 		if j.given.passed(id) || j.given.passed(together) {
 			continue

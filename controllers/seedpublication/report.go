@@ -57,6 +57,8 @@ type Held struct {
 	// Object, as "Kind namespace/name", and why it is held.
 	Object string        `json:"object"`
 	Why    change.Reason `json:"why"`
+	// Text is what gardenlets of former versions have in the place of Why; ReadReport gives none.
+	Text string `json:"reason,omitempty"`
 	// Approval is the id that lets it alone pass; empty where none does. Together is the one of all that is held with it, if that is more.
 	Approval string `json:"approval,omitempty"`
 	Together string `json:"together,omitempty"`
@@ -99,6 +101,12 @@ func ReadReport(seed *unstructured.Unstructured) *Report {
 	out := &Report{}
 	if text == "" || json.Unmarshal([]byte(text), out) != nil {
 		return nil
+	}
+	for i := range out.Held {
+		if h := &out.Held[i]; h.Why.IsZero() {
+			h.Why.Detail = h.Text
+		}
+		out.Held[i].Text = ""
 	}
 	out.bound() // it is passed on into the status of others, and whoever may patch the Seed may have written it
 	return out

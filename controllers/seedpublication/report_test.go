@@ -110,6 +110,8 @@ func TestReportOfAnotherForm(t *testing.T) {
 		})
 	}
 	seed := &unstructured.Unstructured{Object: map[string]any{}}
+	seed.SetAnnotations(map[string]string{AnnotationReport: `{"held": [{"owner": "Seed one", "cluster": "one", "object": "Service a/b", "reason": "too many"}, {"owner": "Seed one", "cluster": "one", "object": "Service a/c", "reason": "too\nmany"}]}`})
+	assert.Equal(t, &Report{Held: []Held{{Owner: "Seed one", Cluster: "one", Object: "Service a/b", Why: change.Reason{Detail: "too many"}}}, Dropped: 1}, ReadReport(seed), "that of a former version")
 	said := good
 	said.Why.Detail = "it says:\n\tno"
 	patch, _, err := NoteReport(seed, Report{Held: []Held{said}})
