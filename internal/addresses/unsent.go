@@ -17,7 +17,7 @@ func IsUnsent(err error) bool {
 		host    x509.HostnameError
 	)
 	return errors.As(err, &dns) || errors.As(err, &unknown) || errors.As(err, &invalid) || errors.As(err, &host) ||
-		errors.As(err, &op) && op.Op == "dial" || isProxyRefusal(err)
+		errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect") || isProxyRefusal(err)
 }
 
 // isProxyRefusal tells whether a proxy has answered that it gets no connection to where a request should go. Of the answer to CONNECT

@@ -27,6 +27,8 @@ func TestIsUnsent(t *testing.T) {
 	}
 	_, err := http.Get("http://127.0.0.1:1/")
 	assert.True(t, IsUnsent(err), err)
+	_, err = (&http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: "127.0.0.1:1"})}}).Get("https://api.example.org/version")
+	assert.True(t, IsUnsent(err), "the proxy is not there: %v", err)
 	_, err = http.Get("http://nowhere.invalid/")
 	assert.True(t, IsUnsent(err), err)
 	server := httptest.NewTLSServer(http.NotFoundHandler())
