@@ -114,13 +114,18 @@ func rules() []rule {
 	}
 	for _, kind := range []string{"Garden", "Seed", "Shoot"} {
 		if fields := unread.Of(kind); len(fields) > 0 {
-			all = append(all, warning(def(kind, strings.ToLower(kind)+"/unread-fields", "Fields that are set are read",
+			all = append(all, warning(def(kind, strings.ToLower(kind)+ruleUnread, "Fields that are set are read",
 				"The API has the field, and Pergola has nothing yet that acts on it. Remove it, or leave it for extensions, which get the whole object. Which fields these are is derived from the sources of the catalogue and the controllers.",
 				"schemas/unread", (*check).unread).about(fields...)))
 		}
 	}
 	return slices.Concat(all, domainRules(def), inUseRules(def), credentialRules(def), configRules(def), namespaceRules(def), referenceRules())
 }
+
+const ruleUnread = "/unread-fields"
+
+// IsUnread tells whether a rule is about fields that nothing reads.
+func IsUnread(rule string) bool { return strings.HasSuffix(rule, ruleUnread) }
 
 // define makes a rule of its parts.
 type define func(kind, id, title, doc, source string, do func(*check)) rule

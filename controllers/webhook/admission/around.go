@@ -21,6 +21,9 @@ import (
 // ruleExposure looks at what the author of a Shoot wrote: after defaulting the Shoot has what the class adds.
 const ruleExposure = "shoot/exposure-class-scheduling"
 
+// isAboutText tells rules that only look at what somebody wrote. After defaulting, nobody can tell that from what the API adds.
+func isAboutText(rule string) bool { return rule == ruleExposure || across.IsUnread(rule) }
+
 // neighbours are the kinds that rules and mutations of a kind look at. A kind that is not here has no surroundings. Secrets and
 // ConfigMaps are never read: what refers to them is taken to exist.
 func neighbours(kind schema.GroupKind) []schema.GroupVersionKind {
@@ -223,7 +226,7 @@ func (h *Handler) verified(ctx context.Context, object, old *unstructured.Unstru
 	if err != nil {
 		return nil, err
 	}
-	found = append(found, slices.DeleteFunc(together, func(v schemas.Violation) bool { return v.Rule == ruleExposure })...)
+	found = append(found, slices.DeleteFunc(together, func(v schemas.Violation) bool { return isAboutText(v.Rule) })...)
 	found = across.WithoutForetold(found)
 	schemas.Sort(found)
 	return found, nil

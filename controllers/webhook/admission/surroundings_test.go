@@ -18,6 +18,7 @@ import (
 
 	"github.com/pergola-dev/pergola/api/crds"
 	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/across"
 )
 
 const sparseShoot = `apiVersion: core.gardener.cloud/v1beta1
@@ -190,6 +191,16 @@ func TestSurroundingsThatAreNotServed(t *testing.T) {
 	found, err := h.verified(t.Context(), shoot, nil)
 	require.NoError(t, err)
 	assert.False(t, schemas.HasErrors(found), "what refers to a kind that is not served is taken to be right: %v", found)
+
+	// Nobody is told of fields that nothing reads, since defaults have set them.
+	full := h.defaults.defaulted(shoot)
+	around, err := h.around(t.Context(), full, false)
+	require.NoError(t, err)
+	unread := func(v schemas.Violation) bool { return across.IsUnread(v.Rule) }
+	require.True(t, slices.ContainsFunc(h.together(around, full, nil), unread))
+	found, err = h.verified(t.Context(), full, nil)
+	require.NoError(t, err)
+	assert.False(t, slices.ContainsFunc(found, unread), found)
 
 	h.surroundings = noKinds{errors.New("no answer")}
 	_, err = h.verified(t.Context(), shoot, nil)
