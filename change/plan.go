@@ -83,6 +83,8 @@ type Plan struct {
 	Items      []Item       `json:"items"`
 	// Unchanged counts the objects of bundles and declarations that stay as they are, not the ManagedResources that carry them.
 	Unchanged int `json:"unchanged"`
+	// LeftOut counts Secrets that were not compared because no key opens them.
+	LeftOut int `json:"leftOut,omitempty"`
 	// Unreached are the owners of which nothing was compared, because nothing of them can differ.
 	Unreached Unreached `json:"unreached,omitzero"`
 	Summary   Summary   `json:"summary"`

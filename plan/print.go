@@ -120,6 +120,8 @@ func Line(p change.Plan) string {
 	switch {
 	case p.Empty() && p.Settings > 0:
 		return fmt.Sprintf("No object changes (%d %s unchanged), but %d %s of landscape.yaml: see the notes.", p.Unchanged, counted, p.Settings, plural(p.Settings, "setting", "settings"))
+	case p.Empty() && p.LeftOut > 0:
+		return fmt.Sprintf("No changes in the rest (%d %s unchanged, %d left out: see the notes).", p.Unchanged, counted, p.LeftOut)
 	case p.Empty():
 		return fmt.Sprintf("No changes (%d %s unchanged).", p.Unchanged, counted)
 	}

@@ -81,6 +81,7 @@ func TestPrintNothing(t *testing.T) {
 		require.NoError(t, Print(&got, change.Plan{Unchanged: 3}, format, false))
 		assert.Equal(t, want, got.String())
 	}
+	assert.Equal(t, "No changes in the rest (3 objects in bundles and declarations unchanged, 2 left out: see the notes).", Line(change.Plan{Unchanged: 3, LeftOut: 2}))
 	var got bytes.Buffer
 	require.NoError(t, Print(&got, change.Plan{}, FormatJSON, false))
 	assert.Contains(t, got.String(), `"items": []`)

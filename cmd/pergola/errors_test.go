@@ -89,12 +89,12 @@ func TestNoErrorBesideAResult(t *testing.T) {
 	o = pergola(t, append(dry, "-o", "json")...)
 	assert.Equal(t, 2, o.code, "%+v", o)
 	p := decode[struct{ Notes []string }](t, o)
-	assert.Contains(t, strings.Join(p.Notes, "\n"), "Secret garden/seed-dns-local is encrypted and there is no key: left out of the comparison\n")
+	assert.Contains(t, strings.Join(p.Notes, "\n"), "Secret garden/seed-dns-local is encrypted, and no key opens it: left out of the comparison\n")
 	assert.NotContains(t, o.stdout, `"error"`)
 
 	o = pergola(t, dry...)
 	assert.Equal(t, 2, o.code)
-	assert.Contains(t, o.stdout, "\nNote: Secret garden/seed-dns-local is encrypted and there is no key: left out of the comparison\n")
+	assert.Contains(t, o.stdout, "\nNote: Secret garden/seed-dns-local is encrypted, and no key opens it: left out of the comparison\n")
 	assert.NotContains(t, o.stdout, "- Secret")
 }
 

@@ -98,7 +98,7 @@ func shortList(names []string) string {
 func lockedNotes(locked []lockedSecret) []string {
 	var out []string
 	for _, s := range locked {
-		out = append(out, fmt.Sprintf("%s is encrypted and there is no key: left out of the comparison", s.ref))
+		out = append(out, fmt.Sprintf("%s is encrypted, and no key opens it: left out of the comparison", s.ref))
 	}
 	return out
 }

@@ -90,8 +90,8 @@ func TestPlanWithoutAKey(t *testing.T) {
 			}
 			assert.Equal(t, test.deleted, deleted)
 			assert.Equal(t, []string{
-				"Secret garden/seed-dns-local is encrypted and there is no key: left out of the comparison",
-				"Secret garden/backup-local is encrypted and there is no key: left out of the comparison",
+				"Secret garden/seed-dns-local is encrypted, and no key opens it: left out of the comparison",
+				"Secret garden/backup-local is encrypted, and no key opens it: left out of the comparison",
 			}, p.Notes)
 
 			report, err := c.Apply(testContext(t))
@@ -112,7 +112,7 @@ func TestNotesOfAPlan(t *testing.T) {
 	require.Error(t, err)
 	require.Len(t, p.Notes, 5)
 	assert.Equal(t, p.Notes[:4], Remarks(p), "the note that repeats the problems is left out")
-	assert.Contains(t, p.Notes[0], "Secret garden/garden-dns-local is encrypted and there is no key")
+	assert.Contains(t, p.Notes[0], "Secret garden/garden-dns-local is encrypted, and no key opens it")
 	for _, item := range p.Items {
 		if item.Object.Name != "local" { // the one that is not encrypted
 			assert.NotEqual(t, "Secret", item.Object.Kind, "%s", item.Object)

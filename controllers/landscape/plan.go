@@ -42,7 +42,7 @@ func (c *Converger) Plan(ctx context.Context) (change.Plan, error) {
 	c.forgetForeseen()
 	parts := split(c.landscape)
 	for _, name := range []string{Runtime, Virtual} {
-		p.Notes = append(p.Notes, lockedNotes(parts[name].locked)...)
+		p.Notes, p.LeftOut = append(p.Notes, lockedNotes(parts[name].locked)...), p.LeftOut+len(parts[name].locked)
 		if c.isNotMade(ctx, name) {
 			found := plan.Bundles(nil, slices.DeleteFunc(Declared(c.landscape, nil), func(p plan.Place) bool { return p.Cluster != name }))
 			for i := range found.Items {
