@@ -139,8 +139,8 @@ func decodeFlow(v cue.Value, operation string, in Input) (Flow, error) {
 	return flow, flow.check()
 }
 
-// nodeFields are those of #Node in components/flow.cue.
-var nodeFields = slices.Sorted(slices.Values([]string{"apply", "remove", "request", "await", "task", "operation", "keepObjects", "after", "timeout", "if"}))
+// nodeFields are those of #Node in components/flow.cue, without the verbs.
+var nodeFields = []string{"after", "if", "keepObjects", "operation", "timeout"}
 
 func decodeNode(id string, v cue.Value) (FlowNode, error) {
 	var raw struct {
@@ -157,9 +157,15 @@ func decodeNode(id string, v cue.Value) (FlowNode, error) {
 		return FlowNode{}, cueError("decode", err)
 	}
 	for fields, _ := v.Fields(); fields.Next(); {
-		if name := fields.Selector().Unquoted(); !slices.Contains(nodeFields, name) {
+		name := fields.Selector().Unquoted()
+		if _, isVerb := verbs[Verb(name)]; !isVerb && !slices.Contains(nodeFields, name) {
+			known := slices.Clone(nodeFields)
+			for verb := range verbs {
+				known = append(known, string(verb))
+			}
+			slices.Sort(known)
 			p := fields.Value().Pos()
-			return FlowNode{}, fmt.Errorf("%s:%d:%d: %w", p.Filename(), p.Line(), p.Column(), unknown.Name("field", name, nodeFields))
+			return FlowNode{}, fmt.Errorf("%s:%d:%d: %w", p.Filename(), p.Line(), p.Column(), unknown.Name("field", name, known))
 		}
 	}
 	timeout, err := time.ParseDuration(raw.Timeout)
