@@ -188,6 +188,8 @@ func TestWhatWasMeant(t *testing.T) {
 		"init":                                    "docs/begin.md",
 		"delete --all":                            `there is no command "delete": remove the declaration`,
 		"explode":                                 "pergola --help lists the commands",
+		"help nope":                               `there is no command "nope"`,
+		"help apply nope":                         `there is no command "nope"`,
 		"render landscape --component seed/etcd-drud":                             `--component: there is no component with bundles "seed/etcd-drud"; did you mean`,
 		"render landscape --cluster loca":                                         `did you mean "local"?`,
 		"render landscape --owner sed":                                            "--owner: there is no owner",

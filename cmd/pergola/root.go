@@ -76,6 +76,18 @@ output: {"error": {"message": "…"}}. Where the landscape is not valid, error.f
 	for _, cmd := range root.Commands() {
 		sayUsage(cmd)
 	}
+	root.InitDefaultHelpCmd()
+	help, _, _ := root.Find([]string{"help"})
+	help.Run, help.RunE = nil, func(cmd *cobra.Command, args []string) error {
+		asked, rest, err := root.Find(args)
+		if err != nil {
+			return err
+		}
+		if len(rest) > 0 {
+			return unknownCommand(asked, rest[0])
+		}
+		return asked.Help()
+	}
 	return root
 }
 
