@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// objectsOfShoot is how many objects a Shoot of the group diff has: itself and those of landscape/access.yaml.
+// objectsOfShoot is how many objects a Shoot of the group diff has: itself and those of landscape/access.yaml.tmpl.
 const objectsOfShoot = 4
 
 // diff measures diffs of two revisions: one in which one Shoot of a large landscape differs, and one that reaches every owner of a

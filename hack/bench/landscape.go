@@ -11,7 +11,7 @@ import (
 
 // The files of the landscape, as templates. Their placeholders are the fields of the types below and of shoots.go.
 //
-//go:embed landscape/*.yaml
+//go:embed landscape/*.tmpl
 var templateFiles embed.FS
 
 // Sizes of the landscape besides the number of Shoots.
@@ -55,7 +55,7 @@ type landscape struct {
 
 // writeLandscape makes the landscape in a folder.
 func writeLandscape(s settings, dir string) (*landscape, error) {
-	templates, err := template.New("").Option("missingkey=error").ParseFS(templateFiles, "landscape/*.yaml")
+	templates, err := template.New("").Option("missingkey=error").ParseFS(templateFiles, "landscape/*.tmpl")
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (l *landscape) change() error {
 
 func (l *landscape) fill(name, from string, values any) error {
 	var out bytes.Buffer
-	if err := l.templates.ExecuteTemplate(&out, from, values); err != nil {
+	if err := l.templates.ExecuteTemplate(&out, from+".tmpl", values); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return l.write(name, out.Bytes())

@@ -134,7 +134,7 @@ func runsPods(wanted string, state *statedir.State) (bool, error) {
 	switch wanted {
 	case "play":
 		if made && state.Living {
-			return false, errors.New("the clusters of this folder run pods for real: go on with --pods run, or remove them first (local clean)")
+			return false, errors.New("the clusters of this folder run pods for real: go on with --pods run, or remove them first (make local-clean)")
 		}
 		return false, nil
 	case "run", "auto":
@@ -144,7 +144,7 @@ func runsPods(wanted string, state *statedir.State) (bool, error) {
 		possible := hold.Possible()
 		switch {
 		case wanted == "run" && made && !state.Living:
-			return false, errors.New("the clusters of this folder have pods that are only played: go on with --pods play, or remove them first (local clean)")
+			return false, errors.New("the clusters of this folder have pods that are only played: go on with --pods play, or remove them first (make local-clean)")
 		case wanted == "run":
 			return possible == nil, possible
 		case possible != nil:
