@@ -24,7 +24,7 @@ func (e *explainer) live(ctx context.Context, a *Answer, m match, list steps, va
 		return false
 	}
 	if !slices.Contains(e.opts.Clusters, m.cluster) {
-		a.Live = &Live{Verdict: Unreachable, Message: fmt.Sprintf("there is no access to cluster %s from here", m.cluster)}
+		a.Live = &Live{Verdict: Unreachable, Message: fmt.Sprintf("there is no access to cluster %s from here: set KUBECONFIG, or give --kubeconfig PATH; --offline asks no cluster", m.cluster)}
 		return false
 	}
 	object, err := e.opts.Live(ctx, m.cluster, a.Asked.Object)

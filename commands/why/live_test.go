@@ -114,7 +114,7 @@ func TestNoAccess(t *testing.T) {
 	assert.Equal(t, Unreachable, a.Live.Verdict)
 	assert.NotContains(t, a.Live.Message, "hunter2")
 	a = explain(t, l, "Shoot garden-local/local.spec.kubernetes.version", fails)[0]
-	assert.Equal(t, "there is no access to cluster virtual from here", a.Live.Message)
+	assert.Equal(t, "there is no access to cluster virtual from here: set KUBECONFIG, or give --kubeconfig PATH; --offline asks no cluster", a.Live.Message)
 }
 
 func TestOwnership(t *testing.T) {
