@@ -23,8 +23,8 @@ func TestClustersStayOfTheirSort(t *testing.T) {
 	}{
 		{"play", &statedir.State{}, false, ""},
 		{"play", played, false, ""},
-		{"play", living, false, "local clean"},
-		{"run", played, false, "local clean"},
+		{"play", living, false, "make local-clean"},
+		{"run", played, false, "make local-clean"},
 		{"auto", played, false, ""},
 		{"auto", living, true, ""},
 		{"auto", &statedir.State{}, possible == nil, ""},
