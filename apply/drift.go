@@ -174,11 +174,14 @@ func (t *tracker) judge(c *Cluster, e ChangeEvent) *DriftEvent {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	o := t.of(c)[keyOf(e.Ref)]
-	if o == nil || o.entry.Applied == "" {
+	if o == nil {
 		return nil
 	}
-	if o.writing > 0 {
+	if o.writing > 0 { // also for the first time: the watch may be quicker than the answer
 		o.missed = &e
+		return nil
+	}
+	if o.entry.Applied == "" {
 		return nil
 	}
 	out := &DriftEvent{Cluster: c.name, Set: o.set, Ref: e.Ref, At: c.clock.Now()}

@@ -241,3 +241,27 @@ func TestFinalizersAreNotHandedOver(t *testing.T) {
 		assert.JSONEq(t, after, withoutFinalizers(entry(before)).FieldsV1.String())
 	}
 }
+
+// The watch may tell of an object that somebody deletes at once before the answer to its first apply was seen.
+func TestDriftDuringTheFirstApply(t *testing.T) {
+	c, err := newCluster("x", &rest.Config{Host: "https://x.example.com"}, ClusterOptions{})
+	require.NoError(t, err)
+	defer c.Close()
+	tracked, e := newTracker(), Entry{Ref: ref("v1", "ConfigMap", "n", "a"), Applied: "1", Live: "2"}
+	var later []ChangeEvent
+	tracked.subscribe(func(_ *Cluster, ev ChangeEvent) { later = append(later, ev) })
+	deleted := ChangeEvent{Ref: e.Ref}
+
+	done := tracked.writing(c, e.key())
+	assert.Nil(t, tracked.judge(c, deleted))
+	tracked.set(c, "s", "m", e)
+	done()
+	assert.Equal(t, []ChangeEvent{deleted}, later)
+	drift := tracked.judge(c, deleted)
+	require.NotNil(t, drift)
+	assert.True(t, drift.Deleted)
+
+	never := Entry{Ref: ref("v1", "ConfigMap", "n", "b")}
+	tracked.writing(c, never.key())()
+	assert.Nil(t, tracked.judge(c, ChangeEvent{Ref: never.Ref}), "what was not applied has not drifted")
+}
