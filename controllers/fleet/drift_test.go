@@ -11,7 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// One that does not answer delays the judgement of no other.
+// An owner that does not answer delays the judgement of no other.
 func TestCareIsSideBySide(t *testing.T) {
 	h := newHarbour(t, 1)
 	var all sync.WaitGroup

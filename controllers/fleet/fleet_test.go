@@ -251,7 +251,7 @@ func TestInputsComeBeforeRuns(t *testing.T) {
 	}
 }
 
-// Whatever works on a member that is dropped ends before it is given back: its run, a judgement, a repair. All members end at the same time.
+// The run, a judgement or a repair of a dropped member ends before the member is given back. All members end at the same time.
 func TestNothingWorksOnADroppedMember(t *testing.T) {
 	var ends sync.WaitGroup // until all are told, nothing ends
 	ended := map[string]bool{}
@@ -429,7 +429,7 @@ func TestTrigger(t *testing.T) {
 	h.timer()
 	h.silent(h.begun)
 
-	// What is asked for while a member waits for its turn is done by the run that it waits for.
+	// A run does what is asked for while its member waits for its turn.
 	h = newHarbour(t, 1, "one", "two")
 	h.Set(t.Context(), []Member[*ship]{h.member("one", "1")})
 	h.hears(h.begun, "one 1")

@@ -51,7 +51,7 @@ func TestLargeInventory(t *testing.T) {
 	assert.Equal(t, apply.Invalid, apply.ReasonOf(err))
 }
 
-// What a former version held, as a text, stays held.
+// An object that a former version held, with a text, stays held.
 func TestHeldByAFormerVersion(t *testing.T) {
 	r := &Reconciler{}
 	mr := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "a"}}
