@@ -32,8 +32,11 @@ func Repository() (string, error) {
 	}
 }
 
-// Missing says why clusters cannot be started in reasonable time: building their executables takes many minutes. living adds what runs pods for real.
+// Missing says why no clusters are started: nobody asked for servers, or building their executables takes many minutes. living adds what runs pods for real.
 func Missing(root string, living bool) string {
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		return "KUBEBUILDER_ASSETS is not set: needs local clusters (make test sets it)"
+	}
 	names := []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"}
 	if living {
 		names = append(names, "node")
