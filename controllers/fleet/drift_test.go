@@ -23,7 +23,7 @@ func TestCareIsSideBySide(t *testing.T) {
 	h.hears(done, "done")
 }
 
-// Drift of an owner whose objects are not known is kept until they are; what an interrupted repair leaves is looked at after the next run.
+// Drift of an owner whose objects are not known is kept until they are. Drift is tried again after the next run where its repair was interrupted.
 func TestDriftIsKept(t *testing.T) {
 	h := newHarbour(t, 1, "busy")
 	one, other := &ship{left: true, mends: true, unrendered: true}, &ship{left: true, mends: true, foreign: true}

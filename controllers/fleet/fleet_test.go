@@ -135,7 +135,7 @@ func (h *harbour) silent(from <-chan string) {
 	}
 }
 
-// giveWay lets all others run that are ready: what must not happen has the time to.
+// giveWay lets all others run that are ready, so that a fault has the time to happen.
 func giveWay() {
 	for range 1000 {
 		runtime.Gosched()
@@ -234,7 +234,7 @@ func TestSlots(t *testing.T) {
 	assert.Equal(t, 2, most)
 }
 
-// All members have their new input before the first run begins: what they are rendered with is known for all.
+// All members have their new input before the first run begins.
 func TestInputsComeBeforeRuns(t *testing.T) {
 	h := newHarbour(t, 1)
 	const many = 500 // so that a run which does not wait has the time to begin

@@ -89,7 +89,7 @@ func (s *steps) takeDown(ctx context.Context) error {
 func awaitFirst(definition render.Flow, kind kindFacts) error {
 	first := ""
 	for _, name := range append([]string{kind.awaitedFirst}, kind.tasksOfDeletion...) {
-		i := slices.IndexFunc(definition.Nodes, func(n render.FlowNode) bool { return n.Verb != render.Remove && n.Name == name && n.If })
+		i := slices.IndexFunc(definition.Nodes, func(n render.FlowNode) bool { return n.Name == name && n.If })
 		if i < 0 {
 			return fmt.Errorf("the flow of deletion has no node for %s: nothing is taken down without it", name)
 		}

@@ -132,7 +132,7 @@ func (g Gate) beyond(cluster string, deletions, total int) change.Reason {
 }
 
 // stillHeld reports whether an object was held because there were too many, by a limit that holds still. Inventories of former versions have no
-// codes: what such a one held stays so until it is approved.
+// codes: an object that such an inventory held stays held until it is approved.
 func (g Gate) stillHeld(cluster string, ref change.Ref) bool {
 	before := g.Before[ref]
 	if before.Code == "" {

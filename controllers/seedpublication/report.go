@@ -25,7 +25,7 @@ const (
 	maxReportHeld   = 50
 	maxReportOwners = 10
 	maxReportText   = 300
-	// maxReportNumber is more than a seed has of anything; those of all seeds together are a number of 32 bits.
+	// maxReportNumber is more than a seed has of anything. The sum over all seeds fits into 32 bits.
 	maxReportNumber = 1_000_000
 )
 

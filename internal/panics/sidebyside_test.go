@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Nothing that goes wrong stops the others, and all of it is told in the order of the list.
+// A failed call stops no other call. The errors are joined in the order of the list.
 func TestSideBySideJoinsWhatGoesWrong(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string]int{}
