@@ -13,6 +13,7 @@ import (
 	"cuelang.org/go/cue"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/pergola-dev/pergola/internal/circle"
 	"github.com/pergola-dev/pergola/internal/unknown"
 	"github.com/pergola-dev/pergola/landscapes"
 )
@@ -299,9 +300,9 @@ const deletion = "delete"
 
 // check finds verbs that the operation does not have, edges to nodes that do not exist, cycles, and bundles that two nodes claim.
 func (f Flow) check() error {
-	known, claimed := map[string]bool{}, map[string]string{}
+	nodes, claimed := map[string]FlowNode{}, map[string]string{}
 	for _, n := range f.Nodes {
-		known[n.ID] = true
+		nodes[n.ID] = n
 	}
 	for _, n := range f.Nodes {
 		switch {
@@ -313,7 +314,7 @@ func (f Flow) check() error {
 			return fmt.Errorf("components/%s/flow.cue: %s: node %s: %q is for the verb remove; name the bundles", f.Owner, f.Operation, n.ID, OtherBundles)
 		}
 		for after := range n.After {
-			if !known[after] {
+			if _, known := nodes[after]; !known {
 				return fmt.Errorf("components/%s/flow.cue: %s: node %s comes after %q, which is no node", f.Owner, f.Operation, n.ID, after)
 			}
 		}
@@ -324,26 +325,11 @@ func (f Flow) check() error {
 			claimed[b] = n.ID
 		}
 	}
-	if left := f.unordered(); len(left) > 0 {
-		return fmt.Errorf("components/%s/flow.cue: %s: some of the nodes %s come after each other in a circle", f.Owner, f.Operation, strings.Join(left, ", "))
+	after := func(id string) []string { return slices.Sorted(maps.Keys(nodes[id].After)) }
+	if path := circle.Find(slices.Sorted(maps.Keys(nodes)), after); path != nil {
+		return fmt.Errorf("components/%s/flow.cue: %s: nodes come after each other in a circle: %s", f.Owner, f.Operation, strings.Join(path, " → "))
 	}
 	return nil
-}
-
-// unordered are the nodes that come after themselves, and those after them.
-func (f Flow) unordered() (left []string) {
-	done := map[string]bool{}
-	for range f.Nodes {
-		for _, n := range f.Nodes {
-			done[n.ID] = done[n.ID] || !slices.ContainsFunc(slices.Collect(maps.Keys(n.After)), func(id string) bool { return !done[id] })
-		}
-	}
-	for _, n := range f.Nodes {
-		if !done[n.ID] {
-			left = append(left, n.ID)
-		}
-	}
-	return left
 }
 
 // Cover reports bundles that no node of the flow mentions where it has to: they would never be applied, or never removed. It reports bundles,

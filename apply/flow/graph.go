@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/pergola-dev/pergola/internal/circle"
 )
 
 // State is how far a node has come.
@@ -101,43 +103,15 @@ func (g Graph) Validate() error {
 
 // cycle returns the nodes of one cycle, the first repeated at the end, each needing the next.
 func (g Graph) cycle() []string {
-	nodes := map[string]Node{}
+	var ids []string
+	needs := map[string][]string{}
 	for _, n := range g.Nodes {
-		nodes[n.ID] = n
-	}
-	const visiting, done = 1, 2
-	mark := map[string]int{}
-	var stack []string
-	var visit func(id string) []string
-	visit = func(id string) []string {
-		mark[id] = visiting
-		stack = append(stack, id)
-		for _, e := range nodes[id].Needs {
-			switch mark[e.ID] {
-			case visiting:
-				for i, s := range stack {
-					if s == e.ID {
-						return append(append([]string{}, stack[i:]...), e.ID)
-					}
-				}
-			case 0:
-				if path := visit(e.ID); path != nil {
-					return path
-				}
-			}
-		}
-		stack = stack[:len(stack)-1]
-		mark[id] = done
-		return nil
-	}
-	for _, n := range g.Nodes {
-		if mark[n.ID] == 0 {
-			if path := visit(n.ID); path != nil {
-				return path
-			}
+		ids = append(ids, n.ID)
+		for _, e := range n.Needs {
+			needs[n.ID] = append(needs[n.ID], e.ID)
 		}
 	}
-	return nil
+	return circle.Find(ids, func(id string) []string { return needs[id] })
 }
 
 // Order is a topological order of the IDs: every node after what it needs, and otherwise as in the slice.

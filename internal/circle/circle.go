@@ -1,0 +1,40 @@
+// Package circle finds steps that wait for each other. Flows of the catalogue are checked with it before anything is applied, and graphs before they run.
+package circle
+
+// Find gives the ids of one circle, the first repeated at the end, each needing the next; nil if there is none. It looks in the order of ids
+// and needs.
+func Find(ids []string, needs func(id string) []string) []string {
+	const visiting, done = 1, 2
+	mark := map[string]int{}
+	var stack []string
+	var visit func(id string) []string
+	visit = func(id string) []string {
+		mark[id] = visiting
+		stack = append(stack, id)
+		for _, need := range needs(id) {
+			switch mark[need] {
+			case visiting:
+				for i, s := range stack {
+					if s == need {
+						return append(append([]string{}, stack[i:]...), need)
+					}
+				}
+			case 0:
+				if path := visit(need); path != nil {
+					return path
+				}
+			}
+		}
+		stack = stack[:len(stack)-1]
+		mark[id] = done
+		return nil
+	}
+	for _, id := range ids {
+		if mark[id] == 0 {
+			if path := visit(id); path != nil {
+				return path
+			}
+		}
+	}
+	return nil
+}
