@@ -1,0 +1,138 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// checkMarkdown checks a Markdown file: its sentences, one of them a line, and its tables.
+func checkMarkdown(file string, raw []byte) []finding {
+	var out []finding
+	var current passage
+	end := func() {
+		if len(current.lines) > 0 {
+			out = append(out, current.check()...)
+			if current.kind == markdown {
+				out = append(out, current.checkLines()...)
+			}
+		}
+		current = passage{file: file, kind: markdown}
+	}
+	end()
+	fence := ""
+	html := false
+	for i, text := range strings.Split(string(raw), "\n") {
+		l := line{i + 1, strings.TrimSpace(text)}
+		if mark := fenceOf(l.text); mark != "" && (fence == "" || strings.HasPrefix(mark, fence)) {
+			end()
+			if fence == "" {
+				fence = mark
+			} else {
+				fence = ""
+			}
+			continue
+		}
+		switch {
+		case fence != "":
+		case strings.HasPrefix(l.text, "<!--") || strings.HasPrefix(l.text, "<"):
+			end()
+			html = !strings.Contains(l.text, ">")
+		case html:
+			html = !strings.Contains(l.text, ">")
+		case l.text == "":
+			end()
+		case strings.HasPrefix(l.text, "#"):
+			end()
+			current.kind = heading
+			current.lines = []line{{l.number, strings.TrimLeft(l.text, "# ")}}
+			end()
+		case strings.HasPrefix(l.text, "|"):
+			end()
+			for _, part := range cells(l.text) {
+				current.kind = cell
+				current.lines = []line{{l.number, part}}
+				end()
+			}
+		case listItem.MatchString(l.text):
+			end()
+			current.lines = []line{{l.number, listItem.ReplaceAllString(l.text, "")}}
+		case len(current.lines) == 0 && strings.HasPrefix(text, "    "): // a code block
+		default:
+			current.lines = append(current.lines, line{l.number, strings.TrimPrefix(l.text, "> ")})
+		}
+	}
+	end()
+	return out
+}
+
+// checkLines reports lines with more or less than one sentence.
+func (p passage) checkLines() []finding {
+	var out []finding
+	for i, l := range p.lines {
+		one := passage{file: p.file, lines: []line{l}}
+		found := one.sentences()
+		if len(found) > 1 {
+			out = append(out, finding{p.file, l.number, "one-sentence", fmt.Sprintf("%d sentences in a line: %s", len(found), l.text)})
+			continue
+		}
+		fields := strings.Fields(plain(l.text))
+		if i+1 < len(p.lines) && len(fields) > 0 && !endsSentence(fields[len(fields)-1]) {
+			out = append(out, finding{p.file, l.number, "one-sentence", "the sentence goes on in the next line: " + l.text})
+		}
+	}
+	return out
+}
+
+var fences = regexp.MustCompile("^(```+|~~~+)")
+
+func fenceOf(text string) string { return fences.FindString(text) }
+
+// cells splits the row of a table at the bars outside of code.
+func cells(row string) []string {
+	var out []string
+	var b strings.Builder
+	code := false
+	for i, r := range row {
+		switch {
+		case r == '`':
+			code = !code
+			b.WriteRune(r)
+		case r == '|' && !code && (i == 0 || row[i-1] != '\\'):
+			if text := strings.TrimSpace(b.String()); strings.Trim(text, "-: ") != "" {
+				out = append(out, text)
+			}
+			b.Reset()
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return out
+}
+
+// checkComments checks the comments of a file whose comments begin with a marker and end with the
+// line: CUE, YAML, shell.
+func checkComments(file string, raw []byte, marker string) []finding {
+	var out []finding
+	var text []line
+	end := func() {
+		for _, p := range paragraphs(file, text) {
+			out = append(out, p.check()...)
+		}
+		text = nil
+	}
+	for i, l := range strings.Split(string(raw), "\n") {
+		body, found := strings.CutPrefix(strings.TrimSpace(l), marker)
+		if !found || strings.HasPrefix(body, "!") {
+			end()
+			continue
+		}
+		if width := columns(l); width > maxCommentWidth && len(strings.Fields(body)) > 1 {
+			out = append(out, finding{file: file, line: i + 1, rule: "wide-comment",
+				text: fmt.Sprintf("%d columns (at most %d)", width, maxCommentWidth)})
+		}
+		text = append(text, line{i + 1, body})
+	}
+	end()
+	return out
+}
