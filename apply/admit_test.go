@@ -13,8 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// A change that is not admitted leaves the object alone and in the inventory, and stops nothing else. New and unchanged objects
-// are not asked about.
+// A change that is not admitted leaves the object alone and in the inventory, and stops nothing
+// else. New and unchanged objects are not asked about.
 func TestChangesAreAdmitted(t *testing.T) {
 	f := newFixture(t)
 	var mu sync.Mutex // objects are asked about side by side

@@ -5,12 +5,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Some fields of a manifest are the API's to fill in: the API server overwrites what is sent, or a controller of the control plane has
-// them by the documentation of the field. A manifest has them because somebody took it from a cluster, or because a chart writes an
-// empty value. They are never sent: an apply would be a conflict with that controller for ever, or would claim what it does not get.
+// Some fields of a manifest are the API's to fill in: the API server overwrites what is sent, or a
+// controller of the control plane has them by the documentation of the field. A manifest has them
+// because somebody took it from a cluster, or because a chart writes an empty value. They are never
+// sent: an apply would be a conflict with that controller for ever, or would claim what it does not
+// get.
 
-// assignment is a group of such fields. Fields that a person may choose and the API fills in only where nobody did, such as the
-// addresses of a Service or the volume of a claim, are none.
+// assignment is a group of such fields. Fields that a person may choose and the API fills in only
+// where nobody did, such as the addresses of a Service or the volume of a claim, are none.
 type assignment struct {
 	kind schema.GroupKind
 	// when says for which objects of the kind; nil for all.
@@ -19,21 +21,29 @@ type assignment struct {
 }
 
 var assignments = []assignment{
-	{ // "the Rules are controller managed and direct changes to Rules will be stomped by the controller" (k8s.io/api/rbac/v1: ClusterRole)
+	// "the Rules are controller managed and direct changes to Rules will be stomped by the
+	// controller" (k8s.io/api/rbac/v1: ClusterRole)
+	{
 		kind:   schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"},
 		when:   hasField("aggregationRule"),
 		fields: [][]string{{"rules"}},
 	},
-	{ // set on creation and by the subresource finalize (pkg/registry/core/namespace/strategy.go); the label by defaulting
+	// set on creation and by the subresource finalize (pkg/registry/core/namespace/strategy.go);
+	// the label by defaulting
+	{
 		// (pkg/apis/core/v1/defaults.go: SetDefaults_Namespace)
 		kind:   namespaceKind,
 		fields: [][]string{{"spec", "finalizers"}, {"metadata", "labels", "kubernetes.io/metadata.name"}},
 	},
-	{ // the requester, "populated by the API server on creation" (k8s.io/api/certificates/v1: CertificateSigningRequestSpec)
+	// the requester, "populated by the API server on creation" (k8s.io/api/certificates/v1:
+	// CertificateSigningRequestSpec)
+	{
 		kind:   schema.GroupKind{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"},
 		fields: [][]string{{"spec", "username"}, {"spec", "uid"}, {"spec", "groups"}, {"spec", "extra"}},
 	},
-	{ // the binder writes which instance of the claim a volume is bound to (pkg/controller/volume/persistentvolume: BindVolumeToClaim)
+	// the binder writes which instance of the claim a volume is bound to
+	// (pkg/controller/volume/persistentvolume: BindVolumeToClaim)
+	{
 		kind:   schema.GroupKind{Kind: "PersistentVolume"},
 		fields: append([][]string{{"spec", "claimRef", "uid"}, {"spec", "claimRef", "resourceVersion"}}, boundAnnotations...),
 	},
@@ -42,7 +52,9 @@ var assignments = []assignment{
 		fields: append([][]string{annotation("volume.kubernetes.io/storage-provisioner"), annotation("volume.beta.kubernetes.io/storage-provisioner"),
 			annotation("volume.kubernetes.io/selected-node")}, boundAnnotations...),
 	},
-	{ // "populated with a token" by the control plane (k8s.io/api/core/v1: SecretTypeServiceAccountToken)
+	// "populated with a token" by the control plane (k8s.io/api/core/v1:
+	// SecretTypeServiceAccountToken)
+	{
 		kind: secretKind,
 		when: func(o *unstructured.Unstructured) bool {
 			return o.Object["type"] == "kubernetes.io/service-account-token"
@@ -59,7 +71,9 @@ var assignments = []assignment{
 		kind:   schema.GroupKind{Group: "apps", Kind: "DaemonSet"},
 		fields: [][]string{annotation("deprecated.daemonset.template.generation")},
 	},
-	{ // where autoscaling/v1 keeps the status of newer versions (pkg/apis/autoscaling/v1/conversion.go)
+	// where autoscaling/v1 keeps the status of newer versions
+	// (pkg/apis/autoscaling/v1/conversion.go)
+	{
 		kind:   hpaKind,
 		fields: [][]string{annotation("autoscaling.alpha.kubernetes.io/conditions"), annotation("autoscaling.alpha.kubernetes.io/current-metrics")},
 	},
@@ -69,7 +83,8 @@ var assignments = []assignment{
 	},
 }
 
-// boundAnnotations are the binder's (k8s.io/component-helpers/storage/volume: AnnBindCompleted, AnnBoundByController).
+// boundAnnotations are the binder's (k8s.io/component-helpers/storage/volume: AnnBindCompleted,
+// AnnBoundByController).
 var boundAnnotations = [][]string{annotation("pv.kubernetes.io/bind-completed"), annotation("pv.kubernetes.io/bound-by-controller")}
 
 func annotation(name string) []string { return []string{"metadata", "annotations", name} }

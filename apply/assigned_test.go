@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// TestFieldsOfTheAPI: what the API fills in by its own rules is not declared, whatever a manifest says.
+// TestFieldsOfTheAPI: what the API fills in by its own rules is not declared, whatever a manifest
+// says.
 func TestFieldsOfTheAPI(t *testing.T) {
 	for name, c := range map[string]struct{ declared, want string }{
 		"aggregated role": {`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: x}, aggregationRule: {clusterRoleSelectors: []}, rules: []}`,
@@ -45,7 +46,8 @@ func TestFieldsOfTheAPI(t *testing.T) {
 	}
 }
 
-// TestAggregatedClusterRole: the rules of an aggregated ClusterRole are the controller's, whether the role was there before or not.
+// TestAggregatedClusterRole: the rules of an aggregated ClusterRole are the controller's, whether
+// the role was there before or not.
 func TestAggregatedClusterRole(t *testing.T) {
 	const aggregator = "clusterrole-aggregation-controller"
 	for name, rules := range map[string]string{"without rules": "", "with empty rules": ", rules: []", "with rules": `, rules: [{apiGroups: [""], resources: [nodes], verbs: [get]}]`} {

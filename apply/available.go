@@ -16,9 +16,9 @@ var (
 	validatingWebhooks = schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}
 )
 
-// serve sees to it that what objects of later phases need answers: API services whose kinds are in the set are waited for, and
-// webhooks that this run has just installed are given time when they are asked for the first time. Their pods may be of the
-// same set, and still start.
+// serve sees to it that what objects of later phases need answers: API services whose kinds are in
+// the set are waited for, and webhooks that this run has just installed are given time when they
+// are asked for the first time. Their pods may be of the same set, and still start.
 func (r *run) serve(ctx context.Context, phase []*desired) {
 	if r.dry {
 		return
@@ -60,7 +60,8 @@ func (r *run) noteWebhooks(configuration *unstructured.Unstructured) {
 	}
 }
 
-// isStarting tells whether an apply failed for a webhook that does not answer and that this run has just installed.
+// isStarting tells whether an apply failed for a webhook that does not answer and that this run has
+// just installed.
 func (r *run) isStarting(err error) bool {
 	status, ok := statusOf(err)
 	if !ok {
@@ -70,7 +71,8 @@ func (r *run) isStarting(err error) bool {
 	return m != nil && r.webhooks[m[2]]
 }
 
-// apiNeeded tells whether an object of the set is of a version of an API that an APIService of the set is about.
+// apiNeeded tells whether an object of the set is of a version of an API that an APIService of the
+// set is about.
 func (r *run) apiNeeded(service *unstructured.Unstructured) bool {
 	gv := versionServed(service)
 	for _, d := range r.desired {
@@ -111,8 +113,8 @@ func unavailable(service *unstructured.Unstructured) string {
 	return "no condition Available yet"
 }
 
-// unserved handles an object whose kind the server does not know although the set brings it: by a CustomResourceDefinition or an
-// APIService.
+// unserved handles an object whose kind the server does not know although the set brings it: by a
+// CustomResourceDefinition or an APIService.
 func (r *run) unserved(d *desired, err error) (outcome, bool) {
 	if !meta.IsNoMatchError(err) {
 		return outcome{}, false

@@ -19,7 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// starting is a webhook that lets everything pass, after it has refused to answer for a number of requests.
+// starting is a webhook that lets everything pass, after it has refused to answer for a number of
+// requests.
 func starting(t *testing.T) (url, ca string, refusals *atomic.Int64) {
 	t.Helper()
 	refusals = &atomic.Int64{}
@@ -58,8 +59,8 @@ webhooks:
 	return o
 }
 
-// A webhook of the same set gets time to start: what it has to admit is applied in the same run. One that was there before and does
-// not answer is an error at once.
+// A webhook of the same set gets time to start: what it has to admit is applied in the same run.
+// One that was there before and does not answer is an error at once.
 func TestWebhookThatStarts(t *testing.T) {
 	f := newFixture(t)
 	url, ca, refusals := starting(t)

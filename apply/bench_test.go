@@ -73,7 +73,8 @@ func (f *fixture) wipe(set Set) {
 	}
 }
 
-// BenchmarkApply500 applies 500 objects to an empty namespace; floor are the same objects as bare patches.
+// BenchmarkApply500 applies 500 objects to an empty namespace; floor are the same objects as bare
+// patches.
 func BenchmarkApply500(b *testing.B) {
 	b.Run("engine", func(b *testing.B) {
 		requests := 0
@@ -107,7 +108,8 @@ func BenchmarkApply500(b *testing.B) {
 	})
 }
 
-// BenchmarkApplyUnchanged applies again what is there: by the running process, and by one that just started.
+// BenchmarkApplyUnchanged applies again what is there: by the running process, and by one that just
+// started.
 func BenchmarkApplyUnchanged(b *testing.B) {
 	f := newFixture(b)
 	set := f.benchSet()

@@ -65,8 +65,8 @@ func (c *Cluster) resource(ctx context.Context, gvk schema.GroupVersionKind) (*w
 	return w, nil
 }
 
-// DropIdle ends the live caches that nobody has read from for a while, and returns their resources: what is in no set any more
-// needs no watch. Kinds that the cluster was made to hold wholly stay.
+// DropIdle ends the live caches that nobody has read from for a while, and returns their resources:
+// what is in no set any more needs no watch. Kinds that the cluster was made to hold wholly stay.
 func (c *Cluster) DropIdle(after time.Duration) []schema.GroupVersionResource {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,8 +82,8 @@ func (c *Cluster) DropIdle(after time.Duration) []schema.GroupVersionResource {
 	return out
 }
 
-// ready waits until the first list is in. When listing fails it returns that error at once and keeps trying
-// in the background; every call after a failure asks for another try.
+// ready waits until the first list is in. When listing fails it returns that error at once and
+// keeps trying in the background; every call after a failure asks for another try.
 func (w *watchedResource) ready(ctx context.Context) error {
 	w.state.Lock()
 	synced, ended, err := w.synced, w.ended, w.err
@@ -165,10 +165,11 @@ func (w *watchedResource) run(ctx context.Context) {
 	}
 }
 
-// listPage asks for a part of the objects. For the state of version 0, which is what the server has at hand, it sends all of them at once: thousands
-// of objects with all that it notes about their fields. Without a version it sends the newest state in parts, and each of them is made
-// small before the next one comes. A list of follow.go that is asked for again is to have what is new: "not older than the last list", which a reflector
-// asks for, may be answered with the same state.
+// listPage asks for a part of the objects. For the state of version 0, which is what the server has
+// at hand, it sends all of them at once: thousands of objects with all that it notes about their
+// fields. Without a version it sends the newest state in parts, and each of them is made small
+// before the next one comes. A list of follow.go that is asked for again is to have what is new:
+// "not older than the last list", which a reflector asks for, may be answered with the same state.
 func (w *watchedResource) listPage(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	o.LabelSelector = w.selector.String()
 	if w.followed || o.ResourceVersion == "0" && o.Limit > 0 {
@@ -196,14 +197,15 @@ func (w *watchedResource) watch(ctx context.Context, o metav1.ListOptions) (watc
 	return events, err
 }
 
-// listOnly keeps the reflector from streaming the first list through a watch: a list answers sooner, and
-// waiting for it is what an apply begins with.
+// listOnly keeps the reflector from streaming the first list through a watch: a list answers
+// sooner, and waiting for it is what an apply begins with.
 type listOnly struct{ *cache.ListWatch }
 
 func (listOnly) IsWatchListSemanticsUnSupported() bool { return true }
 
-// Get returns an object from the live cache, which holds the objects that carry the managed-by label. It makes
-// no request, except the first list of a kind. An object that is not there yields a NotFound. It comes without managedFields.
+// Get returns an object from the live cache, which holds the objects that carry the managed-by
+// label. It makes no request, except the first list of a kind. An object that is not there yields a
+// NotFound. It comes without managedFields.
 func (c *Cluster) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
 	w, err := c.readyResource(ctx, ref.GVK())
 	if err != nil {
@@ -215,8 +217,8 @@ func (c *Cluster) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured,
 	return nil, apierrors.NewNotFound(w.gvr.GroupResource(), ref.Name)
 }
 
-// Cached looks into the live cache without opening it; nil when the object is not there. It is not a copy, and of
-// its managedFields only this package can read the fields.
+// Cached looks into the live cache without opening it; nil when the object is not there. It is not
+// a copy, and of its managedFields only this package can read the fields.
 func (c *Cluster) Cached(ref Ref) *unstructured.Unstructured {
 	c.kinds.mu.Lock()
 	mapper := c.kinds.mapper
@@ -246,8 +248,8 @@ func (c *Cluster) GetLive(ctx context.Context, ref Ref) (*unstructured.Unstructu
 	return c.dynamic.Resource(mapping.Resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 }
 
-// List returns the objects of a kind from the live cache, without managedFields; an empty namespace means all, a nil selector
-// any. The order is not defined.
+// List returns the objects of a kind from the live cache, without managedFields; an empty namespace
+// means all, a nil selector any. The order is not defined.
 func (c *Cluster) List(ctx context.Context, gvk schema.GroupVersionKind, namespace string, sel labels.Selector) ([]*unstructured.Unstructured, error) {
 	w, err := c.readyResource(ctx, gvk)
 	if err != nil {
@@ -273,8 +275,8 @@ func (c *Cluster) readyResource(ctx context.Context, gvk schema.GroupVersionKind
 	return w, nil
 }
 
-// Subscribe yields a value after changes of cached objects of a kind; several changes may share one. It ends
-// with ctx.
+// Subscribe yields a value after changes of cached objects of a kind; several changes may share
+// one. It ends with ctx.
 func (c *Cluster) Subscribe(ctx context.Context, gvk schema.GroupVersionKind) (<-chan struct{}, error) {
 	if _, err := c.readyResource(ctx, gvk); err != nil {
 		return nil, err
@@ -292,8 +294,8 @@ func (c *Cluster) Subscribe(ctx context.Context, gvk schema.GroupVersionKind) (<
 	return wake, nil
 }
 
-// OnChange calls a function with every change of every cached object, one at a time for each kind. The
-// function has to be quick and must not write to the cluster.
+// OnChange calls a function with every change of every cached object, one at a time for each kind.
+// The function has to be quick and must not write to the cluster.
 func (c *Cluster) OnChange(f func(ChangeEvent)) (stop func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

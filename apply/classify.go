@@ -43,7 +43,8 @@ func (c *Cluster) explain(ref Ref, op string, err error) *ObjectError {
 	return out
 }
 
-// Commands is a text whose kubectl commands reach this cluster, whatever the current context of a person is.
+// Commands is a text whose kubectl commands reach this cluster, whatever the current context of a
+// person is.
 func (c *Cluster) Commands(text string) string {
 	if c == nil || c.kubectl == "" {
 		return text
@@ -51,7 +52,8 @@ func (c *Cluster) Commands(text string) string {
 	return strings.ReplaceAll(text, "kubectl ", c.kubectl+" ")
 }
 
-// CommandsHere is Commands for a text that does not name the cluster: it does so where no flags are known by which people reach it.
+// CommandsHere is Commands for a text that does not name the cluster: it does so where no flags are
+// known by which people reach it.
 func (c *Cluster) CommandsHere(text string) string {
 	if c == nil {
 		return text
@@ -59,7 +61,8 @@ func (c *Cluster) CommandsHere(text string) string {
 	return CommandsAt(c.kubectl, c.name, text)
 }
 
-// CommandsAt is CommandsHere of a cluster by its name; kubectl is the command with the flags that reach it, if they are known.
+// CommandsAt is CommandsHere of a cluster by its name; kubectl is the command with the flags that
+// reach it, if they are known.
 func CommandsAt(kubectl, cluster, text string) string {
 	if kubectl == "" || kubectl == "kubectl" {
 		return strings.ReplaceAll(text, ": kubectl ", ", on cluster "+cluster+": kubectl ")
@@ -226,16 +229,19 @@ func explainInvalid(e *ObjectError, s metav1.Status) {
 	}
 }
 
-// immutableHint says what to do about a change that the API never lets through; how is the way that an object asks to be recreated.
+// immutableHint says what to do about a change that the API never lets through; how is the way that
+// an object asks to be recreated.
 func immutableHint(how string) string {
 	return "the field cannot change on a live object: keep its value, or let the object be recreated" + how +
 		"; where somebody has made it anew by hand, delete it: it is made as declared"
 }
 
-// dumpLength is from where a value in a message is the dump of a whole structure, which nobody reads.
+// dumpLength is from where a value in a message is the dump of a whole structure, which nobody
+// reads.
 const dumpLength = 200
 
-// withoutDump is what validation says about a field without a value that is long: "Invalid value: {…}: field is immutable".
+// withoutDump is what validation says about a field without a value that is long: "Invalid value:
+// {…}: field is immutable".
 func withoutDump(message string) string {
 	what, rest, found := strings.Cut(message, ": ")
 	i := strings.LastIndex(rest, ": ")
@@ -245,7 +251,8 @@ func withoutDump(message string) string {
 	return what + ": " + rest[i+2:]
 }
 
-// What the server says about an object that does not fit its schema comes with code 500 and no details.
+// What the server says about an object that does not fit its schema comes with code 500 and no
+// details.
 var (
 	typedPattern    = regexp.MustCompile(`^failed to create typed patch object \([^)]*\): (?:errors:\s*)?`)
 	typedField      = regexp.MustCompile(`^\s*\.(.+?): (expected [^,\n]+|field not declared in schema|duplicate entries for key)(.*)$`)
@@ -253,8 +260,8 @@ var (
 	unconvertedForm = regexp.MustCompile(`^failed to convert new object \([^)]*\) to proper version: unable to convert [^:]*: `)
 )
 
-// explainTyped reads the answer to an apply whose fields the schema does not know, or has with another type. Of a
-// Secret only what stands before the first value is told.
+// explainTyped reads the answer to an apply whose fields the schema does not know, or has with
+// another type. Of a Secret only what stands before the first value is told.
 func explainTyped(e *ObjectError, err error) bool {
 	status, ok := statusOf(err)
 	if !ok {
@@ -304,8 +311,9 @@ func explainNotFound(e *ObjectError, s metav1.Status) {
 	}
 }
 
-// immutablePattern matches what validation says about a field that must not change. It reads the causes of
-// an Invalid status, never the whole message: a typo in the same object must not look immutable.
+// immutablePattern matches what validation says about a field that must not change. It reads the
+// causes of an Invalid status, never the whole message: a typo in the same object must not look
+// immutable.
 var immutablePattern = regexp.MustCompile(`(?i)immutable|may not change once set|may not be changed in an update|` +
 	`cannot change roleref|updates to .* (are|is) forbidden|forbidden: updates to|can not be unset|may not be unset|cannot be changed`)
 

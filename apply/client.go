@@ -23,13 +23,14 @@ import (
 
 type patchOptions struct {
 	manager string
-	uid     types.UID // of the object that is changed: an apply that comes late then cannot make it anew
-	force   bool
-	dry     bool
+	// of the object that is changed: an apply that comes late then cannot make it anew
+	uid   types.UID
+	force bool
+	dry   bool
 }
 
-// patchApply is the one request for a changed object: a server-side apply. The answer goes into the live
-// cache. created tells a new object from a changed one.
+// patchApply is the one request for a changed object: a server-side apply. The answer goes into the
+// live cache. created tells a new object from a changed one.
 func (c *Cluster) patchApply(ctx context.Context, o *unstructured.Unstructured, opts patchOptions) (answer *unstructured.Unstructured, created bool, err error) {
 	mapping, err := c.Mapping(ctx, o.GroupVersionKind())
 	if err != nil {
@@ -66,8 +67,8 @@ func withUID(o *unstructured.Unstructured, uid types.UID) *unstructured.Unstruct
 	return out
 }
 
-// isOtherObject tells whether an apply was refused because the object that it was meant for is gone, and maybe another one is in
-// its place.
+// isOtherObject tells whether an apply was refused because the object that it was meant for is
+// gone, and maybe another one is in its place.
 func isOtherObject(err error) bool {
 	if apierrors.IsConflict(err) {
 		return !isManagerConflict(err) && strings.Contains(strings.ToLower(err.Error()), "uid")
@@ -77,8 +78,8 @@ func isOtherObject(err error) bool {
 		slices.ContainsFunc(status.Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
 }
 
-// isRetryable is true when the same apply may well succeed now: another writer was faster, or the server
-// closed an idle connection.
+// isRetryable is true when the same apply may well succeed now: another writer was faster, or the
+// server closed an idle connection.
 func isRetryable(err error, unconditional bool) bool {
 	if err == nil {
 		return false
@@ -149,8 +150,8 @@ func (c *Cluster) observe(m *meta.RESTMapping, o *unstructured.Unstructured) {
 	w.observe(o)
 }
 
-// delete asks for the deletion of exactly this object (by UID). gone is true when the server says that it is
-// gone already; otherwise finalizers, grace period or dependents keep it for a while.
+// delete asks for the deletion of exactly this object (by UID). gone is true when the server says
+// that it is gone already; otherwise finalizers, grace period or dependents keep it for a while.
 func (c *Cluster) delete(ctx context.Context, o *unstructured.Unstructured, propagation metav1.DeletionPropagation, dry bool) (gone bool, err error) {
 	mapping, err := c.Mapping(ctx, o.GroupVersionKind())
 	if err != nil {
@@ -171,7 +172,8 @@ func (c *Cluster) delete(ctx context.Context, o *unstructured.Unstructured, prop
 	}
 	req := c.rest.Delete().AbsPath(pathOf(mapping, o.GetNamespace(), o.GetName())...).Body(body)
 	if dry {
-		req.Param("dryRun", metav1.DryRunAll) // for the counter: with a body, the server reads the body only
+		// for the counter: with a body, the server reads the body only
+		req.Param("dryRun", metav1.DryRunAll)
 	}
 	raw, err := bodyOf(req.Do(quiet(ctx)))
 	if apierrors.IsNotFound(err) {
@@ -193,8 +195,8 @@ func (c *Cluster) delete(ctx context.Context, o *unstructured.Unstructured, prop
 	return gone, err
 }
 
-// saysGone reads the answer to a deletion: a Status, or the object itself; in that case it is gone when nothing
-// is left to wait for.
+// saysGone reads the answer to a deletion: a Status, or the object itself; in that case it is gone
+// when nothing is left to wait for.
 func saysGone(raw []byte) bool {
 	answer := &unstructured.Unstructured{}
 	if err := answer.UnmarshalJSON(raw); err != nil {
@@ -211,7 +213,8 @@ func saysGone(raw []byte) bool {
 	return len(answer.GetFinalizers()) == 0 && (answer.GetDeletionTimestamp() == nil || grace != nil && *grace == 0)
 }
 
-// objectAnswered is the object that a server answered with. What cannot be read is not quoted: it may hold a Secret.
+// objectAnswered is the object that a server answered with. What cannot be read is not quoted: it
+// may hold a Secret.
 func objectAnswered(raw []byte) (*unstructured.Unstructured, error) {
 	answer := &unstructured.Unstructured{}
 	if err := answer.UnmarshalJSON(raw); err != nil {

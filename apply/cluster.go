@@ -21,19 +21,26 @@ import (
 
 // ClusterOptions tune the access to one API server. Only Selector has to be set.
 type ClusterOptions struct {
-	Clock          clock.WithTicker   // default: the real clock
-	Selector       string             // label selector of the live cache, as Keys.Selector gives it
-	Whole          []schema.GroupKind // kinds of which the live cache holds all objects, with the label or not
-	Namespace      string             // the live cache holds objects of this namespace only; default: all
-	MaxInFlight    int                // requests at a time, watches excepted; default 16. There is no other client limit
-	RequestTimeout time.Duration      // for one request, watches excepted; default 30 s
-	DialTimeout    time.Duration      // default 5 s
-	Cooldown       time.Duration      // how long a cluster counts as down after a failed connection; default 5 s
-	Kubectl        string             // what reaches this cluster in the commands of hints; default kubectl, for whoever reads them elsewhere
+	Clock    clock.WithTicker // default: the real clock
+	Selector string           // label selector of the live cache, as Keys.Selector gives it
+	// kinds of which the live cache holds all objects, with the label or not
+	Whole []schema.GroupKind
+	// the live cache holds objects of this namespace only; default: all
+	Namespace string
+	// requests at a time, watches excepted; default 16. There is no other client limit
+	MaxInFlight    int
+	RequestTimeout time.Duration // for one request, watches excepted; default 30 s
+	DialTimeout    time.Duration // default 5 s
+	// how long a cluster counts as down after a failed connection; default 5 s
+	Cooldown time.Duration
+	// what reaches this cluster in the commands of hints; default kubectl, for whoever reads them
+	// elsewhere
+	Kubectl string
 }
 
-// Cluster is one API server: its REST configuration, discovery, the live cache of managed objects, a counter of
-// requests and a breaker. Use one Cluster for all sets of a cluster; it is safe for concurrent use.
+// Cluster is one API server: its REST configuration, discovery, the live cache of managed objects,
+// a counter of requests and a breaker. Use one Cluster for all sets of a cluster; it is safe for
+// concurrent use.
 type Cluster struct {
 	name     string
 	config   *rest.Config
@@ -62,8 +69,8 @@ type Cluster struct {
 	watched  map[int]func(ChangeEvent)
 }
 
-// NewCluster prepares the access to a cluster. It makes no request: whether the cluster answers shows at the
-// first use.
+// NewCluster prepares the access to a cluster. It makes no request: whether the cluster answers
+// shows at the first use.
 func NewCluster(name string, cfg *rest.Config, opts ClusterOptions) (*Cluster, error) {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
@@ -107,8 +114,9 @@ func NewCluster(name string, cfg *rest.Config, opts ClusterOptions) (*Cluster, e
 	return c, nil
 }
 
-// withoutUser takes the user out of the address of a cluster, which is in logs and in errors of whatever sends requests. It stays
-// the user that requests are sent as, where there is no other one.
+// withoutUser takes the user out of the address of a cluster, which is in logs and in errors of
+// whatever sends requests. It stays the user that requests are sent as, where there is no other
+// one.
 func withoutUser(cfg *rest.Config) *rest.Config {
 	address, err := url.Parse(cfg.Host)
 	if err != nil || address.User == nil {
@@ -147,7 +155,8 @@ func (c *Cluster) connect() (err error) {
 // Name is the name the cluster was given; messages use it.
 func (c *Cluster) Name() string { return c.name }
 
-// HoldsAll tells whether the live cache holds all objects of a kind, so that one that is not in it does not exist.
+// HoldsAll tells whether the live cache holds all objects of a kind, so that one that is not in it
+// does not exist.
 func (c *Cluster) HoldsAll(kind schema.GroupKind) bool { return c.whole[kind] }
 
 // Close stops all watches. The cluster is of no use afterwards.
@@ -165,8 +174,8 @@ func (c *Cluster) RESTConfig() *rest.Config { return rest.CopyConfig(c.config) }
 // Dynamic is a client on the same connections.
 func (c *Cluster) Dynamic() dynamic.Interface { return c.dynamic }
 
-// reachable fails at once when the cluster is down. It costs a request only after a failed one, since what the
-// cache holds then may be old.
+// reachable fails at once when the cluster is down. It costs a request only after a failed one,
+// since what the cache holds then may be old.
 func (c *Cluster) reachable(ctx context.Context) error {
 	if err := c.gate.down(); err != nil {
 		return err

@@ -34,8 +34,9 @@ func errorText(text string) error { return errors.New(text) }
 var served = map[string]string{"apps/v1beta1": "apps/v1", "extensions/v1beta1": "apps/v1", "batch/v1beta1": "batch/v1",
 	"admissionregistration.k8s.io/v1beta1": "admissionregistration.k8s.io/v1"}
 
-// alive makes an object of the corpus acceptable to an API server without changing what the case is about:
-// namespace of the test, versions of today, and required fields that upstream's unit tests leave out.
+// alive makes an object of the corpus acceptable to an API server without changing what the case is
+// about: namespace of the test, versions of today, and required fields that upstream's unit tests
+// leave out.
 func (f *fixture) alive(in *unstructured.Unstructured) *unstructured.Unstructured {
 	f.Helper()
 	o := in.DeepCopy()
@@ -93,7 +94,8 @@ func complete(o *unstructured.Unstructured) {
 	case "CronJob":
 		spec = []string{"spec", "jobTemplate", "spec", "template", "spec"}
 		_ = unstructured.SetNestedField(o.Object, "0 0 * * *", "spec", "schedule")
-		unstructured.RemoveNestedField(o.Object, "spec", "jobTemplate", "spec", "selector") // generated
+		// generated
+		unstructured.RemoveNestedField(o.Object, "spec", "jobTemplate", "spec", "selector")
 		set("Never", append(spec, "restartPolicy")...)
 	case "MutatingWebhookConfiguration":
 		hooks, _, _ := unstructured.NestedSlice(o.Object, "webhooks")
@@ -128,8 +130,9 @@ func complete(o *unstructured.Unstructured) {
 	}
 }
 
-// completeService moves addresses and ports into the ranges of the test's API server, and there into the part that
-// it does not allocate from by itself (the first 15 of 254 addresses, the first 86 of 2768 node ports): a Service of another test may hold any other.
+// completeService moves addresses and ports into the ranges of the test's API server, and there
+// into the part that it does not allocate from by itself (the first 15 of 254 addresses, the first
+// 86 of 2768 node ports): a Service of another test may hold any other.
 func completeService(o *unstructured.Unstructured) {
 	if ip, _, _ := unstructured.NestedString(o.Object, "spec", "clusterIP"); ip != "" && ip != "None" {
 		last, _ := strconv.Atoi(ip[strings.LastIndex(ip, ".")+1:])
@@ -192,7 +195,8 @@ func (f *fixture) become(o *unstructured.Unstructured) error {
 	existing, err := f.resource(o).Get(f.ctx, o.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		_, err = f.resource(o).Create(f.ctx, o, metav1.CreateOptions{FieldManager: f.other})
-		if err == nil { // addresses, node ports and cluster-scoped names are needed by the next case
+		// addresses, node ports and cluster-scoped names are needed by the next case
+		if err == nil {
 			f.Cleanup(func() { _ = f.resource(o).Delete(context.Background(), o.GetName(), deleteNow) })
 		}
 		return err
@@ -204,8 +208,8 @@ func (f *fixture) become(o *unstructured.Unstructured) error {
 	return err
 }
 
-// waivedDiffs are cases of the diff corpus whose verdict, recorded from Argo, is not that of a real API server
-// or not what a reviewer should be told.
+// waivedDiffs are cases of the diff corpus whose verdict, recorded from Argo, is not that of a real
+// API server or not what a reviewer should be told.
 var waivedDiffs = map[string]string{
 	"argo-aggregated-role-compared":           "rules that we do not declare belong to the aggregation controller, which owns them",
 	"argo-ignored-path-three-way":             "there are no ignore rules: a field that others decide on is left out of the declaration",
@@ -217,7 +221,8 @@ var waivedDiffs = map[string]string{
 	"own-replicas-removed-three-way":          "replicas that are not declared any more stay as they are, as in upstream's merge",
 }
 
-// A live dry run gives the verdicts of the corpus: what a server adds is no change, what we would change is.
+// A live dry run gives the verdicts of the corpus: what a server adds is no change, what we would
+// change is.
 func TestPlanTellsChangesFromNoise(t *testing.T) {
 	for _, c := range corpusCases(t, "diff/*.yaml") {
 		if !strings.HasPrefix(c.headers["mode"], "two-way") || c.objects["desired"] == nil || c.objects["live"] == nil {
@@ -298,8 +303,8 @@ func isBookkeeping(f change.Field) bool {
 	return true
 }
 
-// waivedMerges are cases in which server-side apply rightly gives another result than upstream's merge, or
-// which no API server accepts.
+// waivedMerges are cases in which server-side apply rightly gives another result than upstream's
+// merge, or which no API server accepts.
 var waivedMerges = map[string]string{
 	"own-deployment-preserve-resources-mixed":                                                                           "the API server refuses the request of the live object above the declared limit",
 	"own-job-image-changed":                                                                                             refusedByServer,
@@ -332,8 +337,8 @@ const (
 	refusedByServer = "the API server refuses the object that upstream sends: the field is immutable"
 )
 
-// What upstream's merge keeps of a live object survives our apply, and what it takes from the desired object is
-// there. More may survive: fields of others, which upstream's update removes.
+// What upstream's merge keeps of a live object survives our apply, and what it takes from the
+// desired object is there. More may survive: fields of others, which upstream's update removes.
 func TestMergeKeepsWhatUpstreamKeeps(t *testing.T) {
 	for _, c := range corpusCases(t, "merge/*.yaml") {
 		if c.headers["op"] == "inject" || c.objects["desired"] == nil || c.objects["live"] == nil {

@@ -15,14 +15,15 @@ import (
 func gardenerKeys() Keys {
 	const p = "resources.gardener.cloud/"
 	return Keys{
-		ManagedByLabel:        p + "managed-by",
-		ManagedByValue:        "gardener",
-		Origin:                p + "origin",
-		Description:           p + "description",
-		DescriptionText:       "Managed by Pergola. Changes made by hand are reverted; change the declaration in Git instead.",
-		Ignore:                p + "ignore",
-		Mode:                  p + "mode",
-		ForceConflicts:        "landscape.pergola.dev/force-conflicts", // ours: upstream always overwrites
+		ManagedByLabel:  p + "managed-by",
+		ManagedByValue:  "gardener",
+		Origin:          p + "origin",
+		Description:     p + "description",
+		DescriptionText: "Managed by Pergola. Changes made by hand are reverted; change the declaration in Git instead.",
+		Ignore:          p + "ignore",
+		Mode:            p + "mode",
+		// ours: upstream always overwrites
+		ForceConflicts:        "landscape.pergola.dev/force-conflicts",
 		KeepObject:            p + "keep-object",
 		DeleteOnInvalidUpdate: p + "delete-on-invalid-update",
 		InvalidUpdateDeletion: p + "deletion-propagation-on-invalid-update",

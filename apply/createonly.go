@@ -9,8 +9,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// createOnlyField is a group of fields that count when an object is created. Afterwards the live value stays:
-// it is sent along as it is while we own it, and left out for good once another manager does.
+// createOnlyField is a group of fields that count when an object is created. Afterwards the live
+// value stays: it is sent along as it is while we own it, and left out for good once another
+// manager does.
 type createOnlyField struct {
 	remove func(*unstructured.Unstructured)
 	// keep replaces the declared values in the object to be sent.
@@ -33,8 +34,8 @@ var createOnlyFields = map[string]createOnlyField{
 
 var replicasPath = fieldpath.MakePathOrDie("spec", "replicas")
 
-// createOnly lists the groups that hold for a declared object; its annotations count, not those of the live one (as
-// upstream). scaled tells whether an autoscaler targets it.
+// createOnly lists the groups that hold for a declared object; its annotations count, not those of
+// the live one (as upstream). scaled tells whether an autoscaler targets it.
 func (k Keys) createOnly(o *unstructured.Unstructured, scaled bool) []string {
 	var out []string
 	gk := groupKindOf(o)
@@ -50,7 +51,8 @@ func (k Keys) createOnly(o *unstructured.Unstructured, scaled bool) []string {
 	return out
 }
 
-// hasStopped tells whether an object has no replicas, or is to have none. An autoscaler leaves that so.
+// hasStopped tells whether an object has no replicas, or is to have none. An autoscaler leaves that
+// so.
 func hasStopped(o *unstructured.Unstructured) bool {
 	if o == nil {
 		return false
@@ -100,8 +102,8 @@ func podSpecs(o *unstructured.Unstructured) []map[string]any {
 	return out
 }
 
-// eachContainer visits the containers of all pod specs. Init containers follow the declaration (as upstream's
-// do): no autoscaler changes them.
+// eachContainer visits the containers of all pod specs. Init containers follow the declaration (as
+// upstream's do): no autoscaler changes them.
 func eachContainer(o *unstructured.Unstructured, visit func(name string, container map[string]any)) {
 	for _, spec := range podSpecs(o) {
 		items, _ := spec["containers"].([]any)
@@ -133,8 +135,8 @@ func dropResources(container map[string]any, fields []string) {
 	}
 }
 
-// keepResources sends along the live cpu and memory of containers where we own them. What a container does not
-// have yet, and a new container, get what is declared.
+// keepResources sends along the live cpu and memory of containers where we own them. What a
+// container does not have yet, and a new container, get what is declared.
 func keepResources(send, live *unstructured.Unstructured, owned *fieldpath.Set) {
 	have := map[string]map[string]any{}
 	eachContainer(live, func(name string, c map[string]any) { have[name] = c })

@@ -15,9 +15,10 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Delete removes all objects of a set, in reverse order of their kinds, and then its inventory. Objects of one
-// phase are deleted side by side and waited for, until the phase's time is up: what is stuck then stays in the
-// inventory, is reported with its finalizer, and keeps only the definition of its own kind and its namespace.
+// Delete removes all objects of a set, in reverse order of their kinds, and then its inventory.
+// Objects of one phase are deleted side by side and waited for, until the phase's time is up: what
+// is stuck then stays in the inventory, is reported with its finalizer, and keeps only the
+// definition of its own kind and its namespace.
 func (e *Engine) Delete(ctx context.Context, c *Cluster, s Set, inv Inventory, o DeleteOptions) (*Result, error) {
 	r := e.newDeletion(c, s, inv, o, false)
 	ctx, span := r.traced(ctx, "delete set")
@@ -74,8 +75,8 @@ func (r *run) teardown(ctx context.Context, o DeleteOptions) {
 	r.e.tracked.replace(r.c, r.set.Name, r.set.FieldManager, nil)
 }
 
-// teardownPhases are the phases of application backwards, with CustomResourceDefinitions at the very end: after
-// the namespaces whose custom resources they define.
+// teardownPhases are the phases of application backwards, with CustomResourceDefinitions at the
+// very end: after the namespaces whose custom resources they define.
 func teardownPhases(items []candidate) [][]candidate {
 	var crds, rest []candidate
 	for _, c := range items {
@@ -92,8 +93,9 @@ func teardownPhases(items []candidate) [][]candidate {
 	return out
 }
 
-// deletePhases deletes objects phase by phase. Each phase gets the time that patience says then. Where the run does not wait,
-// the first phase of which something is left ends it, unless that was deleted long enough ago.
+// deletePhases deletes objects phase by phase. Each phase gets the time that patience says then.
+// Where the run does not wait, the first phase of which something is left ends it, unless that was
+// deleted long enough ago.
 func (r *run) deletePhases(ctx context.Context, phases [][]candidate, patience func() time.Duration, strict bool) {
 	var left *Ref
 	for _, phase := range phases {
@@ -107,8 +109,9 @@ func (r *run) deletePhases(ctx context.Context, phases [][]candidate, patience f
 	}
 }
 
-// deletePhase deletes objects side by side and waits for them together. strict makes one that is still there
-// an error, otherwise it is reported as being deleted. It returns an object for which the next phases have to wait.
+// deletePhase deletes objects side by side and waits for them together. strict makes one that is
+// still there an error, otherwise it is reported as being deleted. It returns an object for which
+// the next phases have to wait.
 func (r *run) deletePhase(ctx context.Context, phase []candidate, timeout time.Duration, strict bool) *Ref {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, r.e.parallel)
@@ -148,7 +151,8 @@ func (r *run) overdue(live *unstructured.Unstructured) bool {
 	return since != nil && !r.e.clock.Now().Before(since.Add(r.opts.DeleteTimeout))
 }
 
-// deleteOne deletes one object and waits until it is gone; release gives the slot back before the wait.
+// deleteOne deletes one object and waits until it is gone; release gives the slot back before the
+// wait.
 func (r *run) deleteOne(ctx context.Context, c candidate, deadline time.Time, strict bool, release func()) (out outcome) {
 	if ctx.Err() != nil {
 		out = r.failedDeletion(c.entry.Ref, ctx.Err())
@@ -219,7 +223,8 @@ func (r *run) failedDeletion(ref Ref, err error) outcome {
 	return outcome{ref: ref, action: Failed, message: e.Message, err: e}
 }
 
-// stillUsed finds an object of the inventory that needs the definition or the namespace that is to go.
+// stillUsed finds an object of the inventory that needs the definition or the namespace that is to
+// go.
 func (r *run) stillUsed(e Entry) *Ref {
 	var kind schema.GroupKind
 	switch e.GroupKind() {
@@ -265,8 +270,9 @@ func (r *run) deleteClaims(ctx context.Context, sts *unstructured.Unstructured) 
 	return nil
 }
 
-// finalizeOverdue removes the finalizers of an object that has been deleted for longer than its annotation
-// allows (upstream: finalize-deletion-after). Failures do not matter: the wait that follows reports them.
+// finalizeOverdue removes the finalizers of an object that has been deleted for longer than its
+// annotation allows (upstream: finalize-deletion-after). Failures do not matter: the wait that
+// follows reports them.
 func (r *run) finalizeOverdue(ctx context.Context, live *unstructured.Unstructured) {
 	if now, _ := r.live(RefOf(live)); now != nil && now.GetUID() == live.GetUID() {
 		live = now

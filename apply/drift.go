@@ -36,15 +36,16 @@ type tracker struct {
 type trackedObject struct {
 	set, manager string
 	entry        Entry
-	writing      int          // an apply of ours is under way: what the watch says meanwhile is not judged
-	reported     string       // live digest of the drift last reported
-	missed       *ChangeEvent // the last change that came while writing
+	// an apply of ours is under way: what the watch says meanwhile is not judged
+	writing  int
+	reported string       // live digest of the drift last reported
+	missed   *ChangeEvent // the last change that came while writing
 	// clean is the state in which it was last found to be as it was applied.
 	clean string
 }
 
-// state names everything that tells whether an object has drifted, without reading its fields. It is "" for Secrets, whose values are compared,
-// and where a server gives no version.
+// state names everything that tells whether an object has drifted, without reading its fields. It
+// is "" for Secrets, whose values are compared, and where a server gives no version.
 func (o *trackedObject) state(now *unstructured.Unstructured) string {
 	version := now.GetResourceVersion()
 	if version == "" || groupKindOf(now) == secretKind {
@@ -154,7 +155,8 @@ func (t *tracker) replace(c *Cluster, set, manager string, entries []Entry) {
 	}
 }
 
-// anew are all objects of a cluster that are tracked. What was reported of them is again: it may have been to somebody who repaired nothing.
+// anew are all objects of a cluster that are tracked. What was reported of them is again: it may
+// have been to somebody who repaired nothing.
 func (t *tracker) anew(c *Cluster) []Ref {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -167,8 +169,8 @@ func (t *tracker) anew(c *Cluster) []Ref {
 	return out
 }
 
-// judge turns a change into a drift event, if it is one. What counts is the object as it is now, so that a
-// change which was repaired in the meantime is none.
+// judge turns a change into a drift event, if it is one. What counts is the object as it is now, so
+// that a change which was repaired in the meantime is none.
 func (t *tracker) judge(c *Cluster, e ChangeEvent) *DriftEvent {
 	now := c.Cached(e.Ref)
 	t.mu.Lock()
@@ -207,15 +209,16 @@ func (t *tracker) judge(c *Cluster, e ChangeEvent) *DriftEvent {
 	o.reported = sum
 	if e.Old != nil {
 		out.Fields = driftedFields(e.Old, now, o.manager, o.entry.CreateOnly)
-		if len(out.Fields) == 0 && e.New != nil { // it may be our own write that is looked at only now, after the next one of somebody else
+		// it may be our own write that is looked at only now, after the next one of somebody else
+		if len(out.Fields) == 0 && e.New != nil {
 			out.Fields = driftedFields(e.New, now, o.manager, o.entry.CreateOnly)
 		}
 	}
 	return out
 }
 
-// sameValues stands in for the digest, which does not cover the values of a Secret. Where it is not known what they should be, it says
-// whether they were changed.
+// sameValues stands in for the digest, which does not cover the values of a Secret. Where it is not
+// known what they should be, it says whether they were changed.
 func (t *tracker) sameValues(c *Cluster, old, new *unstructured.Unstructured, manager string) bool {
 	if groupKindOf(new) != secretKind {
 		return true
@@ -253,7 +256,8 @@ func names(p fieldpath.Path) []string {
 	return out
 }
 
-// ownerOf names the manager of a field, the latest one first, other than ours. The API server gives no time to what came by the subresource scale.
+// ownerOf names the manager of a field, the latest one first, other than ours. The API server gives
+// no time to what came by the subresource scale.
 func ownerOf(o *unstructured.Unstructured, path fieldpath.Path, except string) string {
 	var found string
 	var latest time.Time
@@ -272,9 +276,9 @@ func ownerOf(o *unstructured.Unstructured, path fieldpath.Path, except string) s
 	return found
 }
 
-// Watch reports drift of every object that this engine applied to the cluster (or was told to Track), also drift that is
-// there already, until ctx ends. The function is called for one event at a time. A field that somebody removed and that thus has no
-// owner has no manager in the event.
+// Watch reports drift of every object that this engine applied to the cluster (or was told to
+// Track), also drift that is there already, until ctx ends. The function is called for one event at
+// a time. A field that somebody removed and that thus has no owner has no manager in the event.
 func (e *Engine) Watch(ctx context.Context, c *Cluster, onDrift func(DriftEvent)) {
 	var mu sync.Mutex
 	var queue []ChangeEvent
@@ -316,7 +320,8 @@ func (e *Engine) Watch(ctx context.Context, c *Cluster, onDrift func(DriftEvent)
 	}
 }
 
-// lookAtAll lets every object be judged once: what changed since it was applied, while nobody watched, is drift, too.
+// lookAtAll lets every object be judged once: what changed since it was applied, while nobody
+// watched, is drift, too.
 func (e *Engine) lookAtAll(ctx context.Context, c *Cluster, push func(ChangeEvent)) {
 	for _, ref := range e.tracked.anew(c) {
 		// A cluster that cannot be listed tells nothing; what it reports later is judged then.

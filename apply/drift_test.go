@@ -50,7 +50,8 @@ func TestDriftIsReportedAndRepaired(t *testing.T) {
 	assert.Empty(t, events, "our own repair is no drift")
 }
 
-// What is changed between an apply and the watch is not lost: a run applies one object now and watches much later.
+// What is changed between an apply and the watch is not lost: a run applies one object now and
+// watches much later.
 func TestDriftBeforeTheWatchIsReported(t *testing.T) {
 	f := newFixture(t)
 	set := f.set(f.configMap("edited", "right"), f.configMap("deleted", "x"), f.configMap("same", "x"))
@@ -76,7 +77,8 @@ func TestDriftBeforeTheWatchIsReported(t *testing.T) {
 	assert.Empty(t, events)
 }
 
-// Who watches next is told again what was not repaired, and never of what is to go: nothing says how that should be.
+// Who watches next is told again what was not repaired, and never of what is to go: nothing says
+// how that should be.
 func TestEveryWatchReportsDriftThatIsThere(t *testing.T) {
 	f := newFixture(t)
 	f.mustApply(f.set(f.configMap("stays", "1"), f.configMap("held", "1")))

@@ -16,8 +16,9 @@ import (
 	"github.com/pergola-dev/pergola/change/redact"
 )
 
-// The API server notes who owns a field before it drops the field, as it does behind a closed feature gate, and says nothing of it. So
-// the answer to an apply is held against what was sent: what we own and what is not there was dropped.
+// The API server notes who owns a field before it drops the field, as it does behind a closed
+// feature gate, and says nothing of it. So the answer to an apply is held against what was sent:
+// what we own and what is not there was dropped.
 
 // droppedField is a field that we own and the live object does not have.
 type droppedField struct {
@@ -63,7 +64,8 @@ func (s *search) compare(p fieldpath.Path, wanted any) {
 	}
 }
 
-// inside compares what is owned as a whole: its fields, and its items where none was added or taken away.
+// inside compares what is owned as a whole: its fields, and its items where none was added or taken
+// away.
 func (s *search) inside(p fieldpath.Path, wanted, have any) {
 	switch w := wanted.(type) {
 	case map[string]any:
@@ -86,7 +88,8 @@ func (s *search) inside(p fieldpath.Path, wanted, have any) {
 	}
 }
 
-// says tells whether a value that was sent says anything: a zero means the same as none, unless the Go type of the field tells the two apart.
+// says tells whether a value that was sent says anything: a zero means the same as none, unless the
+// Go type of the field tells the two apart.
 func (s *search) says(p fieldpath.Path, v any) bool {
 	if !isZero(v) {
 		return true
@@ -162,7 +165,8 @@ func (r *run) dropped(w wanted, live *unstructured.Unstructured) []droppedField 
 	return of.droppedFields(live, r.set.FieldManager, w.applied, find)
 }
 
-// noteDropped puts what was dropped into an outcome; a plan shows it as a change that does not happen.
+// noteDropped puts what was dropped into an outcome; a plan shows it as a change that does not
+// happen.
 func (r *run) noteDropped(out outcome, dropped []droppedField, live *unstructured.Unstructured) outcome {
 	if len(dropped) == 0 {
 		return out

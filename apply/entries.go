@@ -12,7 +12,8 @@ func (r *run) entryOf(ref Ref) Entry {
 	return Entry{Ref: ref}
 }
 
-// isThere takes back that an object is about to be made, which its inventory says of what the cache does not show: it was applied before, should this run fail.
+// isThere takes back that an object is about to be made, which its inventory says of what the cache
+// does not show: it was applied before, should this run fail.
 func (r *run) isThere(ref Ref) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -22,7 +23,8 @@ func (r *run) isThere(ref Ref) {
 	}
 }
 
-// noteHeld notes in the inventory why an object is kept that is to go; nothing, for one that is not.
+// noteHeld notes in the inventory why an object is kept that is to go; nothing, for one that is
+// not.
 func (r *run) noteHeld(ref Ref, reason change.Reason) {
 	if r.dry {
 		return

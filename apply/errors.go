@@ -23,23 +23,27 @@ const (
 	Forbidden            Reason = "Forbidden"            // RBAC or admission does not allow it
 	TerminatingNamespace Reason = "TerminatingNamespace" // the namespace is being deleted
 	NotFound             Reason = "NotFound"             // usually the namespace does not exist
-	Invalid              Reason = "Invalid"              // the server's validation rejects the object
-	Immutable            Reason = "Immutable"            // the update changes a field that cannot change
-	Conflict             Reason = "Conflict"             // another field manager owns the field
-	OwnedElsewhere       Reason = "OwnedElsewhere"       // two sets want the same object
-	WebhookDenied        Reason = "WebhookDenied"        // an admission webhook or policy said no, or did not answer
-	Timeout              Reason = "Timeout"              // the server or a wait took too long
-	Stuck                Reason = "Stuck"                // a deletion waits for a finalizer
-	Other                Reason = "Other"
-	NoKind               Reason = "NoKind"            // the API server does not serve the kind
-	SkippedDependency    Reason = "SkippedDependency" // not tried, because of another object's failure
+	// the server's validation rejects the object
+	Invalid Reason = "Invalid"
+	// the update changes a field that cannot change
+	Immutable      Reason = "Immutable"
+	Conflict       Reason = "Conflict"       // another field manager owns the field
+	OwnedElsewhere Reason = "OwnedElsewhere" // two sets want the same object
+	// an admission webhook or policy said no, or did not answer
+	WebhookDenied Reason = "WebhookDenied"
+	Timeout       Reason = "Timeout" // the server or a wait took too long
+	Stuck         Reason = "Stuck"   // a deletion waits for a finalizer
+	Other         Reason = "Other"
+	NoKind        Reason = "NoKind" // the API server does not serve the kind
+	// not tried, because of another object's failure
+	SkippedDependency Reason = "SkippedDependency"
 )
 
 var reasonOrder = []Reason{Canceled, Unreachable, CertificateExpired, Unauthorized, Forbidden, TerminatingNamespace,
 	NotFound, Invalid, Immutable, Conflict, OwnedElsewhere, WebhookDenied, Timeout, Stuck, Other, NoKind, SkippedDependency}
 
-// ObjectError is what went wrong with one object, or with the cluster as a whole when Object is empty. It
-// never carries a value of a Secret.
+// ObjectError is what went wrong with one object, or with the cluster as a whole when Object is
+// empty. It never carries a value of a Secret.
 type ObjectError struct {
 	Cluster  string   `json:"cluster"`
 	Object   Ref      `json:"object"`
@@ -118,8 +122,8 @@ func ReasonOf(err error) Reason {
 	return Other
 }
 
-// IsPassing tells whether an error is that of a cluster which cannot answer now, and not of what was asked: it goes when the cluster
-// is well.
+// IsPassing tells whether an error is that of a cluster which cannot answer now, and not of what
+// was asked: it goes when the cluster is well.
 func IsPassing(err error) bool {
 	switch ReasonOf(err) {
 	case Unreachable, Timeout, Canceled:

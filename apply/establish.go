@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// establish waits until the CustomResourceDefinitions of a phase are served, so that objects of their kinds can
-// follow in the same run.
+// establish waits until the CustomResourceDefinitions of a phase are served, so that objects of
+// their kinds can follow in the same run.
 func (r *run) establish(ctx context.Context, phase []*desired) {
 	if r.dry {
 		return
@@ -43,7 +43,8 @@ func (r *run) establish(ctx context.Context, phase []*desired) {
 		if crd == nil {
 			continue
 		}
-		// One that was established a moment ago, by a run before this one, may not be served yet either.
+		// One that was established a moment ago, by a run before this one, may not be served yet
+		// either.
 		made, established := r.outcomes[keyOf(RefOf(crd))]
 		if _, err := r.c.Mapping(ctx, d.ref.GVK()); established && made.action != Failed && (written || meta.IsNoMatchError(err) && serves(crd, d.ref.GVK().Version)) {
 			kinds[d.ref.GVK()] = true
@@ -66,7 +67,8 @@ func serves(crd *unstructured.Unstructured, version string) bool {
 	})
 }
 
-// awaited is what is waited for in an object that was applied: lacks says what is missing, or nothing.
+// awaited is what is waited for in an object that was applied: lacks says what is missing, or
+// nothing.
 type awaited struct {
 	what, hint string
 	lacks      func(live *unstructured.Unstructured) string

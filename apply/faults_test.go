@@ -46,7 +46,8 @@ func TestUnreachableClusterFailsFast(t *testing.T) {
 	assert.LessOrEqual(t, c.Requests()["discovery"], 2, "the breaker is open")
 }
 
-// A server that goes away after everything was cached must not look like a cluster in which nothing changed.
+// A server that goes away after everything was cached must not look like a cluster in which nothing
+// changed.
 func TestAClusterThatWentAway(t *testing.T) {
 	f := newFixture(t)
 	proxy := newProxy(t)
@@ -221,8 +222,9 @@ func TestRequestTimeout(t *testing.T) {
 	assert.ErrorContains(t, err, "no answer within 50ms")
 }
 
-// TestAWatchThatNeverBegins: a server, or something in front of it, may take a watch and never answer it. The cache is followed by
-// another one then, and requests of other kinds go on meanwhile.
+// TestAWatchThatNeverBegins: a server, or something in front of it, may take a watch and never
+// answer it. The cache is followed by another one then, and requests of other kinds go on
+// meanwhile.
 func TestAWatchThatNeverBegins(t *testing.T) {
 	f := newFixture(t)
 	var swallowed atomic.Int32

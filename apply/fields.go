@@ -14,8 +14,8 @@ func differences(live, answer *unstructured.Unstructured) []change.Field {
 	return redact.Compare(live.Object, answer.Object)
 }
 
-// differencesAt compares the fields that a server's message names: before an object is recreated there is no
-// answer to compare with, and defaults would show as differences.
+// differencesAt compares the fields that a server's message names: before an object is recreated
+// there is no answer to compare with, and defaults would show as differences.
 func differencesAt(live, want *unstructured.Unstructured, paths []string) []change.Field {
 	return redact.Compare(only(live, paths).Object, only(want, paths).Object)
 }

@@ -56,7 +56,8 @@ func TestDriftIsTakenBack(t *testing.T) {
 	assert.Equal(t, Configured, actions(f.mustApply(set))["ConfigMap/edited"])
 	assert.Equal(t, "ours", nested(f.get(f.configMap("edited", "")), "data", "key"))
 
-	// The same when the declaration changes before anybody has looked: what happens does not hang on who is faster.
+	// The same when the declaration changes before anybody has looked: what happens does not hang
+	// on who is faster.
 	edit("key", "by hand again")
 	set.Objects[0] = f.configMap("edited", "changed")
 	assert.Equal(t, Configured, actions(f.mustApply(set))["ConfigMap/edited"])
@@ -137,7 +138,8 @@ func TestDriftIsTakenBackFromSome(t *testing.T) {
 	}
 }
 
-// An apply that was meant for an object does not make another one of its name: what is there is looked at first.
+// An apply that was meant for an object does not make another one of its name: what is there is
+// looked at first.
 func TestObjectThatWasReplaced(t *testing.T) {
 	f := newFixture(t)
 	o := f.configMap("c", "first")
@@ -184,7 +186,8 @@ func TestReplicasUnderAnAutoscaler(t *testing.T) {
 	assert.Empty(t, f.requests(func() { f.mustApply(set) }))
 }
 
-// TestAnAutoscalerStartsNothing: what hibernates has no replicas at once, and has those that are declared when it wakes up.
+// TestAnAutoscalerStartsNothing: what hibernates has no replicas at once, and has those that are
+// declared when it wakes up.
 func TestAnAutoscalerStartsNothing(t *testing.T) {
 	f := newFixture(t)
 	replicas := func() any { return nested(f.get(f.deployment("d", 1)), "spec", "replicas") }
@@ -293,7 +296,8 @@ spec:
 	assert.Equal(t, set.Name, cm.GetAnnotations()[keys.Origin])
 	assert.NotEmpty(t, cm.GetAnnotations()[keys.Description])
 
-	// Other labels cannot reach the claim templates of a StatefulSet that exists; everything else takes them.
+	// Other labels cannot reach the claim templates of a StatefulSet that exists; everything else
+	// takes them.
 	set.InjectLabels = map[string]string{"injected": "again"}
 	f.mustApply(set)
 	assert.Equal(t, "again", nested(f.get(sts), "spec", "template", "metadata", "labels", "injected"))
@@ -333,7 +337,8 @@ func TestIgnoreAndModeIgnore(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, entries, 2)
 
-	// Without the set, what is in mode Ignore stays, and what is ignored stays until it is not ignored any more.
+	// Without the set, what is in mode Ignore stays, and what is ignored stays until it is not
+	// ignored any more.
 	r, err = f.e.Delete(f.ctx, f.c, f.set(), f.inv, DeleteOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, map[string]Action{"ConfigMap/live": Ignored, "ConfigMap/declared": Deleted}, actions(r))

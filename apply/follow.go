@@ -12,28 +12,30 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Followed says which objects are listed once and watched from then on, for as long as somebody reads them: objects of others, which the live
-// cache does not hold.
+// Followed says which objects are listed once and watched from then on, for as long as somebody
+// reads them: objects of others, which the live cache does not hold.
 type Followed struct {
 	Resource  schema.GroupVersionResource
 	Namespace string
 	// Selector is one of labels; empty for all objects.
 	Selector string
-	// Keep are the fields that are kept besides metadata, with dots in between and commas after each, such as "spec,status.conditions"; empty for all.
-	// There may be many objects of others.
+	// Keep are the fields that are kept besides metadata, with dots in between and commas after
+	// each, such as "spec,status.conditions"; empty for all. There may be many objects of others.
 	Keep string
 }
 
 const (
-	// unread is how long a list is followed after somebody has read it: longer than it takes from one look of care to the next.
+	// unread is how long a list is followed after somebody has read it: longer than it takes from
+	// one look of care to the next.
 	unread = 3 * time.Minute
 	// lately is how old a list may be that nobody is allowed to watch.
 	lately = 5 * time.Second
 )
 
-// Follow gives objects as the last list and the watch since then have them. Only the first reading makes a request, and one after three minutes without any. They come without
-// managedFields, and nobody may change them. Where a list is allowed and a watch is not, there is a list every five seconds at most, while they are
-// read. An error is that of the last list.
+// Follow gives objects as the last list and the watch since then have them. Only the first reading
+// makes a request, and one after three minutes without any. They come without managedFields, and
+// nobody may change them. Where a list is allowed and a watch is not, there is a list every five
+// seconds at most, while they are read. An error is that of the last list.
 func (c *Cluster) Follow(ctx context.Context, f Followed) ([]*unstructured.Unstructured, error) {
 	w, err := c.follow(f)
 	if err == nil {
@@ -110,13 +112,15 @@ func isUnwatchable(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err)
 }
 
-// isAnswered tells whether an error of a list says that there is nothing to be had, such as of a kind that is gone. One of the connection does not: what
-// was known goes on to be given then, as the live cache does.
+// isAnswered tells whether an error of a list says that there is nothing to be had, such as of a
+// kind that is gone. One of the connection does not: what was known goes on to be given then, as
+// the live cache does.
 func isAnswered(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
 }
 
-// keeping makes objects small: without managedFields, and with nothing but some fields and their metadata.
+// keeping makes objects small: without managedFields, and with nothing but some fields and their
+// metadata.
 func keeping(fields string) func(*unstructured.Unstructured) *unstructured.Unstructured {
 	return func(o *unstructured.Unstructured) *unstructured.Unstructured {
 		plain := unmanaged(o)
@@ -127,7 +131,8 @@ func keeping(fields string) func(*unstructured.Unstructured) *unstructured.Unstr
 		for field := range strings.SplitSeq(fields, ",") {
 			path := strings.Split(field, ".")
 			if v, found, err := unstructured.NestedFieldCopy(o.Object, path...); found && err == nil {
-				_ = unstructured.SetNestedField(out.Object, v, path...) // it fails only where a parent is no map, which the copy has ruled out
+				// it fails only where a parent is no map, which the copy has ruled out
+				_ = unstructured.SetNestedField(out.Object, v, path...)
 			}
 		}
 		return out

@@ -18,7 +18,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// follower reads a followed list through a connection that counts, and whose watches may be answered in the place of the server.
+// follower reads a followed list through a connection that counts, and whose watches may be
+// answered in the place of the server.
 type follower struct {
 	*fixture
 	c              *Cluster
@@ -82,7 +83,8 @@ func (f *follower) read(keep string) map[string]*unstructured.Unstructured {
 
 const watchForbidden = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no"}`
 
-// Whoever reads again makes no request, sees what has changed since, and gets no more than he needs; what nobody reads any more ends.
+// Whoever reads again makes no request, sees what has changed since, and gets no more than he
+// needs; what nobody reads any more ends.
 func TestFollow(t *testing.T) {
 	f := newFollower(t)
 	f.create(f.configMap("a", "x"))
@@ -133,7 +135,8 @@ func TestFollowExpired(t *testing.T) {
 	assert.EqualValues(t, 2, f.lists.Load())
 }
 
-// Whoever may list and not watch asks every five seconds at most, and watches from when it is allowed.
+// Whoever may list and not watch asks every five seconds at most, and watches from when it is
+// allowed.
 func TestFollowWithoutWatch(t *testing.T) {
 	f := newFollower(t)
 	forbidden := watchForbidden

@@ -8,11 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// keptAnnotations are prefixes of annotations that Kubernetes' controllers write: to drop them would start a fight.
+// keptAnnotations are prefixes of annotations that Kubernetes' controllers write: to drop them
+// would start a fight.
 var keptAnnotations = []string{"deployment.kubernetes.io/", "pv.kubernetes.io/", "volume.kubernetes.io/",
 	"volume.beta.kubernetes.io/", "kubernetes.io/service-account.", "batch.kubernetes.io/", "control-plane.alpha.kubernetes.io/", "autoscaling.alpha.kubernetes.io/"}
 
-// foreignMetadata is the merge patch that drops labels and annotations of others, where the set says so.
+// foreignMetadata is the merge patch that drops labels and annotations of others, where the set
+// says so.
 func (r *run) foreignMetadata(want, live *unstructured.Unstructured) map[string]any {
 	patch := map[string]any{}
 	drop := func(field string, want, have map[string]string, keep []string) {

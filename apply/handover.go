@@ -2,10 +2,12 @@ package apply
 
 import "context"
 
-// What one set knew is carried over to another one by its entries, when an object changes sets as a whole bundle does:
-// then nothing is deleted and made anew, and what is not wanted any more is still known.
+// What one set knew is carried over to another one by its entries, when an object changes sets as a
+// whole bundle does: then nothing is deleted and made anew, and what is not wanted any more is
+// still known.
 
-// From are the entries of a set, each with the origin that its object has as long as that set owns it.
+// From are the entries of a set, each with the origin that its object has as long as that set owns
+// it.
 func (e *Engine) From(set string, entries []Entry) []Entry {
 	out := make([]Entry, 0, len(entries))
 	for _, one := range entries {
@@ -32,7 +34,8 @@ func Union(first, second []Entry) []Entry {
 	return out
 }
 
-// Part is the view of an inventory that shows some of its entries and keeps the others where they are.
+// Part is the view of an inventory that shows some of its entries and keeps the others where they
+// are.
 func Part(whole Inventory, shows func(Entry) bool) Inventory { return &part{whole, shows} }
 
 type part struct {

@@ -18,10 +18,11 @@ type Entry struct {
 	Applied string `json:"applied,omitempty"`
 	// Live is the digest of our owned fields in the server's answer.
 	Live string `json:"live,omitempty"`
-	// Leaving is an object that left the set and is still being deleted. Nobody asks for its health.
+	// Leaving is an object that left the set and is still being deleted. Nobody asks for its
+	// health.
 	Leaving bool `json:"leaving,omitempty"`
-	// Held is why an object that is to be deleted, or recreated, is kept for now, as the gate said last. It ends when the deletion of the object begins
-	// to go, and when it is as it is wanted.
+	// Held is why an object that is to be deleted, or recreated, is kept for now, as the gate said
+	// last. It ends when the deletion of the object begins to go, and when it is as it is wanted.
 	Held change.Reason `json:"heldFor,omitzero"`
 	// Fields are the declared values of the fields in Set.Yields, as JSON, at the last apply.
 	Fields map[string]string `json:"fields,omitempty"`
@@ -44,18 +45,20 @@ func HeldBefore(entries []Entry) map[Ref]change.Reason {
 	return out
 }
 
-// Inventory remembers the objects of one set between runs. One writer at a time: the role's Lease sees to it.
+// Inventory remembers the objects of one set between runs. One writer at a time: the role's Lease
+// sees to it.
 type Inventory interface {
-	// Load returns the entries, none when there is no inventory yet. A failed read must be an error.
+	// Load returns the entries, none when there is no inventory yet. A failed read must be an
+	// error.
 	Load(ctx context.Context) ([]Entry, error)
 	Save(ctx context.Context, entries []Entry) error
 	// Remove forgets the inventory after everything in it is gone.
 	Remove(ctx context.Context) error
 }
 
-// StepInventory is an Inventory that keeps more than entries in one place, and writes it together. Apply calls Begin instead of
-// the first Save, even if no entry is new, and End instead of the last one, when an entry is: it may leave the writing to
-// the caller of Apply.
+// StepInventory is an Inventory that keeps more than entries in one place, and writes it together.
+// Apply calls Begin instead of the first Save, even if no entry is new, and End instead of the last
+// one, when an entry is: it may leave the writing to the caller of Apply.
 type StepInventory interface {
 	Inventory
 	Begin(ctx context.Context, entries []Entry) error

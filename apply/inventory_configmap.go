@@ -17,26 +17,27 @@ import (
 
 const (
 	inventoryManager = "pergola-inventory"
-	inventoryKey     = "entries.json"    // one JSON entry a line: diffs of it can be read
-	inventoryGzip    = "entries.json.gz" // instead, when the text gets near the size limit of an object
-	inventoryPlain   = 512 << 10
-	inventoryMax     = 32 << 20 // unpacked, against a crafted object
+	inventoryKey     = "entries.json" // one JSON entry a line: diffs of it can be read
+	// instead, when the text gets near the size limit of an object
+	inventoryGzip  = "entries.json.gz"
+	inventoryPlain = 512 << 10
+	inventoryMax   = 32 << 20 // unpacked, against a crafted object
 )
 
-// configMapInventory keeps entries in a ConfigMap that carries the managed-by label, so that reading it is
-// served by the live cache.
+// configMapInventory keeps entries in a ConfigMap that carries the managed-by label, so that
+// reading it is served by the live cache.
 type configMapInventory struct {
 	cluster *Cluster
 	ref     Ref
 	labels  map[string]string
-	// version is the resourceVersion read last: a second writer is noticed. It guards a ConfigMap that is there, and would make a deleted one anew: uid
-	// guards against that.
+	// version is the resourceVersion read last: a second writer is noticed. It guards a ConfigMap
+	// that is there, and would make a deleted one anew: uid guards against that.
 	version string
 	uid     types.UID
 }
 
-// NewConfigMapInventory keeps an inventory in a ConfigMap, and creates its namespace when it is missing. The
-// labels come in addition to those by which the cluster's live cache selects.
+// NewConfigMapInventory keeps an inventory in a ConfigMap, and creates its namespace when it is
+// missing. The labels come in addition to those by which the cluster's live cache selects.
 func NewConfigMapInventory(c *Cluster, namespace, name string, labels map[string]string) Inventory {
 	return &configMapInventory{cluster: c, labels: labels,
 		ref: Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: name}}

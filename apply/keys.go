@@ -9,16 +9,19 @@ type Keys struct {
 	Description     string // annotation: hint for people who look at the object
 	DescriptionText string
 
-	Ignore                string // "true" on the live or desired object: hands off
-	Mode                  string // "Ignore": neither applied nor deleted, not in the inventory
-	ForceConflicts        string // "true": fields are taken over from whoever owns them
-	KeepObject            string // "true": never deleted
-	DeleteOnInvalidUpdate string // "true": an update that an immutable field forbids deletes and recreates
+	Ignore         string // "true" on the live or desired object: hands off
+	Mode           string // "Ignore": neither applied nor deleted, not in the inventory
+	ForceConflicts string // "true": fields are taken over from whoever owns them
+	KeepObject     string // "true": never deleted
+	// "true": an update that an immutable field forbids deletes and recreates
+	DeleteOnInvalidUpdate string
 	InvalidUpdateDeletion string // propagation of that deletion: Foreground, Background, Orphan
 	PreserveReplicas      string // "true": replicas are set on creation only
 	PreserveResources     string // "true": cpu and memory of containers are set on creation only
-	GarbageCollectable    string // label, "true": a garbage collector deletes it when nothing refers to it
-	FinalizeDeletionAfter string // duration after which the finalizers of a deleted object are removed
+	// label, "true": a garbage collector deletes it when nothing refers to it
+	GarbageCollectable string
+	// duration after which the finalizers of a deleted object are removed
+	FinalizeDeletionAfter string
 }
 
 // Selector is the label selector that finds every object applied with these keys.

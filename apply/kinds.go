@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// kinds is the discovered API of a cluster. It is read once, and again only when told (a CRD was established)
-// or when an unknown kind is asked for and what is known is some seconds old.
+// kinds is the discovered API of a cluster. It is read once, and again only when told (a CRD was
+// established) or when an unknown kind is asked for and what is known is some seconds old.
 type kinds struct {
 	mu     sync.Mutex
 	mapper meta.RESTMapper

@@ -16,16 +16,20 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Some fields exclude each other, and the API server fills one of them in where none is declared: how a Deployment rolls, the emptyDir of a
-// volume that only has a name. That value is nobody's, so an apply leaves it where it is, also when the declaration has changed to what
-// excludes it, and the server refuses both together. A client that sends whole objects, as kubectl and upstream's resource-manager do, has
-// no such trouble. So what is left over becomes ours first, by managedFields alone, and the same apply takes it away.
+// Some fields exclude each other, and the API server fills one of them in where none is declared:
+// how a Deployment rolls, the emptyDir of a volume that only has a name. That value is nobody's, so
+// an apply leaves it where it is, also when the declaration has changed to what excludes it, and
+// the server refuses both together. A client that sends whole objects, as kubectl and upstream's
+// resource-manager do, has no such trouble. So what is left over becomes ours first, by
+// managedFields alone, and the same apply takes it away.
 //
-// The other way round it is a map that stays empty: of one whose fields all leave a declaration that still has the map, {}, the library of
-// server-side apply leaves null (sigs.k8s.io/structured-merge-diff, typed/remove.go), which definitions of custom resources do not admit. So its
-// fields are taken away first, and the same apply finds nothing of ours in it.
+// The other way round it is a map that stays empty: of one whose fields all leave a declaration
+// that still has the map, {}, the library of server-side apply leaves null
+// (sigs.k8s.io/structured-merge-diff, typed/remove.go), which definitions of custom resources do
+// not admit. So its fields are taken away first, and the same apply finds nothing of ours in it.
 
-// leftover are fields of a map in a live object that cannot stay beside what is declared of that map.
+// leftover are fields of a map in a live object that cannot stay beside what is declared of that
+// map.
 type leftover struct {
 	// holder leads to the map, or to the list that has it under the name item.
 	holder []string
@@ -82,7 +86,8 @@ func leftovers(send, live *unstructured.Unstructured) []leftover {
 	})
 }
 
-// emptied are the maps of which nothing is declared but that they are there, and of which all fields in a live object are ours and nobody else's.
+// emptied are the maps of which nothing is declared but that they are there, and of which all
+// fields in a live object are ours and nobody else's.
 func (r *run) emptied(send, live *unstructured.Unstructured) []leftover {
 	var ours, others []*fieldpath.Set
 	for _, m := range managersOf(live) {
@@ -120,8 +125,8 @@ func (r *run) emptied(send, live *unstructured.Unstructured) []leftover {
 	return found
 }
 
-// removing takes the fields of leftovers out of a live object. They are nobody's then: one that the server fills in again at once stays, as it does beside any declaration
-// that leaves it open.
+// removing takes the fields of leftovers out of a live object. They are nobody's then: one that the
+// server fills in again at once stays, as it does beside any declaration that leaves it open.
 func (r *run) removing(ctx context.Context, live *unstructured.Unstructured, left []leftover) error {
 	ops := []any{map[string]any{"op": "test", "path": "/metadata/resourceVersion", "value": live.GetResourceVersion()}}
 	gone := fieldpath.NewSet()
@@ -194,8 +199,8 @@ func (l leftover) replaced(o, from *unstructured.Unstructured) *unstructured.Uns
 	return out
 }
 
-// withoutLeftovers goes on with an apply that the server refused, where leftovers may be the reason; refused stays the error where they
-// are not.
+// withoutLeftovers goes on with an apply that the server refused, where leftovers may be the
+// reason; refused stays the error where they are not.
 func (r *run) withoutLeftovers(ctx context.Context, w wanted, opts patchOptions, refused error) (*unstructured.Unstructured, bool, error) {
 	for range 3 { // others may write meanwhile
 		live, err := r.c.GetLive(ctx, w.ref)
@@ -247,8 +252,9 @@ func (r *run) owning(live *unstructured.Unstructured, left []leftover) []ssa.JSO
 	return []ssa.JSONPatch{{Operation: "replace", Path: "/metadata/managedFields", Value: managers}}
 }
 
-// foreseeWithout is what the server will make of an object without its leftovers. It is asked twice: what an apply comes to that leaves
-// the maps in question as they live, and what the whole object is worth with these as they are declared.
+// foreseeWithout is what the server will make of an object without its leftovers. It is asked
+// twice: what an apply comes to that leaves the maps in question as they live, and what the whole
+// object is worth with these as they are declared.
 func (r *run) foreseeWithout(ctx context.Context, w wanted, live *unstructured.Unstructured, left []leftover, opts patchOptions) (*unstructured.Unstructured, error) {
 	trial := w.send
 	for _, l := range left {

@@ -10,9 +10,9 @@ import (
 // inLimbo is why an object that is gone stays in the inventory for a while.
 const inLimbo = "is gone, and stays in the inventory until no request of the instance before this one can bring it back"
 
-// limbo holds the objects of which it is not known whether somebody still makes them: their inventory announced them, and does not
-// say that they were applied. They may appear until the requests of the engine that announced them have ended, even after
-// we have deleted them.
+// limbo holds the objects of which it is not known whether somebody still makes them: their
+// inventory announced them, and does not say that they were applied. They may appear until the
+// requests of the engine that announced them have ended, even after we have deleted them.
 type limbo struct {
 	mu      sync.Mutex
 	clock   clock.PassiveClock

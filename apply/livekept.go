@@ -6,17 +6,18 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Some fields of a live object cannot change, and its other fields are worth applying all the same: these are sent as they are.
-// What is declared otherwise is named in the outcome. Source: upstream's merge rules (pkg/resourcemanager/controller/managedresource/merger.go).
+// Some fields of a live object cannot change, and its other fields are worth applying all the same:
+// these are sent as they are. What is declared otherwise is named in the outcome. Source:
+// upstream's merge rules (pkg/resourcemanager/controller/managedresource/merger.go).
 
 const (
 	claimTemplates = "spec.volumeClaimTemplates"
 	clusterIP      = "spec.clusterIP"
 )
 
-// setByServer are fields that the server fills in when an object is created, in the name of its creator, and then refuses to
-// change. Where they became ours with an object that somebody else made, they are sent along: an apply that leaves them out would
-// remove them.
+// setByServer are fields that the server fills in when an object is created, in the name of its
+// creator, and then refuses to change. Where they became ours with an object that somebody else
+// made, they are sent along: an apply that leaves them out would remove them.
 var setByServer = map[schema.GroupKind][]fieldpath.Path{
 	{Kind: "PersistentVolumeClaim"}: {
 		fieldpath.MakePathOrDie("spec", "storageClassName"), fieldpath.MakePathOrDie("spec", "volumeName"),
@@ -27,8 +28,8 @@ var setByServer = map[schema.GroupKind][]fieldpath.Path{
 	},
 }
 
-// adjust makes the object that is sent to an existing one. kept are the fields that it has from that one although another value is
-// declared.
+// adjust makes the object that is sent to an existing one. kept are the fields that it has from
+// that one although another value is declared.
 func adjust(o, live *unstructured.Unstructured, manager string, createOnly []string) (send *unstructured.Unstructured, kept []string) {
 	gk := groupKindOf(o)
 	ip, _, _ := unstructured.NestedString(o.Object, "spec", "clusterIP")
@@ -58,7 +59,8 @@ func adjust(o, live *unstructured.Unstructured, manager string, createOnly []str
 	return send, kept
 }
 
-// keepTemplateLabels sends along the labels of the pod template of a Job: the server adds some, and none can change.
+// keepTemplateLabels sends along the labels of the pod template of a Job: the server adds some, and
+// none can change.
 func keepTemplateLabels(send, live *unstructured.Unstructured, owned *fieldpath.Set) {
 	labels, _, _ := unstructured.NestedStringMap(live.Object, "spec", "template", "metadata", "labels")
 	for name := range labels {
@@ -90,8 +92,8 @@ func hasAnyOf(set *fieldpath.Set, path fieldpath.Path) bool {
 	return !set.Empty()
 }
 
-// keepClaims sends the live volume claim templates, and tells whether others are declared. Labels and annotations in them do not
-// count: those of a set are injected there, too.
+// keepClaims sends the live volume claim templates, and tells whether others are declared. Labels
+// and annotations in them do not count: those of a set are injected there, too.
 func keepClaims(send, live *unstructured.Unstructured) (differ bool) {
 	want, _, _ := unstructured.NestedSlice(send.Object, "spec", "volumeClaimTemplates")
 	have, there, _ := unstructured.NestedSlice(live.Object, "spec", "volumeClaimTemplates")
@@ -120,8 +122,9 @@ func sameClaims(want, have []any) bool {
 	return true
 }
 
-// keepClusterIP sends the live address of a Service, and tells whether another one is declared. One without an address cannot get
-// one either, and a headless one that is declared is refused by the server, as by upstream's.
+// keepClusterIP sends the live address of a Service, and tells whether another one is declared. One
+// without an address cannot get one either, and a headless one that is declared is refused by the
+// server, as by upstream's.
 func keepClusterIP(send, live *unstructured.Unstructured) (differ bool) {
 	want, _, _ := unstructured.NestedString(send.Object, "spec", "clusterIP")
 	have, _, _ := unstructured.NestedString(live.Object, "spec", "clusterIP")

@@ -12,7 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// TestFieldsThatCannotChangeAreKept: what else is declared is applied, and the outcome names what is not. Upstream says nothing.
+// TestFieldsThatCannotChangeAreKept: what else is declared is applied, and the outcome names what
+// is not. Upstream says nothing.
 func TestFieldsThatCannotChangeAreKept(t *testing.T) {
 	const stateful = `
 apiVersion: apps/v1
@@ -57,7 +58,8 @@ spec:
 			}))
 
 			// Nothing but what cannot change: the plan says what will not be done.
-			require.NoError(t, f.resource(set.Objects[0]).Delete(f.ctx, "s", metav1.DeleteOptions{})) // it has the address
+			// it has the address
+			require.NoError(t, f.resource(set.Objects[0]).Delete(f.ctx, "s", metav1.DeleteOptions{}))
 			f2 := newFixture(t)
 			f2.mustApply(f2.set(f2.object(strings.NewReplacer("SIZE", c.first, "IMAGE", "one").Replace(c.text))))
 			item, err = f2.planned(f2.set(f2.object(strings.NewReplacer("SIZE", c.second, "IMAGE", "one").Replace(c.text))))
@@ -68,8 +70,8 @@ spec:
 	}
 }
 
-// TestAdoptedObjectsKeepWhatTheServerSet: claims and Jobs of upstream's resource manager become ours, without what the server
-// filled in for it.
+// TestAdoptedObjectsKeepWhatTheServerSet: claims and Jobs of upstream's resource manager become
+// ours, without what the server filled in for it.
 func TestAdoptedObjectsKeepWhatTheServerSet(t *testing.T) {
 	for name, c := range map[string]struct{ theirs, ours string }{
 		"claim": {

@@ -10,8 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Most of what an object takes in memory is its managedFields: a tree of small maps, and the same one in every object that was
-// applied from the same template. The live cache keeps them as text, once for equal ones.
+// Most of what an object takes in memory is its managedFields: a tree of small maps, and the same
+// one in every object that was applied from the same template. The live cache keeps them as text,
+// once for equal ones.
 
 // texts are field sets as JSON, each kept once.
 type texts struct {
@@ -94,7 +95,8 @@ func whole(o *unstructured.Unstructured) *unstructured.Unstructured {
 	return out
 }
 
-// unmanaged is an object without managedFields. Everything below its metadata is shared with the object.
+// unmanaged is an object without managedFields. Everything below its metadata is shared with the
+// object.
 func unmanaged(o *unstructured.Unstructured) *unstructured.Unstructured {
 	metadata, _ := o.Object["metadata"].(map[string]any)
 	out := &unstructured.Unstructured{Object: maps.Clone(o.Object)}

@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// migrateVersion rewrites the API version of all entries in managedFields: a version that the kind does not
-// have any more, or that lacks a new defaulted field, makes every apply fail (see PatchMigrateToVersion).
+// migrateVersion rewrites the API version of all entries in managedFields: a version that the kind
+// does not have any more, or that lacks a new defaulted field, makes every apply fail (see
+// PatchMigrateToVersion).
 func (r *run) migrateVersion(ctx context.Context, live *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
 	patch, err := ssa.PatchMigrateToVersion(whole(live), version)
 	if err != nil {
@@ -44,11 +45,12 @@ func (r *run) patchManagers(ctx context.Context, live *unstructured.Unstructured
 	return answer, err
 }
 
-// settleService waits until the watch cache of the API server has a Service that was just written. An update takes
-// the object from there; when that is an old one, the server tries again with the new one, but the node ports and
-// addresses that the first attempt allocated stay taken, so that the update fails with "provided port is already
-// allocated" (the registry store commits an allocation before the write, k8s.io/apiserver/pkg/registry/generic/registry).
-// An error is of no interest: the update that follows has the same one, or succeeds.
+// settleService waits until the watch cache of the API server has a Service that was just written.
+// An update takes the object from there; when that is an old one, the server tries again with the
+// new one, but the node ports and addresses that the first attempt allocated stay taken, so that
+// the update fails with "provided port is already allocated" (the registry store commits an
+// allocation before the write, k8s.io/apiserver/pkg/registry/generic/registry). An error is of no
+// interest: the update that follows has the same one, or succeeds.
 func (c *Cluster) settleService(ctx context.Context, written *unstructured.Unstructured) {
 	mapping, err := c.Mapping(ctx, written.GroupVersionKind())
 	if err != nil {

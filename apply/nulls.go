@@ -15,9 +15,11 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// A null in a field of an API type says that the field is not set, and rendered charts are full of them: an apply would own such
-// fields. In a part of free form, such as the values of a chart, a null is a value like others, which the server keeps. So nulls are left
-// out by the schema of the kind. Kinds of client-go have no part of free form; those of others are asked for, where an object has a null.
+// A null in a field of an API type says that the field is not set, and rendered charts are full of
+// them: an apply would own such fields. In a part of free form, such as the values of a chart, a
+// null is a value like others, which the server keeps. So nulls are left out by the schema of the
+// kind. Kinds of client-go have no part of free form; those of others are asked for, where an
+// object has a null.
 
 // form is as much of an OpenAPI schema as tells what a null means.
 type form struct {
@@ -78,7 +80,8 @@ func (all forms) of(f *form) *form {
 	return nil
 }
 
-// dropNulls removes map entries without a value outside of the parts of free form. Without a schema nothing is of free form.
+// dropNulls removes map entries without a value outside of the parts of free form. Without a schema
+// nothing is of free form.
 func (all forms) dropNulls(v any, f *form) {
 	f = all.of(f)
 	switch v := v.(type) {
@@ -166,7 +169,8 @@ func withoutStatus(object map[string]any) map[string]any {
 	return out
 }
 
-// formOf is the schema of a kind: that of its CustomResourceDefinition in the set, or the one of the server.
+// formOf is the schema of a kind: that of its CustomResourceDefinition in the set, or the one of
+// the server.
 func (r *run) formOf(ctx context.Context, gvk schema.GroupVersionKind) (forms, *form, error) {
 	if gvk.GroupKind() != crdKind && scheme.Scheme.Recognizes(gvk) {
 		return nil, nil, nil
@@ -209,15 +213,17 @@ type knownForms struct {
 	of map[schema.GroupVersion]formsRead
 }
 
-// formsRead is what a server publishes of a group version, and by kind what its definitions say. A kind without a schema is nil.
+// formsRead is what a server publishes of a group version, and by kind what its definitions say. A
+// kind without a schema is nil.
 type formsRead struct {
 	forms  forms
 	kinds  map[string]*form
 	readAt time.Time
 }
 
-// formOf is the schema of a kind on the server; nil where it has none. A server publishes the schema of a new CustomResourceDefinition
-// some time after it serves the kind: until then the definition is read.
+// formOf is the schema of a kind on the server; nil where it has none. A server publishes the
+// schema of a new CustomResourceDefinition some time after it serves the kind: until then the
+// definition is read.
 func (c *Cluster) formOf(ctx context.Context, gvk schema.GroupVersionKind) (forms, *form, error) {
 	c.schemas.mu.Lock()
 	defer c.schemas.mu.Unlock()
@@ -275,7 +281,8 @@ func (c *Cluster) publishedForms(ctx context.Context, gv schema.GroupVersion) (f
 	return document.Components.Schemas, nil
 }
 
-// definedForm reads the schema of a kind in its CustomResourceDefinition; nil where there is none, or none that this user may read.
+// definedForm reads the schema of a kind in its CustomResourceDefinition; nil where there is none,
+// or none that this user may read.
 func (c *Cluster) definedForm(ctx context.Context, gvk schema.GroupVersionKind) (*form, error) {
 	mapping, err := c.Mapping(ctx, gvk)
 	if meta.IsNoMatchError(err) {

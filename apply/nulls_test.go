@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestNullsOfFreeForm: a null in a part of free form reaches the cluster as it is declared, and one that says that a field is not set
-// is not sent.
+// TestNullsOfFreeForm: a null in a part of free form reaches the cluster as it is declared, and one
+// that says that a field is not set is not sent.
 func TestNullsOfFreeForm(t *testing.T) {
 	f := newFixture(t)
 	definition := f.object(`

@@ -48,8 +48,8 @@ func (r *run) one(ctx context.Context, d *desired) outcome {
 		return r.terminating(ctx, d, live)
 	}
 	want := r.wish(d)
-	// What we have applied and is not in the cache may have lost the label by which that selects, or is of a kind that cannot be
-	// listed.
+	// What we have applied and is not in the cache may have lost the label by which that selects,
+	// or is of a kind that cannot be listed.
 	if live == nil && (r.mayOverrule(want) || r.yields(d.ref.GroupKind()) || r.old[keyOf(d.ref)].Applied != "") {
 		existing, err := r.read(ctx, d.ref)
 		if err != nil {
@@ -94,7 +94,8 @@ type wanted struct {
 	*desired
 	send       *unstructured.Unstructured // the object adjusted to the live one
 	createOnly []string
-	// starts says that replicas count, too, where there are none: an autoscaler sets them, but starts nothing.
+	// starts says that replicas count, too, where there are none: an autoscaler sets them, but
+	// starts nothing.
 	starts  bool
 	applied string
 	kept    []string // what of it is declared otherwise, and cannot change
@@ -125,8 +126,8 @@ func (r *run) wish(d *desired) wanted {
 	return w
 }
 
-// mayOverrule is true for an object that is not known to be ours and that, if it exists, has values which a
-// plain apply would take from an autoscaler.
+// mayOverrule is true for an object that is not known to be ours and that, if it exists, has values
+// which a plain apply would take from an autoscaler.
 func (r *run) mayOverrule(w wanted) bool {
 	if slices.Contains(w.createOnly, onlyResources) {
 		return true
@@ -135,8 +136,8 @@ func (r *run) mayOverrule(w wanted) bool {
 	return declared && slices.Contains(w.createOnly, onlyReplicas)
 }
 
-// isUnchanged is the test that saves the request: same wish as last time, and our fields as the server left
-// them.
+// isUnchanged is the test that saves the request: same wish as last time, and our fields as the
+// server left them.
 func (r *run) isUnchanged(w wanted, live *unstructured.Unstructured) bool {
 	old := r.old[keyOf(w.ref)]
 	if w.starts && hasStopped(live) && slices.Contains(w.createOnly, onlyReplicas) {
@@ -161,7 +162,8 @@ func (r *run) liveDigest(live *unstructured.Unstructured, createOnly []string) s
 	return w.digest(live, r.set.FieldManager, createOnly)
 }
 
-// missing handles an object that cannot be applied because of what it needs: its kind or its namespace.
+// missing handles an object that cannot be applied because of what it needs: its kind or its
+// namespace.
 func (r *run) missing(ctx context.Context, d *desired, live *unstructured.Unstructured) (outcome, bool) {
 	if _, err := r.c.Mapping(ctx, d.ref.GVK()); err != nil {
 		if out, is := r.unserved(d, err); is {
@@ -201,8 +203,8 @@ func (r *run) skip(d *desired, because Ref) outcome {
 		Op: "apply", Reason: SkippedDependency, Message: text, Source: d.source, Because: &because}}
 }
 
-// terminating reports an object that someone deletes: to write to it would be lost. It comes back with the next
-// run after it is gone.
+// terminating reports an object that someone deletes: to write to it would be lost. It comes back
+// with the next run after it is gone.
 func (r *run) terminating(ctx context.Context, d *desired, live *unstructured.Unstructured) outcome {
 	if r.dry {
 		return outcome{ref: d.ref, action: Recreated, message: "it is being deleted, " + waitsFor(live)}
@@ -219,8 +221,8 @@ func (r *run) terminating(ctx context.Context, d *desired, live *unstructured.Un
 	return r.send(ctx, r.wish(d), nil)
 }
 
-// scaled tells whether a HorizontalPodAutoscaler, of the set or in the cluster, targets the object. One that leaves the set with what is to stop sets nothing any
-// more.
+// scaled tells whether a HorizontalPodAutoscaler, of the set or in the cluster, targets the object.
+// One that leaves the set with what is to stop sets nothing any more.
 func (r *run) scaled(d *desired) bool {
 	if gk := d.ref.GroupKind(); gk != deploymentKind && gk != statefulSet {
 		return false
@@ -258,8 +260,8 @@ func (r *run) leavesNow(ref Ref) bool {
 // send applies an object and handles the answers that call for more than one request.
 func (r *run) send(ctx context.Context, w wanted, live *unstructured.Unstructured) outcome {
 	old := r.old[keyOf(w.ref)]
-	// Somebody has changed what we own: we wanted the same before, or our fields are not as we left them.
-	// Fields that were left to others, and are not any more, come back to us, too.
+	// Somebody has changed what we own: we wanted the same before, or our fields are not as we left
+	// them. Fields that were left to others, and are not any more, come back to us, too.
 	drifted := live != nil && old.Applied != "" && (old.Applied == w.applied || old.Live != "" && old.Live != r.liveDigest(live, old.CreateOnly) ||
 		slices.ContainsFunc(old.CreateOnly, func(f string) bool { return !slices.Contains(w.createOnly, f) }))
 	drifted = drifted || r.isUnrecorded(w.ref, live)
@@ -319,8 +321,9 @@ func (r *run) send(ctx context.Context, w wanted, live *unstructured.Unstructure
 	return r.answered(ctx, w, live, answer, created, err)
 }
 
-// isUnrecorded tells whether an object of the inventory is ours, and what we applied is not recorded in that: an API server with
-// upstream's definition drops it, and only the process that wrote it knew.
+// isUnrecorded tells whether an object of the inventory is ours, and what we applied is not
+// recorded in that: an API server with upstream's definition drops it, and only the process that
+// wrote it knew.
 func (r *run) isUnrecorded(ref Ref, live *unstructured.Unstructured) bool {
 	old, known := r.old[keyOf(ref)]
 	return live != nil && known && old.Applied == "" && !old.Leaving && r.names(live.GetAnnotations()[r.e.keys.Origin]) &&
@@ -338,8 +341,9 @@ func (r *run) current(ctx context.Context, ref Ref) (*unstructured.Unstructured,
 
 // answered ends an apply by what the server said to it.
 func (r *run) answered(ctx context.Context, w wanted, live, answer *unstructured.Unstructured, created bool, err error) outcome {
-	// A rule in CEL may say in any words that a field cannot change. Whether it is the change that is wrong, or the object, shows
-	// when the object is made anew: that is tried before anything is deleted.
+	// A rule in CEL may say in any words that a field cannot change. Whether it is the change that
+	// is wrong, or the object, shows when the object is made anew: that is tried before anything is
+	// deleted.
 	if isImmutable(err) || live != nil && apierrors.IsInvalid(err) && !r.e.protected[w.ref.GroupKind()] && flagged(w.obj, live, r.e.keys.DeleteOnInvalidUpdate) {
 		return r.recreate(ctx, w, live, err)
 	}
@@ -416,8 +420,9 @@ func keptNote(fields []string) string {
 	return strings.Join(fields, ", ") + " is declared otherwise, cannot change on a live object and stays as it is"
 }
 
-// patchFresh is patchApply, patient with what this run has just installed: a kind whose CustomResourceDefinition was established
-// a moment ago, which the server needs up to some seconds to serve, and a webhook that still starts.
+// patchFresh is patchApply, patient with what this run has just installed: a kind whose
+// CustomResourceDefinition was established a moment ago, which the server needs up to some seconds
+// to serve, and a webhook that still starts.
 func (r *run) patchFresh(ctx context.Context, w wanted, opts patchOptions) (*unstructured.Unstructured, bool, error) {
 	began := r.e.clock.Now()
 	for {
@@ -452,7 +457,8 @@ func (r *run) pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// propagation is upstream's: in the foreground for workloads, so that their pods are gone with them.
+// propagation is upstream's: in the foreground for workloads, so that their pods are gone with
+// them.
 func propagation(ref Ref) metav1.DeletionPropagation {
 	switch ref.GroupKind().Group {
 	case "apps", "extensions", "batch":
@@ -461,8 +467,8 @@ func propagation(ref Ref) metav1.DeletionPropagation {
 	return metav1.DeletePropagationBackground
 }
 
-// madeBy says whether nobody but a manager has written an object, apart from its status: it made it itself, by another request
-// than an apply.
+// madeBy says whether nobody but a manager has written an object, apart from its status: it made it
+// itself, by another request than an apply.
 func madeBy(o *unstructured.Unstructured, manager string) bool {
 	made := false
 	for _, entry := range managersOf(o) {

@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// kindPhases is the order of installation by kind name: upstream's order (resource-manager sorts as Helm does,
-// pkg/resourcemanager/controller/managedresource), cut into phases whose objects do not need each other and
-// are applied side by side. CustomResourceDefinitions move to the front, since they are waited for. Kinds
-// that are not listed come last, deletion goes backwards.
+// kindPhases is the order of installation by kind name: upstream's order (resource-manager sorts as
+// Helm does, pkg/resourcemanager/controller/managedresource), cut into phases whose objects do not
+// need each other and are applied side by side. CustomResourceDefinitions move to the front, since
+// they are waited for. Kinds that are not listed come last, deletion goes backwards.
 var kindPhases = [][]string{
 	{"PriorityClass", "Namespace", "CustomResourceDefinition"},
 	{"NetworkPolicy", "ResourceQuota", "LimitRange", "PodSecurityPolicy", "PodDisruptionBudget", "ServiceAccount"},
@@ -22,7 +22,8 @@ var kindPhases = [][]string{
 	{"APIService", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"},
 }
 
-// isNative tells the groups whose kinds kindPhases means: a Service of Knative is not the core Service.
+// isNative tells the groups whose kinds kindPhases means: a Service of Knative is not the core
+// Service.
 func isNative(group string) bool {
 	return group == "" || !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 }

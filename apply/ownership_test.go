@@ -32,7 +32,8 @@ func (f *fixture) marked(name, origin string) *unstructured.Unstructured {
 	return o
 }
 
-// An inventory alone deletes nothing: the object has to show that it is ours. Plan and apply say the same.
+// An inventory alone deletes nothing: the object has to show that it is ours. Plan and apply say
+// the same.
 func TestPruneWantsTheObjectToShowThatItIsOurs(t *testing.T) {
 	const grm = "gardener-resource-manager"
 	for name, c := range map[string]struct {
@@ -83,7 +84,8 @@ func TestPruneWantsTheObjectToShowThatItIsOurs(t *testing.T) {
 	}
 }
 
-// What another set has given up is deleted by the one that has it in its inventory and never came to apply it, if it is what a set has applied.
+// What another set has given up is deleted by the one that has it in its inventory and never came
+// to apply it, if it is what a set has applied.
 func TestPruneOfWhatAnotherSetHasGivenUp(t *testing.T) {
 	for name, c := range map[string]struct {
 		person  bool // a person has made it, as a copy of what the other set applied
@@ -212,7 +214,8 @@ func TestADamagedInventoryNamesTheRemedy(t *testing.T) {
 	}
 }
 
-// TestInventoryDeletedMeanwhile: an inventory that somebody deletes between reading and writing is not made anew from what was read.
+// TestInventoryDeletedMeanwhile: an inventory that somebody deletes between reading and writing is
+// not made anew from what was read.
 func TestInventoryDeletedMeanwhile(t *testing.T) {
 	f := newFixture(t)
 	f.mustApply(f.set(f.configMap("c", "x")))

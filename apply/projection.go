@@ -38,8 +38,8 @@ func parseFields(entry metav1.ManagedFieldsEntry) *fieldpath.Set {
 	return set
 }
 
-// project cuts the fields of a set out of a value. Lists become maps from their key, so that items which others
-// insert between ours change nothing; a field that is missing is null.
+// project cuts the fields of a set out of a value. Lists become maps from their key, so that items
+// which others insert between ours change nothing; a field that is missing is null.
 func project(v any, set *fieldpath.Set) any {
 	out := map[string]any{}
 	set.Members.Iterate(func(e fieldpath.PathElement) {
@@ -108,9 +108,9 @@ func lookup(v any, path fieldpath.Path) (any, bool) {
 	return v, true
 }
 
-// liveDigest sums up the fields that a manager owns in a live object, without the create-only ones. The values
-// of a Secret stay out of it: a digest of a short password could be guessed. They are compared directly, see
-// sameSecretData.
+// liveDigest sums up the fields that a manager owns in a live object, without the create-only ones.
+// The values of a Secret stay out of it: a digest of a short password could be guessed. They are
+// compared directly, see sameSecretData.
 func liveDigest(live *unstructured.Unstructured, manager string, createOnly []string) string {
 	set := ownedFields(live, manager)
 	content := live.Object
@@ -128,7 +128,8 @@ func liveDigest(live *unstructured.Unstructured, manager string, createOnly []st
 	return digest(projected)
 }
 
-// appliedDigest sums up what is asked of the server: the object and the manager in whose name it is applied.
+// appliedDigest sums up what is asked of the server: the object and the manager in whose name it is
+// applied.
 func appliedDigest(o *unstructured.Unstructured, manager string, createOnly []string) string {
 	content := o
 	if len(createOnly) > 0 || groupKindOf(o) == secretKind {

@@ -74,8 +74,9 @@ func (r *run) prune(ctx context.Context) {
 	r.forgetUntried()
 }
 
-// deletable leaves out what must not be deleted now, whoever would approve it. What is not deleted but handed over, or gone, is not held by that:
-// two sets that exchange objects of one kind would wait for each other for ever.
+// deletable leaves out what must not be deleted now, whoever would approve it. What is not deleted
+// but handed over, or gone, is not held by that: two sets that exchange objects of one kind would
+// wait for each other for ever.
 func (r *run) deletable(items []candidate, failed map[schema.GroupKind]Ref) []candidate {
 	return slices.DeleteFunc(items, func(c candidate) bool {
 		ref, replacement := failed[c.entry.GroupKind()]
@@ -99,14 +100,16 @@ func (r *run) release(ctx context.Context, ref Ref) {
 	}
 }
 
-// undescribe takes the hint that changes are reverted off an object that is ignored, as upstream does: it is not true of that one.
+// undescribe takes the hint that changes are reverted off an object that is ignored, as upstream
+// does: it is not true of that one.
 func (r *run) undescribe(ctx context.Context, live *unstructured.Unstructured) {
 	if r.describes(live) && live.GetAnnotations()[r.e.keys.Description] != "" {
 		r.takeOff(ctx, live, r.e.keys.Description)
 	}
 }
 
-// describes tells whether the annotations of the engine on an object are for this run to change: another set may have it.
+// describes tells whether the annotations of the engine on an object are for this run to change:
+// another set may have it.
 func (r *run) describes(live *unstructured.Unstructured) bool {
 	return live != nil && !r.dry && r.names(live.GetAnnotations()[r.e.keys.Origin])
 }
@@ -163,7 +166,8 @@ func (r *run) sortedOld() []Entry {
 	return out
 }
 
-// forgetUntried drops objects from the inventory that were announced and then not even tried: they cannot exist.
+// forgetUntried drops objects from the inventory that were announced and then not even tried: they
+// cannot exist.
 func (r *run) forgetUntried() {
 	for k, o := range r.outcomes {
 		if _, old := r.old[k]; !old && (o.action == Skipped || o.action == Ignored) {
@@ -235,7 +239,8 @@ func (r *run) isCollectable(live *unstructured.Unstructured) bool {
 	return (gk == secretKind || gk == configMapKind) && isTrue(live.GetLabels()[r.e.keys.GarbageCollectable])
 }
 
-// approved passes the candidates through the gate. Objects that are being deleted already need no approval.
+// approved passes the candidates through the gate. Objects that are being deleted already need no
+// approval.
 func (r *run) approved(items []candidate, gate func([]Entry) []Held) []candidate {
 	if gate == nil || len(items) == 0 {
 		return items

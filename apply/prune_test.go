@@ -194,7 +194,8 @@ func TestKeepObjects(t *testing.T) {
 	assert.Empty(t, f.inventory())
 }
 
-// Somebody has deleted what is referred to: it can neither go nor be made anew, and the error says how it can.
+// Somebody has deleted what is referred to: it can neither go nor be made anew, and the error says
+// how it can.
 func TestWhatIsProtectedAndDeleted(t *testing.T) {
 	f := newFixture(t)
 	o := f.configMap("referred", "x")
@@ -244,7 +245,8 @@ func TestDeletePersistentVolumeClaims(t *testing.T) {
 	set := f.set(sts)
 	set.DeletePersistentVolumeClaims = true
 	f.mustApply(set)
-	// Without a garbage collector the foreground deletion of the StatefulSet does not end; its claims are told to go.
+	// Without a garbage collector the foreground deletion of the StatefulSet does not end; its
+	// claims are told to go.
 	_, _ = f.e.Delete(f.ctx, f.c, set, f.inv, DeleteOptions{Timeout: 50 * time.Millisecond})
 	deleted := func(name string) bool {
 		return !f.exists(claim(name, "")) || f.get(claim(name, "")).GetDeletionTimestamp() != nil
@@ -253,7 +255,8 @@ func TestDeletePersistentVolumeClaims(t *testing.T) {
 	assert.False(t, deleted("other"))
 }
 
-// failingInventory loses its second write, as a process that is killed between the first object and the end.
+// failingInventory loses its second write, as a process that is killed between the first object and
+// the end.
 type failingInventory struct {
 	*MemoryInventory
 	before func()
@@ -286,7 +289,8 @@ func TestTheInventoryIsWrittenBeforeTheFirstObject(t *testing.T) {
 	assert.False(t, f.exists(f.configMap("c", "")))
 }
 
-// Secrets and ConfigMaps with the label of the garbage collector stay until that one deletes them, where there is one.
+// Secrets and ConfigMaps with the label of the garbage collector stay until that one deletes them,
+// where there is one.
 func TestCollectablesAreLeftToTheCollector(t *testing.T) {
 	f := newFixture(t)
 	label := map[string]string{gardenerKeys().GarbageCollectable: "true"}
@@ -306,7 +310,8 @@ func TestCollectablesAreLeftToTheCollector(t *testing.T) {
 	}
 }
 
-// An object in mode Ignore is left alone and released, however its namespace is written; annotations are read as upstream reads them.
+// An object in mode Ignore is left alone and released, however its namespace is written;
+// annotations are read as upstream reads them.
 func TestModeIgnoreWithoutANamespace(t *testing.T) {
 	f := newFixture(t)
 	class := f.object("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: NS-class, namespace: NS}, value: 5}")

@@ -12,9 +12,11 @@ import (
 	"github.com/pergola-dev/pergola/change/redact"
 )
 
-// A takeover takes fields away that nobody owns any more. A dry run goes by the admission webhooks of the cluster, as the apply does, and one that had put such
-// a field in does it again: then nothing is seen to go. But a webhook of those who hand over may be gone when it is applied. So these fields are told apart from
-// those that the API server fills in itself, by the same template of pods in an object that such webhooks are not asked about.
+// A takeover takes fields away that nobody owns any more. A dry run goes by the admission webhooks
+// of the cluster, as the apply does, and one that had put such a field in does it again: then
+// nothing is seen to go. But a webhook of those who hand over may be gone when it is applied. So
+// these fields are told apart from those that the API server fills in itself, by the same template
+// of pods in an object that such webhooks are not asked about.
 
 // templateOf is where workloads have the template of their pods.
 var templateOf = []string{"spec", "template"}
@@ -22,7 +24,8 @@ var templateOf = []string{"spec", "template"}
 // templatesKind has nothing but a template of pods, and the defaults of one.
 var templatesKind = Ref{APIVersion: "v1", Kind: "PodTemplate"}
 
-// putBack are the fields of a template of pods that go with a takeover, and that a webhook has put back into what the server foresees.
+// putBack are the fields of a template of pods that go with a takeover, and that a webhook has put
+// back into what the server foresees.
 func (r *run) putBack(ctx context.Context, ref Ref, foreseen *unstructured.Unstructured, goes *fieldpath.Set) []change.Field {
 	if pods := podsAt[ref.GroupKind()]; !slices.Equal(pods, append(slices.Clone(templateOf), "spec")) {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/change/redact"
 )
 
-// recreate handles an update that only immutable fields forbid: the object is deleted and made anew in the same
-// pass, where the object allows it; otherwise the error is reported.
+// recreate handles an update that only immutable fields forbid: the object is deleted and made anew
+// in the same pass, where the object allows it; otherwise the error is reported.
 func (r *run) recreate(ctx context.Context, w wanted, live *unstructured.Unstructured, rejected error) outcome {
 	if live == nil {
 		existing, err := r.c.GetLive(ctx, w.ref)
@@ -54,11 +54,13 @@ func (r *run) recreate(ctx context.Context, w wanted, live *unstructured.Unstruc
 	if failed := r.remake(ctx, w, live, gone); failed != nil {
 		out = *failed
 	}
-	out.told = true // it goes, whether it is made anew in this run or in one after it, see terminating
+	// it goes, whether it is made anew in this run or in one after it, see terminating
+	out.told = true
 	return out
 }
 
-// remake makes an object anew as soon as the one before is gone. It returns what came in between, nil for nothing.
+// remake makes an object anew as soon as the one before is gone. It returns what came in between,
+// nil for nothing.
 func (r *run) remake(ctx context.Context, w wanted, before *unstructured.Unstructured, gone bool) *outcome {
 	failed := func(err error) *outcome {
 		out := r.fail(w.desired, err)
@@ -85,7 +87,8 @@ func (r *run) remake(ctx context.Context, w wanted, before *unstructured.Unstruc
 	return nil
 }
 
-// immutable is the outcome for an object with changed fields that cannot change; it names these fields.
+// immutable is the outcome for an object with changed fields that cannot change; it names these
+// fields.
 func (r *run) immutable(w wanted, live *unstructured.Unstructured, rejected error) outcome {
 	out := r.fail(w.desired, rejected)
 	if out.err.Reason != Immutable {
@@ -119,8 +122,9 @@ func saidOf(rejected error) string {
 	return redact.Text(strings.TrimSpace(line))
 }
 
-// changedAt are the paths below some fields at which a declaration differs from the live object. What the server has set
-// by itself is not in the declaration and does not count; what we own and do not declare any more does.
+// changedAt are the paths below some fields at which a declaration differs from the live object.
+// What the server has set by itself is not in the declaration and does not count; what we own and
+// do not declare any more does.
 func (r *run) changedAt(w wanted, live *unstructured.Unstructured, fields []string) []string {
 	var out []string
 	for _, f := range differencesAt(live, w.send, fields) {
@@ -137,8 +141,8 @@ func (r *run) changedAt(w wanted, live *unstructured.Unstructured, fields []stri
 	return out
 }
 
-// mayRecreate follows the annotation of the declared or the live object; ConfigMaps and Secrets that are
-// immutable as a whole are recreated without being asked.
+// mayRecreate follows the annotation of the declared or the live object; ConfigMaps and Secrets
+// that are immutable as a whole are recreated without being asked.
 func (r *run) mayRecreate(w wanted, live *unstructured.Unstructured) bool {
 	gk := w.ref.GroupKind()
 	if r.e.protected[gk] {
@@ -151,8 +155,8 @@ func (r *run) mayRecreate(w wanted, live *unstructured.Unstructured) bool {
 	return immutable && (gk == secretKind || gk == configMapKind)
 }
 
-// validateCreate asks the server whether the object could be created, so that nothing is deleted that then
-// cannot come back. That the name is taken is the expected answer.
+// validateCreate asks the server whether the object could be created, so that nothing is deleted
+// that then cannot come back. That the name is taken is the expected answer.
 func (c *Cluster) validateCreate(ctx context.Context, o *unstructured.Unstructured, manager string) error {
 	mapping, err := c.Mapping(ctx, o.GroupVersionKind())
 	if err != nil {
@@ -234,8 +238,9 @@ func (r *run) stuck(o *unstructured.Unstructured) *ObjectError {
 	return &ObjectError{Cluster: r.c.name, Object: RefOf(o), Op: "delete", Reason: Stuck, Message: "it is being deleted and " + waitsFor(o), Hint: r.c.unstick(o)}
 }
 
-// unstick says what becomes of an object that is being deleted and does not go. What a Garden or Shoot refers to never goes by itself, as long as it is referred to:
-// somebody has deleted what is in use, and a deletion cannot be taken back.
+// unstick says what becomes of an object that is being deleted and does not go. What a Garden or
+// Shoot refers to never goes by itself, as long as it is referred to: somebody has deleted what is
+// in use, and a deletion cannot be taken back.
 func (c *Cluster) unstick(o *unstructured.Unstructured) string {
 	if f := o.GetFinalizers(); len(f) == 1 && f[0] == gardencorev1beta1.ReferenceProtectionFinalizer {
 		return c.CommandsHere(fmt.Sprintf("something refers to it, for which it stays; take the finalizer off, and it is made anew at once: kubectl patch %s --type merge -p '{\"metadata\":{\"finalizers\":null}}'",

@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// withoutValues replaces the text of a server's answer about a Secret: validation, decoding and webhooks may
-// repeat values in it. Reason, fields, managers and the webhook's name stay; causes lose their text, except
-// what tells an immutable field from another.
+// withoutValues replaces the text of a server's answer about a Secret: validation, decoding and
+// webhooks may repeat values in it. Reason, fields, managers and the webhook's name stay; causes
+// lose their text, except what tells an immutable field from another.
 func withoutValues(err error) error {
 	status, ok := statusOf(err)
 	if !ok {
@@ -43,7 +43,8 @@ func withoutValues(err error) error {
 			text += " for " + strings.Join(fields, ", ")
 		}
 	}
-	// The text of Forbidden and NotFound comes from the authorizer and the router, which see no body.
+	// The text of Forbidden and NotFound comes from the authorizer and the router, which see no
+	// body.
 	if forbiddenByRBAC.MatchString(status.Message) || apierrors.IsNotFound(err) {
 		safe.Message = status.Message
 		return &apierrors.StatusError{ErrStatus: safe}

@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// A repair (ApplyOptions.Repair) may come at any time: when what is declared by now was not applied yet, and its turn, its window or its approval are still
-// to come. So it knows only what was applied.
+// A repair (ApplyOptions.Repair) may come at any time: when what is declared by now was not applied
+// yet, and its turn, its window or its approval are still to come. So it knows only what was
+// applied.
 
 // errNoInventory is why nothing can be repaired.
 var errNoInventory = errors.New("its inventory is lost, so that it is not known what was applied: the next apply makes it anew")

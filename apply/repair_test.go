@@ -23,7 +23,8 @@ func (f *fixture) secret(name, value string) *unstructured.Unstructured {
 	return f.object(`{apiVersion: v1, kind: Secret, metadata: {name: ` + name + `, namespace: NS}, stringData: {key: ` + value + `}}`)
 }
 
-// TestRepairKnowsOnlyWhatWasApplied: what is declared by now is for an apply, with its order, its gate and its time.
+// TestRepairKnowsOnlyWhatWasApplied: what is declared by now is for an apply, with its order, its
+// gate and its time.
 func TestRepairKnowsOnlyWhatWasApplied(t *testing.T) {
 	f := newFixture(t)
 	f.mustApply(f.set(f.configMap("same", "1"), f.configMap("other", "1"), f.configMap("goes", "1"), f.secret("plain", "old"), f.secret("kept", "old")))
@@ -63,7 +64,8 @@ func TestRepairKnowsOnlyWhatWasApplied(t *testing.T) {
 	assert.False(t, f.exists(f.configMap("goes", "")))
 }
 
-// TestRepairOfASecretInLines: base64 may be declared in several lines, and a server gives it back in one.
+// TestRepairOfASecretInLines: base64 may be declared in several lines, and a server gives it back
+// in one.
 func TestRepairOfASecretInLines(t *testing.T) {
 	f := newFixture(t)
 	secret := func() *unstructured.Unstructured {
@@ -110,7 +112,8 @@ func TestRepairThatFails(t *testing.T) {
 	assert.Equal(t, map[string]Action{"ConfigMap/gone": Created}, actions(f.repair(s)))
 }
 
-// TestWhatIsHeldIsInTheInventory until it is told to go or is as it is wanted: the gate can ask why it was held before.
+// TestWhatIsHeldIsInTheInventory until it is told to go or is as it is wanted: the gate can ask why
+// it was held before.
 func TestWhatIsHeldIsInTheInventory(t *testing.T) {
 	f := newFixture(t)
 	held := func() map[Ref]change.Reason {
@@ -148,8 +151,8 @@ func TestWhatIsHeldIsInTheInventory(t *testing.T) {
 	assert.Empty(t, held())
 }
 
-// TestMadeAnewByHand: an object that somebody has made anew, with a field that cannot change, is told as that in every run. It is not in the cache, as
-// it lacks the label by which that selects.
+// TestMadeAnewByHand: an object that somebody has made anew, with a field that cannot change, is
+// told as that in every run. It is not in the cache, as it lacks the label by which that selects.
 func TestMadeAnewByHand(t *testing.T) {
 	f := newFixture(t)
 	text := `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: rb, namespace: NS}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: NAME}}`

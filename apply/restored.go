@@ -10,9 +10,11 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// An object may lose the record of what we own in it: somebody restores it from a backup, or wipes its managedFields. What it holds
-// is then a copy of what we applied, in the name of another manager, and every later change would be a conflict with that one. Such a
-// copy shows by our origin annotation: nobody else writes that. We take back what we apply, and leave that manager the rest.
+// An object may lose the record of what we own in it: somebody restores it from a backup, or wipes
+// its managedFields. What it holds is then a copy of what we applied, in the name of another
+// manager, and every later change would be a conflict with that one. Such a copy shows by our
+// origin annotation: nobody else writes that. We take back what we apply, and leave that manager
+// the rest.
 
 // copies are the managers that hold a copy of what we applied to an object.
 func (r *run) copies(live *unstructured.Unstructured) []metav1.ManagedFieldsEntry {

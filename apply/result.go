@@ -21,11 +21,12 @@ const (
 	Deleting   Action = "deleting"
 	Kept       Action = "kept"
 	HandedOver Action = "handed-over"
-	LeftAlone  Action = "left-alone" // in the inventory, but the object does not show that it is ours
-	HeldBack   Action = "held"
-	Ignored    Action = "ignored"
-	Skipped    Action = "skipped"
-	Failed     Action = "failed"
+	// in the inventory, but the object does not show that it is ours
+	LeftAlone Action = "left-alone"
+	HeldBack  Action = "held"
+	Ignored   Action = "ignored"
+	Skipped   Action = "skipped"
+	Failed    Action = "failed"
 )
 
 // ObjectResult is the outcome for one object.
@@ -33,25 +34,31 @@ type ObjectResult struct {
 	Ref     Ref    `json:"object"`
 	Action  Action `json:"action"`
 	Message string `json:"message,omitempty"`
-	// Kept are fields that are declared otherwise and stay as they are, because they cannot change on a live object.
+	// Kept are fields that are declared otherwise and stay as they are, because they cannot change
+	// on a live object.
 	Kept []string `json:"kept,omitempty"`
-	// Dropped are declared fields that the API server accepted and that the live object does not have, such as those of a closed feature gate.
+	// Dropped are declared fields that the API server accepted and that the live object does not
+	// have, such as those of a closed feature gate.
 	Dropped []string `json:"dropped,omitempty"`
 	// HandedOver are declared fields that are left as others set them, see Set.Yields.
 	HandedOver []change.HandedOver `json:"handedOver,omitempty"`
-	// TakenBack are fields that others had changed and that are ours again, each with the manager, see Set.TakeBackFrom.
+	// TakenBack are fields that others had changed and that are ours again, each with the manager,
+	// see Set.TakeBackFrom.
 	TakenBack []string     `json:"takenBack,omitempty"`
 	Err       *ObjectError `json:"error,omitempty"`
 	// Cluster of the object, which the result of the whole says once for all.
 	Cluster string `json:"-"`
-	// Waits says of an object that is to go that it was not told to yet: something else has to go before, or the run ended.
+	// Waits says of an object that is to go that it was not told to yet: something else has to go
+	// before, or the run ended.
 	Waits bool `json:"-"`
-	// Told says that this run told the object to go, the one before of one that is recreated, whatever became of it then: a Deleting or a Failed
-	// one is still on its way. What is not sure to stay away, because an instance before this one may still make it, does not count.
+	// Told says that this run told the object to go, the one before of one that is recreated,
+	// whatever became of it then: a Deleting or a Failed one is still on its way. What is not sure
+	// to stay away, because an instance before this one may still make it, does not count.
 	Told bool `json:"-"`
 }
 
-// Result is the outcome of Apply or Delete: applied objects in order of application, then deletions.
+// Result is the outcome of Apply or Delete: applied objects in order of application, then
+// deletions.
 type Result struct {
 	Cluster string         `json:"cluster"`
 	Set     string         `json:"set"`

@@ -16,8 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// run is one pass of one set over one cluster. Apply, Plan, Delete and PlanDelete are the same pass with
-// other settings, so that a plan says what will be done.
+// run is one pass of one set over one cluster. Apply, Plan, Delete and PlanDelete are the same pass
+// with other settings, so that a plan says what will be done.
 type run struct {
 	e    *Engine
 	c    *Cluster
@@ -45,8 +45,8 @@ type run struct {
 	extra    []*ObjectError // errors that belong to no object
 }
 
-// Apply makes the cluster hold the objects of a set: applies what differs, deletes what left the set. An error
-// of one object does not stop the others; the error, if any, is of type Errors.
+// Apply makes the cluster hold the objects of a set: applies what differs, deletes what left the
+// set. An error of one object does not stop the others; the error, if any, is of type Errors.
 func (e *Engine) Apply(ctx context.Context, c *Cluster, s Set, inv Inventory, o ApplyOptions) (*Result, error) {
 	r := e.newRun(c, &s, inv, o, false)
 	ctx, span := r.traced(ctx, "apply set")
@@ -55,8 +55,8 @@ func (e *Engine) Apply(ctx context.Context, c *Cluster, s Set, inv Inventory, o 
 	return r.result()
 }
 
-// Plan tells what Apply would do now. It asks the server by dry runs for objects that are not known to be
-// unchanged, and writes nothing, the inventory neither.
+// Plan tells what Apply would do now. It asks the server by dry runs for objects that are not known
+// to be unchanged, and writes nothing, the inventory neither.
 func (e *Engine) Plan(ctx context.Context, c *Cluster, s Set, inv Inventory, o ApplyOptions) (change.Plan, error) {
 	r := e.newRun(c, &s, inv, o, true)
 	r.apply(ctx)
@@ -118,8 +118,8 @@ func (r *run) failed() *Ref {
 	return nil
 }
 
-// prepare decorates the declared objects. What cannot be read fails the whole set: a set that is not
-// completely understood must not prune.
+// prepare decorates the declared objects. What cannot be read fails the whole set: a set that is
+// not completely understood must not prune.
 func (r *run) prepare(ctx context.Context) error {
 	if err := r.set.check(); err != nil {
 		return err
@@ -161,7 +161,8 @@ func (r *run) unreadable(o *unstructured.Unstructured, why string) *ObjectError 
 		Hint: "correct the object; nothing of this set is applied until then", Source: r.set.Sources[RefOf(o)]}
 }
 
-// open reads what there is: the inventory and, through the live cache, the objects of every kind in use.
+// open reads what there is: the inventory and, through the live cache, the objects of every kind in
+// use.
 func (r *run) open(ctx context.Context) error {
 	if err := r.c.reachable(ctx); err != nil {
 		return err
@@ -194,7 +195,8 @@ func (r *run) open(ctx context.Context) error {
 	return r.resolve(ctx)
 }
 
-// openKinds starts the live caches side by side. A kind that cannot be listed is worked on without cache.
+// openKinds starts the live caches side by side. A kind that cannot be listed is worked on without
+// cache.
 func (r *run) openKinds(ctx context.Context, kinds map[schema.GroupVersionKind]bool) error {
 	var opened []*watchedResource
 	for gvk := range kinds {
@@ -228,8 +230,8 @@ func (r *run) openKinds(ctx context.Context, kinds map[schema.GroupVersionKind]b
 	return nil
 }
 
-// resolve settles the namespace of every object by the scope of its kind (upstream's rule: none means
-// "default", and cluster-scoped objects have none) and finds objects that are declared twice.
+// resolve settles the namespace of every object by the scope of its kind (upstream's rule: none
+// means "default", and cluster-scoped objects have none) and finds objects that are declared twice.
 func (r *run) resolve(ctx context.Context) error {
 	for _, refs := range [][]Ref{r.ignored, r.refused} {
 		for i, ref := range refs {
@@ -298,8 +300,8 @@ func (r *run) isNamespaced(ctx context.Context, ref Ref) (namespaced, known bool
 	return false, false, nil
 }
 
-// announce writes the inventory before the first object: old and new together, so that nothing that is
-// created can be forgotten. When no object is new, the old one says it all.
+// announce writes the inventory before the first object: old and new together, so that nothing that
+// is created can be forgotten. When no object is new, the old one says it all.
 func (r *run) announce(ctx context.Context) error {
 	for _, d := range r.desired {
 		e, known := r.entries[keyOf(d.ref)]
@@ -323,7 +325,8 @@ func (r *run) announce(ctx context.Context) error {
 	return r.save(ctx)
 }
 
-// Writing the inventory after a run may take this long; nobody waits for one that was stopped, or whose time is over.
+// Writing the inventory after a run may take this long; nobody waits for one that was stopped, or
+// whose time is over.
 const (
 	closing       = 30 * time.Second
 	closingSooner = 1500 * time.Millisecond
@@ -345,7 +348,8 @@ func (r *run) close(ctx context.Context) {
 	}
 }
 
-// wantedEntries are the entries without those that are to go, also where they stay for now: nothing says how they should be.
+// wantedEntries are the entries without those that are to go, also where they stay for now: nothing
+// says how they should be.
 func (r *run) wantedEntries() []Entry {
 	leaving := map[key]bool{}
 	for _, o := range r.deletion {
@@ -394,7 +398,8 @@ func (r *run) live(ref Ref) (o *unstructured.Unstructured, known bool) {
 	return w.get(nsName{ref.Namespace, ref.Name}), true
 }
 
-// read is the object from the cache or, if it is not there, from the server; nil when there is none.
+// read is the object from the cache or, if it is not there, from the server; nil when there is
+// none.
 func (r *run) read(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
 	if o, _ := r.live(ref); o != nil {
 		return o, nil
@@ -407,7 +412,8 @@ func (r *run) read(ctx context.Context, ref Ref) (*unstructured.Unstructured, er
 	return o, err
 }
 
-// inventoried are the annotations that an inventory keeps of an object: of a Secret none of its own, as they may have its values.
+// inventoried are the annotations that an inventory keeps of an object: of a Secret none of its
+// own, as they may have its values.
 func (r *run) inventoried(ref Ref, obj *unstructured.Unstructured) map[string]string {
 	if ref.GroupKind() == secretKind {
 		return map[string]string{r.e.keys.Origin: r.set.Name}

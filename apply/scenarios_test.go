@@ -18,7 +18,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// scenarios says which test of this package plays a scenario of the corpus, or, in words, why none does.
+// scenarios says which test of this package plays a scenario of the corpus, or, in words, why none
+// does.
 var scenarios = map[string]string{
 	"cli-apply-destroy": "TestDelete", "cli-continue-on-error": "TestARefusedObjectStopsNoOther",
 	"cli-current-uid": "TestOneObjectUnderTwoGroups", "cli-deletion-prevention": "TestPruneDeletesWhatLeftTheSet",
@@ -75,7 +76,9 @@ func TestEveryScenarioIsPlayed(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(file), ".md")
 		played, known := scenarios[name]
 		if strings.HasPrefix(name, "gardener-") && !known {
-			continue // classes, health and conditions of ManagedResources: controllers/resourcemanager/managedresource, health
+			// classes, health and conditions of ManagedResources:
+			// controllers/resourcemanager/managedresource, health
+			continue
 		}
 		assert.True(t, known, "scenario %s is not played", name)
 		if strings.HasPrefix(played, "Test") {
@@ -114,7 +117,8 @@ func TestOneObjectUnderTwoGroups(t *testing.T) {
 	f.mustApply(set)
 	before := f.get(set.Objects[0]).GetUID()
 	set.Objects[0] = event("events.k8s.io/v1", "regarding: {namespace: NS}, action: a, reportingController: c.example.com/c, reportingInstance: i, eventTime: '2026-01-01T00:00:00.000000Z'")
-	// What matters here is that nothing is deleted; whether the server takes the change is its affair.
+	// What matters here is that nothing is deleted; whether the server takes the change is its
+	// affair.
 	_, _ = f.apply(set)
 	assert.Equal(t, before, f.get(event("v1", "")).GetUID())
 }

@@ -12,8 +12,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// secretSums tell whether the values of a Secret are those that we wrote. Digests of inventories leave them out, because a digest of a
-// short password can be guessed; these are made with a key that never leaves the process.
+// secretSums tell whether the values of a Secret are those that we wrote. Digests of inventories
+// leave them out, because a digest of a short password can be guessed; these are made with a key
+// that never leaves the process.
 type secretSums struct {
 	once sync.Once
 	key  [32]byte
@@ -48,7 +49,8 @@ func (s *secretSums) wrote(c *Cluster, declared *unstructured.Unstructured) bool
 	return known && s.sum(values) == have
 }
 
-// canonicalBase64 is a value of a Secret as a server gives it back: base64 may be declared in several lines.
+// canonicalBase64 is a value of a Secret as a server gives it back: base64 may be declared in
+// several lines.
 func canonicalBase64(v any) any {
 	text, _ := v.(string)
 	raw, err := base64.StdEncoding.DecodeString(text)
@@ -86,7 +88,8 @@ func (s *secretSums) note(c *Cluster, o *unstructured.Unstructured, manager stri
 	s.known[c][keyOf(RefOf(o))] = sum
 }
 
-// same tells whether a Secret has the values that it should have; known is false when that was not noted.
+// same tells whether a Secret has the values that it should have; known is false when that was not
+// noted.
 func (s *secretSums) same(c *Cluster, o *unstructured.Unstructured, manager string) (same, known bool) {
 	s.mu.Lock()
 	want, known := s.known[c][keyOf(RefOf(o))]

@@ -11,12 +11,12 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// servedTimeout is how long a definition may be established and not yet listed by the API server; usually it
-// is below a second.
+// servedTimeout is how long a definition may be established and not yet listed by the API server;
+// usually it is below a second.
 const servedTimeout = 30 * time.Second
 
-// AwaitServed waits until the API server lists the kinds of all definitions among the objects, so that what is
-// applied next may use them. It makes no request for kinds that are known already.
+// AwaitServed waits until the API server lists the kinds of all definitions among the objects, so
+// that what is applied next may use them. It makes no request for kinds that are known already.
 func AwaitServed(ctx context.Context, clk clock.WithTicker, c *Cluster, objects []*unstructured.Unstructured) error {
 	tick := clk.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()

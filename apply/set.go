@@ -15,8 +15,8 @@ import (
 
 // Set is a group of objects that is applied, pruned and deleted as one, with one inventory.
 type Set struct {
-	// Name is unique in the cluster: "[<clusterID>:]<namespace>/<name>". It becomes the origin annotation,
-	// by which sets hand objects over to each other.
+	// Name is unique in the cluster: "[<clusterID>:]<namespace>/<name>". It becomes the origin
+	// annotation, by which sets hand objects over to each other.
 	Name string
 	// Noun is what people call a set in messages, such as ManagedResource; default: set.
 	Noun string
@@ -30,36 +30,39 @@ type Set struct {
 	FieldManager string
 	// Force takes fields over from other managers. Without it they are reported as Conflict.
 	Force bool
-	// TakeBack repairs drift against other managers: what somebody else has changed in fields that we applied, and owns by now,
-	// is taken back. A new wish that meets another manager is a Conflict all the same, unless that one has changed our
-	// fields, too.
+	// TakeBack repairs drift against other managers: what somebody else has changed in fields that
+	// we applied, and owns by now, is taken back. A new wish that meets another manager is a
+	// Conflict all the same, unless that one has changed our fields, too.
 	TakeBack bool
-	// TakeBackFrom tells from which managers that is done; nil is from all. The others' fields are a Conflict.
+	// TakeBackFrom tells from which managers that is done; nil is from all. The others' fields are
+	// a Conflict.
 	TakeBackFrom func(manager string) bool
-	// InOrder says that objects refer to those that are applied before them: when one fails, those of later phases are
-	// not tried, and nothing is pruned.
+	// InOrder says that objects refer to those that are applied before them: when one fails, those
+	// of later phases are not tried, and nothing is pruned.
 	InOrder bool
 	// KeepObjects makes Delete leave the objects where they are.
 	KeepObjects bool
-	// ForceOverwriteLabels and ForceOverwriteAnnotations remove keys that others added, except annotations
-	// that Kubernetes' own controllers keep.
+	// ForceOverwriteLabels and ForceOverwriteAnnotations remove keys that others added, except
+	// annotations that Kubernetes' own controllers keep.
 	ForceOverwriteLabels, ForceOverwriteAnnotations bool
-	// LeaveToCollector leaves Secrets and ConfigMaps that leave the set to a garbage collector, if they have its label: others may
-	// still refer to them.
+	// LeaveToCollector leaves Secrets and ConfigMaps that leave the set to a garbage collector, if
+	// they have its label: others may still refer to them.
 	LeaveToCollector bool
 	// Equivalences are kinds that are the same objects under another API group.
 	Equivalences [][]schema.GroupKind
 	// DeletePersistentVolumeClaims deletes the claims of a StatefulSet together with it.
 	DeletePersistentVolumeClaims bool
-	// RebuildFrom are kinds among which the objects of this set are looked for, by their origin annotation, when its
-	// inventory was lost; none means that a lost inventory is an empty one. It must not be set where sets of the same
-	// name may exist.
+	// RebuildFrom are kinds among which the objects of this set are looked for, by their origin
+	// annotation, when its inventory was lost; none means that a lost inventory is an empty one. It
+	// must not be set where sets of the same name may exist.
 	RebuildFrom []schema.GroupVersionKind
 	// Sources says where objects come from, for error messages.
 	Sources map[Ref]string
-	// Private says that nobody else has the objects: they are changed as they have to be sent, and not copied.
+	// Private says that nobody else has the objects: they are changed as they have to be sent, and
+	// not copied.
 	Private bool
-	// KeepSources notes the file of each object in the inventory, so that others can say where it is declared.
+	// KeepSources notes the file of each object in the inventory, so that others can say where it
+	// is declared.
 	KeepSources bool
 	// Yields are the fields that are left to others while these own them.
 	Yields []Yield
@@ -73,8 +76,8 @@ type desired struct {
 	source string
 }
 
-// decorate makes the object that is sent from the declared one: what only a server sets is removed, labels are
-// injected, the label and annotations of the engine added.
+// decorate makes the object that is sent from the declared one: what only a server sets is removed,
+// labels are injected, the label and annotations of the engine added.
 func (k Keys) decorate(s *Set, in *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	o := in
 	if !s.Private {
@@ -116,8 +119,8 @@ func normalize(o *unstructured.Unstructured) {
 	}
 }
 
-// stringDataToData moves stringData into data as the server does: an apply of stringData could never remove a
-// key again (https://github.com/kubernetes/kubernetes/issues/108008).
+// stringDataToData moves stringData into data as the server does: an apply of stringData could
+// never remove a key again (https://github.com/kubernetes/kubernetes/issues/108008).
 func stringDataToData(o *unstructured.Unstructured) {
 	plain, found, _ := unstructured.NestedMap(o.Object, "stringData")
 	if !found {

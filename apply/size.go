@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// dataLimit is what the values of a ConfigMap or a Secret may have together, in bytes (k8s.io/api/core/v1
-	// MaxSecretSize; ConfigMaps have the same).
+	// dataLimit is what the values of a ConfigMap or a Secret may have together, in bytes
+	// (k8s.io/api/core/v1 MaxSecretSize; ConfigMaps have the same).
 	dataLimit = 1 << 20
 	// storageLimit is etcd's default for one request (--max-request-bytes), in bytes.
 	storageLimit = 3 << 19
@@ -21,7 +21,8 @@ const (
 // tooLarge matches what etcd and the client of the API server for it say.
 var tooLarge = regexp.MustCompile("request is too large|trying to send message larger than max")
 
-// CheckSize finds out, without a request, that a cluster cannot take a ConfigMap or Secret because of its size.
+// CheckSize finds out, without a request, that a cluster cannot take a ConfigMap or Secret because
+// of its size.
 func (c *Cluster) CheckSize(o *unstructured.Unstructured) *ObjectError {
 	size := 0
 	switch groupKindOf(o) {

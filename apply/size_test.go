@@ -59,7 +59,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// When what is referred to fails, what refers to it is not tried, and nothing of the former state goes.
+// When what is referred to fails, what refers to it is not tried, and nothing of the former state
+// goes.
 func TestInOrder(t *testing.T) {
 	f := newFixture(t)
 	role := f.object(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: user, namespace: NS}}`)

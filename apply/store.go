@@ -9,21 +9,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// ChangeEvent is a change of a cached object: Old is nil when it appeared, New when it is gone. The objects
-// are shared, do not modify them.
+// ChangeEvent is a change of a cached object: Old is nil when it appeared, New when it is gone. The
+// objects are shared, do not modify them.
 type ChangeEvent struct {
 	Ref      Ref
 	Old, New *unstructured.Unstructured
 }
 
-// store holds the objects of one resource: what list and watch said, overlaid by the answers to our own
-// writes. Resource versions decide which is newer, so the order in which the two arrive does not matter.
-// It implements cache.ReflectorStore.
+// store holds the objects of one resource: what list and watch said, overlaid by the answers to our
+// own writes. Resource versions decide which is newer, so the order in which the two arrive does
+// not matter. It implements cache.ReflectorStore.
 type store struct {
 	selector labels.Selector
 	emit     func(ChangeEvent)
 	onList   func()
-	// shrink makes objects of the server small; nil keeps all of them but the fields of their managers, which become text.
+	// shrink makes objects of the server small; nil keeps all of them but the fields of their
+	// managers, which become text.
 	shrink func(*unstructured.Unstructured) *unstructured.Unstructured
 
 	order   sync.Mutex // held while handlers run, so that events keep their order
@@ -32,7 +33,8 @@ type store struct {
 	digests map[nsName]knownDigest
 	dropped map[nsName]knownDropped
 	fields  texts
-	removed map[nsName]string // version at which an object went: the answer to a write may arrive after that
+	// version at which an object went: the answer to a write may arrive after that
+	removed map[nsName]string
 }
 
 // maxRemoved bounds the memory of deletions; they matter for moments only.
@@ -89,7 +91,8 @@ type knownDropped struct {
 	fields                    []droppedField
 }
 
-// droppedFields is what find gives for an object, computed once per version of it and of what was applied.
+// droppedFields is what find gives for an object, computed once per version of it and of what was
+// applied.
 func (s *store) droppedFields(o *unstructured.Unstructured, manager, applied string, find func() []droppedField) []droppedField {
 	s.mu.RLock()
 	have := s.dropped[nameOf(o)]

@@ -22,7 +22,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// server is the API server that the integration tests of this package share; each test has its own namespace.
+// server is the API server that the integration tests of this package share; each test has its own
+// namespace.
 var server struct {
 	config *rest.Config
 	count  atomic.Int64
@@ -63,8 +64,8 @@ func newFixture(t testing.TB) *fixture {
 	return f
 }
 
-// releaseServices deletes the Services of the test, whoever made them: their addresses and node ports are those of
-// the whole server, and the next test may name them.
+// releaseServices deletes the Services of the test, whoever made them: their addresses and node
+// ports are those of the whole server, and the next test may name them.
 func (f *fixture) releaseServices() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -136,7 +137,8 @@ func (f *fixture) mustApply(s Set) *Result {
 	return result
 }
 
-// requests are those that f makes the engine send. Watches are left out: they begin some time after their list.
+// requests are those that f makes the engine send. Watches are left out: they begin some time after
+// their list.
 func (f *fixture) requests(do func()) RequestCounts {
 	before := f.c.Requests()
 	do()

@@ -15,16 +15,18 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Some managers write a whole object as a desired state and then hand it over to us. What they own becomes ours at
-// our first apply, and what of it is not desired is removed: nobody else ever would. Everybody else (kubectl create,
-// edit, patch, label, and whoever we do not know) keeps what they wrote: where it is what we want we own it together,
-// where it differs it is a Conflict. Edits made after our first apply are drift or a conflict, whoever made them.
+// Some managers write a whole object as a desired state and then hand it over to us. What they own
+// becomes ours at our first apply, and what of it is not desired is removed: nobody else ever
+// would. Everybody else (kubectl create, edit, patch, label, and whoever we do not know) keeps what
+// they wrote: where it is what we want we own it together, where it differs it is a Conflict. Edits
+// made after our first apply are drift or a conflict, whoever made them.
 
 // Former is a manager that hands objects over.
 type Former struct {
 	Name      string
 	Operation metav1.ManagedFieldsOperationType
-	// Annotation, if any, has to be on the object: the manager's name alone does not tell that it wrote a whole object.
+	// Annotation, if any, has to be on the object: the manager's name alone does not tell that it
+	// wrote a whole object.
 	Annotation string
 	// Inventories says that it keeps inventories of its own, which we go on with.
 	Inventories bool
@@ -36,12 +38,14 @@ const LastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 // adoption is what it means that an object becomes ours.
 const adoption = "it exists already; from now on it is deleted when it is not declared any more"
 
-// forces says whether fields of others are taken: the set, the object or the caller of the engine may ask for it.
+// forces says whether fields of others are taken: the set, the object or the caller of the engine
+// may ask for it.
 func (r *run) forces(d *desired) bool {
 	return r.set.Force || isTrue(d.obj.GetAnnotations()[r.e.keys.ForceConflicts]) || r.e.force(d.ref)
 }
 
-// needsTakeover is true before our first successful apply to an object that has entries of former managers.
+// needsTakeover is true before our first successful apply to an object that has entries of former
+// managers.
 func (r *run) needsTakeover(ref Ref, live *unstructured.Unstructured) bool {
 	if len(r.formerManagers(live)) == 0 {
 		return false
@@ -65,8 +69,8 @@ func (r *run) isKin(m metav1.ManagedFieldsEntry) bool {
 	return m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == "" && m.Manager != r.set.FieldManager && r.e.kin(m.Manager)
 }
 
-// inherits says whether an object that a set of ours applied belongs to this one now. That no other declares it is seen to by
-// takenOver.
+// inherits says whether an object that a set of ours applied belongs to this one now. That no other
+// declares it is seen to by takenOver.
 func (r *run) inherits(live *unstructured.Unstructured) bool {
 	origin, at := live.GetAnnotations()[r.e.keys.Origin], RefOf(live)
 	switch {
@@ -94,7 +98,8 @@ func isManagerConflict(err error) bool {
 	return ok && hasCause(status, metav1.CauseTypeFieldManagerConflict)
 }
 
-// conflictWithOthers is what of a conflict remains without former managers; nil when there is none with anybody else.
+// conflictWithOthers is what of a conflict remains without former managers; nil when there is none
+// with anybody else.
 func (r *run) conflictWithOthers(live *unstructured.Unstructured, err error) error {
 	former := r.formerManagers(live)
 	return withoutManagers(err, func(m string) bool { return slices.Contains(former, m) })
@@ -115,8 +120,8 @@ func withoutManagers(err error, drop func(manager string) bool) error {
 	return &apierrors.StatusError{ErrStatus: status}
 }
 
-// takenBack sorts a conflict: when all of it is with managers whose edits are taken back, it is the fields with their managers. Else it
-// is the conflict with the others, who have to be asked.
+// takenBack sorts a conflict: when all of it is with managers whose edits are taken back, it is the
+// fields with their managers. Else it is the conflict with the others, who have to be asked.
 func takenBack(err error, from func(manager string) bool) (fields []string, others error) {
 	if others = withoutManagers(err, from); others != nil {
 		return nil, others
@@ -133,7 +138,8 @@ func takenBack(err error, from func(manager string) bool) (fields []string, othe
 // isRefused is true for an object that is not valid; what is in it of others may be the reason.
 func isRefused(err error) bool { return apierrors.IsInvalid(err) && !isImmutable(err) }
 
-// adopt goes on with an object that may turn out to exist: the server refused it, or former managers have written it.
+// adopt goes on with an object that may turn out to exist: the server refused it, or former
+// managers have written it.
 func (r *run) adopt(ctx context.Context, w wanted, refused error, opts patchOptions, answer *unstructured.Unstructured) outcome {
 	live, err := r.c.GetLive(ctx, w.ref)
 	switch {
@@ -156,8 +162,9 @@ func (r *run) adopt(ctx context.Context, w wanted, refused error, opts patchOpti
 	return r.answered(ctx, w, live, answer, false, refused)
 }
 
-// takeOver makes the fields of former managers ours and applies. A dry run goes first, in a plan and in an apply
-// alike: it tells whether there is a conflict with anybody else, in which case nothing is taken, and what goes.
+// takeOver makes the fields of former managers ours and applies. A dry run goes first, in a plan
+// and in an apply alike: it tells whether there is a conflict with anybody else, in which case
+// nothing is taken, and what goes.
 func (r *run) takeOver(ctx context.Context, w wanted, live *unstructured.Unstructured, opts patchOptions) outcome {
 	former := r.formerManagers(live)
 	patch, err := r.handover(live)
@@ -217,7 +224,8 @@ func (r *run) takeOver(ctx context.Context, w wanted, live *unstructured.Unstruc
 	return out
 }
 
-// handOver writes the managers of a takeover. Others go on to write the object, its status for one; then it is looked at again.
+// handOver writes the managers of a takeover. Others go on to write the object, its status for one;
+// then it is looked at again.
 func (r *run) handOver(ctx context.Context, live *unstructured.Unstructured, patch []ssa.JSONPatch) (*unstructured.Unstructured, error) {
 	for range 5 {
 		answer, err := r.patchManagers(ctx, live, patch)
@@ -236,8 +244,8 @@ func (r *run) handOver(ctx context.Context, live *unstructured.Unstructured, pat
 	return r.patchManagers(ctx, live, patch)
 }
 
-// isTransient says whether the server refuses the object only for what is still in it of former managers, such as a port
-// of the same name: then it is valid after the takeover.
+// isTransient says whether the server refuses the object only for what is still in it of former
+// managers, such as a port of the same name: then it is valid after the takeover.
 func (r *run) isTransient(ctx context.Context, w wanted, err error) bool {
 	return isRefused(err) && r.c.validateCreate(ctx, w.obj, r.set.FieldManager) == nil
 }
@@ -261,8 +269,9 @@ func (r *run) handover(live *unstructured.Unstructured) ([]ssa.JSONPatch, error)
 	return patch, nil
 }
 
-// withoutFinalizers is the entry of a former manager without the finalizers that it has set. These become nobody's and stay: each says that something is left
-// to be done when the object goes, by whom who applies it does not know.
+// withoutFinalizers is the entry of a former manager without the finalizers that it has set. These
+// become nobody's and stay: each says that something is left to be done when the object goes, by
+// whom who applies it does not know.
 func withoutFinalizers(m metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry {
 	set := parseFields(m)
 	if set == nil {
@@ -286,8 +295,9 @@ func managedBy(live *unstructured.Unstructured, patch []ssa.JSONPatch) *unstruct
 	return out
 }
 
-// removed are the fields that a takeover removes: former managers (or we) own them in the live object, and nobody
-// else does after our apply, of which answer is the trial. It is the server's rule for fields that left an apply.
+// removed are the fields that a takeover removes: former managers (or we) own them in the live
+// object, and nobody else does after our apply, of which answer is the trial. It is the server's
+// rule for fields that left an apply.
 func (r *run) removed(live, answer *unstructured.Unstructured) *fieldpath.Set {
 	before, after := fieldpath.NewSet(), fieldpath.NewSet()
 	for _, m := range managersOf(live) {
@@ -306,7 +316,8 @@ func (r *run) removed(live, answer *unstructured.Unstructured) *fieldpath.Set {
 	return withParents(before).Difference(withParents(after))
 }
 
-// withParents adds the named fields that lead to the members of a set: a field goes when all in it go.
+// withParents adds the named fields that lead to the members of a set: a field goes when all in it
+// go.
 func withParents(set *fieldpath.Set) *fieldpath.Set {
 	out := set.Union(fieldpath.NewSet())
 	set.Iterate(func(p fieldpath.Path) {
@@ -329,7 +340,8 @@ func (r *run) foresee(ctx context.Context, ref Ref, answer *unstructured.Unstruc
 	return r.asReplaced(ctx, ref, out)
 }
 
-// asReplaced is a whole object as the server would fill it in; as it is where the server may not be asked.
+// asReplaced is a whole object as the server would fill it in; as it is where the server may not be
+// asked.
 func (r *run) asReplaced(ctx context.Context, ref Ref, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	full, err := r.c.replaceDry(ctx, ref, o, r.set.FieldManager)
 	if apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsConflict(err) {

@@ -63,7 +63,8 @@ func TestFieldsOfFormerManagersAreTakenOver(t *testing.T) {
 	}
 }
 
-// A status, or an annotation, is written between the look at an object and the patch of its managers: then it is looked at again, but not for ever.
+// A status, or an annotation, is written between the look at an object and the patch of its
+// managers: then it is looked at again, but not for ever.
 func TestWhoWritesMeanwhileDoesNotEndATakeover(t *testing.T) {
 	for name, test := range map[string]struct {
 		writes int64
@@ -120,7 +121,8 @@ func (f *fixture) planned(s Set) (change.Item, error) {
 }
 
 func TestWhatImperativeWritersSetStays(t *testing.T) {
-	for _, label := range []string{gardenerKeys().ManagedByLabel, "team"} { // in the live cache, or not
+	// in the live cache, or not
+	for _, label := range []string{gardenerKeys().ManagedByLabel, "team"} {
 		for _, manager := range []string{"kubectl-create", "kubectl-edit", "kubectl-patch", "kubectl-label", "kubectl", "before-first-apply", "somebody"} {
 			t.Run(manager+", "+label, func(t *testing.T) {
 				f := newFixture(t)
@@ -303,7 +305,8 @@ func TestWhatWeMadeIsNotAdopted(t *testing.T) {
 	assert.Equal(t, map[string]Action{"ConfigMap/ours": Configured, "ConfigMap/theirs": Adopted}, actions(f.mustApply(set)))
 }
 
-// A webhook of those who hand over hides in a dry run what goes as soon as nobody asks it any more. What it has put into an object itself is nobody's, and stays.
+// A webhook of those who hand over hides in a dry run what goes as soon as nobody asks it any more.
+// What it has put into an object itself is nobody's, and stays.
 func TestPlanShowsWhatAWebhookPutsBack(t *testing.T) {
 	f := newFixture(t)
 	webhook := f.mutating(`[
@@ -349,7 +352,8 @@ func inSpec(fields []change.Field) []string {
 	return out
 }
 
-// mutating registers a webhook that changes the Deployments of the namespace, and waits until the server asks it.
+// mutating registers a webhook that changes the Deployments of the namespace, and waits until the
+// server asks it.
 func (f *fixture) mutating(patch string) *unstructured.Unstructured {
 	f.Helper()
 	asked := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

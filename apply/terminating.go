@@ -28,7 +28,8 @@ func remains(ns *unstructured.Unstructured) string {
 	return strings.Join(out, "; ")
 }
 
-// Terminating is the error for a namespace that is being deleted, so that nothing can be made in it; nil when it is not.
+// Terminating is the error for a namespace that is being deleted, so that nothing can be made in
+// it; nil when it is not.
 func (c *Cluster) Terminating(ns *unstructured.Unstructured) *ObjectError {
 	since := ns.GetDeletionTimestamp()
 	if since == nil {
@@ -39,7 +40,8 @@ func (c *Cluster) Terminating(ns *unstructured.Unstructured) *ObjectError {
 		Hint:    "let the controllers of what remains in it finish, or remove the finalizers of these objects; run again when the namespace is gone"}
 }
 
-// nameNamespaces says once for every namespace that is being deleted what its objects have failed for.
+// nameNamespaces says once for every namespace that is being deleted what its objects have failed
+// for.
 func (r *run) nameNamespaces(ctx context.Context) {
 	said := map[string]*ObjectError{}
 	for k, o := range r.outcomes {

@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// A namespace that does not go away is said once, with what it waits for, whatever was to be made in it.
+// A namespace that does not go away is said once, with what it waits for, whatever was to be made
+// in it.
 func TestATerminatingNamespaceIsSaidOnce(t *testing.T) {
 	f := newFixture(t)
 	ns := f.object(`{apiVersion: v1, kind: Namespace, metadata: {name: NS-stuck}}`)

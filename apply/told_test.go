@@ -13,8 +13,9 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// A recreation that takes its time has happened as soon as the object was told to go: what is terminating is waited for and made anew without
-// being approved again, and the next one has to be approved.
+// A recreation that takes its time has happened as soon as the object was told to go: what is
+// terminating is waited for and made anew without being approved again, and the next one has to be
+// approved.
 func TestARecreationIsApprovedOnceHoweverLongItTakes(t *testing.T) {
 	const soon = 200 * time.Millisecond
 	for name, c := range map[string]struct {
@@ -105,7 +106,8 @@ func TestOfADeletionItIsSaidThatItWasTold(t *testing.T) {
 	}
 }
 
-// What an instance before this one may still make is not done with when it was told to go: it may come back, and goes again then.
+// What an instance before this one may still make is not done with when it was told to go: it may
+// come back, and goes again then.
 func TestWhatMayComeBackWasNotToldForGood(t *testing.T) {
 	f := newFixture(t)
 	late, slow := f.configMap("late", "x"), f.stuck("slow")

@@ -11,7 +11,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// tracer makes the spans of this package: a run of a set, an object that is sent, a request. They hold names, never contents.
+// tracer makes the spans of this package: a run of a set, an object that is sent, a request. They
+// hold names, never contents.
 func tracer() trace.Tracer { return otel.Tracer("github.com/pergola-dev/pergola/apply") }
 
 // traced begins the span of a run.

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestTraces: a run is one trace, down to the requests, which carry it on to the API server. No span has anything of the contents of an
-// object.
+// TestTraces: a run is one trace, down to the requests, which carry it on to the API server. No
+// span has anything of the contents of an object.
 func TestTraces(t *testing.T) {
 	recorder := tracetest.NewSpanRecorder()
 	provider, text := otel.GetTracerProvider(), otel.GetTextMapPropagator()

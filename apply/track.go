@@ -7,9 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Track makes Watch cover a set that this engine has not applied yet, by its inventory, and judge it as it is now. Of a set that it knows, it judges
-// again what was reported and not repaired since, and what is not there. Entries without a digest, and kinds that are not served or cannot be listed, are
-// left out: they are covered when they are applied.
+// Track makes Watch cover a set that this engine has not applied yet, by its inventory, and judge
+// it as it is now. Of a set that it knows, it judges again what was reported and not repaired
+// since, and what is not there. Entries without a digest, and kinds that are not served or cannot
+// be listed, are left out: they are covered when they are applied.
 func (e *Engine) Track(ctx context.Context, c *Cluster, set, fieldManager string, inv Inventory) error {
 	known := e.tracked.knows(c, set)
 	if !known {
@@ -53,7 +54,8 @@ func (t *tracker) begin(c *Cluster, set, manager string, entries []Entry) {
 	}
 }
 
-// standing are the objects of a set of which drift was reported that stands, or that are not there, or all. They may be reported again.
+// standing are the objects of a set of which drift was reported that stands, or that are not there,
+// or all. They may be reported again.
 func (t *tracker) standing(c *Cluster, set string, all bool) []Ref {
 	t.mu.Lock()
 	var refs []Ref

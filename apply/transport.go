@@ -18,8 +18,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/addresses"
 )
 
-// RequestCounts is the number of requests by verb: get, list, watch, discovery, create, update, patch,
-// patch-apply, delete; verbs of dry runs end in "-dry-run".
+// RequestCounts is the number of requests by verb: get, list, watch, discovery, create, update,
+// patch, patch-apply, delete; verbs of dry runs end in "-dry-run".
 type RequestCounts map[string]int
 
 // Sub is what was added since an earlier count.
@@ -38,7 +38,8 @@ func (r RequestCounts) Writes() int {
 	return r["create"] + r["update"] + r["patch"] + r["patch-apply"] + r["delete"]
 }
 
-// UnreachableError says that a cluster did not answer. While the breaker is open it is returned at once.
+// UnreachableError says that a cluster did not answer. While the breaker is open it is returned at
+// once.
 type UnreachableError struct {
 	Cluster, Host string
 	Cause         error
@@ -52,7 +53,8 @@ func (e *UnreachableError) Error() string {
 }
 func (e *UnreachableError) Unwrap() error { return e.Cause }
 
-// Root is the error about the cluster that was asked: another one where the access to this one is read there.
+// Root is the error about the cluster that was asked: another one where the access to this one is
+// read there.
 func (e *UnreachableError) Root() *UnreachableError {
 	if inner, is := errors.AsType[*UnreachableError](e.Cause); is {
 		return inner.Root()
@@ -60,8 +62,8 @@ func (e *UnreachableError) Root() *UnreachableError {
 	return e
 }
 
-// ReportUnreachable has the clients of config fail with an UnreachableError when no server has seen their request. Those of a Cluster do so by
-// themselves.
+// ReportUnreachable has the clients of config fail with an UnreachableError when no server has seen
+// their request. Those of a Cluster do so by themselves.
 func ReportUnreachable(config *rest.Config, cluster string) {
 	host := config.Host
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -75,8 +77,9 @@ func ReportUnreachable(config *rest.Config, cluster string) {
 	})
 }
 
-// gate is the part of the transport that all clients of one cluster share: it counts, limits what is in
-// flight, gives every request a time limit, and fails at once while the cluster is known to be down.
+// gate is the part of the transport that all clients of one cluster share: it counts, limits what
+// is in flight, gives every request a time limit, and fails at once while the cluster is known to
+// be down.
 type gate struct {
 	cluster, host     string
 	clock             clock.Clock
@@ -107,7 +110,8 @@ func (g *gate) roundTrip(req *http.Request, next http.RoundTripper) (*http.Respo
 		g.count(verb)
 		resp, err := g.open(req, next)
 		if errors.Is(err, errNoAnswer) {
-			return nil, &UnreachableError{Cluster: g.cluster, Host: g.host, Cause: err} // other requests may well be answered
+			// other requests may well be answered
+			return nil, &UnreachableError{Cluster: g.cluster, Host: g.host, Cause: err}
 		}
 		return resp, g.done(req.Context(), err)
 	}
@@ -136,8 +140,9 @@ func (g *gate) roundTrip(req *http.Request, next http.RoundTripper) (*http.Respo
 	return resp, g.done(req.Context(), nil)
 }
 
-// open sends a request whose answer goes on for long, and gives its beginning as much time as other requests have as a whole. A
-// server begins to answer a watch at once: one that does not would hold up all who wait for the first list to be followed.
+// open sends a request whose answer goes on for long, and gives its beginning as much time as other
+// requests have as a whole. A server begins to answer a watch at once: one that does not would hold
+// up all who wait for the first list to be followed.
 func (g *gate) open(req *http.Request, next http.RoundTripper) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	late := time.AfterFunc(g.timeout, func() { cancel(errNoAnswer) })
@@ -200,8 +205,8 @@ func (g *gate) snapshot() RequestCounts {
 	return maps.Clone(g.counts)
 }
 
-// isUnreachable is true for failures that the next request would meet as well. A connection that the server
-// closed in between is not one of them.
+// isUnreachable is true for failures that the next request would meet as well. A connection that
+// the server closed in between is not one of them.
 func isUnreachable(err error) bool {
 	var timeout net.Error
 	return addresses.IsUnsent(err) || errors.Is(err, errNoAnswer) || errors.As(err, &timeout) && timeout.Timeout()

@@ -242,7 +242,8 @@ func TestFinalizersAreNotHandedOver(t *testing.T) {
 	}
 }
 
-// The watch may tell of an object that somebody deletes at once before the answer to its first apply was seen.
+// The watch may tell of an object that somebody deletes at once before the answer to its first
+// apply was seen.
 func TestDriftDuringTheFirstApply(t *testing.T) {
 	c, err := newCluster("x", &rest.Config{Host: "https://x.example.com"}, ClusterOptions{})
 	require.NoError(t, err)

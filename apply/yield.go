@@ -17,30 +17,35 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Some fields of an object are declared and then changed by a controller whose task that is. They are left out of the apply as long
-// as they are that controller's, and come back when the declaration moves on: three values decide, the declared one, the one declared
-// at the last apply (in the inventory), and the live one.
+// Some fields of an object are declared and then changed by a controller whose task that is. They
+// are left out of the apply as long as they are that controller's, and come back when the
+// declaration moves on: three values decide, the declared one, the one declared at the last apply
+// (in the inventory), and the live one.
 
 // Yield is a field that may be left to others. Sets list them in Set.Yields.
 type Yield struct {
 	Kind schema.GroupKind
-	// Path of the field; "*" stands for every key of a map, or every item of a list that is keyed by name.
+	// Path of the field; "*" stands for every key of a map, or every item of a list that is keyed
+	// by name.
 	Path []string
-	// Left decides about a field that is declared and lives with another value: whether it stays as it lives, and why, for people.
+	// Left decides about a field that is declared and lives with another value: whether it stays as
+	// it lives, and why, for people.
 	Left func(Contest) (why string, left bool)
-	// Takes tells whose values are overwritten where the field is not left to them although the declaration stayed the same. Where it
-	// has moved on, anybody's are.
+	// Takes tells whose values are overwritten where the field is not left to them although the
+	// declaration stayed the same. Where it has moved on, anybody's are.
 	Takes func(manager string) bool
 }
 
 // Contest is a declared field with another value in the live object.
 type Contest struct {
-	// Declared is what is wanted, Live what there is; nil where the live object does not have the field.
+	// Declared is what is wanted, Live what there is; nil where the live object does not have the
+	// field.
 	Declared, Live any
-	// Moved says that another value is declared than at the last apply, or one where there was none. An object that was never
-	// applied has not moved.
+	// Moved says that another value is declared than at the last apply, or one where there was
+	// none. An object that was never applied has not moved.
 	Moved bool
-	// By is the manager that owns the live value, other than us, and Since when it wrote last; empty when nobody does.
+	// By is the manager that owns the live value, other than us, and Since when it wrote last;
+	// empty when nobody does.
 	By    string
 	Since time.Time
 	// Key is the one that "*" in the path stands for.
@@ -201,7 +206,8 @@ func canonical(v any) string {
 
 func pathText(p fieldpath.Path) string { return strings.TrimPrefix(p.String(), ".") }
 
-// mayForce tells whether an apply was refused for nothing but fields that are taken back from others.
+// mayForce tells whether an apply was refused for nothing but fields that are taken back from
+// others.
 func (w *wanted) mayForce(err error) bool {
 	if len(w.reclaimed) == 0 || !isManagerConflict(err) {
 		return false
@@ -227,12 +233,14 @@ func (w *wanted) contested(err error) error {
 	return &apierrors.StatusError{ErrStatus: status}
 }
 
-// LastOwner is the manager that has written a field of an object last, and when; empty where none is known.
+// LastOwner is the manager that has written a field of an object last, and when; empty where none
+// is known.
 func LastOwner(o *unstructured.Unstructured, path fieldpath.Path) (manager string, at time.Time) {
 	return lastOwner(o, path, "")
 }
 
-// lastOwner is ownerOf with the time. Other subresources than status count: a binding sets fields of the spec.
+// lastOwner is ownerOf with the time. Other subresources than status count: a binding sets fields
+// of the spec.
 func lastOwner(o *unstructured.Unstructured, path fieldpath.Path, except string) (manager string, at time.Time) {
 	for _, entry := range managersOf(o) {
 		if entry.Manager == except || entry.Time != nil && entry.Time.Time.Before(at) {
@@ -273,7 +281,8 @@ func removeAt(v any, path fieldpath.Path) {
 	}
 }
 
-// declared are the values of an object's fields in the list, for the next time. Of a new object they were not looked at yet.
+// declared are the values of an object's fields in the list, for the next time. Of a new object
+// they were not looked at yet.
 func (r *run) declared(w wanted) map[string]string {
 	if w.fields == nil {
 		for _, f := range r.fieldsOf(w.obj) {
@@ -294,8 +303,8 @@ func (r *run) fileOf(source string) string {
 	return source
 }
 
-// HandedOver tells which declared fields of a set are left to others now. It costs no request once the caches are open; objects that are
-// not in them are left out.
+// HandedOver tells which declared fields of a set are left to others now. It costs no request once
+// the caches are open; objects that are not in them are left out.
 func (e *Engine) HandedOver(ctx context.Context, c *Cluster, s Set, inv Inventory) ([]change.HandedOver, error) {
 	r := e.newRun(c, &s, inv, ApplyOptions{}, true)
 	if err := r.prepare(ctx); err != nil {
@@ -319,7 +328,8 @@ func (e *Engine) HandedOver(ctx context.Context, c *Cluster, s Set, inv Inventor
 	return out, nil
 }
 
-// HandedOverOf tells which fields of one declared object are left to others, by the live object alone: for those who do not apply it.
+// HandedOverOf tells which fields of one declared object are left to others, by the live object
+// alone: for those who do not apply it.
 func HandedOverOf(s Set, declared, live *unstructured.Unstructured) []change.HandedOver {
 	r := &run{c: &Cluster{}, set: &s, old: map[key]Entry{}}
 	w := wanted{desired: &desired{ref: RefOf(declared), obj: declared}}

@@ -2,7 +2,8 @@ package change
 
 import "time"
 
-// HandedOver is a declared field that is left as somebody else set it: no difference, and nothing is done about it.
+// HandedOver is a declared field that is left as somebody else set it: no difference, and nothing
+// is done about it.
 type HandedOver struct {
 	Cluster string `json:"cluster"`
 	Object  Ref    `json:"object"`
@@ -14,7 +15,8 @@ type HandedOver struct {
 	By    string     `json:"by,omitempty"`
 	Since *time.Time `json:"since,omitempty"`
 	Why   string     `json:"why"`
-	// Steps are the parts of the path: names of fields, and for an item of a list the name of the item.
+	// Steps are the parts of the path: names of fields, and for an item of a list the name of the
+	// item.
 	Steps []string `json:"-"`
 }
 

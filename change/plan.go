@@ -35,7 +35,8 @@ type Item struct {
 	Former string `json:"former,omitempty"`
 	// Fields that differ, for change and recreate.
 	Fields []Field `json:"fields,omitempty"`
-	// PutBack are fields of the pods that go with what others hand over, and that admission webhooks put back: they stay only as long as these are asked.
+	// PutBack are fields of the pods that go with what others hand over, and that admission
+	// webhooks put back: they stay only as long as these are asked.
 	PutBack []Field `json:"putBack,omitempty"`
 	// Reason says why, where the action alone does not.
 	Reason string `json:"reason,omitempty"`
@@ -59,16 +60,17 @@ type Field struct {
 	Hidden bool `json:"hidden,omitempty"`
 	// Encrypted says that a hidden value was not decrypted: what differs is the ciphertext.
 	Encrypted bool `json:"encrypted,omitempty"`
-	// OldHash and NewHash stand for hidden values: equal values have equal ones within a diff, and within all that were made
-	// with the same key (see Masking). Empty where there is no value, and where there is no key.
+	// OldHash and NewHash stand for hidden values: equal values have equal ones within a diff, and
+	// within all that were made with the same key (see Masking). Empty where there is no value, and
+	// where there is no key.
 	OldHash string `json:"oldHash,omitempty"`
 	NewHash string `json:"newHash,omitempty"`
 	// Manager owns the field now, where that is known and not us.
 	Manager string `json:"manager,omitempty"`
 }
 
-// Plan is everything that would change, in the order it is printed. The diff of two revisions, the dry run against
-// live clusters and the deletion gate speak of this one value.
+// Plan is everything that would change, in the order it is printed. The diff of two revisions, the
+// dry run against live clusters and the deletion gate speak of this one value.
 type Plan struct {
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
@@ -76,12 +78,14 @@ type Plan struct {
 	Notes []string `json:"notes,omitempty"`
 	// Settings is how many settings of landscape.yaml differ that no object shows; notes say which.
 	Settings int `json:"settings,omitempty"`
-	// Uncompared says that there was nothing to compare with, so that no items mean nothing; a note says why.
+	// Uncompared says that there was nothing to compare with, so that no items mean nothing; a note
+	// says why.
 	Uncompared bool `json:"uncompared,omitempty"`
 	// HandedOver are declared fields that are left to controllers: no differences.
 	HandedOver []HandedOver `json:"handedOver,omitempty"`
 	Items      []Item       `json:"items"`
-	// Unchanged counts the objects of bundles and declarations that stay as they are, not the ManagedResources that carry them.
+	// Unchanged counts the objects of bundles and declarations that stay as they are, not the
+	// ManagedResources that carry them.
 	Unchanged int `json:"unchanged"`
 	// LeftOut counts Secrets that were not compared because no key opens them.
 	LeftOut int `json:"leftOut,omitempty"`
@@ -145,8 +149,8 @@ func (s *Summary) Add(o Summary) {
 	s.Fail += o.Fail
 }
 
-// Unreached counts the owners that a comparison did not render, by kind: what they are rendered from is the same on both sides. Their objects
-// are in no other number of a plan.
+// Unreached counts the owners that a comparison did not render, by kind: what they are rendered
+// from is the same on both sides. Their objects are in no other number of a plan.
 type Unreached struct {
 	Gardens int `json:"gardens,omitempty"`
 	Seeds   int `json:"seeds,omitempty"`

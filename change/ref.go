@@ -20,7 +20,8 @@ func RefOf(o *unstructured.Unstructured) Ref {
 	return Ref{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// String is the form used in messages: "Deployment garden/vpa-updater", "Namespace garden"; "Seed" for the kind as such.
+// String is the form used in messages: "Deployment garden/vpa-updater", "Namespace garden"; "Seed"
+// for the kind as such.
 func (r Ref) String() string {
 	if r.Name == "" {
 		return r.Kind

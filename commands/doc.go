@@ -1,5 +1,7 @@
-// Package commands holds the work of single commands of pergola: a person starts it, and it is done once. Flags are in cmd/pergola; status and why also print
-// their results. The roles that run on their own are in controllers, which import nothing from here. Finding is the error of a command that found something.
+// Package commands holds the work of single commands of pergola: a person starts it, and it is done
+// once. Flags are in cmd/pergola; status and why also print their results. The roles that run on
+// their own are in controllers, which import nothing from here. Finding is the error of a command
+// that found something.
 //
 //   - adoption: landscapes that upstream's controllers run, and how these are stopped
 //   - comparison: what a landscape becomes on its clusters when one revision follows another

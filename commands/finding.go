@@ -1,6 +1,7 @@
 package commands
 
-// Finding is an error that is the result of a command, in contrast to trouble with running it: exit code 1.
+// Finding is an error that is the result of a command, in contrast to trouble with running it: exit
+// code 1.
 type Finding struct{ Err error }
 
 func (f Finding) Error() string { return f.Err.Error() }

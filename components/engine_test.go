@@ -20,8 +20,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// server is a Prometheus that evaluates the rules of one object of the catalogue, minute by minute of a clock that the test moves: its storage, its
-// engine and its groups of rules are Prometheus's own.
+// server is a Prometheus that evaluates the rules of one object of the catalogue, minute by minute
+// of a clock that the test moves: its storage, its engine and its groups of rules are Prometheus's
+// own.
 type server struct {
 	t       *testing.T
 	db      *teststorage.TestStorage
@@ -60,8 +61,9 @@ func newServer(t *testing.T, rule string, now time.Time) *server {
 	return s
 }
 
-// minutes pass: in each one these series are scraped, those that are gone since the last one end, and the rules are evaluated. Rules count minutes:
-// groups that are evaluated in others would count wrong.
+// minutes pass: in each one these series are scraped, those that are gone since the last one end,
+// and the rules are evaluated. Rules count minutes: groups that are evaluated in others would count
+// wrong.
 func (s *server) minutes(n int, series map[string]float64) {
 	s.t.Helper()
 	for range n {

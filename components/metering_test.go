@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What the rules of garden-metering-meta make of the metrics of the garden and of its seeds. An hour is left of November.
+// What the rules of garden-metering-meta make of the metrics of the garden and of its seeds. An
+// hour is left of November.
 var late = time.Date(2026, 11, 30, 23, 0, 0, 0, time.UTC)
 
 func metered(t *testing.T) *server { return newServer(t, "garden-metering-meta", late) }
@@ -57,7 +58,8 @@ const (
 	lasts       = ":this_month"
 )
 
-// TestMeteringAddsUpAndAverages: over the time in which a control plane runs, volumes over the time in which there are some.
+// TestMeteringAddsUpAndAverages: over the time in which a control plane runs, volumes over the time
+// in which there are some.
 func TestMeteringAddsUpAndAverages(t *testing.T) {
 	s := metered(t)
 	s.minutes(10, used{cpu: 2, memory: 100, volumes: 30}.series())
@@ -92,7 +94,8 @@ func TestWhatNeverRanHasNoAverage(t *testing.T) {
 	s.none(cpuAverage, cpuAverage+lasts, volumesMean)
 }
 
-// TestMeteringOverGaps: a seed may say nothing for as long as it likes; of a Prometheus that stands still for longer than half an hour, what it knew is lost.
+// TestMeteringOverGaps: a seed may say nothing for as long as it likes; of a Prometheus that stands
+// still for longer than half an hour, what it knew is lost.
 func TestMeteringOverGaps(t *testing.T) {
 	for _, c := range []struct {
 		about   string
@@ -143,7 +146,8 @@ func TestDeletedShootsLastToTheEndOfTheMonth(t *testing.T) {
 	s.none("garden_shoot_info:this_month", "garden_shoot_info:timestamp:this_month", cpuAverage+lasts, memoryTime+lasts, volumesTime+lasts, volumesMean+lasts)
 }
 
-// TestMonthsAreThoseOfSeeds: a seed that is some minutes late tells of November in December. That is added to November, and December begins with 0.
+// TestMonthsAreThoseOfSeeds: a seed that is some minutes late tells of November in December. That
+// is added to November, and December begins with 0.
 func TestMonthsAreThoseOfSeeds(t *testing.T) {
 	s := metered(t)
 	s.until(late.Add(time.Hour), used{cpu: 2, memory: 100}.series())
@@ -171,7 +175,8 @@ func TestYearsChange(t *testing.T) {
 	s.expect(map[string]float64{`count(garden_shoot_info:this_month{year="2027", month="1"})`: 1})
 }
 
-// TestShootsThatChangeAreToldApart: what a shoot uses after a change is of another series, and what it used before lasts.
+// TestShootsThatChangeAreToldApart: what a shoot uses after a change is of another series, and what
+// it used before lasts.
 func TestShootsThatChangeAreToldApart(t *testing.T) {
 	s := metered(t)
 	s.minutes(10, used{cpu: 2, memory: 100}.series())

@@ -27,7 +27,8 @@ import (
 	"github.com/pergola-dev/pergola/components"
 )
 
-// What the catalogue renders is recorded in its cases, which a test of golden holds against the rendering: these tests need no more than the record.
+// What the catalogue renders is recorded in its cases, which a test of golden holds against the
+// rendering: these tests need no more than the record.
 
 // object is as much of an object as is asked for here.
 type object struct {
@@ -67,7 +68,8 @@ func eachObject(t *testing.T, kind string, do func(file string, o object)) {
 	require.NotZero(t, found, "no case has a %s", kind)
 }
 
-// groupsOf are the rules of a PrometheusRule, as Prometheus reads them: names, labels, durations, expressions and templates are right.
+// groupsOf are the rules of a PrometheusRule, as Prometheus reads them: names, labels, durations,
+// expressions and templates are right.
 func groupsOf(t *testing.T, file string, o object) *rulefmt.RuleGroups {
 	t.Helper()
 	text, err := yaml.Marshal(&o.Spec)
@@ -89,7 +91,8 @@ func shown(record string, added map[string]string) string {
 	return record + "{" + strings.Join(text, ", ") + "}"
 }
 
-// TestRecordsHaveUpstreamsNames: whoever reads what is recorded finds it. There is nothing besides, which others would come to rely on.
+// TestRecordsHaveUpstreamsNames: whoever reads what is recorded finds it. There is nothing besides,
+// which others would come to rely on.
 func TestRecordsHaveUpstreamsNames(t *testing.T) {
 	data, err := os.ReadFile(path.Join("testdata", "records.yaml"))
 	require.NoError(t, err)
@@ -150,7 +153,8 @@ func recordsOf(t *testing.T) map[string]bool {
 	return recorded
 }
 
-// TestRulesAreRead: Prometheus takes all rules of the catalogue, and what they ask for under the name of a record is recorded.
+// TestRulesAreRead: Prometheus takes all rules of the catalogue, and what they ask for under the
+// name of a record is recorded.
 func TestRulesAreRead(t *testing.T) {
 	recorded := recordsOf(t)
 	eachObject(t, "PrometheusRule", func(file string, o object) {
@@ -166,7 +170,8 @@ func TestRulesAreRead(t *testing.T) {
 
 var valuesOfLabel = regexp.MustCompile(`^label_values\((.+), ([a-z_]+)\)$`)
 
-// TestQueriesOfDashboardsAreRead: Prometheus takes the queries of all dashboards; variables are labels of metrics, and panels use no others.
+// TestQueriesOfDashboardsAreRead: Prometheus takes the queries of all dashboards; variables are
+// labels of metrics, and panels use no others.
 func TestQueriesOfDashboardsAreRead(t *testing.T) {
 	recorded, read := recordsOf(t), parser.NewParser(parser.Options{})
 	dashboards := 0

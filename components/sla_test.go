@@ -10,7 +10,8 @@ import (
 
 // What the rules of longterm-sla make of the condition of a shoot.
 
-// answers is whether the API server of a shoot answered, as it is taken over from prometheus-garden.
+// answers is whether the API server of a shoot answered, as it is taken over from
+// prometheus-garden.
 func answers(condition float64) map[string]float64 {
 	const series = `garden_shoot_condition{project="dev", name="one", condition=%q, operation=%q, instance="a", job="prometheus-garden"}`
 	return map[string]float64{
@@ -40,7 +41,8 @@ func fixed(daysInMonth float64, minutes map[string]float64) map[string]float64 {
 	return percents("fixed", map[string]float64{"day": 1, "week": 7, "week4": 28, "year_month": daysInMonth}, minutes)
 }
 
-// TestFailedTimeInWindows from a Sunday to a Tuesday that is the first of December: days begin at midnight, weeks on Monday, months on the first.
+// TestFailedTimeInWindows from a Sunday to a Tuesday that is the first of December: days begin at
+// midnight, weeks on Monday, months on the first.
 func TestFailedTimeInWindows(t *testing.T) {
 	sunday := time.Date(2026, 11, 29, 22, 0, 0, 0, time.UTC)
 	midnight := time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)
@@ -96,8 +98,8 @@ func TestMovingWeeks(t *testing.T) {
 	s.expect(moving(map[string]float64{"day": 30, "week": 60, "week4": 90}))
 }
 
-// TestFailedTimeOverGaps: half an hour without Prometheus, or without metrics of the shoot, and the sum goes on. After more it begins anew, and no window
-// gets to be less than nothing.
+// TestFailedTimeOverGaps: half an hour without Prometheus, or without metrics of the shoot, and the
+// sum goes on. After more it begins anew, and no window gets to be less than nothing.
 func TestFailedTimeOverGaps(t *testing.T) {
 	for _, c := range []struct {
 		about  string
@@ -121,7 +123,8 @@ func TestFailedTimeOverGaps(t *testing.T) {
 			s.minutes(2, up())
 			s.expect(moving(map[string]float64{"day": c.failed, "week": c.failed, "week4": c.failed}))
 			s.expect(fixed(30, map[string]float64{"day": c.failed, "week": c.failed, "week4": c.failed, "year_month": c.failed}))
-			// A day later, when the window begins before the gap and in it, there is but what failed since.
+			// A day later, when the window begins before the gap and in it, there is but what
+			// failed since.
 			for _, after := range []time.Duration{-time.Minute, 12 * time.Minute} {
 				s.until(began.Add(24*time.Hour+after), up())
 				s.expect(moving(map[string]float64{"day": 5}))
@@ -132,7 +135,8 @@ func TestFailedTimeOverGaps(t *testing.T) {
 	}
 }
 
-// TestAMidnightThatNobodySaw: windows that were are not told as those that are, even while their series can still be seen.
+// TestAMidnightThatNobodySaw: windows that were are not told as those that are, even while their
+// series can still be seen.
 func TestAMidnightThatNobodySaw(t *testing.T) {
 	midnight := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
 	s := newServer(t, "longterm-sla", midnight.Add(-30*time.Minute))

@@ -23,7 +23,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// TestGardensAreKept asks a real API server, to which nothing was installed but the policies of the chart.
+// TestGardensAreKept asks a real API server, to which nothing was installed but the policies of the
+// chart.
 func TestGardensAreKept(t *testing.T) {
 	c, err := conventions.NewCluster("test", rest.CopyConfig(apiserver.Start(t)), apply.ClusterOptions{})
 	require.NoError(t, err)

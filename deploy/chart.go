@@ -24,7 +24,8 @@ var charts embed.FS
 
 const (
 	chartDir = "charts/pergola"
-	// Namespace is where Pergola is installed unless somebody says otherwise; upstream's operator and gardenlet live there, too.
+	// Namespace is where Pergola is installed unless somebody says otherwise; upstream's operator
+	// and gardenlet live there, too.
 	Namespace = "garden"
 	// keepPolicy is Helm's annotation of objects that an uninstallation leaves.
 	keepPolicy = "helm.sh/resource-policy"

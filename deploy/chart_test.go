@@ -130,7 +130,8 @@ func TestWrongValues(t *testing.T) {
 	assert.EqualError(t, err, `role "scheduler" does not exist: want one of operator, gardenlet, gardenlet-access`)
 }
 
-// TestPodsAreRestricted: the pods pass the restricted Pod Security Standard, and nothing runs as root.
+// TestPodsAreRestricted: the pods pass the restricted Pod Security Standard, and nothing runs as
+// root.
 func TestPodsAreRestricted(t *testing.T) {
 	for _, role := range []deploy.Role{deploy.Operator, deploy.Gardenlet} {
 		deployments := only(rendered(t, role).Objects, "Deployment")

@@ -51,7 +51,8 @@ func TestDockerfile(t *testing.T) {
 	assert.Regexp(t, `(?m)^ARG BASE_IMAGE=scratch$`, text)
 }
 
-// TestSameBuildEverywhere: what `make` builds has the flags of the image, so that both come from one build cache and behave alike.
+// TestSameBuildEverywhere: what `make` builds has the flags of the image, so that both come from
+// one build cache and behave alike.
 func TestSameBuildEverywhere(t *testing.T) {
 	args := buildOfImage(t)
 	args[slices.Index(args, "OUT")+1] = `"$2"`
@@ -81,8 +82,9 @@ func ignored(t *testing.T) []string {
 	return out
 }
 
-// inContext tells whether the builder of the image gets a file or folder: the last line that it, or a folder it is in, fits decides. Lines are
-// of the forms that are used: "*", "folder", "!folder", and "**/" with a pattern of names.
+// inContext tells whether the builder of the image gets a file or folder: the last line that it, or
+// a folder it is in, fits decides. Lines are of the forms that are used: "*", "folder", "!folder",
+// and "**/" with a pattern of names.
 func inContext(lines []string, name string) bool {
 	in := true
 	for _, line := range lines {
@@ -101,7 +103,8 @@ func inContext(lines []string, name string) bool {
 	return in
 }
 
-// TestContextOfTheImage: no key and no history is among what the builder gets. That everything it needs is there, TestImageRuns sees.
+// TestContextOfTheImage: no key and no history is among what the builder gets. That everything it
+// needs is there, TestImageRuns sees.
 func TestContextOfTheImage(t *testing.T) {
 	lines := ignored(t)
 	for name, want := range map[string]bool{
@@ -113,8 +116,8 @@ func TestContextOfTheImage(t *testing.T) {
 	}
 }
 
-// builder copies what the builder of the image gets into a folder. With anew, Go files get a line at their end that changes nothing but makes
-// the compiler work again.
+// builder copies what the builder of the image gets into a folder. With anew, Go files get a line
+// at their end that changes nothing but makes the compiler work again.
 func builder(t *testing.T, dir string, anew bool) {
 	t.Helper()
 	lines := ignored(t)
@@ -141,12 +144,14 @@ func builder(t *testing.T, dir string, anew bool) {
 	}))
 }
 
-// TestImageRuns builds the program as the Dockerfile does, from two folders, and runs it as the pod does: alone on a file system that it may
-// not write to, as another user (the latter and the former need root; others run it as they are, from where it was built).
+// TestImageRuns builds the program as the Dockerfile does, from two folders, and runs it as the pod
+// does: alone on a file system that it may not write to, as another user (the latter and the former
+// need root; others run it as they are, from where it was built).
 //
-// That both builds have the same bytes shows that neither the folder nor the compiler, which has to compile all packages of this module twice,
-// leaves a trace. Dependencies and the standard library come from the build cache: for them, and for other machines, the word of the Go project
-// has to do.
+// That both builds have the same bytes shows that neither the folder nor the compiler, which has to
+// compile all packages of this module twice, leaves a trace. Dependencies and the standard library
+// come from the build cache: for them, and for other machines, the word of the Go project has to
+// do.
 func TestImageRuns(t *testing.T) {
 	root := t.TempDir()
 	var sums [][sha256.Size]byte

@@ -108,7 +108,8 @@ func TestAlertsOfSyncs(t *testing.T) {
 		found[rule["alert"].(string)] = rule
 	}
 	for name, c := range map[string]struct{ within, metric, last string }{
-		// A sync may take an hour (spec.timeout) before it fails: what has failed in a shorter time says nothing.
+		// A sync may take an hour (spec.timeout) before it fails: what has failed in a shorter time
+		// says nothing.
 		"PergolaLandscapeSyncFailing":  {"[2h]", "pergola_landscape_sync_total", "15m"},
 		"PergolaLandscapeStalled":      {"", "pergola_landscape_stalled", "15m"},
 		"PergolaLandscapeNotReady":     {"", "pergola_landscape_ready", "15m"},

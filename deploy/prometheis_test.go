@@ -15,8 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/deploy"
 )
 
-// Network policies let the operator reach each Prometheus of the garden that it asks: they are made for a Service that selects its pods, and for clients with
-// the label of that.
+// Network policies let the operator reach each Prometheus of the garden that it asks: they are made
+// for a Service that selects its pods, and for clients with the label of that.
 func TestReachesPrometheis(t *testing.T) {
 	const golden = "../landscapes/local/golden/runtime/garden"
 	labels, _, err := unstructured.NestedStringMap(only(rendered(t, deploy.Operator).Objects, "Deployment")[0].Object, "spec", "template", "metadata", "labels")

@@ -54,7 +54,8 @@ func examples(t *testing.T) []*landscapes.Landscape {
 	return out
 }
 
-// bundled gives every object that the landscapes render for a kind of cluster, without the namespaces of others.
+// bundled gives every object that the landscapes render for a kind of cluster, without the
+// namespaces of others.
 func bundled(t *testing.T, clusters ...string) []*unstructured.Unstructured {
 	t.Helper()
 	if renderedExamples == nil {
@@ -102,7 +103,8 @@ func renderExamples(t *testing.T) []render.Bundle {
 	return out
 }
 
-// applyAll sends everything as a ServiceAccount by the engine, as the role does, asks what else it may, and deletes it again.
+// applyAll sends everything as a ServiceAccount by the engine, as the role does, asks what else it
+// may, and deletes it again.
 func applyAll(t *testing.T, account string, objects []*unstructured.Unstructured) {
 	t.Helper()
 	ctx := testContext(t)
@@ -233,7 +235,8 @@ var reasons = map[string]string{
 	"clusters.extensions.gardener.cloud": "networks of Shoots in policies of namespaces",
 }
 
-// TestNoMoreRightsThanNeeded finds wildcards, and resources that neither a bundle nor a reason asks for.
+// TestNoMoreRightsThanNeeded finds wildcards, and resources that neither a bundle nor a reason asks
+// for.
 func TestNoMoreRightsThanNeeded(t *testing.T) {
 	for role, cluster := range map[deploy.Role]string{deploy.Operator: render.ClusterRuntime, deploy.Gardenlet: render.ClusterSeed} {
 		// Kinds that bundles define are listed before their definitions go.
@@ -278,7 +281,8 @@ func TestNoMoreRightsThanNeeded(t *testing.T) {
 	}
 }
 
-// TestOperatorConverges runs the operator's part of a landscape with the rights of the chart, as far as it gets without a kubelet.
+// TestOperatorConverges runs the operator's part of a landscape with the rights of the chart, as
+// far as it gets without a kubelet.
 func TestOperatorConverges(t *testing.T) {
 	admin := as(t, "", nil)
 	in := rendered(t, deploy.Operator)
@@ -313,7 +317,8 @@ func withoutWebhooks(t *testing.T, admin *apply.Cluster) {
 	}
 }
 
-// TestDefinitionsMayBeLookedInto finds definitions of whose kinds the operator cannot tell whether something of others is there.
+// TestDefinitionsMayBeLookedInto finds definitions of whose kinds the operator cannot tell whether
+// something of others is there.
 func TestDefinitionsMayBeLookedInto(t *testing.T) {
 	listed := map[string]bool{}
 	for _, o := range only(rendered(t, deploy.Operator).Objects, "ClusterRole") {

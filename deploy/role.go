@@ -14,7 +14,8 @@ const (
 	Operator Role = "operator"
 	// Gardenlet runs a Seed and its Shoots, in the seed.
 	Gardenlet Role = "gardenlet"
-	// GardenletAccess is the identity of a gardenlet in the virtual garden, and its rights there. No process.
+	// GardenletAccess is the identity of a gardenlet in the virtual garden, and its rights there.
+	// No process.
 	GardenletAccess Role = "gardenlet-access"
 )
 

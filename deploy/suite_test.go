@@ -37,7 +37,8 @@ func testContext(t *testing.T) context.Context {
 	return ctx
 }
 
-// as is a connection to the test server under the identity of a ServiceAccount, "namespace:name"; as an administrator without one.
+// as is a connection to the test server under the identity of a ServiceAccount, "namespace:name";
+// as an administrator without one.
 func as(t *testing.T, account string, requests *wire) *apply.Cluster {
 	t.Helper()
 	apiserver.Needed(t)
@@ -107,7 +108,8 @@ func rendered(t *testing.T, role deploy.Role, values ...map[string]any) *deploy.
 	return out
 }
 
-// create sends objects as an administrator, as kubectl apply --server-side does, and waits for definitions.
+// create sends objects as an administrator, as kubectl apply --server-side does, and waits for
+// definitions.
 func create(t *testing.T, c *apply.Cluster, objects ...*unstructured.Unstructured) {
 	t.Helper()
 	for _, o := range objects {

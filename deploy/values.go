@@ -22,7 +22,8 @@ func (e *ValuesError) Error() string {
 	return "the values are not valid: " + strings.Join(e.Problems, "; ")
 }
 
-// problem is a line of the validator that Helm uses: the place as a JSON pointer, and what is wrong there.
+// problem is a line of the validator that Helm uses: the place as a JSON pointer, and what is wrong
+// there.
 var problem = regexp.MustCompile(`^\s*- at '([^']*)': (.+)$`)
 
 // conditional are lines that only say that other lines follow.

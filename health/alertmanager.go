@@ -2,8 +2,8 @@ package health
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// CheckAlertmanager fails unless Available is True for the latest generation and all replicas are available
-// (pkg/utils/kubernetes/health/monitoring.go).
+// CheckAlertmanager fails unless Available is True for the latest generation and all replicas are
+// available (pkg/utils/kubernetes/health/monitoring.go).
 func CheckAlertmanager(obj *unstructured.Unstructured) error { return asError(checkMonitoring(obj)) }
 
 // IsAlertmanagerProgressing says whether a rollout is under way, and why.

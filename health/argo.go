@@ -19,12 +19,13 @@ const (
 // argoHookFinalizer lets a hook that is being deleted be judged like any other object.
 const argoHookFinalizer = "argocd.argoproj.io/hook-finalizer"
 
-// Argo says what Argo CD would call the object: Healthy, Progressing, Degraded, Suspended, Unknown, Missing, or "" for
-// kinds that Argo has no rule for. It is a projection for people who compare the two tools and decides nothing here.
+// Argo says what Argo CD would call the object: Healthy, Progressing, Degraded, Suspended, Unknown,
+// Missing, or "" for kinds that Argo has no rule for. It is a projection for people who compare the
+// two tools and decides nothing here.
 //
-// Followed are all built-in checks (gitops-engine/pkg/health), and of the checks that Argo has as Lua scripts
-// (resource_customizations) those of kinds that stand in landscapes: see argo_customizations.go. As in Argo CD such a script
-// goes before a built-in check.
+// Followed are all built-in checks (gitops-engine/pkg/health), and of the checks that Argo has as
+// Lua scripts (resource_customizations) those of kinds that stand in landscapes: see
+// argo_customizations.go. As in Argo CD such a script goes before a built-in check.
 func Argo(obj *unstructured.Unstructured) string {
 	if obj == nil {
 		return argoMissing
@@ -53,8 +54,8 @@ func argoPendingDeletion(obj *unstructured.Unstructured) bool {
 	return obj.GetDeletionTimestamp() != nil && !slices.Contains(obj.GetFinalizers(), argoHookFinalizer)
 }
 
-// argoBuiltIn picks the check of the kind. Those that decode the object know one version; another one is an error
-// there, which Argo reports as Unknown.
+// argoBuiltIn picks the check of the kind. Those that decode the object know one version; another
+// one is an error there, which Argo reports as Unknown.
 func argoBuiltIn(obj *unstructured.Unstructured) string {
 	var (
 		check    func(*unstructured.Unstructured) string

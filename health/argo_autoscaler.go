@@ -6,7 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// annotationAutoscalerConditions is where autoscaling/v1 keeps the conditions for which it has no field.
+// annotationAutoscalerConditions is where autoscaling/v1 keeps the conditions for which it has no
+// field.
 const annotationAutoscalerConditions = "autoscaling.alpha.kubernetes.io/conditions"
 
 // argoAutoscaler goes by the reasons of the conditions: a failure decides wherever it stands.

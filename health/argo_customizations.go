@@ -6,9 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// argoCustomized judges the kinds that Argo CD judges by a script. Those are more than a hundred; followed are the kinds
-// that stand in landscapes: Gardener's Shoot, the kinds of Kubernetes, the Gateway API, Cluster API's MachineDeployment,
-// Flux, cert-manager, external-secrets and Prometheus.
+// argoCustomized judges the kinds that Argo CD judges by a script. Those are more than a hundred;
+// followed are the kinds that stand in landscapes: Gardener's Shoot, the kinds of Kubernetes, the
+// Gateway API, Cluster API's MachineDeployment, Flux, cert-manager, external-secrets and
+// Prometheus.
 func argoCustomized(obj *unstructured.Unstructured) (string, bool) {
 	gk := obj.GroupVersionKind().GroupKind()
 	switch gk.Group + "/" + gk.Kind {
@@ -125,7 +126,8 @@ func argoReady(obj *unstructured.Unstructured) string {
 	return argoProgressing
 }
 
-// argoExternalSecret waits for a condition of the latest refresh where a refresh comes only on change.
+// argoExternalSecret waits for a condition of the latest refresh where a refresh comes only on
+// change.
 func argoExternalSecret(obj *unstructured.Unstructured) string {
 	if text(obj, "spec", "refreshPolicy") == "OnChange" {
 		ready, ok := conditionOf(obj, "Ready")
@@ -196,8 +198,8 @@ func argoFlux(obj *unstructured.Unstructured, want int, further ...string) strin
 	return argoFluxConditions(obj, want, further...)
 }
 
-// argoFluxConditions counts: `want` of Ready and the further conditions have to be True. Work is under way only when
-// Ready is Unknown and Reconciling is True.
+// argoFluxConditions counts: `want` of Ready and the further conditions have to be True. Work is
+// under way only when Ready is Unknown and Reconciling is True.
 func argoFluxConditions(obj *unstructured.Unstructured, want int, further ...string) string {
 	if _, reported := fieldAt(obj.Object, "status", "conditions").([]any); !reported {
 		return argoProgressing

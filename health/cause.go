@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Around is what stands around an object that is not well. The lists may hold more than belongs to the object, of its
-// namespace; each may be missing, and then says nothing.
+// Around is what stands around an object that is not well. The lists may hold more than belongs to
+// the object, of its namespace; each may be missing, and then says nothing.
 type Around struct {
 	// Pods of the object, see PodSelector.
 	Pods []corev1.Pod
@@ -20,16 +20,17 @@ type Around struct {
 	ReplicaSets []appsv1.ReplicaSet
 	// Claims that the pods mount.
 	Claims []corev1.PersistentVolumeClaim
-	// Events about the object, its ReplicaSets, pods and claims. The core API serves those of events.k8s.io, too. Of
-	// events of type Normal only those about claims are read.
+	// Events about the object, its ReplicaSets, pods and claims. The core API serves those of
+	// events.k8s.io, too. Of events of type Normal only those about claims are read.
 	Events []corev1.Event
 }
 
 // Need says which lists are worth reading around an object that is not healthy, or is progressing.
 type Need struct{ Pods, ReplicaSets, Claims, Events bool }
 
-// NeedOf tells what to read for FindCause; PodSelector selects pods and ReplicaSets. Claims are worth reading
-// only when a pod is Pending. Of events those of type Warning suffice, except for a claim.
+// NeedOf tells what to read for FindCause; PodSelector selects pods and ReplicaSets. Claims are
+// worth reading only when a pod is Pending. Of events those of type Warning suffice, except for a
+// claim.
 func NeedOf(obj *unstructured.Unstructured) Need {
 	_, pods := PodSelector(obj)
 	return Need{
@@ -42,9 +43,11 @@ func NeedOf(obj *unstructured.Unstructured) Need {
 
 // Cause is the one reason that tells most about an object that is not well.
 type Cause struct {
-	// Object that the reason is about, as a person names it: `pod "web-1"`; empty for the object itself.
+	// Object that the reason is about, as a person names it: `pod "web-1"`; empty for the object
+	// itself.
 	Object string `json:"object,omitempty"`
-	// Reason as the cluster has it: ImagePullBackOff, CrashLoopBackOff, Unschedulable, FailedMount, FailedCreate …
+	// Reason as the cluster has it: ImagePullBackOff, CrashLoopBackOff, Unschedulable, FailedMount,
+	// FailedCreate …
 	Reason string `json:"reason"`
 	// Message for a person, bounded, on one line, without what looks like a secret value.
 	Message string `json:"message"`
@@ -79,9 +82,10 @@ const (
 	weightCreate
 )
 
-// FindCause looks for the cause of an object's trouble: from pods that could not be created (quota, webhook), over their
-// containers (image, crash, missing Secret), volumes, claims and the scheduler, to probes that fail and to what events
-// say of the object itself. Of equal troubles the one of the first pod by name is taken. False means that nothing was found.
+// FindCause looks for the cause of an object's trouble: from pods that could not be created (quota,
+// webhook), over their containers (image, crash, missing Secret), volumes, claims and the
+// scheduler, to probes that fail and to what events say of the object itself. Of equal troubles the
+// one of the first pod by name is taken. False means that nothing was found.
 func FindCause(obj *unstructured.Unstructured, around Around) (Cause, bool) {
 	events := newestFirst(around.Events)
 	pods := selectPods(obj, around.Pods)
@@ -103,10 +107,10 @@ func FindCause(obj *unstructured.Unstructured, around Around) (Cause, bool) {
 	return Cause{Object: worst.object, Reason: worst.reason, Message: worst.message}, true
 }
 
-// PodReason names what keeps pods from working: the reason as the cluster has it (ImagePullBackOff, CrashLoopBackOff,
-// Unschedulable, OOMKilled, Evicted, Error …) and a sentence with pod and container. Of several troubles the one
-// furthest from healing is named, of equal ones that of the first pod by name; pods on their way out do not count.
-// Both are empty when no pod is in trouble.
+// PodReason names what keeps pods from working: the reason as the cluster has it (ImagePullBackOff,
+// CrashLoopBackOff, Unschedulable, OOMKilled, Evicted, Error …) and a sentence with pod and
+// container. Of several troubles the one furthest from healing is named, of equal ones that of the
+// first pod by name; pods on their way out do not count. Both are empty when no pod is in trouble.
 func PodReason(pods []corev1.Pod) (reason, message string) {
 	t := podsTrouble(pods, nil, nil)
 	if t.weight == 0 {
@@ -159,8 +163,8 @@ func creationTrouble(obj *unstructured.Unstructured, pods []corev1.Pod, sets []a
 	return trouble{}
 }
 
-// podCreator is the object whose controller creates the pods: the object itself, or the StatefulSet that an operator made
-// of it. The kind is empty for those that have no pods.
+// podCreator is the object whose controller creates the pods: the object itself, or the StatefulSet
+// that an operator made of it. The kind is empty for those that have no pods.
 func podCreator(obj *unstructured.Unstructured) (kind, name string, uid types.UID) {
 	gk := obj.GroupVersionKind().GroupKind()
 	switch gk.Group + "/" + gk.Kind {
@@ -192,8 +196,8 @@ func replicaSetTrouble(obj *unstructured.Unstructured, set *appsv1.ReplicaSet) t
 	return trouble{}
 }
 
-// ownTrouble is what the newest event of type Warning says of the object itself; of a claim what any event says of its
-// provisioning.
+// ownTrouble is what the newest event of type Warning says of the object itself; of a claim what
+// any event says of its provisioning.
 func ownTrouble(obj *unstructured.Unstructured, events []corev1.Event) trouble {
 	if isPod(obj) {
 		return trouble{}
@@ -206,7 +210,8 @@ func ownTrouble(obj *unstructured.Unstructured, events []corev1.Event) trouble {
 		return trouble{}
 	}
 	for _, e := range events {
-		// Whether a failed creation still matters is not told by its event alone, see creationTrouble.
+		// Whether a failed creation still matters is not told by its event alone, see
+		// creationTrouble.
 		if e.Type == corev1.EventTypeWarning && e.Reason != "FailedCreate" && isAbout(e, gvk.Kind, obj.GetNamespace(), obj.GetName(), obj.GetUID()) {
 			return trouble{weight: weightOwnEvent, reason: e.Reason, message: sentence(e.Reason, e.Message)}
 		}

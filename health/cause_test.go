@@ -46,7 +46,8 @@ func event(t *testing.T, minutes int, about, kind, reason, message string) corev
 	return e
 }
 
-// spec is that of a pod with one container that writes its last words, and one whose log is taken for them.
+// spec is that of a pod with one container that writes its last words, and one whose log is taken
+// for them.
 const spec = `containers: [{name: c, image: "example.org/app:v1", terminationMessagePolicy: File}, {name: log, terminationMessagePolicy: FallbackToLogsOnError}]`
 
 type causeCase struct {

@@ -37,7 +37,8 @@ func IsCertificateProgressing(obj *unstructured.Unstructured) (bool, string) {
 	return generationProgressing(obj)
 }
 
-// IsCertificateIssuerProgressing says whether the controller has still to see the latest generation.
+// IsCertificateIssuerProgressing says whether the controller has still to see the latest
+// generation.
 func IsCertificateIssuerProgressing(obj *unstructured.Unstructured) (bool, string) {
 	return generationProgressing(obj)
 }

@@ -187,7 +187,8 @@ func TestConformanceArgo(t *testing.T) {
 	}
 }
 
-// TestConformanceCrosswalk compares the projections on every object of the corpus, whichever tool it comes from.
+// TestConformanceCrosswalk compares the projections on every object of the corpus, whichever tool
+// it comes from.
 func TestConformanceCrosswalk(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(corpus.Dir(t), "health-crosswalk.tsv"))
 	require.NoError(t, err)

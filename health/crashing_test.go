@@ -27,7 +27,8 @@ func deploymentSince(available time.Duration, progressing string) *unstructured.
 	}}
 }
 
-// restarted is a pod whose container ran for some time, ended, and runs again since some time before noon.
+// restarted is a pod whose container ran for some time, ended, and runs again since some time
+// before noon.
 func restarted(times int, ran, since time.Duration) string {
 	started := noon.Add(-since)
 	return fmt.Sprintf(`{phase: Running, conditions: [{type: Ready, status: "True"}], containerStatuses: [{name: c, ready: true, restartCount: %d, image: i, imageID: i,

@@ -6,7 +6,8 @@ import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 // (pkg/apis/resources/v1alpha1: ConditionHealthCheckError).
 const ReasonHealthCheckError = "HealthCheckError"
 
-// Rules are rules per kind from outside, which go before the built-in ones; package custom has an implementation.
+// Rules are rules per kind from outside, which go before the built-in ones; package custom has an
+// implementation.
 type Rules interface {
 	// Judge gives the ruling on an object, false if there is no rule for its kind. It must be pure.
 	Judge(obj *unstructured.Unstructured) (Ruling, bool)
@@ -14,12 +15,14 @@ type Rules interface {
 
 // Ruling is the outcome of a rule from outside.
 type Ruling struct {
-	// Healthy and Progressing are the answers; nil leaves the question to the built-in rule of the kind.
+	// Healthy and Progressing are the answers; nil leaves the question to the built-in rule of the
+	// kind.
 	Healthy, Progressing *bool
-	// Unreported means that an answer is not to be had yet: the object lacks a field that the rule reads. The object then
-	// is not healthy but on its way.
+	// Unreported means that an answer is not to be had yet: the object lacks a field that the rule
+	// reads. The object then is not healthy but on its way.
 	Unreported bool
-	// Reason of a failure; empty means `<Kind>Unhealthy`. ReasonHealthCheckError makes the status Unknown.
+	// Reason of a failure; empty means `<Kind>Unhealthy`. ReasonHealthCheckError makes the status
+	// Unknown.
 	Reason string
 	// Message for a person; empty leaves it to the built-in rule.
 	Message string

@@ -7,8 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// CheckDeployment fails unless the latest generation is observed, Available is True, Progressing, if present, is True
-// and ReplicaFailure, if present, is False (pkg/utils/kubernetes/health/deployment.go).
+// CheckDeployment fails unless the latest generation is observed, Available is True, Progressing,
+// if present, is True and ReplicaFailure, if present, is False
+// (pkg/utils/kubernetes/health/deployment.go).
 func CheckDeployment(obj *unstructured.Unstructured) error { return asError(checkDeployment(obj)) }
 
 func checkDeployment(obj *unstructured.Unstructured) *Failure {
@@ -30,8 +31,9 @@ func deploymentFailure(obj *unstructured.Unstructured, in inputs) *Failure {
 	return first(checkDeployment(obj), crashing(obj, in))
 }
 
-// IsDeploymentProgressing says whether a rollout is under way, and why. It ends when the Progressing condition has
-// reason NewReplicaSetAvailable; old pods may still be there, see WithPods.
+// IsDeploymentProgressing says whether a rollout is under way, and why. It ends when the
+// Progressing condition has reason NewReplicaSetAvailable; old pods may still be there, see
+// WithPods.
 func IsDeploymentProgressing(obj *unstructured.Unstructured) (bool, string) {
 	return deploymentProgressing(obj, inputs{})
 }
@@ -55,7 +57,8 @@ func deploymentProgressing(obj *unstructured.Unstructured, in inputs) (bool, str
 	return false, "Deployment is fully rolled out"
 }
 
-// livePods counts the selected pods that take part in the rollout: not ended, not completed, not evicted, not disrupted.
+// livePods counts the selected pods that take part in the rollout: not ended, not completed, not
+// evicted, not disrupted.
 func livePods(obj *unstructured.Unstructured, pods []corev1.Pod) int64 {
 	var live int64
 	for _, pod := range selectPods(obj, pods) {

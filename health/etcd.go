@@ -25,10 +25,10 @@ func checkEtcd(obj *unstructured.Unstructured) *Failure {
 	return nil
 }
 
-// CheckEtcdDeployed is the check of a deployment that waits for its Etcd: no errors, not deleting, the latest
-// generation observed, the requested operation taken up, all members updated, ready
-// (pkg/component/etcd/etcd/waiter.go). Upstream polls every 5s, takes a severe failure as final after 3m, and any
-// after 5m; see Severe.
+// CheckEtcdDeployed is the check of a deployment that waits for its Etcd: no errors, not deleting,
+// the latest generation observed, the requested operation taken up, all members updated, ready
+// (pkg/component/etcd/etcd/waiter.go). Upstream polls every 5s, takes a severe failure as final
+// after 3m, and any after 5m; see Severe.
 func CheckEtcdDeployed(obj *unstructured.Unstructured) error {
 	for _, e := range listAt(obj.Object, "status", "lastErrors") {
 		return &Failure{Message: "etcd reports an error: " + textAt(e, "description"), Codes: textsAt(e, "codes"), Severe: true}
@@ -52,7 +52,8 @@ func CheckEtcdDeployed(obj *unstructured.Unstructured) error {
 	return nil
 }
 
-// notReady tells of an Etcd that is not ready what etcd-druid says about it: the conditions that are not met, and its last errors.
+// notReady tells of an Etcd that is not ready what etcd-druid says about it: the conditions that
+// are not met, and its last errors.
 func notReady(obj *unstructured.Unstructured) *Failure {
 	var why []string
 	for _, c := range conditionsOf(obj) {

@@ -16,7 +16,8 @@ func newestFirst(events []corev1.Event) []corev1.Event {
 	return out
 }
 
-// eventTime is when the event was last seen. Events of events.k8s.io have a time and a series in place of counts.
+// eventTime is when the event was last seen. Events of events.k8s.io have a time and a series in
+// place of counts.
 func eventTime(e corev1.Event) time.Time {
 	switch {
 	case e.Series != nil && !e.Series.LastObservedTime.IsZero():
@@ -39,8 +40,8 @@ func isAbout(e corev1.Event, kind, namespace, name string, uid types.UID) bool {
 	return uid == "" || ref.UID == "" || ref.UID == uid
 }
 
-// podEvent is the event that says most of a pod whose own status says little. What names a missing object goes before
-// what only says that waiting for it took too long.
+// podEvent is the event that says most of a pod whose own status says little. What names a missing
+// object goes before what only says that waiting for it took too long.
 func podEvent(events []corev1.Event, pod *corev1.Pod, reasons ...string) (corev1.Event, bool) {
 	var found *corev1.Event
 	for i := range events {
@@ -65,8 +66,8 @@ func waitedInVain(message string) bool {
 	return strings.HasPrefix(message, "Unable to attach or mount volumes")
 }
 
-// claimEvent is the newest event about how the volume of a claim is come by. Some that tell of a failure are of type
-// Normal.
+// claimEvent is the newest event about how the volume of a claim is come by. Some that tell of a
+// failure are of type Normal.
 func claimEvent(events []corev1.Event, namespace, name string, uid types.UID) (corev1.Event, bool) {
 	for _, e := range events {
 		switch e.Reason {

@@ -6,7 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Fields are read tolerantly: a missing or mistyped field is the zero value, as after decoding into a Go type.
+// Fields are read tolerantly: a missing or mistyped field is the zero value, as after decoding into
+// a Go type.
 
 func fieldAt(obj map[string]any, path ...string) any {
 	var cur any = obj

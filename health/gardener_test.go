@@ -15,7 +15,8 @@ func manifest(apiVersion, kind, rest string) string {
 
 func seen(rest string) string { return `status: {observedGeneration: 2, ` + rest + `}` }
 
-// ruleCases are cases of a kind: what follows the metadata, and the text that the failure has to contain, empty for healthy.
+// ruleCases are cases of a kind: what follows the metadata, and the text that the failure has to
+// contain, empty for healthy.
 type ruleCases struct {
 	apiVersion, kind string
 	cases            map[string]string

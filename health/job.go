@@ -2,7 +2,8 @@ package health
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// CheckJob fails when the Job has failed; a Job that still runs is healthy (pkg/utils/kubernetes/health/job.go).
+// CheckJob fails when the Job has failed; a Job that still runs is healthy
+// (pkg/utils/kubernetes/health/job.go).
 func CheckJob(obj *unstructured.Unstructured) error { return asError(checkJob(obj)) }
 
 func checkJob(obj *unstructured.Unstructured) *Failure { return optional(obj, "Failed", "False") }

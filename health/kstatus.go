@@ -14,9 +14,10 @@ const scheduleWindow = 15 * time.Second
 // messageJobNotStarted is what the library says of a Job without a start time.
 const messageJobNotStarted = "Job not started"
 
-// KStatus is the verdict of kstatus and its message, as kubernetes-sigs/cli-utils gives it. Two things differ from the
-// library in use, a fork: a suspended Job is Current as in the original, and a pod that cannot be scheduled is
-// InProgress, because how long it waits is a matter of the clock (see At).
+// KStatus is the verdict of kstatus and its message, as kubernetes-sigs/cli-utils gives it. Two
+// things differ from the library in use, a fork: a suspended Job is Current as in the original, and
+// a pod that cannot be scheduled is InProgress, because how long it waits is a matter of the clock
+// (see At).
 func KStatus(obj *unstructured.Unstructured) (Status, string) {
 	return kstatusAt(obj, time.Time{})
 }
@@ -49,8 +50,8 @@ func bareCondition(obj *unstructured.Unstructured) string {
 	return "a condition says so"
 }
 
-// compute tries again with the object as a decoder of Kubernetes would have built it: the library insists on int64
-// where a plain YAML decoder makes float64.
+// compute tries again with the object as a decoder of Kubernetes would have built it: the library
+// insists on int64 where a plain YAML decoder makes float64.
 func compute(obj *unstructured.Unstructured) (*status.Result, error) {
 	result, err := status.Compute(obj)
 	if err == nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/health"
 )
 
-// TestKStatus has a case for every branch of kubernetes-sigs/cli-utils, since the library in use is a fork of it.
+// TestKStatus has a case for every branch of kubernetes-sigs/cli-utils, since the library in use is
+// a fork of it.
 func TestKStatus(t *testing.T) {
 	for name, c := range map[string]struct{ yaml, want string }{
 		"deleted":              {`{apiVersion: v1, kind: ConfigMap, metadata: {name: x, deletionTimestamp: "2026-01-01T00:00:00Z"}}`, "Terminating"},

@@ -15,8 +15,8 @@ const (
 	resourcesProgressing = "ResourcesProgressing"
 )
 
-// CheckManagedResource fails unless the resources are applied for the latest generation, and healthy
-// (pkg/utils/kubernetes/health/managedresource.go).
+// CheckManagedResource fails unless the resources are applied for the latest generation, and
+// healthy (pkg/utils/kubernetes/health/managedresource.go).
 func CheckManagedResource(obj *unstructured.Unstructured) error {
 	return asError(checkManagedResource(obj))
 }
@@ -39,7 +39,8 @@ func CheckManagedResourceHealthy(obj *unstructured.Unstructured) error {
 	return asError(resourceCondition(obj, resourcesHealthy, "True"))
 }
 
-// CheckManagedResourceProgressing fails unless the resources are rolled out, whatever the generation.
+// CheckManagedResourceProgressing fails unless the resources are rolled out, whatever the
+// generation.
 func CheckManagedResourceProgressing(obj *unstructured.Unstructured) error {
 	return asError(resourceCondition(obj, resourcesProgressing, "False"))
 }
@@ -71,12 +72,13 @@ func resourceCondition(obj *unstructured.Unstructured, kind, want string) *Failu
 	return f
 }
 
-// CareManagedResource is the rule by which the care controllers of Garden, Seed and Shoot judge a ManagedResource; its
-// Reason is the one of the condition. A rollout, or one of which nothing is known yet, fails the check at once; with a
-// threshold (`managedResourceProgressingThreshold` of a gardenlet) it fails once as much time has passed since the
-// condition's lastTransitionTime, with reason ProgressingRolloutStuck. Nil means all is well. Upstream names the failure
-// behind an outdated status only if the objects could not be applied; here every failure of ResourcesApplied is named.
-// Source: pkg/utils/kubernetes/health/checker, reference gardenlet section 7.
+// CareManagedResource is the rule by which the care controllers of Garden, Seed and Shoot judge a
+// ManagedResource; its Reason is the one of the condition. A rollout, or one of which nothing is
+// known yet, fails the check at once; with a threshold (`managedResourceProgressingThreshold` of a
+// gardenlet) it fails once as much time has passed since the condition's lastTransitionTime, with
+// reason ProgressingRolloutStuck. Nil means all is well. Upstream names the failure behind an
+// outdated status only if the objects could not be applied; here every failure of ResourcesApplied
+// is named. Source: pkg/utils/kubernetes/health/checker, reference gardenlet section 7.
 func CareManagedResource(obj *unstructured.Unstructured, progressingThreshold *time.Duration, now time.Time) *Failure {
 	if f := managedResourceObserved(obj); f != nil {
 		f.Reason = "OutdatedStatus"

@@ -2,9 +2,10 @@ package health
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// checkOperated judges what Gardener operates and reports by conditions and a last operation: Garden and Shoot. It is
-// the rule of upstream's label shoot.gardener.cloud/status (pkg/api/core/v1beta1/helper: ComputeShootStatus): an
-// operation in error, or a condition that is False or Unknown, is unhealthy. An operation under way is not.
+// checkOperated judges what Gardener operates and reports by conditions and a last operation:
+// Garden and Shoot. It is the rule of upstream's label shoot.gardener.cloud/status
+// (pkg/api/core/v1beta1/helper: ComputeShootStatus): an operation in error, or a condition that is
+// False or Unknown, is unhealthy. An operation under way is not.
 func checkOperated(obj *unstructured.Unstructured) *Failure {
 	switch state := text(obj, "status", "lastOperation", "state"); state {
 	case "Error", "Failed", "Aborted":

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// CheckPod fails unless the pod is running or has succeeded; readiness is the matter of its controller
-// (pkg/utils/kubernetes/health/pod.go).
+// CheckPod fails unless the pod is running or has succeeded; readiness is the matter of its
+// controller (pkg/utils/kubernetes/health/pod.go).
 func CheckPod(obj *unstructured.Unstructured) error { return asError(checkPod(obj)) }
 
 func checkPod(obj *unstructured.Unstructured) *Failure {
@@ -29,8 +29,8 @@ func checkPod(obj *unstructured.Unstructured) *Failure {
 	return f
 }
 
-// PodSelector is the selector of the pods that belong to a workload; false for kinds that have none. The kinds of
-// operators are known by the labels which those give to their pods.
+// PodSelector is the selector of the pods that belong to a workload; false for kinds that have
+// none. The kinds of operators are known by the labels which those give to their pods.
 func PodSelector(obj *unstructured.Unstructured) (labels.Selector, bool) {
 	gvk := obj.GroupVersionKind()
 	switch gvk.Group + "/" + gvk.Kind {

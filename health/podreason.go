@@ -9,8 +9,8 @@ import (
 
 func podName(name string) string { return fmt.Sprintf("pod %q", name) }
 
-// podTrouble is what keeps one pod from being ready. Its containers say more than its conditions, and where both only
-// say that it waits, its volumes, claims and events are asked.
+// podTrouble is what keeps one pod from being ready. Its containers say more than its conditions,
+// and where both only say that it waits, its volumes, claims and events are asked.
 func podTrouble(pod *corev1.Pod, claims []corev1.PersistentVolumeClaim, events []corev1.Event) trouble {
 	if pod.Status.Phase == corev1.PodSucceeded {
 		return trouble{}
@@ -69,8 +69,8 @@ func podConditionTrouble(pod *corev1.Pod) trouble {
 	return trouble{}
 }
 
-// initializing names the init container that a pending pod waits for. One that goes on beside the others is ready once it
-// has started.
+// initializing names the init container that a pending pod waits for. One that goes on beside the
+// others is ready once it has started.
 func initializing(pod *corev1.Pod, c *corev1.ContainerStatus) trouble {
 	if pod.Status.Phase != corev1.PodPending || c.State.Running == nil || c.Ready {
 		return trouble{}
@@ -94,7 +94,8 @@ func containerTrouble(pod *corev1.Pod, c *corev1.ContainerStatus) trouble {
 	if t := c.State.Terminated; t != nil && (t.ExitCode != 0 || t.Signal != 0) {
 		return trouble{weight: weightTerminated, reason: or(t.Reason, "Error"), message: where + ended(pod, c.Name, t)}
 	}
-	// A container that was killed for memory and runs again is in trouble as long as it is not ready.
+	// A container that was killed for memory and runs again is in trouble as long as it is not
+	// ready.
 	if last := c.LastTerminationState.Terminated; last != nil && !c.Ready && last.ExitCode != 0 && pod.Status.Phase == corev1.PodRunning {
 		return trouble{weight: weightTerminated, reason: or(last.Reason, "Error"),
 			message: fmt.Sprintf("%snot ready after %d restart(s), last %s", where, c.RestartCount, ended(pod, c.Name, last))}
@@ -129,8 +130,9 @@ func containerSpec(pod *corev1.Pod, name string) *corev1.Container {
 	return nil
 }
 
-// ended tells how a container ended, and what it left as its last words. These are taken over only where they come from
-// the file that the program writes for the purpose: the other policy passes its log off as such, hence anything.
+// ended tells how a container ended, and what it left as its last words. These are taken over only
+// where they come from the file that the program writes for the purpose: the other policy passes
+// its log off as such, hence anything.
 func ended(pod *corev1.Pod, name string, t *corev1.ContainerStateTerminated) string {
 	out := fmt.Sprintf("%s (exit code %d)", or(t.Reason, "Error"), t.ExitCode)
 	if t.Signal != 0 {

@@ -4,8 +4,8 @@ import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 const groupMonitoring = "monitoring.coreos.com"
 
-// CheckPrometheus fails unless Available is True for the latest generation and all replicas are available
-// (pkg/utils/kubernetes/health/monitoring.go).
+// CheckPrometheus fails unless Available is True for the latest generation and all replicas are
+// available (pkg/utils/kubernetes/health/monitoring.go).
 func CheckPrometheus(obj *unstructured.Unstructured) error { return asError(checkMonitoring(obj)) }
 
 // IsPrometheusProgressing says whether a rollout is under way, and why.
@@ -13,7 +13,8 @@ func IsPrometheusProgressing(obj *unstructured.Unstructured) (bool, string) {
 	return monitoringProgressing(obj)
 }
 
-// checkMonitoring is the rule of both kinds of the prometheus-operator. Their generation is observed per condition.
+// checkMonitoring is the rule of both kinds of the prometheus-operator. Their generation is
+// observed per condition.
 func checkMonitoring(obj *unstructured.Unstructured) *Failure {
 	if f := monitoringCondition(obj, "Available"); f != nil {
 		return f

@@ -24,8 +24,8 @@ func plainProgress(f func(*unstructured.Unstructured) (bool, string)) func(*unst
 	return func(obj *unstructured.Unstructured, _ inputs) (bool, string) { return f(obj) }
 }
 
-// ruleFor finds the rule of a kind. APIService is judged too: upstream has the check, but forgot to wire it in
-// (reference, section 1.8), so it is outside OnlyManagedResourceKinds.
+// ruleFor finds the rule of a kind. APIService is judged too: upstream has the check, but forgot to
+// wire it in (reference, section 1.8), so it is outside OnlyManagedResourceKinds.
 func ruleFor(gk schema.GroupKind) (rule, bool) {
 	r, ok := rule{}, true
 	switch gk.Group {

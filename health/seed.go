@@ -12,7 +12,8 @@ type Gardener struct{ ID, Name, Version string }
 // seedConditions are those that a working seed has at True (pkg/utils/kubernetes/health/seed.go).
 func seedConditions() []string { return []string{"GardenletReady", "SeedSystemComponentsHealthy"} }
 
-// CheckSeed fails unless the given instance has reconciled the latest generation and the required conditions are True.
+// CheckSeed fails unless the given instance has reconciled the latest generation and the required
+// conditions are True.
 func CheckSeed(obj *unstructured.Unstructured, identity *Gardener) error {
 	return asError(first(seedUpToDate(obj, identity), seedReady(obj)))
 }
@@ -22,7 +23,8 @@ func CheckSeedIsUpToDate(obj *unstructured.Unstructured, identity *Gardener) err
 	return asError(seedUpToDate(obj, identity))
 }
 
-// CheckSeedForMigration is CheckSeed with only the version compared: the other seed's instance has another name.
+// CheckSeedForMigration is CheckSeed with only the version compared: the other seed's instance has
+// another name.
 func CheckSeedForMigration(obj *unstructured.Unstructured, identity *Gardener) error {
 	seen := gardenerOf(obj)
 	if seen == nil || identity == nil {
@@ -34,8 +36,8 @@ func CheckSeedForMigration(obj *unstructured.Unstructured, identity *Gardener) e
 	return asError(first(observed(obj), seedReady(obj)))
 }
 
-// CheckRequiredSeedConditions fails when a required condition is missing. Those that are there but not True are
-// returned by their types.
+// CheckRequiredSeedConditions fails when a required condition is missing. Those that are there but
+// not True are returned by their types.
 func CheckRequiredSeedConditions(obj *unstructured.Unstructured) (notTrue []string, err error) {
 	for _, kind := range seedConditions() {
 		c, ok := conditionOf(obj, kind)

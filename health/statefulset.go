@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// CheckStatefulSet fails unless the latest generation is observed and all replicas are ready; unset replicas mean one
-// (pkg/utils/kubernetes/health/statefulset.go).
+// CheckStatefulSet fails unless the latest generation is observed and all replicas are ready; unset
+// replicas mean one (pkg/utils/kubernetes/health/statefulset.go).
 func CheckStatefulSet(obj *unstructured.Unstructured) error { return asError(checkStatefulSet(obj)) }
 
 func checkStatefulSet(obj *unstructured.Unstructured) *Failure {

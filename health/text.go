@@ -22,7 +22,8 @@ func sentence(reason, message string) string {
 	return reason + ": " + message
 }
 
-// presentable makes one line of a text from the cluster, without what looks like a secret value, bounded.
+// presentable makes one line of a text from the cluster, without what looks like a secret value,
+// bounded.
 func presentable(text string) string {
 	text = withoutSecrets(text)
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
@@ -42,7 +43,8 @@ var patterns = sync.OnceValue(func() secretPatterns {
 		assignment: regexp.MustCompile(`([A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?)(["']?\s*[:=]\s*)((?i:basic|bearer)\s+[^\s,;]+|"[^"]*"|'[^']*'|[^\s,;&]+)`),
 		// Headers, which are no names of secrets elsewhere.
 		header: regexp.MustCompile(`(?i)(?:authorization|cookie|bearer)$`),
-		// A sentence that goes on after the colon: `failed to fetch token: serviceaccounts "x" not found`.
+		// A sentence that goes on after the colon: `failed to fetch token: serviceaccounts "x" not
+		// found`.
 		prose:    regexp.MustCompile(`^(?i:secret|token|credentials?): +[a-z]+$`),
 		option:   regexp.MustCompile(`--([A-Za-z0-9][A-Za-z0-9-]*)(\s+)([^\s-]\S*)`),
 		scheme:   regexp.MustCompile(`(?i)\b(bearer|basic)\s+[A-Za-z0-9+/=._~-]{8,}`),
@@ -52,9 +54,10 @@ var patterns = sync.OnceValue(func() secretPatterns {
 	}
 })
 
-// withoutSecrets replaces what looks like a secret value: private keys, values of telling names, credentials in URLs and
-// headers, tokens, and long runs of mixed letters and digits. Names of objects and digests of images stay. It is a net under
-// texts that should hold none; what may hold anything (logs) is not to be passed in.
+// withoutSecrets replaces what looks like a secret value: private keys, values of telling names,
+// credentials in URLs and headers, tokens, and long runs of mixed letters and digits. Names of
+// objects and digests of images stay. It is a net under texts that should hold none; what may hold
+// anything (logs) is not to be passed in.
 func withoutSecrets(text string) string {
 	p := patterns()
 	text = p.block.ReplaceAllString(text, hidden)
@@ -73,8 +76,8 @@ func withoutSecrets(text string) string {
 	})
 }
 
-// hideValues replaces the values, the third group of a pattern, of the names, the first one, that are secret. What is no secret may have names
-// in its value.
+// hideValues replaces the values, the third group of a pattern, of the names, the first one, that
+// are secret. What is no secret may have names in its value.
 func hideValues(text string, pattern *regexp.Regexp, secret func(name, whole string) bool) string {
 	var out strings.Builder
 	for {

@@ -54,12 +54,13 @@ type Verdict struct {
 	Progressing bool `json:"progressing"`
 	// Status in the terms of kstatus.
 	Status Status `json:"status"`
-	// Reason in CamelCase as the conditions of a ManagedResource have it, for example DeploymentUnhealthy or
-	// DeploymentProgressing. Empty when healthy and not progressing.
+	// Reason in CamelCase as the conditions of a ManagedResource have it, for example
+	// DeploymentUnhealthy or DeploymentProgressing. Empty when healthy and not progressing.
 	Reason string `json:"reason"`
 	// Message for a person, with the cause where what stands around the object was given.
 	Message string `json:"message"`
-	// Codes are Gardener's error codes (ERR_…), so far as the object reports them or its cause tells them.
+	// Codes are Gardener's error codes (ERR_…), so far as the object reports them or its cause
+	// tells them.
 	Codes []string `json:"codes,omitempty"`
 	// Cause is what was found around the object, see WithAround. It is part of the message, too.
 	Cause *Cause `json:"cause,omitempty"`
@@ -80,23 +81,27 @@ type inputs struct {
 	rules        Rules
 }
 
-// WithPods gives the pods of the object's namespace, or a part of them that holds all that the object selects. A
-// Deployment then counts as progressing until old pods are gone, and messages name the cause found in a pod.
+// WithPods gives the pods of the object's namespace, or a part of them that holds all that the
+// object selects. A Deployment then counts as progressing until old pods are gone, and messages
+// name the cause found in a pod.
 func WithPods(pods []corev1.Pod) Option {
 	return func(in *inputs) { in.around.Pods, in.havePods = pods, true }
 }
 
-// WithAround gives what stands around the object, so that the verdict can name the cause. Pods that are not nil
-// count as given by WithPods.
+// WithAround gives what stands around the object, so that the verdict can name the cause. Pods that
+// are not nil count as given by WithPods.
 func WithAround(around Around) Option {
 	return func(in *inputs) { in.around, in.havePods = around, around.Pods != nil }
 }
 
-// At gives the time of the judgement. The kstatus term of a pod that could not be scheduled depends on it: InProgress in its first 15 seconds, then
-// Failed; without a time it stays InProgress. So does whether a Deployment counts as crashing, which takes its pods, too: without a time it never does.
+// At gives the time of the judgement. The kstatus term of a pod that could not be scheduled depends
+// on it: InProgress in its first 15 seconds, then Failed; without a time it stays InProgress. So
+// does whether a Deployment counts as crashing, which takes its pods, too: without a time it never
+// does.
 func At(now time.Time) Option { return func(in *inputs) { in.now = now } }
 
-// WithGardener gives the instance that should have reconciled a Seed. Without it any instance will do.
+// WithGardener gives the instance that should have reconciled a Seed. Without it any instance will
+// do.
 func WithGardener(identity Gardener) Option {
 	return func(in *inputs) { in.identity = &identity }
 }
@@ -105,10 +110,11 @@ func WithGardener(identity Gardener) Option {
 // (pkg/resourcemanager/controller/health/utils); all others are healthy by existing.
 func OnlyManagedResourceKinds() Option { return func(in *inputs) { in.upstreamOnly = true } }
 
-// JudgeAllKinds has also those kinds judged that Gardener has no rule for, in the terms of kstatus: such an object is
-// unhealthy when it will not get well without a change (Stalled is True, a claim has lost its volume), and progressing
-// while it is on its way (its generation is not observed, Ready is not True, a claim is not bound) or being deleted. Without
-// the option they are healthy by existing, as upstream has it, and only the status and the message tell more.
+// JudgeAllKinds has also those kinds judged that Gardener has no rule for, in the terms of kstatus:
+// such an object is unhealthy when it will not get well without a change (Stalled is True, a claim
+// has lost its volume), and progressing while it is on its way (its generation is not observed,
+// Ready is not True, a claim is not bound) or being deleted. Without the option they are healthy by
+// existing, as upstream has it, and only the status and the message tell more.
 func JudgeAllKinds() Option { return func(in *inputs) { in.allKinds = true } }
 
 // NotFound is the verdict on an object that should exist and does not.
@@ -211,8 +217,8 @@ func judge(obj *unstructured.Unstructured, in inputs) judgement {
 	return j
 }
 
-// statusOf takes the library's answer for the kinds that kstatus knows, and derives one for those that it would call
-// Current for want of a Ready condition. The message is the library's.
+// statusOf takes the library's answer for the kinds that kstatus knows, and derives one for those
+// that it would call Current for want of a Ready condition. The message is the library's.
 func statusOf(obj *unstructured.Unstructured, j judgement, in inputs) (Status, string) {
 	if !j.own || obj.GetDeletionTimestamp() != nil {
 		return kstatusAt(obj, in.now)

@@ -14,8 +14,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// checkLink refuses symbolic links that lead out of the layer. Links inside are not followed, since what they name is
-// read under its own name; landscape.yaml, which is, may be such a link. It returns whether the link is sound.
+// checkLink refuses symbolic links that lead out of the layer. Links inside are not followed, since
+// what they name is read under its own name; landscape.yaml, which is, may be such a link. It
+// returns whether the link is sound.
 func (l *layer) checkLink(name string) bool {
 	target, err := fs.ReadLink(l.fs, name)
 	if err != nil {
@@ -39,7 +40,8 @@ func within(folder, name string) bool {
 	return folder == "." && fs.ValidPath(name) || name == folder || strings.HasPrefix(name, folder+"/")
 }
 
-// read gives the content of a file within the limits; it reports what is wrong and returns false then.
+// read gives the content of a file within the limits; it reports what is wrong and returns false
+// then.
 func (l *loader) read(name string) ([]byte, bool) {
 	if !l.admit(name) {
 		return nil, false
@@ -98,7 +100,8 @@ func (l *loader) reportTooLong(name string, size int64) {
 	l.report(name, 0, 0, "landscape/limits", schemas.TypeTooLong, "is larger than %s: it has %s; make several files of it", inBytes(l.limits.FileSize), inBytes(size))
 }
 
-// inBytes writes a size for people, rounded up, so that what is larger than a limit reads as larger.
+// inBytes writes a size for people, rounded up, so that what is larger than a limit reads as
+// larger.
 func inBytes(size int64) string {
 	if size < 1<<20 {
 		return fmt.Sprintf("%d bytes", size)
@@ -123,7 +126,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// reportIrregular reports what is neither file nor folder. It is never opened: reading it may wait for ever, or do something.
+// reportIrregular reports what is neither file nor folder. It is never opened: reading it may wait
+// for ever, or do something.
 func (l *loader) reportIrregular(name string, mode fs.FileMode) {
 	what := "not a regular file"
 	switch {

@@ -13,7 +13,8 @@ func (d *Declaration) ObjectName() ObjectName {
 	return ObjectName{d.kind.GroupKind(), d.namespace, d.name}
 }
 
-// Alike are the declarations that two landscapes have alike. Nothing is read of what is known by its digest.
+// Alike are the declarations that two landscapes have alike. Nothing is read of what is known by
+// its digest.
 func Alike(old, new *Landscape) map[ObjectName]bool {
 	was := make(map[ObjectName]*Declaration, len(old.Declarations))
 	for i := range old.Declarations {

@@ -8,8 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// cause looks for the fault by which a text is no YAML: the parser names the place where it gave up, often lines away. It follows quotes, brackets
-// and indentation from the start, and gives the first fault; nil if it finds none.
+// cause looks for the fault by which a text is no YAML: the parser names the place where it gave
+// up, often lines away. It follows quotes, brackets and indentation from the start, and gives the
+// first fault; nil if it finds none.
 func (d document) cause() *problem {
 	var s causeScan
 	number := d.offset
@@ -54,9 +55,11 @@ type causeScan struct {
 	swallows at   // the first line in quotes that looks like a field
 	brackets []byte
 	opened   []at
-	// levels are the columns, from 0 and ascending, in which the fields and items of the lists and objects begin that are open.
+	// levels are the columns, from 0 and ascending, in which the fields and items of the lists and
+	// objects begin that are open.
 	levels []int
-	// holds reports whether the field or item of the last line has a value on its line, so that nothing can be below it.
+	// holds reports whether the field or item of the last line has a value on its line, so that
+	// nothing can be below it.
 	holds bool
 	// text is the column of the field or item that a block of text belongs to, -1 for none.
 	text int
@@ -113,7 +116,8 @@ func (s *causeScan) line(number int, text string) *problem {
 // tabIndents says by itself that the text is no YAML.
 const tabIndents = "a tab indents the line; YAML allows spaces only"
 
-// strange finds what looks like a space and is none, and quotes of texts for people, where YAML has its own.
+// strange finds what looks like a space and is none, and quotes of texts for people, where YAML has
+// its own.
 func strange(number int, text string, indent int) *problem {
 	for i, r := range text {
 		name, typographic := invisible[r], strings.ContainsRune("“”„‘’«»", r)
@@ -226,7 +230,8 @@ func spaces(n int) string {
 	return fmt.Sprintf("%d spaces", n)
 }
 
-// value reads what stands behind the name of a field or the dash of an item that begins in a column.
+// value reads what stands behind the name of a field or the dash of an item that begins in a
+// column.
 func (s *causeScan) value(number int, text string, from, begin int) *problem {
 	rest := strings.TrimLeft(text[from:], " \t")
 	rest = rest[len(properties.FindString(rest)):]

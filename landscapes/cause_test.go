@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCauseOfBrokenYAML: the place is where somebody has to type, marked by « here, and not where the parser gave up.
+// TestCauseOfBrokenYAML: the place is where somebody has to type, marked by « here, and not where
+// the parser gave up.
 func TestCauseOfBrokenYAML(t *testing.T) {
 	const head = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
 	tests := map[string]struct{ text, want string }{

@@ -11,13 +11,15 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// AnnotationCluster on a Secret, ConfigMap or Namespace says which cluster it is for: runtime or virtual.
+// AnnotationCluster on a Secret, ConfigMap or Namespace says which cluster it is for: runtime or
+// virtual.
 const AnnotationCluster = "landscape.pergola.dev/cluster"
 
 // ruleClusterStays is the rule id of findings about what would leave the runtime cluster.
 const ruleClusterStays = "landscape/cluster-stays"
 
-// ClusterOf names the cluster that a declaration is for, runtime or virtual: by its annotation, its API, or the names in RuntimeReferences.
+// ClusterOf names the cluster that a declaration is for, runtime or virtual: by its annotation, its
+// API, or the names in RuntimeReferences.
 func ClusterOf(obj *unstructured.Unstructured, referenced map[string]bool) string {
 	const runtime, virtual = "runtime", "virtual"
 	if c, ok := obj.GetAnnotations()[AnnotationCluster]; ok && (c == runtime || c == virtual) {
@@ -33,8 +35,8 @@ func ClusterOf(obj *unstructured.Unstructured, referenced map[string]bool) strin
 	return virtual
 }
 
-// RuntimeReferences are the names by which the Garden and the operator's Extensions refer to Secrets and ConfigMaps of namespace garden: what has one of them is
-// put into the runtime cluster.
+// RuntimeReferences are the names by which the Garden and the operator's Extensions refer to
+// Secrets and ConfigMaps of namespace garden: what has one of them is put into the runtime cluster.
 func (l *Landscape) RuntimeReferences() map[string]bool {
 	out := map[string]bool{}
 	for i := range l.Declarations {
@@ -75,8 +77,10 @@ func collectReferences(v any, field string, out map[string]bool) {
 	}
 }
 
-// leaving finds Secrets and ConfigMaps that nothing in the runtime cluster refers to any more. They would count as the virtual garden's, whose administrators and
-// gardenlets must not get what is of the runtime cluster because somebody has forgotten a file. A Garden whose own file is gone keeps what it refers to.
+// leaving finds Secrets and ConfigMaps that nothing in the runtime cluster refers to any more. They
+// would count as the virtual garden's, whose administrators and gardenlets must not get what is of
+// the runtime cluster because somebody has forgotten a file. A Garden whose own file is gone keeps
+// what it refers to.
 func (l *Landscape) leaving(before *Landscape) []schemas.Violation {
 	former := map[identity]bool{}
 	for i := range before.Declarations {

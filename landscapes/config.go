@@ -22,8 +22,8 @@ const configKind = "Landscape"
 // ruleConfig is the rule id of findings about landscape.yaml.
 const ruleConfig = "landscape/config"
 
-// checkConfig looks at what the schema of Landscape cannot say: values that would have no effect, or another one than
-// they seem to. Values of a wrong type are left to the schema.
+// checkConfig looks at what the schema of Landscape cannot say: values that would have no effect,
+// or another one than they seem to. Values of a wrong type are left to the schema.
 func (l *loader) checkConfig() {
 	config := l.landscape.ConfigDeclaration
 	if config == nil {
@@ -48,7 +48,8 @@ func (l *loader) warnField(d *Declaration, field, rule, message string) {
 	l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning
 }
 
-// checkSettings checks the settings of a Landscape object that an operator gets, as far as landscape.yaml has them, too.
+// checkSettings checks the settings of a Landscape object that an operator gets, as far as
+// landscape.yaml has them, too.
 func (l *loader) checkSettings(d *Declaration) {
 	if d.kind.Group != landscapev1alpha1.GroupName || d.kind.Kind != configKind {
 		return // without reading it
@@ -57,8 +58,9 @@ func (l *loader) checkSettings(d *Declaration) {
 	l.checkTimes(d, spec)
 }
 
-// checkExternal warns of objects that something else is said to make, and that the landscape declares itself: once they are removed
-// there, nothing would say that they are missing. An entry has no API group, so that a kind of several groups may mean either.
+// checkExternal warns of objects that something else is said to make, and that the landscape
+// declares itself: once they are removed there, nothing would say that they are missing. An entry
+// has no API group, so that a kind of several groups may mean either.
 func (l *loader) checkExternal(config *Declaration, spec map[string]any) {
 	groups := map[string]int{}
 	for _, names := range deletableKinds() {
@@ -153,8 +155,8 @@ func didYouMean(name string, known []string) string {
 	return ""
 }
 
-// rebaseFacts makes spec.facts of a layer relative to the landscape, as its other readers take it, and gives the path
-// of the file in the repository; empty if there is none.
+// rebaseFacts makes spec.facts of a layer relative to the landscape, as its other readers take it,
+// and gives the path of the file in the repository; empty if there is none.
 func (l *loader) rebaseFacts(config *Declaration, folder string) string {
 	spec, _ := config.Object().Object["spec"].(map[string]any)
 	facts, _ := spec["facts"].(string)
@@ -168,8 +170,8 @@ func (l *loader) rebaseFacts(config *Declaration, folder string) string {
 	return file
 }
 
-// checkFacts looks at whether the file of recorded facts may be read; whether it exists and what it may hold is the
-// matter of package render. A file that must not be read is not offered to it.
+// checkFacts looks at whether the file of recorded facts may be read; whether it exists and what it
+// may hold is the matter of package render. A file that must not be read is not offered to it.
 func (l *loader) checkFacts(config *Declaration, spec map[string]any) {
 	facts, _ := spec["facts"].(string)
 	if facts == "" {

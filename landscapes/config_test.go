@@ -51,7 +51,8 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestWrongField: what a field says that does not fit its type is a finding, and hides nothing that others say.
+// TestWrongField: what a field says that does not fit its type is a finding, and hides nothing that
+// others say.
 func TestWrongField(t *testing.T) {
 	for name, wrong := range map[string]string{"a list": "gardenAPI: [crd]", "a text": "clusters: runtime", "a number": "suspend: 5"} {
 		t.Run(name, func(t *testing.T) {

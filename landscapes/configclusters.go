@@ -12,8 +12,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// checkSeedClusters finds clusters of Seeds that are not declared. One that is named almost like a Seed without a cluster is a
-// misspelt name, which would leave that Seed alone; others are warned of only: the Seed may be on its way in or out.
+// checkSeedClusters finds clusters of Seeds that are not declared. One that is named almost like a
+// Seed without a cluster is a misspelt name, which would leave that Seed alone; others are warned
+// of only: the Seed may be on its way in or out.
 func (l *loader) checkSeedClusters(config *Declaration, spec map[string]any) {
 	clusters, _ := spec["clusters"].(map[string]any)
 	seeds, _ := clusters["seeds"].(map[string]any)
@@ -47,8 +48,9 @@ func (l *loader) checkSeedClusters(config *Declaration, spec map[string]any) {
 	}
 }
 
-// checkSharedClusters warns of a cluster that two owners would reach in the same way. A Seed may be the runtime cluster; apart from that each has a
-// cluster of its own, in which it prunes what it does not declare. It is no error, as --kubeconfig NAME=PATH may lead elsewhere.
+// checkSharedClusters warns of a cluster that two owners would reach in the same way. A Seed may be
+// the runtime cluster; apart from that each has a cluster of its own, in which it prunes what it
+// does not declare. It is no error, as --kubeconfig NAME=PATH may lead elsewhere.
 func (l *loader) checkSharedClusters(config *Declaration, spec map[string]any) {
 	clusters, _ := spec["clusters"].(map[string]any)
 	seeds, _ := clusters["seeds"].(map[string]any)
@@ -88,7 +90,8 @@ func (l *loader) checkSharedClusters(config *Declaration, spec map[string]any) {
 	}
 }
 
-// networksApart says where a Seed has other ranges of addresses than the runtime cluster, "" if nowhere, or if one of them names none.
+// networksApart says where a Seed has other ranges of addresses than the runtime cluster, "" if
+// nowhere, or if one of them names none.
 func (l *loader) networksApart(seed string) string {
 	var garden, own map[string]any
 	for _, d := range l.landscape.Declarations {
@@ -112,7 +115,8 @@ func (l *loader) networksApart(seed string) string {
 // rulesOfReading are those whose errors leave declarations out.
 var rulesOfReading = []string{"landscape/file", "landscape/kind", "landscape/name", "landscape/cue", "landscape/layer", "landscape/limits", "landscape/link", "landscape/sops", ruleNotRead}
 
-// incomplete tells whether declarations are missing, because a file cannot be read or something in it is of no known kind.
+// incomplete tells whether declarations are missing, because a file cannot be read or something in
+// it is of no known kind.
 func (l *loader) incomplete() bool {
 	return slices.ContainsFunc(l.violations, func(v schemas.Violation) bool {
 		return v.Severity == schemas.SeverityError && slices.Contains(rulesOfReading, v.Rule)

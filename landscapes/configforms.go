@@ -10,7 +10,8 @@ import (
 // patternWords are where the schema begins to show a pattern.
 const patternWords = "does not have the form "
 
-// quotesHint is the help of the schema for numbers where text is wanted, which is no help for a share.
+// quotesHint is the help of the schema for numbers where text is wanted, which is no help for a
+// share.
 const quotesHint = "; put it in quotes"
 
 const fieldMaxShare = "spec.deletionGate.maxShare"
@@ -41,7 +42,8 @@ func configForm(field string) string {
 	return ""
 }
 
-// WithForms puts findings about the form of fields of a Landscape into words, where the schema shows the pattern.
+// WithForms puts findings about the form of fields of a Landscape into words, where the schema
+// shows the pattern.
 func WithForms(violations []schemas.Violation) []schemas.Violation {
 	for i := range violations {
 		v := &violations[i]

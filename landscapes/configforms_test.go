@@ -28,7 +28,8 @@ func patterns(props apiextensionsv1.JSONSchemaProps, field string) []string {
 	return out
 }
 
-// TestConfigFormsInWords: no field of landscape.yaml answers a wrong value with a regular expression.
+// TestConfigFormsInWords: no field of landscape.yaml answers a wrong value with a regular
+// expression.
 func TestConfigFormsInWords(t *testing.T) {
 	crd := crds.Get(landscapev1alpha1.GroupName, configKind)
 	require.NotNil(t, crd)
@@ -136,7 +137,8 @@ func TestSharedClusters(t *testing.T) {
 	}
 }
 
-// TestSeedInAnotherCluster: a Seed that is reached as the runtime cluster has its ranges of addresses.
+// TestSeedInAnotherCluster: a Seed that is reached as the runtime cluster has its ranges of
+// addresses.
 func TestSeedInAnotherCluster(t *testing.T) {
 	for name, test := range map[string]struct{ context, pods, want string }{
 		"the runtime cluster":     {"a", "10.1.0.0/16", ""},

@@ -10,8 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// checkProtectedKinds finds misspelt kinds, which would protect nothing. Kinds of groups that are not known here are
-// taken as they are.
+// checkProtectedKinds finds misspelt kinds, which would protect nothing. Kinds of groups that are
+// not known here are taken as they are.
 func (l *loader) checkProtectedKinds(config *Declaration, spec map[string]any) {
 	gate, _ := spec["deletionGate"].(map[string]any)
 	list, _ := gate["protectedKinds"].([]any)

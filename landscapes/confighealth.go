@@ -37,7 +37,8 @@ func (l *loader) checkHealth(config *Declaration, spec map[string]any) {
 	})
 }
 
-// reportHealth reports what is wrong with rules of health; source gives the text of a file by the name that places have.
+// reportHealth reports what is wrong with rules of health; source gives the text of a file by the
+// name that places have.
 func (l *loader) reportHealth(config *Declaration, health map[string]any, source func(string) []byte) {
 	for _, f := range checkHealthRules(health) {
 		l.reportField(config, fieldHealth+"."+f.field, f.typ, ruleHealth, f.message)
@@ -64,8 +65,8 @@ type healthFinding struct {
 	warning bool
 }
 
-// checkHealthRules finds what the schema of spec.health cannot say. Values of a wrong type are left to the schema, and so are
-// rules without a kind, and two rules for one.
+// checkHealthRules finds what the schema of spec.health cannot say. Values of a wrong type are left
+// to the schema, and so are rules without a kind, and two rules for one.
 func checkHealthRules(health map[string]any) []healthFinding {
 	var (
 		findings []healthFinding
@@ -164,7 +165,8 @@ func expression(rule custom.Rule, field string) string {
 
 func isSyntax(e *custom.Error) bool { return strings.HasPrefix(e.Message, "Syntax error") }
 
-// locate takes over the place inside of an expression, and puts the words of the compiler into those of a person.
+// locate takes over the place inside of an expression, and puts the words of the compiler into
+// those of a person.
 func (f *healthFinding) locate(text string, e *custom.Error) {
 	runes := []rune(text)
 	at := 0
@@ -252,7 +254,8 @@ func functionHint(name string) string {
 	return "; did you mean " + strings.Join(near, " or ") + "?"
 }
 
-// wrongKind finds kinds that there are not, of groups that are known: a rule for them would have no effect.
+// wrongKind finds kinds that there are not, of groups that are known: a rule for them would have no
+// effect.
 func wrongKind(byGroup map[string][]string, rule custom.Rule) (field, message string) {
 	kinds, known := byGroup[rule.APIGroup]
 	switch {

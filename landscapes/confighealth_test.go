@@ -27,7 +27,8 @@ func validated(t *testing.T, files map[string]string, folder string) (*Landscape
 	return l, lines
 }
 
-// TestHealthRules: wants are findings in the order of their places; « in the spec stands for the place of the next one.
+// TestHealthRules: wants are findings in the order of their places; « in the spec stands for the
+// place of the next one.
 func TestHealthRules(t *testing.T) {
 	rules := func(lines ...string) string {
 		return "  health:\n    rules:\n    - " + strings.Join(lines, "\n      ") + "\n"

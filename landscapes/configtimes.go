@@ -13,10 +13,12 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// someDay is one that schedules are followed from, so that what is valid is so on any day: they are looked at for five years.
+// someDay is one that schedules are followed from, so that what is valid is so on any day: they are
+// looked at for five years.
 var someDay = time.Date(2024, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// checkTimes looks at windows, which the operator refuses when nobody can read them or none ever opens, and at the time that a sync may take.
+// checkTimes looks at windows, which the operator refuses when nobody can read them or none ever
+// opens, and at the time that a sync may take.
 func (l *loader) checkTimes(config *Declaration, spec map[string]any) {
 	text, _ := spec["timeout"].(string)
 	if timeout, err := time.ParseDuration(text); err == nil && timeout <= 0 {
@@ -37,7 +39,8 @@ func (l *loader) checkTimes(config *Declaration, spec map[string]any) {
 		}
 		schedule, _, err := windows.Parse(window)
 		if wrong := (*windows.Error)(nil); errors.As(err, &wrong) {
-			if entry, _ := item.(map[string]any); entry[wrong.Field] != nil { // what is missing is left to the schema, too
+			// what is missing is left to the schema, too
+			if entry, _ := item.(map[string]any); entry[wrong.Field] != nil {
 				l.reportField(config, fmt.Sprintf("spec.windows[%d].%s", i, wrong.Field), schemas.TypeInvalid, ruleConfig, fmt.Sprintf("%q: %s", wrong.Value, wrong.Message))
 			}
 			never = false
@@ -53,7 +56,8 @@ func (l *loader) checkTimes(config *Declaration, spec map[string]any) {
 	}
 }
 
-// hardlyMeant gives the field of a window, as .schedule, that is legal and says another thing than it seems to, with what to write.
+// hardlyMeant gives the field of a window, as .schedule, that is legal and says another thing than
+// it seems to, with what to write.
 func hardlyMeant(window landscapev1alpha1.SyncWindow, schedule cron.Schedule) (field, message string) {
 	duration := window.Duration.Duration
 	minutes := uint64(1)<<60 - 1
@@ -69,7 +73,8 @@ func hardlyMeant(window landscapev1alpha1.SyncWindow, schedule cron.Schedule) (f
 	return "", ""
 }
 
-// mostOpenings bounds how many openings of a window are compared: those of a year that come each hour, and more.
+// mostOpenings bounds how many openings of a window are compared: those of a year that come each
+// hour, and more.
 const mostOpenings = 10_000
 
 // alwaysOpen reports whether a window never closes, in the year after someDay.

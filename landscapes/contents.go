@@ -9,14 +9,16 @@ import (
 	"github.com/pergola-dev/pergola/schemas/kept"
 )
 
-// contents are those of the objects of a file, read when somebody first asks. They belong to the name of a file and to everything that its key
-// is made of, so that revisions of a landscape which are held at the same time have one copy of what did not change.
+// contents are those of the objects of a file, read when somebody first asks. They belong to the
+// name of a file and to everything that its key is made of, so that revisions of a landscape which
+// are held at the same time have one copy of what did not change.
 type contents struct {
 	mu sync.Mutex
 	of []reader
 }
 
-// read gives the contents. from is asked if nobody has read them; should it panic, the next one asks again.
+// read gives the contents. from is asked if nobody has read them; should it panic, the next one
+// asks again.
 func (c *contents) read(from func() []reader) []reader {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -32,8 +34,9 @@ var held = struct {
 	files map[kept.Key]weak.Pointer[contents] // by digest of name and key
 }{files: map[kept.Key]weak.Pointer[contents]{}}
 
-// contentsOf gives those of a file: the ones that somebody holds already, or new ones, which nobody has read. The name counts, because places are
-// in a file of that name, and whether the file system knows contents apart (identified), because then they have no text.
+// contentsOf gives those of a file: the ones that somebody holds already, or new ones, which nobody
+// has read. The name counts, because places are in a file of that name, and whether the file system
+// knows contents apart (identified), because then they have no text.
 func (l *loader) contentsOf(name string, identified bool, file kept.Key) *contents {
 	var w kept.Writer
 	w.Text(l.relative(name))

@@ -9,7 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// converter turns the nodes of one document into the content of an object, and finds what cannot be one.
+// converter turns the nodes of one document into the content of an object, and finds what cannot be
+// one.
 type converter struct {
 	limits Limits
 	values int
@@ -109,7 +110,8 @@ func (c *converter) mapping(node *yaml.Node, depth int) map[string]any {
 	return result
 }
 
-// invisibleIn names a character of the name of a field that nobody can see, as a text from a web page has it; empty if there is none.
+// invisibleIn names a character of the name of a field that nobody can see, as a text from a web
+// page has it; empty if there is none.
 func invisibleIn(name string) string {
 	for _, r := range name {
 		if what := invisible[r]; what != "" && r != '\t' {
@@ -119,7 +121,8 @@ func invisibleIn(name string) string {
 	return ""
 }
 
-// anchor reports an anchor that is defined a second time: aliases before it and behind it would mean different values.
+// anchor reports an anchor that is defined a second time: aliases before it and behind it would
+// mean different values.
 func (c *converter) anchor(node *yaml.Node) {
 	if c.anchors == nil {
 		c.anchors = map[string]*yaml.Node{}
@@ -166,7 +169,8 @@ func keyText(node *yaml.Node) (string, bool) {
 	return node.Value, true
 }
 
-// places gives where the parts of a node are written. Anchors count where they are used: the place of the alias.
+// places gives where the parts of a node are written. Anchors count where they are used: the place
+// of the alias.
 func places(file string, node *yaml.Node, depth int) *place {
 	if node.Kind == yaml.AliasNode {
 		tree := places(file, node.Alias, depth+1)

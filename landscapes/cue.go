@@ -16,8 +16,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// readCUE gives the packages of the CUE files of one folder. Files of the same package belong together; a file without
-// a package stands alone. Packages of other folders are not seen, nor is what CUE itself leaves out of a package.
+// readCUE gives the packages of the CUE files of one folder. Files of the same package belong
+// together; a file without a package stands alone. Packages of other folders are not seen, nor is
+// what CUE itself leaves out of a package.
 func (l *layer) readCUE(folder string, names []string) []evaluation.Package {
 	packages := map[string][]evaluation.File{}
 	var order []string
@@ -120,7 +121,8 @@ func (l *loader) declareCUE(pkg evaluation.Package, result evaluation.Result) (f
 	return found
 }
 
-// checkNothing warns of CUE files that make no object: their package is misspelt, or all their fields are hidden.
+// checkNothing warns of CUE files that make no object: their package is misspelt, or all their
+// fields are hidden.
 func (l *loader) checkNothing(pkg evaluation.Package) {
 	for _, file := range pkg.Files {
 		line, hint := evaluation.First(file)

@@ -119,7 +119,8 @@ func TestLongLinesAreReadInTime(t *testing.T) {
 	}
 }
 
-// TestMergeConflicts: in CUE and JSON one cause is told, not what each parser makes of its lines. In YAML a text may have such lines.
+// TestMergeConflicts: in CUE and JSON one cause is told, not what each parser makes of its lines.
+// In YAML a text may have such lines.
 func TestMergeConflicts(t *testing.T) {
 	const sides = "<<<<<<< HEAD\na: 1\n=======\na: 2\n>>>>>>> main\n"
 	for name, want := range map[string]string{
@@ -137,7 +138,8 @@ func TestMergeConflicts(t *testing.T) {
 	assert.Empty(t, violations)
 }
 
-// TestPackagesOfNothing: CUE files of which no object comes are told, unless they hold nothing at all.
+// TestPackagesOfNothing: CUE files of which no object comes are told, unless they hold nothing at
+// all.
 func TestPackagesOfNothing(t *testing.T) {
 	const object = `{apiVersion: "v1", kind: "Namespace", metadata: name: "hidden"}`
 	for name, test := range map[string]struct {

@@ -21,15 +21,17 @@ const (
 	SecretPlain SecretState = "plain"
 	// SecretDecrypted is a SOPS-encrypted Secret whose values were decrypted.
 	SecretDecrypted SecretState = "decrypted"
-	// SecretEncrypted is a SOPS-encrypted Secret without a fitting key: its keys are known, its values are empty text.
+	// SecretEncrypted is a SOPS-encrypted Secret without a fitting key: its keys are known, its
+	// values are empty text.
 	SecretEncrypted SecretState = "encrypted"
 )
 
-// Declaration is one object of a landscape, with the places where its fields are written. What it is comes with the
-// declaration; its content may be read only when somebody asks for it.
+// Declaration is one object of a landscape, with the places where its fields are written. What it
+// is comes with the declaration; its content may be read only when somebody asks for it.
 type Declaration struct {
-	// File is relative to the landscape folder; Line and Column are where the object begins. For an object that is
-	// merged from layers, this is the last layer that writes it. All are empty for an object that comes from no file (FromObjects).
+	// File is relative to the landscape folder; Line and Column are where the object begins. For an
+	// object that is merged from layers, this is the last layer that writes it. All are empty for
+	// an object that comes from no file (FromObjects).
 	File         string
 	Line, Column int
 	// Layer is that layer, relative to the landscape folder; empty for the landscape itself.
@@ -39,7 +41,8 @@ type Declaration struct {
 
 	kind            schema.GroupVersionKind
 	namespace, name string
-	// digest is that of the content, if the content comes from a file that was looked at before as it is now.
+	// digest is that of the content, if the content comes from a file that was looked at before as
+	// it is now.
 	digest  kept.Key
 	content reader
 }
@@ -94,8 +97,8 @@ func (d *Declaration) Copy() *unstructured.Unstructured { return d.content(toCha
 // Load reads the file that has the content, unless that was done. It panics where Object would.
 func (d *Declaration) Load() { d.content(toHave) }
 
-// Sealed is a SOPS-encrypted Secret as it stands in the repository, with its encrypted values: for telling whether
-// they changed where there is no key. nil for all other objects.
+// Sealed is a SOPS-encrypted Secret as it stands in the repository, with its encrypted values: for
+// telling whether they changed where there is no key. nil for all other objects.
 func (d *Declaration) Sealed() map[string]any {
 	if d.Secret == "" {
 		return nil // without reading it
@@ -103,7 +106,8 @@ func (d *Declaration) Sealed() map[string]any {
 	return d.content(toRead).sealed
 }
 
-// Recipients are the age keys that an encrypted Secret is encrypted for, in their public form (age1…).
+// Recipients are the age keys that an encrypted Secret is encrypted for, in their public form
+// (age1…).
 func (d *Declaration) Recipients() []string {
 	if d.Secret == "" {
 		return nil // without reading it
@@ -120,7 +124,8 @@ func (d *Declaration) Namespace() string { return d.namespace }
 // Name is that of the object.
 func (d *Declaration) Name() string { return d.name }
 
-// Place is where the object is declared, as FILE:LINE:COLUMN; empty for an object that comes from no file.
+// Place is where the object is declared, as FILE:LINE:COLUMN; empty for an object that comes from
+// no file.
 func (d *Declaration) Place() string {
 	if d.File == "" {
 		return ""
@@ -153,8 +158,9 @@ func (d *Declaration) Input() schemas.Input {
 	return in
 }
 
-// Same tells whether two declarations are of the same content, wherever it is written. Content that both come to in different ways, such
-// as by another file, may count as different. Nothing is read of what is known by its digest.
+// Same tells whether two declarations are of the same content, wherever it is written. Content that
+// both come to in different ways, such as by another file, may count as different. Nothing is read
+// of what is known by its digest.
 func (d *Declaration) Same(other *Declaration) bool {
 	one, two := d.Input(), other.Input()
 	if d.Secret != other.Secret || one.Digest() != two.Digest() {
@@ -171,8 +177,8 @@ func (d *Declaration) Before(in *schemas.Input) {
 	}
 }
 
-// Position gives the place that set the field: of the value, or for a field that does not exist, of the closest
-// parent that is written down. The path is as in Violation.Field.
+// Position gives the place that set the field: of the value, or for a field that does not exist, of
+// the closest parent that is written down. The path is as in Violation.Field.
 func (d *Declaration) Position(path string) schemas.Position {
 	steps := fieldpath.Parse(path)
 	origins := d.content(toRead).origins
@@ -226,7 +232,8 @@ func (d *Declaration) KeyPosition(path string) schemas.Position {
 	return d.Position(path)
 }
 
-// visible leaves out what a later layer hides: a list or a plain value replaces what the layers below it say.
+// visible leaves out what a later layer hides: a list or a plain value replaces what the layers
+// below it say.
 func visible(trees []*place) []*place {
 	for i := len(trees) - 1; i > 0; i-- {
 		if !trees[i].isMap {
@@ -246,7 +253,8 @@ type place struct {
 	isMap    bool
 	fields   map[string]*place
 	items    []*place
-	// literal is the text of a block scalar, whose lines are lines of the file: it may hold an object, as that of a ConfigMap does.
+	// literal is the text of a block scalar, whose lines are lines of the file: it may hold an
+	// object, as that of a ConfigMap does.
 	literal string
 }
 
@@ -267,8 +275,8 @@ func (p *place) child(step any) *place {
 	return p.fields[fieldpath.Name(step)]
 }
 
-// inLiteral gives the places inside of a block scalar that holds YAML; nil for any other text. The columns are those of a text that is
-// indented by two, as most are.
+// inLiteral gives the places inside of a block scalar that holds YAML; nil for any other text. The
+// columns are those of a text that is indented by two, as most are.
 func (p *place) inLiteral() *place {
 	var document yaml.Node
 	if yaml.Unmarshal([]byte(p.literal), &document) != nil || len(document.Content) == 0 {
@@ -294,8 +302,8 @@ func (p *place) shift(lines, columns int) {
 	}
 }
 
-// Hide moves a finding from a line that holds a credential to the beginning of the object: lines of findings are shown. An object in one line gets no
-// line.
+// Hide moves a finding from a line that holds a credential to the beginning of the object: lines of
+// findings are shown. An object in one line gets no line.
 func (d *Declaration) Hide(v *schemas.Violation) {
 	if v.Line == d.Line {
 		v.Line, v.Column = 0, 0

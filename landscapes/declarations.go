@@ -26,8 +26,8 @@ func identityOf(d *Declaration) identity {
 	return identity{kind: d.kind.GroupKind(), namespace: d.namespace, name: d.name}
 }
 
-// add appends an object. If there is one of the same identity, that one is returned and the new one left out; objects
-// without a name are not compared.
+// add appends an object. If there is one of the same identity, that one is returned and the new one
+// left out; objects without a name are not compared.
 func (s *declarations) add(d Declaration) (first *Declaration, double bool) {
 	id := identityOf(&d)
 	if at, ok := s.index[id]; ok && id.name != "" {
@@ -38,8 +38,8 @@ func (s *declarations) add(d Declaration) (first *Declaration, double bool) {
 	return nil, false
 }
 
-// lay puts the objects of a layer over those that are there. Where there are none it takes them over as they are. A field that a layer
-// means to remove, and that is not there, goes to vain.
+// lay puts the objects of a layer over those that are there. Where there are none it takes them
+// over as they are. A field that a layer means to remove, and that is not there, goes to vain.
 func (s *declarations) lay(over *declarations, vain func(d *Declaration, field, meant string)) {
 	if len(s.list) == 0 {
 		*s = *over

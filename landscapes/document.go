@@ -24,8 +24,8 @@ type problem struct {
 	message      string
 }
 
-// document is one document of a YAML file. Documents are cut apart before they are parsed, so that a broken one does
-// not hide the others.
+// document is one document of a YAML file. Documents are cut apart before they are parsed, so that
+// a broken one does not hide the others.
 type document struct {
 	data []byte
 	// offset is the number of lines before the document.
@@ -56,7 +56,8 @@ func checkText(name string, data []byte) *problem {
 		}
 		i += size
 	}
-	if ext := path.Ext(name); ext == ".cue" || ext == ".json" { // in YAML, texts may have such lines
+	// in YAML, texts may have such lines
+	if ext := path.Ext(name); ext == ".cue" || ext == ".json" {
 		return conflictIn(data)
 	}
 	return nil
@@ -71,7 +72,8 @@ func conflictIn(data []byte) *problem {
 	return &problem{bytes.Count(data[:at], []byte("\n")) + 1, 1, conflictWords}
 }
 
-// split cuts a YAML file at the lines that begin with "---" or "...", and JSON behind each value: nothing of a file is left over.
+// split cuts a YAML file at the lines that begin with "---" or "...", and JSON behind each value:
+// nothing of a file is left over.
 func split(data []byte) []document {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	var documents []document
@@ -147,7 +149,8 @@ var yamlHints = map[string]string{
 
 // quotable gives what tells whether an error may repeat what stands in a line of the file.
 func (d document) quotable() func(line int) bool {
-	quotable := sync.OnceValue(func() func(int) bool { return report.Quotable(string(d.data)) }) // only for what has errors
+	// only for what has errors
+	quotable := sync.OnceValue(func() func(int) bool { return report.Quotable(string(d.data)) })
 	return func(line int) bool { return quotable()(line - d.offset) }
 }
 
@@ -180,14 +183,15 @@ func (d document) parse() (*yaml.Node, *problem) {
 	return nil, d.fault(err)
 }
 
-// YAMLFault is what is wrong with a text that the parser of YAML refused with an error: the line and column of the fault, and what it is, with what to do
-// where that is known.
+// YAMLFault is what is wrong with a text that the parser of YAML refused with an error: the line
+// and column of the fault, and what it is, with what to do where that is known.
 func YAMLFault(text []byte, err error) (line, column int, message string) {
 	p := document{data: text}.fault(err)
 	return p.line, p.column, p.message
 }
 
-// fault looks for what is wrong; without a cause of its own it has the words of the parser, and the line that these name.
+// fault looks for what is wrong; without a cause of its own it has the words of the parser, and the
+// line that these name.
 func (d document) fault(err error) *problem {
 	line, words := 1, err.Error()
 	if match := yamlErrorLine.FindStringSubmatch(err.Error()); match != nil {
@@ -218,8 +222,8 @@ func (d document) fault(err error) *problem {
 
 var alias = regexp.MustCompile(`(^|[\s\[{,])\*`)
 
-// unknownAlias finds the place of an alias without an anchor: the parser does not say it, and quotes the alias, which
-// may be a value that should have been in quotes.
+// unknownAlias finds the place of an alias without an anchor: the parser does not say it, and
+// quotes the alias, which may be a value that should have been in quotes.
 func (d document) unknownAlias(words string) *problem {
 	rest, ok := strings.CutPrefix(words, "unknown anchor '")
 	name, ok2 := strings.CutSuffix(rest, "' referenced")
@@ -238,7 +242,8 @@ func (d document) unknownAlias(words string) *problem {
 	return &problem{d.offset + 1, 1, "an alias (*NAME) refers to an anchor (&NAME) that does not exist before it"}
 }
 
-// jsonProblem finds the syntax error of a JSON file: the YAML parser often does not say where it is.
+// jsonProblem finds the syntax error of a JSON file: the YAML parser often does not say where it
+// is.
 func jsonProblem(data []byte) *problem {
 	var syntax *json.SyntaxError
 	decoder := json.NewDecoder(bytes.NewReader(data))

@@ -42,7 +42,8 @@ func (l *loader) parseYAML(name string, data []byte) []Declaration {
 	return found
 }
 
-// parseDocument gives the content of a document and its node; nil if something is wrong with it, which is reported.
+// parseDocument gives the content of a document and its node; nil if something is wrong with it,
+// which is reported.
 func (l *loader) parseDocument(name string, d document) (any, *yaml.Node) {
 	node, p := d.parse()
 	if p != nil {
@@ -99,8 +100,8 @@ func (c content) place(field string) schemas.Position {
 	return schemas.Position{Line: c.line, Column: c.column}
 }
 
-// lazyPlaces parses a document again when somebody asks for a place: most documents have nothing to report, and places
-// take more memory than the object.
+// lazyPlaces parses a document again when somebody asks for a place: most documents have nothing to
+// report, and places take more memory than the object.
 func (l *loader) lazyPlaces(name string, d document) func() *place {
 	file := l.relative(name)
 	return sync.OnceValue(func() *place {
@@ -112,8 +113,9 @@ func (l *loader) lazyPlaces(name string, d document) func() *place {
 	})
 }
 
-// serverMetadata are the fields of ObjectMeta that only API servers set. A file with the output of kubectl get has them: a uid would go into
-// names, and a deletionTimestamp would mark the object as deleted.
+// serverMetadata are the fields of ObjectMeta that only API servers set. A file with the output of
+// kubectl get has them: a uid would go into names, and a deletionTimestamp would mark the object as
+// deleted.
 var serverMetadata = []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "selfLink"}
 
 // declare makes declarations of an object: one, or those of its items if it is a List.

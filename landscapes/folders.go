@@ -7,8 +7,9 @@ import (
 	"sync"
 )
 
-// folders reads files below a folder and refuses links that leave it, also while files are exchanged: os.Root walks through
-// every folder of a path for that, each time. Folders that were used last stay open, so that a file costs the same at any depth.
+// folders reads files below a folder and refuses links that leave it, also while files are
+// exchanged: os.Root walks through every folder of a path for that, each time. Folders that were
+// used last stay open, so that a file costs the same at any depth.
 type folders struct {
 	rootFS
 	root *os.Root

@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFolders: files are found in more folders than stay open, by several at once, and nothing outside is.
+// TestFolders: files are found in more folders than stay open, by several at once, and nothing
+// outside is.
 func TestFolders(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(outside, "secret"), []byte("outside"), 0o600))

@@ -22,7 +22,8 @@ var hostile = []string{
 	strings.Repeat("[", 2000), strings.Repeat("a: ", 500) + "b\n", strings.Repeat("- ", 3000) + "x\n", "a: \"\\ud800\"\n", "a: \x00\n", "\xff\xfe\x00\x00", "a: |9\n x\n", "a: !<tag:yaml.org,2002:map> x\n",
 }
 
-// FuzzParse: no file, whatever is in it, ends the program, hangs it, or gives a finding without a place.
+// FuzzParse: no file, whatever is in it, ends the program, hangs it, or gives a finding without a
+// place.
 func FuzzParse(f *testing.F) {
 	for _, text := range hostile {
 		f.Add([]byte(text))

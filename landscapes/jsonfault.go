@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// jsonFault says in plain words what the parser did not expect behind the text before it, and gives the text before what is wrong: of
-// a comma too many that is the comma.
+// jsonFault says in plain words what the parser did not expect behind the text before it, and gives
+// the text before what is wrong: of a comma too many that is the comma.
 func jsonFault(syntax *json.SyntaxError, data, before []byte) (message string, place []byte) {
 	found, _ := utf8.DecodeRune(data[len(before):])
 	shown := fmt.Sprintf("%q", string(found))

@@ -11,7 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// stream cuts a document that is JSON into its values, as `jq` and others write several; nil if it is no JSON.
+// stream cuts a document that is JSON into its values, as `jq` and others write several; nil if it
+// is no JSON.
 func (d document) stream() []document {
 	if first := bytes.TrimLeft(d.data, " \t\r\n"); len(first) == 0 || first[0] != '{' && first[0] != '[' {
 		return nil
@@ -34,7 +35,8 @@ func (d document) stream() []document {
 	}
 }
 
-// jsonReader makes the nodes of a JSON value, which YAML would read otherwise: "\/" and characters of two \u escapes.
+// jsonReader makes the nodes of a JSON value, which YAML would read otherwise: "\/" and characters
+// of two \u escapes.
 type jsonReader struct {
 	data    []byte
 	decoder *json.Decoder

@@ -14,8 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// Judging is how objects are judged, as spec.health of a landscape says it. The zero value is that of a landscape which says
-// nothing.
+// Judging is how objects are judged, as spec.health of a landscape says it. The zero value is that
+// of a landscape which says nothing.
 type Judging struct {
 	// Rules go before the built-in ones; nil for none.
 	Rules health.Rules
@@ -61,8 +61,9 @@ func judging(spec *landscapev1alpha1.Health) (Judging, error) {
 	return j, nil
 }
 
-// ParseJudging reads a YAML or JSON file of the form of spec.health, without a landscape around it. The name is used in places. Findings
-// have fields as in the file; with an error among them the result is not to be used. The error is for what is no finding.
+// ParseJudging reads a YAML or JSON file of the form of spec.health, without a landscape around it.
+// The name is used in places. Findings have fields as in the file; with an error among them the
+// result is not to be used. The error is for what is no finding.
 func ParseJudging(ctx context.Context, name string, data []byte) (Judging, []schemas.Violation, error) {
 	l := newLoader(ctx, nil, ".", Options{})
 	config := l.parseHealth(name, data)
@@ -96,8 +97,8 @@ func ParseJudging(ctx context.Context, name string, data []byte) (Judging, []sch
 	return j, found, err
 }
 
-// parseHealth gives the content of a file as a Landscape, with places in the file; nil if something is wrong with it, which is
-// reported.
+// parseHealth gives the content of a file as a Landscape, with places in the file; nil if something
+// is wrong with it, which is reported.
 func (l *loader) parseHealth(name string, data []byte) *Declaration {
 	if limit := l.limits.FileSize; int64(len(data)) > limit {
 		l.reportTooLong(name, int64(len(data)))

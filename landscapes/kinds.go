@@ -12,7 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// knownKinds are the kinds that a landscape may declare, by group and version: those that package schemas checks.
+// knownKinds are the kinds that a landscape may declare, by group and version: those that package
+// schemas checks.
 func knownKinds() map[schema.GroupVersion][]string {
 	kinds := map[schema.GroupVersion][]string{}
 	for _, gvk := range schemas.KnownKinds() {
@@ -21,7 +22,8 @@ func knownKinds() map[schema.GroupVersion][]string {
 	return kinds
 }
 
-// checkKind gives the field and the words about a kind that a landscape may not declare, or empty text.
+// checkKind gives the field and the words about a kind that a landscape may not declare, or empty
+// text.
 func checkKind(gvk schema.GroupVersionKind) (field string, typ schemas.Type, message string) {
 	known := knownKinds()
 	if slices.Contains(known[gvk.GroupVersion()], gvk.Kind) {
@@ -45,8 +47,9 @@ func checkKind(gvk schema.GroupVersionKind) (field string, typ schemas.Type, mes
 	return "kind", schemas.TypeNotSupported, unknownKind(gvk, known)
 }
 
-// unknownKind says what the author most likely means by a kind that no API of a landscape has: another kind of the same
-// API, one whose name is nearly the same, or an object that a component should have.
+// unknownKind says what the author most likely means by a kind that no API of a landscape has:
+// another kind of the same API, one whose name is nearly the same, or an object that a component
+// should have.
 func unknownKind(gvk schema.GroupVersionKind, known map[schema.GroupVersion][]string) string {
 	own := known[gvk.GroupVersion()]
 	var all []string
@@ -75,8 +78,9 @@ func unknownKind(gvk schema.GroupVersionKind, known map[schema.GroupVersion][]st
 // byOverlay says how objects of other APIs get into a cluster.
 const byOverlay = ", by an overlay components/OWNER/COMPONENT/kustomization.yaml that lists its file under resources"
 
-// isForeign reports whether an API group is one that others define (cluster.x-k8s.io, argoproj.io), so that a kind which a landscape has too is
-// another one: not a group of Gardener or Kubernetes, and not one of them misspelt.
+// isForeign reports whether an API group is one that others define (cluster.x-k8s.io, argoproj.io),
+// so that a kind which a landscape has too is another one: not a group of Gardener or Kubernetes,
+// and not one of them misspelt.
 func isForeign(group string, known map[schema.GroupVersion][]string) bool {
 	if !strings.Contains(group, ".") || strings.HasSuffix(group, "gardener.cloud") || strings.HasSuffix(group, ".k8s.io") && !strings.HasSuffix(group, ".x-k8s.io") {
 		return false

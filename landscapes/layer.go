@@ -90,7 +90,8 @@ func (l *layer) readConfig() (*Declaration, bool) {
 	return nil, true
 }
 
-// walk reads the declarations of a folder and those below it, but not the files and folders to skip.
+// walk reads the declarations of a folder and those below it, but not the files and folders to
+// skip.
 func (l *layer) walk(folder string, depth int, skip []string) error {
 	if err := l.ctx.Err(); err != nil {
 		return err
@@ -143,8 +144,9 @@ func (l *layer) walk(folder string, depth int, skip []string) error {
 	return nil
 }
 
-// checkNames warns of names that are easily taken for others: those that differ only in the case of letters, which some file systems
-// do not keep apart, so that a clone there lacks files; and one that is nearly landscape.yaml.
+// checkNames warns of names that are easily taken for others: those that differ only in the case of
+// letters, which some file systems do not keep apart, so that a clone there lacks files; and one
+// that is nearly landscape.yaml.
 func (l *layer) checkNames(folder string, entries []fs.DirEntry) {
 	warn := func(name, rule, format string, args ...any) {
 		l.report(path.Join(folder, name), 1, 1, rule, schemas.TypeInvalid, format, args...)
@@ -164,7 +166,8 @@ func (l *layer) checkNames(folder string, entries []fs.DirEntry) {
 	}
 }
 
-// isLandscape tells whether a folder inside is a landscape of its own, which is no part of this one.
+// isLandscape tells whether a folder inside is a landscape of its own, which is no part of this
+// one.
 func (l *layer) isLandscape(folder string) bool {
 	_, err := fs.Lstat(l.fs, path.Join(folder, configFile))
 	return err == nil

@@ -99,7 +99,8 @@ func TestLinksOnDisk(t *testing.T) {
 	assert.Equal(t, []string{"absolute.yaml", "folder", "loop.yaml"}, files)
 }
 
-// TestLoadFindsTheRepository: layers may lie anywhere in the repository, which begins where .git is.
+// TestLoadFindsTheRepository: layers may lie anywhere in the repository, which begins where .git
+// is.
 func TestLoadFindsTheRepository(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{

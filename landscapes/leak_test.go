@@ -47,8 +47,8 @@ func TestLayersOfAWrongTypeAreNotLost(t *testing.T) {
 	}
 }
 
-// TestErrorsAboutFilesQuoteNoSecrets: neither messages nor the lines below them repeat a value of a Secret, or one whose name tells
-// that it is secret.
+// TestErrorsAboutFilesQuoteNoSecrets: neither messages nor the lines below them repeat a value of a
+// Secret, or one whose name tells that it is secret.
 func TestErrorsAboutFilesQuoteNoSecrets(t *testing.T) {
 	const secret, configMap = "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: garden}\n", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: garden}\n"
 	for name, file := range map[string]string{

@@ -31,9 +31,10 @@ func (e *NoLandscapeError) Error() string { return e.Dir + " is no landscape: " 
 // Unwrap makes it an fs.ErrNotExist.
 func (e *NoLandscapeError) Unwrap() error { return fs.ErrNotExist }
 
-// Load reads the landscape folder dir. The violations are about files; Landscape.Validate gives those about objects.
-// Their File is relative to dir. The error is for what is no finding: dir does not exist, cannot be read, or holds no
-// landscape.yaml (NoLandscapeError), CUE files cannot be evaluated at all, or ctx ended.
+// Load reads the landscape folder dir. The violations are about files; Landscape.Validate gives
+// those about objects. Their File is relative to dir. The error is for what is no finding: dir does
+// not exist, cannot be read, or holds no landscape.yaml (NoLandscapeError), CUE files cannot be
+// evaluated at all, or ctx ended.
 func Load(ctx context.Context, dir string, opts Options) (*Landscape, []schemas.Violation, error) {
 	absolute, err := filepath.Abs(dir)
 	if err == nil {
@@ -63,7 +64,8 @@ func Load(ctx context.Context, dir string, opts Options) (*Landscape, []schemas.
 	return loadFS(ctx, newFolders(handle), filepath.ToSlash(inside), dir, opts)
 }
 
-// repositoryRoot gives the given folder, or the closest parent with .git, or else the folder itself.
+// repositoryRoot gives the given folder, or the closest parent with .git, or else the folder
+// itself.
 func repositoryRoot(dir, given string) (string, error) {
 	if given != "" {
 		absolute, err := filepath.Abs(given)
@@ -82,8 +84,9 @@ func repositoryRoot(dir, given string) (string, error) {
 	}
 }
 
-// LoadFS is Load for a folder of any file system, such as the tree of a Git commit: fsys is the repository, dir the
-// landscape folder in it, with slashes. The file system should have fs.ReadLinkFS if it has symbolic links.
+// LoadFS is Load for a folder of any file system, such as the tree of a Git commit: fsys is the
+// repository, dir the landscape folder in it, with slashes. The file system should have
+// fs.ReadLinkFS if it has symbolic links.
 func LoadFS(ctx context.Context, fsys fs.FS, dir string, opts Options) (*Landscape, []schemas.Violation, error) {
 	return loadFS(ctx, fsys, dir, dir, opts)
 }
@@ -144,8 +147,9 @@ func newLoader(ctx context.Context, fsys fs.FS, home string, opts Options) *load
 	}
 }
 
-// convertConfig gives the typed form of landscape.yaml. A field of its spec that does not fit the type is a finding of the schema; the others count all
-// the same, or there would be findings about what they say.
+// convertConfig gives the typed form of landscape.yaml. A field of its spec that does not fit the
+// type is a finding of the schema; the others count all the same, or there would be findings about
+// what they say.
 func (l *loader) convertConfig() {
 	d := l.landscape.ConfigDeclaration
 	if d == nil {
@@ -164,8 +168,9 @@ func (l *loader) convertConfig() {
 	}
 }
 
-// Parse reads one manifest, from a file or standard input, outside of any landscape. The name is used in places; if it
-// ends in .cue the text is CUE, otherwise YAML or JSON. It may be what an API server has: metadata that only the server sets stay. The error is that of Load.
+// Parse reads one manifest, from a file or standard input, outside of any landscape. The name is
+// used in places; if it ends in .cue the text is CUE, otherwise YAML or JSON. It may be what an API
+// server has: metadata that only the server sets stay. The error is that of Load.
 func Parse(ctx context.Context, name string, data []byte, opts Options) ([]Declaration, []schemas.Violation, error) {
 	l := newLoader(ctx, nil, ".", opts)
 	l.live = true

@@ -130,7 +130,8 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// TestForeignKinds: a kind of another API is not that of Gardener, only because it has its name; a misspelt group of Gardener is.
+// TestForeignKinds: a kind of another API is not that of Gardener, only because it has its name; a
+// misspelt group of Gardener is.
 func TestForeignKinds(t *testing.T) {
 	const toOverlay = ": add an object of another API to a component, by an overlay components/OWNER/COMPONENT/kustomization.yaml that lists its file under resources"
 	foreign := func(apiVersion, kind, own string) string {
@@ -159,7 +160,8 @@ func TestForeignKinds(t *testing.T) {
 	}
 }
 
-// TestUnknownKind: the message names what is meant, or where an object of the kind belongs, and no kinds of other APIs.
+// TestUnknownKind: the message names what is meant, or where an object of the kind belongs, and no
+// kinds of other APIs.
 func TestUnknownKind(t *testing.T) {
 	const toOverlay = ": add it to a component, by an overlay components/OWNER/COMPONENT/kustomization.yaml that lists its file under resources"
 	for _, test := range []struct{ apiVersion, kind, want string }{
@@ -276,8 +278,8 @@ func TestKubectlBooleans(t *testing.T) {
 	assert.Equal(t, int64(1), found[0].Object().Object["y"])
 }
 
-// TestSpecialFoldersHoldNoDeclarations: overlays, operations, the recorded render and recorded facts are not read as declarations, at the top
-// of a landscape only.
+// TestSpecialFoldersHoldNoDeclarations: overlays, operations, the recorded render and recorded
+// facts are not read as declarations, at the top of a landscape only.
 func TestSpecialFoldersHoldNoDeclarations(t *testing.T) {
 	rendered := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: rendered, namespace: garden}\n"
 	landscape, violations := load(t, tree(map[string]string{
@@ -337,7 +339,8 @@ data:
 	assert.Equal(t, 12, d.KeyPosition("data[policy].rules[0].users").Line)
 }
 
-// TestServerMetadata: the output of kubectl get can be committed; metadata that only the server sets are ignored.
+// TestServerMetadata: the output of kubectl get can be committed; metadata that only the server
+// sets are ignored.
 func TestServerMetadata(t *testing.T) {
 	files := fstest.MapFS{
 		"landscape.yaml": {Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: test}\n")},

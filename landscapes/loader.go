@@ -33,7 +33,8 @@ type loader struct {
 	limitSaid  bool
 	live       bool // the objects are those of an API server: metadata that only it sets stay
 
-	// done and open are the folders that were merged, or are being read: to load none twice, and to find cycles.
+	// done and open are the folders that were merged, or are being read: to load none twice, and to
+	// find cycles.
 	done, open map[string]bool
 	// nested are landscapes in folders of this one.
 	nested    []string
@@ -137,7 +138,8 @@ func (l *loader) layersOf(config *Declaration, folder string) []string {
 	spec, _ := config.Object().Object["spec"].(map[string]any)
 	list, isList := spec["layers"].([]any)
 	if spec["layers"] != nil && !isList {
-		// It stays for package schemas, which reports the type: a landscape that lost its layers must not pass.
+		// It stays for package schemas, which reports the type: a landscape that lost its layers
+		// must not pass.
 		return nil
 	}
 	for _, item := range list {

@@ -2,15 +2,17 @@ package landscapes
 
 import "fmt"
 
-// damagedFS is a file system that knows that it lost something which it should have, such as a damaged Git repository.
+// damagedFS is a file system that knows that it lost something which it should have, such as a
+// damaged Git repository.
 type damagedFS interface {
 	// Damaged is why something could not be read; nil if nothing is missing.
 	Damaged() error
 }
 
-// LostError is what whoever asks for the content of a Declaration panics with when the file that it is in cannot be read any more, although it
-// could be when the landscape was loaded: there is nobody to return it to, and to go on would look as if the objects were removed. Whoever
-// lets something work with a landscape that is read from a repository catches it (package panics).
+// LostError is what whoever asks for the content of a Declaration panics with when the file that it
+// is in cannot be read any more, although it could be when the landscape was loaded: there is
+// nobody to return it to, and to go on would look as if the objects were removed. Whoever lets
+// something work with a landscape that is read from a repository catches it (package panics).
 type LostError struct {
 	// File as seen from the landscape.
 	File string

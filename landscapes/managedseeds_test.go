@@ -31,7 +31,8 @@ credentialsRef: {apiVersion: v1, kind: Secret, name: soil, namespace: garden}
 
 const internalDNS = `dns: {internal: {type: local, domain: internal.soil.example.org, credentialsRef: {apiVersion: v1, kind: Secret, name: seed-dns-local, namespace: garden}}}`
 
-// managedSeedOf is landscape "local" with a Shoot of two zones in namespace garden, and with the ManagedSeed that makes a Seed of it.
+// managedSeedOf is landscape "local" with a Shoot of two zones in namespace garden, and with the
+// ManagedSeed that makes a Seed of it.
 func managedSeedOf(t *testing.T, shootDeclared bool, spec string) *Landscape {
 	files := memory(t, "local")
 	shoot := string(files["projects/local/shoot.yaml"].Data)
@@ -71,7 +72,8 @@ spec:
 	return l
 }
 
-// TestManagedSeedsAreJudgedAsTheAPIShowsThem: upstream fills in what the Shoot gives before it holds the Seed against the rules of Seeds.
+// TestManagedSeedsAreJudgedAsTheAPIShowsThem: upstream fills in what the Shoot gives before it
+// holds the Seed against the rules of Seeds.
 func TestManagedSeedsAreJudgedAsTheAPIShowsThem(t *testing.T) {
 	const at = "spec.gardenlet.config.seedConfig.spec."
 	const soil = "{apiVersion: v1, kind: Secret, name: soil, namespace: garden}"
@@ -109,7 +111,8 @@ func TestManagedSeedsAreJudgedAsTheAPIShowsThem(t *testing.T) {
 	}
 }
 
-// TestManagedSeedsOfChangedFilesStay: what was filled in before is what a change is held against, and what is filled in says so.
+// TestManagedSeedsOfChangedFilesStay: what was filled in before is what a change is held against,
+// and what is filled in says so.
 func TestManagedSeedsOfChangedFilesStay(t *testing.T) {
 	before := managedSeedOf(t, true, internalDNS)
 	for spec, want := range map[string]string{

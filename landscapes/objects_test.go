@@ -21,7 +21,8 @@ func liveObject(apiVersion, kind, name string, fields map[string]any) *unstructu
 	return o
 }
 
-// TestFromObjects: live objects make the landscape that files with them make, with the same findings.
+// TestFromObjects: live objects make the landscape that files with them make, with the same
+// findings.
 func TestFromObjects(t *testing.T) {
 	const core = "core.gardener.cloud/v1beta1"
 	pem := "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\n"
@@ -108,7 +109,8 @@ func TestFromObjectsTwice(t *testing.T) {
 	assert.Len(t, l.Declarations, 1)
 }
 
-// TestFromObjectsTyped: metadata of the server stay, and what does not fit its type is an error with the object and the field.
+// TestFromObjectsTyped: metadata of the server stay, and what does not fit its type is an error
+// with the object and the field.
 func TestFromObjectsTyped(t *testing.T) {
 	seed := liveObject("core.gardener.cloud/v1beta1", "Seed", "a", nil)
 	seed.SetUID("1-2-3")

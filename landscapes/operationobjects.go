@@ -18,8 +18,9 @@ const (
 	ruleOperationOrder   = "landscape/operation-order"
 )
 
-// checkOperations holds the operations that came or changed since before against the objects that the landscape declares, by the rules that the
-// annotation has. With nil nobody knows which are new. One whose time is over is never executed.
+// checkOperations holds the operations that came or changed since before against the objects that
+// the landscape declares, by the rules that the annotation has. With nil nobody knows which are
+// new. One whose time is over is never executed.
 func (l *Landscape) checkOperations(now time.Time, before *Landscape) ([]schemas.Violation, error) {
 	var out []schemas.Violation
 	var judge *schemas.OperationJudge
@@ -69,8 +70,9 @@ func (l *Landscape) checkOperations(now time.Time, before *Landscape) ([]schemas
 	return out, nil
 }
 
-// besideOthers says why an operation does not go with another new one on the same object; "" if it does. The second phase of a rotation is for when
-// the first one has been gone through, which takes hours.
+// besideOthers says why an operation does not go with another new one on the same object; "" if it
+// does. The second phase of a rotation is for when the first one has been gone through, which takes
+// hours.
 func besideOthers(o Operation, others []Operation, now time.Time) string {
 	for _, other := range others {
 		if other.Object() != o.Object() || other.Late(now) {
@@ -131,8 +133,8 @@ func (l *Landscape) operated(o Operation) *Declaration {
 	return nil
 }
 
-// madeElsewhere reports whether something else than a declaration makes the object: another tool, a gardenlet that registers its Seed, or a
-// ManagedSeedSet.
+// madeElsewhere reports whether something else than a declaration makes the object: another tool, a
+// gardenlet that registers its Seed, or a ManagedSeedSet.
 func (l *Landscape) madeElsewhere(o Operation) bool {
 	if slices.ContainsFunc(l.Config.Spec.External, func(e landscapev1alpha1.ExternalObject) bool {
 		return across.External(e).Matches(o.Kind, o.Namespace, o.Name)

@@ -22,7 +22,8 @@ func sound(t *testing.T, files fstest.MapFS) *Landscape {
 	return l
 }
 
-// TestOperationsAndTheirObjects: a file of operations/ has the verdict of the annotation on the object that the same commit declares.
+// TestOperationsAndTheirObjects: a file of operations/ has the verdict of the annotation on the
+// object that the same commit declares.
 func TestOperationsAndTheirObjects(t *testing.T) {
 	const shoot, hibernated, below = "projects/local/shoot.yaml", "\nspec:\n  hibernation: {enabled: true}\n", "version: 1.33.5"
 	now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
@@ -96,7 +97,8 @@ func TestOperationsAndTheirObjects(t *testing.T) {
 	}
 }
 
-// TestOperationsOfUnknownAge: where nobody knows which operations are new, none of them stops anything.
+// TestOperationsOfUnknownAge: where nobody knows which operations are new, none of them stops
+// anything.
 func TestOperationsOfUnknownAge(t *testing.T) {
 	files := memory(t, "local")
 	files["operations/op.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec:\n  object: Shoot garden-local/lokal\n  operation: reconcile\n")}

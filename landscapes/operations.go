@@ -20,7 +20,8 @@ const KindOperation = "Operation"
 // mostOperations is how many files operations/ may hold: those that were executed can be removed.
 const mostOperations = 1000
 
-// Operation is a one-shot operation on an object, from a file operations/ID.yaml. It is executed exactly once.
+// Operation is a one-shot operation on an object, from a file operations/ID.yaml. It is executed
+// exactly once.
 type Operation struct {
 	// ID is the name of the file without its ending.
 	ID string
@@ -29,7 +30,8 @@ type Operation struct {
 	Line int
 	// ObjectAt and OperationAt are where object and operation are named.
 	ObjectAt, OperationAt schemas.Position
-	// Kind, Namespace and Name of the object: a Garden, Seed, Shoot, ManagedSeed, Gardenlet or Project.
+	// Kind, Namespace and Name of the object: a Garden, Seed, Shoot, ManagedSeed, Gardenlet or
+	// Project.
 	Kind, Namespace, Name string
 	// Operation as in the annotation gardener.cloud/operation, or confirm-deletion.
 	Operation string
@@ -49,8 +51,8 @@ func (l *Landscape) LateOperations(since *Landscape, now time.Time) []Operation 
 	return slices.DeleteFunc(l.newOperations(since), func(o Operation) bool { return !o.Late(now) })
 }
 
-// newOperations are those that came or changed since another state of the landscape (nil: all did). What was there before may have been executed,
-// and may stay.
+// newOperations are those that came or changed since another state of the landscape (nil: all did).
+// What was there before may have been executed, and may stay.
 func (l *Landscape) newOperations(since *Landscape) []Operation {
 	before := map[string]string{}
 	if since != nil {
@@ -79,8 +81,8 @@ const ruleOperation = "landscape/operation"
 
 var operationID = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$`)
 
-// readOperations reads the files in operations/. Those of layers would be executed for each landscape that builds on them, so that
-// there must not be any.
+// readOperations reads the files in operations/. Those of layers would be executed for each
+// landscape that builds on them, so that there must not be any.
 func (l *layer) readOperations(folder string) {
 	found := 0
 	for _, entry := range l.entries(folder) {
@@ -173,7 +175,8 @@ func (l *layer) parseOperation(name string, data []byte) *Operation {
 	return o
 }
 
-// ParseOperated reads the name of an object on which there are operations: "Shoot garden-local/local", "Seed local".
+// ParseOperated reads the name of an object on which there are operations: "Shoot
+// garden-local/local", "Seed local".
 func ParseOperated(text string) (kind, namespace, name, problem string) {
 	kind, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
 	rest = strings.TrimSpace(rest)

@@ -20,14 +20,16 @@ import (
 const (
 	ruleNotRead = "landscape/not-read"
 	ruleLeftOut = "landscape/left-out"
-	// rulePrivateKey is the rule of findings about private keys, and other credentials, that everyone can read.
+	// rulePrivateKey is the rule of findings about private keys, and other credentials, that
+	// everyone can read.
 	rulePrivateKey = "landscape/private-key"
 )
 
 // moduleFolder is what CUE keeps a module in: editors for CUE need it, and it declares nothing.
 const moduleFolder = "cue.mod"
 
-// isEditorFile reports whether an editor keeps a copy of a file while somebody works on it. Names that begin with a dot are left out anyway.
+// isEditorFile reports whether an editor keeps a copy of a file while somebody works on it. Names
+// that begin with a dot are left out anyway.
 func isEditorFile(name string) bool {
 	return strings.HasSuffix(name, "~") || strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#") || strings.HasSuffix(name, ".swp") || strings.HasSuffix(name, ".swo")
 }
@@ -46,7 +48,8 @@ func isDeclarations(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json", ".cue"}, path.Ext(name))
 }
 
-// checkOther reports a file that is not read although it holds an object: under another ending nobody would miss it. Other files are ignored.
+// checkOther reports a file that is not read although it holds an object: under another ending
+// nobody would miss it. Other files are ignored.
 func (l *layer) checkOther(name string) {
 	base := path.Base(name)
 	if isAside(base) || isEditorFile(base) || !l.admit(name) {
@@ -83,7 +86,8 @@ func (l *layer) checkLeftOut(name string) {
 	}
 }
 
-// objectIn gives the line of the first object in a file that is not read as a declaration. A file that cannot be read holds none.
+// objectIn gives the line of the first object in a file that is not read as a declaration. A file
+// that cannot be read holds none.
 func (l *layer) objectIn(name string) (line int, holds bool) {
 	part := l.part() // what is wrong with the file does not matter
 	data, ok := part.readBytes(name)
@@ -130,7 +134,8 @@ func firstObject(data []byte) (line int, holds bool) {
 	return line, err == nil && line > 0
 }
 
-// isKubeconfig reports whether an object says how kubectl reaches clusters: it has the form of an object, but no API has it.
+// isKubeconfig reports whether an object says how kubectl reaches clusters: it has the form of an
+// object, but no API has it.
 func isKubeconfig(node *yaml.Node) bool {
 	var object struct {
 		APIVersion string `yaml:"apiVersion"`
@@ -139,7 +144,8 @@ func isKubeconfig(node *yaml.Node) bool {
 	return node.Decode(&object) == nil && object.APIVersion == "v1" && object.Kind == "Config"
 }
 
-// firstLine gives the first line that is neither blank nor a comment, and how many lines stand before it.
+// firstLine gives the first line that is neither blank nor a comment, and how many lines stand
+// before it.
 func firstLine(data []byte) (text []byte, skipped int) {
 	for line := range bytes.Lines(data) {
 		if text := bytes.TrimSpace(line); len(text) > 0 && text[0] != '#' && text[0] != '%' {

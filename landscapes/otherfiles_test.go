@@ -97,7 +97,8 @@ func TestNamesOfFiles(t *testing.T) {
 	}
 }
 
-// TestTexts: values that should not be readable, and those that nothing can read. No message has a value.
+// TestTexts: values that should not be readable, and those that nothing can read. No message has a
+// value.
 func TestTexts(t *testing.T) {
 	const (
 		readable = "holds a private key, which everyone who has the repository can use; put it into a Secret that is encrypted with SOPS, and renew the key: the history of the repository keeps it"

@@ -37,7 +37,8 @@ func sealed(t *testing.T, text string, key *age.X25519Identity) []byte {
 	return out
 }
 
-// TestKeysThatWereExchanged: a Secret that only one side has a key for is not said to change; one that both have a key for is.
+// TestKeysThatWereExchanged: a Secret that only one side has a key for is not said to change; one
+// that both have a key for is.
 func TestKeysThatWereExchanged(t *testing.T) {
 	one, err := age.GenerateX25519Identity()
 	require.NoError(t, err)

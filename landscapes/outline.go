@@ -50,8 +50,8 @@ func (l *loader) part() *loader {
 	return &loader{ctx: l.ctx, fs: l.fs, home: l.home, opts: l.opts, limits: l.limits, keys: l.keys}
 }
 
-// declarations gives the objects of a YAML or JSON file. If it is known what the file declares, and that nothing is wrong with
-// it, the content is left for whoever asks for it.
+// declarations gives the objects of a YAML or JSON file. If it is known what the file declares, and
+// that nothing is wrong with it, the content is left for whoever asks for it.
 func (l *loader) declarations(name string) []Declaration {
 	if found, ok := l.unread(name); ok {
 		return found
@@ -98,10 +98,12 @@ type identifiedFS interface {
 	ContentID(name string) (string, bool)
 }
 
-// identified is under which key it is kept what the content of a file is, for file systems that know.
+// identified is under which key it is kept what the content of a file is, for file systems that
+// know.
 func (l *loader) identified(name string) (kept.Key, bool) {
 	fsys, ok := l.fs.(identifiedFS)
-	if !ok || l.opts.Kept == nil || !fs.ValidPath(name) { // as a name of bytes that are no text: such a file cannot be opened
+	// as a name of bytes that are no text: such a file cannot be opened
+	if !ok || l.opts.Kept == nil || !fs.ValidPath(name) {
 		return kept.Key{}, false
 	}
 	id, ok := fsys.ContentID(name)
@@ -116,7 +118,8 @@ func (l *loader) identified(name string) (kept.Key, bool) {
 	return sha256.Sum256(w.Bytes()), true
 }
 
-// unread gives the declarations of a file whose content is known by its identifier. It is read by whoever asks for content.
+// unread gives the declarations of a file whose content is known by its identifier. It is read by
+// whoever asks for content.
 func (l *loader) unread(name string) ([]Declaration, bool) {
 	id, ok := l.identified(name)
 	if !ok {
@@ -142,8 +145,9 @@ func (l *loader) unread(name string) ([]Declaration, bool) {
 	return l.outlined(name, true, read, key, outline)
 }
 
-// place lets the places in an object be found in its file when somebody asks for one, which few do: to keep the texts of all files for that takes
-// much memory. They are left where the file system does not know contents apart (identified), as a file may be another one by then.
+// place lets the places in an object be found in its file when somebody asks for one, which few do:
+// to keep the texts of all files for that takes much memory. They are left where the file system
+// does not know contents apart (identified), as a file may be another one by then.
 func (l *loader) place(name string, identified bool, i int, content reader) reader {
 	if !identified {
 		return content
@@ -167,7 +171,8 @@ func (l *loader) place(name string, identified bool, i int, content reader) read
 	}
 }
 
-// packContents gives the contents of the objects of a file, without its text where that can be read again.
+// packContents gives the contents of the objects of a file, without its text where that can be read
+// again.
 func packContents(found []Declaration, again bool) []reader {
 	out := make([]reader, len(found))
 	for i := range found {
@@ -182,7 +187,8 @@ func packContents(found []Declaration, again bool) []reader {
 
 func isSealed(d Declaration) bool { return d.Secret == SecretEncrypted || d.Secret == SecretDecrypted }
 
-// keys are the private keys that there are to decrypt with, in a form that tells them apart and keeps them secret.
+// keys are the private keys that there are to decrypt with, in a form that tells them apart and
+// keeps them secret.
 type keys struct {
 	public string
 	// known is false if there is a key that cannot be told apart from others.

@@ -50,8 +50,8 @@ func all(t *testing.T, files fs.FS, dir string, before *Landscape, opts Options)
 	return l, lines
 }
 
-// TestWhatIsKeptOfFilesIsStillTrue: a landscape is changed step by step; after each one, with what the steps before have kept, the
-// findings are those of looking at all of it.
+// TestWhatIsKeptOfFilesIsStillTrue: a landscape is changed step by step; after each one, with what
+// the steps before have kept, the findings are those of looking at all of it.
 func TestWhatIsKeptOfFilesIsStillTrue(t *testing.T) {
 	replace := func(name, before, after string) func(*testing.T, fstest.MapFS) {
 		return func(t *testing.T, files fstest.MapFS) {

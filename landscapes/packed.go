@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// packed is the content of an object in a tenth of the memory that its maps take. Texts are parts of it when it is unpacked.
+// packed is the content of an object in a tenth of the memory that its maps take. Texts are parts
+// of it when it is unpacked.
 type packed string
 
 // Marks before values.
@@ -120,7 +121,8 @@ func (u *unpacker) value() any {
 	return nil
 }
 
-// pack gives the content in a form that takes little memory: unpacked by whoever asks, and kept only while somebody holds it.
+// pack gives the content in a form that takes little memory: unpacked by whoever asks, and kept
+// only while somebody holds it.
 func (w written) pack() reader {
 	object, origins, recipients := pack(w.object.Object), w.origins, w.recipients
 	var sealed packed

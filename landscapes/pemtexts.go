@@ -19,7 +19,8 @@ const rulePEM = "landscape/pem"
 var (
 	privateKey = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----|PuTTY-User-Key-File-[0-9]`)
 	ageKey     = regexp.MustCompile(`AGE-SECRET-KEY-(PQ-)?1`)
-	// joinedPEM begins with a line of PEM and its content in one: YAML joins the lines of a text after `>` and of one without a sign.
+	// joinedPEM begins with a line of PEM and its content in one: YAML joins the lines of a text
+	// after `>` and of one without a sign.
 	joinedPEM = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]+-----[ \t]*[A-Za-z0-9+/]{16}`)
 )
 
@@ -62,12 +63,14 @@ func holdsCredentials(data []byte) bool {
 // beginsPEM is how the base64 form of a text begins that begins with `-----BEGIN `.
 var beginsPEM = strings.TrimRight(base64.StdEncoding.EncodeToString([]byte("-----BEGIN ")), "=")[:14]
 
-// mentionsKeys reports whether a document can hold a text that checkTexts warns of: to visit all values of all objects takes longer.
+// mentionsKeys reports whether a document can hold a text that checkTexts warns of: to visit all
+// values of all objects takes longer.
 func mentionsKeys(data []byte) bool {
 	return bytes.Contains(data, []byte("-----BEGIN ")) || bytes.Contains(data, []byte(beginsPEM)) || ageKey.Match(data)
 }
 
-// checkTexts warns of values that hold private keys, and of certificates and keys whose lines were joined. No message has a value.
+// checkTexts warns of values that hold private keys, and of certificates and keys whose lines were
+// joined. No message has a value.
 func (l *loader) checkTexts(d *Declaration) {
 	isSecret := d.kind.Group == "" && d.kind.Kind == "Secret"
 	walkTexts(d.Object().Object, nil, func(path []string, at func() *place, value any) {
@@ -96,13 +99,15 @@ func (l *loader) checkTexts(d *Declaration) {
 			Severity: schemas.SeverityWarning, File: where.File, Line: where.Line, Column: where.Column, Kind: d.kind.Kind, Namespace: d.namespace, Name: d.name,
 			Field: strings.Join(slices.Clone(path), "."), Type: schemas.TypeInvalid, Rule: rule, Message: message,
 		})
-		if written, _ := value.(string); rule == rulePrivateKey && !strings.Contains(written, "PRIVATE KEY") { // those are known to who shows lines
+		// those are known to who shows lines
+		if written, _ := value.(string); rule == rulePrivateKey && !strings.Contains(written, "PRIVATE KEY") {
 			d.Hide(&l.violations[len(l.violations)-1])
 		}
 	}, d.content(toRead).origins[0].tree)
 }
 
-// checkKeys warns of a file that everyone can read and that holds a private key. Files of declarations are checked by their values.
+// checkKeys warns of a file that everyone can read and that holds a private key. Files of
+// declarations are checked by their values.
 func (l *layer) checkKeys(name string) bool {
 	data, ok := l.part().readBytes(name)
 	if !ok {

@@ -9,14 +9,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// quotedStart is a field whose value begins with quotes and goes on behind them, as `message: "phase " + self.status.phase`.
+// quotedStart is a field whose value begins with quotes and goes on behind them, as `message:
+// "phase " + self.status.phase`.
 var quotedStart = regexp.MustCompile(`(?:^|[{,\s])[\w.-]+:[ \t]+(("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')[ \t]*[^\s#,}\]'":][^\n#]*)`)
 
 // maxRepairs bounds how many places are tried out.
 const maxRepairs = 20
 
-// afterQuotes finds the value that goes on behind its quotes, of a document that is not YAML for this reason: with quotes around
-// the whole value, the parser gets further. The parser itself names where the list or the fields begin.
+// afterQuotes finds the value that goes on behind its quotes, of a document that is not YAML for
+// this reason: with quotes around the whole value, the parser gets further. The parser itself names
+// where the list or the fields begin.
 func (d document) afterQuotes(words string) *problem {
 	offset := 0
 	tried := 0

@@ -8,8 +8,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// scalar gives the value of a plain YAML value as kubectl reads it, which is YAML 1.1: yes, no, on, off, y and n are
-// true and false. The text is not empty if the value cannot be part of an API object.
+// scalar gives the value of a plain YAML value as kubectl reads it, which is YAML 1.1: yes, no, on,
+// off, y and n are true and false. The text is not empty if the value cannot be part of an API
+// object.
 func scalar(node *yaml.Node) (value any, problem string) {
 	switch node.ShortTag() {
 	case "!!null":

@@ -6,8 +6,9 @@ import (
 	"unicode"
 )
 
-// insideScalar gives the place in a YAML file of a rune of a text, which is written as the scalar at a place, in whatever style. Where
-// the file does not show the text (an alias, an escape that is not known), it is the place of the scalar.
+// insideScalar gives the place in a YAML file of a rune of a text, which is written as the scalar
+// at a place, in whatever style. Where the file does not show the text (an alias, an escape that is
+// not known), it is the place of the scalar.
 func insideScalar(source []byte, line, column int, text []rune, offset int) (int, int) {
 	if len(source) == 0 || line < 1 || column < 1 {
 		return line, column
@@ -37,8 +38,8 @@ func insideScalar(source []byte, line, column int, text []rune, offset int) (int
 	return l, c
 }
 
-// scalarWalk goes through the source of a YAML scalar along its text. White space is skipped on both sides: YAML folds and
-// indents it.
+// scalarWalk goes through the source of a YAML scalar along its text. White space is skipped on
+// both sides: YAML folds and indents it.
 type scalarWalk struct {
 	source []rune
 	at     int
@@ -78,7 +79,8 @@ func (s *scalarWalk) space() {
 	}
 }
 
-// escape is what stands at the current place: a character, and how many runes it takes. Not ok if that is not known.
+// escape is what stands at the current place: a character, and how many runes it takes. Not ok if
+// that is not known.
 func (s *scalarWalk) escape() (r rune, length int, ok bool) {
 	switch {
 	case s.quote == '\'' && s.peek(0) == '\'':
@@ -94,7 +96,8 @@ func (s *scalarWalk) escape() (r rune, length int, ok bool) {
 	switch next := s.peek(1); {
 	case strings.ContainsRune(`"\/`, next):
 		return next, 2, true
-	case strings.ContainsRune("ntrvfNLP_ \t\n", next): // white space, or the end of a line that goes on
+	case strings.ContainsRune("ntrvfNLP_ \t\n", next):
+		// white space, or the end of a line that goes on
 		return ' ', 2, true
 	}
 	return 0, 0, false

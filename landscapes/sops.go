@@ -24,16 +24,16 @@ import (
 // sopsField is where SOPS keeps its metadata in every document of a file.
 const sopsField = "sops"
 
-// The SOPS library writes what it cannot decrypt to standard error, plain values included. What is wrong with a file is a
-// finding here, which never quotes a value.
+// The SOPS library writes what it cannot decrypt to standard error, plain values included. What is
+// wrong with a file is a finding here, which never quotes a value.
 func init() {
 	for _, logger := range logging.Loggers {
 		logger.SetOutput(io.Discard)
 	}
 }
 
-// decrypt replaces the encrypted contents of a file by their plain ones, or by placeholders where no key fits.
-// SOPS signs a file as a whole, so it is decrypted as a whole.
+// decrypt replaces the encrypted contents of a file by their plain ones, or by placeholders where
+// no key fits. SOPS signs a file as a whole, so it is decrypted as a whole.
 func (l *loader) decrypt(name string, data []byte, contents []content) []content {
 	encrypted := false
 	for i := range contents {
@@ -117,7 +117,8 @@ func decryptFile(data []byte, identities []age.Identity) (sops.TreeBranches, err
 // dataKey opens the key of the file with one of the identities. The environment is never asked.
 func dataKey(tree *sops.Tree, identities []age.Identity) ([]byte, error) {
 	if len(identities) == 0 {
-		return nil, errNoKey // SOPS itself would look for keys in the environment and the home directory
+		// SOPS itself would look for keys in the environment and the home directory
+		return nil, errNoKey
 	}
 	damaged := false
 	for _, group := range tree.Metadata.KeyGroups {

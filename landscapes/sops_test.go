@@ -50,7 +50,8 @@ func TestEncryptedSecretWithoutFittingKey(t *testing.T) {
 	}
 }
 
-// TestKeyOfTheEnvironment: who loads a landscape says with which keys. SOPS itself looks for some where none are given.
+// TestKeyOfTheEnvironment: who loads a landscape says with which keys. SOPS itself looks for some
+// where none are given.
 func TestKeyOfTheEnvironment(t *testing.T) {
 	t.Setenv("SOPS_AGE_KEY", sopsFile(t, "age.key"))
 	found, violations := parse(t, "secret.yaml", sopsFile(t, "secret.yaml"), Options{})
@@ -121,7 +122,8 @@ func TestAgeKeyErrorsShowNoKey(t *testing.T) {
 	assert.Equal(t, "line 3 is no age key; a key begins with AGE-SECRET-KEY-1", err.Error())
 }
 
-// TestPlainValuesInEncryptedFiles are found without a key, by the rules that the SOPS metadata give.
+// TestPlainValuesInEncryptedFiles are found without a key, by the rules that the SOPS metadata
+// give.
 func TestPlainValuesInEncryptedFiles(t *testing.T) {
 	const encrypted = "ENC[AES256_GCM,data:eA==,iv:eA==,tag:eA==,type:str]"
 	const message = "is not encrypted, though the SOPS metadata say it has to be: edit the file with `sops FILE`, and renew the value"

@@ -9,8 +9,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// reportPlainComments reports every comment in the encrypted part of a file that SOPS would have encrypted and that everyone
-// can read: most likely a value that somebody commented out. This needs no key.
+// reportPlainComments reports every comment in the encrypted part of a file that SOPS would have
+// encrypted and that everyone can read: most likely a value that somebody commented out. This needs
+// no key.
 func (l *loader) reportPlainComments(name string, c content) bool {
 	metadata, _ := c.object[sopsField].(map[string]any)
 	wanted, err := selectionOf(metadata)
@@ -41,8 +42,8 @@ func (l *loader) reportPlainComments(name string, c content) bool {
 // commentLines are lines of comments, and how often each is still to be found.
 type commentLines map[string]int
 
-// collect takes the plain comments at and below a node. They belong to the path of the object or list that they stand in, as
-// SOPS has it (stores/yaml, appendYamlNodeToTreeBranch).
+// collect takes the plain comments at and below a node. They belong to the path of the object or
+// list that they stand in, as SOPS has it (stores/yaml, appendYamlNodeToTreeBranch).
 func (c commentLines) collect(node *yaml.Node, path []string, wanted func([]string) bool) {
 	take := func(n *yaml.Node) {
 		if len(path) > 0 && path[0] != sopsField && wanted(path) {

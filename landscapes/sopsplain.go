@@ -29,8 +29,8 @@ func (l *loader) reportCiphertext(d *Declaration) {
 	}, d.content(toRead).origins[0].tree)
 }
 
-// walkTexts visits all plain values in the order of their names, with the names that lead there (indices have none),
-// and a function that finds their place.
+// walkTexts visits all plain values in the order of their names, with the names that lead there
+// (indices have none), and a function that finds their place.
 func walkTexts(value any, path []string, visit func([]string, func() *place, any), at func() *place) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -48,8 +48,9 @@ func walkTexts(value any, path []string, visit func([]string, func() *place, any
 	}
 }
 
-// selectionOf gives what SOPS encrypts by the metadata of a file, by the names that lead to a value; nil where the metadata select by comments,
-// which are not part of an object. Rules of SOPS: sops.go, shouldBeEncrypted.
+// selectionOf gives what SOPS encrypts by the metadata of a file, by the names that lead to a
+// value; nil where the metadata select by comments, which are not part of an object. Rules of SOPS:
+// sops.go, shouldBeEncrypted.
 func selectionOf(metadata map[string]any) (func(path []string) bool, error) {
 	text := func(name string) string {
 		text, _ := metadata[name].(string)

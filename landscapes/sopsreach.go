@@ -10,8 +10,9 @@ import (
 // mostPaths is how many paths of a rule are made up to compare it with those before it.
 const mostPaths = 200
 
-// covers reports whether one path_regex matches all that another one does; nil matches everything. Nothing computes that of
-// expressions in general: paths that the other one matches are made up, always the same ones, and each has to match.
+// covers reports whether one path_regex matches all that another one does; nil matches everything.
+// Nothing computes that of expressions in general: paths that the other one matches are made up,
+// always the same ones, and each has to match.
 func covers(one, other *regexp.Regexp) bool {
 	if one == nil || other == nil {
 		return one == nil
@@ -38,7 +39,8 @@ func covers(one, other *regexp.Regexp) bool {
 
 func pick(random *rand.Rand, texts ...string) string { return texts[random.IntN(len(texts))] }
 
-// example makes up a text that an expression matches, as far as that is possible from its parts alone.
+// example makes up a text that an expression matches, as far as that is possible from its parts
+// alone.
 func example(e *syntax.Regexp, random *rand.Rand) string {
 	times := 1
 	switch e.Op {

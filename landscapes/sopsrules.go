@@ -89,8 +89,8 @@ func (s *sopsRules) ignored(key *yaml.Node, hint string) {
 	s.problems[len(s.problems)-1].Ignored = true
 }
 
-// fields visits those of an object. Beside the fields that sops knows, others are for anchors only where strict is not set: a name that is nearly one
-// of sops' is wrong there, too.
+// fields visits those of an object. Beside the fields that sops knows, others are for anchors only
+// where strict is not set: a name that is nearly one of sops' is wrong there, too.
 func (s *sopsRules) fields(node *yaml.Node, known []string, strict bool, visit func(string, *yaml.Node)) {
 	node = behindAlias(node)
 	if node.Kind != yaml.MappingNode {
@@ -157,7 +157,8 @@ func (s *sopsRules) rule(node *yaml.Node) {
 	s.rules = append(s.rules, rule)
 }
 
-// ignoresIn tells whether a field of a rule was found that sops does not know: it may be the one with the keys.
+// ignoresIn tells whether a field of a rule was found that sops does not know: it may be the one
+// with the keys.
 func (s *sopsRules) ignoresIn(rule *yaml.Node) bool {
 	return slices.ContainsFunc(s.problems, func(p SopsProblem) bool { return p.Ignored && p.Line >= rule.Line })
 }
@@ -216,8 +217,8 @@ func behindAlias(node *yaml.Node) *yaml.Node {
 	return node
 }
 
-// CheckSops holds the SopsFiles that count for the landscape against what sops reads, and its encrypted files against their rules. It is no part of
-// Load: nobody but sops needs these files.
+// CheckSops holds the SopsFiles that count for the landscape against what sops reads, and its
+// encrypted files against their rules. It is no part of Load: nobody but sops needs these files.
 func (l *Landscape) CheckSops() []schemas.Violation {
 	c := sopsCheck{landscape: l, files: map[string]*sopsRulesFile{}}
 	c.in(l.Path)
@@ -244,7 +245,8 @@ type sopsRulesFile struct {
 	broken       bool
 }
 
-// in is the SopsFile that counts for a folder: its own or the closest one above, within the repository.
+// in is the SopsFile that counts for a folder: its own or the closest one above, within the
+// repository.
 func (c *sopsCheck) in(folder string) *sopsRulesFile {
 	if known, ok := c.files[folder]; ok {
 		return known
@@ -293,7 +295,8 @@ func isBelow(folder, parent string) bool {
 
 var fieldNames = regexp.MustCompile("[A-Za-z]+")
 
-// misspeltField is a name in a regular expression that is nearly data or stringData, where it does not match that field; "" if there is none.
+// misspeltField is a name in a regular expression that is nearly data or stringData, where it does
+// not match that field; "" if there is none.
 func misspeltField(only *regexp.Regexp) string {
 	for _, name := range fieldNames.FindAllString(only.String(), -1) {
 		for _, field := range []string{"data", "stringData"} {

@@ -21,11 +21,13 @@ import (
 const wholeFile = "the file is encrypted as a whole, but apiVersion, kind and metadata have to be readable without a key; " +
 	"decrypt it with `sops --decrypt`, and encrypt it with `sops --encrypt --encrypted-regex '^(data|stringData)$'`"
 
-// noSignature says what to do about a file whose metadata have no signature: it was cut, or edited without SOPS.
+// noSignature says what to do about a file whose metadata have no signature: it was cut, or edited
+// without SOPS.
 const noSignature = "the signature (sops.mac) is damaged or missing, so nobody can decrypt the file; restore it from Git, or encrypt the file again with `sops --encrypt`"
 
-// checkSealed reports what no key can decrypt, and what is encrypted where it must not be. This needs no key, so that a file has the same
-// verdict with and without one. It returns whether nothing is wrong.
+// checkSealed reports what no key can decrypt, and what is encrypted where it must not be. This
+// needs no key, so that a file has the same verdict with and without one. It returns whether
+// nothing is wrong.
 func (l *loader) checkSealed(name string, contents []content) bool {
 	if !l.checkMetadata(name, contents) {
 		return false
@@ -39,8 +41,8 @@ func (l *loader) checkSealed(name string, contents []content) bool {
 	return sound
 }
 
-// checkMetadata reports documents whose metadata are not those of the file. SOPS opens and signs a file as a whole, by the metadata of the
-// first document, and writes the same ones to all.
+// checkMetadata reports documents whose metadata are not those of the file. SOPS opens and signs a
+// file as a whole, by the metadata of the first document, and writes the same ones to all.
 func (l *loader) checkMetadata(name string, contents []content) bool {
 	sound := true
 	var first any
@@ -53,7 +55,8 @@ func (l *loader) checkMetadata(name string, contents []content) bool {
 			sound = false
 		case first == nil:
 			first = metadata
-			// What follows in a file that was cut is missing, too: by which rule values are encrypted, and further documents.
+			// What follows in a file that was cut is missing, too: by which rule values are
+			// encrypted, and further documents.
 			if fields, ok := metadata.(map[string]any); ok && fields["mac"] == nil && !identityIsSealed(c.object) {
 				at := c.place(sopsField)
 				l.report(name, at.Line, at.Column, "landscape/sops", schemas.TypeInvalid, noSignature)
@@ -69,7 +72,8 @@ func (l *loader) checkMetadata(name string, contents []content) bool {
 	return sound
 }
 
-// checkValues reports values of a document that are plain and should not be, or encrypted in a way or place that makes them useless.
+// checkValues reports values of a document that are plain and should not be, or encrypted in a way
+// or place that makes them useless.
 func (l *loader) checkValues(name string, c *content, ciphertexts map[string]string) bool {
 	metadata, _ := c.object[sopsField].(map[string]any)
 	wanted, err := selectionOf(metadata)
@@ -108,7 +112,8 @@ func (l *loader) checkValues(name string, c *content, ciphertexts map[string]str
 	return sound
 }
 
-// identityIsSealed reports whether an encrypted value says what the object is, or an object of a List.
+// identityIsSealed reports whether an encrypted value says what the object is, or an object of a
+// List.
 func identityIsSealed(object map[string]any) bool {
 	metadata, _ := object["metadata"].(map[string]any)
 	for _, value := range []any{object["apiVersion"], object["kind"], metadata["name"], metadata["namespace"]} {
@@ -125,7 +130,8 @@ func identityIsSealed(object map[string]any) bool {
 	return false
 }
 
-// sealedProblem says what is wrong with a value of an encrypted file; empty for nothing. wanted is nil if nobody knows what SOPS was told to encrypt.
+// sealedProblem says what is wrong with a value of an encrypted file; empty for nothing. wanted is
+// nil if nobody knows what SOPS was told to encrypt.
 func sealedProblem(path []string, value any, wanted func([]string) bool) (schemas.Type, string) {
 	text, _ := value.(string)
 	if !isEncrypted(text) {
@@ -150,7 +156,8 @@ func sealedProblem(path []string, value any, wanted func([]string) bool) (schema
 
 var ciphertext = regexp.MustCompile(`^ENC\[AES256_GCM,data:(.*),iv:(.+),tag:(.+),type:([a-z]+)\]$`)
 
-// kindNames are the kinds of values in the words of SOPS, which says them in the clear, and in ours.
+// kindNames are the kinds of values in the words of SOPS, which says them in the clear, and in
+// ours.
 var kindNames = map[string]string{
 	"str": "text", "int": "a whole number", "float": "a number", "bool": "true or false", "bytes": "bytes", "time": "a date", "comment": "a comment",
 }

@@ -66,7 +66,8 @@ func withoutLine(text, start string) string {
 	return before + after
 }
 
-// TestSameVerdictWithAndWithoutKey: who has no key, as a continuous integration, sees what the operator will say.
+// TestSameVerdictWithAndWithoutKey: who has no key, as a continuous integration, sees what the
+// operator will say.
 func TestSameVerdictWithAndWithoutKey(t *testing.T) {
 	good := encrypted(t, secret("a", "  one: first-hunter2\n  two: other-hunter2\n"), nil)
 	var values []string // the encrypted ones

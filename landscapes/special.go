@@ -73,7 +73,8 @@ func (l *layer) readOverlays(components string) {
 	}
 }
 
-// misnamed is a hint at the file of a folder that most likely should be its kustomization.yaml, or empty.
+// misnamed is a hint at the file of a folder that most likely should be its kustomization.yaml, or
+// empty.
 func (l *layer) misnamed(folder string) string {
 	var names []string
 	for _, entry := range l.entries(folder) {
@@ -113,7 +114,8 @@ func (l *layer) entries(folder string) []fs.DirEntry {
 	return entries
 }
 
-// checkTree looks for links that lead out, and for what is no file, in a folder whose files are read by others; visit gets those files.
+// checkTree looks for links that lead out, and for what is no file, in a folder whose files are
+// read by others; visit gets those files.
 func (l *layer) checkTree(folder string, depth int, visit func(name string)) {
 	if depth > l.limits.Depth {
 		l.report(folder, 0, 0, "landscape/limits", schemas.TypeTooMany, "folders are nested more than %d deep", l.limits.Depth)
@@ -136,8 +138,9 @@ func (l *layer) checkTree(folder string, depth int, visit func(name string)) {
 	}
 }
 
-// reportNested warns of landscapes inside this one: nothing below their folders is read, unless they are layers. Folders
-// beside the landscape, in a layer that holds it, are other landscapes as a matter of course.
+// reportNested warns of landscapes inside this one: nothing below their folders is read, unless
+// they are layers. Folders beside the landscape, in a layer that holds it, are other landscapes as
+// a matter of course.
 func (l *loader) reportNested() {
 	for _, folder := range l.nested {
 		if l.done[folder] {

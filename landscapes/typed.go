@@ -18,8 +18,8 @@ type Typed[T any] struct {
 	Declaration *Declaration
 }
 
-// typed converts all declarations of a kind. What cannot be converted is left out and part of the error; a landscape
-// that validates has no such object.
+// typed converts all declarations of a kind. What cannot be converted is left out and part of the
+// error; a landscape that validates has no such object.
 func typed[T any](l *Landscape, gvk schema.GroupVersionKind) ([]Typed[T], error) {
 	var result []Typed[T]
 	var failed []error
@@ -62,7 +62,8 @@ func ShootOf(d *Declaration) (Typed[gardencorev1beta1.Shoot], error) {
 	return typedOf[gardencorev1beta1.Shoot](d)
 }
 
-// Garden gives the Garden of the landscape, the first one if there are several; nil if there is none.
+// Garden gives the Garden of the landscape, the first one if there are several; nil if there is
+// none.
 func (l *Landscape) Garden() (*operatorv1alpha1.Garden, *Declaration, error) {
 	gardens, err := typed[operatorv1alpha1.Garden](l, operatorv1alpha1.SchemeGroupVersion.WithKind("Garden"))
 	if len(gardens) == 0 {
@@ -76,7 +77,8 @@ func (l *Landscape) Seeds() ([]Typed[gardencorev1beta1.Seed], error) {
 	return typed[gardencorev1beta1.Seed](l, gardencorev1beta1.SchemeGroupVersion.WithKind("Seed"))
 }
 
-// EachShoot gives the Shoots one by one, each read as it comes, an error in the place of one that cannot be converted.
+// EachShoot gives the Shoots one by one, each read as it comes, an error in the place of one that
+// cannot be converted.
 func (l *Landscape) EachShoot() iter.Seq2[Typed[gardencorev1beta1.Shoot], error] {
 	return each[gardencorev1beta1.Shoot](l, gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"))
 }

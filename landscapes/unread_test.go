@@ -68,7 +68,8 @@ func TestPlacesAreThoseOfTheFile(t *testing.T) {
 	assert.Equal(t, "renamed.yaml:5", place(after))
 }
 
-// TestNamesThatAreNoText: known content under a name that cannot be opened is an error, and no reason to end the process.
+// TestNamesThatAreNoText: known content under a name that cannot be opened is an error, and no
+// reason to end the process.
 func TestNamesThatAreNoText(t *testing.T) {
 	text := []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: garden, name: a}\n")
 	store := kept.InMemory()
@@ -84,8 +85,8 @@ func TestNamesThatAreNoText(t *testing.T) {
 	assert.Contains(t, found[0].Message, "cannot be read")
 }
 
-// TestKnownContentIsNotRead: of files that a file system knows by an identifier, only those that were never seen are opened, and
-// the others when somebody asks for what is in them.
+// TestKnownContentIsNotRead: of files that a file system knows by an identifier, only those that
+// were never seen are opened, and the others when somebody asks for what is in them.
 func TestKnownContentIsNotRead(t *testing.T) {
 	object := func(name, value string) *fstest.MapFile {
 		return &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: garden}\ndata: {a: " + value + "}\n")}

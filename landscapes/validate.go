@@ -11,19 +11,22 @@ import (
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
-// Validate checks all declarations of the landscape, each with the landscape around it, and what they are together.
+// Validate checks all declarations of the landscape, each with the landscape around it, and what
+// they are together.
 func (l *Landscape) Validate(ctx context.Context, opts schemas.Options) ([]schemas.Violation, error) {
 	return l.ValidateAt(ctx, time.Now(), nil, opts)
 }
 
-// ValidateChange is Validate with the rules of updates and deletions: what was declared before must be able to become what is
-// declared now. The place of a finding about a declaration that is gone is in the files of before.
+// ValidateChange is Validate with the rules of updates and deletions: what was declared before must
+// be able to become what is declared now. The place of a finding about a declaration that is gone
+// is in the files of before.
 func (l *Landscape) ValidateChange(ctx context.Context, before *Landscape, opts schemas.Options) ([]schemas.Violation, error) {
 	return l.ValidateAt(ctx, time.Now(), before, opts)
 }
 
-// ValidateAt is ValidateChange at another time: versions of cloud profiles expire. A landscape before without declarations says that all is new. With
-// nil nobody knows, so that what would only be refused of a new object is a warning: whoever has it keeps it.
+// ValidateAt is ValidateChange at another time: versions of cloud profiles expire. A landscape
+// before without declarations says that all is new. With nil nobody knows, so that what would only
+// be refused of a new object is a warning: whoever has it keeps it.
 func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Landscape, opts schemas.Options) ([]schemas.Violation, error) {
 	if l.LacksLayer {
 		return nil, nil
@@ -45,7 +48,8 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 			around.Objects = append(around.Objects, in.Object)
 		}
 		if old := former[identityOf(d)]; old != nil {
-			// Of a Secret that only one side has a key for, nobody knows whether it changes: its key may have been exchanged.
+			// Of a Secret that only one side has a key for, nobody knows whether it changes: its
+			// key may have been exchanged.
 			if (old.Secret == SecretEncrypted) == (d.Secret == SecretEncrypted) {
 				old.Before(&in)
 			}
@@ -58,7 +62,8 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 		around.Objects = append(around.Objects, l.ConfigDeclaration.Object())
 	}
 	if l.Incomplete {
-		clear(former) // whether something is gone, or is in a file that cannot be read, nobody knows
+		// whether something is gone, or is in a file that cannot be read, nobody knows
+		clear(former)
 	}
 	for _, old := range former {
 		in := schemas.Input{Positions: gone{old}}
@@ -111,7 +116,8 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 	return found, nil
 }
 
-// gone gives places of a declaration that is removed: the file that had it, whose lines are others now.
+// gone gives places of a declaration that is removed: the file that had it, whose lines are others
+// now.
 type gone struct{ *Declaration }
 
 // Position implements schemas.Positioner.
@@ -132,7 +138,8 @@ func warnOfNew(found []schemas.Violation) {
 	}
 }
 
-// withoutLeftToProfile drops that a Shoot leaves open what a cloud profile fills in, where that profile is said to be missing.
+// withoutLeftToProfile drops that a Shoot leaves open what a cloud profile fills in, where that
+// profile is said to be missing.
 func withoutLeftToProfile(found, acrossAll []schemas.Violation) []schemas.Violation {
 	missing := map[string]bool{}
 	for _, v := range acrossAll {

@@ -43,9 +43,10 @@ func (r Report) alike() []block {
 	return out
 }
 
-// signature is equal for items in which the same happens: the same action on the same kind of object of the same component,
-// with the same fields. The namespace of a Shoot's control plane does not count, it stands in many values; nor does the name of an
-// object whose fields say what happens.
+// signature is equal for items in which the same happens: the same action on the same kind of
+// object of the same component, with the same fields. The namespace of a Shoot's control plane does
+// not count, it stands in many values; nor does the name of an object whose fields say what
+// happens.
 func signature(item change.Item) string {
 	same := struct {
 		Action                       change.Action
@@ -67,7 +68,8 @@ func signature(item change.Item) string {
 	return strings.ReplaceAll(string(raw), technical(item), "shoot--")
 }
 
-// technical is the name that the control plane of a Shoot goes by on its seed, or something that is in no text.
+// technical is the name that the control plane of a Shoot goes by on its seed, or something that is
+// in no text.
 func technical(item change.Item) string {
 	for _, name := range []string{item.Object.Namespace, item.Object.Name} {
 		if strings.HasPrefix(name, "shoot--") {
@@ -88,7 +90,8 @@ func compareBlocks(a, b block) int {
 	return cmp.Compare(rank(a.Object), rank(b.Object))
 }
 
-// weightRecreated is the weight up to which an object does not stay, or it is not known what becomes of it.
+// weightRecreated is the weight up to which an object does not stay, or it is not known what
+// becomes of it.
 const weightRecreated = 4
 
 func weightOf(item change.Item) int {
@@ -111,8 +114,8 @@ func weightOf(item change.Item) int {
 	return 7
 }
 
-// section is what a reader looks at together: what happens alike in several places, or what happens to one component of one owner
-// on one cluster.
+// section is what a reader looks at together: what happens alike in several places, or what happens
+// to one component of one owner on one cluster.
 type section struct {
 	Landscape, Cluster, Owner, Component string
 	Blocks                               []block
@@ -145,7 +148,8 @@ func (r Report) sections() []section {
 	return sorted(out)
 }
 
-// sorted are the sections with the worst first; those of one cluster stay together, what is shared begins.
+// sorted are the sections with the worst first; those of one cluster stay together, what is shared
+// begins.
 func sorted(sections []section) []section {
 	type group struct {
 		weight int

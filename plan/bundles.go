@@ -18,13 +18,14 @@ import (
 type Place struct {
 	Cluster string
 	Bundle  render.Bundle
-	// InForce are objects of the bundle as they are in force: with what the API fills in of a declaration that leaves it open. What
-	// an item does beyond its object is judged by them, where both sides have them; its fields are those of the declaration.
+	// InForce are objects of the bundle as they are in force: with what the API fills in of a
+	// declaration that leaves it open. What an item does beyond its object is judged by them, where
+	// both sides have them; its fields are those of the declaration.
 	InForce map[change.Ref]*unstructured.Unstructured
 }
 
-// Bundles compares two renderings of a landscape: what applying the second would do to clusters that are as the
-// first says. Hidden values have hashes by a new random key.
+// Bundles compares two renderings of a landscape: what applying the second would do to clusters
+// that are as the first says. Hidden values have hashes by a new random key.
 func Bundles(from, to []Place) change.Plan { return MaskedBundles(redact.NewMasking(nil), from, to) }
 
 // Placed puts bundles on the clusters that they go to.
@@ -114,7 +115,8 @@ func compared(m redact.Masking, o, n placed, known bool) (change.Item, bool) {
 	return item, true
 }
 
-// handsOff is the annotation by which an object that is declared is not applied, with what it says; empty if there is none.
+// handsOff is the annotation by which an object that is declared is not applied, with what it says;
+// empty if there is none.
 func handsOff(o *unstructured.Unstructured) string {
 	switch {
 	case o.GetAnnotations()[annotationMode] == "Ignore":
@@ -129,8 +131,8 @@ func sentences(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "; ")
 }
 
-// named says what a Shoot names now and left open before, where the two sides alone cannot tell whether it is another value: the cluster
-// has what was chosen when it was made.
+// named says what a Shoot names now and left open before, where the two sides alone cannot tell
+// whether it is another value: the cluster has what was chosen when it was made.
 func named(declared, inForce change.Item) []string {
 	if declared.Object.Kind != "Shoot" {
 		return nil
@@ -183,8 +185,8 @@ const (
 	annotationIgnore = "resources.gardener.cloud/ignore"
 )
 
-// gone is an object that is declared no longer; applied tells whether the rest of its bundle still is. What stays follows package apply,
-// prune.go.
+// gone is an object that is declared no longer; applied tells whether the rest of its bundle still
+// is. What stays follows package apply, prune.go.
 func gone(o placed, applied bool) change.Item {
 	item := o.item()
 	annotations := o.object.GetAnnotations()
@@ -223,8 +225,9 @@ func (p placed) item() change.Item {
 	}
 }
 
-// index keys objects by cluster, group, kind, namespace and name: an object that moves to another bundle is no
-// deletion. Of those that several bundles have, which no cluster can have, the one counts whose bundle has the object in keeping, too.
+// index keys objects by cluster, group, kind, namespace and name: an object that moves to another
+// bundle is no deletion. Of those that several bundles have, which no cluster can have, the one
+// counts whose bundle has the object in keeping, too.
 func index(places []Place, keeping map[string]placed) map[string]placed {
 	out := make(map[string]placed, objects(places))
 	for i := range places {
@@ -275,11 +278,12 @@ func key(cluster string, o *unstructured.Unstructured) string {
 	return cluster + "|" + ref.Group() + "|" + ref.Kind + "|" + ref.Namespace + "|" + ref.Name
 }
 
-// hashSuffix is what is added to names that are a hash of the content: of ConfigMaps and Secrets, of the configuration of
-// machines.
+// hashSuffix is what is added to names that are a hash of the content: of ConfigMaps and Secrets,
+// of the configuration of machines.
 var hashSuffix = regexp.MustCompile(`-[0-9a-f]{8}$|-[0-9a-f]{16}(-init|-original)?$`)
 
-// Unhashed is a name without the hash of the content in it, and whether there is one: objects that have the same take each other's place.
+// Unhashed is a name without the hash of the content in it, and whether there is one: objects that
+// have the same take each other's place.
 func Unhashed(name string) (base string, hashed bool) {
 	return hashSuffix.ReplaceAllString(name, "$1"), hashSuffix.MatchString(name)
 }

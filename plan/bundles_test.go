@@ -208,7 +208,8 @@ func TestWhatIsPreservedRollsNothing(t *testing.T) {
 	assert.Equal(t, []string{rolls}, diff(workload("3", "2", "b")).Consequences)
 }
 
-// TestReplicasUnderAnAutoscaler: they stay as the autoscaler has set them, and nothing stops because of them.
+// TestReplicasUnderAnAutoscaler: they stay as the autoscaler has set them, and nothing stops
+// because of them.
 func TestReplicasUnderAnAutoscaler(t *testing.T) {
 	deployment := func(replicas string) string {
 		return "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns}, spec: {replicas: " + replicas + "}}"

@@ -12,20 +12,22 @@ import (
 	"github.com/pergola-dev/pergola/internal/jsonvalue"
 )
 
-// Explain adds what an item does beyond its object: the consequences, and the worker pools whose nodes it touches. old and new are the object before and
-// after, as far as they exist and are known.
+// Explain adds what an item does beyond its object: the consequences, and the worker pools whose
+// nodes it touches. old and new are the object before and after, as far as they exist and are
+// known.
 func Explain(item *change.Item, old, new *unstructured.Unstructured) {
 	item.Consequences, item.Pools = Consequences(*item, old, new), Pools(*item, old, new)
 }
 
-// Consequences say what the action of an item does beyond its object. old and new are the object before and
-// after, as far as they exist and are known.
+// Consequences say what the action of an item does beyond its object. old and new are the object
+// before and after, as far as they exist and are known.
 func Consequences(item change.Item, old, new *unstructured.Unstructured) []string {
 	switch item.Action {
 	case change.Delete:
 		return deletion(item.Object, old)
 	case change.Hold:
-		return deletion(item.Object, old) // what is held is the deletion, or the one that a recreation begins with
+		// what is held is the deletion, or the one that a recreation begins with
+		return deletion(item.Object, old)
 	case change.Recreate:
 		return append([]string{recreates}, deletion(item.Object, old)...)
 	case change.Create:
@@ -107,7 +109,8 @@ func nodes(item change.Item, old, new *unstructured.Unstructured) []string {
 	return out
 }
 
-// poolText is the change in words, such as "the nodes of pool a (up to 5) are replaced: machine image x 1 → x 2".
+// poolText is the change in words, such as "the nodes of pool a (up to 5) are replaced: machine
+// image x 1 → x 2".
 func poolText(c change.PoolChange) string {
 	return fmt.Sprintf("the nodes of pool %s (up to %d) %s: %s", c.Pool, c.Nodes, become(c.How), strings.Join(c.Why, ", "))
 }
@@ -170,12 +173,14 @@ func shoot(f change.Field) string {
 	return ""
 }
 
-// hibernates is true for spec.hibernation of a Shoot, or enabled in it, that puts the cluster to sleep.
+// hibernates is true for spec.hibernation of a Shoot, or enabled in it, that puts the cluster to
+// sleep.
 func hibernates(v any) bool {
 	return v == true || nestedValue(map[string]any{"h": v}, "h", "enabled") == true
 }
 
-// scaling is what happens to the pods of a workload where there are none before or after; empty elsewhere, and where that is not known.
+// scaling is what happens to the pods of a workload where there are none before or after; empty
+// elsewhere, and where that is not known.
 func scaling(item change.Item) string {
 	if !slices.Contains([]string{"Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "Etcd"}, item.Object.Kind) {
 		return ""

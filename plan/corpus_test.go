@@ -79,9 +79,10 @@ func TestDryRunAnswersAsArgo(t *testing.T) {
 	assert.NotZero(t, seen)
 }
 
-// decidedByOwnership are cases of the corpus in which live has what the declaration does not say: whether that is a difference
-// depends on who owns it, which only an API server knows. Package apply runs them against one. In a comparison of two
-// renderings a field that is not in both is a difference.
+// decidedByOwnership are cases of the corpus in which live has what the declaration does not say:
+// whether that is a difference depends on who owns it, which only an API server knows. Package
+// apply runs them against one. In a comparison of two renderings a field that is not in both is a
+// difference.
 var decidedByOwnership = map[string]string{
 	"argo-cluster-scoped-namespace":           "the API server drops the namespace",
 	"argo-ignored-path-three-way":             "there are no ignore rules: a field that others decide on is left out of the declaration",
@@ -104,7 +105,8 @@ var betterThanArgo = map[string]string{
 	"own-rbac-rules-order": "rules mean the same in any order, and nothing restarts with them",
 }
 
-// Two renderings are compared as the corpus says: formatting, order where it means nothing, and defaults are no difference.
+// Two renderings are compared as the corpus says: formatting, order where it means nothing, and
+// defaults are no difference.
 func TestRenderingsAreComparedAsArgo(t *testing.T) {
 	for _, c := range corpusCases(t, "diff") {
 		if strings.HasPrefix(c.headers["mode"], "server-side") {
@@ -150,8 +152,8 @@ func TestNoSecretInAnyOutput(t *testing.T) {
 	}
 }
 
-// quotesTheObject are texts in which the server repeats a Secret. Package apply withholds such texts as a whole,
-// and its tests run these cases.
+// quotesTheObject are texts in which the server repeats a Secret. Package apply withholds such
+// texts as a whole, and its tests run these cases.
 var quotesTheObject = map[string]bool{"own-error-text-validation": true}
 
 // outputs is a plan with these fields in every format.

@@ -11,7 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/change/redact"
 )
 
-// allocated are fields that the API server gives out or that depend on the cluster: they are no defaults.
+// allocated are fields that the API server gives out or that depend on the cluster: they are no
+// defaults.
 var allocated = map[string][]string{
 	"Service":               {"spec.clusterIP", "spec.clusterIPs", "spec.ipFamilies", "spec.ports[0].nodePort", "spec.ports[port=80].nodePort"},
 	"DaemonSet":             {"metadata.annotations"},
@@ -39,7 +40,8 @@ func TestDefaultsOfTheServerAreNoDifference(t *testing.T) {
 	}
 }
 
-// What the server takes as the same restarts nothing, and everything else does: the templates of pods are compared to the letter.
+// What the server takes as the same restarts nothing, and everything else does: the templates of
+// pods are compared to the letter.
 func TestTemplatesDifferAsTheServerSays(t *testing.T) {
 	s := newServer(t)
 	const text = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: %s, namespace: default}, spec: {replicas: 0, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: %s}}}`

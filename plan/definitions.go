@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// drops says what another storage version of a definition loses of the objects that are stored: what its schema does not know is pruned when
-// they are read in it, and gone when they are written. A webhook that converts them may put values elsewhere; nobody here knows.
+// drops says what another storage version of a definition loses of the objects that are stored:
+// what its schema does not know is pruned when they are read in it, and gone when they are written.
+// A webhook that converts them may put values elsewhere; nobody here knows.
 func drops(old, new map[string]any) string {
 	before, after := storage(old), storage(new)
 	if before == nil || after == nil || before["name"] == after["name"] || nestedValue(new, "spec", "preserveUnknownFields") == true ||

@@ -11,7 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/jsonvalue"
 )
 
-// effects are what a changed field does beyond its object, by kind. Those of workloads that replace pods are in consequences.go.
+// effects are what a changed field does beyond its object, by kind. Those of workloads that replace
+// pods are in consequences.go.
 var effects = map[string]func(f change.Field, old, new *unstructured.Unstructured) string{
 	"StatefulSet": func(f change.Field, old, new *unstructured.Unstructured) string {
 		const policy = "spec.persistentVolumeClaimRetentionPolicy"

@@ -15,7 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// TestNoPodsBeforeOrAfter: what goes to no replica stops, and what comes from none starts, whatever else changes of it: neither is a restart.
+// TestNoPodsBeforeOrAfter: what goes to no replica stops, and what comes from none starts, whatever
+// else changes of it: neither is a restart.
 func TestNoPodsBeforeOrAfter(t *testing.T) {
 	workload := func(kind, spec string) string {
 		return "{apiVersion: apps/v1, kind: " + kind + ", spec: {" + spec + "}}"
@@ -75,7 +76,8 @@ func controlPlaneOf(t *testing.T, name, hibernation string, replicas int, image 
 	return p
 }
 
-// TestControlPlanesThatStopAndStart: which clusters go to sleep, wake up and restart is told apart, in every format.
+// TestControlPlanesThatStopAndStart: which clusters go to sleep, wake up and restart is told apart,
+// in every format.
 func TestControlPlanesThatStopAndStart(t *testing.T) {
 	const asleep, awake = "{enabled: true}", "{enabled: false}"
 	p := Bundles([]Place{controlPlaneOf(t, "tired", awake, 2, "a"), controlPlaneOf(t, "early", asleep, 0, "a"), controlPlaneOf(t, "busy", awake, 2, "a")},
@@ -105,7 +107,8 @@ func TestControlPlanesThatStopAndStart(t *testing.T) {
 	assert.Equal(t, ControlPlanes(p), back.ControlPlanes)
 }
 
-// TestNothingRestartsInItsSleep: a cluster that is hibernated before and after has no pods to restart. Where a schedule decides it may have.
+// TestNothingRestartsInItsSleep: a cluster that is hibernated before and after has no pods to
+// restart. Where a schedule decides it may have.
 func TestNothingRestartsInItsSleep(t *testing.T) {
 	const asleep, scheduled = "{enabled: true}", "{enabled: true, schedules: [{start: 0 20 * * *}]}"
 	change := func(hibernation string) change.Plan {

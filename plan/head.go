@@ -9,8 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// What a report begins with, whatever it is printed as: whose nodes change, whose control planes stop, restart and start, what else happens, and
-// how far it all goes.
+// What a report begins with, whatever it is printed as: whose nodes change, whose control planes
+// stop, restart and start, what else happens, and how far it all goes.
 
 // nodeGroup are the nodes to which the same happens for the same reason.
 type nodeGroup struct {
@@ -69,7 +69,8 @@ func (g *nodeGroup) add(landscape string, n NodeChange) {
 	g.Rows[last].Nodes += n.PoolChange.Nodes
 }
 
-// gathered are rows with all shoots of a cluster in one, where pools of the same names change in the same steps.
+// gathered are rows with all shoots of a cluster in one, where pools of the same names change in
+// the same steps.
 func gathered(rows []nodeRow) []nodeRow {
 	index := map[string]int{}
 	var out []nodeRow
@@ -87,7 +88,8 @@ func gathered(rows []nodeRow) []nodeRow {
 	return out
 }
 
-// Title is the group in words: "Nodes are replaced (up to 12, in 3 shoots): machine image a 1 → a 2".
+// Title is the group in words: "Nodes are replaced (up to 12, in 3 shoots): machine image a 1 → a
+// 2".
 func (g nodeGroup) Title() string {
 	return fmt.Sprintf("Nodes %s (up to %d, in %d %s): %s", become(g.How), g.Nodes, g.Shoots, plural(g.Shoots, "shoot", "shoots"), g.Why)
 }
@@ -128,7 +130,8 @@ func (r Report) controlPlaneRows(f fate, shown int) []row {
 	return out
 }
 
-// toldWithControlPlanes is true for what becomes of a part of a control plane, which has a table of its own.
+// toldWithControlPlanes is true for what becomes of a part of a control plane, which has a table of
+// its own.
 func toldWithControlPlanes(item change.Item, what string) bool {
 	return fateOf(what) != "" && controlPlanePartOf(item) != "" && fateOfItem(item) != ""
 }
@@ -156,8 +159,9 @@ func (r Report) impactRows(shown int) []row {
 	return out
 }
 
-// harmless is true where nothing but the objects themselves changes, as far as that is known: of a Shoot that is not rendered with its
-// declaration, and of a revision that there is a note on, it is not.
+// harmless is true where nothing but the objects themselves changes, as far as that is known: of a
+// Shoot that is not rendered with its declaration, and of a revision that there is a note on, it is
+// not.
 func (r Report) harmless() bool {
 	for _, l := range r.Landscapes {
 		if len(l.Notes) > 0 || len(Nodes(l.Plan)) > 0 || len(ControlPlanes(l.Plan)) > 0 || len(Impacts(l.Plan)) > 0 || guesses(l.Plan) {
@@ -167,7 +171,8 @@ func (r Report) harmless() bool {
 	return true
 }
 
-// guesses is true for a plan with a Shoot that changes, and nothing of it on a seed: what follows from the change is not in it.
+// guesses is true for a plan with a Shoot that changes, and nothing of it on a seed: what follows
+// from the change is not in it.
 func guesses(p change.Plan) bool {
 	owners := map[string]bool{}
 	for _, item := range p.Items {

@@ -9,8 +9,9 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// sleeps is true for a Shoot that is declared as hibernated, and so has no nodes. With a schedule it is not: what is declared is only how
-// the cluster begins, and it may be awake when the change arrives.
+// sleeps is true for a Shoot that is declared as hibernated, and so has no nodes. With a schedule
+// it is not: what is declared is only how the cluster begins, and it may be awake when the change
+// arrives.
 func sleeps(shoot *unstructured.Unstructured) bool {
 	if shoot == nil || shoot.GetKind() != "Shoot" {
 		return false
@@ -21,7 +22,8 @@ func sleeps(shoot *unstructured.Unstructured) bool {
 // controlPlane is where the Worker of a Shoot is.
 type controlPlane struct{ cluster, namespace string }
 
-// hibernated are the control planes of the Shoots that are hibernated before or after: the Cluster beside a Worker says so.
+// hibernated are the control planes of the Shoots that are hibernated before or after: the Cluster
+// beside a Worker says so.
 func hibernated(renderings ...[]Place) map[controlPlane]bool {
 	out := map[controlPlane]bool{}
 	for _, p := range slices.Concat(renderings...) {
@@ -37,8 +39,8 @@ func hibernated(renderings ...[]Place) map[controlPlane]bool {
 	return out
 }
 
-// leaveOut takes away what cannot happen to a control plane that sleeps: there are no nodes, and no pods to restart where none are declared
-// before and after.
+// leaveOut takes away what cannot happen to a control plane that sleeps: there are no nodes, and no
+// pods to restart where none are declared before and after.
 func leaveOut(i *change.Item, asleep map[controlPlane]bool, old, new *unstructured.Unstructured) {
 	if !asleep[controlPlane{i.Cluster, i.Object.Namespace}] {
 		return

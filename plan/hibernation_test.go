@@ -8,8 +8,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// A Shoot that is hibernated has no nodes, so none of them is replaced, whether it is rendered or only declared. Where a
-// schedule decides it may be awake.
+// A Shoot that is hibernated has no nodes, so none of them is replaced, whether it is rendered or
+// only declared. Where a schedule decides it may be awake.
 func TestHibernatedShootsHaveNoNodes(t *testing.T) {
 	for name, c := range map[string]struct {
 		hibernation, later string

@@ -11,8 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// The page is one file that needs nothing else: its style and script stand in it, named by their hashes in its policy, so that
-// nothing that came with a value can run or load.
+// The page is one file that needs nothing else: its style and script stand in it, named by their
+// hashes in its policy, so that nothing that came with a value can run or load.
 var (
 	//go:embed html/report.html
 	htmlPage string
@@ -88,7 +88,8 @@ func (r Report) html(w io.Writer) error {
 		return err
 	}
 	data := htmlReport{
-		Style: template.CSS(htmlStyle), Script: template.JS(htmlScript), // they are part of the program
+		// they are part of the program
+		Style: template.CSS(htmlStyle), Script: template.JS(htmlScript),
 		StyleHash: sha256Base64(htmlStyle), ScriptHash: sha256Base64(htmlScript),
 		Revisions: printable(r.revisions()), Line: printable(r.line()), Notes: r.notes(), Empty: r.Empty(),
 		Nodes: r.nodeGroups(), ControlPlanes: r.htmlControlPlanes(), Impacts: r.impactRows(shownOnPage), Reach: r.reachRows(),

@@ -12,14 +12,16 @@ import (
 	"github.com/pergola-dev/pergola/internal/jsonvalue"
 )
 
-// neverRecreated are kinds whose deletion loses what they stand for: those that package apply protects.
+// neverRecreated are kinds whose deletion loses what they stand for: those that package apply
+// protects.
 var neverRecreated = []string{"PersistentVolumeClaim", "PersistentVolume", "Namespace", "CustomResourceDefinition", "Etcd",
 	"Garden", "Seed", "Shoot", "Project", "BackupBucket", "BackupEntry", "ShootState", "Infrastructure", "Worker"}
 
 const annotationRecreate = "resources.gardener.cloud/delete-on-invalid-update"
 
 // outcome predicts what the engine does: an update that the API server would refuse is a recreation
-// where the object allows it, and fails otherwise. The reason of a change names what stays as it is all the same.
+// where the object allows it, and fails otherwise. The reason of a change names what stays as it is
+// all the same.
 func (e edit) outcome(old, new *unstructured.Unstructured) (change.Action, string) {
 	kept, stay := e.staying(change.RefOf(old).GroupKind())
 	e.fields = fieldsBut(e.fields, kept)
@@ -104,7 +106,8 @@ func (e edit) hits(rules []rule) []string {
 	return out
 }
 
-// staying are the differing fields that stay as they live, because the engine or the API server keeps them, and why.
+// staying are the differing fields that stay as they live, because the engine or the API server
+// keeps them, and why.
 func (e edit) staying(gk schemaKind) (paths []string, why string) {
 	if f := keeping[gk]; f != nil {
 		paths = f(e)

@@ -9,8 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Impact is something that a plan does beyond the objects that it changes, on one cluster, and the objects by which it does. A
-// reviewer reads this first. What happens to nodes is in Nodes.
+// Impact is something that a plan does beyond the objects that it changes, on one cluster, and the
+// objects by which it does. A reviewer reads this first. What happens to nodes is in Nodes.
 type Impact struct {
 	Cluster string       `json:"cluster"`
 	What    string       `json:"what"`
@@ -49,7 +49,8 @@ func impactsOf(i change.Item) []string {
 	return out
 }
 
-// Impacts sums up the consequences of a plan by cluster, the worst first, and so are the objects of each: a line may be cut off.
+// Impacts sums up the consequences of a plan by cluster, the worst first, and so are the objects of
+// each: a line may be cut off.
 func Impacts(p change.Plan) []Impact {
 	return impactsBut(p, func(change.Item, string) bool { return false })
 }
@@ -87,7 +88,8 @@ func impactsBut(p change.Plan, told func(change.Item, string) bool) []Impact {
 	return out
 }
 
-// Reach is how far a plan goes: the Gardens, Seeds and Shoots whose bundles change, by the cluster that they are on.
+// Reach is how far a plan goes: the Gardens, Seeds and Shoots whose bundles change, by the cluster
+// that they are on.
 type Reach struct {
 	Cluster string         `json:"cluster"`
 	Owners  []string       `json:"owners,omitempty"`
@@ -117,14 +119,15 @@ func Reaches(p change.Plan) []Reach {
 	return out
 }
 
-// ControlPlane is a Garden, or a Shoot, whose API is interrupted or at least restarted, goes, or comes back.
+// ControlPlane is a Garden, or a Shoot, whose API is interrupted or at least restarted, goes, or
+// comes back.
 type ControlPlane struct {
 	Cluster string `json:"cluster"`
 	Owner   string `json:"owner"`
 	// Parts of the control plane that restart, by name.
 	Parts []string `json:"parts,omitempty"`
-	// Stops are the parts of which nothing runs any more, such as those of a cluster that hibernates, and Starts those of which nothing
-	// ran until now. They are in no other list.
+	// Stops are the parts of which nothing runs any more, such as those of a cluster that
+	// hibernates, and Starts those of which nothing ran until now. They are in no other list.
 	Stops  []string `json:"stops,omitempty"`
 	Starts []string `json:"starts,omitempty"`
 }
@@ -134,7 +137,8 @@ func (c *ControlPlane) partsOf(f fate) *[]string {
 	return map[fate]*[]string{stopping: &c.Stops, restarting: &c.Parts, starting: &c.Starts}[f]
 }
 
-// controlPlaneParts are the workloads that serve the API of a Garden or Shoot, without the prefix of the virtual garden.
+// controlPlaneParts are the workloads that serve the API of a Garden or Shoot, without the prefix
+// of the virtual garden.
 var controlPlaneParts = []string{"etcd-main", "etcd-events", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "gardener-apiserver"}
 
 // ControlPlanes lists those that a plan stops, restarts or starts.
@@ -192,13 +196,15 @@ func fateOf(what string) fate {
 		return stopping
 	case what == starts:
 		return starting
-	case slices.Contains([]string{rolls, replaces, rollsEtcd}, what), strings.HasPrefix(what, rolls+" from "): // also where only some of them roll
+	case slices.Contains([]string{rolls, replaces, rollsEtcd}, what), strings.HasPrefix(what, rolls+" from "):
+		// also where only some of them roll
 		return restarting
 	}
 	return ""
 }
 
-// fate is that of the pods of a workload that stays; empty for one whose pods go on, and for everything else.
+// fate is that of the pods of a workload that stays; empty for one whose pods go on, and for
+// everything else.
 func fateOfItem(i change.Item) fate {
 	if !slices.Contains([]string{"Deployment", "StatefulSet", "Etcd"}, i.Object.Kind) {
 		return ""
@@ -206,7 +212,8 @@ func fateOfItem(i change.Item) fate {
 	switch {
 	case i.Action == change.Delete, i.Action == change.Hold && len(i.Fields) == 0:
 		return ""
-	case i.Action == change.Recreate, i.Action == change.Hold: // of what is held a recreation has fields
+	case i.Action == change.Recreate, i.Action == change.Hold:
+		// of what is held a recreation has fields
 		return restarting
 	}
 	for _, what := range i.Consequences {

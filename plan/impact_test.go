@@ -47,7 +47,8 @@ func TestImpacts(t *testing.T) {
 	assert.Equal(t, Reaches(p), back.Reach)
 }
 
-// TestTheWorstObjectsComeFirst: a line that names the first of many objects names those with data and pods, and so do the changes that fit.
+// TestTheWorstObjectsComeFirst: a line that names the first of many objects names those with data
+// and pods, and so do the changes that fit.
 func TestTheWorstObjectsComeFirst(t *testing.T) {
 	of := func(apiVersion, kind, name string) string {
 		return fmt.Sprintf("{apiVersion: %s, kind: %s, metadata: {name: %s}}", apiVersion, kind, name)

@@ -8,8 +8,9 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// keeping are the fields of a change that do not change in a cluster although they are declared otherwise, by kind: the engine sends
-// what lives (package apply, livekept.go), or the API server puts it back.
+// keeping are the fields of a change that do not change in a cluster although they are declared
+// otherwise, by kind: the engine sends what lives (package apply, livekept.go), or the API server
+// puts it back.
 var keeping = map[schemaKind]func(e edit) []string{
 	{Group: "apps", Kind: "StatefulSet"}: func(e edit) []string { return e.changedWithin("spec.volumeClaimTemplates") },
 	{Group: "batch", Kind: "Job"}: func(e edit) []string {
@@ -35,8 +36,9 @@ func (e edit) gone(paths ...string) []string {
 	return out
 }
 
-// keptAddresses are the addresses and ports of a Service: those that are not declared any more stay, and its address stays also where
-// another one is declared. A headless Service stays headless; one that is not cannot become so (refusals).
+// keptAddresses are the addresses and ports of a Service: those that are not declared any more
+// stay, and its address stays also where another one is declared. A headless Service stays
+// headless; one that is not cannot become so (refusals).
 func keptAddresses(e edit) []string {
 	if e.was("spec.type") == "ExternalName" || e.is("spec.type") == "ExternalName" {
 		return nil
@@ -71,7 +73,8 @@ func oneOf(v any, of []any) bool {
 	return false
 }
 
-// Annotations by which fields count when an object is created, and afterwards stay as they live: autoscalers set them.
+// Annotations by which fields count when an object is created, and afterwards stay as they live:
+// autoscalers set them.
 const (
 	annotationReplicas  = "resources.gardener.cloud/preserve-replicas"
 	annotationResources = "resources.gardener.cloud/preserve-resources"
@@ -81,8 +84,8 @@ const (
 var autoscaledResource = regexp.MustCompile(`^(spec|spec\.template\.spec|spec\.jobTemplate\.spec\.template\.spec)\.containers\[name=[^\]]*\]` +
 	`\.resources\.(requests|limits)\.(cpu|memory)$`)
 
-// preserved are the differing fields that stay as they live because the declaration says so, or leaves them open, each list with its reason
-// (package apply, createonly.go).
+// preserved are the differing fields that stay as they live because the declaration says so, or
+// leaves them open, each list with its reason (package apply, createonly.go).
 func (e edit) preserved(gk schemaKind) (paths []string, reasons []string) {
 	say := func(found []string, why string) {
 		if len(found) > 0 {
@@ -113,8 +116,8 @@ func (e edit) preserved(gk schemaKind) (paths []string, reasons []string) {
 	return paths, reasons
 }
 
-// autoscaled is true for a value that was there before, and is nothing but what an autoscaler sets: what a container did not have is given
-// to it.
+// autoscaled is true for a value that was there before, and is nothing but what an autoscaler sets:
+// what a container did not have is given to it.
 func autoscaled(path string, before any) bool {
 	m, isMap := before.(map[string]any)
 	if !isMap {

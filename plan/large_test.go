@@ -11,8 +11,9 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// With 300 Shoots nothing is cut out of what a comment comes to: whose nodes are replaced, whose control plane restarts, and what is
-// deleted and recreated has all its names, and the rest fits as well. On one seed or on many, and with long names.
+// With 300 Shoots nothing is cut out of what a comment comes to: whose nodes are replaced, whose
+// control plane restarts, and what is deleted and recreated has all its names, and the rest fits as
+// well. On one seed or on many, and with long names.
 func TestMarkdownOfManyShoots(t *testing.T) {
 	for name, test := range map[string]struct {
 		seeds int

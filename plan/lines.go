@@ -10,8 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// unified is a line diff with three lines of context, without file names. A value that was not there, or is not
-// any more, is told line by line.
+// unified is a line diff with three lines of context, without file names. A value that was not
+// there, or is not any more, is told line by line.
 func unified(f change.Field) []string {
 	old, new := pair(f)
 	if f.Old == nil || f.New == nil {
@@ -30,12 +30,13 @@ func unified(f change.Field) []string {
 const (
 	// contextLines around what differs are what a unified diff shows.
 	contextLines = 3
-	// comparable is how many lines two texts may differ in to be compared line by line: time and memory go with the square.
+	// comparable is how many lines two texts may differ in to be compared line by line: time and
+	// memory go with the square.
 	comparable = 1000
 )
 
-// diffLines compares what is between the lines that two texts begin and end with alike. If that is too much to be compared, it is
-// told as a whole.
+// diffLines compares what is between the lines that two texts begin and end with alike. If that is
+// too much to be compared, it is told as a whole.
 func diffLines(o, n []string) []string {
 	begin, end := 0, 0
 	for begin < min(len(o), len(n)) && o[begin] == n[begin] {

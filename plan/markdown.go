@@ -9,7 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Sizes of Markdown in bytes, for Printing.Limit: what a comment may have on the forges, less room for what the poster adds.
+// Sizes of Markdown in bytes, for Printing.Limit: what a comment may have on the forges, less room
+// for what the poster adds.
 const (
 	// MaxMarkdown fits everywhere: GitHub takes 65,536 characters.
 	MaxMarkdown = 60000
@@ -25,9 +26,10 @@ func Markdown(p change.Plan, limit int) string {
 	return Report{Landscapes: []LandscapePlan{{Plan: p}}}.Markdown(limit, "")
 }
 
-// Markdown is a report as a pull request comment of at most limit bytes: what it comes to first. How far it goes is folded, and so is
-// everything by cluster, owner and component, what is the same in several places once. What does not fit is counted, never
-// cut in the middle; more says how to see it.
+// Markdown is a report as a pull request comment of at most limit bytes: what it comes to first.
+// How far it goes is folded, and so is everything by cluster, owner and component, what is the same
+// in several places once. What does not fit is counted, never cut in the middle; more says how to
+// see it.
 func (r Report) Markdown(limit int, more string) string {
 	var b strings.Builder
 	title := "### Rendered changes"
@@ -70,7 +72,8 @@ const (
 	shortList = 12
 )
 
-// fittingTable is a table with as many names in a row as there is room for: ample for all of them, or else space.
+// fittingTable is a table with as many names in a row as there is room for: ample for all of them,
+// or else space.
 func fittingTable(title, columns string, rows func(shown int) []row, ample, space int) string {
 	if text := table(title, columns, rows(math.MaxInt), math.MaxInt); len(text) <= ample {
 		return text
@@ -81,8 +84,8 @@ func fittingTable(title, columns string, rows func(shown int) []row, ample, spac
 	return table(title, columns, rows(shortList), space)
 }
 
-// markdownChanges are all changes, with as many names of what is the same in several places as there is room for, and the number of
-// objects that are left out.
+// markdownChanges are all changes, with as many names of what is the same in several places as
+// there is room for, and the number of objects that are left out.
 func (r Report) markdownChanges(space int) (text string, omitted int) {
 	sections := r.sections()
 	for i, most := range []int{longList, shortList, 1} {

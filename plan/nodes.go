@@ -18,7 +18,8 @@ type pool struct {
 	maximum                            int64
 	// secretName names the hash over everything that nodes are replaced for, where it is known.
 	secretName string
-	// first is set for Workers of the time before there was such a name: all of providerConfig counts, nothing of the kubelet.
+	// first is set for Workers of the time before there was such a name: all of providerConfig
+	// counts, nothing of the kubelet.
 	first    bool
 	provider any
 	// parts are what nodes depend on, in the order in which they are told.
@@ -28,18 +29,20 @@ type pool struct {
 // part is a property of a pool.
 type part struct {
 	name, value string
-	// live is what is part of the machines' configuration only where they are replaced: with updates in place they get it as
-	// they are.
+	// live is what is part of the machines' configuration only where they are replaced: with
+	// updates in place they get it as they are.
 	live bool
 }
 
 func (p pool) inPlace() bool { return strings.HasSuffix(p.strategy, "InPlaceUpdate") }
 
-// Pools says which worker pools an item touches. old and new are the object before and after, as far as they exist.
+// Pools says which worker pools an item touches. old and new are the object before and after, as
+// far as they exist.
 //
-// Nodes are replaced where the hash of their pool changes (gardener: WorkerPoolHash of extensions/pkg/controller/worker,
-// Key of pkg/component/extensions/operatingsystemconfig, docs/usage/shoot-operations/shoot_updates.md). A hibernated Shoot has no
-// nodes; which Workers are of one, only Bundles can tell.
+// Nodes are replaced where the hash of their pool changes (gardener: WorkerPoolHash of
+// extensions/pkg/controller/worker, Key of pkg/component/extensions/operatingsystemconfig,
+// docs/usage/shoot-operations/shoot_updates.md). A hibernated Shoot has no nodes; which Workers are
+// of one, only Bundles can tell.
 func Pools(item change.Item, old, new *unstructured.Unstructured) []change.PoolChange {
 	read := readers[item.Object.Kind]
 	if read == nil || !strings.HasSuffix(item.Object.Group(), "gardener.cloud") {
@@ -115,7 +118,8 @@ func (p pool) becomes(n pool) (how string, why []string) {
 	return "", nil
 }
 
-// reaches tells whether a part can change on a running machine: the version of an image can, another image cannot.
+// reaches tells whether a part can change on a running machine: the version of an image can,
+// another image cannot.
 func (p part) reaches(n part) bool {
 	was, _, _ := strings.Cut(p.value, " ")
 	is, _, _ := strings.Cut(n.value, " ")
@@ -148,14 +152,17 @@ func (p part) told(n string) string {
 
 // NodeChange is what a plan does to the nodes of one worker pool of one Shoot.
 type NodeChange struct {
-	// Cluster is where the control plane of the Shoot runs, or the virtual garden where only the Shoot is known.
+	// Cluster is where the control plane of the Shoot runs, or the virtual garden where only the
+	// Shoot is known.
 	Cluster string `json:"cluster"`
-	// Shoot is namespace/name, or the namespace of its control plane where that is all that is known.
+	// Shoot is namespace/name, or the namespace of its control plane where that is all that is
+	// known.
 	Shoot string `json:"shoot"`
 	change.PoolChange
 }
 
-// Nodes lists whose nodes change, as far as that is no news of another item: a Worker says it better than its Shoot.
+// Nodes lists whose nodes change, as far as that is no news of another item: a Worker says it
+// better than its Shoot.
 func Nodes(p change.Plan) []NodeChange {
 	var workers, shoots []NodeChange
 	rendered := map[string]bool{}

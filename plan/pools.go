@@ -77,8 +77,9 @@ func yes(is bool) string {
 	return "no"
 }
 
-// cachedDNS tells whether machines are made for the cache of DNS answers: before 1.34, and where kube-proxy uses IPVS, because then
-// kubelets are told its address. It comes and goes on other machines while they run.
+// cachedDNS tells whether machines are made for the cache of DNS answers: before 1.34, and where
+// kube-proxy uses IPVS, because then kubelets are told its address. It comes and goes on other
+// machines while they run.
 func cachedDNS(shoot *unstructured.Unstructured, version string) bool {
 	enabled, _, _ := unstructured.NestedBool(shoot.Object, "spec", "systemComponents", "nodeLocalDNS", "enabled")
 	proxy := nestedValue(shoot.Object, "spec", "kubernetes", "kubeProxy", "enabled") != false
@@ -107,8 +108,8 @@ func readPool(w map[string]any) pool {
 	return p
 }
 
-// finish adds what is read alike but depends on the strategy: with updates in place the version of the image reaches a running
-// machine.
+// finish adds what is read alike but depends on the strategy: with updates in place the version of
+// the image reaches a running machine.
 func (p *pool) finish(machineType string, kubelet map[string]any) {
 	p.parts = append([]part{{"machine type", machineType, false}}, p.parts...)
 	for i := range p.parts {
@@ -134,7 +135,8 @@ func minor(version string) string {
 	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
-// reserved is what is kept for the kubelet, as the hash of a pool has it: a quantity of zero is not the same as none.
+// reserved is what is kept for the kubelet, as the hash of a pool has it: a quantity of zero is not
+// the same as none.
 func reserved(kubelet map[string]any) string {
 	given, is := kubelet["kubeReserved"].(map[string]any)
 	if !is {

@@ -84,7 +84,8 @@ var bases = map[string]string{
 
 const recreated = `metadata: {annotations: {resources.gardener.cloud/delete-on-invalid-update: "true", resources.gardener.cloud/deletion-propagation-on-invalid-update: Background}}, `
 
-// changes are patches of the objects above (null takes a field away), with what applying them comes to.
+// changes are patches of the objects above (null takes a field away), with what applying them comes
+// to.
 var changes = []struct {
 	base, patch string
 	want        change.Action
@@ -337,7 +338,8 @@ func TestPredictionsComeTrue(t *testing.T) {
 	require.NoError(t, err)
 	all := slices.Clone(changes)
 	for _, c := range changes {
-		// Also where the object may be recreated. This server has no second family of addresses, and nobody who lets go of classes.
+		// Also where the object may be recreated. This server has no second family of addresses,
+		// and nobody who lets go of classes.
 		if c.want == change.Fail && !strings.HasPrefix(c.patch, "metadata:") && c.base != "attributes" && c.patch != `spec: {ipFamilies: [IPv6]}` {
 			c.patch = recreated + c.patch
 			all = append(all, c)

@@ -49,7 +49,8 @@ func (r Report) text(colored bool) string {
 	return text
 }
 
-// screen is the number of lines of a usual terminal. The beginning of a longer text is out of sight.
+// screen is the number of lines of a usual terminal. The beginning of a longer text is out of
+// sight.
 const screen = 24
 
 func (b block) text(indent string, colored, named bool) string {
@@ -75,7 +76,8 @@ func paint(action change.Action, s string, colored bool) string {
 	return c.Sprint(s)
 }
 
-// head is what a report comes to: what it does beyond the objects that it changes, and how far it goes.
+// head is what a report comes to: what it does beyond the objects that it changes, and how far it
+// goes.
 func (r Report) head() string {
 	var b strings.Builder
 	b.WriteString(printable(r.line()) + "\n")
@@ -111,8 +113,8 @@ func prefixed(prefix, s string) string {
 	return prefix + s
 }
 
-// counted says which objects the numbers of a plan are about: the ManagedResources and Secrets that carry bundles to their
-// cluster follow from them, and are not counted.
+// counted says which objects the numbers of a plan are about: the ManagedResources and Secrets that
+// carry bundles to their cluster follow from them, and are not counted.
 const counted = "objects in bundles and declarations"
 
 // Line is the summary in one line.
@@ -165,7 +167,8 @@ func suffixOf(i change.Item) string {
 	return "  (" + oneLine(strings.Join(notes, "; ")) + ")"
 }
 
-// elsewhere says where else the same happens as in a block, by cluster, with at most so many names for each.
+// elsewhere says where else the same happens as in a block, by cluster, with at most so many names
+// for each.
 func (b block) elsewhere(named bool, most int) []string {
 	if len(b.Places) < 2 {
 		return nil
@@ -195,7 +198,8 @@ func (b block) elsewhere(named bool, most int) []string {
 	return out
 }
 
-// spotNames are the owners of objects where that says more than their names: each has one. Otherwise they are the names.
+// spotNames are the owners of objects where that says more than their names: each has one.
+// Otherwise they are the names.
 func spotNames(spots []spot) []string {
 	owners, objects := map[string]bool{}, make([]string, 0, len(spots))
 	var whose []string

@@ -6,8 +6,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// rank is how bad it is to overlook an object among others to which the same happens, the worst first: what others go with, what has data,
-// what runs, and the rest.
+// rank is how bad it is to overlook an object among others to which the same happens, the worst
+// first: what others go with, what has data, what runs, and the rest.
 func rank(r change.Ref) int {
 	switch {
 	case !known(r):

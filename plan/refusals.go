@@ -12,8 +12,9 @@ import (
 
 type schemaKind = schema.GroupKind
 
-// refusals are the changes that API servers refuse, by kind. Source: Validate*Update in kubernetes, pkg/apis/*/validation, and the
-// strategies in pkg/registry; a test asks an API server. Kinds that are not here take every change.
+// refusals are the changes that API servers refuse, by kind. Source: Validate*Update in kubernetes,
+// pkg/apis/*/validation, and the strategies in pkg/registry; a test asks an API server. Kinds that
+// are not here take every change.
 var refusals = joinedRules(map[schemaKind][]rule{
 	{Group: "apps", Kind: "Deployment"}: {fixed("spec.selector")},
 	{Group: "apps", Kind: "DaemonSet"}:  {fixed("spec.selector")},
@@ -81,7 +82,8 @@ func completions(e edit) []string {
 	return fixed("spec.completions")(e)
 }
 
-// jobTemplate is that of a Job. Where the pods go can change as long as it is suspended, and labels that go stay (keeping).
+// jobTemplate is that of a Job. Where the pods go can change as long as it is suspended, and labels
+// that go stay (keeping).
 func jobTemplate(e edit) []string {
 	if e.was("spec.suspend") == true {
 		return allBut("spec.template", "spec.template.metadata.labels", "spec.template.metadata.annotations", "spec.template.spec.nodeSelector",
@@ -117,8 +119,8 @@ func deadline(e edit) []string {
 	return []string{path}
 }
 
-// holdsItsPlace is a Service that would be made anew with an address or node port that it still has then: the engine asks the API server
-// before it deletes it, and is told that they are taken.
+// holdsItsPlace is a Service that would be made anew with an address or node port that it still has
+// then: the engine asks the API server before it deletes it, and is told that they are taken.
 func holdsItsPlace(e edit) bool {
 	if ip := addressOf(e.new); ip != "" && ip != headless && ip == addressOf(e.old) {
 		return true
@@ -139,7 +141,8 @@ func less(a, b any) bool {
 	return !ok || !ok2 || x.Cmp(y) < 0
 }
 
-// serviceAddresses is what the addresses of a Service allow. A Service of type ExternalName has none, and may get and lose them.
+// serviceAddresses is what the addresses of a Service allow. A Service of type ExternalName has
+// none, and may get and lose them.
 func serviceAddresses(e edit) []string {
 	was, is := e.was("spec.type"), e.is("spec.type")
 	if was == "ExternalName" || is == "ExternalName" {
@@ -186,8 +189,8 @@ func addressOf(service map[string]any) string {
 	return ""
 }
 
-// volumeSource of a PersistentVolume is everything that is not about volumes as such. The reference to the credentials for
-// growing can be added.
+// volumeSource of a PersistentVolume is everything that is not about volumes as such. The reference
+// to the credentials for growing can be added.
 func volumeSource(e edit) []string {
 	return allBut("spec", "spec.capacity", "spec.accessModes", "spec.claimRef", "spec.persistentVolumeReclaimPolicy", "spec.storageClassName",
 		"spec.mountOptions", "spec.volumeMode", "spec.nodeAffinity", "spec.volumeAttributesClassName")(edit{e.old, e.new,
@@ -206,7 +209,8 @@ func serviceRanges(e edit) []string {
 	return fixed("spec.cidrs")(e)
 }
 
-// storedVersions of a definition stay: objects are stored in them. That a version was one before the last change is not known here.
+// storedVersions of a definition stay: objects are stored in them. That a version was one before
+// the last change is not known here.
 func storedVersions(e edit) []string {
 	versions, _ := e.was("spec.versions").([]any)
 	left, _ := e.is("spec.versions").([]any)
@@ -238,5 +242,6 @@ func fixedAnnotation(name string) rule {
 
 // unmendable are refusals that a new object meets, too.
 var unmendable = map[schemaKind][]rule{
-	{Group: "apiregistration.k8s.io", Kind: "APIService"}: {fixed("spec.group", "spec.version")}, // its name says them
+	// its name says them
+	{Group: "apiregistration.k8s.io", Kind: "APIService"}: {fixed("spec.group", "spec.version")},
 }

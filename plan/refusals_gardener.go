@@ -14,8 +14,9 @@ const (
 	operator   = "operator.gardener.cloud"
 )
 
-// gardenerRefusals are those of Gardener's API: upstream's validation (pkg/api/*/validation), which the rules of package schemas tell
-// with their reasons, and what the definitions of api/crds say themselves. What depends on a status is not here.
+// gardenerRefusals are those of Gardener's API: upstream's validation (pkg/api/*/validation), which
+// the rules of package schemas tell with their reasons, and what the definitions of api/crds say
+// themselves. What depends on a status is not here.
 var gardenerRefusals = map[schemaKind][]rule{
 	{Group: core, Kind: "Shoot"}: {fixed("spec.region", "spec.provider.type", "spec.exposureClassName", "spec.schedulerName"),
 		setOnce("spec.dns.domain", "spec.networking.type", "spec.networking.pods", "spec.networking.services"),

@@ -18,14 +18,16 @@ const (
 	FormatHTML     = "html"
 )
 
-// Report is what a change does to one or several landscapes, as one document: what is the same in all of them is told once.
+// Report is what a change does to one or several landscapes, as one document: what is the same in
+// all of them is told once.
 type Report struct {
 	Landscapes []LandscapePlan `json:"landscapes"`
 }
 
 // LandscapePlan is the plan of one of them.
 type LandscapePlan struct {
-	// Name tells the landscapes of a report apart, such as the folder; it may be empty where there is one.
+	// Name tells the landscapes of a report apart, such as the folder; it may be empty where there
+	// is one.
 	Name string `json:"name"`
 	change.Plan
 }
@@ -38,8 +40,8 @@ type Printing struct {
 	Colored bool
 	// Limit is the size of Markdown in bytes; 0 is MaxMarkdown.
 	Limit int
-	// More says how to see what does not fit, such as "run `pergola diff prod --from main`". It may be Markdown, and comes from
-	// the program, not from a landscape.
+	// More says how to see what does not fit, such as "run `pergola diff prod --from main`". It may
+	// be Markdown, and comes from the program, not from a landscape.
 	More string
 }
 

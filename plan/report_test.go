@@ -29,7 +29,8 @@ func open(text string) string {
 	return out.String()
 }
 
-// rendered is what a Shoot with one pool comes to on its seed and in the virtual garden, as far as the version of an image is in it.
+// rendered is what a Shoot with one pool comes to on its seed and in the virtual garden, as far as
+// the version of an image is in it.
 func rendered(t *testing.T, seed, name, image, hash string) []Place {
 	t.Helper()
 	namespace := "shoot--prod--" + name
@@ -55,7 +56,8 @@ func rendered(t *testing.T, seed, name, image, hash string) []Place {
 	}
 }
 
-// imageChange is a change of a machine image in a layer under three landscapes, of which one has no Shoot with it.
+// imageChange is a change of a machine image in a layer under three landscapes, of which one has no
+// Shoot with it.
 func imageChange(t *testing.T) Report {
 	const before, after = "0123456789abcdef", "fedcba9876543210"
 	var r Report
@@ -75,8 +77,9 @@ func imageChange(t *testing.T) Report {
 	return r
 }
 
-// A pull request that changes a machine image under several landscapes gets one comment: which shoots roll their nodes, and nothing
-// else in it; the objects by which that comes about are folded, and each kind is shown once.
+// A pull request that changes a machine image under several landscapes gets one comment: which
+// shoots roll their nodes, and nothing else in it; the objects by which that comes about are
+// folded, and each kind is shown once.
 func TestMachineImageUnderSeveralLandscapes(t *testing.T) {
 	text := imageChange(t).Markdown(MaxMarkdown, "")
 	seen := open(text)
@@ -142,7 +145,8 @@ func TestNotesOfSeveral(t *testing.T) {
 	assert.Equal(t, []string{"all", "first"}, r.notes())
 }
 
-// Who reads only the Markdown, and unfolds nothing, can say what is restarted, recreated and deleted, and where.
+// Who reads only the Markdown, and unfolds nothing, can say what is restarted, recreated and
+// deleted, and where.
 func TestMarkdownAloneSaysWhatHappensWhere(t *testing.T) {
 	before := []Place{
 		place(t, "runtime", "web", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: garden}, spec: {template: {spec: {containers: [{name: a, image: 'x:1'}]}}}}"),

@@ -13,7 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Whatever a report is printed as, it says how much of a landscape was not looked at, with changes and without.
+// Whatever a report is printed as, it says how much of a landscape was not looked at, with changes
+// and without.
 func TestUnreached(t *testing.T) {
 	u := UnreachedOf([]render.Owner{{Kind: "garden"}, {Kind: "seed"}, {Kind: "shoot"}, {Kind: "shoot"}, {Kind: "shoot"}})
 	assert.Equal(t, change.Unreached{Gardens: 1, Seeds: 1, Shoots: 3}, u)

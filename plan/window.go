@@ -6,7 +6,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Long values in one line, such as certificates in base64, say nothing to a person: what is shown of them is where they differ.
+// Long values in one line, such as certificates in base64, say nothing to a person: what is shown
+// of them is where they differ.
 
 const (
 	longValue   = 240 // runes from which on only a part is shown
@@ -38,7 +39,8 @@ func hasBreak(s []rune) bool {
 	return false
 }
 
-// window is the part of a long value that begins somewhere, with its length where that is not all of it.
+// window is the part of a long value that begins somewhere, with its length where that is not all
+// of it.
 func window(s []rune, from int) string {
 	if len(s) < longValue {
 		return string(s)

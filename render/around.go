@@ -10,8 +10,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
-// around shows to mutations what of a landscape may shape a render, and reads what they ask for. It implements mutation.Around.
-// What it does not show cannot shape one: so its digest says whether what stands around an owner is the same.
+// around shows to mutations what of a landscape may shape a render, and reads what they ask for. It
+// implements mutation.Around. What it does not show cannot shape one: so its digest says whether
+// what stands around an owner is the same.
 type around struct {
 	byKind map[schema.GroupKind][]*landscapes.Declaration
 	byName map[objectName]*landscapes.Declaration
@@ -73,7 +74,8 @@ func (a around) List(kind schema.GroupKind) []*unstructured.Unstructured {
 	return objects
 }
 
-// digest is that of all that is shown, in its order. No content is read for it where the landscape knows the digest.
+// digest is that of all that is shown, in its order. No content is read for it where the landscape
+// knows the digest.
 func (a around) digest() InputDigest {
 	d := newDigester()
 	for _, kind := range sortedKinds(a.byKind) {

@@ -32,8 +32,8 @@ var (
 	autoscalerKind  = schema.GroupKind{Group: autoscalingv2.GroupName, Kind: "HorizontalPodAutoscaler"}
 )
 
-// tolerated is how long pods stay on a node that is gone. Upstream: the defaults of nodeToleration in the configuration of gardener-operator and
-// gardenlet.
+// tolerated is how long pods stay on a node that is gone. Upstream: the defaults of nodeToleration
+// in the configuration of gardener-operator and gardenlet.
 var tolerated = availability.Tolerations{NotReady: ptr.To[int64](60), Unreachable: ptr.To[int64](60)}
 
 // chartInRegistry is what only the bundles of Extensions have.
@@ -46,9 +46,10 @@ type placementSpec struct {
 	ZonePinning      bool                                    `json:"zonePinning"`
 }
 
-// makeAvailable gives workload in the namespaces that have a placement the replicas, zones and tolerations that the webhook of
-// gardener-resource-manager would give it. Another number of replicas than the one declared was written by an overlay, who means it: the webhook is told by the
-// annotation that there is for it.
+// makeAvailable gives workload in the namespaces that have a placement the replicas, zones and
+// tolerations that the webhook of gardener-resource-manager would give it. Another number of
+// replicas than the one declared was written by an overlay, who means it: the webhook is told by
+// the annotation that there is for it.
 func (c Component) makeAvailable(bundles []Bundle, declared map[workloadKey]int64) error {
 	around := autoscaled(bundles)
 	var places map[string]placementSpec
@@ -78,7 +79,8 @@ func (c Component) makeAvailable(bundles []Bundle, declared map[workloadKey]int6
 				keepReplicas(o.Unstructured, before)
 			}
 			err := applyPlacement(o.Unstructured, place.placement(), around[key], b.Delivery.injected())
-			if err != nil && !c.sourceOf(b.Name).LookupPath(chartInRegistry).Exists() { // what the chart of an Extension has wrong, the webhook refuses
+			// what the chart of an Extension has wrong, the webhook refuses
+			if err != nil && !c.sourceOf(b.Name).LookupPath(chartInRegistry).Exists() {
 				return fmt.Errorf("bundle %s: %s %s at %s: %w", b.Name, o.GetKind(), o.GetName(), o.Origin, err)
 			}
 		}
@@ -95,7 +97,8 @@ func keyOfWorkload(o *unstructured.Unstructured) workloadKey {
 	return workloadKey{o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName()}
 }
 
-// replicasIn are the numbers of replicas that workload of bundles has, or the least numbers of autoscalers; one where none is written, which is the default.
+// replicasIn are the numbers of replicas that workload of bundles has, or the least numbers of
+// autoscalers; one where none is written, which is the default.
 func replicasIn(bundles []Bundle) map[workloadKey]int64 {
 	out := map[workloadKey]int64{}
 	for _, b := range bundles {
@@ -137,7 +140,8 @@ func keepReplicas(o *unstructured.Unstructured, before int64) {
 	o.SetAnnotations(annotations)
 }
 
-// autoscaled finds the workload that has an autoscaler. That there is one node only is not known before there is a cluster; the webhook knows it there.
+// autoscaled finds the workload that has an autoscaler. That there is one node only is not known
+// before there is a cluster; the webhook knows it there.
 func autoscaled(bundles []Bundle) map[workloadKey]availability.Surroundings {
 	out := map[workloadKey]availability.Surroundings{}
 	for _, b := range bundles {
@@ -164,9 +168,10 @@ func (p placementSpec) placement() availability.Placement {
 	return availability.Placement{FailureTolerance: p.FailureTolerance, Zones: slices.Sorted(slices.Values(p.Zones)), ZonePinning: p.ZonePinning || p.FailureTolerance != nil}
 }
 
-// applyPlacement changes an object. One that is no proper Deployment, StatefulSet or HorizontalPodAutoscaler, which the chart of an Extension may have, is left as it is:
-// the API server says what is wrong with it.
-// injected are the labels that its pods get besides those of its template.
+// applyPlacement changes an object. One that is no proper Deployment, StatefulSet or
+// HorizontalPodAutoscaler, which the chart of an Extension may have, is left as it is: the API
+// server says what is wrong with it. injected are the labels that its pods get besides those of its
+// template.
 func applyPlacement(o *unstructured.Unstructured, place availability.Placement, around availability.Surroundings, injected map[string]string) error {
 	around.SeveralNodes = true
 	switch o.GetKind() {
@@ -191,7 +196,8 @@ func applyPlacement(o *unstructured.Unstructured, place availability.Placement, 
 	}
 }
 
-// injected are the labels that gardener-resource-manager puts on all that a ManagedResource deploys, pods among it.
+// injected are the labels that gardener-resource-manager puts on all that a ManagedResource
+// deploys, pods among it.
 func (d Delivery) injected() map[string]string {
 	if d.Direct {
 		return nil
@@ -222,7 +228,8 @@ func spreadFields(replicas *int32, pods corev1.PodSpec) []changedField {
 	}
 }
 
-// changeTyped has a typed object changed, and takes over only the fields that are about it: reading an object adds fields of its own.
+// changeTyped has a typed object changed, and takes over only the fields that are about it: reading
+// an object adds fields of its own.
 func changeTyped[T any](o *unstructured.Unstructured, change func(*T) error, fields func(*T) []changedField) error {
 	typed := new(T)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed); err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// BenchmarkRenderLocal renders every owner of the local landscape; what a process does only once is done before.
+// BenchmarkRenderLocal renders every owner of the local landscape; what a process does only once is
+// done before.
 func BenchmarkRenderLocal(b *testing.B) {
 	l, _, err := landscapes.Load(b.Context(), "../landscapes/local", landscapes.Options{})
 	require.NoError(b, err)

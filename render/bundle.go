@@ -18,7 +18,8 @@ const (
 	ClusterShoot   = "shoot"
 )
 
-// BundleReferences is the one that no component renders: the copies of what a Shoot refers to, whose content no render knows. Whoever reads it makes it.
+// BundleReferences is the one that no component renders: the copies of what a Shoot refers to,
+// whose content no render knows. Whoever reads it makes it.
 const BundleReferences = "referenced-resources"
 
 // Bundle is one part of a component rendered for one owner. It is the value
@@ -41,8 +42,8 @@ type Bundle struct {
 	// Unresolved names the facts that were not known: the bundle can be shown
 	// and compared, but not applied.
 	Unresolved []string `json:"unresolved,omitempty"`
-	// Problem says why there are no objects although there should be some: the chart that they come from cannot be had, or not be rendered. What was
-	// applied of the bundle stays as it is.
+	// Problem says why there are no objects although there should be some: the chart that they come
+	// from cannot be had, or not be rendered. What was applied of the bundle stays as it is.
 	Problem string `json:"problem,omitempty"`
 }
 
@@ -57,7 +58,8 @@ type Delivery struct {
 	Labels       map[string]string `json:"labels,omitempty"`
 	InjectLabels map[string]string `json:"injectLabels,omitempty"`
 	KeepObjects  bool              `json:"keepObjects,omitempty"`
-	// ServedBy is the Deployment in the namespace of the control plane that answers the webhooks of the bundle. It is not sent while no pod of that is ready.
+	// ServedBy is the Deployment in the namespace of the control plane that answers the webhooks of
+	// the bundle. It is not sent while no pod of that is ready.
 	ServedBy string `json:"servedBy,omitempty"`
 }
 
@@ -144,8 +146,9 @@ func (o Owner) String() string {
 // Path is the name of an owner as flags have it: "seed/local", "shoot/garden-local/local".
 func (o Owner) Path() string { return path.Join(o.Kind, o.Namespace, o.Name) }
 
-// IsCalled reports whether a name that somebody wrote is that of the owner ("shoot/garden-local/local", "shoot garden-local/local",
-// "shoot/local", "shoot local"), or its kind ("shoot").
+// IsCalled reports whether a name that somebody wrote is that of the owner
+// ("shoot/garden-local/local", "shoot garden-local/local", "shoot/local", "shoot local"), or its
+// kind ("shoot").
 func (o Owner) IsCalled(name string) bool {
 	return slices.Contains([]string{o.Path(), o.String(), o.Kind + "/" + o.Name, o.Kind + " " + o.Name, o.Kind}, name)
 }

@@ -15,8 +15,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// capabilitiesOf are what a chart sees of an API server of a Kubernetes version that has its defaults: group versions and kinds, as
-// Helm takes them from the discovery of a cluster. A version that cannot be read gives those of DefaultKubernetesVersion.
+// capabilitiesOf are what a chart sees of an API server of a Kubernetes version that has its
+// defaults: group versions and kinds, as Helm takes them from the discovery of a cluster. A version
+// that cannot be read gives those of DefaultKubernetesVersion.
 func capabilitiesOf(kubernetes string) *chartutil.Capabilities {
 	caps := chartutil.DefaultCapabilities.Copy()
 	parsed, err := chartutil.ParseKubeVersion(kubernetes)
@@ -65,7 +66,8 @@ func servedAt(release string) chartutil.VersionSet {
 // betaOff is the release since which new beta versions are not served by default.
 var betaOff = version.MajorMinor(1, 24)
 
-// introduced is the release that first had a kind in a version; false where its Go type does not say.
+// introduced is the release that first had a kind in a version; false where its Go type does not
+// say.
 func introduced(object any) (*version.Version, bool) {
 	if of, says := object.(interface{ APILifecycleIntroduced() (int, int) }); says {
 		major, minor := of.APILifecycleIntroduced()
@@ -74,8 +76,9 @@ func introduced(object any) (*version.Version, bool) {
 	return nil, false
 }
 
-// isServed tells whether a release serves a kind by default, by what its Go type says of its life. API servers do not enable alpha
-// versions by default, nor the beta versions of kinds that had none before 1.24
+// isServed tells whether a release serves a kind by default, by what its Go type says of its life.
+// API servers do not enable alpha versions by default, nor the beta versions of kinds that had none
+// before 1.24
 // (https://github.com/kubernetes/enhancements/tree/master/keps/sig-architecture/3136-beta-apis-off-by-default).
 func isServed(gvk schema.GroupVersionKind, at *version.Version) bool {
 	object, err := serverTypes().New(gvk)

@@ -16,7 +16,8 @@ import (
 	gardencorev1 "github.com/pergola-dev/pergola/api/core/v1"
 )
 
-// ChartReference names a chart in a registry: by its tag, by its digest, or by both, of which the digest counts.
+// ChartReference names a chart in a registry: by its tag, by its digest, or by both, of which the
+// digest counts.
 type ChartReference struct{ Repository, Tag, Digest string }
 
 // String is the form in which people write it.
@@ -88,7 +89,8 @@ func (c Chart) load() (*chart.Chart, error) {
 // problemError is about a bundle of a chart from a registry: others are rendered nevertheless.
 type problemError struct {
 	text string
-	// unasked says that nobody was asked for the chart: it is not known, and nothing is wrong with it.
+	// unasked says that nobody was asked for the chart: it is not known, and nothing is wrong with
+	// it.
 	unasked bool
 }
 
@@ -133,7 +135,8 @@ func renderPulled(in Input, spec bundleSpec, src helmSource, ref ChartReference,
 	})
 }
 
-// withoutMarks refuses a chart that asks for values of Secrets by itself: who reviewed the Extension has not seen that.
+// withoutMarks refuses a chart that asks for values of Secrets by itself: who reviewed the
+// Extension has not seen that.
 func withoutMarks(objects []Object) error {
 	for _, o := range objects {
 		for _, mark := range []string{MarkCopied, MarkFilled} {

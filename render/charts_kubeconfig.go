@@ -1,6 +1,7 @@
 package render
 
-// gardenKubeconfig is the way into the virtual garden that workloads of a chart get, as upstream injects it.
+// gardenKubeconfig is the way into the virtual garden that workloads of a chart get, as upstream
+// injects it.
 type gardenKubeconfig struct {
 	// Generic is the Secret with the kubeconfig, Access that with the token.
 	Generic string `json:"generic"`
@@ -13,7 +14,8 @@ const (
 	kubeconfigEnv    = "GARDEN_KUBECONFIG"
 )
 
-// inject gives it to all containers of the workloads, but to those of a workload that has one already.
+// inject gives it to all containers of the workloads, but to those of a workload that has one
+// already.
 func (k gardenKubeconfig) inject(objects []Object) {
 	for _, o := range objects {
 		if group := o.GroupVersionKind().Group; group != "apps" && group != "batch" {

@@ -19,11 +19,12 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// CheckLandscape finds what a landscape asks of the catalogue and cannot have: another version of it, components and
-// images it does not know, overlays that are broken or match nothing, recorded facts about nobody, Shoots without their
-// Seed, Project or CloudProfile, versions of Kubernetes that are none, and Seeds named as another cluster; and what it switches off and others
-// need. Only components with overlays are rendered, unless it switches off any.
-// Files are relative to the landscape.
+// CheckLandscape finds what a landscape asks of the catalogue and cannot have: another version of
+// it, components and images it does not know, overlays that are broken or match nothing, recorded
+// facts about nobody, Shoots without their Seed, Project or CloudProfile, versions of Kubernetes
+// that are none, and Seeds named as another cluster; and what it switches off and others need. Only
+// components with overlays are rendered, unless it switches off any. Files are relative to the
+// landscape.
 func CheckLandscape(catalogue fs.FS, l *landscapes.Landscape, settings ...Setting) []schemas.Violation {
 	if l.LacksLayer {
 		return nil
@@ -46,7 +47,8 @@ type landscapeCheck struct {
 	landscape *landscapes.Landscape
 	out       []schemas.Violation
 
-	// rendering are the options to render with, nil if the landscape is for another catalogue; sound the overlays to try.
+	// rendering are the options to render with, nil if the landscape is for another catalogue;
+	// sound the overlays to try.
 	rendering *Options
 	sound     []Overlay
 	// owned are the kinds of owners that there are.
@@ -80,8 +82,9 @@ func (c *landscapeCheck) ofConfig(field, rule string, kind schemas.Type, format 
 	}
 }
 
-// version refuses a landscape that is written for another catalogue than the one in this program: its render would be one
-// that nobody has reviewed. A landscape that names none gets the one there is.
+// version refuses a landscape that is written for another catalogue than the one in this program:
+// its render would be one that nobody has reviewed. A landscape that names none gets the one there
+// is.
 func (c *landscapeCheck) version() bool {
 	pinned := c.landscape.Config.Spec.Catalogue
 	if pinned == nil || strings.TrimPrefix(pinned.Version, "v") == components.Version {
@@ -119,8 +122,8 @@ func (c *landscapeCheck) components() {
 	}
 }
 
-// noComponent says that an owner has no component of a name, and which one is most likely meant: one of the owner, or one
-// of another owner.
+// noComponent says that an owner has no component of a name, and which one is most likely meant:
+// one of the owner, or one of another owner.
 func (c *landscapeCheck) noComponent(owner, name string) string {
 	component := path.Join(owner, name)
 	own := c.componentNames(owner)
@@ -157,7 +160,8 @@ var (
 	imageTag        = regexp.MustCompile(`^(?:sha256:[0-9a-f]{64}|\w[\w.-]{0,127}(?:@sha256:[0-9a-f]{64})?)$`)
 )
 
-// seeds refuses names that the other clusters have: paths of a render, kubeconfigs and inventories are by name of the cluster.
+// seeds refuses names that the other clusters have: paths of a render, kubeconfigs and inventories
+// are by name of the cluster.
 func (c *landscapeCheck) seeds() {
 	for i := range c.landscape.Declarations {
 		d := &c.landscape.Declarations[i]
@@ -196,7 +200,8 @@ func (c *landscapeCheck) readOverlays() {
 	c.rendering = &opts
 }
 
-// owners builds the owners, and tries overlays on their components until each part of them has matched.
+// owners builds the owners, and tries overlays on their components until each part of them has
+// matched.
 func (c *landscapeCheck) owners(settings settings) {
 	allShoots := !settings.ruled || c.shootsBeyondRules()
 	wanted := func() bool {
@@ -206,7 +211,8 @@ func (c *landscapeCheck) owners(settings settings) {
 		c.add(findingsIn(err)...)
 		if err == nil {
 			c.try(in)
-			if in.Owner.Kind != "shoot" || !c.owned["shoot"] { // Shoots have the same components, and there are many
+			// Shoots have the same components, and there are many
+			if in.Owner.Kind != "shoot" || !c.owned["shoot"] {
 				c.needed(in)
 			}
 			c.owned[in.Owner.Kind] = true
@@ -227,8 +233,9 @@ func (c *landscapeCheck) switchesOff(kind string) bool {
 	return false
 }
 
-// shootsBeyondRules tells whether something can be wrong with Shoots that the rules about the landscape do not say: what is declared
-// elsewhere exists for them, but nothing can be rendered from it; nor do they look at what extensions have to merge.
+// shootsBeyondRules tells whether something can be wrong with Shoots that the rules about the
+// landscape do not say: what is declared elsewhere exists for them, but nothing can be rendered
+// from it; nor do they look at what extensions have to merge.
 func (c *landscapeCheck) shootsBeyondRules() bool {
 	for _, e := range c.landscape.Config.Spec.External {
 		if slices.Contains([]string{"Seed", "Project", "Namespace", "CloudProfile", "NamespacedCloudProfile"}, e.Kind) {
@@ -279,8 +286,8 @@ func (c *landscapeCheck) try(in Input) {
 	c.settle(in)
 }
 
-// settle warns of references of overlays that neither the other components of the owner meet, nor what Git declares or names as made elsewhere, and
-// of those that the others break.
+// settle warns of references of overlays that neither the other components of the owner meet, nor
+// what Git declares or names as made elsewhere, and of those that the others break.
 func (c *landscapeCheck) settle(in Input) {
 	var all []Object
 	byCluster := map[string][]Object{}
@@ -296,7 +303,8 @@ func (c *landscapeCheck) settle(in Input) {
 				opts := *c.rendering
 				opts.probes = nil
 				result, err := Render(in, opts)
-				if len(findingsIn(err)) > 0 { // what is wrong is found by itself, and what it has is missing here
+				// what is wrong is found by itself, and what it has is missing here
+				if len(findingsIn(err)) > 0 {
 					for _, other := range c.sound {
 						c.rendering.probes[other.Name].open = nil
 					}
@@ -353,8 +361,8 @@ func (c *landscapeCheck) unmatched() {
 	}
 }
 
-// switchedOff warns of an overlay whose component the same landscape.yaml switches off for every owner: it is never applied. In
-// another layer both can be meant.
+// switchedOff warns of an overlay whose component the same landscape.yaml switches off for every
+// owner: it is never applied. In another layer both can be meant.
 func (c *landscapeCheck) switchedOff(overlay Overlay) {
 	on, given := c.rendering.Enabled[overlay.Component]
 	at := c.rendering.enabledAt[overlay.Component]
@@ -368,7 +376,8 @@ func (c *landscapeCheck) switchedOff(overlay Overlay) {
 	})
 }
 
-// leftOut warns of an overlay of the landscape itself, not of a layer, whose component no owner has by its own settings: nothing in it was tried.
+// leftOut warns of an overlay of the landscape itself, not of a layer, whose component no owner has
+// by its own settings: nothing in it was tried.
 func (c *landscapeCheck) leftOut(overlay Overlay) {
 	kind := path.Dir(overlay.Component)
 	if on, given := c.rendering.Enabled[overlay.Component]; given && !on || c.rendering.probes[overlay.Name].applied || !c.owned[kind] || !strings.HasPrefix(overlay.Name, "components/") || schemas.HasErrors(c.out) {

@@ -19,7 +19,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/kept"
 )
 
-// datedProfile has every kind of date that a rule reads: of versions and of stages, of Kubernetes and of machine images.
+// datedProfile has every kind of date that a rule reads: of versions and of stages, of Kubernetes
+// and of machine images.
 const datedProfile = `  kubernetes:
     versions:
     - {version: 1.36.0, lifecycle: [{classification: preview}, {classification: supported, startTime: "2027-02-01T00:00:00Z"}]}
@@ -100,8 +101,9 @@ func days(t *testing.T) []time.Time {
 	return out
 }
 
-// TestClock moves the clock over every date of a landscape. On each day the landscape renders as it did before, whatever expires: no command that does
-// not know what was before has an error, nor has one that knows that nothing changed. A static fault is an error on each day. What is new is
+// TestClock moves the clock over every date of a landscape. On each day the landscape renders as it
+// did before, whatever expires: no command that does not know what was before has an error, nor has
+// one that knows that nothing changed. A static fault is an error on each day. What is new is
 // refused from the day on.
 func TestClock(t *testing.T) {
 	const version, image = "    version: 1.34.1\n", "          version: 1.0.0\n"
@@ -112,10 +114,11 @@ func TestClock(t *testing.T) {
 		timed  bool   // a new Shoot like this is refused on some days, and on others not
 	}
 	for name, test := range map[string]want{
-		"a version with a date":            {change: []string{version, "    version: 1.33.5\n"}, timed: true},
-		"a version with stages":            {change: []string{version, "    version: 1.34.2\n"}, timed: true},
-		"a version in preview":             {change: []string{version, "    version: 1.36.0\n"}},
-		"a version without date":           {change: []string{version, "    version: 1.35.0\n"}, timed: true}, // its image expires
+		"a version with a date": {change: []string{version, "    version: 1.33.5\n"}, timed: true},
+		"a version with stages": {change: []string{version, "    version: 1.34.2\n"}, timed: true},
+		"a version in preview":  {change: []string{version, "    version: 1.36.0\n"}},
+		// its image expires
+		"a version without date":           {change: []string{version, "    version: 1.35.0\n"}, timed: true},
 		"a longer date in the namespace":   {change: []string{version, "    version: 1.33.5\n", "    kind: CloudProfile\n    name: local\n", "    kind: NamespacedCloudProfile\n    name: longer\n"}, timed: true},
 		"an open version":                  {change: []string{version, "    version: \"1.34\"\n"}, timed: true},
 		"an open version that all expires": {change: []string{version, "    version: \"1.33\"\n"}},

@@ -25,32 +25,41 @@ type Input struct {
 	// "seed", "shoot", "cloudProfile", "project".
 	Objects map[string]map[string]any
 	Facts   Facts
-	// References are facts of what Git declares of the objects that the owner refers to. Those of the cluster go before them.
+	// References are facts of what Git declares of the objects that the owner refers to. Those of
+	// the cluster go before them.
 	References map[string]ReferenceFact
-	// Referred gives these objects as Git declares them, where that is known. It is for who plans what becomes of them, and nothing is rendered from it.
+	// Referred gives these objects as Git declares them, where that is known. It is for who plans
+	// what becomes of them, and nothing is rendered from it.
 	Referred map[string]func() *unstructured.Unstructured
-	// DeclaredCredentials gives bindings and Secrets by kind, namespace and name as Git declares them, nil where that is not known. Only a Shoot with Credentials has it.
+	// DeclaredCredentials gives bindings and Secrets by kind, namespace and name as Git declares
+	// them, nil where that is not known. Only a Shoot with Credentials has it.
 	DeclaredCredentials func(kind, namespace, name string) *unstructured.Unstructured
-	// Extensions are those of the operator, by name: what Git declares, and what there is besides. Only a Garden has them.
+	// Extensions are those of the operator, by name: what Git declares, and what there is besides.
+	// Only a Garden has them.
 	Extensions map[string]Extension
-	// Charts are those of Extensions that somebody was asked for, by their references. A bundle whose chart nobody was asked for is not resolved; one whose chart
-	// cannot be had, or not be rendered, has a problem, which is an error where ChartsMatter.
+	// Charts are those of Extensions that somebody was asked for, by their references. A bundle
+	// whose chart nobody was asked for is not resolved; one whose chart cannot be had, or not be
+	// rendered, has a problem, which is an error where ChartsMatter.
 	Charts       map[string]Chart
 	ChartsMatter bool
-	// ResourceChecksums tell contents of what values of Extensions are taken from apart, by ReferenceKey, where they are known.
+	// ResourceChecksums tell contents of what values of Extensions are taken from apart, by
+	// ReferenceKey, where they are known.
 	ResourceChecksums map[string]string
-	// GardenAPI says who serves the Gardener API in the virtual garden; empty means definitions (landscapev1alpha1.GardenAPICRD).
+	// GardenAPI says who serves the Gardener API in the virtual garden; empty means definitions
+	// (landscapev1alpha1.GardenAPICRD).
 	GardenAPI landscapev1alpha1.GardenAPI
 	// FeatureGates decide what is deployed; nil are their defaults.
 	FeatureGates *landscapev1alpha1.FeatureGates
-	// SeedIsGarden says of a Seed that its cluster is the Garden's runtime cluster, too: what both need belongs to the Garden there.
+	// SeedIsGarden says of a Seed that its cluster is the Garden's runtime cluster, too: what both
+	// need belongs to the Garden there.
 	SeedIsGarden bool
 	// TargetVersion is the Kubernetes version of the API server the components
 	// serve; empty means that of the cluster they run in.
 	TargetVersion string
 	// Declared is the place of the owner's declaration, for errors; empty if it has none.
 	Declared string
-	// FilledIn is what the API fills in of the owner's declaration from other objects, besides its defaults.
+	// FilledIn is what the API fills in of the owner's declaration from other objects, besides its
+	// defaults.
 	FilledIn []mutation.Change
 	// Only are the components that are rendered, "shoot/etcd-main"; nil for all.
 	Only []string
@@ -72,8 +81,8 @@ type Component struct {
 	value, placements cue.Value
 }
 
-// release lets go of what was evaluated, once nobody asks for it any more: a value holds on to all that was evaluated with it, which is a
-// thousand times as much as what it came to.
+// release lets go of what was evaluated, once nobody asks for it any more: a value holds on to all
+// that was evaluated with it, which is a thousand times as much as what it came to.
 func (c *Component) release() { c.value, c.placements, c.bundles = cue.Value{}, cue.Value{}, nil }
 
 // SecretRequests returns the requests of the component by name, in a stable order.
@@ -105,9 +114,10 @@ type bundleSpec struct {
 
 func cataloguePath(p string) string { return "components/" + strings.TrimPrefix(p, "/") }
 
-// component evaluates one folder. Which secrets it requests is known from the last owner that had it, or recorded, and holds for most: their
-// facts are filled in along with the declarations, and nothing is evaluated twice. Where that was not so, or something fails,
-// the first pass learns what is requested, and the second one fills the facts in.
+// component evaluates one folder. Which secrets it requests is known from the last owner that had
+// it, or recorded, and holds for most: their facts are filled in along with the declarations, and
+// nothing is evaluated twice. Where that was not so, or something fails, the first pass learns what
+// is requested, and the second one fills the facts in.
 func (e *evaluator) component(dir string, in *Input, images map[string]string) (Component, error) {
 	v, err := e.build(dir, "component")
 	if err != nil {
@@ -242,9 +252,9 @@ func componentDirs(catalogue fs.FS, kind string) ([]string, error) {
 	return dirs, nil
 }
 
-// cueError says what was being done and where, one line per error, without
-// CUE's own stack of conjuncts. A conflict has two places: the later one is the culprit more often, since
-// what a component may be is declared before it.
+// cueError says what was being done and where, one line per error, without CUE's own stack of
+// conjuncts. A conflict has two places: the later one is the culprit more often, since what a
+// component may be is declared before it.
 func cueError(doing string, err error) error {
 	var lines []string
 	seen := map[string]bool{}
@@ -283,5 +293,6 @@ func cuePlace(e cueerrors.Error) string {
 	return fmt.Sprintf("%s:%d:%d", best.Filename(), best.Line(), best.Column())
 }
 
-// isSchema reports whether a place declares the shape of components or flows: rarely the place of a mistake.
+// isSchema reports whether a place declares the shape of components or flows: rarely the place of a
+// mistake.
 func isSchema(p token.Pos) bool { return path.Dir(p.Filename()) == "components" }

@@ -15,7 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/components"
 )
 
-// TestEveryComponentRenders: in some variant every component of the catalogue is on, and renders something.
+// TestEveryComponentRenders: in some variant every component of the catalogue is on, and renders
+// something.
 func TestEveryComponentRenders(t *testing.T) {
 	on := map[string]bool{}
 	eachVariant(t, func(t *testing.T, v variantResult) {
@@ -34,7 +35,8 @@ func TestEveryComponentRenders(t *testing.T) {
 	}
 }
 
-// TestFlowsCoverTheCatalogue: every bundle is in the flows of its owner, and no flow names a bundle that there is not.
+// TestFlowsCoverTheCatalogue: every bundle is in the flows of its owner, and no flow names a bundle
+// that there is not.
 func TestFlowsCoverTheCatalogue(t *testing.T) {
 	for _, operation := range []string{"reconcile", "delete"} {
 		named, rendered := map[string]bool{}, map[string]bool{"shoot/" + BundleReferences: true}
@@ -69,8 +71,9 @@ func TestFlowsCoverTheCatalogue(t *testing.T) {
 	}
 }
 
-// TestWebhooksAreServed: webhooks that fail closed come when the servers with their certificate are there and those of before are gone, so that a CA can be
-// rotated under them, and go before who answers them.
+// TestWebhooksAreServed: webhooks that fail closed come when the servers with their certificate are
+// there and those of before are gone, so that a CA can be rotated under them, and go before who
+// answers them.
 func TestWebhooksAreServed(t *testing.T) {
 	nodeOf := func(flow Flow, bundle string) FlowNode {
 		i := slices.IndexFunc(flow.Nodes, func(n FlowNode) bool { return slices.Contains(n.Bundles, bundle) })
@@ -104,9 +107,10 @@ func TestWebhooksAreServed(t *testing.T) {
 	assert.Equal(t, map[string]bool{"gardener-admission-controller-webhooks": true, "gardener-resource-manager-webhooks": true}, seen)
 }
 
-// TestWebhooksHoldUpNothingElse: while nobody answers, webhooks that fail closed refuse what they are asked about. Those that nothing holds back until somebody
-// answers (servedBy) are asked about kinds that come with them, or about objects with labels of their server, alone: else nothing could be written in a cluster
-// whose server does not start, maybe for that.
+// TestWebhooksHoldUpNothingElse: while nobody answers, webhooks that fail closed refuse what they
+// are asked about. Those that nothing holds back until somebody answers (servedBy) are asked about
+// kinds that come with them, or about objects with labels of their server, alone: else nothing
+// could be written in a cluster whose server does not start, maybe for that.
 func TestWebhooksHoldUpNothingElse(t *testing.T) {
 	seen := map[string]bool{}
 	eachVariant(t, func(t *testing.T, v variantResult) {
@@ -133,7 +137,9 @@ func TestWebhooksHoldUpNothingElse(t *testing.T) {
 						for _, group := range textsIn(rule["apiGroups"]) {
 							for _, resource := range textsIn(rule["resources"]) {
 								if group+"/"+resource == "apps/statefulsets/scale" && b.Name == "etcd-druid" {
-									continue // as upstream: labels of a StatefulSet do not reach its scale, and nothing but scaling waits
+									// as upstream: labels of a StatefulSet do not reach its scale,
+									// and nothing but scaling waits
+									continue
 								}
 								assert.True(t, own[group+"/"+resource], "%s: webhook %v refuses %s of %q while nobody answers: its bundle needs servedBy", place(b, o), webhook["name"], resource, group)
 							}
@@ -146,8 +152,8 @@ func TestWebhooksHoldUpNothingElse(t *testing.T) {
 	assert.Equal(t, map[string]bool{"etcd-druid": true, "terminal-virtual": true}, seen)
 }
 
-// TestImagesComeFromTheVector: containers have images of the vector, each listed by its component, and the vector has
-// none that nothing uses.
+// TestImagesComeFromTheVector: containers have images of the vector, each listed by its component,
+// and the vector has none that nothing uses.
 func TestImagesComeFromTheVector(t *testing.T) {
 	vector, err := ReadImageVector(components.FS)
 	require.NoError(t, err)
@@ -182,7 +188,8 @@ func TestImagesComeFromTheVector(t *testing.T) {
 	}
 }
 
-// TestGardenersImagesHaveOneVersion: they are what the catalogue is written for, which the table of its versions says.
+// TestGardenersImagesHaveOneVersion: they are what the catalogue is written for, which the table of
+// its versions says.
 func TestGardenersImagesHaveOneVersion(t *testing.T) {
 	vector, err := ReadImageVector(components.FS)
 	require.NoError(t, err)
@@ -284,8 +291,8 @@ func nested(m map[string]any, fields ...string) any {
 	return v
 }
 
-// TestReferencesAreRendered: pods use ConfigMaps and Secrets that are rendered for the same namespace, generated, or
-// made by somebody who is named here.
+// TestReferencesAreRendered: pods use ConfigMaps and Secrets that are rendered for the same
+// namespace, generated, or made by somebody who is named here.
 func TestReferencesAreRendered(t *testing.T) {
 	used := map[string]bool{}
 	eachVariant(t, func(t *testing.T, v variantResult) {
@@ -323,7 +330,8 @@ func TestReferencesAreRendered(t *testing.T) {
 	}
 }
 
-// referredTo collects the names of Secrets and ConfigMaps that a Garden refers to: whoever declares it makes them, beside its control plane.
+// referredTo collects the names of Secrets and ConfigMaps that a Garden refers to: whoever declares
+// it makes them, beside its control plane.
 func referredTo(value any, names map[string]bool) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -344,7 +352,8 @@ func referredTo(value any, names map[string]bool) {
 	}
 }
 
-// fromElsewhere are the Secrets and ConfigMaps that pods use and that are neither rendered nor generated, with who makes them.
+// fromElsewhere are the Secrets and ConfigMaps that pods use and that are neither rendered nor
+// generated, with who makes them.
 var fromElsewhere = map[string]string{
 	"ConfigMap/kube-root-ca.crt":           "kube-controller-manager publishes it in every namespace",
 	"ConfigMap/istio-ca-root-cert":         "istiod writes it into every namespace",

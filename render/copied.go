@@ -9,16 +9,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// MarkCopied on a Secret without data says where its values come from: a JSON object, by the keys of the Secret, of "<Secret>/<key>", where the Secrets
-// are those in the namespace of the owner's control plane. Values are in no render; whoever applies the Secret puts them in, and takes the mark off. A generated
-// Secret has another name when it has another content, and so has the bundle; for one of a user the component says the checksum in an annotation beside it.
-// On a ConfigMap without data it says the same of ConfigMaps.
+// MarkCopied on a Secret without data says where its values come from: a JSON object, by the keys
+// of the Secret, of "<Secret>/<key>", where the Secrets are those in the namespace of the owner's
+// control plane. Values are in no render; whoever applies the Secret puts them in, and takes the
+// mark off. A generated Secret has another name when it has another content, and so has the bundle;
+// for one of a user the component says the checksum in an annotation beside it. On a ConfigMap
+// without data it says the same of ConfigMaps.
 const MarkCopied = "secrets.pergola.dev/values-from"
 
-// CopiedValue is where a value of a copy comes from: the name of an object of the same kind, and a key of that.
+// CopiedValue is where a value of a copy comes from: the name of an object of the same kind, and a
+// key of that.
 type CopiedValue struct{ Name, Key string }
 
-// CopiedValues says where the values of a Secret or ConfigMap come from, by its keys; nil where it is no copy.
+// CopiedValues says where the values of a Secret or ConfigMap come from, by its keys; nil where it
+// is no copy.
 func CopiedValues(obj *unstructured.Unstructured) (map[string]CopiedValue, error) {
 	text, is := obj.GetAnnotations()[MarkCopied]
 	if !is {

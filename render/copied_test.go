@@ -9,7 +9,8 @@ import (
 
 const copyOfCA = `cue: [{apiVersion: "v1", kind: "Secret", metadata: {name: "copy", namespace: "elsewhere", annotations: "secrets.pergola.dev/values-from": "{\"cacert\":\"\(facts.secrets.ca.bundle)/bundle.crt\"}"}}]`
 
-// TestCopiesOfSecrets: where values come from is rendered, and follows the facts; a bundle with a copy of what is not there yet is not resolved.
+// TestCopiesOfSecrets: where values come from is rendered, and follows the facts; a bundle with a
+// copy of what is not there yet is not resolved.
 func TestCopiesOfSecrets(t *testing.T) {
 	files := map[string]string{"garden/app/component.cue": component(copyOfCA, `component: secrets: ca: {kind: "ca"}`)}
 	in := gardenInput()

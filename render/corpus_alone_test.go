@@ -17,7 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// aloneCase is a component that the example Garden leaves out, and what upstream's test of it deploys.
+// aloneCase is a component that the example Garden leaves out, and what upstream's test of it
+// deploys.
 type aloneCase struct {
 	Component string `json:"component"`
 	Corpus    string `json:"corpus"`
@@ -26,8 +27,9 @@ type aloneCase struct {
 	Differences []difference `json:"differences"`
 }
 
-// TestCorpusAlone compares the components that the example Garden switches off with what upstream's tests of them deploy; names that are the test's
-// own (its namespace, its images) are replaced first.
+// TestCorpusAlone compares the components that the example Garden switches off with what upstream's
+// tests of them deploy; names that are the test's own (its namespace, its images) are replaced
+// first.
 func TestCorpusAlone(t *testing.T) {
 	root := corpus.Dir(t)
 	raw, err := os.ReadFile("testdata/corpus.yaml")

@@ -15,8 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/render/availability"
 )
 
-// consideredBy are the namespaces of an owner in whose workload upstream's resource manager puts replicas, zones and tolerations: as they are recorded,
-// or as we render those that are not.
+// consideredBy are the namespaces of an owner in whose workload upstream's resource manager puts
+// replicas, zones and tolerations: as they are recorded, or as we render those that are not.
 func consideredBy(t *testing.T, root, owner string, res Result) map[string]availability.Placement {
 	t.Helper()
 	out := map[string]availability.Placement{}
@@ -68,8 +68,10 @@ func recordedIn(t *testing.T, file string) []recordedObject {
 	return out
 }
 
-// admitted are objects that upstream deploys as its cluster has them: the recordings were made without the webhook high-availability-config. That the rules for
-// it are upstream's is tested beside them; here both sides have to say the same to them: labels, replicas, autoscalers, namespaces.
+// admitted are objects that upstream deploys as its cluster has them: the recordings were made
+// without the webhook high-availability-config. That the rules for it are upstream's is tested
+// beside them; here both sides have to say the same to them: labels, replicas, autoscalers,
+// namespaces.
 func admitted(t *testing.T, places map[string]availability.Placement, objects []recordedObject) {
 	t.Helper()
 	b := Bundle{Cluster: ClusterRuntime}

@@ -38,8 +38,9 @@ type score struct {
 	open []string
 }
 
-// TestGardenIsAccountedFor prints how many of the objects that upstream writes for the example Garden are rendered alike. Each of them belongs to a case of
-// testdata/corpus.yaml, or is missing there with a reason: what is rendered one day has to come off that list.
+// TestGardenIsAccountedFor prints how many of the objects that upstream writes for the example
+// Garden are rendered alike. Each of them belongs to a case of testdata/corpus.yaml, or is missing
+// there with a reason: what is rendered one day has to come off that list.
 func TestGardenIsAccountedFor(t *testing.T) {
 	root := corpus.Dir(t)
 	raw, err := os.ReadFile("testdata/corpus.yaml")

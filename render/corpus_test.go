@@ -33,12 +33,14 @@ type corpusCase struct {
 	Differences []difference `json:"differences"`
 }
 
-// difference allows objects (kind/name, * at the end matches any rest) to differ, wholly or below one path.
+// difference allows objects (kind/name, * at the end matches any rest) to differ, wholly or below
+// one path.
 type difference struct {
 	Object string `json:"object"`
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
-	// Same says that the object has upstream's whole name, with the hash of its content, of which the corpus lacks something.
+	// Same says that the object has upstream's whole name, with the hash of its content, of which
+	// the corpus lacks something.
 	Same bool `json:"same"`
 }
 
@@ -46,7 +48,8 @@ type corpusFile struct {
 	Cases []corpusCase `json:"cases"`
 	// Alone are components that the example leaves out: see TestCorpusAlone.
 	Alone []aloneCase `json:"alone"`
-	// Missing are folders of the Garden, or "<folder> <object>", that no component renders yet, with the reason.
+	// Missing are folders of the Garden, or "<folder> <object>", that no component renders yet,
+	// with the reason.
 	Missing map[string]string `json:"missing"`
 }
 
@@ -107,8 +110,8 @@ func nameIn(object map[string]any) string {
 	return name
 }
 
-// TestCorpusOperatingSystemConfig: the texts of units and files are our own, so TestCorpus leaves them out; that they are there is
-// compared here.
+// TestCorpusOperatingSystemConfig: the texts of units and files are our own, so TestCorpus leaves
+// them out; that they are there is compared here.
 func TestCorpusOperatingSystemConfig(t *testing.T) {
 	root := corpus.Dir(t)
 	res, err := Render(corpusInput(t, root, "shoot"), Options{Catalogue: components.FS, Only: []string{"shoot/operatingsystemconfig"}})
@@ -128,7 +131,8 @@ func TestCorpusOperatingSystemConfig(t *testing.T) {
 		}
 		return out
 	}
-	later := regexp.MustCompile(`opentelemetry|updatecacerts|update-local-ca|ROOTcerts|unit containerd.service$`) // log shipping and root certificates
+	// log shipping and root certificates
+	later := regexp.MustCompile(`opentelemetry|updatecacerts|update-local-ca|ROOTcerts|unit containerd.service$`)
 	want := corpusObjects(t, filepath.Join(root, "objects", "shoot/extensions-operatingsystemconfig", "reconcile-example.yaml"), nil)
 	compared := 0
 	for _, b := range res.Bundles {
@@ -170,7 +174,8 @@ func corpusInput(t *testing.T, root, owner string) Input {
 		t.Fatalf("no %s in %s", kind, name)
 		return nil
 	}
-	// Addresses are what upstream's fake API server gave to the Services; CAs of shoots have no hash in their names.
+	// Addresses are what upstream's fake API server gave to the Services; CAs of shoots have no
+	// hash in their names.
 	facts := Facts{
 		Clusters:  map[string]ClusterFact{"runtime": {KubernetesVersion: "1.34.1"}, "seed": {KubernetesVersion: "1.34.1"}},
 		Addresses: map[string]string{"kube-apiserver": "10.241.0.5", "gardener-apiserver": "10.2.3.4", "virtual-garden-istio-ingress": "1.2.3.4"},

@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// modern is a kustomization without the fields that Kustomize deprecates, of the same meaning: krusty writes a
-// warning for each to the standard error of the process, however often it builds. readKustomization has moved bases and imageTags.
-// The order of patches is that of patchesOf.
+// modern is a kustomization without the fields that Kustomize deprecates, of the same meaning:
+// krusty writes a warning for each to the standard error of the process, however often it builds.
+// readKustomization has moved bases and imageTags. The order of patches is that of patchesOf.
 func modern(files filesys.FileSystem, dir string, k types.Kustomization) types.Kustomization {
 	//lint:ignore SA1019 deprecated fields are what this is about
 	merges, operations, labels := k.PatchesStrategicMerge, k.PatchesJson6902, k.CommonLabels

@@ -24,7 +24,8 @@ func standardError(t *testing.T, do func()) string {
 	return string(text)
 }
 
-// TestDeprecatedFieldsOfKustomize: they mean what they always did, and krusty does not write to the terminal about them.
+// TestDeprecatedFieldsOfKustomize: they mean what they always did, and krusty does not write to the
+// terminal about them.
 func TestDeprecatedFieldsOfKustomize(t *testing.T) {
 	files := map[string]string{
 		"kustomization.yaml": "commonLabels: {outer: x}\ncomponents: [more]\n",

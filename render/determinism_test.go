@@ -24,7 +24,8 @@ const printed = "render digest "
 // slow components take most of the time; TestSameBytesEverywhere renders them, too.
 var slow = []string{"shoot/operatingsystemconfig", "garden/crds", "seed/crds"}
 
-// renderDigest renders the demonstration landscape and gives one digest of all bytes, files and ManagedResources.
+// renderDigest renders the demonstration landscape and gives one digest of all bytes, files and
+// ManagedResources.
 func renderDigest(t *testing.T, skip ...string) string {
 	t.Helper()
 	l := localLandscape(t)
@@ -84,8 +85,8 @@ func TestTwentyTimesTheSameBytes(t *testing.T) {
 	}
 }
 
-// TestSameBytesEverywhere renders in other processes: in other time zones and languages, with other numbers of threads, and without
-// the rest of the environment.
+// TestSameBytesEverywhere renders in other processes: in other time zones and languages, with other
+// numbers of threads, and without the rest of the environment.
 func TestSameBytesEverywhere(t *testing.T) {
 	if os.Getenv(childMark) != "" {
 		t.Log(printed + renderDigest(t))

@@ -17,17 +17,19 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// InputDigest is the digest of everything that the components of an owner are rendered from, besides the catalogue: two
-// inputs of the same digest render to the same bytes with the same catalogue.
+// InputDigest is the digest of everything that the components of an owner are rendered from,
+// besides the catalogue: two inputs of the same digest render to the same bytes with the same
+// catalogue.
 type InputDigest [sha256.Size]byte
 
-// notDigested are the fields of an Input that are for errors and for people, or say what is asked for, and not rendered.
+// notDigested are the fields of an Input that are for errors and for people, or say what is asked
+// for, and not rendered.
 func notDigested() []string {
 	return []string{"ChartsMatter", "Declared", "DeclaredCredentials", "FilledIn", "Only", "Referred"}
 }
 
-// DigestInput takes the digest of an input with the options that it is rendered with. The error is that of an overlay that
-// cannot be read.
+// DigestInput takes the digest of an input with the options that it is rendered with. The error is
+// that of an overlay that cannot be read.
 func DigestInput(in Input, opts Options) (InputDigest, error) {
 	options, err := opts.digest(in.Owner.Kind)
 	if err != nil {
@@ -36,7 +38,8 @@ func DigestInput(in Input, opts Options) (InputDigest, error) {
 	return digestInput(in, options), nil
 }
 
-// digestInput goes through all fields by reflection: one that is added to Input counts without anybody thinking of it.
+// digestInput goes through all fields by reflection: one that is added to Input counts without
+// anybody thinking of it.
 func digestInput(in Input, options InputDigest) InputDigest {
 	d := newDigester()
 	d.add([sha256.Size]byte(options))
@@ -50,7 +53,8 @@ func digestInput(in Input, options InputDigest) InputDigest {
 	return d.sum()
 }
 
-// digest is that of the options as they count for owners of a kind. The catalogue is not part of it.
+// digest is that of the options as they count for owners of a kind. The catalogue is not part of
+// it.
 func (o Options) digest(kind string) (InputDigest, error) {
 	d := newDigester()
 	counts := func(component string) bool { return path.Dir(component) == kind }
@@ -74,7 +78,8 @@ func (o Options) digest(kind string) (InputDigest, error) {
 	return d.sum(), nil
 }
 
-// addTo adds the files of an overlay, as they are taken to build it: nothing else can be read while it is built.
+// addTo adds the files of an overlay, as they are taken to build it: nothing else can be read while
+// it is built.
 func (o Overlay) addTo(d *digester) error {
 	memory := filesys.MakeFsInMemory()
 	if err := copyInto(memory, o.FS, o.Dir, "/overlay"); err != nil {
@@ -115,7 +120,8 @@ func (d *digester) text(s string) {
 	d.hash.Write([]byte(s))
 }
 
-// value writes any plain value. Whole numbers and others are told apart, as CUE and Helm do, and so is nothing from something empty.
+// value writes any plain value. Whole numbers and others are told apart, as CUE and Helm do, and so
+// is nothing from something empty.
 func (d *digester) value(v reflect.Value) {
 	if v.IsValid() && v.Type() == reflect.TypeFor[pulledFiles]() {
 		return // the digest of the chart is beside

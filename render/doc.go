@@ -7,8 +7,9 @@
 // Kustomize folder, or the CRDs of our own API. What a landscape overlays is
 // applied last, then names are hashed, references annotated and digests taken.
 //
-// What upstream deploys is compared in two ways: for its example by recordings of the corpus (testdata/corpus.yaml), for what options change of
-// that by recordings in testdata/options, whose README says how they are made.
+// What upstream deploys is compared in two ways: for its example by recordings of the corpus
+// (testdata/corpus.yaml), for what options change of that by recordings in testdata/options, whose
+// README says how they are made.
 //
 // What does not live here: reading landscape folders (landscapes), comparing
 // bundles (plan), sending them anywhere (apply).

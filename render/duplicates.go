@@ -28,9 +28,9 @@ func duplicateBundles(bundles []Bundle) []error {
 	return out
 }
 
-// duplicatesBetween finds objects that several bundles bring to the same cluster: they would take the object from each other
-// for ever, and whichever goes first would delete it. The version of an API is no difference. Either bundles of one owner are
-// compared, or those of different ones.
+// duplicatesBetween finds objects that several bundles bring to the same cluster: they would take
+// the object from each other for ever, and whichever goes first would delete it. The version of an
+// API is no difference. Either bundles of one owner are compared, or those of different ones.
 func duplicatesBetween(bundles []Bundle, clusterOf func(Bundle) string, ofOneOwner bool) []error {
 	type place struct {
 		bundle Bundle
@@ -58,8 +58,8 @@ func duplicatesBetween(bundles []Bundle, clusterOf func(Bundle) string, ofOneOwn
 	return out
 }
 
-// duplicatePlaces finds bundles of different owners that have the same name in a namespace of a cluster: one ManagedResource and one folder
-// of the render cannot be both.
+// duplicatePlaces finds bundles of different owners that have the same name in a namespace of a
+// cluster: one ManagedResource and one folder of the render cannot be both.
 func duplicatePlaces(bundles []Bundle, clusterOf func(Bundle) string) []error {
 	seen := map[[3]string]Bundle{}
 	var out []error

@@ -64,7 +64,8 @@ func at(v cue.Value, format string, args ...any) finding {
 	return finding{Position: schemas.Position{File: p.Filename(), Line: p.Line(), Column: p.Column()}, kind: schemas.TypeInvalid, message: fmt.Sprintf(format, args...)}
 }
 
-// writtenAt is where a component writes a value: the shape that every component has is written in another file.
+// writtenAt is where a component writes a value: the shape that every component has is written in
+// another file.
 func writtenAt(v cue.Value) token.Pos {
 	best := v.Pos()
 	if best.IsValid() && !isSchema(best) {
@@ -218,7 +219,8 @@ func DecodeYAML(file string, data []byte) ([]Object, error) {
 	return out, nil
 }
 
-// documentFinding gives what is wrong with a document its place: the line that the parser names, or where it begins.
+// documentFinding gives what is wrong with a document its place: the line that the parser names, or
+// where it begins.
 func documentFinding(file string, doc yamlDocument, err error) finding {
 	var node yamlv3.Node
 	if syntax := yamlv3.Unmarshal(doc.text, &node); syntax != nil {
@@ -253,8 +255,8 @@ type yamlDocument struct {
 	follows bool
 }
 
-// splitYAML cuts a stream into its documents: at lines that begin with ---, after which a document may begin at once, and between
-// the values of a JSON stream. Empty documents are left out.
+// splitYAML cuts a stream into its documents: at lines that begin with ---, after which a document
+// may begin at once, and between the values of a JSON stream. Empty documents are left out.
 func splitYAML(data []byte) []yamlDocument {
 	var out []yamlDocument
 	current := yamlDocument{line: 1}
@@ -308,7 +310,8 @@ func splitJSON(doc yamlDocument) []yamlDocument {
 // errMore is what is wrong with a document after whose end there is more.
 var errMore = errors.New("there is more after the end of the document")
 
-// isAlone tells whether nothing follows the end of a document. It is asked only where something could.
+// isAlone tells whether nothing follows the end of a document. It is asked only where something
+// could.
 func isAlone(doc []byte) bool {
 	text := bytes.TrimSpace(doc)
 	if !bytes.HasPrefix(text, []byte("{")) && !bytes.Contains(text, []byte("\n...")) {

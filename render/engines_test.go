@@ -61,7 +61,8 @@ func TestHelmChart(t *testing.T) {
 	assert.Equal(t, "garden", o.GetNamespace())
 }
 
-// TestHelmKubernetesVersion: a chart for the virtual garden sees its version, not that of the runtime cluster.
+// TestHelmKubernetesVersion: a chart for the virtual garden sees its version, not that of the
+// runtime cluster.
 func TestHelmKubernetesVersion(t *testing.T) {
 	files := map[string]string{
 		"garden/app/component.cue": "package component\n\ncomponent: bundles: {\n" +
@@ -92,7 +93,8 @@ func TestKustomizeFolder(t *testing.T) {
 	assert.Equal(t, map[string]any{"url": "https://example.org/?ref=1"}, o.Object["data"], "a URL in an inline patch is no remote base")
 }
 
-// TestKustomizeTakesImagesOfTheVector: only those that the component lists, by their bare names, and as a landscape has them.
+// TestKustomizeTakesImagesOfTheVector: only those that the component lists, by their bare names,
+// and as a landscape has them.
 func TestKustomizeTakesImagesOfTheVector(t *testing.T) {
 	files := map[string]string{
 		"garden/app/component.cue":      component(`kustomize: "."`, "component: images: [\"app\"]\n"),
@@ -124,7 +126,8 @@ func TestDefinitionsOfOurAPI(t *testing.T) {
 	assert.NotContains(t, seed.Object, "status", "status is the API server's")
 }
 
-// TestEngineErrors: everything that can be wrong in a component is said with the file, and the line where there is one.
+// TestEngineErrors: everything that can be wrong in a component is said with the file, and the line
+// where there is one.
 func TestEngineErrors(t *testing.T) {
 	const app = "garden local, component garden/app: "
 	chart := func(template string) map[string]string {
@@ -209,8 +212,8 @@ func TestEngineErrors(t *testing.T) {
 	}
 }
 
-// TestKustomizeStaysInItsFolder: krusty runs git and HTTP for what looks remote, also on a file system in memory.
-// Every field that names a file is looked at beforehand.
+// TestKustomizeStaysInItsFolder: krusty runs git and HTTP for what looks remote, also on a file
+// system in memory. Every field that names a file is looked at beforehand.
 func TestKustomizeStaysInItsFolder(t *testing.T) {
 	tests := map[string]string{
 		"URL":                "resources: ['https://example.org/base?ref=main']",

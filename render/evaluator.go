@@ -21,8 +21,8 @@ import (
 type evaluator struct {
 	catalogue fs.FS
 	ctx       *cue.Context
-	// dirs are the folders that will be asked for: they are loaded together, because most of a package is in
-	// files that many of them share.
+	// dirs are the folders that will be asked for: they are loaded together, because most of a
+	// package is in files that many of them share.
 	dirs      []string
 	instances map[string]*build.Instance
 	built     map[string]cue.Value
@@ -90,7 +90,8 @@ func (e *evaluator) forget(tasks []*task) {
 	}
 }
 
-// given is what is filled into every component of an owner: declarations, versions, images and facts.
+// given is what is filled into every component of an owner: declarations, versions, images and
+// facts.
 func (e *evaluator) given(in *Input, images map[string]string) (cue.Value, error) {
 	if v, ok := e.inputs[in]; ok {
 		return v, nil
@@ -103,13 +104,15 @@ func (e *evaluator) given(in *Input, images map[string]string) (cue.Value, error
 	return e.inputs[in], nil
 }
 
-// encode makes CUE of what is filled in. A null stays one: what was left out of a declaration is not there (withoutEmpty), and in parts
-// of free form a null is a value. CUE would take it for any value, which is none that can be rendered.
+// encode makes CUE of what is filled in. A null stays one: what was left out of a declaration is
+// not there (withoutEmpty), and in parts of free form a null is a value. CUE would take it for any
+// value, which is none that can be rendered.
 func (e *evaluator) encode(values map[string]any) cue.Value {
 	return e.ctx.Encode(values, cue.NilIsAny(false))
 }
 
-// Given is what is filled into each component of an owner besides the facts of the secrets that it requests, for who evaluates components by himself.
+// Given is what is filled into each component of an owner besides the facts of the secrets that it
+// requests, for who evaluates components by himself.
 func Given(in Input, opts Options) (map[string]any, error) {
 	images, err := imagesFor(in, opts)
 	if err != nil {
@@ -161,7 +164,8 @@ func givenValues(in Input, images map[string]string) (map[string]any, error) {
 	return values, nil
 }
 
-// settings are what components and flows see alike: the declarations, and settings of the landscape.
+// settings are what components and flows see alike: the declarations, and settings of the
+// landscape.
 func (in Input) settings() map[string]any {
 	values := map[string]any{"landscape": map[string]any{
 		"gardenAPI": cmp.Or(in.GardenAPI, landscapev1alpha1.GardenAPICRD), "featureGates": in.FeatureGates.On(), "seedIsGarden": in.SeedIsGarden,

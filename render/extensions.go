@@ -16,16 +16,19 @@ type Extension struct {
 	Name        string            `json:"name"`
 	Annotations map[string]string `json:"annotations"`
 	Spec        map[string]any    `json:"spec"`
-	// Leaving says that somebody deletes it: of what was installed for it only that stays which the Garden needs.
+	// Leaving says that somebody deletes it: of what was installed for it only that stays which the
+	// Garden needs.
 	Leaving bool `json:"leaving"`
-	// Required says that the Garden has objects of its types in the runtime cluster (SettleExtensions).
+	// Required says that the Garden has objects of its types in the runtime cluster
+	// (SettleExtensions).
 	Required bool `json:"required"`
 }
 
 // KindExtension are the Extensions of the operator: not the objects that extensions work on.
 var KindExtension = schema.GroupKind{Group: operatorv1alpha1.SchemeGroupVersion.Group, Kind: "Extension"}
 
-// annotationPodSecurity is the one annotation of an Extension that says how it is installed (upstream's).
+// annotationPodSecurity is the one annotation of an Extension that says how it is installed
+// (upstream's).
 const annotationPodSecurity = "security.gardener.cloud/pod-security-enforce"
 
 // ExtensionOf reads an Extension, declared or live: both give the same.

@@ -14,7 +14,8 @@ import (
 // extensionType is a kind of extension objects and a type of these.
 type extensionType struct{ kind, typ string }
 
-// SettleExtensions notes which of the Extensions the Garden has objects for in the runtime cluster: those are installed there.
+// SettleExtensions notes which of the Extensions the Garden has objects for in the runtime cluster:
+// those are installed there.
 func (in *Input) SettleExtensions() {
 	var garden operatorv1alpha1.Garden
 	if in.Extensions == nil || runtime.DefaultUnstructuredConverter.FromUnstructured(in.Objects["garden"], &garden) != nil {
@@ -113,7 +114,8 @@ func (in *Input) WantedCharts() []gardencorev1.OCIRepository {
 	return out
 }
 
-// WantedResources are the Secrets and ConfigMaps that values of charts in the clusters of the Garden are taken from.
+// WantedResources are the Secrets and ConfigMaps that values of charts in the clusters of the
+// Garden are taken from.
 func (in *Input) WantedResources() []gardencorev1.NamedResourceReference {
 	var out []gardencorev1.NamedResourceReference
 	for _, name := range sortedKeys(in.Extensions) {

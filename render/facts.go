@@ -26,7 +26,8 @@ type Facts struct {
 	Extensions map[string]map[string]any `json:"extensions,omitempty"`
 	// References are the ConfigMaps and Secrets that the declaration refers to, by "<Kind>/<name>".
 	References map[string]ReferenceFact `json:"references,omitempty"`
-	// WildcardCertificate is that for all names under the ingress domains of a Garden; nil where there is none, or none is known.
+	// WildcardCertificate is that for all names under the ingress domains of a Garden; nil where
+	// there is none, or none is known.
 	WildcardCertificate *WildcardCertificateFact `json:"wildcardCertificate,omitempty"`
 	// Seeds are those of a virtual garden, by name; none where it was not asked yet.
 	Seeds []SeedFact `json:"seeds,omitempty"`
@@ -37,11 +38,13 @@ type SeedFact struct {
 	Name string `json:"name"`
 	// IngressDomain of the Seed; empty where it has none.
 	IngressDomain string `json:"ingressDomain"`
-	// Private says that it cannot be reached from outside (label seed.gardener.cloud/network=private).
+	// Private says that it cannot be reached from outside (label
+	// seed.gardener.cloud/network=private).
 	Private bool `json:"private"`
 	// Managed says that there is a ManagedSeed of its name.
 	Managed bool `json:"managed"`
-	// Monitored says that its gardenlet deploys a Prometheus that sums up what is to be known of the Seed: upstream's does, and Pergola does not.
+	// Monitored says that its gardenlet deploys a Prometheus that sums up what is to be known of
+	// the Seed: upstream's does, and Pergola does not.
 	Monitored bool `json:"monitored"`
 }
 
@@ -61,7 +64,8 @@ type SecretFact struct {
 	Checksum string `json:"checksum"`
 	// Bundle is the name of the bundle secret of a CA or key that rotates with overlap.
 	Bundle string `json:"bundle"`
-	// Old is the name of the one that it has replaced, while that is kept; empty where there is none.
+	// Old is the name of the one that it has replaced, while that is kept; empty where there is
+	// none.
 	Old string `json:"old,omitempty"`
 	// CABundle is the PEM of the certificates of a CA, base64 encoded as in a webhook.
 	CABundle string `json:"caBundle"`
@@ -83,7 +87,8 @@ const DefaultKubernetesVersion = "1.36.0"
 // case is not allowed in names of objects, so it never meets a real one.
 const symbolicMark = strict.SymbolicMark
 
-// symbolicCAWords begin the text that stands for unknown certificates, in base64 where a component puts it.
+// symbolicCAWords begin the text that stands for unknown certificates, in base64 where a component
+// puts it.
 const symbolicCAWords = "symbolic CA bundle of "
 
 func symbolicSecret(name string) SecretFact {
@@ -125,8 +130,8 @@ func unresolvedIn(text string, requested []string) []string {
 	return missing
 }
 
-// textOf is everything in objects that may hold a symbolic value, a line for each: that is quicker than to write them as YAML, and nothing is
-// escaped or folded.
+// textOf is everything in objects that may hold a symbolic value, a line for each: that is quicker
+// than to write them as YAML, and nothing is escaped or folded.
 func textOf(objects []Object) string {
 	var out strings.Builder
 	var walk func(any)
@@ -152,10 +157,12 @@ func textOf(objects []Object) string {
 	return out.String()
 }
 
-// FactTerminalHost is the name of the seed, beside the addresses, in which the dashboard's terminals for the garden run.
+// FactTerminalHost is the name of the seed, beside the addresses, in which the dashboard's
+// terminals for the garden run.
 const FactTerminalHost = "terminal-host"
 
-// symbolicAddress is what a component writes in the place of an address that is not known, with the name of its fact: address-of-NAME-XXXXXXXX.
+// symbolicAddress is what a component writes in the place of an address that is not known, with the
+// name of its fact: address-of-NAME-XXXXXXXX.
 var symbolicAddress = regexp.MustCompile("address-of-([a-z0-9.-]+)-" + symbolicMark)
 
 // unresolvedAddresses lists the addresses that text needs and that are not known.
@@ -168,7 +175,8 @@ func unresolvedAddresses(text string) []string {
 	return slices.Compact(missing)
 }
 
-// symbolicWildcard is what components write in the place of a wildcard certificate that they cannot do without.
+// symbolicWildcard is what components write in the place of a wildcard certificate that they cannot
+// do without.
 const symbolicWildcard = "wildcard-certificate-" + symbolicMark
 
 // unresolvedWildcard says that text needs a wildcard certificate where there is none.

@@ -26,11 +26,13 @@ import (
 type ReferenceFact struct {
 	// Checksum of the content: another one means other pods.
 	Checksum string `json:"checksum"`
-	// Data are the files of a ConfigMap that the control plane has; those of a Secret are nobody's matter.
+	// Data are the files of a ConfigMap that the control plane has; those of a Secret are nobody's
+	// matter.
 	Data map[string]string `json:"data,omitempty"`
 	// Keys of a Secret, where it matters which of them it has.
 	Keys []string `json:"keys,omitempty"`
-	// CABundle are the certificates in ca.crt of a Secret, where somebody has to believe them: base64 of PEM, and nothing else of it.
+	// CABundle are the certificates in ca.crt of a Secret, where somebody has to believe them:
+	// base64 of PEM, and nothing else of it.
 	CABundle string `json:"caBundle,omitempty"`
 }
 
@@ -63,7 +65,8 @@ func ReferenceFactOf(r across.Reference, object *unstructured.Unstructured) (Ref
 	return fact, nil
 }
 
-// certificatesIn leaves out of PEM what is no certificate: a private key beside one is not to be seen.
+// certificatesIn leaves out of PEM what is no certificate: a private key beside one is not to be
+// seen.
 func certificatesIn(text []byte) []byte {
 	var out []byte
 	for {
@@ -105,10 +108,12 @@ func ChecksumOf(content map[string][]byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// sealedFact stands for a Secret that is encrypted in Git: it is not known what it will be, but it is seen that it becomes another one. It does not matter who
-// has the key, so that everybody renders the same.
+// sealedFact stands for a Secret that is encrypted in Git: it is not known what it will be, but it
+// is seen that it becomes another one. It does not matter who has the key, so that everybody
+// renders the same.
 func sealedFact(r across.Reference, sealed map[string]any) ReferenceFact {
-	raw, _ := json.Marshal(map[string]any{"data": sealed["data"], "stringData": sealed["stringData"]}) // it was read from JSON or YAML
+	// it was read from JSON or YAML
+	raw, _ := json.Marshal(map[string]any{"data": sealed["data"], "stringData": sealed["stringData"]})
 	sum := sha256.Sum256(raw)
 	return ReferenceFact{Checksum: strings.ToLower(r.Kind) + "-" + r.Name + "-" + hex.EncodeToString(sum[:4]) + "-" + symbolicMark}
 }
@@ -120,7 +125,8 @@ func symbolicReference(r across.Reference) ReferenceFact {
 // declarationKinds are the kinds of owners that refer to something, by the folder of the catalogue.
 var declarationKinds = map[string]string{"garden": "Garden", "shoot": "Shoot"}
 
-// RefersTo is what the control plane of the owner needs by name: ConfigMaps and Secrets in ReferenceNamespace.
+// RefersTo is what the control plane of the owner needs by name: ConfigMaps and Secrets in
+// ReferenceNamespace.
 func (in Input) RefersTo() []across.Reference {
 	kind, refers := declarationKinds[in.Owner.Kind]
 	if !refers {
@@ -129,7 +135,8 @@ func (in Input) RefersTo() []across.Reference {
 	return across.ControlPlaneReferences(kind, in.Objects[in.Owner.Kind])
 }
 
-// ReferenceNamespace is where what the owner refers to is: in the namespace of a Shoot, and where the control plane of a Garden runs.
+// ReferenceNamespace is where what the owner refers to is: in the namespace of a Shoot, and where
+// the control plane of a Garden runs.
 func (in Input) ReferenceNamespace() string {
 	return cmp.Or(in.Owner.Namespace, in.Owner.ControlPlaneNamespace)
 }
@@ -146,7 +153,8 @@ func (in Input) reference(r across.Reference) ReferenceFact {
 	return symbolicReference(r)
 }
 
-// referenceValues are the facts as components see them: with the files of configurations read, since YAML of users is not that of CUE.
+// referenceValues are the facts as components see them: with the files of configurations read,
+// since YAML of users is not that of CUE.
 func (in Input) referenceValues() map[string]any {
 	out := map[string]any{}
 	for _, r := range in.RefersTo() {
@@ -170,7 +178,8 @@ func (in Input) referenceValues() map[string]any {
 	return out
 }
 
-// withoutNulls leaves out what is null: to Kubernetes that is as if it was not there, and to CUE it would be anything.
+// withoutNulls leaves out what is null: to Kubernetes that is as if it was not there, and to CUE it
+// would be anything.
 func withoutNulls(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -191,7 +200,8 @@ func withoutNulls(value any) any {
 
 func isSymbolic(fact ReferenceFact) bool { return strings.HasSuffix(fact.Checksum, symbolicMark) }
 
-// unknownReferences are the references of the owner that are not known, by the text that stands for them.
+// unknownReferences are the references of the owner that are not known, by the text that stands for
+// them.
 func (in Input) unknownReferences() map[string]string {
 	out := map[string]string{}
 	for _, r := range in.RefersTo() {
@@ -214,7 +224,8 @@ func unresolvedReferences(text string, unknown map[string]string) []string {
 	return out
 }
 
-// Credentials is the binding by which a Shoot uses the account of an infrastructure, in ReferenceNamespace; false where the owner has none.
+// Credentials is the binding by which a Shoot uses the account of an infrastructure, in
+// ReferenceNamespace; false where the owner has none.
 func (in Input) Credentials() (across.Reference, bool) {
 	if in.Owner.Kind != "shoot" {
 		return across.Reference{}, false
@@ -240,7 +251,8 @@ func referredIn(l *landscapes.Landscape) referred {
 	return out
 }
 
-// give tells an input what Git declares of what its owner refers to. What cannot be read is not known: validation says what is wrong with it.
+// give tells an input what Git declares of what its owner refers to. What cannot be read is not
+// known: validation says what is wrong with it.
 func (all referred) give(in *Input) {
 	namespace := in.ReferenceNamespace()
 	for _, r := range in.RefersTo() {

@@ -83,8 +83,9 @@ func known(files map[string]string) map[string]ReferenceFact {
 	return out
 }
 
-// A policy of the user is a file of ours under a name that changes with it; as long as it is not known, nothing can be applied.
-// TestFactsOfSecrets hold no value but certificates that somebody has to believe.
+// A policy of the user is a file of ours under a name that changes with it; as long as it is not
+// known, nothing can be applied. TestFactsOfSecrets hold no value but certificates that somebody
+// has to believe.
 func TestFactsOfSecrets(t *testing.T) {
 	pemOf := func(kind string) string { return "-----BEGIN " + kind + "-----\nYWJj\n-----END " + kind + "-----\n" }
 	secret := &unstructured.Unstructured{Object: map[string]any{"kind": "Secret", "stringData": map[string]any{
@@ -124,7 +125,8 @@ func TestAuditPolicyOfTheUser(t *testing.T) {
 	assert.Equal(t, two, declared)
 }
 
-// Webhooks of the user come after our authorizers, with the kubeconfigs that the declaration names, and their Secrets count for the pods.
+// Webhooks of the user come after our authorizers, with the kubeconfigs that the declaration names,
+// and their Secrets count for the pods.
 func TestAuthorizersOfTheUser(t *testing.T) {
 	in := referringShoot(t, "structuredAuthorization: {configMapName: authorizers, kubeconfigs: [{authorizerName: First, secretName: one}, {authorizerName: second, secretName: two}]}")
 	_, template, file := apiServerOf(t, in)
@@ -178,7 +180,8 @@ authorizers:
 	assert.Equal(t, []string{"ref-one first-kubeconfig.yaml", "ref-two second-kubeconfig.yaml"}, paths)
 }
 
-// Who may come without a name is said by the file of the user, or by ours in it, and by a flag where no file may say it.
+// Who may come without a name is said by the file of the user, or by ours in it, and by a flag
+// where no file may say it.
 func TestAuthenticationOfTheUser(t *testing.T) {
 	const mine = "apiVersion: apiserver.config.k8s.io/v1beta1\nkind: AuthenticationConfiguration\njwt: [{issuer: {url: \"https://issuer\", audiences: [\"yes\"]}}]\n"
 	for name, c := range map[string]struct {

@@ -10,7 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// InvalidError says that a landscape asks for something that cannot be rendered: everything that was found, each with its place.
+// InvalidError says that a landscape asks for something that cannot be rendered: everything that
+// was found, each with its place.
 type InvalidError struct{ Violations []schemas.Violation }
 
 func (e *InvalidError) Error() string {

@@ -36,7 +36,8 @@ const (
 	Apply Verb = "apply"
 	// Remove deletes the objects of bundles and waits until they are gone.
 	Remove Verb = "remove"
-	// Request is Apply for bundles of objects whose controllers act on request: it asks them for an operation, and waits for the answer.
+	// Request is Apply for bundles of objects whose controllers act on request: it asks them for an
+	// operation, and waits for the answer.
 	Request Verb = "request"
 	// Await succeeds when a registered state is reached.
 	Await Verb = "await"
@@ -198,8 +199,9 @@ func decodeNode(id string, v cue.Value) (FlowNode, error) {
 	return node, nil
 }
 
-// CoveringFlow is the flow to reconcile an owner. It is an error when one of its flows does not mention all bundles that it has to, or is not
-// sound: what is applied by such a catalogue could never be removed.
+// CoveringFlow is the flow to reconcile an owner. It is an error when one of its flows does not
+// mention all bundles that it has to, or is not sound: what is applied by such a catalogue could
+// never be removed.
 func CoveringFlow(catalogue fs.FS, in Input, bundles []Bundle) (Flow, error) {
 	flows, err := flowsFor(catalogue, in)
 	if err != nil {
@@ -260,7 +262,8 @@ func (n FlowNode) recorded() map[string]any {
 }
 
 // FlowFiles are the flows of all owners of a landscape as golden files have them, by the name
-// _flows/<owner kind>/[<namespace>.]<name>.yaml: what comes after what is as much a part of a render as the objects.
+// _flows/<owner kind>/[<namespace>.]<name>.yaml: what comes after what is as much a part of a
+// render as the objects.
 func FlowFiles(l *landscapes.Landscape, catalogue fs.FS, settings ...Setting) (map[string][]byte, error) {
 	inputs, err := Owners(l, settings...)
 	if err != nil {
@@ -298,7 +301,8 @@ const FlowFolder = "_flows"
 // deletion is the operation that takes an owner down.
 const deletion = "delete"
 
-// check finds verbs that the operation does not have, edges to nodes that do not exist, cycles, and bundles that two nodes claim.
+// check finds verbs that the operation does not have, edges to nodes that do not exist, cycles, and
+// bundles that two nodes claim.
 func (f Flow) check() error {
 	nodes, claimed := map[string]FlowNode{}, map[string]string{}
 	for _, n := range f.Nodes {
@@ -332,8 +336,9 @@ func (f Flow) check() error {
 	return nil
 }
 
-// Cover reports bundles that no node of the flow mentions where it has to: they would never be applied, or never removed. It reports bundles,
-// too, that a node applies and that have objects to request: they would be applied and nobody asked to act on them.
+// Cover reports bundles that no node of the flow mentions where it has to: they would never be
+// applied, or never removed. It reports bundles, too, that a node applies and that have objects to
+// request: they would be applied and nobody asked to act on them.
 func (f Flow) Cover(bundles []Bundle) error {
 	nodes := map[string]FlowNode{}
 	for _, n := range f.Nodes {
@@ -362,7 +367,8 @@ func (f Flow) Cover(bundles []Bundle) error {
 	return nil
 }
 
-// IsRequested reports whether the controller of a kind acts on the operation annotation, not on a new generation alone.
+// IsRequested reports whether the controller of a kind acts on the operation annotation, not on a
+// new generation alone.
 func IsRequested(gvk schema.GroupVersionKind) bool {
 	return IsExtension(gvk) || gvk.Group == "druid.gardener.cloud" && gvk.Kind == "Etcd"
 }

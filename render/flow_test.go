@@ -67,7 +67,8 @@ func normalised(f Flow) Flow {
 	return f
 }
 
-// An operation mentions every bundle unless it says otherwise, and requests those of which nobody would act on an apply.
+// An operation mentions every bundle unless it says otherwise, and requests those of which nobody
+// would act on an apply.
 func TestFlowCovers(t *testing.T) {
 	flow, err := flowOf(t, `	a: apply: ["one", "two"]`, 1)
 	require.NoError(t, err)
@@ -143,8 +144,8 @@ func TestFlowErrors(t *testing.T) {
 	require.EqualError(t, err, "components/garden/flow.cue: the catalogue has no components/flow.cue, which defines the verbs: take that of the catalogue that is built in")
 }
 
-// TestFlowOfFeatureGates: each gate of a landscape turns its own steps of the Garden on or off, and no others. What follows on a step that is
-// left out does not wait for it.
+// TestFlowOfFeatureGates: each gate of a landscape turns its own steps of the Garden on or off, and
+// no others. What follows on a step that is left out does not wait for it.
 func TestFlowOfFeatureGates(t *testing.T) {
 	on, off := ptr.To(true), ptr.To(false)
 	steps := func(gates *landscapev1alpha1.FeatureGates) map[string]bool {

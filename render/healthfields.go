@@ -14,8 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// healthFields finds fields in rules of health that the kind does not have, and values that a field never has: no object of the kind would
-// ever be healthy, or progressing.
+// healthFields finds fields in rules of health that the kind does not have, and values that a field
+// never has: no object of the kind would ever be healthy, or progressing.
 func (c *landscapeCheck) healthFields() {
 	health := c.landscape.Config.Spec.Health
 	if health == nil || c.rendering == nil {
@@ -48,7 +48,8 @@ func (c *landscapeCheck) healthFields() {
 	}
 }
 
-// misread says what is wrong with how an expression reads a field, "" if nothing is, or the schema leaves it open.
+// misread says what is wrong with how an expression reads a field, "" if nothing is, or the schema
+// leaves it open.
 func misread(n *structure.Node, read custom.Field) string {
 	for i, name := range read.Path {
 		next := n.Properties[name]

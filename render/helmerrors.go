@@ -18,8 +18,8 @@ var templatePlace = regexp.MustCompile(`([\w.-]+(?:/[\w.-]+)+):(\d+)(?::(\d+))?`
 // templateNoise is what they put around it.
 var templateNoise = regexp.MustCompile(`^(?:(?:template|(?:parse|execution|values|function) error(?: at)?)[: ]+)?\(?([\w.-]+(?:/[\w.-]+)+:\d+(?::\d+)?)\)?: `)
 
-// templateError puts the place of a failing template first, as a file of the catalogue. Where templates include each other,
-// it is the innermost: the last one that Helm names.
+// templateError puts the place of a failing template first, as a file of the catalogue. Where
+// templates include each other, it is the innermost: the last one that Helm names.
 func templateError(chartDir, chartName string, err error) error {
 	text := err.Error()
 	var file string
@@ -45,8 +45,8 @@ func templateError(chartDir, chartName string, err error) error {
 	}
 }
 
-// outputError is about what a template rendered to. Its lines are not those of the template, so the line is shown, and found in
-// the template where it stands there as it was rendered.
+// outputError is about what a template rendered to. Its lines are not those of the template, so the
+// line is shown, and found in the template where it stands there as it was rendered.
 func outputError(catalogue fs.FS, template, rendered string, err error) error {
 	var f finding
 	if !errors.As(err, &f) {

@@ -15,8 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// impureFunction says why a function of Helm is refused, and what to write instead; "" for one that is not. Functions: sprig,
-// functions.go; Helm, pkg/engine/funcs.go.
+// impureFunction says why a function of Helm is refused, and what to write instead; "" for one that
+// is not. Functions: sprig, functions.go; Helm, pkg/engine/funcs.go.
 func impureFunction(name string) string {
 	switch name {
 	case "now", "date", "dateInZone", "date_in_zone", "dateModify", "date_modify", "mustDateModify", "must_date_modify",
@@ -54,7 +54,8 @@ func passes(name string) bool {
 	}, name)
 }
 
-// checkTemplates finds calls in the templates of a chart and its subcharts that would make its render change by itself.
+// checkTemplates finds calls in the templates of a chart and its subcharts that would make its
+// render change by itself.
 func checkTemplates(c *chart.Chart, dir string) findings {
 	var out findings
 	for _, template := range c.Templates {
@@ -125,7 +126,8 @@ func (w *templateWalk) report(at parse.Pos, name, message string) {
 	})
 }
 
-// node visits a node of a template. settled says that the order of a list that the node gives means nothing.
+// node visits a node of a template. settled says that the order of a list that the node gives means
+// nothing.
 func (w *templateWalk) node(n parse.Node, settled bool) {
 	switch n := n.(type) {
 	case *parse.ListNode:

@@ -12,7 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/components"
 )
 
-// TestImpureFunctionsOfHelm: no clock, no environment, no randomness, wherever in a template they are called.
+// TestImpureFunctionsOfHelm: no clock, no environment, no randomness, wherever in a template they
+// are called.
 func TestImpureFunctionsOfHelm(t *testing.T) {
 	for call, words := range map[string]string{
 		"now": "clock", "date \"2006\" .t": "clock", "dateInZone \"2006\" .t \"UTC\"": "clock", "date_in_zone \"2006\" .t \"UTC\"": "clock",
@@ -76,7 +77,8 @@ func TestListsInTheOrderOfAMap(t *testing.T) {
 	}
 }
 
-// TestImpureChart: a chart is refused before it is rendered, with all places; so are templates in its values.
+// TestImpureChart: a chart is refused before it is rendered, with all places; so are templates in
+// its values.
 func TestImpureChart(t *testing.T) {
 	files := map[string]string{
 		"garden/app/component.cue":              component(`helm: {chart: "chart", release: "r", values: {t: ["{{ randAlpha 5 }}"]}}`, ""),

@@ -15,7 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// images finds overrides of images that the image vector does not have, what is no image, and what has no effect or one that nobody means.
+// images finds overrides of images that the image vector does not have, what is no image, and what
+// has no effect or one that nobody means.
 func (c *landscapeCheck) images() {
 	vector, err := ReadImageVector(c.catalogue)
 	if err != nil {
@@ -68,8 +69,9 @@ func (c *landscapeCheck) images() {
 	}
 }
 
-// overriddenImage holds an override against the image that it replaces: one like it changes nothing, a tag has a v or not as it has, and the
-// repository of another image is that of another program.
+// overriddenImage holds an override against the image that it replaces: one like it changes
+// nothing, a tag has a v or not as it has, and the repository of another image is that of another
+// program.
 func (c *landscapeCheck) overriddenImage(vector []Image, field string, override landscapev1alpha1.ImageOverride) {
 	own, same := []Image{}, override.Repository != "" || override.Tag != ""
 	other := ""
@@ -114,8 +116,8 @@ func replaces(later, earlier landscapev1alpha1.ImageOverride) bool {
 		(later.Repository != "" || earlier.Repository == "") && (later.Tag != "" || earlier.Tag == "")
 }
 
-// kubernetesImage warns of an image of Kubernetes from another minor release than a cluster that it is for: the tag is the version of the cluster
-// where the image vector has none.
+// kubernetesImage warns of an image of Kubernetes from another minor release than a cluster that it
+// is for: the tag is the version of the cluster where the image vector has none.
 func (c *landscapeCheck) kubernetesImage(vector []Image, field string, override landscapev1alpha1.ImageOverride, allowed *semver.Constraints) {
 	if !slices.ContainsFunc(vector, func(image Image) bool { return image.Name == override.Name && image.Tag == "" }) {
 		return
@@ -145,8 +147,9 @@ func (c *landscapeCheck) declaredVersions() []*semver.Version {
 	return versionsOf(texts)
 }
 
-// possibleVersions are the declared ones, those that cloud profiles offer, and those of the clusters that are there already. It is not all where
-// Shoots or cloud profiles are declared elsewhere.
+// possibleVersions are the declared ones, those that cloud profiles offer, and those of the
+// clusters that are there already. It is not all where Shoots or cloud profiles are declared
+// elsewhere.
 func (c *landscapeCheck) possibleVersions() (versions []*semver.Version, all bool) {
 	all = !slices.ContainsFunc(c.landscape.Config.Spec.External, func(e landscapev1alpha1.ExternalObject) bool {
 		return slices.Contains([]string{"Shoot", "CloudProfile", "NamespacedCloudProfile"}, e.Kind)
@@ -182,7 +185,8 @@ func versionsOf(texts []string) []*semver.Version {
 	return slices.SortedFunc(maps.Values(known), (*semver.Version).Compare)
 }
 
-// mayBe tells whether a version is in a range; one without a patch release may be any of its minor release.
+// mayBe tells whether a version is in a range; one without a patch release may be any of its minor
+// release.
 func mayBe(allowed *semver.Constraints, version *semver.Version) bool {
 	if allowed.Check(version) {
 		return true

@@ -50,8 +50,9 @@ func imageNames(vector []Image) []string {
 	return slices.Compact(names)
 }
 
-// ResolveImages picks, for each name, the entry of the vector that allows both versions; the most constrained one wins.
-// Overrides (of a landscape) replace what they name of it, later ones after earlier ones.
+// ResolveImages picks, for each name, the entry of the vector that allows both versions; the most
+// constrained one wins. Overrides (of a landscape) replace what they name of it, later ones after
+// earlier ones.
 func ResolveImages(vector, overrides []Image, runtimeVersion, targetVersion string) (map[string]string, error) {
 	runtime, err := semver.NewVersion(runtimeVersion)
 	if err != nil {

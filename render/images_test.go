@@ -62,7 +62,8 @@ func TestResolveImages(t *testing.T) {
 	}
 }
 
-// TestImageVector: every image of the catalogue has a repository, and a tag unless it is tagged with the Kubernetes version.
+// TestImageVector: every image of the catalogue has a repository, and a tag unless it is tagged
+// with the Kubernetes version.
 func TestImageVector(t *testing.T) {
 	vector, err := ReadImageVector(components.FS)
 	require.NoError(t, err)

@@ -21,16 +21,19 @@ import (
 	"github.com/pergola-dev/pergola/render/strict"
 )
 
-// kinds are the schemas of what a render may have: Kubernetes' own, those of our API, of the catalogue, and of what overlays add.
+// kinds are the schemas of what a render may have: Kubernetes' own, those of our API, of the
+// catalogue, and of what overlays add.
 type kinds struct {
 	catalogue fs.FS
 	overlays  []Overlay
 
 	mu sync.Mutex
-	// groups are the kinds of our API that were asked for; charts and added are nil until somebody asks.
+	// groups are the kinds of our API that were asked for; charts and added are nil until somebody
+	// asks.
 	groups        map[string]map[schema.GroupVersionKind]*strict.Kind
 	charts, added map[schema.GroupVersionKind]*strict.Kind
-	// resources are those of the groups that were asked for, by the names of their kinds in small letters.
+	// resources are those of the groups that were asked for, by the names of their kinds in small
+	// letters.
 	resources map[string]map[string]string
 }
 
@@ -38,7 +41,8 @@ func newKinds(opts Options) *kinds {
 	return &kinds{catalogue: opts.Catalogue, overlays: opts.Overlays, groups: map[string]map[schema.GroupVersionKind]*strict.Kind{}, resources: map[string]map[string]string{}}
 }
 
-// of gives the schema of a kind, nil where nothing defines it: such an object is not checked, since the cluster may have a definition from elsewhere.
+// of gives the schema of a kind, nil where nothing defines it: such an object is not checked, since
+// the cluster may have a definition from elsewhere.
 func (k *kinds) of(gvk schema.GroupVersionKind) *strict.Kind {
 	if kind := strict.Kubernetes(gvk); kind != nil {
 		return kind
@@ -87,7 +91,8 @@ func (k *kinds) plurals(group string) map[string]string {
 	return k.resources[group]
 }
 
-// unknown says what is wrong with a kind that an API of Kubernetes, or one that the catalogue defines, does not have; "" where the API is neither.
+// unknown says what is wrong with a kind that an API of Kubernetes, or one that the catalogue
+// defines, does not have; "" where the API is neither.
 func (k *kinds) unknown(gvk schema.GroupVersionKind) string {
 	k.of(gvk)
 	known := strict.KubernetesKinds()
@@ -99,7 +104,8 @@ func (k *kinds) unknown(gvk schema.GroupVersionKind) string {
 	return strict.Unknown(gvk, known)
 }
 
-// near says which API was probably meant by one that nothing defines: one that is written nearly the same and has the kind, or differs by a letter.
+// near says which API was probably meant by one that nothing defines: one that is written nearly
+// the same and has the kind, or differs by a letter.
 func (k *kinds) near(gvk schema.GroupVersionKind) string {
 	k.of(gvk)
 	known := strict.KubernetesKinds()
@@ -125,20 +131,22 @@ func defineAll(into map[schema.GroupVersionKind]*strict.Kind, objects []Object) 
 			continue
 		}
 		crd := &apiextensionsv1.CustomResourceDefinition{}
-		if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, crd) == nil { // what is wrong with it is found when it is checked itself
+		// what is wrong with it is found when it is checked itself
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, crd) == nil {
 			define(into, crd)
 		}
 	}
 }
 
-// definitionCharts is the folder of the charts of the catalogue; those whose names begin with this hold definitions and nothing else.
+// definitionCharts is the folder of the charts of the catalogue; those whose names begin with this
+// hold definitions and nothing else.
 const (
 	chartsFolder     = "charts"
 	definitionCharts = "crds-"
 )
 
-// kindsOfCharts are the kinds that the catalogue's charts define. A chart with a folder kinds is rendered for each file in it, as
-// components do.
+// kindsOfCharts are the kinds that the catalogue's charts define. A chart with a folder kinds is
+// rendered for each file in it, as components do.
 func kindsOfCharts(catalogue fs.FS) map[schema.GroupVersionKind]*strict.Kind {
 	if embedded, ok := catalogue.(embed.FS); ok { // it never changes
 		chartKinds.Lock()
@@ -175,7 +183,8 @@ func readKindsOfCharts(catalogue fs.FS) map[schema.GroupVersionKind]*strict.Kind
 			}
 		}
 		for _, v := range values {
-			objects, _ := objectsOfChart(catalogue, dir, v) // what is wrong with the chart is said by the component that renders it
+			// what is wrong with the chart is said by the component that renders it
+			objects, _ := objectsOfChart(catalogue, dir, v)
 			defineAll(out, objects)
 		}
 	}

@@ -32,8 +32,9 @@ func (k kustomization) finding(field string, kind schemas.Type, format string, a
 	return finding{Position: k.position(field), field: field, kind: kind, message: fmt.Sprintf(format, args...)}
 }
 
-// kustomizationCheck finds what is wrong in the kustomizations of a folder before krusty builds it: krusty says one thing
-// at a time, knows no lines, and would run git and HTTP for what looks remote.
+// kustomizationCheck finds what is wrong in the kustomizations of a folder before krusty builds it:
+// krusty says one thing at a time, knows no lines, and would run git and HTTP for what looks
+// remote.
 type kustomizationCheck struct {
 	files filesys.FileSystem
 	// root bounds what may be read.
@@ -131,7 +132,8 @@ func firstLine(text string) string {
 	return line
 }
 
-// refused finds what krusty would fetch or execute, and what has no place in a landscape, however it is written.
+// refused finds what krusty would fetch or execute, and what has no place in a landscape, however
+// it is written.
 func (c *kustomizationCheck) refused(k kustomization) findings {
 	const (
 		helm   = "Helm is not run here: a component of the catalogue takes a chart by source.helm"
@@ -151,7 +153,8 @@ func (c *kustomizationCheck) refused(k kustomization) findings {
 		fields = append(fields, struct{ field, message string }{
 			"secretGenerator", "a render is readable for everyone: declare the Secret in the landscape, encrypted with SOPS, and refer to it",
 		})
-		if k.dir() == c.root || k.Kind == types.ComponentKind { // else it is for what the folder holds
+		// else it is for what the folder holds
+		if k.dir() == c.root || k.Kind == types.ComponentKind {
 			for _, field := range []string{"namePrefix", "nameSuffix"} {
 				fields = append(fields, struct{ field, message string }{field,
 					"renames all objects of the component, which others call by their names: for what you add put it into the kustomization of a folder among resources"})
@@ -182,11 +185,13 @@ func (f findings) covers(path string) bool {
 // fileRef is a field of a kustomization that names a file or folder.
 type fileRef struct {
 	field, path string
-	// folders says that it may be a folder with a kustomization; objects that it is a file of objects.
+	// folders says that it may be a folder with a kustomization; objects that it is a file of
+	// objects.
 	folders, objects bool
 }
 
-// fileRefs collects every field of a kustomization that krusty reads a file or folder by, except patches and replacements.
+// fileRefs collects every field of a kustomization that krusty reads a file or folder by, except
+// patches and replacements.
 func fileRefs(k kustomization) []fileRef {
 	var out []fileRef
 	list := func(field string, paths []string, folders, objects bool) {
@@ -306,7 +311,8 @@ func nameless(o Object) findings {
 	return findings{{Position: schemas.Position{File: o.Origin.File, Line: o.Origin.Line, Column: 1}, field: "metadata.name", kind: schemas.TypeRequired, message: message}}
 }
 
-// isLocal allows less than krusty does: whatever may be a URL, user@host:path or a short form of GitHub is none.
+// isLocal allows less than krusty does: whatever may be a URL, user@host:path or a short form of
+// GitHub is none.
 func isLocal(p string) bool {
 	return p != "" && !strings.ContainsAny(p, ":@?") && !strings.Contains(p, "//") && !strings.HasPrefix(strings.ToLower(p), "github.com/")
 }

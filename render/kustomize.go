@@ -51,7 +51,8 @@ func kustomizeSource(catalogue fs.FS, dir string, v cue.Value) ([]Object, error)
 	})
 }
 
-// kustomizeBuild runs krusty on an in-memory file system. Everything that can be said without it is said beforehand.
+// kustomizeBuild runs krusty on an in-memory file system. Everything that can be said without it is
+// said beforehand.
 func kustomizeBuild(memory filesys.FileSystem, dir string, place func(string) string) ([]Object, error) {
 	check := kustomizationCheck{files: memory, root: buildRoot(dir), place: place}
 	if check.folder(dir); len(check.out) > 0 {
@@ -74,8 +75,8 @@ func kustomizeBuild(memory filesys.FileSystem, dir string, place func(string) st
 	return objects, nil
 }
 
-// krustyOrCulprit runs krusty with a kustomization in the place of the one that is there, and finds out which part of it is wrong when
-// that fails.
+// krustyOrCulprit runs krusty with a kustomization in the place of the one that is there, and finds
+// out which part of it is wrong when that fails.
 func krustyOrCulprit(memory filesys.FileSystem, k kustomization, place func(string) string) (resmap.ResMap, error) {
 	root := buildRoot(k.path)
 	if err := modernise(memory, root, k.path); err != nil {
@@ -88,7 +89,8 @@ func krustyOrCulprit(memory filesys.FileSystem, k kustomization, place func(stri
 	return nil, culprit(memory, k, strings.ReplaceAll(err.Error(), "'"+root, "'"+place(root)))
 }
 
-// culprit is the part of a kustomization at which krusty fails: parts are added one after the other.
+// culprit is the part of a kustomization at which krusty fails: parts are added one after the
+// other.
 func culprit(memory filesys.FileSystem, k kustomization, said string) finding {
 	text := withoutContent(said)
 	found := k.firstPart(func(part types.Kustomization) bool {
@@ -112,7 +114,8 @@ func (k kustomization) partFinding(p part, message string) finding {
 	return k.finding(p.field, schemas.TypeInvalid, "%s", message)
 }
 
-// unwritable finds the part of a kustomization that makes an object which cannot be written: krusty gives a value a type that its text does not have.
+// unwritable finds the part of a kustomization that makes an object which cannot be written: krusty
+// gives a value a type that its text does not have.
 func unwritable(memory filesys.FileSystem, k kustomization, place func(string) string, err error) error {
 	found := k.firstPart(func(part types.Kustomization) bool {
 		resources, err := krustyBuild(memory, k.path, part)
@@ -213,7 +216,8 @@ func (l objectLines) of(file, kind, name string) int {
 // buildRoot is the top folder of a path: one build is in it, and reads nothing else.
 func buildRoot(p string) string { return p[:1+strings.IndexByte(p[1:]+"/", '/')] }
 
-// krustyRuns lets one build run at a time: krusty keeps the schema of the build it works on in variables of its package.
+// krustyRuns lets one build run at a time: krusty keeps the schema of the build it works on in
+// variables of its package.
 var krustyRuns sync.Mutex
 
 func runKrusty(k *krusty.Kustomizer, files filesys.FileSystem, dir string) (resmap.ResMap, error) {
@@ -222,7 +226,8 @@ func runKrusty(k *krusty.Kustomizer, files filesys.FileSystem, dir string) (resm
 	return k.Run(files, dir)
 }
 
-// withoutContent cuts what kustomize quotes of patches and generator settings off its errors: that may be a Secret.
+// withoutContent cuts what kustomize quotes of patches and generator settings off its errors: that
+// may be a Secret.
 func withoutContent(text string) string {
 	for _, quoted := range []string{" with config:", " from [", ": [", "\n", "`"} {
 		if before, _, found := strings.Cut(text, quoted); found {

@@ -23,7 +23,8 @@ var (
 	internals = regexp.MustCompile(`&\{0x[^}]*\}|\.\[no(?:Ver|Grp|Ns)\]`)
 )
 
-// plainly says in plain words what krusty says of objects that a part of a kustomization names; nil where krusty says something else.
+// plainly says in plain words what krusty says of objects that a part of a kustomization names; nil
+// where krusty says something else.
 func (k kustomization) plainly(memory filesys.FileSystem, p part, said string) *finding {
 	for i, r := range k.Replicas {
 		if p.field == fmt.Sprintf("replicas[%d]", i) && strings.Contains(said, "does not match a config") {
@@ -107,7 +108,8 @@ func (k kustomization) namespacesOf(memory filesys.FileSystem, p part, kind, nam
 	})
 }
 
-// objectsBut gives the sorted texts that a function has for the objects that a kustomization has without a part.
+// objectsBut gives the sorted texts that a function has for the objects that a kustomization has
+// without a part.
 func (k kustomization) objectsBut(memory filesys.FileSystem, p part, text func(kind, name, namespace string) string) []string {
 	resources, err := krustyBuild(memory, k.path, k.without(p))
 	if err != nil {

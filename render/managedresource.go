@@ -78,8 +78,9 @@ func ManagedResource(b Bundle) (mr, secret *unstructured.Unstructured, err error
 	return mr, secret, nil
 }
 
-// KeepData makes a ManagedResource and its data Secret keep the Secret that is there when both hold the same manifests: a library
-// that compresses them otherwise is no reason to replace it. It tells whether it did; have is the Secret that is there.
+// KeepData makes a ManagedResource and its data Secret keep the Secret that is there when both hold
+// the same manifests: a library that compresses them otherwise is no reason to replace it. It tells
+// whether it did; have is the Secret that is there.
 func KeepData(mr, secret, have *unstructured.Unstructured) (bool, error) {
 	if manifestOf(secret) == nil || !bytes.Equal(manifestOf(secret), manifestOf(have)) {
 		return false, nil
@@ -175,7 +176,8 @@ func Unpack(data map[string][]byte) ([]*unstructured.Unstructured, []error) {
 	return out, problems
 }
 
-// brokenAt is the line of a document that does not decode, as the parser gives it, or where the document begins.
+// brokenAt is the line of a document that does not decode, as the parser gives it, or where the
+// document begins.
 func brokenAt(doc yamlDocument, err error) int {
 	var at finding
 	if errors.As(documentFinding("", doc, err), &at) {

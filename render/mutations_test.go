@@ -58,7 +58,8 @@ func TestOwnersAreFilledIn(t *testing.T) {
 	assert.ErrorContains(t, err, "spec.kubernetes.version", "without a time no version is chosen")
 }
 
-// TestNothingToFillIn: a version that cannot be chosen now stops no render. The Shoot may have had it before; the rules say what a new one may not have.
+// TestNothingToFillIn: a version that cannot be chosen now stops no render. The Shoot may have had
+// it before; the rules say what a new one may not have.
 func TestNothingToFillIn(t *testing.T) {
 	l := loadLandscape(t, map[string]string{
 		"landscape.yaml": landscapeFile("{}"), "p.yaml": projectYAML, "s.yaml": seedYAML, "profile.yaml": versionsYAML,

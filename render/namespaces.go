@@ -12,8 +12,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// clusterScoped are the kinds of Kubernetes' own API and of ours that have no namespace, by group; all other kinds of these have one. Tests
-// compare them with what an API server says, and with our definitions, which take too long to read for this.
+// clusterScoped are the kinds of Kubernetes' own API and of ours that have no namespace, by group;
+// all other kinds of these have one. Tests compare them with what an API server says, and with our
+// definitions, which take too long to read for this.
 var clusterScoped = map[string][]string{
 	"":                             {"Namespace", "Node", "PersistentVolume", "ComponentStatus"},
 	"admissionregistration.k8s.io": {"*"},
@@ -41,7 +42,8 @@ var clusterScoped = map[string][]string{
 	"perses.dev":          {"PersesGlobalDatasource"},
 }
 
-// namespacedGroups are APIs that the catalogue installs or expects, whose kinds have a namespace unless they are above.
+// namespacedGroups are APIs that the catalogue installs or expects, whose kinds have a namespace
+// unless they are above.
 var namespacedGroups = []string{
 	"autoscaling.gardener.cloud", "autoscaling.k8s.io", "extensions.istio.io", "fluentbit.fluent.io", "monitoring.coreos.com", "networking.istio.io",
 	"opentelemetry.io", "operator.victoriametrics.com", "perses.dev", "security.istio.io", "telemetry.istio.io",
@@ -49,7 +51,8 @@ var namespacedGroups = []string{
 	"resources.gardener.cloud", "security.gardener.cloud", "seedmanagement.gardener.cloud",
 }
 
-// isNamespaced tells whether objects of a kind have a namespace, where that can be known without a cluster.
+// isNamespaced tells whether objects of a kind have a namespace, where that can be known without a
+// cluster.
 func isNamespaced(gvk schema.GroupVersionKind) (namespaced, known bool) {
 	kinds := clusterScoped[gvk.Group]
 	if slices.Contains(kinds, "*") || slices.Contains(kinds, gvk.Kind) {
@@ -62,7 +65,8 @@ func isNamespaced(gvk schema.GroupVersionKind) (namespaced, known bool) {
 	return recognized, recognized
 }
 
-// giveNamespaces gives the objects of a bundle that need a namespace and name none the one that is meant.
+// giveNamespaces gives the objects of a bundle that need a namespace and name none the one that is
+// meant.
 func (b *Bundle) giveNamespaces() {
 	defined := scopesIn(b.Objects)
 	for _, o := range b.Objects {
@@ -72,9 +76,10 @@ func (b *Bundle) giveNamespaces() {
 	}
 }
 
-// namespaceFor is the namespace of an object that names none, empty where its kind has none or is not known. In a cluster that many owners
-// share it is that of the bundle: an overlay for all Shoots cannot name it, and "default" would be one for all of them. In a cluster of its
-// owner it is "default", where upstream's resource-manager puts such objects.
+// namespaceFor is the namespace of an object that names none, empty where its kind has none or is
+// not known. In a cluster that many owners share it is that of the bundle: an overlay for all
+// Shoots cannot name it, and "default" would be one for all of them. In a cluster of its owner it
+// is "default", where upstream's resource-manager puts such objects.
 func (b *Bundle) namespaceFor(o Object, defined map[schema.GroupKind]bool) string {
 	namespaced, known := defined[o.GroupVersionKind().GroupKind()]
 	if !known {
@@ -107,8 +112,9 @@ func scopesIn(objects []Object) map[schema.GroupKind]bool {
 	return out
 }
 
-// sharedByShoots says what is wrong with an object that an overlay adds for every Shoot under one name in the cluster of their seed: the
-// second Shoot there would have the object of the first. Empty if nothing is.
+// sharedByShoots says what is wrong with an object that an overlay adds for every Shoot under one
+// name in the cluster of their seed: the second Shoot there would have the object of the first.
+// Empty if nothing is.
 func (b *Bundle) sharedByShoots(o Object, defined map[schema.GroupKind]bool) string {
 	if b.Owner.Kind != "shoot" || !b.isShared() || o.GetKind() == "CustomResourceDefinition" {
 		return ""
@@ -130,7 +136,8 @@ func (b *Bundle) sharedByShoots(o Object, defined map[schema.GroupKind]bool) str
 		o.GetKind(), o.GetName(), what, remedy)
 }
 
-// twinOf is the object of the bundle that another one without a namespace would be; nil if there is none.
+// twinOf is the object of the bundle that another one without a namespace would be; nil if there is
+// none.
 func (b *Bundle) twinOf(o Object, defined map[schema.GroupKind]bool) *Object {
 	named := func(o Object) [4]string {
 		namespace := o.GetNamespace()

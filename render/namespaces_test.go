@@ -45,8 +45,8 @@ func added(t *testing.T, owner Owner, bundle, object string) (Result, error) {
 	})
 }
 
-// TestObjectsWithoutNamespace: in a cluster that others share an object is in the namespace of its bundle, in one of the owner's own where
-// upstream puts it.
+// TestObjectsWithoutNamespace: in a cluster that others share an object is in the namespace of its
+// bundle, in one of the owner's own where upstream puts it.
 func TestObjectsWithoutNamespace(t *testing.T) {
 	const custom = "{apiVersion: example.org/v1, kind: Thing, metadata: {name: x}}"
 	owners := map[string]Owner{
@@ -96,7 +96,8 @@ func TestObjectsWithoutNamespace(t *testing.T) {
 	}
 }
 
-// TestTwoObjectsOfOneNamespace: an object that an overlay adds without a namespace is the one that the component has there.
+// TestTwoObjectsOfOneNamespace: an object that an overlay adds without a namespace is the one that
+// the component has there.
 func TestTwoObjectsOfOneNamespace(t *testing.T) {
 	owner := Owner{Kind: "seed", Name: "s", ControlPlaneNamespace: "own"}
 	_, err := added(t, owner, "seed", "{apiVersion: v1, kind: ConfigMap, metadata: {name: first-seed}}")

@@ -14,13 +14,15 @@ import (
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
-// needed finds what a landscape switches off of an owner and other components of it need. Nobody has to say who needs what: it follows from what the
-// components render and from the flow.
+// needed finds what a landscape switches off of an owner and other components of it need. Nobody
+// has to say who needs what: it follows from what the components render and from the flow.
 //
-//   - Others use objects of it: their pods, kinds, namespaces, webhooks, addresses and kubeconfigs. That is an error, unless landscape.yaml says that
-//     the object exists outside of the landscape. So it is where pods connect to a Service of it and the flow lets them wait for it.
-//   - Others have objects of kinds that it works on, connect to it, or wait for it in the flow. That is a warning: whether they can do without, or
-//     somebody else is there for them, is not known here.
+//   - Others use objects of it: their pods, kinds, namespaces, webhooks, addresses and kubeconfigs.
+//     That is an error, unless landscape.yaml says that the object exists outside of the landscape.
+//     So it is where pods connect to a Service of it and the flow lets them wait for it.
+//   - Others have objects of kinds that it works on, connect to it, or wait for it in the flow.
+//     That is a warning: whether they can do without, or somebody else is there for them, is not
+//     known here.
 func (c *landscapeCheck) needed(in Input) {
 	if c.rendering == nil {
 		return
@@ -67,22 +69,25 @@ type needs struct {
 	off     map[string]bool
 	bundles []Bundle
 
-	// provided are the things that nobody has but components that are off, with these; kinds are those that they define, services those that they are
-	// reached by, by the names that others call them, and addresses what is known by that of a Service.
+	// provided are the things that nobody has but components that are off, with these; kinds are
+	// those that they define, services those that they are reached by, by the names that others
+	// call them, and addresses what is known by that of a Service.
 	provided  map[thing]string
 	kinds     map[string]thing
 	services  map[string]thing
 	addresses map[string]thing
 
-	// uses are what others use of a component that is off, with these others; waits are who waits for it, calls who connects to it, and works the kinds that
-	// it works on, with who has objects of them.
+	// uses are what others use of a component that is off, with these others; waits are who waits
+	// for it, calls who connects to it, and works the kinds that it works on, with who has objects
+	// of them.
 	uses  map[string]map[thing]map[string]bool
 	waits map[string]map[string]bool
 	calls map[string]map[thing]map[string]bool
 	works map[string]map[string]map[string]bool
 }
 
-// wait notes who waits in the flow until a component that is off is healthy, maybe behind a task or a point where others meet.
+// wait notes who waits in the flow until a component that is off is healthy, maybe behind a task or
+// a point where others meet.
 func (n *needs) wait(flow Flow) {
 	of := map[string]string{}
 	for _, b := range n.bundles {
@@ -152,7 +157,9 @@ func (n *needs) provide() {
 			n.reach(t)
 			n.addresses[t.name] = t
 			if other, known := n.addresses[t.namespace]; !known || t.name < other.name {
-				n.addresses[t.namespace] = t // a gateway has a namespace of its own; what is beside it is called as it is, and more
+				// a gateway has a namespace of its own; what is beside it is called as it is, and
+				// more
+				n.addresses[t.namespace] = t
 			}
 		case "Etcd": // who reconciles it makes the Service
 			client := thing{t.cluster, "Service", t.namespace, t.name + "-client"}
@@ -162,7 +169,8 @@ func (n *needs) provide() {
 	})
 }
 
-// work notes who has objects of kinds that nobody works on but a component that is off: whoever may change them.
+// work notes who has objects of kinds that nobody works on but a component that is off: whoever may
+// change them.
 func (n *needs) work() {
 	plurals, workers := map[string]string{}, map[string]map[string]bool{}
 	n.each(func(b Bundle, o Object) {
@@ -176,7 +184,8 @@ func (n *needs) work() {
 				for _, group := range textsIn(rule["apiGroups"]) {
 					for _, resource := range textsIn(rule["resources"]) {
 						if slices.ContainsFunc(textsIn(rule["verbs"]), func(verb string) bool { return verb == "*" || verb == "update" || verb == "patch" }) {
-							plural, _, _ := strings.Cut(resource, "/") // most may write the status alone
+							// most may write the status alone
+							plural, _, _ := strings.Cut(resource, "/")
 							note(workers, path.Join(b.Cluster, group, plural), b.Component)
 						}
 					}
@@ -251,7 +260,8 @@ func (n *needs) use(external func(thing) bool) {
 			}
 		}
 		for _, o := range b.Objects {
-			if ns := o.GetNamespace(); b.Cluster != ClusterRuntime || ns != n.owner.ControlPlaneNamespace { // that is there before the Garden
+			// that is there before the Garden
+			if ns := o.GetNamespace(); b.Cluster != ClusterRuntime || ns != n.owner.ControlPlaneNamespace {
 				use(n.uses, thing{b.Cluster, "Namespace", "", ns})
 			}
 			gvk := o.GroupVersionKind()
@@ -285,7 +295,8 @@ func (n *needs) use(external func(thing) bool) {
 	}
 }
 
-// calledBy is the Service that pods with a label may connect to, as the network policies of namespaces have it; empty for another label.
+// calledBy is the Service that pods with a label may connect to, as the network policies of
+// namespaces have it; empty for another label.
 func calledBy(label string) string {
 	name, ok := strings.CutPrefix(label, "networking.resources.gardener.cloud/to-")
 	if at := strings.LastIndex(name, "-tcp-"); ok && at > 0 {

@@ -12,7 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/components"
 )
 
-// neededFlow has app, a point where others meet behind it, a step that is skipped, and user, which comes after WAITS.
+// neededFlow has app, a point where others meet behind it, a step that is skipped, and user, which
+// comes after WAITS.
 const neededFlow = `package flow
 
 flow: reconcile: nodes: {

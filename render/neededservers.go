@@ -12,8 +12,8 @@ import (
 // serviceName is how somebody in the cluster calls a Service.
 type serviceName struct{ namespace, name string }
 
-// serversOf are the servers that the kubeconfigs in a Secret or ConfigMap name, such as those of the webhooks that an API server asks: without one, what it would
-// have allowed is refused.
+// serversOf are the servers that the kubeconfigs in a Secret or ConfigMap name, such as those of
+// the webhooks that an API server asks: without one, what it would have allowed is refused.
 func serversOf(o *unstructured.Unstructured) []serviceName {
 	if kind := o.GetKind(); o.GroupVersionKind().Group != "" || kind != "Secret" && kind != "ConfigMap" {
 		return nil
@@ -40,8 +40,8 @@ func serversOf(o *unstructured.Unstructured) []serviceName {
 	return out
 }
 
-// serviceAt is the Service that an address names, seen from a namespace: NAME, NAME.NAMESPACE, NAME.NAMESPACE.svc and so on. A name on the internet looks
-// alike, and names none that there is.
+// serviceAt is the Service that an address names, seen from a namespace: NAME, NAME.NAMESPACE,
+// NAME.NAMESPACE.svc and so on. A name on the internet looks alike, and names none that there is.
 func serviceAt(address, from string) serviceName {
 	at, err := url.Parse(address)
 	if err != nil {

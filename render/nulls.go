@@ -8,8 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// withoutEmpty leaves out of a declaration of the given type what is null, which to the API is as if it was not there. In the parts
-// of free form, such as providerConfig, a null is a value: who reads them decides what it means. The value itself is changed.
+// withoutEmpty leaves out of a declaration of the given type what is null, which to the API is as
+// if it was not there. In the parts of free form, such as providerConfig, a null is a value: who
+// reads them decides what it means. The value itself is changed.
 func withoutEmpty(t reflect.Type, value any) any {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -12,7 +12,8 @@ import (
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 )
 
-// TestNullInFreeForm: what a null in a part of free form means is decided by who reads it, so it gets there.
+// TestNullInFreeForm: what a null in a part of free form means is decided by who reads it, so it
+// gets there.
 func TestNullInFreeForm(t *testing.T) {
 	config := func() map[string]any {
 		return map[string]any{"apiVersion": "local.provider.extensions.gardener.cloud/v1alpha1", "kind": "Config", "none": nil, "in": map[string]any{"none": nil, "list": []any{nil, int64(1)}}}
@@ -76,7 +77,8 @@ spec:
 	}
 }
 
-// TestWithoutEmpty: what is null in a field of the API is not there, and in a part of free form it is null.
+// TestWithoutEmpty: what is null in a field of the API is not there, and in a part of free form it
+// is null.
 func TestWithoutEmpty(t *testing.T) {
 	object := map[string]any{
 		"metadata": map[string]any{"name": "a", "labels": map[string]any{"b": nil, "c": "d"}, "annotations": nil},

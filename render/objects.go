@@ -61,7 +61,8 @@ func (c objectCheck) checkUnfinished(o *unstructured.Unstructured, minor int) []
 	return slices.DeleteFunc(c.check(o, minor), strict.MissesNamespace)
 }
 
-// bundles finds what API servers would refuse or drop of rendered objects: an error at the place that each comes from.
+// bundles finds what API servers would refuse or drop of rendered objects: an error at the place
+// that each comes from.
 func (c objectCheck) bundles(bundles []Bundle) error {
 	var problems []error
 	for _, b := range bundles {
@@ -69,7 +70,9 @@ func (c objectCheck) bundles(bundles []Bundle) error {
 		for _, o := range b.Objects {
 			check := c.check
 			if o.GetKind() == "CustomResourceDefinition" {
-				check = c.checkForm // the rest takes as long as all other objects; tests do it for those of the catalogue, and overlays were looked at
+				// the rest takes as long as all other objects; tests do it for those of the
+				// catalogue, and overlays were looked at
+				check = c.checkForm
 			}
 			for _, found := range check(o.Unstructured, minor) {
 				f := objectFinding(schemas.Position{File: o.Origin.File, Line: o.Origin.Line}, o.Unstructured, found)
@@ -80,7 +83,8 @@ func (c objectCheck) bundles(bundles []Bundle) error {
 	return errors.Join(problems...)
 }
 
-// chart finds the same of the objects of a chart from a registry, which the landscape does not hold: the bundle has a problem.
+// chart finds the same of the objects of a chart from a registry, which the landscape does not
+// hold: the bundle has a problem.
 func (c objectCheck) chart(objects []Object, cluster string) error {
 	minor := c.minorOf(cluster)
 	for _, o := range objects {

@@ -36,20 +36,23 @@ type Options struct {
 	Only []string
 }
 
-// Again gives options for who renders the same components many times, each time a little different: what does not change is built once.
-// It is kept as long as the options are, which takes some hundred MB for all components of an owner.
+// Again gives options for who renders the same components many times, each time a little different:
+// what does not change is built once. It is kept as long as the options are, which takes some
+// hundred MB for all components of an owner.
 func (o Options) Again() Options {
 	o.kinds, o.evaluators = newKinds(o), &evaluators{}
 	return o
 }
 
-// Unchecked gives options for who only looks at what values come to: objects are not held against the schemas of their kinds.
+// Unchecked gives options for who only looks at what values come to: objects are not held against
+// the schemas of their kinds.
 func (o Options) Unchecked() Options {
 	o.unchecked = true
 	return o
 }
 
-// LandscapeOptions takes from a landscape what shapes every rendering. What CheckLandscape finds is an *InvalidError.
+// LandscapeOptions takes from a landscape what shapes every rendering. What CheckLandscape finds is
+// an *InvalidError.
 func LandscapeOptions(catalogue fs.FS, l *landscapes.Landscape, settings ...Setting) (Options, error) {
 	if !settingsOf(settings).checked {
 		if err := invalid(CheckLandscape(catalogue, l, settings...)); err != nil {

@@ -35,8 +35,9 @@ type Overlay struct {
 	Name string
 }
 
-// applyOverlay builds the landscape's kustomization of a component on top of all its bundles. A patch that matches nothing
-// is left out, since the objects of another owner may be those it is for: the probe, where there is one, learns what it was.
+// applyOverlay builds the landscape's kustomization of a component on top of all its bundles. A
+// patch that matches nothing is left out, since the objects of another owner may be those it is
+// for: the probe, where there is one, learns what it was.
 func applyOverlay(overlay Overlay, bundles []Bundle, check objectCheck, probe *overlayProbe) error {
 	return ruled(buildOverlay(overlay, bundles, check, probe), ruleOverlay)
 }
@@ -91,8 +92,9 @@ func buildOverlay(overlay Overlay, bundles []Bundle, objects objectCheck, probe 
 	return probe.learn(files.memory, k, aimed.selections, resources, changed)
 }
 
-// moved warns of objects of the component that get to another namespace: the Secrets that are made for them, the policies and certificates stay where
-// they are, and others call them by the name of before.
+// moved warns of objects of the component that get to another namespace: the Secrets that are made
+// for them, the policies and certificates stay where they are, and others call them by the name of
+// before.
 func (c *overlayCheck) moved(k kustomization, made, before []Object) {
 	var first string
 	others := 0
@@ -131,7 +133,8 @@ type overlayFiles struct {
 	asked map[string]bool
 }
 
-// read takes the files of an overlay into memory and checks what can be checked without the component.
+// read takes the files of an overlay into memory and checks what can be checked without the
+// component.
 func (o Overlay) read() (overlayFiles, error) {
 	f := overlayFiles{memory: filesys.MakeFsInMemory()}
 	if err := copyInto(f.memory, o.FS, o.Dir, "/overlay"); err != nil {
@@ -151,8 +154,9 @@ type aims struct {
 	patches    []patch
 }
 
-// aimed reads the kustomization of an overlay, with the objects of the component among its resources and each
-// patch aimed at what it names. Nested components of Kustomize patch the same objects: theirs are aimed in their files.
+// aimed reads the kustomization of an overlay, with the objects of the component among its
+// resources and each patch aimed at what it names. Nested components of Kustomize patch the same
+// objects: theirs are aimed in their files.
 func (f overlayFiles) aimed() (kustomization, aims, error) {
 	memory, place := f.memory, f.place
 	k, found := readKustomization(memory, "/overlay/kustomization.yaml", place)
@@ -220,7 +224,8 @@ func overlayInput(bundles []Bundle) ([]byte, []Object, error) {
 	return manifest, index, err
 }
 
-// distribute puts the objects of the overlay build back into their bundles, and tells whether one is new, gone or different.
+// distribute puts the objects of the overlay build back into their bundles, and tells whether one
+// is new, gone or different.
 func distribute(dir string, objects, index []Object, bundles []Bundle) (changed bool, err error) {
 	byName := map[string]*Bundle{}
 	for i := range bundles {
@@ -306,7 +311,8 @@ func setsSecretData(before, obj *unstructured.Unstructured) bool {
 	return false
 }
 
-// normalise makes sure that an object has an identity and holds only the types the API machinery copies.
+// normalise makes sure that an object has an identity and holds only the types the API machinery
+// copies.
 func normalise(obj *unstructured.Unstructured) error {
 	if obj.GetAPIVersion() == "" || obj.GetKind() == "" || obj.GetName() == "" {
 		return errors.New("apiVersion, kind and metadata.name are required")

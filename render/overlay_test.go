@@ -99,7 +99,8 @@ func TestOverlaysOfLayersAreAppliedInOrder(t *testing.T) {
 	assert.Equal(t, "components/garden/app/component.cue:4 overlaid by ../base/components/garden/app, components/garden/app", a.Origin.String())
 }
 
-// overlayLandscape is a landscape with a Garden, a Seed, and an overlay of garden/app in a layer or the landscape itself.
+// overlayLandscape is a landscape with a Garden, a Seed, and an overlay of garden/app in a layer or
+// the landscape itself.
 func overlayLandscape(t *testing.T, files map[string]string) *landscapes.Landscape {
 	t.Helper()
 	all := map[string]string{"landscape.yaml": landscapeFile("{}"), "g.yaml": gardenYAML, "s.yaml": seedYAML}
@@ -109,7 +110,8 @@ func overlayLandscape(t *testing.T, files map[string]string) *landscapes.Landsca
 	return loadLandscape(t, all)
 }
 
-// TestOverlayFindings: whatever is wrong with an overlay is found before anything is done, with its place.
+// TestOverlayFindings: whatever is wrong with an overlay is found before anything is done, with its
+// place.
 func TestOverlayFindings(t *testing.T) {
 	const (
 		good  = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: garden}\ndata: {x: z}\n"
@@ -222,7 +224,8 @@ func TestOverlayFindings(t *testing.T) {
 	}
 }
 
-// TestOverlayForSomeOwners: an overlay is for all owners of a kind, so each part has to match one of them.
+// TestOverlayForSomeOwners: an overlay is for all owners of a kind, so each part has to match one
+// of them.
 func TestOverlayForSomeOwners(t *testing.T) {
 	catalogue := smallCatalogue(t, map[string]string{
 		"seed/app/component.cue": "package component\n\ncomponent: bundles: app: {cluster: \"seed\", direct: true, source: cue: [" +
@@ -260,7 +263,8 @@ func TestOverlayOfADisabledComponent(t *testing.T) {
 	assert.Len(t, CheckLandscape(catalogue, l), 1)
 }
 
-// TestOverlayOfAComponentThatIsSwitchedOff: an overlay that is never applied says so, and which switch is the reason.
+// TestOverlayOfAComponentThatIsSwitchedOff: an overlay that is never applied says so, and which
+// switch is the reason.
 func TestOverlayOfAComponentThatIsSwitchedOff(t *testing.T) {
 	catalogue := smallCatalogue(t, map[string]string{
 		"garden/app/component.cue": component("cue: ["+oneConfigMap+"]", ""), "garden/flow.cue": appFlow,

@@ -44,7 +44,8 @@ func (w *referenceWalk) onlyOne(o Object) {
 	})
 }
 
-// onlyBudget wants a PodDisruptionBudget to be the only one of its pods: API servers accept a second one, and refuse every eviction then.
+// onlyBudget wants a PodDisruptionBudget to be the only one of its pods: API servers accept a
+// second one, and refuse every eviction then.
 func (w *referenceWalk) onlyBudget(o Object) {
 	w.found = append(w.found, objectReference{
 		path: fieldpath.Path{"spec", "selector"}, alone: true,

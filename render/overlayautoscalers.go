@@ -8,10 +8,12 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// allContainers is the name in a policy of a VerticalPodAutoscaler that stands for all containers without a policy of their own.
+// allContainers is the name in a policy of a VerticalPodAutoscaler that stands for all containers
+// without a policy of their own.
 const allContainers = "*"
 
-// policies want the containers that the policies of a VerticalPodAutoscaler are for, where its target is an object with pods that is rendered.
+// policies want the containers that the policies of a VerticalPodAutoscaler are for, where its
+// target is an object with pods that is rendered.
 func (w *referenceWalk) policies(object map[string]any) {
 	kind, name := textAt(object, "spec", "targetRef", "kind"), textAt(object, "spec", "targetRef", "name")
 	if !slices.Contains([]string{"DaemonSet", "Deployment", "StatefulSet"}, kind) {
@@ -50,7 +52,8 @@ func (w *referenceWalk) policies(object map[string]any) {
 	}
 }
 
-// scaler wants what a HorizontalPodAutoscaler measures: the containers that it names, and requests, of which a utilization is a share.
+// scaler wants what a HorizontalPodAutoscaler measures: the containers that it names, and requests,
+// of which a utilization is a share.
 func (w *referenceWalk) scaler(object map[string]any) {
 	kind, name := textAt(object, "spec", "scaleTargetRef", "kind"), textAt(object, "spec", "scaleTargetRef", "name")
 	containers := func(among []Object) (all []map[string]any) {
@@ -102,8 +105,9 @@ func (w *referenceWalk) scaler(object map[string]any) {
 	}
 }
 
-// unscaled wants no VerticalPodAutoscaler to set the requests that a HorizontalPodAutoscaler measures usage by: each of the two answers the other
-// one's change. An average value is no share of a request, so that the two may go together.
+// unscaled wants no VerticalPodAutoscaler to set the requests that a HorizontalPodAutoscaler
+// measures usage by: each of the two answers the other one's change. An average value is no share
+// of a request, so that the two may go together.
 func (w *referenceWalk) unscaled(o Object) {
 	both := func(other Object) (resource string) {
 		horizontal, vertical := o, other
@@ -148,8 +152,8 @@ func targetText(ref any) string {
 	return textAt(of, "kind") + " " + textAt(of, "name")
 }
 
-// setsRequest reports whether a VerticalPodAutoscaler sets the request of a container. An empty one is any of the target: where policies name
-// containers, these are taken for all there are.
+// setsRequest reports whether a VerticalPodAutoscaler sets the request of a container. An empty one
+// is any of the target: where policies name containers, these are taken for all there are.
 func setsRequest(object map[string]any, container, resource string) bool {
 	if textAt(object, "spec", "updatePolicy", "updateMode") == "Off" {
 		return false
@@ -173,7 +177,8 @@ func setsRequest(object map[string]any, container, resource string) bool {
 	return all || other
 }
 
-// onlyAutoscaler wants an autoscaler to be the only one of its kind for its target: two of them act against each other.
+// onlyAutoscaler wants an autoscaler to be the only one of its kind for its target: two of them act
+// against each other.
 func (w *referenceWalk) onlyAutoscaler(o Object, field string) {
 	target := func(o Object) string { return targetText(valueIn(o.Object, "spec", field)) }
 	rivals := func(among []Object) []Object {

@@ -17,7 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// changed warns of changes of an object of the component that are side effects, as its former state shows.
+// changed warns of changes of an object of the component that are side effects, as its former state
+// shows.
 func (c *overlayCheck) changed(k kustomization, made, before []Object) {
 	type fault struct {
 		at      schemas.Position
@@ -47,7 +48,8 @@ func (c *overlayCheck) changed(k kustomization, made, before []Object) {
 			}
 			if by.isWholesale() {
 				everywhere[wrong.Path.String()] = true
-				if slices.ContainsFunc(k.Labels, func(l types.Label) bool { return l.IncludeSelectors }) { // commonLabels has become this
+				// commonLabels has become this
+				if slices.ContainsFunc(k.Labels, func(l types.Label) bool { return l.IncludeSelectors }) {
 					wrong.Message += "; write labels: [{pairs: {…}, includeTemplates: true}], which leaves selectors as they are"
 				}
 			}
@@ -150,7 +152,8 @@ func isTraffic(label string) bool {
 	return strings.HasPrefix(label, "networking.gardener.cloud/to-") || strings.HasPrefix(label, clientLabel)
 }
 
-// renamedKeys finds fields of a configuration that are nearly the names of ones that it had and has no more.
+// renamedKeys finds fields of a configuration that are nearly the names of ones that it had and has
+// no more.
 func renamedKeys(before, now string) (out [][2]string) {
 	var former, is any
 	if yaml.Unmarshal([]byte(before), &former) != nil || yaml.Unmarshal([]byte(now), &is) != nil {

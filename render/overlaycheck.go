@@ -21,16 +21,16 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// overlayCheck holds what the files of an overlay say against the schemas of the objects that they are for, before krusty merges
-// both: here each value has a place.
+// overlayCheck holds what the files of an overlay say against the schemas of the objects that they
+// are for, before krusty merges both: here each value has a place.
 type overlayCheck struct {
 	objectCheck
 	overlayFiles
 	k kustomization
 	// nested is how many of the patches are those of nested components, which krusty applies first.
 	nested int
-	// objects are those that the overlay is put on (the first of them, own is their number), then those that it adds; all are the same as
-	// krusty selects from them.
+	// objects are those that the overlay is put on (the first of them, own is their number), then
+	// those that it adds; all are the same as krusty selects from them.
 	objects []Object
 	own     int
 	all     resmap.ResMap
@@ -69,7 +69,8 @@ func (c *overlayCheck) sources(patches []patch) error {
 	return c.out.err()
 }
 
-// patched are objects as they are once the patches before one were applied. Objects of which that is not known are left out.
+// patched are objects as they are once the patches before one were applied. Objects of which that
+// is not known are left out.
 func (c *overlayCheck) patched(objects []Object, patches []patch, until int) []Object {
 	was := map[*unstructured.Unstructured]bool{}
 	for _, p := range patches[:until] {
@@ -219,7 +220,8 @@ func (c *overlayCheck) finding(entry string, kind *strict.Kind, at schemas.Posit
 	return finding{Position: at, field: field, kind: schemas.Type(found.Type), rule: ruleObject, message: found.Message}
 }
 
-// nodeAt is the place of a field, or of the closest parent that is written: the name of a field, the first of an item.
+// nodeAt is the place of a field, or of the closest parent that is written: the name of a field,
+// the first of an item.
 func nodeAt(node *yamlv3.Node, path fieldpath.Path) *yamlv3.Node {
 	at := node
 	for _, step := range path {
@@ -257,7 +259,8 @@ func (c *overlayCheck) patch(p *patch, targets []Object) {
 	}
 }
 
-// named warns of a patch whose target is another object than the one that it names, which is there, too: the patch was copied.
+// named warns of a patch whose target is another object than the one that it names, which is there,
+// too: the patch was copied.
 func (c *overlayCheck) named(p *patch, content map[string]any) {
 	kind, name, target := textIn(content, "kind"), textAt(content, "metadata", "name"), strings.ReplaceAll(p.Target.Name, `\`, "")
 	if c.warn == nil || target == "" || name == "" || name == target || !slices.ContainsFunc(c.objects, func(o Object) bool { return o.GetKind() == kind && o.GetName() == name }) {
@@ -271,7 +274,8 @@ func (c *overlayCheck) named(p *patch, content map[string]any) {
 // deletable are fields with maps, of which null in a strategic merge deletes an entry.
 var deletable = []string{"annotations", "data", "labels", "limits", "matchLabels", "nodeSelector", "requests"}
 
-// directives finds those of a strategic merge that are none: Kustomize takes $patch with another value for a field.
+// directives finds those of a strategic merge that are none: Kustomize takes $patch with another
+// value for a field.
 func (c *overlayCheck) directives(p *patch, path fieldpath.Path, value any) {
 	known := []string{"delete", "merge", "replace"}
 	switch v := value.(type) {

@@ -32,7 +32,8 @@ component: bundles: app: {cluster: "runtime", direct: true, source: cue: [
 ]}
 `
 
-// deploymentPatch is a strategic merge of the Deployment; its spec begins in line 5 of the kustomization.
+// deploymentPatch is a strategic merge of the Deployment; its spec begins in line 5 of the
+// kustomization.
 func deploymentPatch(spec string) map[string]string {
 	return map[string]string{"kustomization.yaml": "patches:\n- patch: |\n    {apiVersion: apps/v1, kind: Deployment, metadata: {name: app},\n    spec:\n      " + spec + "}\n"}
 }
@@ -49,7 +50,8 @@ func indentedBy(spaces, text string) string {
 	return spaces + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+spaces) + "\n"
 }
 
-// TestOverlayObjects: what an overlay makes of objects is held against their schemas, at the place where it is written.
+// TestOverlayObjects: what an overlay makes of objects is held against their schemas, at the place
+// where it is written.
 func TestOverlayObjects(t *testing.T) {
 	const place = "components/garden/app/kustomization.yaml:"
 	replacement := func(field, target string) map[string]string {
@@ -140,7 +142,8 @@ func TestOverlayObjects(t *testing.T) {
 	}
 }
 
-// TestOverlayItems: a strategic merge that adds an item where the component has others is a warning with their names.
+// TestOverlayItems: a strategic merge that adds an item where the component has others is a warning
+// with their names.
 func TestOverlayItems(t *testing.T) {
 	for name, tt := range map[string]struct {
 		files map[string]string

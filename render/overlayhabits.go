@@ -11,7 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// This file has what an object says that API servers and programs take, or refuse when it is too late, whatever else there is.
+// This file has what an object says that API servers and programs take, or refuse when it is too
+// late, whatever else there is.
 
 // says notes something that is hardly meant. It is a warning, unless the component says the same.
 func (w *referenceWalk) says(path fieldpath.Path, format string, args ...any) {
@@ -25,7 +26,8 @@ func (w *referenceWalk) says(path fieldpath.Path, format string, args ...any) {
 	})
 }
 
-// everybody are users and groups that anyone is (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#discovery-roles).
+// everybody are users and groups that anyone is
+// (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#discovery-roles).
 var everybody = []string{"system:anonymous", "system:authenticated", "system:serviceaccounts", "system:unauthenticated"}
 
 // rights finds a binding for anyone to a role that is not one of Kubernetes for that.
@@ -38,7 +40,8 @@ func (w *referenceWalk) rights(object map[string]any) {
 	}
 }
 
-// closed finds webhooks for pods everywhere that refuse what they cannot look at: without their pods no pod starts, nor theirs.
+// closed finds webhooks for pods everywhere that refuse what they cannot look at: without their
+// pods no pod starts, nor theirs.
 func (w *referenceWalk) closed(object map[string]any) {
 	selects := func(selector any) bool {
 		fields, _ := selector.(map[string]any)

@@ -13,8 +13,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// newItems warns of items that a strategic merge adds to lists of the component: a misspelt name of a container makes a second one. An item that one of the
-// objects has is no new one, nor is one of a list that the component does not have.
+// newItems warns of items that a strategic merge adds to lists of the component: a misspelt name of
+// a container makes a second one. An item that one of the objects has is no new one, nor is one of
+// a list that the component does not have.
 func (c *overlayCheck) newItems(p *patch, targets []Object) {
 	var added map[*yamlv3.Node]finding
 	for i, o := range targets {
@@ -74,7 +75,8 @@ func (w *itemWalk) walk(node *yamlv3.Node, n *structure.Node, value any, path fi
 	}
 }
 
-// replaced finds arguments that a patch takes away, since a strategic merge replaces the whole list: most likely one was to be added, or changed.
+// replaced finds arguments that a patch takes away, since a strategic merge replaces the whole
+// list: most likely one was to be added, or changed.
 func (w *itemWalk) replaced(node *yamlv3.Node, items []any, path fieldpath.Path) {
 	flags := func(text string) string {
 		name, _, _ := strings.Cut(text, "=")
@@ -98,7 +100,8 @@ func (w *itemWalk) replaced(node *yamlv3.Node, items []any, path fieldpath.Path)
 	}
 }
 
-// list compares the items of a list that are told apart by their keys; a strategic merge knows the first of them.
+// list compares the items of a list that are told apart by their keys; a strategic merge knows the
+// first of them.
 func (w *itemWalk) list(node *yamlv3.Node, n *structure.Node, items []any, path fieldpath.Path) {
 	key := n.ListKeys[0]
 	byKey := map[string]any{}

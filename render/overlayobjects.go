@@ -17,8 +17,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// built checks the objects that an overlay changed or added, as krusty made them, and finds the part of the overlay that made them wrong. What
-// is wrong without the overlay is not its fault, and found later.
+// built checks the objects that an overlay changed or added, as krusty made them, and finds the
+// part of the overlay that made them wrong. What is wrong without the overlay is not its fault, and
+// found later.
 func (c *overlayCheck) built(k kustomization, objects []Object, bundles []Bundle) findings {
 	minors := map[string]int{}
 	for _, b := range bundles {
@@ -31,7 +32,8 @@ func (c *overlayCheck) built(k kustomization, objects []Object, bundles []Bundle
 	said, more := map[fault]int{}, map[int]int{}
 	for _, o := range objects {
 		minor, known := minors[o.GetAnnotations()[bundleAnnotation]]
-		if !known && len(bundles) > 0 { // where that is not the only one, it is found that the bundle is missing
+		// where that is not the only one, it is found that the bundle is missing
+		if !known && len(bundles) > 0 {
 			minor = c.minorOf(bundles[0].Cluster)
 		}
 		for _, found := range c.checkOverlaid(o.Unstructured, minor) {
@@ -63,7 +65,8 @@ func (c *overlayCheck) built(k kustomization, objects []Object, bundles []Bundle
 	return c.out
 }
 
-// checkOverlaid is checkUnfinished, and holds objects of Gardener against the rules that are for declarations of their kinds.
+// checkOverlaid is checkUnfinished, and holds objects of Gardener against the rules that are for
+// declarations of their kinds.
 func (c *overlayCheck) checkOverlaid(o *unstructured.Unstructured, minor int) []structure.Finding {
 	found := c.checkUnfinished(o, minor)
 	if len(found) > 0 || !strings.HasSuffix(o.GroupVersionKind().Group, ".gardener.cloud") {
@@ -81,7 +84,8 @@ func (c *overlayCheck) checkOverlaid(o *unstructured.Unstructured, minor int) []
 	return found
 }
 
-// culprit is the place of the part of an overlay with which a field is wrong: is tells whether that of an object is, among all objects.
+// culprit is the place of the part of an overlay with which a field is wrong: is tells whether that
+// of an object is, among all objects.
 func (c *overlayCheck) culprit(k kustomization, o Object, wrong structure.Finding, is func(Object, []Object) bool) (at schemas.Position, by part, ok bool) {
 	isWrong := func(part types.Kustomization) bool {
 		resources, err := krustyBuild(c.memory, k.path, part)
@@ -116,7 +120,8 @@ func (c *overlayCheck) culprit(k kustomization, o Object, wrong structure.Findin
 	return k.position(""), by, err != nil || i >= len(c.objects) || !is(c.objects[i], c.objects)
 }
 
-// patchedAt is the place of a field in a patch: in a list of operations, that of the last one on it or on what is above it.
+// patchedAt is the place of a field in a patch: in a list of operations, that of the last one on it
+// or on what is above it.
 func patchedAt(node *yamlv3.Node, path fieldpath.Path) *yamlv3.Node {
 	if node.Kind != yamlv3.SequenceNode {
 		return nodeAt(node, path)
@@ -188,7 +193,8 @@ var wholesale = []wholesalePart{
 	{"namePrefix", func(to, from *types.Kustomization) { to.NamePrefix = from.NamePrefix }},
 	{"nameSuffix", func(to, from *types.Kustomization) { to.NameSuffix = from.NameSuffix }},
 	{"labels", func(to, from *types.Kustomization) { to.Labels = from.Labels }},
-	{"commonLabels", func(to, from *types.Kustomization) { to.Labels = from.Labels }}, // they are labels by now
+	// they are labels by now
+	{"commonLabels", func(to, from *types.Kustomization) { to.Labels = from.Labels }},
 	{"commonAnnotations", func(to, from *types.Kustomization) { to.CommonAnnotations = from.CommonAnnotations }},
 }
 
@@ -196,7 +202,8 @@ func (p part) isWholesale() bool {
 	return slices.ContainsFunc(wholesale, func(w wholesalePart) bool { return w.field == p.field })
 }
 
-// firstPart finds the first part of a kustomization with which something is wrong: they are added one after the other.
+// firstPart finds the first part of a kustomization with which something is wrong: they are added
+// one after the other.
 func (k kustomization) firstPart(isWrong func(types.Kustomization) bool) part {
 	built := k.Kustomization
 	built.Patches, built.Replacements, built.Images, built.Replicas = nil, nil, nil, nil

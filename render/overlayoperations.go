@@ -18,8 +18,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// operations does the operations of a JSON patch (RFC 6902) one after the other on each object that it is for. Kustomize adds what replace does not
-// find, so the path of a misspelt field would become a field.
+// operations does the operations of a JSON patch (RFC 6902) one after the other on each object that
+// it is for. Kustomize adds what replace does not find, so the path of a misspelt field would
+// become a field.
 func (c *overlayCheck) operations(p *patch, targets []Object) {
 	operations, err := jsonpatch.DecodePatch([]byte(p.Patch.Patch))
 	if err != nil {
@@ -42,8 +43,8 @@ func (c *overlayCheck) operations(p *patch, targets []Object) {
 	}
 }
 
-// withAnnotations is the object as krusty has it: what carries the bundle through the build makes that there always are annotations, which an
-// operation can add one to.
+// withAnnotations is the object as krusty has it: what carries the bundle through the build makes
+// that there always are annotations, which an operation can add one to.
 func withAnnotations(o Object) map[string]any {
 	metadata, ok := o.Object["metadata"].(map[string]any)
 	if !ok || metadata["annotations"] != nil {
@@ -192,7 +193,8 @@ func (c *overlayCheck) value(p *patch, i int, operation jsonpatch.Operation, o O
 		if len(found.Path) >= len(path) {
 			if at = nodeAt(written, found.Path[len(path):]); len(found.Path) == len(path) {
 				at = written
-				if found.Type == string(schemas.TypeForbidden) { // the path names what does not exist
+				// the path names what does not exist
+				if found.Type == string(schemas.TypeForbidden) {
 					at = pointer
 				}
 			}
@@ -201,8 +203,8 @@ func (c *overlayCheck) value(p *patch, i int, operation jsonpatch.Operation, o O
 	}
 }
 
-// wrapped is an object with nothing but a value at a path, whose lists have that one item. It is not made of a path into what the schema leaves
-// open.
+// wrapped is an object with nothing but a value at a path, whose lists have that one item. It is
+// not made of a path into what the schema leaves open.
 func wrapped(n *structure.Node, steps []string, value any) (content map[string]any, path fieldpath.Path, ok bool) {
 	for _, step := range steps {
 		switch {

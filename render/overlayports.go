@@ -30,7 +30,8 @@ func (w *referenceWalk) policyPorts(object map[string]any) {
 	}
 }
 
-// portOfService wants a port of a Service that is rendered: by name or number, as a backend has it, or by number, as a webhook has it.
+// portOfService wants a port of a Service that is rendered: by name or number, as a backend has it,
+// or by number, as a webhook has it.
 func (w *referenceWalk) portOfService(path fieldpath.Path, object map[string]any, namespace string) {
 	name, port := textAt(object, "name"), object["port"]
 	if of, is := port.(map[string]any); is {

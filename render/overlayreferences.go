@@ -15,8 +15,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// objectReference is what an object says of others: their names, their keys, their labels, their ports. API servers take it whether or not the
-// others are there; pods do not start then, and what selects nothing has no effect.
+// objectReference is what an object says of others: their names, their keys, their labels, their
+// ports. API servers take it whether or not the others are there; pods do not start then, and what
+// selects nothing has no effect.
 type objectReference struct {
 	path fieldpath.Path
 	// kind and name are those of the object that is wanted, where it is one.
@@ -27,14 +28,16 @@ type objectReference struct {
 	met func([]Object) bool
 	// missing says what is not there.
 	missing func([]Object) string
-	// alone is set where any other object can break it, and near where any other one can tell what was meant: all objects of the owner in the same
-	// cluster are asked, even if those of the component meet it.
+	// alone is set where any other object can break it, and near where any other one can tell what
+	// was meant: all objects of the owner in the same cluster are asked, even if those of the
+	// component meet it.
 	alone, near bool
 	// rule is set where it has to be met; else it is a warning.
 	rule string
 }
 
-// openReference is one that nothing in the component meets, or that others can break. Objects of other components decide.
+// openReference is one that nothing in the component meets, or that others can break. Objects of
+// other components decide.
 type openReference struct {
 	objectReference
 	// cluster is where the object is wanted.
@@ -43,8 +46,8 @@ type openReference struct {
 	at func(message string) (finding, bool)
 }
 
-// references leaves open what objects want with the overlay, did not want without it, and nothing in the component meets. What the component
-// itself wants of others comes from elsewhere.
+// references leaves open what objects want with the overlay, did not want without it, and nothing
+// in the component meets. What the component itself wants of others comes from elsewhere.
 func (c *overlayCheck) references(k kustomization, objects []Object, bundles []Bundle) {
 	known := map[string]bool{}
 	for _, o := range c.objects[:c.own] {
@@ -57,7 +60,8 @@ func (c *overlayCheck) references(k kustomization, objects []Object, bundles []B
 	}
 	clusters := map[string]string{}
 	for _, b := range bundles {
-		clusters[b.Name], clusters[""] = b.Cluster, b.Cluster // without a name there is one bundle only
+		// without a name there is one bundle only
+		clusters[b.Name], clusters[""] = b.Cluster, b.Cluster
 	}
 	for _, o := range objects {
 		found := broken(o, objects)
@@ -175,12 +179,14 @@ func (w *referenceWalk) class(class string) {
 	})
 }
 
-// selectors are the fields by which a Prometheus selects what tells it whom to scrape and what to compute, by the kinds of these.
+// selectors are the fields by which a Prometheus selects what tells it whom to scrape and what to
+// compute, by the kinds of these.
 var selectors = map[string]string{
 	"ServiceMonitor": "serviceMonitorSelector", "PodMonitor": "podMonitorSelector", "Probe": "probeSelector", "ScrapeConfig": "scrapeConfigSelector", "PrometheusRule": "ruleSelector",
 }
 
-// scraped wants a Prometheus that selects an object, where there is one in the cluster that selects by labels.
+// scraped wants a Prometheus that selects an object, where there is one in the cluster that selects
+// by labels.
 func (w *referenceWalk) scraped(o Object) {
 	field := selectors[o.GetKind()]
 	if field == "" || !strings.HasPrefix(o.GetAPIVersion(), "monitoring.coreos.com/") {
@@ -196,7 +202,8 @@ func (w *referenceWalk) scraped(o Object) {
 				if p.GetKind() != "Prometheus" || len(wanted(p)) == 0 {
 					continue
 				}
-				if all++; label != "" && p.GetName() == label || hasLabels(o.GetLabels(), wanted(p)) { // one of the name tells what is wrong with its selector
+				// one of the name tells what is wrong with its selector
+				if all++; label != "" && p.GetName() == label || hasLabels(o.GetLabels(), wanted(p)) {
 					return true
 				}
 			}
@@ -296,9 +303,11 @@ func (w *referenceWalk) field(path fieldpath.Path, field string, value any) {
 	w.walk(value, path)
 }
 
-// name wants an object of a kind and name. An empty namespace means any: objects get theirs after the overlay, or have none.
+// name wants an object of a kind and name. An empty namespace means any: objects get theirs after
+// the overlay, or have none.
 func (w *referenceWalk) name(path fieldpath.Path, kind, name, namespace string) {
-	if kind == "" || name == "" || kind == "ConfigMap" && name == "kube-root-ca.crt" { // which Kubernetes puts into each namespace
+	// which Kubernetes puts into each namespace
+	if kind == "" || name == "" || kind == "ConfigMap" && name == "kube-root-ca.crt" {
 		return
 	}
 	w.found = append(w.found, objectReference{
@@ -366,7 +375,8 @@ func (w *referenceWalk) subPaths(path fieldpath.Path, spec map[string]any) {
 	}
 }
 
-// key wants a key of a Secret or ConfigMap. One that is not there, or has no data before it is in the cluster, is not asked.
+// key wants a key of a Secret or ConfigMap. One that is not there, or has no data before it is in
+// the cluster, is not asked.
 func (w *referenceWalk) key(path fieldpath.Path, kind, name, key, namespace string) {
 	if key == "" {
 		return

@@ -40,7 +40,8 @@ const (
 	budgetOf     = `{apiVersion: "policy/v1", kind: "PodDisruptionBudget", metadata: {name: "other", namespace: "garden"}, spec: {maxUnavailable: 1, selector: matchLabels: app: "other"}}`
 )
 
-// TestOverlayReferences: what an overlay makes objects name has to be there, in any component, in Git, or named as made elsewhere.
+// TestOverlayReferences: what an overlay makes objects name has to be there, in any component, in
+// Git, or named as made elsewhere.
 func TestOverlayReferences(t *testing.T) {
 	patch := func(kind, spec string) map[string]string {
 		return map[string]string{"kustomization.yaml": "patches:\n- target: {kind: " + kind + "}\n  patch: |\n    {apiVersion: x, kind: " + kind + ", metadata: {name: app},\n    " + spec + "}\n"}

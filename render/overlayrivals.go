@@ -10,7 +10,8 @@ import (
 
 // This file has references to objects that act on the same pods as the one that is looked at.
 
-// onlyOwner wants a workload to be the only one with its selector: two of them count each other's pods.
+// onlyOwner wants a workload to be the only one with its selector: two of them count each other's
+// pods.
 func (w *referenceWalk) onlyOwner(o Object) {
 	selector := labelsIn(valueIn(o.Object, "spec", "selector", "matchLabels"))
 	if len(selector) == 0 || len(podTemplates(o.Unstructured)) == 0 {
@@ -32,7 +33,8 @@ func (w *referenceWalk) onlyOwner(o Object) {
 	})
 }
 
-// fewReplicas wants a VerticalPodAutoscaler to evict: it does not where fewer pods live than it says.
+// fewReplicas wants a VerticalPodAutoscaler to evict: it does not where fewer pods live than it
+// says.
 func (w *referenceWalk) fewReplicas(object map[string]any) {
 	kind, name := textAt(object, "spec", "targetRef", "kind"), textAt(object, "spec", "targetRef", "name")
 	least, ok := valueIn(object, "spec", "updatePolicy", "minReplicas").(int64)
@@ -73,7 +75,8 @@ func (w *referenceWalk) bound(o Object) {
 	})
 }
 
-// limited wants pods of a namespace to say what a ResourceQuota counts: API servers refuse those that do not.
+// limited wants pods of a namespace to say what a ResourceQuota counts: API servers refuse those
+// that do not.
 func (w *referenceWalk) limited(object map[string]any) {
 	hard, _ := valueIn(object, "spec", "hard").(map[string]any)
 	for _, amount := range sortedKeys(hard) {

@@ -12,18 +12,22 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// This file has references by which traffic finds its way: labels of clients, annotations of Services, and the objects of Istio.
+// This file has references by which traffic finds its way: labels of clients, annotations of
+// Services, and the objects of Istio.
 
-// Words by which the network policies of a landscape know clients and servers (controllers/resourcemanager/networkpolicy).
+// Words by which the network policies of a landscape know clients and servers
+// (controllers/resourcemanager/networkpolicy).
 const (
 	clientLabel    = gardencorev1beta1.LabelNetworkPolicyToPrefix
 	fromWorldPorts = "networking.resources.gardener.cloud/from-world-to-ports"
 	allowedClient  = gardencorev1beta1.LabelNetworkPolicyAllowed
 )
 
-// clients wants the Services that labels of pods name, where a Service has nearly that name: others may be those of other clusters.
+// clients wants the Services that labels of pods name, where a Service has nearly that name: others
+// may be those of other clusters.
 func (w *referenceWalk) clients(path fieldpath.Path, template map[string]any) {
-	for label, value := range labelsIn(valueIn(template, "metadata", "labels")) { // what is missing is sorted by its place
+	// what is missing is sorted by its place
+	for label, value := range labelsIn(valueIn(template, "metadata", "labels")) {
 		id, is := strings.CutPrefix(label, clientLabel)
 		if !is || value != allowedClient {
 			continue
@@ -41,7 +45,8 @@ func (w *referenceWalk) clients(path fieldpath.Path, template map[string]any) {
 	}
 }
 
-// nearest is the ID of a Service that is meant: a similar name, or another port of the same Service.
+// nearest is the ID of a Service that is meant: a similar name, or another port of the same
+// Service.
 func nearest(id string, known []string) string {
 	if hint := hintOf(id, known); strings.Contains(hint, "did you mean") {
 		_, after, _ := strings.Cut(hint, `"`)
@@ -56,7 +61,8 @@ func nearest(id string, known []string) string {
 	return ""
 }
 
-// reachedBy are the IDs of ports of Services in labels of clients: <service>-<protocol>-<target port>, in other namespaces after the one of the Service.
+// reachedBy are the IDs of ports of Services in labels of clients: <service>-<protocol>-<target
+// port>, in other namespaces after the one of the Service.
 func reachedBy(among []Object, namespace string) (ids []string) {
 	for _, o := range among {
 		if o.GetKind() != "Service" {
@@ -130,7 +136,8 @@ func (w *referenceWalk) scrapes(object map[string]any) {
 // jobForm is how an expression picks the targets of a job.
 var jobForm = regexp.MustCompile(`\bjob="([^"]+)"`)
 
-// jobs want what an alert is about, where something has nearly its name: an alert on what there is not never fires, or always.
+// jobs want what an alert is about, where something has nearly its name: an alert on what there is
+// not never fires, or always.
 func (w *referenceWalk) jobs(object map[string]any) {
 	known := func(among []Object) (names []string) {
 		for _, o := range among {

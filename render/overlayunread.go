@@ -27,7 +27,8 @@ func (f askedFiles) ReadFile(name string) ([]byte, error) {
 	return f.FileSystem.ReadFile(name)
 }
 
-// unread are findings about files of objects and patches that no kustomization of the overlay names: they have no effect.
+// unread are findings about files of objects and patches that no kustomization of the overlay
+// names: they have no effect.
 func (f overlayFiles) unread() (findings, error) {
 	var out findings
 	err := f.memory.Walk("/overlay", func(name string, info os.FileInfo, err error) error {

@@ -18,9 +18,10 @@ import (
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
-// Owners builds the inputs of every owner in a landscape: the Garden, then the
-// Seeds, then the Shoots that are bound to one of them. API defaults are applied, and what the API fills in from the other
-// objects of the landscape (package mutation); facts are those recorded, the rest stays symbolic.
+// Owners builds the inputs of every owner in a landscape: the Garden, then the Seeds, then the
+// Shoots that are bound to one of them. API defaults are applied, and what the API fills in from
+// the other objects of the landscape (package mutation); facts are those recorded, the rest stays
+// symbolic.
 func Owners(l *landscapes.Landscape, settings ...Setting) ([]Input, error) {
 	inputs, err := owners(l, settingsOf(settings))
 	if err != nil {
@@ -43,8 +44,8 @@ func owners(l *landscapes.Landscape, settings settings) ([]Input, error) {
 	return inputs, errors.Join(problems...)
 }
 
-// eachOwner gives the owners one by one, an error in the place of one that cannot be built. Shoots come last, each read only if
-// it is wanted.
+// eachOwner gives the owners one by one, an error in the place of one that cannot be built. Shoots
+// come last, each read only if it is wanted.
 func eachOwner(l *landscapes.Landscape, settings settings, shoots func() bool) iter.Seq2[Input, error] {
 	return func(yield func(Input, error) bool) {
 		facts, err := RecordedFacts(l)
@@ -199,8 +200,9 @@ func (b *ownerBuilder) with(kind string, object map[string]any) map[string]map[s
 	return out
 }
 
-// shoot is rendered when it is bound to a seed of the landscape; an unbound one waits
-// for the scheduler. The object is filled in. What it leaves open is as before, the Shoot at an earlier time; nil if there was none.
+// shoot is rendered when it is bound to a seed of the landscape; an unbound one waits for the
+// scheduler. The object is filled in. What it leaves open is as before, the Shoot at an earlier
+// time; nil if there was none.
 func (b *ownerBuilder) shoot(declared landscapes.Typed[gardencorev1beta1.Shoot], before *gardencorev1beta1.Shoot) (Input, bool, error) {
 	s := declared.Object
 	profile, profileErr := b.profile(declared)
@@ -290,8 +292,9 @@ func toMap(object any) (map[string]any, error) {
 	return content, nil
 }
 
-// annotationConfirmed confirms to an API server that an object may be deleted. It is set and taken off again by hand, in Git or in the
-// cluster, and says nothing about how the object shall be: what is rendered, such as the copy of a Shoot for extensions, is the same with it.
+// annotationConfirmed confirms to an API server that an object may be deleted. It is set and taken
+// off again by hand, in Git or in the cluster, and says nothing about how the object shall be: what
+// is rendered, such as the copy of a Shoot for extensions, is the same with it.
 const annotationConfirmed = "confirmation.gardener.cloud/deletion"
 
 // All renders every owner of a landscape; errors of one owner do not hide those of another.
@@ -315,8 +318,8 @@ func All(l *landscapes.Landscape, catalogue fs.FS, only func(Owner) bool, settin
 	return checked(inputs, results, problems, catalogue, ClusterOf(seeds))
 }
 
-// Partial renders what can be rendered of a landscape that is not valid, to have something to compare with. It must never be
-// applied.
+// Partial renders what can be rendered of a landscape that is not valid, to have something to
+// compare with. It must never be applied.
 func Partial(l *landscapes.Landscape, catalogue fs.FS, settings ...Setting) []Bundle {
 	options := landscapeOptions(catalogue, l)
 	options.Overlays = slices.DeleteFunc(options.Overlays, func(o Overlay) bool {
@@ -332,8 +335,8 @@ func Partial(l *landscapes.Landscape, catalogue fs.FS, settings ...Setting) []Bu
 	return bundles
 }
 
-// checkFlows finds bundles that a flow of their owner leaves out: they would never be applied, or never removed.
-// A flow belongs to a kind of owner, so one input of the kind is enough to read it.
+// checkFlows finds bundles that a flow of their owner leaves out: they would never be applied, or
+// never removed. A flow belongs to a kind of owner, so one input of the kind is enough to read it.
 func checkFlows(catalogue fs.FS, inputs []Input, bundles []Bundle) []error {
 	byKind := map[string][]Bundle{}
 	for _, b := range bundles {
@@ -354,7 +357,8 @@ func checkFlows(catalogue fs.FS, inputs []Input, bundles []Bundle) []error {
 	return problems
 }
 
-// ClusterOf names the cluster a bundle goes to: a seed by its own name, the API server of a Shoot by that of the Shoot.
+// ClusterOf names the cluster a bundle goes to: a seed by its own name, the API server of a Shoot
+// by that of the Shoot.
 func ClusterOf(in map[string]string) func(Bundle) string {
 	return func(b Bundle) string {
 		switch {
@@ -371,7 +375,8 @@ func ClusterOf(in map[string]string) func(Bundle) string {
 	}
 }
 
-// ShootCluster is the name of the API server of a Shoot, as plans, approvals and errors have it: each Shoot has objects of the same names.
+// ShootCluster is the name of the API server of a Shoot, as plans, approvals and errors have it:
+// each Shoot has objects of the same names.
 func ShootCluster(shoot Owner) string { return shoot.String() }
 
 // SeedsOfShoots maps "<namespace>/<name>" of each shoot to its seed.

@@ -274,7 +274,8 @@ func TestOverlaysOfLayers(t *testing.T) {
 	assert.Equal(t, "components/garden/app/component.cue:4 overlaid by ../base/components/garden/app, components/garden/app", a.Origin.String())
 }
 
-// TestCatalogueVersion: a landscape is rendered with the catalogue it is written for, or not at all.
+// TestCatalogueVersion: a landscape is rendered with the catalogue it is written for, or not at
+// all.
 func TestCatalogueVersion(t *testing.T) {
 	for spec, refused := range map[string]bool{
 		"{}": false,

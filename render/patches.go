@@ -23,10 +23,12 @@ import (
 
 // patch is one patch of a kustomization: an entry may hold several.
 type patch struct {
-	// Patch is the entry with the text inline. A strategic merge patch has the object that it names for its target.
+	// Patch is the entry with the text inline. A strategic merge patch has the object that it names
+	// for its target.
 	types.Patch
 	selection
-	// entry is the field of the kustomization that holds it, start where its text begins, and node what it says; position is the place of a part of it.
+	// entry is the field of the kustomization that holds it, start where its text begins, and node
+	// what it says; position is the place of a part of it.
 	entry    string
 	start    schemas.Position
 	node     *yamlv3.Node
@@ -252,8 +254,8 @@ func checkOperations(list *yamlv3.Node) string {
 	return ""
 }
 
-// targetOf selects the object that a strategic merge patch names. Without a namespace it is the object of that name in
-// any namespace: the components of every Shoot are in one of their own.
+// targetOf selects the object that a strategic merge patch names. Without a namespace it is the
+// object of that name in any namespace: the components of every Shoot are in one of their own.
 func targetOf(content map[string]any) (types.Selector, string) {
 	obj := unstructured.Unstructured{Object: content}
 	if obj.GetAPIVersion() == "" || obj.GetKind() == "" || obj.GetName() == "" {

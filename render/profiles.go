@@ -11,7 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// profile gives the CloudProfile of a Shoot as its components see it, nil when the Shoot names none, which the schemas say.
+// profile gives the CloudProfile of a Shoot as its components see it, nil when the Shoot names
+// none, which the schemas say.
 func (b *ownerBuilder) profile(declared landscapes.Typed[gardencorev1beta1.Shoot]) (map[string]any, error) {
 	spec := declared.Object.Spec
 	kind, name, field := gardencorev1beta1.CloudProfileKind, "", "spec.cloudProfile.name"

@@ -14,7 +14,8 @@ const (
 	namespacedYAML = "apiVersion: core.gardener.cloud/v1beta1\nkind: NamespacedCloudProfile\nmetadata: {name: own, namespace: garden-dev}\nspec: {parent: {kind: CloudProfile, name: PARENT}REST}\n"
 )
 
-// TestShootsAndVersionsThatCannotBeRendered are findings of the landscape, at the field that is to blame.
+// TestShootsAndVersionsThatCannotBeRendered are findings of the landscape, at the field that is to
+// blame.
 func TestShootsAndVersionsThatCannotBeRendered(t *testing.T) {
 	for name, test := range map[string]struct {
 		shoot, more string

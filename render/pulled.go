@@ -14,21 +14,24 @@ import (
 	"helm.sh/helm/v3/pkg/engine"
 )
 
-// Bounds of what a chart of a registry renders to. Helm cannot be stopped while it renders: what takes longer is left behind, and what is larger is
-// refused before it is read, when it is in memory already.
+// Bounds of what a chart of a registry renders to. Helm cannot be stopped while it renders: what
+// takes longer is left behind, and what is larger is refused before it is read, when it is in
+// memory already.
 const (
 	chartTime    = 20 * time.Second
 	chartOutput  = 16 << 20
 	chartObjects = 2000
 )
 
-// ObjectsOf renders a chart of a registry for a release, as the Extensions' charts are. Errors may quote values.
+// ObjectsOf renders a chart of a registry for a release, as the Extensions' charts are. Errors may
+// quote values.
 func (c Chart) ObjectsOf(ref ChartReference, release, namespace, kubeVersion string, values map[string]any) ([]Object, error) {
 	options := chartutil.ReleaseOptions{Name: release, Namespace: namespace, Revision: 1, IsInstall: true}
 	return inTime(c.Digest, chartTime, func() ([]Object, error) { return c.objects(ref, options, kubeVersion, values) })
 }
 
-// endless are charts, by their digests, of which a rendering was left behind: a second one would take more of the process.
+// endless are charts, by their digests, of which a rendering was left behind: a second one would
+// take more of the process.
 var endless sync.Map
 
 // inTime waits for the rendering of a chart, and not for ever.
@@ -59,7 +62,8 @@ func inTime(digest string, limit time.Duration, render func() ([]Object, error))
 	case <-timer.C:
 		endless.Store(digest, true)
 		select {
-		case got := <-done: // it has ended meanwhile, and may not take out what was put in after that
+		case got := <-done:
+			// it has ended meanwhile, and may not take out what was put in after that
 			endless.Delete(digest)
 			return got.objects, got.err
 		default:

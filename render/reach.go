@@ -17,13 +17,15 @@ import (
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
-// Reach is what a change of a landscape can reach: the owners that are rendered from something else after it, or are on one side
-// only.
+// Reach is what a change of a landscape can reach: the owners that are rendered from something else
+// after it, or are on one side only.
 type Reach struct {
 	Old, New Side
-	// Same are the owners that are rendered from the same on both sides, Shoots among them that wait for their Seed.
+	// Same are the owners that are rendered from the same on both sides, Shoots among them that
+	// wait for their Seed.
 	Same []Owner
-	// Left are Shoots that were not compared, because others were in their place (Sample); Sampled are these.
+	// Left are Shoots that were not compared, because others were in their place (Sample); Sampled
+	// are these.
 	Left, Sampled []Owner
 
 	// cores that render.
@@ -34,7 +36,8 @@ type Reach struct {
 type Side struct {
 	Inputs  []Input
 	Options Options
-	// Alike are Shoots that are declared in another way on the other side, and render the same all the same.
+	// Alike are Shoots that are declared in another way on the other side, and render the same all
+	// the same.
 	Alike []Input
 	// Partial says that what cannot be rendered is left out.
 	Partial bool
@@ -51,12 +54,13 @@ type State struct {
 	Landscape *landscapes.Landscape
 	// Name stands before errors; empty for none.
 	Name string
-	// Partial is for one that is not valid: it is compared as far as it renders. The others have passed CheckLandscape.
+	// Partial is for one that is not valid: it is compared as far as it renders. The others have
+	// passed CheckLandscape.
 	Partial bool
 }
 
-// Reached compares what two states of a landscape are rendered from. Only what differs is read: of a Shoot whose declaration and
-// whose surroundings are the same nothing at all.
+// Reached compares what two states of a landscape are rendered from. Only what differs is read: of
+// a Shoot whose declaration and whose surroundings are the same nothing at all.
 func Reached(catalogue fs.FS, before, after State, settings ...Setting) (Reach, error) {
 	var old, new *Side
 	var oldErr, newErr error
@@ -83,7 +87,8 @@ func Reached(catalogue fs.FS, before, after State, settings ...Setting) (Reach, 
 		c.options[kind] = [2]InputDigest{of, after}
 	}
 	for i := range old.Inputs {
-		old.Inputs[i].ChartsMatter = false // that one is gone is no reason not to show what takes its place
+		// that one is gone is no reason not to show what takes its place
+		old.Inputs[i].ChartsMatter = false
 	}
 	c.gardensAndSeeds()
 	if err := c.shoots(); err != nil {
@@ -233,8 +238,8 @@ func (s *Side) shootsInOrder() []*landscapes.Declaration {
 	return out
 }
 
-// shoot builds the input of a Shoot, nil if there is none, or it is not bound, and gives the Shoot with what is filled in. What it leaves
-// open is as in the other one, from before.
+// shoot builds the input of a Shoot, nil if there is none, or it is not bound, and gives the Shoot
+// with what is filled in. What it leaves open is as in the other one, from before.
 func (s *Side) shoot(d *landscapes.Declaration, before *gardencorev1beta1.Shoot) (*Input, *gardencorev1beta1.Shoot, error) {
 	if d == nil {
 		return nil, nil, nil
@@ -261,10 +266,11 @@ func (s *Side) take(in *Input) {
 	}
 }
 
-// Render renders the owners that a change reaches, before and after it. Objects and bundles that several of them have are errors,
-// but what an owner has that is not reached is not known. What is wrong with the state before keeps nobody from comparing with what of it
-// renders, so that its repair can be reviewed: it is given apart. A secret that a cluster generates, and that the change asks for in another
-// way, has another symbolic name after it.
+// Render renders the owners that a change reaches, before and after it. Objects and bundles that
+// several of them have are errors, but what an owner has that is not reached is not known. What is
+// wrong with the state before keeps nobody from comparing with what of it renders, so that its
+// repair can be reviewed: it is given apart. A secret that a cluster generates, and that the change
+// asks for in another way, has another symbolic name after it.
 func (r Reach) Render() (before, after []Bundle, wrongBefore, err error) {
 	old, new := newPending(r.Old.Inputs, r.Old.Options), newPending(r.New.Inputs, r.New.Options)
 	runTasksOn(r.cores, r.New.Options.Catalogue, slices.Concat(old.tasks, new.tasks), nil)
@@ -343,7 +349,8 @@ func newOwnerBuilder(l *landscapes.Landscape, settings settings) *ownerBuilder {
 	}
 }
 
-// aroundShoots is the digest of all that Shoots are rendered from besides their own declaration, options and facts.
+// aroundShoots is the digest of all that Shoots are rendered from besides their own declaration,
+// options and facts.
 func (b *ownerBuilder) aroundShoots() InputDigest {
 	d := newDigester()
 	d.add([len(InputDigest{})]byte(b.around.digest()), b.garden, b.seeds, b.projects, b.projectOf, b.gardenAPI, b.gates)

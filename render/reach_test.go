@@ -81,8 +81,8 @@ func reachable() map[string]string {
 
 const everyone = "garden main, seed eu, seed us, shoot garden-dev/a, shoot garden-dev/b, shoot garden-dev/c"
 
-// TestReached changes one thing after the other. What is said to be the same has to render to the same bytes; what is rendered is what
-// the change can reach, and no more.
+// TestReached changes one thing after the other. What is said to be the same has to render to the
+// same bytes; what is rendered is what the change can reach, and no more.
 func TestReached(t *testing.T) {
 	const shoots = "shoot garden-dev/a, shoot garden-dev/b, shoot garden-dev/c"
 	overlay := "kind: Kustomization\napiVersion: kustomize.config.k8s.io/v1beta1\npatches:\n- target: {kind: ConfigMap}\n  patch: |\n    [{op: add, path: /data/more, value: x}]\n"
@@ -143,7 +143,8 @@ func TestReached(t *testing.T) {
 			old, new := manifests(t, catalogue, before, now), manifests(t, catalogue, after, now)
 			for owner := range old {
 				if name == "a default domain" {
-					continue // a Shoot that is made anew has another one; those that exist keep theirs
+					// a Shoot that is made anew has another one; those that exist keep theirs
+					continue
 				}
 				assert.Equal(t, reached[owner], old[owner] != new[owner], "%s differs exactly if it is reached", owner)
 			}
@@ -179,8 +180,9 @@ func differing(t *testing.T, reach Reach) map[string][2]string {
 	return out
 }
 
-// TestSparingly: of the owners that only a setting reaches, only what it is about is rendered; of Shoots that are reached from outside, a sample of
-// all forms; a Shoot that is declared in another way is always compared.
+// TestSparingly: of the owners that only a setting reaches, only what it is about is rendered; of
+// Shoots that are reached from outside, a sample of all forms; a Shoot that is declared in another
+// way is always compared.
 func TestSparingly(t *testing.T) {
 	const overlay = "patches:\n- target: {kind: ConfigMap}\n  patch: |\n    [{op: add, path: /data/more, value: x}]\n"
 	catalogue := dumpCatalogue(t)
@@ -218,7 +220,8 @@ func TestSparingly(t *testing.T) {
 	assert.Equal(t, 4*1+2, rendered, "one component of those that the overlay reaches, both of the other")
 }
 
-// loadKept reads a landscape twice with a store, so that the content of its files is known by digests.
+// loadKept reads a landscape twice with a store, so that the content of its files is known by
+// digests.
 func loadKept(t *testing.T, files map[string]string) (l *landscapes.Landscape) {
 	t.Helper()
 	tree := fstest.MapFS{}
@@ -250,8 +253,9 @@ func manifests(t *testing.T, catalogue fstest.MapFS, l *landscapes.Landscape, se
 	return out
 }
 
-// TestReachedKeepsWhatWasChosen: a Shoot that leaves versions open has those of before, whatever else a profile offers by now. Only a
-// declaration that means others moves it, and a Shoot that is new has the newest.
+// TestReachedKeepsWhatWasChosen: a Shoot that leaves versions open has those of before, whatever
+// else a profile offers by now. Only a declaration that means others moves it, and a Shoot that is
+// new has the newest.
 func TestReachedKeepsWhatWasChosen(t *testing.T) {
 	profile := func(versions, images string) string {
 		return "apiVersion: core.gardener.cloud/v1beta1\nkind: CloudProfile\nmetadata: {name: local}\nspec: {type: local, kubernetes: {versions: [" + versions + "]}, " +
@@ -327,7 +331,8 @@ func TestReachedNamesTheSideOfAnError(t *testing.T) {
 	assert.Equal(t, "shoot garden-dev/a", reach.New.Inputs[0].Owner.String())
 }
 
-// TestDigestSeesEveryField: there is no field of an input or of the options that does not count, but those that are listed.
+// TestDigestSeesEveryField: there is no field of an input or of the options that does not count,
+// but those that are listed.
 func TestDigestSeesEveryField(t *testing.T) {
 	digest := func(in Input, opts Options) InputDigest {
 		d, err := DigestInput(in, opts)
@@ -411,8 +416,8 @@ func TestDigestTellsValuesApart(t *testing.T) {
 	}
 }
 
-// TestSameDigestSameBytes: in all variants of the real catalogue, owners of the same digest render to the same bytes, and a variant
-// that differs has another digest.
+// TestSameDigestSameBytes: in all variants of the real catalogue, owners of the same digest render
+// to the same bytes, and a variant that differs has another digest.
 func TestSameDigestSameBytes(t *testing.T) {
 	known := map[InputDigest]string{}
 	kinds := map[string]map[InputDigest]bool{}

@@ -2,8 +2,9 @@ package render
 
 import "iter"
 
-// Parts divides what a change reaches by owners, at most size of them at a time and with both sides of each: rendering one after the other
-// bounds memory, whatever the size of the landscape. What several owners have in common is not checked then.
+// Parts divides what a change reaches by owners, at most size of them at a time and with both sides
+// of each: rendering one after the other bounds memory, whatever the size of the landscape. What
+// several owners have in common is not checked then.
 func (r Reach) Parts(size int) iter.Seq[Reach] {
 	return func(yield func(Reach) bool) {
 		old := map[Owner]Input{}

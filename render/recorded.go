@@ -20,8 +20,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// RecordedFacts reads the facts file of a landscape: facts by owner, e.g. "garden local". All that is wrong with it is
-// part of the error, with its place.
+// RecordedFacts reads the facts file of a landscape: facts by owner, e.g. "garden local". All that
+// is wrong with it is part of the error, with its place.
 func RecordedFacts(l *landscapes.Landscape) (map[string]Facts, error) {
 	name := l.Config.Spec.Facts
 	if name == "" {
@@ -113,7 +113,8 @@ var knownAddresses = map[string][]string{
 	"shoot":  {"kube-apiserver"},
 }
 
-// extensionFacts are the kinds of extension objects, in small letters, whose status components ask for.
+// extensionFacts are the kinds of extension objects, in small letters, whose status components ask
+// for.
 var extensionFacts = []string{"backupbucket", "controlplane", "infrastructure", "network", "operatingsystemconfig", "worker"}
 
 // ownerNames are the names of the owners a landscape declares, bound or not.

@@ -22,7 +22,8 @@ const (
 	MarkReferences = "render.pergola.dev/reference-annotations"
 )
 
-// Keys of upstream's garbage collector (gardener: pkg/resourcemanager/controller/garbagecollector/references).
+// Keys of upstream's garbage collector (gardener:
+// pkg/resourcemanager/controller/garbagecollector/references).
 const (
 	labelGarbageCollectable   = "resources.gardener.cloud/garbage-collectable-reference"
 	annotationReferencePrefix = "reference.resources.gardener.cloud/"
@@ -192,7 +193,8 @@ func podTemplates(obj *unstructured.Unstructured) []map[string]any {
 	return out
 }
 
-// podSpecs gives what is said about pods in a workload. Prometheus and Alertmanager objects have volumes and containers in their own spec.
+// podSpecs gives what is said about pods in a workload. Prometheus and Alertmanager objects have
+// volumes and containers in their own spec.
 func podSpecs(obj *unstructured.Unstructured) []map[string]any {
 	var out []map[string]any
 	for _, template := range podTemplates(obj) {

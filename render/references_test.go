@@ -51,8 +51,9 @@ func TestDataHash(t *testing.T) {
 	}
 }
 
-// TestHashedNamesAreFollowed: a workload in another bundle of the component refers to the new name, wherever a
-// pod may name a ConfigMap or Secret; one of the same name in another namespace is left alone.
+// TestHashedNamesAreFollowed: a workload in another bundle of the component refers to the new name,
+// wherever a pod may name a ConfigMap or Secret; one of the same name in another namespace is left
+// alone.
 func TestHashedNamesAreFollowed(t *testing.T) {
 	res, err := renderSmall(t, map[string]string{"garden/app/component.cue": `package component
 

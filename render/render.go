@@ -52,7 +52,8 @@ func Render(in Input, opts Options) (Result, error) {
 	return results[0], errs[0]
 }
 
-// Each is Render for several owners, in their order: what the components are made of is evaluated once for a few of them.
+// Each is Render for several owners, in their order: what the components are made of is evaluated
+// once for a few of them.
 func Each(inputs []Input, opts Options) ([]Result, []error) { return renderOwners(inputs, opts) }
 
 // renderOwners renders the components of all owners side by side. What one owner has is in
@@ -121,7 +122,8 @@ func collect(tasks []*task) (Result, error) {
 	return result, errors.Join(problems...)
 }
 
-// taskError says whose component fails. CUE names places of the catalogue only, also where the value of a declaration is to blame.
+// taskError says whose component fails. CUE names places of the catalogue only, also where the
+// value of a declaration is to blame.
 func taskError(t *task) error {
 	if t.in.Declared == "" || len(findingsIn(t.err)) > 0 {
 		return fmt.Errorf("%s, component %s: %w", t.in.Owner, t.dir, t.err)
@@ -253,8 +255,9 @@ func conventions(spec bundleSpec) (labels, inject map[string]string) {
 	return labels, inject
 }
 
-// finish makes workload available and hashes names across the component, since one bundle may refer to a
-// ConfigMap of another, and puts every bundle in order. replicas are those before the overlays.
+// finish makes workload available and hashes names across the component, since one bundle may refer
+// to a ConfigMap of another, and puts every bundle in order. replicas are those before the
+// overlays.
 func (c Component) finish(bundles []Bundle, replicas map[workloadKey]int64) error {
 	var all []Object
 	for i := range bundles {
@@ -282,7 +285,8 @@ func (c Component) finish(bundles []Bundle, replicas map[workloadKey]int64) erro
 	return nil
 }
 
-// Seal takes the digest of a bundle that was made without rendering, and notes what is not known of it.
+// Seal takes the digest of a bundle that was made without rendering, and notes what is not known of
+// it.
 func (b *Bundle) Seal(unresolved ...string) error {
 	sortObjects(b.Objects)
 	b.Unresolved = unresolved

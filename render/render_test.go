@@ -117,8 +117,8 @@ func TestOnly(t *testing.T) {
 	assert.Equal(t, "garden/a", res.Components[0].Path)
 }
 
-// TestFacts: before there is a cluster, facts are symbolic and the bundle says which are missing; the same
-// inputs with the facts give another digest and nothing unresolved.
+// TestFacts: before there is a cluster, facts are symbolic and the bundle says which are missing;
+// the same inputs with the facts give another digest and nothing unresolved.
 func TestFacts(t *testing.T) {
 	catalogue := smallCatalogue(t, map[string]string{"garden/app/component.cue": `package component
 

@@ -10,13 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Secrets that a cluster generates have the same symbolic names on both sides of a comparison. Where a change asks for another one, its name
-// changes in the cluster, too, and whatever refers to it: that must not be taken for the same.
+// Secrets that a cluster generates have the same symbolic names on both sides of a comparison.
+// Where a change asks for another one, its name changes in the cluster, too, and whatever refers to
+// it: that must not be taken for the same.
 
 // renewedMark stands in the place of symbolicMark for a secret that the change makes anew.
 const renewedMark = "YYYYYYYY"
 
-// notOfContent are the fields of a request that say how a secret is kept, and not what is in it (package secrets, Config).
+// notOfContent are the fields of a request that say how a secret is kept, and not what is in it
+// (package secrets, Config).
 var notOfContent = []string{
 	"rotation", "persist", "labels", "ignoreOldSecrets", "ignoreOldSecretsAfter", "useCurrentCA", "useOldCA", "renewAfterValidityPercentage",
 }
@@ -24,7 +26,8 @@ var notOfContent = []string{
 // requestReferences are the fields of a request that name another one.
 var requestReferences = []string{"signingCA", "ca", "clientCertificate", "key"}
 
-// renewed lists the secrets that both sides request, and not alike, with those that are made from them.
+// renewed lists the secrets that both sides request, and not alike, with those that are made from
+// them.
 func renewed(old, new map[string]json.RawMessage) []string {
 	content := func(request json.RawMessage) map[string]any {
 		var fields map[string]any
@@ -59,7 +62,8 @@ func renewed(old, new map[string]json.RawMessage) []string {
 	return out
 }
 
-// markRenewed writes in the bundles of an owner that secrets are others than before. Objects in which nothing changes stay the same ones.
+// markRenewed writes in the bundles of an owner that secrets are others than before. Objects in
+// which nothing changes stay the same ones.
 func markRenewed(bundles []Bundle, facts Facts, names []string) {
 	if len(names) == 0 {
 		return

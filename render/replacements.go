@@ -9,7 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// What krusty says of a replacement (sigs.k8s.io/kustomize/api/filters/replacement), which names no place.
+// What krusty says of a replacement (sigs.k8s.io/kustomize/api/filters/replacement), which names no
+// place.
 var (
 	noSource      = regexp.MustCompile(`nothing selected by `)
 	noSourceField = regexp.MustCompile("fieldPath `([^`]*)` is missing for replacement source")

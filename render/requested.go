@@ -6,13 +6,15 @@ import (
 	"sync"
 )
 
-// requested are the names of the secrets that components requested when they were evaluated last, by folder, or those that are recorded of
-// the catalogue of this program. It is only an expectation, which is compared with what a component requests: another owner may have another
+// requested are the names of the secrets that components requested when they were evaluated last,
+// by folder, or those that are recorded of the catalogue of this program. It is only an
+// expectation, which is compared with what a component requests: another owner may have another
 // one, and another catalogue too.
 var requested expectations
 
-// recordedRequests has one line for each component: its folder, and the names of the secrets that it requests of most owners. A test says
-// when it is no longer so, which costs time and nothing else.
+// recordedRequests has one line for each component: its folder, and the names of the secrets that
+// it requests of most owners. A test says when it is no longer so, which costs time and nothing
+// else.
 //
 //go:embed requested.txt
 var recordedRequests string

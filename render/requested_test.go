@@ -10,7 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/components"
 )
 
-// What was expected of a component makes no difference to what it comes to: nothing, the right names, others, or those of another owner.
+// What was expected of a component makes no difference to what it comes to: nothing, the right
+// names, others, or those of another owner.
 func TestExpectationsChangeNothing(t *testing.T) {
 	l := localLandscape(t)
 	render := func() []Bundle {
@@ -30,7 +31,8 @@ func TestExpectationsChangeNothing(t *testing.T) {
 	assert.Contains(t, names, "ca-etcd", "and corrected then")
 }
 
-// A component that requests more because of what it got is evaluated as ever: the first pass decides.
+// A component that requests more because of what it got is evaluated as ever: the first pass
+// decides.
 func TestExpectationsOfAComponentThatDependsOnItsFacts(t *testing.T) {
 	catalogue := fstest.MapFS{}
 	for name, text := range map[string]string{

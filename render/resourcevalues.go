@@ -19,13 +19,16 @@ import (
 	gardencorev1 "github.com/pergola-dev/pergola/api/core/v1"
 )
 
-// Values of an Extension may take something from the Secrets and ConfigMaps of spec.deployment.resources: {{ .resources.NAME.data.KEY }}
-// (upstream: pkg/utils/chart/values.go). A render does not know what is in them, and what is in a Secret belongs into none. So the chart is rendered with tokens in
-// the place of such values, and whoever applies the objects puts the values in. A chart that does something else with a value than writing it, as it is or in
-// base64, cannot be rendered so: that is found by rendering it with other tokens, too.
+// Values of an Extension may take something from the Secrets and ConfigMaps of
+// spec.deployment.resources: {{ .resources.NAME.data.KEY }} (upstream: pkg/utils/chart/values.go).
+// A render does not know what is in them, and what is in a Secret belongs into none. So the chart
+// is rendered with tokens in the place of such values, and whoever applies the objects puts the
+// values in. A chart that does something else with a value than writing it, as it is or in base64,
+// cannot be rendered so: that is found by rendering it with other tokens, too.
 
-// MarkFilled on an object says which tokens in it stand for values of others: a JSON object, by token, of "<Kind>/<name>/<key>", where the objects are those in the
-// namespace of the owner's control plane.
+// MarkFilled on an object says which tokens in it stand for values of others: a JSON object, by
+// token, of "<Kind>/<name>/<key>", where the objects are those in the namespace of the owner's
+// control plane.
 const MarkFilled = "secrets.pergola.dev/values-in"
 
 // FilledValue is where a value comes from that a token stands for.
@@ -113,11 +116,13 @@ var resourceTemplate = regexp.MustCompile(`\{\{\s*\.resources\.([a-zA-Z0-9]+)\.d
 // resourceValues are the values that a chart takes from resources.
 type resourceValues struct {
 	resources []gardencorev1.NamedResourceReference
-	// checksums of the resources: a chart that has a checksum of its configuration gets another one when a value becomes another.
+	// checksums of the resources: a chart that has a checksum of its configuration gets another one
+	// when a value becomes another.
 	checksums map[string]string
 }
 
-// tokens gives values with tokens instead of templates, and what these stand for. Other seeds give other tokens.
+// tokens gives values with tokens instead of templates, and what these stand for. Other seeds give
+// other tokens.
 func (r resourceValues) tokens(values map[string]any, seed string) (map[string]any, map[string]FilledValue, error) {
 	tokens := map[string]FilledValue{}
 	var problems []error
@@ -199,7 +204,8 @@ func (r resourceValues) objects(values map[string]any, chart func(map[string]any
 	return rendered[0], nil
 }
 
-// onlyWritten fails where a chart has made something else of a token than a text with it. Annotations are let through: checksums are there.
+// onlyWritten fails where a chart has made something else of a token than a text with it.
+// Annotations are let through: checksums are there.
 func onlyWritten(rendered [2][]Object, tokens [2]map[string]FilledValue) error {
 	other := map[string]string{} // tokens of the second rendering, by those of the first
 	for first, from := range tokens[0] {
@@ -254,7 +260,8 @@ func firstDifference(a, b any, at string) string {
 	return at
 }
 
-// markFilled notes which tokens are in an object. Values of Secrets may be in Secrets alone, where nobody sees them.
+// markFilled notes which tokens are in an object. Values of Secrets may be in Secrets alone, where
+// nobody sees them.
 func markFilled(obj *unstructured.Unstructured, tokens map[string]FilledValue) error {
 	isSecret := obj.GetKind() == "Secret" && obj.GroupVersionKind().Group == ""
 	used := map[string]string{}

@@ -53,7 +53,8 @@ metadata: {name: untouched}
 data: {encoded: aGVsbG8=}
 `
 
-// TestValuesFromResources: a render has tokens in the place of values, and who fills them in gets what the chart would have made of the values.
+// TestValuesFromResources: a render has tokens in the place of values, and who fills them in gets
+// what the chart would have made of the values.
 func TestValuesFromResources(t *testing.T) {
 	values := map[string]any{"user": "{{ .resources.account.data.user }}", "password": "{{.resources.account.data.password}}", "level": "{{ .resources.settings.data.level }}"}
 	objects, err := renderedWith(t, fromResources, values, nil)

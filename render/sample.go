@@ -12,12 +12,15 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// Sparingly is for a process that has other things to do, and asks what a change does rather than whether it is right:
+// Sparingly is for a process that has other things to do, and asks what a change does rather than
+// whether it is right:
 //
-//   - It bounds how many Shoots are compared of those that a change reaches from outside, by settings of the landscape or by what they
-//     refer to: what it does to them differs with how they are made, and hardly otherwise. The sample has as many forms of them as there is
-//     room for. Shoots that are declared in another way are always compared.
-//   - Of an owner that only settings reach, the components are rendered that they are about. What two components of it have in common is not found.
+//   - It bounds how many Shoots are compared of those that a change reaches from outside, by
+//     settings of the landscape or by what they refer to: what it does to them differs with how
+//     they are made, and hardly otherwise. The sample has as many forms of them as there is room
+//     for. Shoots that are declared in another way are always compared.
+//   - Of an owner that only settings reach, the components are rendered that they are about. What
+//     two components of it have in common is not found.
 //   - One core renders, which takes half the memory of two.
 func Sparingly(most int) Setting { return func(s *settings) { s.sparing, s.sample = true, most } }
 
@@ -44,7 +47,8 @@ func (s *sample) takes(d *landscapes.Declaration) bool {
 	return true
 }
 
-// formOf says how a Shoot is made: which fields it has, what is switched on or off, types, purpose and minor versions.
+// formOf says how a Shoot is made: which fields it has, what is switched on or off, types, purpose
+// and minor versions.
 func formOf(d *landscapes.Declaration) string {
 	var lines []string
 	var walk func(path string, value any)
@@ -80,7 +84,8 @@ func formOf(d *landscapes.Declaration) string {
 
 // isBound tells whether a Shoot names its Seed: nothing is rendered for the others.
 func isBound(d *landscapes.Declaration) bool {
-	seed, _, _ := unstructured.NestedString(d.Object().Object, "spec", "seedName") // of another form it is none
+	// of another form it is none
+	seed, _, _ := unstructured.NestedString(d.Object().Object, "spec", "seedName")
 	return seed != ""
 }
 
@@ -112,7 +117,8 @@ func (c *reaching) narrow(catalogue fs.FS) error {
 	return nil
 }
 
-// componentsBetween are those of a kind that settings make another, nil for all: which of them an image is for is not known before they are rendered.
+// componentsBetween are those of a kind that settings make another, nil for all: which of them an
+// image is for is not known before they are rendered.
 func componentsBetween(catalogue fs.FS, kind string, old, new Options) ([]string, error) {
 	if !reflect.DeepEqual(old.ImageOverrides, new.ImageOverrides) || !slices.Equal(old.Only, new.Only) {
 		return nil, nil

@@ -21,7 +21,8 @@ import (
 type seededTypo struct {
 	component, engine string
 	object            *unstructured.Unstructured
-	// field is the one that is misspelt: an item of the metadata where the definition leaves everything else open.
+	// field is the one that is misspelt: an item of the metadata where the definition leaves
+	// everything else open.
 	field []string
 }
 
@@ -84,7 +85,8 @@ func (s seededTypo) patch(t *testing.T) string {
 	return string(text)
 }
 
-// TestSeededTypos: a misspelt field is found at its line, in one object of every kind that each engine makes in the demonstration.
+// TestSeededTypos: a misspelt field is found at its line, in one object of every kind that each
+// engine makes in the demonstration.
 func TestSeededTypos(t *testing.T) {
 	typos := typosIn(t, renderedVariants["local"](t).bundles())
 	assert.Greater(t, len(typos), 30)

@@ -14,11 +14,12 @@ import (
 // gardenerImage is the image of the catalogue whose tag is the version of Gardener that it renders.
 const gardenerImage = "gardener-apiserver"
 
-// olderGardenlets is how many minor releases a gardenlet may be behind the API server, and it is never ahead of it
-// (upstream: docs/deployment/version_skew_policy.md).
+// olderGardenlets is how many minor releases a gardenlet may be behind the API server, and it is
+// never ahead of it (upstream: docs/deployment/version_skew_policy.md).
 const olderGardenlets = 2
 
-// GardenerVersion is the release of Gardener whose images a catalogue has, such as v1.150.0; empty where it has none.
+// GardenerVersion is the release of Gardener whose images a catalogue has, such as v1.150.0; empty
+// where it has none.
 func GardenerVersion(catalogue fs.FS) (string, error) {
 	images, err := ReadImageVector(catalogue)
 	if err != nil {
@@ -36,13 +37,15 @@ func gardenerIn(images []Image) string {
 	return ""
 }
 
-// otherMinor tells whether a tag is a version of another minor release. A digest, or a tag that is no version, says nothing.
+// otherMinor tells whether a tag is a version of another minor release. A digest, or a tag that is
+// no version, says nothing.
 func otherMinor(gardener *semver.Version, tag string) bool {
 	version, err := semver.NewVersion(tag)
 	return err == nil && (version.Major() != gardener.Major() || version.Minor() != gardener.Minor())
 }
 
-// gardenerImages warns of images of Gardener from another minor release than the objects that are rendered for them.
+// gardenerImages warns of images of Gardener from another minor release than the objects that are
+// rendered for them.
 func (c *landscapeCheck) gardenerImages(vector []Image, field string, override Image) {
 	if name := path.Base(override.Repository); override.Repository != "" && name != override.Name {
 		return // another program in its place, with versions of its own

@@ -36,8 +36,10 @@ import (
 	"github.com/pergola-dev/pergola/hack/mortal"
 )
 
-// Every variant of the Garden starts for real: kube-apiserver and kube-controller-manager of the version that it asks for take the flags and the
-// files that are rendered, and are ready. A flag that they do not know, a field of a file, a gate, a controller or a resource would end them at once.
+// Every variant of the Garden starts for real: kube-apiserver and kube-controller-manager of the
+// version that it asks for take the flags and the files that are rendered, and are ready. A flag
+// that they do not know, a field of a file, a gate, a controller or a resource would end them at
+// once.
 func TestGardensStart(t *testing.T) {
 	apiserver.Needed(t)
 	pki := newStartedPKI(t)
@@ -87,7 +89,8 @@ type startedContainer struct {
 	emulated string
 }
 
-// startedFiles are those that containers have mounted: rendered, or made here where they are generated in a cluster.
+// startedFiles are those that containers have mounted: rendered, or made here where they are
+// generated in a cluster.
 type startedFiles struct {
 	pki        *startedPKI
 	encryption string
@@ -142,7 +145,8 @@ func setFlags(t *testing.T, flags []string, values map[string]string) []string {
 // mountedPath is a file of a container, in a flag or in another file.
 var mountedPath = regexp.MustCompile(`/(?:srv/kubernetes|etc/kubernetes|var/lib/kube-controller-manager-server|var/run/secrets/gardener\.cloud)/[\w./-]+`)
 
-// write puts the files that flags name into a folder, and those that these name, and gives the flags with their paths there.
+// write puts the files that flags name into a folder, and those that these name, and gives the
+// flags with their paths there.
 func (f startedFiles) write(t *testing.T, dir string, port int, flags []string) []string {
 	t.Helper()
 	rendered := map[string]string{}
@@ -150,7 +154,8 @@ func (f startedFiles) write(t *testing.T, dir string, port int, flags []string) 
 		for _, o := range b.Objects {
 			if data, _, _ := unstructured.NestedStringMap(o.Object, "data"); o.GetKind() == "ConfigMap" && o.GetNamespace() == "garden" {
 				for name, text := range data {
-					// The files of a component have names of their own; those of others are of no matter here.
+					// The files of a component have names of their own; those of others are of no
+					// matter here.
 					for _, folder := range mountsOf(t, b, o.GetName()) {
 						rendered[folder+"/"+name] = text
 					}
@@ -266,7 +271,8 @@ func encryptionOf(t *testing.T, secrets map[string]json.RawMessage) string {
 	return string(text)
 }
 
-// startedPKI has one certificate for all, of an administrator and for the address that everybody has.
+// startedPKI has one certificate for all, of an administrator and for the address that everybody
+// has.
 type startedPKI struct {
 	ca, caKey, frontProxyCA, certificate, key, signingKey string
 	client                                                *http.Client

@@ -21,9 +21,9 @@ import (
 	"github.com/pergola-dev/pergola/api/crds"
 )
 
-// TestObjectsAreStrictlyTyped decodes every rendered object the way an API server with strict field validation does:
-// Kubernetes' own kinds into their Go types, all others by the definitions that the catalogue itself brings along.
-// A misspelt field, or a number where text belongs, fails here.
+// TestObjectsAreStrictlyTyped decodes every rendered object the way an API server with strict field
+// validation does: Kubernetes' own kinds into their Go types, all others by the definitions that
+// the catalogue itself brings along. A misspelt field, or a number where text belongs, fails here.
 func TestObjectsAreStrictlyTyped(t *testing.T) {
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
@@ -122,7 +122,8 @@ func definitionsOf(t *testing.T, bundles []Bundle) map[schema.GroupVersionKind]d
 	return out
 }
 
-// TestNamespacedObjectsHaveOne: an object of the catalogue is in the namespace that its component says, and all kinds have a known scope.
+// TestNamespacedObjectsHaveOne: an object of the catalogue is in the namespace that its component
+// says, and all kinds have a known scope.
 func TestNamespacedObjectsHaveOne(t *testing.T) {
 	eachVariant(t, func(t *testing.T, v variantResult) {
 		for _, b := range v.bundles() {

@@ -41,14 +41,17 @@ func tasksOf(in *Input, opts *Options) ([]*task, error) {
 	return tasks, nil
 }
 
-// tasksPerWorker is how many components make another goroutine worth it, which has to load the catalogue again.
+// tasksPerWorker is how many components make another goroutine worth it, which has to load the
+// catalogue again.
 const tasksPerWorker = 4
 
-// ownersPerWorker is how many owners for each worker make it worth that each has a worker of its own.
+// ownersPerWorker is how many owners for each worker make it worth that each has a worker of its
+// own.
 const ownersPerWorker = 4
 
-// units are tasks that one worker does one after the other: the same component of a few owners, which it builds once for all of
-// them, those with the most text first; or all components of one of many owners, whose declarations it encodes once.
+// units are tasks that one worker does one after the other: the same component of a few owners,
+// which it builds once for all of them, those with the most text first; or all components of one of
+// many owners, whose declarations it encodes once.
 func units(catalogue fs.FS, tasks []*task) [][]*task {
 	byOwner, byDir := map[*Input][]*task{}, map[string][]*task{}
 	var owners []*Input
@@ -92,7 +95,8 @@ func sizeOf(catalogue fs.FS, dir string) int64 {
 	return size
 }
 
-// evaluators are those that nobody uses at the moment. With none of its own a render makes new ones.
+// evaluators are those that nobody uses at the moment. With none of its own a render makes new
+// ones.
 type evaluators struct {
 	mutex sync.Mutex
 	free  []*evaluator

@@ -12,7 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// delta is what one set of objects has other than another: facts, each a path in an object and its value.
+// delta is what one set of objects has other than another: facts, each a path in an object and its
+// value.
 type delta struct {
 	// Added are objects with all that is in them.
 	Added map[string]map[string]string `json:"added,omitempty"`
@@ -83,7 +84,8 @@ func (d delta) facts() map[fact]string {
 	return out
 }
 
-// compareDeltas gives the number of facts, and those that are not the same. Where one side does not have an object, that is said once.
+// compareDeltas gives the number of facts, and those that are not the same. Where one side does not
+// have an object, that is said once.
 func compareDeltas(want, got map[fact]string) (int, []found) {
 	all := map[fact]bool{}
 	for f := range want {
@@ -114,7 +116,8 @@ func compareDeltas(want, got map[fact]string) (int, []found) {
 	return len(all), out
 }
 
-// differ reports the leaves in which a value is other than before; what is gone is reported as a whole.
+// differ reports the leaves in which a value is other than before; what is gone is reported as a
+// whole.
 func differ(path string, before, after any, report func(path, value string, there bool)) {
 	switch a := after.(type) {
 	case nil:
@@ -172,8 +175,10 @@ var (
 	sums   = regexp.MustCompile(`\b[0-9a-f]{64}\b`)
 )
 
-// factsOf is an object in a form in which facts have the same path in all that have them: items of lists go by their names, flags by theirs, documents in
-// texts are fields. What is in no form, or is somebody's text, is left out: scripts, dashboards, rules, schemas, secrets. So is what belongs to the moment.
+// factsOf is an object in a form in which facts have the same path in all that have them: items of
+// lists go by their names, flags by theirs, documents in texts are fields. What is in no form, or
+// is somebody's text, is left out: scripts, dashboards, rules, schemas, secrets. So is what belongs
+// to the moment.
 func factsOf(o *unstructured.Unstructured) any {
 	o = o.DeepCopy()
 	for _, field := range []string{"creationTimestamp", "generation", "resourceVersion", "uid"} {
@@ -210,7 +215,8 @@ func withheld(values ...any) any {
 	return out
 }
 
-// keyed gives items their keys; ordered says that their order matters, as it does in documents of programs.
+// keyed gives items their keys; ordered says that their order matters, as it does in documents of
+// programs.
 func keyed(value any, ordered bool) any {
 	switch v := value.(type) {
 	case map[string]any:

@@ -30,22 +30,26 @@ type optionsGarden struct {
 	// About says which options these are.
 	About        string                          `json:"about"`
 	FeatureGates *landscapev1alpha1.FeatureGates `json:"featureGates"`
-	// Change is a merge patch for the Garden of the base; Variant names one of our variants, whose changes are made.
+	// Change is a merge patch for the Garden of the base; Variant names one of our variants, whose
+	// changes are made.
 	Change  map[string]any `json:"change"`
 	Variant string         `json:"variant"`
 	// Objects are there besides.
 	Objects []map[string]any `json:"objects"`
 }
 
-// optionsDifference is a difference from upstream that is wanted in some Gardens; none named are all.
+// optionsDifference is a difference from upstream that is wanted in some Gardens; none named are
+// all.
 type optionsDifference struct {
 	difference
 	Gardens []string `json:"gardens"`
 }
 
-// TestUpstreamOptions compares what options do: the objects and fields that a Garden adds, removes or changes beside those of a plain one are the same as with
-// upstream's constructors, as testdata/options/*.upstream.yaml has recorded them, or the difference is listed in testdata/options.yaml with its reason.
-// Differences that both Gardens have are the matter of TestCorpus.
+// TestUpstreamOptions compares what options do: the objects and fields that a Garden adds, removes
+// or changes beside those of a plain one are the same as with upstream's constructors, as
+// testdata/options/*.upstream.yaml has recorded them, or the difference is listed in
+// testdata/options.yaml with its reason. Differences that both Gardens have are the matter of
+// TestCorpus.
 func TestUpstreamOptions(t *testing.T) {
 	recordUpstreamOptions(t)
 	var file struct {
@@ -202,7 +206,8 @@ func mergePatched(value, patch any) any {
 	return out
 }
 
-// input is what the Garden is rendered from: declarations that have to be valid, and the facts of the corpus.
+// input is what the Garden is rendered from: declarations that have to be valid, and the facts of
+// the corpus.
 func (g optionsGarden) input(t *testing.T) (Input, Options) {
 	t.Helper()
 	gates := g.FeatureGates
@@ -264,7 +269,8 @@ func (g optionsGarden) objects(t *testing.T) map[string]any {
 	return out
 }
 
-// encryptions are the facts of the Secrets that say what is encrypted in etcd: the secrets manager makes them from these requests.
+// encryptions are the facts of the Secrets that say what is encrypted in etcd: the secrets manager
+// makes them from these requests.
 func encryptions(t *testing.T, res Result) map[string]any {
 	t.Helper()
 	type request struct{ Kind, Key, Provider, Resources any }

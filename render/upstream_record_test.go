@@ -20,8 +20,10 @@ import (
 // upstreamFolder names the folder by which recordings are made.
 const upstreamFolder = "PERGOLA_UPSTREAM_OPTIONS"
 
-// recordUpstreamOptions makes the recordings anew before TestUpstreamOptions compares with them, where a folder is named (testdata/options/README.md says how). It
-// writes what upstream's constructors are given for NAME as NAME.in.yaml, and reads what they made of it from NAME.out.yaml.
+// recordUpstreamOptions makes the recordings anew before TestUpstreamOptions compares with them,
+// where a folder is named (testdata/options/README.md says how). It writes what upstream's
+// constructors are given for NAME as NAME.in.yaml, and reads what they made of it from
+// NAME.out.yaml.
 func recordUpstreamOptions(t *testing.T) {
 	t.Helper()
 	folder := os.Getenv(upstreamFolder)

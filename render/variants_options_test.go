@@ -257,17 +257,24 @@ func TestEveryOption(t *testing.T) {
 			assert.ElementsMatch(t, []string{
 				"spec.dns.providers.providerConfig", // nothing reads what is in it
 				"spec.extensions", "spec.resources", // the variant with extensions has them
-				"spec.runtimeCluster.ingress.controller.providerConfig", "spec.runtimeCluster.networking.blockCIDRs", // of parts that are not deployed
-				gardener + "gardenerAdmissionController.resourceAdmissionConfiguration.unrestrictedSubjects.namespace", // the subject is a group
-				gardener + "gardenerControllerManager.defaultProjectQuotas.projectSelector.matchExpressions",           // labels select, too
-				// No effect, upstream's neither: sizes are dynamic, and the virtual cluster has no nodes.
+				// of parts that are not deployed
+				"spec.runtimeCluster.ingress.controller.providerConfig", "spec.runtimeCluster.networking.blockCIDRs",
+				// the subject is a group
+				gardener + "gardenerAdmissionController.resourceAdmissionConfiguration.unrestrictedSubjects.namespace",
+				// labels select, too
+				gardener + "gardenerControllerManager.defaultProjectQuotas.projectSelector.matchExpressions",
+				// No effect, upstream's neither: sizes are dynamic, and the virtual cluster has no
+				// nodes.
 				gardener + "gardenerAPIServer.watchCacheSizes.default", kubernetes + "kubeAPIServer.watchCacheSizes.default",
-				kubernetes + "kubeAPIServer.enableAnonymousAuthentication", // comes from the structured authentication
+				// comes from the structured authentication
+				kubernetes + "kubeAPIServer.enableAnonymousAuthentication",
 				kubernetes + "kubeControllerManager.nodeCIDRMaskSize", kubernetes + "kubeControllerManager.nodeCIDRMaskSizeIPv6",
 				kubernetes + "kubeControllerManager.nodeMonitorGracePeriod", kubernetes + "kubeControllerManager.podEvictionTimeout",
 				kubernetes + "kubeControllerManager.horizontalPodAutoscaler",
-				"spec.virtualCluster.gardener.gardenerDashboard.ingress",                                  // off, there is less
-				"spec.virtualCluster.gardener.gardenerDashboard.oidcConfig.certificateAuthoritySecretRef", // a certificate that would have to be genuine
+				// off, there is less
+				"spec.virtualCluster.gardener.gardenerDashboard.ingress",
+				// a certificate that would have to be genuine
+				"spec.virtualCluster.gardener.gardenerDashboard.oidcConfig.certificateAuthoritySecretRef",
 			}, missing)
 		}
 	}
@@ -276,7 +283,8 @@ func TestEveryOption(t *testing.T) {
 // borrowed are types of Kubernetes of which a Garden uses a part.
 var borrowed = []string{"configMapRef", "config"}
 
-// unsaid collects the fields of a schema that a value does not have; items of a list are taken together.
+// unsaid collects the fields of a schema that a value does not have; items of a list are taken
+// together.
 func unsaid(schema map[string]any, value any, path string, missing *[]string) {
 	if items, is := schema["items"].(map[string]any); is {
 		together := map[string]any{}

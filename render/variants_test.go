@@ -105,7 +105,8 @@ func (r variantResult) bundles() []Bundle {
 	return out
 }
 
-// renderedVariants are shared by the tests, since rendering the whole catalogue is what takes the time.
+// renderedVariants are shared by the tests, since rendering the whole catalogue is what takes the
+// time.
 var renderedVariants = map[string]func(*testing.T) variantResult{}
 
 func init() {

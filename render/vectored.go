@@ -1,7 +1,8 @@
 package render
 
-// nameImages gives the containers of objects whose image is just a name of the image vector the image that was chosen for
-// it: YAML files cannot ask the vector as CUE and charts do. It is what Kustomize does with `images`.
+// nameImages gives the containers of objects whose image is just a name of the image vector the
+// image that was chosen for it: YAML files cannot ask the vector as CUE and charts do. It is what
+// Kustomize does with `images`.
 func nameImages(objects []Object, chosen map[string]string) {
 	for _, o := range objects {
 		nameImagesIn(o.Object, chosen)

@@ -87,7 +87,8 @@ func yamlNode(v any) (*yamlv3.Node, error) {
 	return nil, fmt.Errorf("a %T has no YAML form", v)
 }
 
-// isPlain tells whether a value is what reading its JSON would give: no other types than those that the API machinery copies, and no fractions, which may be whole numbers.
+// isPlain tells whether a value is what reading its JSON would give: no other types than those that
+// the API machinery copies, and no fractions, which may be whole numbers.
 func isPlain(v any) bool {
 	switch x := v.(type) {
 	case map[string]any:

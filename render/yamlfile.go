@@ -24,7 +24,8 @@ type yamlFile struct {
 	root *yamlv3.Node
 }
 
-// readYAMLFile parses a file; what is wrong with it is a finding. Nothing of its content is quoted: it may be secret.
+// readYAMLFile parses a file; what is wrong with it is a finding. Nothing of its content is quoted:
+// it may be secret.
 func readYAMLFile(name string, data []byte) (yamlFile, error) {
 	file := yamlFile{name: name}
 	decoder := yamlv3.NewDecoder(bytes.NewReader(data))
@@ -111,7 +112,8 @@ func resolved(node *yamlv3.Node) *yamlv3.Node {
 	return node
 }
 
-// checkShape compares a file with the Go type it is decoded into: unknown and doubled fields, values of another type.
+// checkShape compares a file with the Go type it is decoded into: unknown and doubled fields,
+// values of another type.
 func (f yamlFile) checkShape(target reflect.Type) findings {
 	var out findings
 	if f.root != nil {

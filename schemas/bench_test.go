@@ -55,8 +55,8 @@ func BenchmarkValidate1000ShootsAgain(b *testing.B) {
 	}
 }
 
-// BenchmarkPeerCueVet1000Shoots is what `cue vet` does with the same structural schema after it has read the files: one
-// context, one unification and validation per object. It has no rules.
+// BenchmarkPeerCueVet1000Shoots is what `cue vet` does with the same structural schema after it has
+// read the files: one context, one unification and validation per object. It has no rules.
 func BenchmarkPeerCueVet1000Shoots(b *testing.B) {
 	inputs := manyShoots(b, 1000)
 	s, err := embedded()

@@ -6,16 +6,17 @@ import (
 	"github.com/pergola-dev/pergola/schemas/kept"
 )
 
-// Cache keeps results between calls of Validate, by content and by the digest of the schemas, so that work is proportional
-// to what changed: in memory for one process, and between processes with KeepIn. It is safe for concurrent use.
+// Cache keeps results between calls of Validate, by content and by the digest of the schemas, so
+// that work is proportional to what changed: in memory for one process, and between processes with
+// KeepIn. It is safe for concurrent use.
 type Cache struct {
 	objects *recent[[]finding]
 	rules   *recent[[]ruled]
 	disk    *kept.Store
 }
 
-// rulesPerObject is how many results of rules are kept for each object that a cache is for: objects are alike in most parts,
-// so that it holds those of many more.
+// rulesPerObject is how many results of rules are kept for each object that a cache is for: objects
+// are alike in most parts, so that it holds those of many more.
 const rulesPerObject = 8
 
 // NewCache gives a cache for the results of the given number of objects; at least one.
@@ -68,8 +69,8 @@ func readFindings(data []byte) ([]finding, bool) {
 	return findings, r.Whole()
 }
 
-// recent keeps values in memory. It holds at most about twice the given number: when the young half is full, the old half
-// is dropped. A nil one keeps nothing.
+// recent keeps values in memory. It holds at most about twice the given number: when the young half
+// is full, the old half is dropped. A nil one keeps nothing.
 type recent[V any] struct {
 	mutex      sync.Mutex
 	limit      int

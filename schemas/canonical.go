@@ -8,7 +8,8 @@ import (
 	"slices"
 )
 
-// appendCanonical writes content so that different content gives different bytes, and the same content the same.
+// appendCanonical writes content so that different content gives different bytes, and the same
+// content the same.
 func appendCanonical(to []byte, value any) []byte {
 	switch v := value.(type) {
 	case nil:

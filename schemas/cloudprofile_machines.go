@@ -25,8 +25,8 @@ func readCapabilities(in ruleInput) profileCapabilities {
 	return capabilities
 }
 
-// capabilityDefinitions checks spec.machineCapabilities. Upstream reports by the name of a capability, as if the list
-// were a map.
+// capabilityDefinitions checks spec.machineCapabilities. Upstream reports by the name of a
+// capability, as if the list were a map.
 func capabilityDefinitions(in ruleInput) []finding {
 	r, list, seen := &report{}, tree{value: in.object}.at("spec", "machineCapabilities"), map[string]bool{}
 	for _, definition := range list.items() {

@@ -8,7 +8,8 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// stages are the classifications of a version in their order. Unavailable is what a version is before its first one.
+// stages are the classifications of a version in their order. Unavailable is what a version is
+// before its first one.
 var stages = [...]string{"preview", "supported", "deprecated", "expired"}
 
 var kubernetesVersionForm = regexp.MustCompile(`^([0-9]+\.){2}[0-9]+$`)
@@ -41,7 +42,8 @@ func profileKubernetesVersions(in ruleInput) []finding {
 	return r.findings
 }
 
-// profileImageVersions checks the versions of machine images, which need not be those of Kubernetes in form.
+// profileImageVersions checks the versions of machine images, which need not be those of Kubernetes
+// in form.
 func profileImageVersions(in ruleInput) []finding {
 	r := &report{}
 	lifecycles := in.landscape.gardenerGateOn("VersionClassificationLifecycle")
@@ -57,8 +59,8 @@ func profileImageVersions(in ruleInput) []finding {
 	return r.findings
 }
 
-// newestImages finds out whether the newest version of every image can be told. Upstream reports the first failure, at
-// the list as a whole.
+// newestImages finds out whether the newest version of every image can be told. Upstream reports
+// the first failure, at the list as a whole.
 func (r *report) newestImages(images tree) {
 	for _, image := range images.items() {
 		for _, version := range image.at("versions").items() {
@@ -136,8 +138,8 @@ func (r *report) expirable(version tree, lifecycles bool) {
 	}
 }
 
-// supportedOnce finds versions that are supported beside another one of the same minor version: Shoots could not be
-// told which to go to.
+// supportedOnce finds versions that are supported beside another one of the same minor version:
+// Shoots could not be told which to go to.
 func (r *report) supportedOnce(versions []tree) {
 	supported := func(version tree) bool {
 		return len(version.at("lifecycle").items()) == 0 && version.at("classification").text() == "supported"

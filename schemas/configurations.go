@@ -20,20 +20,23 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// A declaration carries objects of other types: in fields whose schema is open (runtime.RawExtension), and as text in ConfigMaps. Each of
-// them says by apiVersion and kind which type it has. Where that is known, the object is walked by the schema of its type.
+// A declaration carries objects of other types: in fields whose schema is open
+// (runtime.RawExtension), and as text in ConfigMaps. Each of them says by apiVersion and kind which
+// type it has. Where that is known, the object is walked by the schema of its type.
 
 // configuration is a type of embedded object that is not a kind of its own.
 type configuration struct {
 	gvk schema.GroupVersionKind
 	// goType is the type that its process decodes it into.
 	goType reflect.Type
-	// strict: the process does not start with a field that it does not know; otherwise it drops the field.
+	// strict: the process does not start with a field that it does not know; otherwise it drops the
+	// field.
 	strict bool
 	// reader is the process, for messages.
 	reader string
-	// foreign: the process is released apart from Pergola. A value that its schema does not have may be one of another version, so that only
-	// what is nearly one of it is reported, and as a warning.
+	// foreign: the process is released apart from Pergola. A value that its schema does not have
+	// may be one of another version, so that only what is nearly one of it is reported, and as a
+	// warning.
 	foreign bool
 	// templates are the paths that hold templates, which are judged by the rules of their kinds.
 	templates []string
@@ -96,8 +99,9 @@ func (e embeddedObject) gvk() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(apiVersion, kind)
 }
 
-// checkConfigurations gives the findings about the fields of the objects inside of an object. A field that its process drops is a warning; one
-// that keeps the process from starting, or a value that it cannot read, is an error.
+// checkConfigurations gives the findings about the fields of the objects inside of an object. A
+// field that its process drops is a warning; one that keeps the process from starting, or a value
+// that it cannot read, is an error.
 func (w *worker) checkConfigurations(in ruleInput) ([]finding, error) {
 	var found []embeddedObject
 	if in.kind.GVK.Group == "" && in.kind.GVK.Kind == "ConfigMap" {
@@ -123,7 +127,8 @@ func (w *worker) checkConfiguration(in ruleInput, object embeddedObject) ([]find
 	}
 	gvk := object.gvk()
 	if slices.ContainsFunc(gardenletKinds(), func(k gardenletKind) bool { return k.name == in.kindName() }) && gvk.Kind == "" {
-		gvk = schema.FromAPIVersionAndKind(gardenletconfigv1alpha1.APIVersion, gardenletconfigv1alpha1.Kind) // nothing else is there
+		// nothing else is there
+		gvk = schema.FromAPIVersionAndKind(gardenletconfigv1alpha1.APIVersion, gardenletconfigv1alpha1.Kind)
 	}
 	if gvk.Kind == "" || gvk.Version == "" {
 		return unnamed(in, object), nil
@@ -168,7 +173,8 @@ func (w *worker) checkConfiguration(in ruleInput, object embeddedObject) ([]find
 			f.message += fmt.Sprintf("; %s does not start with it", known.reader)
 		}
 	}
-	if in.kind.GVK.Group == "" { // rules look at the fields of all other kinds, and at what is in them
+	// rules look at the fields of all other kinds, and at what is in them
+	if in.kind.GVK.Group == "" {
 		root := tree{path: object.path.String(), value: object.fields}
 		for rule, found := range map[string][]finding{ruleRepeatedItems: repeatedIn(root), ruleSpaces: spacesIn(root)} {
 			for _, f := range found {

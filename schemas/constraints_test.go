@@ -36,8 +36,9 @@ var wrongFormats = map[string]any{
 // wrongTypes has a value of another type.
 var wrongTypes = map[string]any{"object": "x", "array": "x", "string": int64(5), "integer": "x", "number": "x", "boolean": "x"}
 
-// breakAll gives a wrong value for every constraint below a definition. It reads the definition itself, not what this
-// package made of it, so that a constraint that is ignored on the way is found.
+// breakAll gives a wrong value for every constraint below a definition. It reads the definition
+// itself, not what this package made of it, so that a constraint that is ignored on the way is
+// found.
 func breakAll(t *testing.T, props *apiextensionsv1.JSONSchemaProps, path fieldpath.Path) []broken {
 	var all []broken
 	put := func(constraint string, value any) { all = append(all, broken{constraint, path, value, path}) }
@@ -116,8 +117,8 @@ func breakAll(t *testing.T, props *apiextensionsv1.JSONSchemaProps, path fieldpa
 	return all
 }
 
-// TestEveryConstraintOfTheDefinitions: no type, format, enum, pattern, bound, length, count or required field of a
-// definition is ignored: a value that breaks it is a finding at this field.
+// TestEveryConstraintOfTheDefinitions: no type, format, enum, pattern, bound, length, count or
+// required field of a definition is ignored: a value that breaks it is a finding at this field.
 func TestEveryConstraintOfTheDefinitions(t *testing.T) {
 	kinds := kindsWithSchema(t)
 	for _, crd := range crds.All() {

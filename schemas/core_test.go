@@ -17,7 +17,8 @@ const (
 	secretValue   = "hunter2"
 )
 
-// TestCoreKindsAndForeignKinds: Namespaces, Secrets, ConfigMaps, and the metadata of kinds without a schema.
+// TestCoreKindsAndForeignKinds: Namespaces, Secrets, ConfigMaps, and the metadata of kinds without
+// a schema.
 func TestCoreKindsAndForeignKinds(t *testing.T) {
 	tests := map[string]struct {
 		text string
@@ -66,7 +67,8 @@ func TestCoreKindsAndForeignKinds(t *testing.T) {
 	}
 }
 
-// TestQuoteIt: numbers and booleans where text is wanted are the classic error of ConfigMaps; the way out is said.
+// TestQuoteIt: numbers and booleans where text is wanted are the classic error of ConfigMaps; the
+// way out is said.
 func TestQuoteIt(t *testing.T) {
 	violations, err := Validate(t.Context(), []Input{{Object: object(t, configMapHead+"data: {port: 8080, debug: true}")}, {Object: object(t, secretHead+"stringData: {pin: 424242}")}}, Options{})
 	require.NoError(t, err)
@@ -77,7 +79,8 @@ func TestQuoteIt(t *testing.T) {
 	}, lines(violations))
 }
 
-// TestConsequences: what rules say only because of what the schema says is left out, other findings are not.
+// TestConsequences: what rules say only because of what the schema says is left out, other findings
+// are not.
 func TestConsequences(t *testing.T) {
 	const pool = `name: a, minimum: 1, machine: {type: local, image: {name: local, version: 1.0.0}}, cri: {name: containerd}`
 	tests := map[string]struct {

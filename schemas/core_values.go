@@ -34,7 +34,8 @@ func extensionValues(in ruleInput) []finding {
 	return r.findings
 }
 
-// templates checks all texts in values. Findings are at the values as a whole, as upstream has them, each once.
+// templates checks all texts in values. Findings are at the values as a whole, as upstream has
+// them, each once.
 func (r *report) templates(values, resources tree) {
 	names := map[string]bool{}
 	for _, resource := range resources.items() {

@@ -40,8 +40,8 @@ func errorsOnly(violations []Violation) []Violation {
 	return result
 }
 
-// TestCorpusCases: what upstream accepts is accepted, and what it refuses is refused at the field that it names. Cases that need
-// objects around them are in TestCorpusOfGarden.
+// TestCorpusCases: what upstream accepts is accepted, and what it refuses is refused at the field
+// that it names. Cases that need objects around them are in TestCorpusOfGarden.
 func TestCorpusCases(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(corpus.Dir(t), "cases", "*.yaml"))
 	require.NoError(t, err)
@@ -116,7 +116,8 @@ func wantedFindings(verdict string) map[string]string {
 	return result
 }
 
-// findingsOf gives all errors, except types of opaque provider configuration, which upstream hands on unseen.
+// findingsOf gives all errors, except types of opaque provider configuration, which upstream hands
+// on unseen.
 func findingsOf(violations []Violation) map[string]string {
 	result := map[string]string{}
 	for _, v := range errorsOnly(violations) {

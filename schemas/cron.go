@@ -24,8 +24,9 @@ var cronFields = [...]cronField{
 	{name: "day of the week", high: 6, names: []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
 }
 
-// CronProblem says why a text is no schedule of cron, or "". It accepts what github.com/robfig/cron does, by which
-// Gardener wakes and hibernates Shoots: five fields, or a word such as @daily or @every 1h.
+// CronProblem says why a text is no schedule of cron, or "". It accepts what github.com/robfig/cron
+// does, by which Gardener wakes and hibernates Shoots: five fields, or a word such as @daily or
+// @every 1h.
 func CronProblem(text string) string {
 	if strings.HasPrefix(text, "@") {
 		return cronWordProblem(text)

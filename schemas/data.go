@@ -15,8 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// dataFields reads maps of values, plain or in base64, and collects what is wrong with keys and sizes. No value may
-// ever get into a message: they can be those of a Secret.
+// dataFields reads maps of values, plain or in base64, and collects what is wrong with keys and
+// sizes. No value may ever get into a message: they can be those of a Secret.
 type dataFields struct {
 	findings []finding
 	keys     map[string]string // by key, the first field that has it
@@ -139,7 +139,8 @@ func (d *dataFields) need(typ, key string) {
 	d.add(fieldpath.Path{field, fieldpath.Key(key)}, TypeRequired, "must be set, because the type of the Secret is %s%s", typ, has)
 }
 
-// needJSON asks for a key whose value is a JSON object. An encrypted Secret without its key has empty values.
+// needJSON asks for a key whose value is a JSON object. An encrypted Secret without its key has
+// empty values.
 func (d *dataFields) needJSON(object map[string]any, typ, key string) {
 	d.need(typ, key)
 	field := d.keys[key]

@@ -24,7 +24,8 @@ func secretStays(in ruleInput) []finding {
 	return r.findings
 }
 
-// isMadeAnew tells whether an object asks to be deleted and created again where it cannot be changed.
+// isMadeAnew tells whether an object asks to be deleted and created again where it cannot be
+// changed.
 func isMadeAnew(object map[string]any) bool {
 	annotations, _, _ := unstructured.NestedStringMap(object, "metadata", "annotations")
 	return annotations[resourcesv1alpha1.DeleteOnInvalidUpdate] == "true"
@@ -60,7 +61,8 @@ func configMapStays(in ruleInput) []finding {
 	return r.findings
 }
 
-// immutable checks that an object which is immutable stays so, and that what values gives stays the same.
+// immutable checks that an object which is immutable stays so, and that what values gives stays the
+// same.
 func (r *report) immutable(in ruleInput, values func(map[string]any) any, field string) {
 	if in.old["immutable"] != true {
 		return
@@ -73,7 +75,8 @@ func (r *report) immutable(in ruleInput, values func(map[string]any) any, field 
 	}
 }
 
-// secretValues are the values of a Secret as they are stored: those of stringData win over those of data.
+// secretValues are the values of a Secret as they are stored: those of stringData win over those of
+// data.
 func secretValues(object map[string]any) map[string]string {
 	result := map[string]string{}
 	data, _ := object["data"].(map[string]any)

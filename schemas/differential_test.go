@@ -22,9 +22,10 @@ var samples = []any{
 	[]any{}, []any{"x"}, []any{map[string]any{"nmae": "x"}}, map[string]any{}, map[string]any{"nmae": "x"},
 }
 
-// TestStructureIsTheSameInCUEAndInWords puts samples at every field of every kind. The CUE base and the checker that
-// finds the words are made from the same nodes; this shows that they agree at every field, so that CUE never refuses
-// without words and never accepts what the words would refuse.
+// TestStructureIsTheSameInCUEAndInWords puts samples at every field of every kind. The CUE base and
+// the checker that finds the words are made from the same nodes; this shows that they agree at
+// every field, so that CUE never refuses without words and never accepts what the words would
+// refuse.
 func TestStructureIsTheSameInCUEAndInWords(t *testing.T) {
 	s, err := embedded()
 	require.NoError(t, err)
@@ -97,7 +98,8 @@ func nest(path fieldpath.Path, value any) any {
 	return map[string]any{fieldpath.Name(path[0]): nest(path[1:], value)}
 }
 
-// formatSamples are values at the edges of the formats: right, wrong, and what readers are known to differ on.
+// formatSamples are values at the edges of the formats: right, wrong, and what readers are known to
+// differ on.
 var formatSamples = map[string][]any{
 	"date-time": {"2020-01-31T08:00:00.123Z", "2020-01-31T08:00:00+01:00", "2020-01-31t08:00:00z", "2020-01-31 08:00:00Z", "2020-13-31T08:00:00Z", "2020-01-31T24:00:00Z"},
 	"duration":  {"1h30m", "-1h", "1.5h", "0", "1", "1d", " 1h", "1h 30m"},
@@ -110,7 +112,8 @@ var formatSamples = map[string][]any{
 	"int64": {int64(math.MaxInt64), 9.3e18, -9.3e18},
 }
 
-// samplesFor gives every third sample, another third at every field, and the values that the field and its format know.
+// samplesFor gives every third sample, another third at every field, and the values that the field
+// and its format know.
 func samplesFor(field int, n *structure.Node) []any {
 	var values []any
 	for i := field % 3; i < len(samples); i += 3 {

@@ -64,7 +64,8 @@ var embedded = sync.OnceValues(func() (*sources, error) { return newSources(embe
 // embeddedKinds are the checked kinds. Nobody changes what they hold.
 var embeddedKinds = sync.OnceValue(func() *kindSet { return newKindSet(checkedKinds(), definitionReader()) })
 
-// StructuralKinds gives the checked kinds, sorted, for the generator of the CUE base and for `explain`.
+// StructuralKinds gives the checked kinds, sorted, for the generator of the CUE base and for
+// `explain`.
 func StructuralKinds() ([]*structure.Kind, error) { return embeddedKinds().all() }
 
 // definitionReader reads the definition of a kind, with all its versions.

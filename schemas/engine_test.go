@@ -190,7 +190,8 @@ func TestManyObjectsInParallelWithRecyclingAndCache(t *testing.T) {
 	for i, v := range first {
 		assert.Equal(t, fmt.Sprintf("toy-%02d", 7*i+3), v.Name)
 	}
-	broken := &sources{kinds: s.kinds, digest: s.digest} // the second run must not evaluate anything
+	// the second run must not evaluate anything
+	broken := &sources{kinds: s.kinds, digest: s.digest}
 	second, err := broken.validate(t.Context(), inputs, opts)
 	require.NoError(t, err)
 	assert.Equal(t, first, second)
@@ -242,7 +243,8 @@ func TestDeletionNeedsConfirmation(t *testing.T) {
 	assert.Empty(t, violations)
 }
 
-// TestProtectedKinds: deletion is confirmed for every kind for which upstream asks for it, and for no other one.
+// TestProtectedKinds: deletion is confirmed for every kind for which upstream asks for it, and for
+// no other one.
 func TestProtectedKinds(t *testing.T) {
 	garden := &Surroundings{Objects: []*unstructured.Unstructured{good(t, "Garden")}}
 	for name, test := range map[string]struct {
@@ -299,7 +301,8 @@ func TestACheckThatCrashes(t *testing.T) {
 	assert.Equal(t, SeverityError, found[0].Severity)
 }
 
-// TestKindsReadingTheLandscape: what is kept about an object does not depend on others, unless its kind is listed.
+// TestKindsReadingTheLandscape: what is kept about an object does not depend on others, unless its
+// kind is listed.
 func TestKindsReadingTheLandscape(t *testing.T) {
 	inGo := map[string]bool{ // by gardenerGateOn, and templates
 		"CloudProfile": true, "NamespacedCloudProfile": true, "Gardenlet": true, "ManagedSeed": true, "ManagedSeedSet": true,

@@ -50,8 +50,8 @@ func shallow(object map[string]any) map[string]any {
 	return result
 }
 
-// TestRulesCanBeEvaluated: whatever is missing or empty in an object, before or after a change, no rule fails to be
-// evaluated. A rule that does makes validation as a whole fail.
+// TestRulesCanBeEvaluated: whatever is missing or empty in an object, before or after a change, no
+// rule fails to be evaluated. A rule that does makes validation as a whole fail.
 func TestRulesCanBeEvaluated(t *testing.T) {
 	around := &Surroundings{Objects: []*unstructured.Unstructured{good(t, "CloudProfile"), good(t, "Garden"), good(t, "Project"), good(t, "Seed")}}
 	for gvk := range kindsWithSchema(t) {

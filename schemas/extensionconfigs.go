@@ -15,16 +15,17 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// extensionFields lists the fields of configurations that people write for extensions, as pkg/apis of the repositories
-// github.com/gardener/gardener-extension-* had them in November 2026. A line has the apiVersion, the kind, the path (zones[] is an item of
-// a list, labels{} an entry of a map), the type and, where the values are a closed set, the values. A line without a path is a kind whose
-// fields are not listed.
+// extensionFields lists the fields of configurations that people write for extensions, as pkg/apis
+// of the repositories github.com/gardener/gardener-extension-* had them in November 2026. A line
+// has the apiVersion, the kind, the path (zones[] is an item of a list, labels{} an entry of a
+// map), the type and, where the values are a closed set, the values. A line without a path is a
+// kind whose fields are not listed.
 //
 //go:embed extensionconfigs.tsv
 var extensionFields string
 
-// extensionConfigurations are the configurations of extensions with their schemas. An extension is released apart from Pergola, so
-// that another version of it may take more than they have.
+// extensionConfigurations are the configurations of extensions with their schemas. An extension is
+// released apart from Pergola, so that another version of it may take more than they have.
 var extensionConfigurations = sync.OnceValues(func() (map[schema.GroupVersionKind]knownConfiguration, error) {
 	known := map[schema.GroupVersionKind]knownConfiguration{}
 	for line := range strings.Lines(extensionFields) {
@@ -117,7 +118,8 @@ func typedNode(typ, values string) (*structure.Node, error) {
 	return nil, fmt.Errorf("there is no type %q", typ)
 }
 
-// hasField gives the group of another extension whose configuration of the same kind has a field at a path.
+// hasField gives the group of another extension whose configuration of the same kind has a field at
+// a path.
 func hasField(known map[schema.GroupVersionKind]knownConfiguration, gvk schema.GroupVersionKind, path string) string {
 	var groups []string
 	for other, c := range known {
@@ -148,8 +150,8 @@ func hasField(known map[schema.GroupVersionKind]knownConfiguration, gvk schema.G
 	return slices.Min(groups)
 }
 
-// misnamed finds a configuration whose apiVersion or kind is nearly that of a known one of extensions, and one without them, by which no
-// extension knows what it is.
+// misnamed finds a configuration whose apiVersion or kind is nearly that of a known one of
+// extensions, and one without them, by which no extension knows what it is.
 func misnamed(object embeddedObject, known map[schema.GroupVersionKind]knownConfiguration) []finding {
 	gvk := object.gvk()
 	wrong := func(field, format string, args ...any) []finding {
@@ -181,7 +183,8 @@ func misnamed(object embeddedObject, known map[schema.GroupVersionKind]knownConf
 // configFields are the fields for a configuration of an extension.
 var configFields = []string{"providerConfig", "infrastructureConfig", "controlPlaneConfig"}
 
-// unnamed finds a configuration without apiVersion or kind, by which its extension knows what it is. The ingress controller is no extension.
+// unnamed finds a configuration without apiVersion or kind, by which its extension knows what it
+// is. The ingress controller is no extension.
 func unnamed(in ruleInput, object embeddedObject) []finding {
 	if len(object.fields) == 0 || len(object.path) == 0 || !slices.Contains([]string{"Shoot", "CloudProfile", "NamespacedCloudProfile"}, in.kind.GVK.Kind) ||
 		!slices.Contains(configFields, fieldpath.Name(object.path[len(object.path)-1])) {

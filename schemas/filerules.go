@@ -2,9 +2,10 @@ package schemas
 
 import "cmp"
 
-// FileRules describes the findings that packages landscapes and render make: about files, and about what a landscape asks of
-// the catalogue. Their Kind is "" where they are about files. No object is held against them here; they are listed so that every
-// id that a finding names can be looked up, and a test reads the ids from the sources of those packages.
+// FileRules describes the findings that packages landscapes and render make: about files, and about
+// what a landscape asks of the catalogue. Their Kind is "" where they are about files. No object is
+// held against them here; they are listed so that every id that a finding names can be looked up,
+// and a test reads the ids from the sources of those packages.
 func FileRules() []Rule {
 	rules := append(rulesOfFiles(), rulesOfTheLandscape()...)
 	for i := range rules {

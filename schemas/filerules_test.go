@@ -59,8 +59,8 @@ func idsIn(t *testing.T, folder string) map[string]string {
 	return ids
 }
 
-// TestEveryIDIsListed: whoever finds something outside of this package names a rule that can be looked up, and no rule is listed
-// that nobody names any more.
+// TestEveryIDIsListed: whoever finds something outside of this package names a rule that can be
+// looked up, and no rule is listed that nobody names any more.
 func TestEveryIDIsListed(t *testing.T) {
 	rules, err := Rules()
 	require.NoError(t, err)

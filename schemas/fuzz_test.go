@@ -19,7 +19,8 @@ var oddValues = []any{
 	[]any{}, []any{nil}, []any{"a", "a"}, []any{map[string]any{}}, []any{map[string]any{"name": "a"}, map[string]any{"name": "a"}}, map[string]any{}, map[string]any{"a": nil}, map[string]any{"name": int64(7)},
 }
 
-// places are all places in a value where another one could stand, in an order that is always the same.
+// places are all places in a value where another one could stand, in an order that is always the
+// same.
 func places(value any, at []any) [][]any {
 	all := [][]any{at}
 	switch v := value.(type) {
@@ -53,8 +54,8 @@ func replaced(value any, at []any, by any) any {
 	return value
 }
 
-// FuzzRules: whatever stands where in an object, before or after a change, every rule of its kind can be evaluated, and nothing
-// crashes. The corpus begins with every kind.
+// FuzzRules: whatever stands where in an object, before or after a change, every rule of its kind
+// can be evaluated, and nothing crashes. The corpus begins with every kind.
 func FuzzRules(f *testing.F) {
 	s, err := embedded()
 	require.NoError(f, err)
@@ -100,8 +101,8 @@ func FuzzRules(f *testing.F) {
 	})
 }
 
-// FuzzStructure: the check in Go and the definition in CUE give the same verdict on every object, which is why CUE is asked only
-// about what the former refuses.
+// FuzzStructure: the check in Go and the definition in CUE give the same verdict on every object,
+// which is why CUE is asked only about what the former refuses.
 func FuzzStructure(f *testing.F) {
 	s, err := embedded()
 	require.NoError(f, err)
@@ -135,7 +136,8 @@ func FuzzStructure(f *testing.F) {
 	})
 }
 
-// TestNullsInsideOfConfigurations: where the API keeps unknown fields it keeps nulls, before and after a change.
+// TestNullsInsideOfConfigurations: where the API keeps unknown fields it keeps nulls, before and
+// after a change.
 func TestNullsInsideOfConfigurations(t *testing.T) {
 	whole := good(t, "ManagedSeed")
 	at := []any{"spec", "gardenlet", "config", "seedConfig"}

@@ -14,8 +14,9 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// TestCorpusOfGarden: every case of the garden's kinds but Shoots agrees with upstream, with the field and
-// the type that it names, the further fields of the same run, and the objects around that it needs.
+// TestCorpusOfGarden: every case of the garden's kinds but Shoots agrees with upstream, with the
+// field and the type that it names, the further fields of the same run, and the objects around that
+// it needs.
 func TestCorpusOfGarden(t *testing.T) {
 	folder := corpus.Dir(t)
 	files, err := filepath.Glob(filepath.Join(folder, "cases", "*.yaml"))
@@ -52,7 +53,8 @@ func TestCorpusOfGarden(t *testing.T) {
 			}
 			fields := map[string][]string{}
 			for _, v := range errorsOnly(found) {
-				if v.Rule != "any/one-shot-operation" { // it has a landscape around it only for the Extensions
+				// it has a landscape around it only for the Extensions
+				if v.Rule != "any/one-shot-operation" {
 					fields[v.Field] = append(fields[v.Field], string(v.Type))
 				}
 			}

@@ -26,8 +26,8 @@ type gardenerGate struct {
 	on, locked bool
 }
 
-// gardenerGates are all feature gates, of all components. Source: pkg/features/features.go. The last two were graduated
-// and may be gone from a component; setting them as they are does no harm.
+// gardenerGates are all feature gates, of all components. Source: pkg/features/features.go. The
+// last two were graduated and may be gone from a component; setting them as they are does no harm.
 var gardenerGates = [...]gardenerGate{
 	{name: "BackupEntryForGarden", on: true},
 	{name: "CloudProfileCapabilities", on: true},
@@ -59,7 +59,8 @@ func findGardenerGate(name string) (gardenerGate, bool) {
 	return gardenerGates[i], true
 }
 
-// gardenerGateOn tells whether a feature gate of gardener-apiserver is on, as far as the Garden of the landscape says.
+// gardenerGateOn tells whether a feature gate of gardener-apiserver is on, as far as the Garden of
+// the landscape says.
 func (s *surroundings) gardenerGateOn(name string) bool {
 	gate, _ := findGardenerGate(name)
 	if s == nil {
@@ -82,7 +83,8 @@ func gardenGardenerFeatureGates(in ruleInput) []finding {
 	return r.findings
 }
 
-// gardenerFeatureGates: a component of Gardener does not start with a gate that it does not know, or that is locked to another value.
+// gardenerFeatureGates: a component of Gardener does not start with a gate that it does not know,
+// or that is locked to another value.
 func (r *report) gardenerFeatureGates(gates tree) {
 	names := make([]string, len(gardenerGates))
 	for i, gate := range gardenerGates {
@@ -133,7 +135,8 @@ func gardenGardenerAdmissionConfigs(in ruleInput) []finding {
 	return admissionConfigurations(gardenComponent(in.object, "gardenerAPIServer"), "").refused.findings
 }
 
-// gardenGardenerAdmissionIgnored are what the plugins of gardener-apiserver accept and do nothing with.
+// gardenGardenerAdmissionIgnored are what the plugins of gardener-apiserver accept and do nothing
+// with.
 func gardenGardenerAdmissionIgnored(in ruleInput) []finding {
 	return admissionConfigurations(gardenComponent(in.object, "gardenerAPIServer"), "").ignored.findings
 }

@@ -17,7 +17,8 @@ type gardenHost struct {
 	behind string
 }
 
-// domainsOf gives the domains that a Garden makes names of, and those that dashboard and discovery server have for themselves.
+// domainsOf gives the domains that a Garden makes names of, and those that dashboard and discovery
+// server have for themselves.
 func domainsOf(garden map[string]any) (ingress, virtual []tree, dashboard, discovery tree) {
 	spec := tree{value: garden}.at("spec")
 	return spec.at("runtimeCluster", "ingress", "domains").items(), spec.at("virtualCluster", "dns", "domains").items(),
@@ -79,15 +80,18 @@ func gardenHosts(in ruleInput) []finding {
 
 // GardenName is a name of a Garden in DNS.
 type GardenName struct {
-	// Name is without a dot at its end. With *. in front it stands for all names right below that have nothing of their own.
+	// Name is without a dot at its end. With *. in front it stands for all names right below that
+	// have nothing of their own.
 	Name string
 	// Field is what it is made of, or where it is written down; Behind is what it leads to.
 	Field, Behind string
-	// Record says that DNS has the name. Without it the name is one of those that one with *. in front stands for.
+	// Record says that DNS has the name. Without it the name is one of those that one with *. in
+	// front stands for.
 	Record bool
 }
 
-// GardenNames are the names that a Garden has in DNS, and those below its ingress domains that it answers to.
+// GardenNames are the names that a Garden has in DNS, and those below its ingress domains that it
+// answers to.
 func GardenNames(garden map[string]any) []GardenName {
 	var names []GardenName
 	add := func(field tree, name, behind string, record bool) {
@@ -118,7 +122,8 @@ func GardenNames(garden map[string]any) []GardenName {
 	return names
 }
 
-// gardenNamesReached: DNS asks the one with *. in front only about names that it knows nothing of, and it knows what another one is below.
+// gardenNamesReached: DNS asks the one with *. in front only about names that it knows nothing of,
+// and it knows what another one is below.
 func gardenNamesReached(in ruleInput) []finding {
 	r := &report{}
 	names := GardenNames(in.object)
@@ -154,14 +159,16 @@ func gardenRecordNames(in ruleInput) []finding {
 		other, taken := known[record]
 		if !taken {
 			known[record] = name
-		} else if other.Name != name.Name { // the same one has one DNSRecord, and is said to be there twice by others
+		} else if other.Name != name.Name {
+			// the same one has one DNSRecord, and is said to be there twice by others
 			r.add(tree{path: name.Field}, TypeDuplicate, "%q needs a DNSRecord called %s, which is that of %q already (%s): there would be one for both; choose another domain", name.Name, record, other.Name, other.Field)
 		}
 	}
 	return r.findings
 }
 
-// dnsTypes are the types of the providers of a Garden by their names; a domain that names none has the first one.
+// dnsTypes are the types of the providers of a Garden by their names; a domain that names none has
+// the first one.
 func dnsTypes(garden map[string]any) map[string]string {
 	types := map[string]string{}
 	for i, provider := range (tree{value: garden}).at("spec", "dns", "providers").items() {
@@ -173,7 +180,8 @@ func dnsTypes(garden map[string]any) map[string]string {
 	return types
 }
 
-// gardenHostLengths checks what is made of domains; what is no domain by itself is said by others (garden/domain-names).
+// gardenHostLengths checks what is made of domains; what is no domain by itself is said by others
+// (garden/domain-names).
 func gardenHostLengths(in ruleInput) []finding {
 	r := &report{}
 	const most = validation.DNS1123SubdomainMaxLength

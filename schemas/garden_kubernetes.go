@@ -2,7 +2,8 @@ package schemas
 
 import "github.com/Masterminds/semver/v3"
 
-// gardenAPIServer checks kube-apiserver with the rules that a Shoot's has, too. The virtual garden has no nodes.
+// gardenAPIServer checks kube-apiserver with the rules that a Shoot's has, too. The virtual garden
+// has no nodes.
 func gardenAPIServer(in ruleInput) []finding {
 	kubernetes := tree{value: in.object}.at("spec", "virtualCluster", "kubernetes")
 	return kubeAPIServerFindings(kubernetes.at("kubeAPIServer"), apiServerContext{
@@ -22,7 +23,8 @@ func gardenVersionUpdate(in ruleInput) []finding {
 	return r.findings
 }
 
-// kubernetesUpdate checks a change of the version of Kubernetes: never down, and one minor version at a time.
+// kubernetesUpdate checks a change of the version of Kubernetes: never down, and one minor version
+// at a time.
 func (r *report) kubernetesUpdate(version tree, before string) {
 	was, err := semver.NewVersion(before)
 	if err != nil {

@@ -32,8 +32,9 @@ type gardenRotation struct {
 	encrypts bool
 }
 
-// gardenRotations lists the operations on a Garden, besides reconcile. Source: pkg/apis/operator/v1alpha1, and
-// pkg/api/operator/v1alpha1/validation/garden.go for what each asks for.
+// gardenRotations lists the operations on a Garden, besides reconcile. Source:
+// pkg/apis/operator/v1alpha1, and pkg/api/operator/v1alpha1/validation/garden.go for what each asks
+// for.
 func gardenRotations() []gardenRotation {
 	const ca, serviceAccount, etcd, workload = "certificateAuthorities", "serviceAccountKey", "etcdEncryptionKey", "workloadIdentityKey"
 	return []gardenRotation{
@@ -86,8 +87,8 @@ func gardenOperations(in ruleInput) []finding {
 	return r.findings
 }
 
-// rotation checks that an operation fits the state of the Garden. A status that is not there is an empty one: nothing
-// was ever rotated.
+// rotation checks that an operation fits the state of the Garden. A status that is not there is an
+// empty one: nothing was ever rotated.
 func (r *report) rotation(garden map[string]any, rotation gardenRotation, oneStep bool) {
 	annotation, object := operationOf(garden), tree{value: garden}
 	if object.at("metadata", "deletionTimestamp").set() {
@@ -175,8 +176,9 @@ func gardenEncryptionUpdate(in ruleInput) []finding {
 	return r.findings
 }
 
-// created tells whether a Garden was created or restored to the end. Files in Git do not show it, and are not held for it; one that an API
-// server has shows it by its lastOperation, and one without has not begun.
+// created tells whether a Garden was created or restored to the end. Files in Git do not show it,
+// and are not held for it; one that an API server has shows it by its lastOperation, and one
+// without has not begun.
 func created(in ruleInput) bool {
 	status := tree{value: in.object}.at("status")
 	if !status.set() {

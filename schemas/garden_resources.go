@@ -32,7 +32,8 @@ var countedResources = [...]string{
 	"services.nodeports", "services.loadbalancers",
 }
 
-// amount checks a quantity of a resource: it is not negative, and a whole number where the resource is counted.
+// amount checks a quantity of a resource: it is not negative, and a whole number where the resource
+// is counted.
 func (r *report) amount(field tree, name string) {
 	r.quantities(field)
 	extended := strings.Contains(name, "/") && !strings.Contains(name, "kubernetes.io/") && !strings.HasPrefix(name, "requests.")
@@ -51,7 +52,8 @@ func gardenAutoscaling(in ruleInput) []finding {
 	return r.findings
 }
 
-// gardenDurations checks the durations that components are started with. A TTL of 0s means that nothing is cached.
+// gardenDurations checks the durations that components are started with. A TTL of 0s means that
+// nothing is cached.
 func gardenDurations(in ruleInput) []finding {
 	r, dashboard := &report{}, gardenComponent(in.object, "gardenerDashboard")
 	kubernetes := tree{value: in.object}.at("spec", "virtualCluster", "kubernetes")

@@ -24,8 +24,8 @@ type goRule struct {
 	check func(ruleInput) []finding
 }
 
-// RuleDeletionConfirm is the rule that an object is removed after its deletion was confirmed. Whoever holds such removals in the cluster need not
-// refuse the files.
+// RuleDeletionConfirm is the rule that an object is removed after its deletion was confirmed.
+// Whoever holds such removals in the cluster need not refuse the files.
 const RuleDeletionConfirm = "any/deletion-confirmed"
 
 const (
@@ -145,8 +145,8 @@ func checkForeign(object *unstructured.Unstructured) []finding {
 	return dedupe(findings)
 }
 
-// protected are the kinds, by group, whose deletion has to be confirmed. That of Seeds is ours: upstream lets them go
-// when no Shoot is on them any more.
+// protected are the kinds, by group, whose deletion has to be confirmed. That of Seeds is ours:
+// upstream lets them go when no Shoot is on them any more.
 var protected = map[string][]string{
 	"core.gardener.cloud":     {"Project", "Seed", "Shoot", "ShootState"},
 	"operator.gardener.cloud": {"Garden"},

@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// coreGoRules are the rules in Go of the smaller kinds of the garden, with the reason why each is not in CUE.
+// coreGoRules are the rules in Go of the smaller kinds of the garden, with the reason why each is
+// not in CUE.
 func coreGoRules() []goRule {
 	rule := func(kind, name, title, doc, source string, check func(ruleInput) []finding) goRule {
 		return goRule{Rule: Rule{ID: strings.ToLower(kind) + "/" + name, Kind: kind, Title: title, Doc: doc, Source: source,
@@ -128,7 +129,8 @@ func secretBindingStays(in ruleInput) []finding {
 	return unchanged(inNamespace(in), fields...)
 }
 
-// inNamespace completes the references of a binding as the API does: without a namespace they are in its own.
+// inNamespace completes the references of a binding as the API does: without a namespace they are
+// in its own.
 func inNamespace(in ruleInput) ruleInput {
 	if in.old == nil {
 		return in

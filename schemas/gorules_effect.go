@@ -23,7 +23,8 @@ func effectWarning(kind, name, title, doc, source string, check func(ruleInput) 
 		In: "go", Severity: SeverityWarning, Scope: scopeObject}, check: check}
 }
 
-// effectGoRules warn of values that the API takes, and that do nothing, or nothing that anybody wants.
+// effectGoRules warn of values that the API takes, and that do nothing, or nothing that anybody
+// wants.
 func effectGoRules() []goRule {
 	return []goRule{
 		effectWarning("*", "amounts", "Amounts of cores, memory and volumes are amounts that machines have",
@@ -62,7 +63,8 @@ func effectGoRules() []goRule {
 	}
 }
 
-// roomFields are fields for amounts of memory or of a volume, beside those for resources by their names.
+// roomFields are fields for amounts of memory or of a volume, beside those for resources by their
+// names.
 var roomFields = []string{"capacity", "containerLogMaxSize", "ephemeralStorage", "imageFSAvailable", "memoryAvailable", "minimumSize", "nodeFSAvailable", "volumeSize"}
 
 // freeFields are fields whose content extensions, charts or others define.
@@ -141,8 +143,9 @@ func spacesIn(root tree) []finding {
 	return r.findings
 }
 
-// mayBeEmpty are fields in which an empty text has a meaning, beside those for content of any form: the core group of an API, a taint or a label without a
-// value, no prefix. Rules of their own are about names.
+// mayBeEmpty are fields in which an empty text has a meaning, beside those for content of any form:
+// the core group of an API, a taint or a label without a value, no prefix. Rules of their own are
+// about names.
 var mayBeEmpty = []string{"apiGroup", "apiVersion", "group", "name", "prefix", "value"}
 
 // fieldsOfTexts are maps from names to texts.
@@ -220,7 +223,8 @@ func repeatedIn(root tree) []finding {
 	return r.findings
 }
 
-// readAnnotations are those that people set and Gardener reads (docs/usage/shoot and docs/operations of upstream; pkg/apis/core/v1beta1/constants).
+// readAnnotations are those that people set and Gardener reads (docs/usage/shoot and
+// docs/operations of upstream; pkg/apis/core/v1beta1/constants).
 var readAnnotations = []string{
 	"alpha.control-plane.scaling.shoot.gardener.cloud/scale-down-disabled",
 	"alpha.kube-apiserver.scaling.shoot.gardener.cloud/class",

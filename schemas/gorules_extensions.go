@@ -2,8 +2,8 @@ package schemas
 
 import "strings"
 
-// extensionsGoRules are the rules in Go of the kinds of extensions.gardener.cloud, with the reason why each is not in
-// CUE.
+// extensionsGoRules are the rules in Go of the kinds of extensions.gardener.cloud, with the reason
+// why each is not in CUE.
 func extensionsGoRules() []goRule {
 	rule := func(kind, name, title, doc, file string, check func(ruleInput) []finding) goRule {
 		return goRule{Rule: Rule{ID: folderExtensions + "." + strings.ToLower(kind) + "/" + name, Kind: folderExtensions + "." + kind, Title: title, Doc: doc,

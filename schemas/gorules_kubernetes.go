@@ -7,7 +7,8 @@ const (
 	sourceIgnored = "ours: what the plugins of Kubernetes read; upstream does not look"
 )
 
-// kubernetesGoRules are about what the programs of Kubernetes refuse, or ignore, of what Gardener accepts: a Shoot's and a Garden's alike.
+// kubernetesGoRules are about what the programs of Kubernetes refuse, or ignore, of what Gardener
+// accepts: a Shoot's and a Garden's alike.
 func kubernetesGoRules() []goRule {
 	return slices.Concat(
 		kubernetesRulesOf("Shoot", "shoot", "spec.kubernetes", func(in ruleInput) (tree, apiServerContext) {

@@ -7,8 +7,9 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// componentKinds are the kinds of objects that a component has for others (landscape/component-needed names them) and that no declaration refers
-// to, with whether the objects are in namespaces.
+// componentKinds are the kinds of objects that a component has for others
+// (landscape/component-needed names them) and that no declaration refers to, with whether the
+// objects are in namespaces.
 var componentKinds = map[string]bool{
 	"CustomResourceDefinition": false,
 	"Deployment":               true,
@@ -17,7 +18,8 @@ var componentKinds = map[string]bool{
 	"ServiceAccount":           true,
 }
 
-// landscapeGoRules are the rules of the Landscape itself in Go, with the reason why each is not in CUE.
+// landscapeGoRules are the rules of the Landscape itself in Go, with the reason why each is not in
+// CUE.
 func landscapeGoRules() []goRule {
 	return []goRule{
 		{Rule: Rule{ID: "landscape/external-kinds", Kind: "Landscape", Title: "Objects outside of the landscape are of kinds that it can refer to",
@@ -67,7 +69,8 @@ func externalKinds(in ruleInput) []finding {
 	return r.findings
 }
 
-// scopes tells whether there are kinds of a name whose objects are in namespaces, and some whose are not. A kind that cannot be read is both.
+// scopes tells whether there are kinds of a name whose objects are in namespaces, and some whose
+// are not. A kind that cannot be read is both.
 func scopes(kinds *kindSet, name string) (namespaced, clustered bool) {
 	if inNamespaces, ok := componentKinds[name]; ok {
 		return inNamespaces, !inNamespaces
@@ -112,7 +115,8 @@ func externalExtensions(in ruleInput) []finding {
 		return nil
 	}
 	var known []string
-	for kind, path := range map[string][]string{"CloudProfile": {"spec", "type"}, "Seed": {"spec", "provider", "type"}} { // names are sorted
+	// names are sorted
+	for kind, path := range map[string][]string{"CloudProfile": {"spec", "type"}, "Seed": {"spec", "provider", "type"}} {
 		for _, object := range in.landscape.objects(kind) {
 			if typ := (tree{value: object}).at(path...).text(); typ != "" {
 				known = append(known, "provider-"+typ)

@@ -9,7 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// plausibleGoRules warn of values that are well formed, and that hardly anybody means: the API and the components take them.
+// plausibleGoRules warn of values that are well formed, and that hardly anybody means: the API and
+// the components take them.
 func plausibleGoRules() []goRule {
 	const garden = "spec.virtualCluster."
 	rules := []goRule{
@@ -133,7 +134,8 @@ func plausibleGoRules() []goRule {
 			"A timeout in the wrong unit fails each Shoot. In Go, because CUE has no arithmetic on durations.",
 			"ours", reconcileTimeouts("spec.resources")).about("spec.resources"))
 	}
-	for kind, at := range map[string]string{"Shoot": "spec.kubernetes.kubeAPIServer", "Garden": garden + "kubernetes.kubeAPIServer"} { // rules are sorted
+	// rules are sorted
+	for kind, at := range map[string]string{"Shoot": "spec.kubernetes.kubeAPIServer", "Garden": garden + "kubernetes.kubeAPIServer"} {
 		rules = append(rules, effectWarning(kind, "issuer-replaced", "Tokens of the former issuer are accepted while they are in use",
 			"Pods get new tokens within an hour or a day. In Go, because two states are compared.",
 			"https://kubernetes.io/docs/reference/command-line-tools-reference/kube-apiserver, --service-account-issuer", lostIssuers(at)).about(at+".serviceAccountConfig").change(),
@@ -193,8 +195,9 @@ var leastTimes = map[string]map[string]time.Duration{
 		"spec.virtualCluster.gardener.gardenerDashboard.gitHub.pollInterval":              time.Second,
 	},
 	"Shoot": {
-		"spec.kubernetes.kubeAPIServer.eventTTL":                                  time.Minute,
-		"spec.kubernetes.kubeControllerManager.nodeMonitorGracePeriod":            20 * time.Second, // two reports of a kubelet
+		"spec.kubernetes.kubeAPIServer.eventTTL": time.Minute,
+		// two reports of a kubelet
+		"spec.kubernetes.kubeControllerManager.nodeMonitorGracePeriod":            20 * time.Second,
 		"spec.provider.workers[].machineControllerManager.machineCreationTimeout": time.Minute,
 		"spec.provider.workers[].machineControllerManager.machineDrainTimeout":    time.Minute,
 		"spec.provider.workers[].machineControllerManager.machineHealthTimeout":   time.Minute,

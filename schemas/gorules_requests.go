@@ -11,7 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/requests"
 )
 
-// requestGoRules warn of words for requests that no request has: groups, resources and subjects. The API takes any.
+// requestGoRules warn of words for requests that no request has: groups, resources and subjects.
+// The API takes any.
 func requestGoRules() []goRule {
 	const (
 		shootServer    = "spec.kubernetes.kubeAPIServer"
@@ -50,7 +51,8 @@ func requestGoRules() []goRule {
 	}
 }
 
-// resourceList is a list whose items name resources: by the fields for the group and the resource, or for several of each.
+// resourceList is a list whose items name resources: by the fields for the group and the resource,
+// or for several of each.
 type resourceList struct{ at, groups, resources string }
 
 func namedResources(lists []resourceList) func(ruleInput) []finding {
@@ -69,7 +71,8 @@ func namedResources(lists []resourceList) func(ruleInput) []finding {
 	}
 }
 
-// resources checks resources of groups. Each of both is one or several; without a group it is the core group.
+// resources checks resources of groups. Each of both is one or several; without a group it is the
+// core group.
 func (r *report) resources(groups, resources tree) {
 	names, wrong := []string{}, false
 	for _, group := range texts(groups) {
@@ -94,7 +97,8 @@ func (r *report) resources(groups, resources tree) {
 	}
 }
 
-// versions checks the versions of groups that have schemas here, and that each resource has one of them.
+// versions checks the versions of groups that have schemas here, and that each resource has one of
+// them.
 func (r *report) versions(groups, resources, versions tree) {
 	known, of := map[string]bool{}, map[string]map[string]bool{}
 	for _, group := range texts(groups) {
@@ -157,7 +161,8 @@ func encryptionResources(server string) func(ruleInput) []finding {
 			name, group, _ := strings.Cut(item.text(), ".")
 			wrong := requests.Resource(name, []string{group}, pluralsOf)
 			switch {
-			case name == "" || strings.Contains(name, "*") || strings.ToLower(item.text()) != item.text(): // that is an error
+			case name == "" || strings.Contains(name, "*") || strings.ToLower(item.text()) != item.text():
+				// that is an error
 			case wrong != "":
 				r.add(item, TypeNotSupported, "%s; write NAME, or NAME.GROUP for one of another group", wrong)
 			case in.kind.GVK.Kind == "Garden" && strings.HasSuffix(group, "gardener.cloud") && hasAggregatedAPI(in.landscape):
@@ -170,7 +175,8 @@ func encryptionResources(server string) func(ruleInput) []finding {
 	}
 }
 
-// hasAggregatedAPI tells whether gardener-apiserver serves and stores the API of the garden, as the landscape says.
+// hasAggregatedAPI tells whether gardener-apiserver serves and stores the API of the garden, as the
+// landscape says.
 func hasAggregatedAPI(landscape *surroundings) bool {
 	if landscape == nil {
 		return false
@@ -197,7 +203,8 @@ func quotaResources(in ruleInput) []finding {
 	quotas := gardenComponent(in.object, "gardenerControllerManager").at("defaultProjectQuotas").items()
 	for i, quota := range quotas {
 		config := quota.at("config")
-		for field, want := range map[string]string{"apiVersion": "v1", "kind": "ResourceQuota"} { // findings are sorted
+		// findings are sorted
+		for field, want := range map[string]string{"apiVersion": "v1", "kind": "ResourceQuota"} {
 			if written := config.at(field); config.set() && written.text() != want {
 				r.add(written, TypeInvalid, "%s is %q, but a quota for projects is a ResourceQuota of v1", field, written.text())
 			}
@@ -234,7 +241,8 @@ func quotaResources(in ruleInput) []finding {
 	return r.findings
 }
 
-// quotaNames are what a quota can be of without count/ (https://kubernetes.io/docs/concepts/policy/resource-quotas).
+// quotaNames are what a quota can be of without count/
+// (https://kubernetes.io/docs/concepts/policy/resource-quotas).
 var quotaNames = []string{
 	"configmaps", "cpu", "ephemeral-storage", "memory", "persistentvolumeclaims", "pods", "replicationcontrollers", "resourcequotas", "secrets", "services",
 }

@@ -20,8 +20,8 @@ func gardenletKinds() []gardenletKind {
 	}
 }
 
-// seedManagementGoRules are the rules in Go of Gardenlets, ManagedSeeds and ManagedSeedSets, with the reason why each is
-// not in CUE.
+// seedManagementGoRules are the rules in Go of Gardenlets, ManagedSeeds and ManagedSeedSets, with
+// the reason why each is not in CUE.
 func seedManagementGoRules() []goRule {
 	const source = "pkg/api/seedmanagement/validation/managedseed.go"
 	var rules []goRule

@@ -15,7 +15,8 @@ type Input struct {
 	Object *unstructured.Unstructured
 	// Later stands for Object where the content is to be read only if somebody needs it.
 	Later *Later
-	// Old is the object before the change, nil for a new one. It turns on the rules of updates and deletions.
+	// Old is the object before the change, nil for a new one. It turns on the rules of updates and
+	// deletions.
 	Old *unstructured.Unstructured
 	// OldLater stands for Old.
 	OldLater *Later
@@ -29,7 +30,8 @@ type Later struct {
 	Namespace, Name string
 	// Digest is that of the content: objects with the same digest are the same.
 	Digest kept.Key
-	// Read gives the content, which nobody may change. It may be called several times, and at the same time.
+	// Read gives the content, which nobody may change. It may be called several times, and at the
+	// same time.
 	Read func() *unstructured.Unstructured
 }
 
@@ -66,8 +68,8 @@ func (in *Input) Identity() (kind schema.GroupVersionKind, namespace, name strin
 	return object.GroupVersionKind(), object.GetNamespace(), object.GetName()
 }
 
-// AsNew is the object without what was there before, if that is the same: what is known to be right in it as a new object is so in one
-// that has not changed.
+// AsNew is the object without what was there before, if that is the same: what is known to be right
+// in it as a new object is so in one that has not changed.
 func (in *Input) AsNew() (Input, bool) {
 	if !in.Declared() || !in.Changed() || in.ContentDigest() != digestOf(in.OldLater, in.Old) {
 		return Input{}, false
@@ -87,7 +89,8 @@ func (in *Input) Digest() kept.Key {
 	return sha256.Sum256(append(own[:], old[:]...))
 }
 
-// ContentDigest is that of the content alone: objects that were there before and did not change have that of new ones.
+// ContentDigest is that of the content alone: objects that were there before and did not change
+// have that of new ones.
 func (in *Input) ContentDigest() kept.Key { return digestOf(in.Later, in.Object) }
 
 func digestOf(later *Later, object *unstructured.Unstructured) kept.Key {

@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// TestNamesOfKinds: kinds of the same name in other groups or versions have definitions of their own, and kinds of other
-// groups rules of their own.
+// TestNamesOfKinds: kinds of the same name in other groups or versions have definitions of their
+// own, and kinds of other groups rules of their own.
 func TestNamesOfKinds(t *testing.T) {
 	definitions, rules := map[string]schema.GroupVersionKind{}, map[string]schema.GroupKind{}
 	for gvk, kind := range kindsWithSchema(t) {
@@ -90,7 +90,8 @@ func TestSecretsOfOtherKinds(t *testing.T) {
 	}
 }
 
-// TestMisspeltFieldOfASecret: the name of a field that is but misspelt is said, with the one that was meant.
+// TestMisspeltFieldOfASecret: the name of a field that is but misspelt is said, with the one that
+// was meant.
 func TestMisspeltFieldOfASecret(t *testing.T) {
 	violations, err := Validate(t.Context(), []Input{{Object: object(t, secretHead+"stringdata: {a: b}\nmetadat: {}")}}, Options{})
 	require.NoError(t, err)
@@ -100,7 +101,8 @@ func TestMisspeltFieldOfASecret(t *testing.T) {
 	}, lines(violations))
 }
 
-// TestFractions: the API server of Gardener reads a quantity from any number; a definition only from whole ones.
+// TestFractions: the API server of Gardener reads a quantity from any number; a definition only
+// from whole ones.
 func TestFractions(t *testing.T) {
 	profile := changed(t, good(t, "CloudProfile"), `spec: {machineTypes: [{name: local, cpu: 0.5, gpu: 0, memory: 1.5e9}]}`)
 	negative := changed(t, good(t, "CloudProfile"), `spec: {machineTypes: [{name: local, cpu: -0.5, gpu: 0, memory: 1Gi}]}`)

@@ -11,7 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// kindSet are kinds whose schemas are read when they are first needed: whoever validates one Shoot waits for one schema.
+// kindSet are kinds whose schemas are read when they are first needed: whoever validates one Shoot
+// waits for one schema.
 type kindSet struct {
 	known []schema.GroupVersionKind
 	// read gives the schema of a kind, and perhaps of others.

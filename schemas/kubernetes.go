@@ -10,18 +10,21 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// What Kubernetes knows, by version: tables for the rules of all kinds that configure Kubernetes (Shoot, Garden).
-// They are data in rules/lib:
+// What Kubernetes knows, by version: tables for the rules of all kinds that configure Kubernetes
+// (Shoot, Garden). They are data in rules/lib:
 //
-//   - featuregates.tsv: from test/compatibility_lifecycle/reference/versioned_feature_list.yaml of Kubernetes 1.36; the
-//     gates that are gone by then from Gardener's pkg/utils/validation/features
-//   - admissionplugins.tsv: from pkg/kubeapiserver/options/plugins.go; which are required, may have a configuration and
-//     a kubeconfig from Gardener's pkg/utils/validation/admissionplugins
-//   - apis.tsv: from the informers of client-go 0.36; the older ones and the required ones from Gardener's
-//     pkg/utils/validation/apigroups. Those that are "fixed" have no informers, as all that is in them are reviews, or are
-//     served by other parts of kube-apiserver: Kubernetes has them, Gardener knows no switch for them
+//   - featuregates.tsv: from test/compatibility_lifecycle/reference/versioned_feature_list.yaml of
+//     Kubernetes 1.36; the gates that are gone by then from Gardener's
+//     pkg/utils/validation/features
+//   - admissionplugins.tsv: from pkg/kubeapiserver/options/plugins.go; which are required, may have
+//     a configuration and a kubeconfig from Gardener's pkg/utils/validation/admissionplugins
+//   - apis.tsv: from the informers of client-go 0.36; the older ones and the required ones from
+//     Gardener's pkg/utils/validation/apigroups. Those that are "fixed" have no informers, as all
+//     that is in them are reviews, or are served by other parts of kube-apiserver: Kubernetes has
+//     them, Gardener knows no switch for them
 //
-// "added" and "removed" are minor versions; empty means before the oldest, or after the newest, supported version.
+// "added" and "removed" are minor versions; empty means before the oldest, or after the newest,
+// supported version.
 //
 //go:embed rules/lib/*.tsv
 var kubernetesData embed.FS
@@ -52,7 +55,8 @@ type kubernetesTables struct {
 	featureGates, admissionPlugins, apis map[string]span
 }
 
-// knownToKubernetes reads the tables once. They are part of the program: a fault in them is one of ours.
+// knownToKubernetes reads the tables once. They are part of the program: a fault in them is one of
+// ours.
 var knownToKubernetes = sync.OnceValue(func() kubernetesTables {
 	return kubernetesTables{
 		featureGates:     readTable("featuregates"),
@@ -77,7 +81,8 @@ func readTable(name string) map[string]span {
 	return table
 }
 
-// minorOf gives the minor version of "1.34", "v1.34.1" or "1.34.1-rc.0", and 0 for what is no version.
+// minorOf gives the minor version of "1.34", "v1.34.1" or "1.34.1-rc.0", and 0 for what is no
+// version.
 func minorOf(version string) int {
 	v, ok := parseVersion(version)
 	if !ok || v[0] != 1 {
@@ -86,8 +91,8 @@ func minorOf(version string) int {
 	return v[1]
 }
 
-// parseVersion reads major, minor and patch; the patch may be left out. Pre-releases and build data are ignored, as
-// upstream does when it compares versions of Kubernetes.
+// parseVersion reads major, minor and patch; the patch may be left out. Pre-releases and build data
+// are ignored, as upstream does when it compares versions of Kubernetes.
 func parseVersion(text string) (version [3]int, ok bool) {
 	text = strings.TrimPrefix(text, "v")
 	if i := strings.IndexAny(text, "-+"); i >= 0 {
@@ -107,8 +112,8 @@ func parseVersion(text string) (version [3]int, ok bool) {
 	return version, true
 }
 
-// featureGates checks a map of feature gates. A gate that never existed is Invalid; one that does not exist in this
-// version, or that is locked to the other value, is Forbidden.
+// featureGates checks a map of feature gates. A gate that never existed is Invalid; one that does
+// not exist in this version, or that is locked to the other value, is Forbidden.
 func (r *report) featureGates(gates tree, version string) {
 	keys := gates.keys()
 	minor := minorOf(version)
@@ -133,7 +138,8 @@ func (r *report) featureGates(gates tree, version string) {
 	}
 }
 
-// UnknownFeatureGate says why Kubernetes has no feature gate of a name in any version that is known; "" where it has.
+// UnknownFeatureGate says why Kubernetes has no feature gate of a name in any version that is
+// known; "" where it has.
 func UnknownFeatureGate(name string) string {
 	table := knownToKubernetes().featureGates
 	if _, ok := table[name]; ok || name == "AllAlpha" || name == "AllBeta" {
@@ -192,7 +198,8 @@ func (r *report) admissionPlugin(plugin tree, use string) {
 	}
 }
 
-// podSecurity checks what the decoder of Kubernetes asks for: the version of a PodSecurityConfiguration.
+// podSecurity checks what the decoder of Kubernetes asks for: the version of a
+// PodSecurityConfiguration.
 func (r *report) podSecurity(config tree) {
 	kind, version := config.at("kind").text(), config.at("apiVersion").text()
 	group, number, _ := strings.Cut(version, "/")
@@ -202,7 +209,8 @@ func (r *report) podSecurity(config tree) {
 	}
 }
 
-// runtimeConfig checks which APIs are turned on and off. Some cannot be turned off, because Gardener needs them.
+// runtimeConfig checks which APIs are turned on and off. Some cannot be turned off, because
+// Gardener needs them.
 func (r *report) runtimeConfig(config tree, version string, workerless bool) {
 	minor := minorOf(version)
 	table := knownToKubernetes().apis
@@ -224,7 +232,8 @@ func (r *report) runtimeConfig(config tree, version string, workerless bool) {
 	}
 }
 
-// neededAPI gives the API that is lost with another one and that Gardener needs: itself, its group, or a resource of it.
+// neededAPI gives the API that is lost with another one and that Gardener needs: itself, its group,
+// or a resource of it.
 func neededAPI(table map[string]span, api string, workerless bool) string {
 	needed := func(name string) bool {
 		row, ok := table[name]

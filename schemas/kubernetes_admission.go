@@ -11,13 +11,15 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// A plugin reads its configuration when kube-apiserver starts. Gardener looks at none but the type of that of PodSecurity, so that
-// a wrong one is accepted and no new kube-apiserver comes up.
+// A plugin reads its configuration when kube-apiserver starts. Gardener looks at none but the type
+// of that of PodSecurity, so that a wrong one is accepted and no new kube-apiserver comes up.
 
-// pluginConfig is what the configuration of an admission plugin may be. Source: the packages of the plugins in
-// k8s.io/kubernetes/plugin/pkg/admission, k8s.io/apiserver/pkg/admission/plugin, k8s.io/pod-security-admission and Gardener's plugin/pkg/shoot.
+// pluginConfig is what the configuration of an admission plugin may be. Source: the packages of the
+// plugins in k8s.io/kubernetes/plugin/pkg/admission, k8s.io/apiserver/pkg/admission/plugin,
+// k8s.io/pod-security-admission and Gardener's plugin/pkg/shoot.
 type pluginConfig struct {
-	// types are the forms that the plugin reads, the newest first; none where it asks for no apiVersion and kind.
+	// types are the forms that the plugin reads, the newest first; none where it asks for no
+	// apiVersion and kind.
 	types  []configType
 	fields form
 	// lenient: fields that the plugin does not know are dropped.
@@ -194,8 +196,8 @@ func limitedResource(r *configReport, field tree) {
 	}
 }
 
-// nodeSelectors are labels in one text, by namespace. A wrong one keeps no kube-apiserver from starting, but every pod of its
-// namespace from being made.
+// nodeSelectors are labels in one text, by namespace. A wrong one keeps no kube-apiserver from
+// starting, but every pod of its namespace from being made.
 func nodeSelectors(r *configReport, field tree) {
 	if _, ok := field.value.(map[string]any); !ok {
 		r.wrong(field, "an object with a selector for each namespace")
@@ -243,7 +245,8 @@ func shootToleration(r *configReport, field tree) {
 	}
 }
 
-// dottedSuffix is the form that suffixes for CoreDNS have in Shoots, too (rule shoot/dns-rewriting).
+// dottedSuffix is the form that suffixes for CoreDNS have in Shoots, too (rule
+// shoot/dns-rewriting).
 var dottedSuffix = regexp.MustCompile(`^[.]?([a-z0-9]([-a-z0-9]*[a-z0-9])?[.])+[a-z0-9]([-a-z0-9]*[a-z0-9])?[.]?$`)
 
 func suffixFaults(suffix string) []string {

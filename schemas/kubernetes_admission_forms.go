@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// form is the shape of a value: fields of an object, each of which is looked at by its function. A value that is not set is not
-// looked at.
+// form is the shape of a value: fields of an object, each of which is looked at by its function. A
+// value that is not set is not looked at.
 type form map[string]func(*configReport, tree)
 
 // unknown is said of a field that the plugin does not have.

@@ -17,8 +17,8 @@ type apiServerContext struct {
 	workerless bool   // a cluster without nodes needs fewer APIs
 	// alwaysEncrypted are the resources, as "resource" or "resource.group", that cannot be listed.
 	alwaysEncrypted []string
-	// old is the configuration before the change: upstream accepts issuers and a lifetime of events that are wrong
-	// but were there before.
+	// old is the configuration before the change: upstream accepts issuers and a lifetime of events
+	// that are wrong but were there before.
 	old tree
 }
 
@@ -30,7 +30,8 @@ const (
 )
 
 // kubeAPIServerFindings checks the configuration of a kube-apiserver, which a Shoot has at
-// spec.kubernetes.kubeAPIServer and a Garden, with further fields, at spec.virtualCluster.kubernetes.kubeAPIServer.
+// spec.kubernetes.kubeAPIServer and a Garden, with further fields, at
+// spec.virtualCluster.kubernetes.kubeAPIServer.
 func kubeAPIServerFindings(config tree, in apiServerContext) []finding {
 	r := &report{}
 	if field := config.at("enableAnonymousAuthentication"); field.set() && minorOf(in.version) >= 35 {
@@ -89,7 +90,8 @@ func (r *report) structuredAuth(config tree) {
 	}
 }
 
-// configMapReference checks the name and the namespace of a reference, as ValidateAuditPolicyConfigMapReference does.
+// configMapReference checks the name and the namespace of a reference, as
+// ValidateAuditPolicyConfigMapReference does.
 func (r *report) configMapReference(reference tree, holds string) {
 	if !reference.set() {
 		return
@@ -193,7 +195,8 @@ func (r *report) serviceAccounts(config, old tree) {
 	}
 }
 
-// issuerURL checks an issuer of tokens: https, with a host, and nothing that a client would not compare.
+// issuerURL checks an issuer of tokens: https, with a host, and nothing that a client would not
+// compare.
 func (r *report) issuerURL(field tree) {
 	parsed, err := url.Parse(field.text())
 	switch {
@@ -204,8 +207,8 @@ func (r *report) issuerURL(field tree) {
 	}
 }
 
-// minAllowed checks the floors of vertical autoscaling of a component of the control plane. The given floors are the
-// least that Gardener accepts.
+// minAllowed checks the floors of vertical autoscaling of a component of the control plane. The
+// given floors are the least that Gardener accepts.
 func (r *report) minAllowed(autoscaling tree, least map[string]string) {
 	if !autoscaling.set() {
 		return

@@ -2,8 +2,8 @@ package schemas
 
 import "slices"
 
-// apiServerRefusals is what kube-apiserver refuses to start with although Gardener accepts it, so that a new one never comes up beside the
-// old one.
+// apiServerRefusals is what kube-apiserver refuses to start with although Gardener accepts it, so
+// that a new one never comes up beside the old one.
 func apiServerRefusals(kubernetes tree, in apiServerContext) []finding {
 	config := kubernetes.at("kubeAPIServer")
 	admission := admissionConfigurations(config, in.version)

@@ -24,12 +24,13 @@ const (
 	labelValueWords = "is not the value of a label: letters, digits, '-', '_' and '.', beginning and ending with a letter or digit, at most 63 characters"
 )
 
-// metadataForms checks the texts in metadata as the API server does for every kind. What is no text at all is left to
-// the structure.
+// metadataForms checks the texts in metadata as the API server does for every kind. What is no text
+// at all is left to the structure.
 func metadataForms(in ruleInput) []finding {
 	metadata, _ := in.object["metadata"].(map[string]any)
 	var findings []finding
-	// The API server reports labels, annotations and finalizers as a whole; the place is that of the one.
+	// The API server reports labels, annotations and finalizers as a whole; the place is that of
+	// the one.
 	add := func(path fieldpath.Path, typ Type, format string, args ...any) {
 		findings = append(findings, finding{path: path[:2].String(), at: path.String(), typ: typ, message: fmt.Sprintf(format, args...)})
 	}
@@ -104,16 +105,16 @@ func labelValue(key, value string) string {
 	return fmt.Sprintf("%q", value)
 }
 
-// labelNamed are kinds of upstream whose objects have DNS labels as names, by group. Seeds, Shoots and Projects have
-// rules of their own.
+// labelNamed are kinds of upstream whose objects have DNS labels as names, by group. Seeds, Shoots
+// and Projects have rules of their own.
 var labelNamed = map[string][]string{
 	"core.gardener.cloud":           {"BackupBucket", "ControllerDeployment", "ControllerInstallation", "ControllerRegistration", "ExposureClass", "ShootState"},
 	"operations.gardener.cloud":     {"Bastion"},
 	"seedmanagement.gardener.cloud": {"Gardenlet", "ManagedSeed"},
 }
 
-// nameProblem gives words about a name that the API server refuses. A name that is too long for any kind is a matter
-// of the structure.
+// nameProblem gives words about a name that the API server refuses. A name that is too long for any
+// kind is a matter of the structure.
 func nameProblem(group, kind, name string) string {
 	switch {
 	case len(name) > utilvalidation.DNS1123SubdomainMaxLength:

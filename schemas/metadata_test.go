@@ -11,13 +11,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestOwnersAndFinalizers: what the API server refuses is refused, and what server-side apply refuses: doubles.
+// TestOwnersAndFinalizers: what the API server refuses is refused, and what server-side apply
+// refuses: doubles.
 func TestOwnersAndFinalizers(t *testing.T) {
 	const owner = "apiVersion: v1, kind: ConfigMap, name: "
 	for name, test := range map[string]struct {
 		metadata string
 		want     []string
-		// accepted: the validation of the API server lets it pass, as it counts on server-side apply.
+		// accepted: the validation of the API server lets it pass, as it counts on server-side
+		// apply.
 		accepted bool
 	}{
 		"a finalizer twice":             {"finalizers: [a/b, a/b]", []string{"metadata.finalizers[1] Duplicate"}, true},

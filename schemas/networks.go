@@ -14,7 +14,8 @@ type network struct {
 	prefix netip.Prefix
 }
 
-// collectNetworks reads the ranges of one field, text or a list of texts. What is no range is left to the structure.
+// collectNetworks reads the ranges of one field, text or a list of texts. What is no range is left
+// to the structure.
 func collectNetworks(object map[string]any, path string, fields ...string) (networks []network) {
 	value, found, err := unstructured.NestedFieldNoCopy(object, fields...)
 	if err != nil || !found {
@@ -41,7 +42,8 @@ func collectNetworks(object map[string]any, path string, fields ...string) (netw
 	return networks
 }
 
-// overlaps compares the ranges of every group with those of the groups before it, and reports them at the later one.
+// overlaps compares the ranges of every group with those of the groups before it, and reports them
+// at the later one.
 func overlaps(groups ...[]network) []finding {
 	var findings []finding
 	for i, group := range groups {
@@ -58,7 +60,8 @@ func overlaps(groups ...[]network) []finding {
 	return findings
 }
 
-// gardenNetworks compares the runtime cluster's ranges with one another, and the virtual garden's services with them.
+// gardenNetworks compares the runtime cluster's ranges with one another, and the virtual garden's
+// services with them.
 func gardenNetworks(in ruleInput) []finding {
 	read := func(cluster, field string) []network {
 		return collectNetworks(in.object, "spec."+cluster+".networking."+field, "spec", cluster, "networking", field)

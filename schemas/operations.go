@@ -13,10 +13,12 @@ import (
 // OperationConfirmDeletion stands for the annotation that confirms the deletion of an object.
 const OperationConfirmDeletion = "confirm-deletion"
 
-// AnnotationDeletion confirms the deletion of an object (upstream's pkg/apis/core/v1beta1/constants).
+// AnnotationDeletion confirms the deletion of an object (upstream's
+// pkg/apis/core/v1beta1/constants).
 const AnnotationDeletion = "confirmation.gardener.cloud/deletion"
 
-// OperatedKinds are the kinds on which there are one-shot operations, and whether they have a namespace.
+// OperatedKinds are the kinds on which there are one-shot operations, and whether they have a
+// namespace.
 func OperatedKinds() map[string]bool {
 	return map[string]bool{"Garden": false, "Seed": false, "Shoot": true, "ManagedSeed": true, "Gardenlet": true, "Project": false}
 }
@@ -46,8 +48,8 @@ func operationsOf(kind string) []string {
 	return out
 }
 
-// OperationProblem says why an operation cannot be one of a kind; empty if it can. Several operations are divided by ';' as in the
-// annotation.
+// OperationProblem says why an operation cannot be one of a kind; empty if it can. Several
+// operations are divided by ';' as in the annotation.
 func OperationProblem(kind, operation string) string {
 	if _, known := OperatedKinds()[kind]; !known {
 		return fmt.Sprintf("there are no operations on a %s, but on %s", kind, strings.Join(slices.Sorted(maps.Keys(OperatedKinds())), ", "))
@@ -74,8 +76,8 @@ func OperationProblem(kind, operation string) string {
 	return ""
 }
 
-// OperationWaiting says that an operation which an object was asked for was not taken up yet; empty if there is none. WithdrawOperation says how that is
-// withdrawn.
+// OperationWaiting says that an operation which an object was asked for was not taken up yet; empty
+// if there is none. WithdrawOperation says how that is withdrawn.
 func OperationWaiting(live *unstructured.Unstructured) string {
 	waiting := live.GetAnnotations()[annotationOperation]
 	if waiting == "" {
@@ -97,14 +99,15 @@ func WithdrawOperation(live *unstructured.Unstructured) string {
 	return fmt.Sprintf("to withdraw it: kubectl annotate %s%s %s-", at, live.GetName(), annotationOperation)
 }
 
-// WithdrawAnywhere says the same to people who may use another cluster, such as in an Event or a chat: a command that names no cluster goes to whatever
-// one they use.
+// WithdrawAnywhere says the same to people who may use another cluster, such as in an Event or a
+// chat: a command that names no cluster goes to whatever one they use.
 const WithdrawAnywhere = "to withdraw it, take its annotation " + annotationOperation + " away"
 
 // Obstacle stands against an operation.
 type Obstacle struct {
 	Text string
-	// Withdraw says how the operation is withdrawn that was not taken up yet; empty for any other obstacle.
+	// Withdraw says how the operation is withdrawn that was not taken up yet; empty for any other
+	// obstacle.
 	Withdraw string
 }
 
@@ -120,8 +123,9 @@ func NewOperationJudge() (*OperationJudge, error) {
 	return &OperationJudge{checker}, nil
 }
 
-// Findings are those that the annotation gardener.cloud/operation has on the object in every state that its status can show. A declaration has no
-// status: what only the state forbids is judged when the operation is executed.
+// Findings are those that the annotation gardener.cloud/operation has on the object in every state
+// that its status can show. A declaration has no status: what only the state forbids is judged when
+// the operation is executed.
 func (j *OperationJudge) Findings(declared *unstructured.Unstructured, operation string) ([]Violation, error) {
 	if operation == OperationConfirmDeletion {
 		return nil, nil
@@ -152,8 +156,9 @@ func (j *OperationJudge) Findings(declared *unstructured.Unstructured, operation
 	return always, nil
 }
 
-// operableStates are the states of an object between which operations go: nothing is rotated, a rotation waits for pools, and a rotation waits to be
-// completed. In each of them the object was created, and its encryption is rolled out.
+// operableStates are the states of an object between which operations go: nothing is rotated, a
+// rotation waits for pools, and a rotation waits to be completed. In each of them the object was
+// created, and its encryption is rolled out.
 func operableStates(object *unstructured.Unstructured) []map[string]any {
 	var encrypted []any
 	switch object.GetKind() {
@@ -201,7 +206,8 @@ func annotated(object *unstructured.Unstructured, operation string) *unstructure
 	return asked
 }
 
-// OperationPossible says what stands against an operation on an object in its present state; nothing if it can be asked for.
+// OperationPossible says what stands against an operation on an object in its present state;
+// nothing if it can be asked for.
 func OperationPossible(ctx context.Context, live *unstructured.Unstructured, operation string) ([]Obstacle, error) {
 	if problem := OperationProblem(live.GetKind(), operation); problem != "" {
 		return []Obstacle{{Text: problem}}, nil

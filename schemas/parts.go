@@ -9,7 +9,8 @@ import (
 
 // part is what of a value is read.
 type part struct {
-	// whole: all of it. shape: how many items there are, or which fields. there: whether there is one.
+	// whole: all of it. shape: how many items there are, or which fields. there: whether there is
+	// one.
 	whole, shape, there bool
 	// asked: whether there is an object before is asked, which is known without reading it.
 	asked  bool
@@ -44,7 +45,8 @@ func (p *part) any() bool {
 	return p != nil && (p.asked || p.whole || p.shape || p.there || len(p.fields) > 0 || p.items != nil)
 }
 
-// merge makes single fields of a map hold what is read of all of them, too, and drops what lies in a whole.
+// merge makes single fields of a map hold what is read of all of them, too, and drops what lies in
+// a whole.
 func (p *part) merge() {
 	if p == nil {
 		return

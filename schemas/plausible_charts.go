@@ -20,7 +20,8 @@ func sameAdmissionChart(in ruleInput) []finding {
 	return r.findings
 }
 
-// leastReconcile is less than a cloud needs for anything, in resources of registrations of extensions.
+// leastReconcile is less than a cloud needs for anything, in resources of registrations of
+// extensions.
 const leastReconcile = 10 * time.Second
 
 func reconcileTimeouts(at string) func(ruleInput) []finding {

@@ -9,7 +9,8 @@ import (
 
 // This file has the warnings about credentials; gorules_plausible.go lists them.
 
-// credentialKeys are the keys that extensions read from the credentials of their provider (docs of github.com/gardener/gardener-extension-provider-*).
+// credentialKeys are the keys that extensions read from the credentials of their provider (docs of
+// github.com/gardener/gardener-extension-provider-*).
 var credentialKeys = map[string][]string{
 	"alicloud": {"accessKeyID", "accessKeySecret"},
 	"aws":      {"accessKeyID", "secretAccessKey"},
@@ -22,7 +23,8 @@ var alertingKeys = []string{
 	"auth_identity", "auth_password", "auth_type", "auth_username", "ca.crt", "from", "insecure_skip_verify", "password", "smarthost", "tls.crt", "tls.key", "to", "url", "username",
 }
 
-// CredentialSlip gives the key that was meant by one of credentials of a provider, "" if nothing is wrong with it as far as is known.
+// CredentialSlip gives the key that was meant by one of credentials of a provider, "" if nothing is
+// wrong with it as far as is known.
 func CredentialSlip(provider, key string) string {
 	return keySlip(key, credentialKeys[provider])
 }
@@ -45,7 +47,8 @@ const (
 	roleLabel     = "gardener.cloud/role"
 )
 
-// misnamedCredentials finds keys of a Secret for a provider that are nearly those that its extension reads. Other keys are for others.
+// misnamedCredentials finds keys of a Secret for a provider that are nearly those that its
+// extension reads. Other keys are for others.
 func misnamedCredentials(in ruleInput) []finding {
 	r := &report{}
 	object := tree{value: in.object}

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// This file has the warnings about values of a Garden that nobody means; gorules_plausible.go lists them.
+// This file has the warnings about values of a Garden that nobody means; gorules_plausible.go lists
+// them.
 
 const leastEtcd = 1 << 30
 
@@ -57,7 +58,8 @@ func dnsProvidersUsed(in ruleInput) []finding {
 	walk(root.at("virtualCluster", "dns"))
 	walk(root.at("virtualCluster", "gardener"))
 	for i, provider := range root.at("dns", "providers").items() {
-		if name := provider.at("name"); i > 0 && name.text() != "" && !used[name.text()] { // the first one is that of domains that name none
+		// the first one is that of domains that name none
+		if name := provider.at("name"); i > 0 && name.text() != "" && !used[name.text()] {
 			r.add(name, TypeInvalid, "no domain of the Garden has the provider %q", name.text())
 		}
 	}

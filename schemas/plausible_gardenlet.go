@@ -19,7 +19,8 @@ var conditionTypes = []string{
 // leastEvents is less than an etcd of a Shoot has in a minute.
 const leastEvents = 1000
 
-// shortOfGardenlet are times of a gardenlet that are hardly meant when they are shorter than a second.
+// shortOfGardenlet are times of a gardenlet that are hardly meant when they are shorter than a
+// second.
 var shortOfGardenlet = []string{"reconcileTimeout", "retryDuration", "syncPeriod", "activeDeadlineDuration", "progressDeadline"}
 
 // gardenletHabits finds thresholds for conditions that there are not, and times in the wrong unit.

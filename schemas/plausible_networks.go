@@ -88,7 +88,8 @@ func shootDefaults(in ruleInput) []finding {
 // (https://kubernetes.io/docs/reference/command-line-tools-reference/kube-controller-manager).
 const defaultNodeMask = 24
 
-// podRanges holds the ranges that the network for pods has for nodes against the nodes that pools may have.
+// podRanges holds the ranges that the network for pods has for nodes against the nodes that pools
+// may have.
 func podRanges(in ruleInput) []finding {
 	r, spec := &report{}, tree{value: in.object}.at("spec")
 	pods, err := netip.ParsePrefix(spec.at("networking", "pods").text())

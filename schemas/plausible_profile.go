@@ -10,7 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// This file has the warnings about values of a CloudProfile that nobody means; gorules_plausible.go lists them.
+// This file has the warnings about values of a CloudProfile that nobody means; gorules_plausible.go
+// lists them.
 
 func unavailableTypes(in ruleInput) []finding {
 	r, spec := &report{}, tree{value: in.object}.at("spec")
@@ -68,10 +69,12 @@ func imageMappings(in ruleInput) []finding {
 	return r.findings
 }
 
-// defaultArchitecture is that of what names none (pkg/apis/core/v1beta1/constants, ArchitectureAMD64).
+// defaultArchitecture is that of what names none (pkg/apis/core/v1beta1/constants,
+// ArchitectureAMD64).
 const defaultArchitecture = "amd64"
 
-// mappedArchitectures are those that the configuration of a provider has a version of an image for: it says so of the version, or of a region.
+// mappedArchitectures are those that the configuration of a provider has a version of an image for:
+// it says so of the version, or of a region.
 func mappedArchitectures(version tree) map[string]bool {
 	out := map[string]bool{}
 	add := func(of tree) {
@@ -94,7 +97,8 @@ func mappedArchitectures(version tree) map[string]bool {
 	return out
 }
 
-// amiForm is the form of the ID of an image of AWS (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/resource-ids.html).
+// amiForm is the form of the ID of an image of AWS
+// (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/resource-ids.html).
 var amiForm = regexp.MustCompile("^ami-([0-9a-f]{8}|[0-9a-f]{17})$")
 
 func imageRegions(in ruleInput) []finding {

@@ -12,10 +12,12 @@ import (
 	"github.com/pergola-dev/pergola/schemas/requests"
 )
 
-// This file has the warnings about values of a Shoot that nobody means; gorules_plausible.go lists them.
+// This file has the warnings about values of a Shoot that nobody means; gorules_plausible.go lists
+// them.
 
 const (
-	// mostProcesses is the most that a 64-bit kernel counts (https://man7.org/linux/man-pages/man5/proc_sys_kernel.5.html, pid_max).
+	// mostProcesses is the most that a 64-bit kernel counts
+	// (https://man7.org/linux/man-pages/man5/proc_sys_kernel.5.html, pid_max).
 	mostProcesses = 4194304
 	// longGrace is longer than pods take to end, in seconds.
 	longGrace = 3600
@@ -48,7 +50,8 @@ func kubeletHabits(in ruleInput) []finding {
 	return r.findings
 }
 
-// ownLabels are labels of nodes that Kubernetes, the cloud or Gardener set themselves (https://kubernetes.io/docs/reference/labels-annotations-taints).
+// ownLabels are labels of nodes that Kubernetes, the cloud or Gardener set themselves
+// (https://kubernetes.io/docs/reference/labels-annotations-taints).
 var ownLabels = []string{
 	"kubernetes.io/arch", "kubernetes.io/hostname", "kubernetes.io/os", "node.gardener.cloud/machine-name", "node.kubernetes.io/instance-type",
 	"topology.kubernetes.io/region", "topology.kubernetes.io/zone", "worker.garden.sapcloud.io/group", "worker.gardener.cloud/cri-name",
@@ -98,7 +101,8 @@ func proxyAndNetwork(in ruleInput) []finding {
 	return r.findings
 }
 
-// renamedPools finds pools that go while another one comes that is the same but for its name: a pool has no other name, but is made anew.
+// renamedPools finds pools that go while another one comes that is the same but for its name: a
+// pool has no other name, but is made anew.
 func renamedPools(in ruleInput) []finding {
 	r := &report{}
 	former, now := each(tree{value: in.old}, "spec.provider.workers[]"), each(tree{value: in.object}, "spec.provider.workers[]")
@@ -161,7 +165,8 @@ func anonymousAccess(at string) func(ruleInput) []finding {
 	}
 }
 
-// securityLevels are those of PodSecurity, by how much they refuse (https://kubernetes.io/docs/concepts/security/pod-security-standards).
+// securityLevels are those of PodSecurity, by how much they refuse
+// (https://kubernetes.io/docs/concepts/security/pod-security-standards).
 var securityLevels = []string{"", "privileged", "baseline", "restricted"}
 
 // lessProtection finds a change by which an API server records or refuses less.
@@ -183,7 +188,8 @@ func lessProtection(at string) func(ruleInput) []finding {
 			return tree{}
 		}
 		was, is := plugin(old).at("config", "defaults", "enforce"), plugin(now).at("config", "defaults", "enforce")
-		if level := slices.Index(securityLevels, is.text()); level >= 0 && slices.Index(securityLevels, was.text()) > level { // another word is no level
+		// another word is no level
+		if level := slices.Index(securityLevels, is.text()); level >= 0 && slices.Index(securityLevels, was.text()) > level {
 			if is.path == "" || !plugin(now).set() {
 				is = now.at("admissionPlugins")
 			}

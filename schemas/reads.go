@@ -9,8 +9,8 @@ import (
 	"cuelang.org/go/cue/token"
 )
 
-// reads are the parts of the object, of the one before and of the landscape that a rule looks at. Nothing outside of them can
-// change what it finds.
+// reads are the parts of the object, of the one before and of the landscape that a rule looks at.
+// Nothing outside of them can change what it finds.
 type reads struct {
 	object, old, landscape *part
 }
@@ -37,8 +37,9 @@ func (r reads) root(name string) *part {
 // isRoot tells whether a name is one of those that a rule finds its input by.
 func isRoot(name string) bool { return newReads().root(name) != nil }
 
-// reader finds what an expression reads, without evaluating it: it follows names and fields from their beginning, and whatever is
-// done with a value other than to look further into it counts as reading all of it.
+// reader finds what an expression reads, without evaluating it: it follows names and fields from
+// their beginning, and whatever is done with a value other than to look further into it counts as
+// reading all of it.
 type reader struct {
 	declared *declarations
 	reads    reads
@@ -46,7 +47,8 @@ type reader struct {
 	names map[string]meaning
 }
 
-// meaning are the places in the input whose value an expression may be; none for one that is made anew.
+// meaning are the places in the input whose value an expression may be; none for one that is made
+// anew.
 type meaning []place
 
 // place is one of them: a tree and the steps into it.
@@ -92,8 +94,8 @@ func isBottom(expr ast.Expr) bool {
 	return ok
 }
 
-// scope are the names that an expression sees besides declarations: variables of loops, and values of let clauses, which are
-// looked at when they are used.
+// scope are the names that an expression sees besides declarations: variables of loops, and values
+// of let clauses, which are looked at when they are used.
 type scope struct {
 	outer *scope
 	name  string
@@ -251,7 +253,8 @@ func (r *reader) fields(x *ast.StructLit, s *scope) {
 	}
 }
 
-// once looks at an expression when its value is first used; a value that refers to itself adds nothing.
+// once looks at an expression when its value is first used; a value that refers to itself adds
+// nothing.
 func (r *reader) once(expr ast.Expr, s *scope) func() meaning {
 	var known meaning
 	asked := false
@@ -300,8 +303,8 @@ func (r *reader) everything(node ast.Node, s *scope) {
 	}, nil)
 }
 
-// asksForChange tells whether an expression compares the object before with null. Whether there is one is known without
-// reading it.
+// asksForChange tells whether an expression compares the object before with null. Whether there is
+// one is known without reading it.
 func asksForChange(e *ast.BinaryExpr) bool {
 	isOld := func(x ast.Expr) bool { ident, ok := x.(*ast.Ident); return ok && ident.Name == "old" }
 	isNull := func(x ast.Expr) bool { basic, ok := x.(*ast.BasicLit); return ok && basic.Kind == token.NULL }
@@ -330,7 +333,8 @@ func newDeclarations() *declarations {
 	return &declarations{heads: map[string]Rule{}, expressions: map[string][]ast.Expr{}}
 }
 
-// readHeads reads what has to be known of the rules of a file to evaluate them, without compiling them: id, severity and scope.
+// readHeads reads what has to be known of the rules of a file to evaluate them, without compiling
+// them: id, severity and scope.
 func (d *declarations) readHeads(file *ast.File) error {
 	for _, declaration := range file.Decls {
 		field, ok := declaration.(*ast.Field)

@@ -123,8 +123,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestUnitsSayWhatTheWholeSays: rules that see only what they read, compiled apart, find the same as all rules together that
-// see the whole object.
+// TestUnitsSayWhatTheWholeSays: rules that see only what they read, compiled apart, find the same
+// as all rules together that see the whole object.
 func TestUnitsSayWhatTheWholeSays(t *testing.T) {
 	s, err := embedded()
 	require.NoError(t, err)
@@ -179,7 +179,8 @@ func TestUnitsSayWhatTheWholeSays(t *testing.T) {
 	}
 }
 
-// TestHeadsSayWhatTheRulesSay: what is read of rules without compiling them is what CUE makes of them.
+// TestHeadsSayWhatTheRulesSay: what is read of rules without compiling them is what CUE makes of
+// them.
 func TestHeadsSayWhatTheRulesSay(t *testing.T) {
 	s, err := embedded()
 	require.NoError(t, err)

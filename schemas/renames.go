@@ -15,8 +15,9 @@ type rename struct{ written, meant string }
 // renames are in the order in which they were found: outer fields first.
 type renames []rename
 
-// renamed gives an object as it was most likely meant: with the right names for fields that are misspelt. So what is in such a
-// field is looked at in the same run, and nobody hears that the field itself is missing. It gives the findings about the names.
+// renamed gives an object as it was most likely meant: with the right names for fields that are
+// misspelt. So what is in such a field is looked at in the same run, and nobody hears that the
+// field itself is missing. It gives the findings about the names.
 func renamed(kind *structure.Kind, object map[string]any, broken []finding) (map[string]any, []finding, renames) {
 	var misspelt []finding
 	var all renames
@@ -41,7 +42,8 @@ func renamed(kind *structure.Kind, object map[string]any, broken []finding) (map
 	return object, misspelt, all
 }
 
-// moveField gives a copy of an object in which a field has another name. Both paths are those of fields of the same parent.
+// moveField gives a copy of an object in which a field has another name. Both paths are those of
+// fields of the same parent.
 func moveField(object map[string]any, from, to fieldpath.Path) (map[string]any, bool) {
 	if len(from) != len(to) || len(from) == 0 {
 		return nil, false

@@ -15,8 +15,8 @@ import (
 	"cuelang.org/go/cue/token"
 )
 
-// explained rewrites an error of CUE about the schemas themselves, for whoever writes rules: one line for each fault,
-// with file, line, column and the rule, as in
+// explained rewrites an error of CUE about the schemas themselves, for whoever writes rules: one
+// line for each fault, with file, line, column and the rule, as in
 //
 //	schemas/rules/shoot/names.cue:12:3: rule shoot/names: reference "objct" not found
 //
@@ -44,7 +44,8 @@ func (s *sources) explained(err error) error {
 // unchecked begins the message of a finding about a rule that cannot be evaluated.
 const unchecked = "cannot be checked, because the rule fails"
 
-// faulty is the finding about a rule that cannot be evaluated. What CUE says of it is of no use to the author of an object.
+// faulty is the finding about a rule that cannot be evaluated. What CUE says of it is of no use to
+// the author of an object.
 func (s *sources) faulty(rule Rule, err error) finding {
 	place := ""
 	for _, e := range errors.Errors(err) {
@@ -95,8 +96,8 @@ func (s *sources) placeOf(e errors.Error) token.Pos {
 	return library
 }
 
-// ruleAt gives the id of the rule that a line belongs to. It looks at the text, because a file with a fault has no
-// syntax tree.
+// ruleAt gives the id of the rule that a line belongs to. It looks at the text, because a file with
+// a fault has no syntax tree.
 func (s *sources) ruleAt(name string, line int) string {
 	id := ""
 	for _, label := range s.labels(path.Base(path.Dir(name))) {
@@ -138,9 +139,9 @@ func (s *sources) labels(folder string) []label {
 	return labels
 }
 
-// checkTypes finds violations whose type is not one of the API's. CUE itself would notice them only when they occur:
-// until then their conditions do not hold. Whatever has a type and a message is taken for a violation, also the faults
-// of which a rule makes violations later.
+// checkTypes finds violations whose type is not one of the API's. CUE itself would notice them only
+// when they occur: until then their conditions do not hold. Whatever has a type and a message is
+// taken for a violation, also the faults of which a rule makes violations later.
 func (s *sources) checkTypes(file *ast.File) error {
 	var faults []string
 	ast.Walk(file, func(node ast.Node) bool {
@@ -174,7 +175,8 @@ func (s *sources) checkTypes(file *ast.File) error {
 	return nil
 }
 
-// typeProblem gives words about the type of a violation, which is written down or taken from another struct.
+// typeProblem gives words about the type of a violation, which is written down or taken from
+// another struct.
 func typeProblem(typ ast.Expr) string {
 	switch typ := typ.(type) {
 	case *ast.BasicLit:

@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRulesWithFaults: whoever writes a rule that CUE does not understand is told file, line and rule.
+// TestRulesWithFaults: whoever writes a rule that CUE does not understand is told file, line and
+// rule.
 func TestRulesWithFaults(t *testing.T) {
 	tests := map[string]struct{ rest, want string }{
 		"syntax":                   {"\tsource: \"c\"\n\tviolations: [if ]\n}\n", "schemas/rules/shoot/new.cue:9:18: rule shoot/bad: "},
@@ -29,7 +30,8 @@ func TestRulesWithFaults(t *testing.T) {
 			_, err := s.list()
 			require.ErrorContains(t, err, test.want)
 			t.Log(err)
-			if name == "syntax" || name == "unknown name" { // what is only for people is not read to evaluate rules
+			// what is only for people is not read to evaluate rules
+			if name == "syntax" || name == "unknown name" {
 				_, err = s.validate(t.Context(), []Input{{Object: good(t, "Shoot")}}, Options{})
 				require.ErrorContains(t, err, test.want)
 			}
@@ -37,7 +39,8 @@ func TestRulesWithFaults(t *testing.T) {
 	}
 }
 
-// TestARuleThatFails: what CUE finds only with an object at hand is a finding of that rule, beside those of the others.
+// TestARuleThatFails: what CUE finds only with an object at hand is a finding of that rule, beside
+// those of the others.
 func TestARuleThatFails(t *testing.T) {
 	s := withRule(t, faultHead+"\tsource: \"c\"\n\tviolations: [for x in object.spec.region {path: \"spec\", type: \"Invalid\", message: \"b\"}]\n}\n")
 	shoot := good(t, "Shoot")

@@ -17,18 +17,20 @@ import (
 type Rule struct {
 	// ID is KIND/NAME in lower case, "any/NAME" for rules of every kind.
 	ID string `json:"id"`
-	// Kind is the kind of object it is about (as structure.RulesName writes it), "*" for every kind, "extensions.*" for
-	// the kinds of the group extensions.gardener.cloud.
+	// Kind is the kind of object it is about (as structure.RulesName writes it), "*" for every
+	// kind, "extensions.*" for the kinds of the group extensions.gardener.cloud.
 	Kind   string `json:"kind"`
 	Title  string `json:"title"`
 	Doc    string `json:"doc"`
 	Source string `json:"source"`
-	// Fields are what the rule is about: each of its findings is at one of them or below. They are written without indices, as
-	// spec.provider.workers.name; "" is the whole object.
+	// Fields are what the rule is about: each of its findings is at one of them or below. They are
+	// written without indices, as spec.provider.workers.name; "" is the whole object.
 	Fields []string `json:"fields"`
-	// In is where the rule is written: "cue" (schemas/rules), "go" (a listed exception) or "base" (generated).
+	// In is where the rule is written: "cue" (schemas/rules), "go" (a listed exception) or "base"
+	// (generated).
 	In string `json:"in"`
-	// File is the file where it is written, from the root of the repository; "" for a generated one.
+	// File is the file where it is written, from the root of the repository; "" for a generated
+	// one.
 	File string `json:"file,omitempty"`
 	// Severity is that of its violations.
 	Severity Severity `json:"severity"`
@@ -46,7 +48,8 @@ const (
 	ClassStatic Class = "static"
 	// ClassChange is a rule that reads the object before the change, or whether there was one.
 	ClassChange Class = "change"
-	// ClassTime is a rule that reads the clock. The same declarations hold it on one day and break it on another.
+	// ClassTime is a rule that reads the clock. The same declarations hold it on one day and break
+	// it on another.
 	ClassTime Class = "time"
 )
 
@@ -85,7 +88,8 @@ func (s *sources) list() ([]Rule, error) {
 	return slices.SortedFunc(maps.Values(byID), func(a, b Rule) int { return cmp.Compare(a.ID, b.ID) }), nil
 }
 
-// readMeta compiles all rules with their constraints, so that a rule without a title, or of another form, is an error.
+// readMeta compiles all rules with their constraints, so that a rule without a title, or of another
+// form, is an error.
 func (s *sources) readMeta() (map[string]Rule, error) {
 	byID := map[string]Rule{}
 	ctx := cuecontext.New()
@@ -141,8 +145,8 @@ func (s *sources) describe(id, kind string, value cue.Value) (Rule, error) {
 	return rule, nil
 }
 
-// Concerns tells whether the rule is about a field: about the field itself or what is in it, or, if wider, about what the
-// field is in.
+// Concerns tells whether the rule is about a field: about the field itself or what is in it, or, if
+// wider, about what the field is in.
 func (r Rule) Concerns(field string) (concerns, wider bool) {
 	for _, own := range r.Fields {
 		switch {

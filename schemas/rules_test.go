@@ -19,8 +19,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// good gives an object of a kind that holds all rules: that of rules/KIND/good.yaml, or of the demonstration landscape.
-// The kind is named as structure.RulesName does.
+// good gives an object of a kind that holds all rules: that of rules/KIND/good.yaml, or of the
+// demonstration landscape. The kind is named as structure.RulesName does.
 func good(t testing.TB, kind string) *unstructured.Unstructured {
 	t.Helper()
 	if data, err := os.ReadFile(filepath.Join("rules", strings.ToLower(kind), "good.yaml")); err == nil {
@@ -89,11 +89,13 @@ type ruleTest struct {
 	Why string `json:"why"`
 	// Kind of the object, where the folder does not say it.
 	Kind string `json:"kind"`
-	// Object is laid over the good object of the kind: maps are merged, lists replaced, null deletes.
+	// Object is laid over the good object of the kind: maps are merged, lists replaced, null
+	// deletes.
 	Object map[string]any `json:"object"`
 	// Old makes it an update: the object before, also laid over the good one.
 	Old map[string]any `json:"old"`
-	// Around are objects that stand around it, besides the good ones. Alone leaves the landscape out.
+	// Around are objects that stand around it, besides the good ones. Alone leaves the landscape
+	// out.
 	Around []map[string]any `json:"around"`
 	Alone  bool             `json:"alone"`
 	// Want are the findings, "FIELD TYPE", sorted; none where the rule holds.
@@ -148,8 +150,9 @@ func allKinds(t testing.TB, s *sources) []*structure.Kind {
 	return kinds
 }
 
-// TestRules breaks one rule after the other in an object that holds them all. Each rule needs an object that breaks
-// it; the good object, or an entry that wants nothing, shows that it can be held.
+// TestRules breaks one rule after the other in an object that holds them all. Each rule needs an
+// object that breaks it; the good object, or an entry that wants nothing, shows that it can be
+// held.
 func TestRules(t *testing.T) {
 	around := []*unstructured.Unstructured{good(t, "CloudProfile"), good(t, "Seed"), good(t, "Project"), good(t, "Garden")}
 	rules, err := Rules()
@@ -191,7 +194,8 @@ func TestRules(t *testing.T) {
 			if in.Old == nil {
 				return
 			}
-			// Without the object before, a static rule finds the same; a rule of changes finds something else in one entry at least.
+			// Without the object before, a static rule finds the same; a rule of changes finds
+			// something else in one entry at least.
 			in.Old = nil
 			created, err := Validate(t.Context(), []Input{in}, Options{Landscape: surroundings})
 			require.NoError(t, err)
@@ -231,7 +235,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestUnchangedObjectsHaveNoMoreFindings is what cleanWhenNew counts on, over the objects that break each rule.
+// TestUnchangedObjectsHaveNoMoreFindings is what cleanWhenNew counts on, over the objects that
+// break each rule.
 func TestUnchangedObjectsHaveNoMoreFindings(t *testing.T) {
 	around := []*unstructured.Unstructured{good(t, "CloudProfile"), good(t, "Seed"), good(t, "Project"), good(t, "Garden")}
 	checker := func(objects []*unstructured.Unstructured, cache *Cache) *Checker {
@@ -270,7 +275,8 @@ func TestUnchangedObjectsHaveNoMoreFindings(t *testing.T) {
 	assert.NotZero(t, fewer, "some rules are about new objects only")
 }
 
-// TestGoodObjects: the objects that TestRules breaks hold every rule, in a landscape and on their own.
+// TestGoodObjects: the objects that TestRules breaks hold every rule, in a landscape and on their
+// own.
 func TestGoodObjects(t *testing.T) {
 	kinds := map[string]bool{}
 	for gvk := range kindsWithSchema(t) {
@@ -303,7 +309,8 @@ func TestProfileFillsIn(t *testing.T) {
 	assert.Empty(t, inside)
 }
 
-// TestVersionThatNobodyWrote: a finding about the version of a pool that names none says where it is from.
+// TestVersionThatNobodyWrote: a finding about the version of a pool that names none says where it
+// is from.
 func TestVersionThatNobodyWrote(t *testing.T) {
 	const cause = "and has that of spec.kubernetes.version"
 	for pool, caused := range map[string]bool{"{name: local, machine: {type: local, image: {name: local, version: 1.0.0}}, minimum: 1, maximum: 1}": true,
@@ -321,7 +328,8 @@ func TestVersionThatNobodyWrote(t *testing.T) {
 	}
 }
 
-// TestOneShotOutsideOfALandscape: upstream accepts an operation in a manifest that somebody applies by hand.
+// TestOneShotOutsideOfALandscape: upstream accepts an operation in a manifest that somebody applies
+// by hand.
 func TestOneShotOutsideOfALandscape(t *testing.T) {
 	shoot := changed(t, good(t, "Shoot"), `metadata: {annotations: {gardener.cloud/operation: reconcile}}`)
 	violations, err := Validate(t.Context(), []Input{{Object: shoot}}, Options{})
@@ -331,7 +339,8 @@ func TestOneShotOutsideOfALandscape(t *testing.T) {
 
 var indices = regexp.MustCompile(`\[\d*\]`)
 
-// templateInside is where an object stands inside of another one and holds the rules of its own kind.
+// templateInside is where an object stands inside of another one and holds the rules of its own
+// kind.
 var templateInside = regexp.MustCompile(`^spec\.((gardenlet\.|template\.spec\.gardenlet\.)?config\.seedConfig|shootTemplate)\.`)
 
 // below tells whether the path of a finding is at or below one of the fields of a rule.

@@ -19,8 +19,8 @@ func readNetwork(field tree) seedNetwork {
 	return seedNetwork{tree: field, prefix: prefix.Masked()}
 }
 
-// ReservedNetworks gives the ranges of Gardener itself: for the connection of nodes to their API server, and for the
-// VPN between a seed and its Shoots. Source: pkg/apis/core/v1beta1/constants.
+// ReservedNetworks gives the ranges of Gardener itself: for the connection of nodes to their API
+// server, and for the VPN between a seed and its Shoots. Source: pkg/apis/core/v1beta1/constants.
 func ReservedNetworks() []netip.Prefix {
 	prefixes := []netip.Prefix{netip.MustParsePrefix("fd8f:6d53:b97a:1::/96")}
 	for _, first := range []byte{240, 241, 242, 243, 244} {
@@ -29,12 +29,12 @@ func ReservedNetworks() []netip.Prefix {
 	return prefixes
 }
 
-// widestServices is the number of bits that a range of services has at least, so that it can be mapped into a
-// reserved one of IPv4.
+// widestServices is the number of bits that a range of services has at least, so that it can be
+// mapped into a reserved one of IPv4.
 const widestServices = 8
 
-// seedNetworkRanges checks the ranges of a seed, and those that it gives to Shoots by default. As upstream does, it
-// compares them only if each is right by itself.
+// seedNetworkRanges checks the ranges of a seed, and those that it gives to Shoots by default. As
+// upstream does, it compares them only if each is right by itself.
 func seedNetworkRanges(in ruleInput) []finding {
 	r, networks := &report{}, tree{value: in.object}.at("spec", "networks")
 	families := networks.at("ipFamilies").texts()
@@ -100,8 +100,8 @@ func (r *report) disjoint(networks []seedNetwork) {
 	}
 }
 
-// apart compares each of the later ranges with those before; of Shoots' defaults in IPv4 many seeds have the same as
-// their own, which the VPN maps apart.
+// apart compares each of the later ranges with those before; of Shoots' defaults in IPv4 many seeds
+// have the same as their own, which the VPN maps apart.
 func (r *report) apart(before, later []seedNetwork) {
 	for _, network := range later {
 		for _, other := range before {

@@ -64,7 +64,8 @@ func (r *report) gardenletConfig(config tree) {
 	if !config.set() {
 		return
 	}
-	for field, want := range map[string]string{"apiVersion": gardenletconfigv1alpha1.APIVersion, "kind": gardenletconfigv1alpha1.Kind} { // findings are sorted
+	// findings are sorted
+	for field, want := range map[string]string{"apiVersion": gardenletconfigv1alpha1.APIVersion, "kind": gardenletconfigv1alpha1.Kind} {
 		if written := config.at(field); written.text() != "" && written.text() != want {
 			r.add(written.as(config.path), TypeInvalid, "%s is %q, but a gardenlet reads a %s of %s", field, written.text(), gardenletconfigv1alpha1.Kind, gardenletconfigv1alpha1.APIVersion)
 		}

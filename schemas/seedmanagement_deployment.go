@@ -25,7 +25,8 @@ func (r *report) gardenletDeployment(deployment tree) {
 	r.apiErrors(apivalidation.ValidateAnnotations(podAnnotations.textMap(), field.NewPath(podAnnotations.path)))
 }
 
-// gardenletDeploymentHabits finds a deployment that has no gardenlet, or another one tomorrow without a change in Git.
+// gardenletDeploymentHabits finds a deployment that has no gardenlet, or another one tomorrow
+// without a change in Git.
 func gardenletDeploymentHabits(in ruleInput, at []string) []finding {
 	r, deployment := &report{}, tree{value: in.object}.at(at...).at("deployment")
 	if replicas := deployment.at("replicaCount"); replicas.set() && replicas.count() == 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// labelSelector checks a selector of labels with the API server's own function. What has not the form of a selector
-// is left to the structure.
+// labelSelector checks a selector of labels with the API server's own function. What has not the
+// form of a selector is left to the structure.
 func (r *report) labelSelector(value tree) {
 	fields, ok := value.value.(map[string]any)
 	if !ok {

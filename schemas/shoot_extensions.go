@@ -14,7 +14,8 @@ func shootNginxConfig(r *report, s shoot) {
 	}
 }
 
-// gardenIngressConfig checks the settings of the ingress controller of the runtime cluster. They become texts, which lists and maps have none for.
+// gardenIngressConfig checks the settings of the ingress controller of the runtime cluster. They
+// become texts, which lists and maps have none for.
 func gardenIngressConfig(in ruleInput) []finding {
 	r, config := &report{}, tree{value: in.object}.at("spec", "runtimeCluster", "ingress", "controller", "providerConfig")
 	r.configMap(config)

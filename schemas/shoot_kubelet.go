@@ -36,8 +36,8 @@ func shootKubelet(r *report, s shoot) {
 
 const leastPodPIDs = 100
 
-// kubelet checks settings of the kubelet of a Shoot or a worker pool. Only those of the Shoot have defaults for the
-// collection of images.
+// kubelet checks settings of the kubelet of a Shoot or a worker pool. Only those of the Shoot have
+// defaults for the collection of images.
 func (r *report) kubelet(config tree, version string, defaulted bool) {
 	if !config.set() {
 		return
@@ -69,8 +69,8 @@ func (r *report) kubelet(config tree, version string, defaulted bool) {
 	}
 }
 
-// evictionNames are the names of the thresholds that upstream checks, and those by which it reports them. The last one,
-// nodeFSInodesFree, upstream checks nowhere.
+// evictionNames are the names of the thresholds that upstream checks, and those by which it reports
+// them. The last one, nodeFSInodesFree, upstream checks nowhere.
 var evictionNames = [...][2]string{
 	{"memoryAvailable", "memoryAvailable"}, {"imageFSAvailable", "imagefsAvailable"}, {"imageFSInodesFree", "imagefsInodesFree"},
 	{"nodeFSAvailable", "nodefsAvailable"},
@@ -78,7 +78,8 @@ var evictionNames = [...][2]string{
 
 func (r *report) eviction(config tree) { r.thresholds(config, evictionNames[:]...) }
 
-// shootEvictionInodes warns of thresholds that no API server refuses, but that the kubelet cannot read.
+// shootEvictionInodes warns of thresholds that no API server refuses, but that the kubelet cannot
+// read.
 func shootEvictionInodes(r *report, s shoot) {
 	r.thresholds(s.spec.at("kubernetes", "kubelet"), [2]string{"nodeFSInodesFree", "nodeFSInodesFree"})
 	for _, worker := range s.workers {

@@ -12,7 +12,8 @@ const (
 	longestImage    = 255
 )
 
-// imageForm is the name of an image: perhaps a registry, with or without a port, and a path; no tag, no digest.
+// imageForm is the name of an image: perhaps a registry, with or without a port, and a path; no
+// tag, no digest.
 var imageForm = regexp.MustCompile(`^((` + registryHost + `(\.` + registryHost + `)*|\[[a-fA-F0-9:]+\])(:[0-9]+)?/)?` + imagePart + `(/` + imagePart + `)*$`)
 
 const (
@@ -47,8 +48,8 @@ func (r *report) pullPolicy(config tree) {
 	}
 }
 
-// imagePatternProblem says why the kubelet would not take a name of images: an image without tag and digest, or a path
-// with /* at its end for all images below.
+// imagePatternProblem says why the kubelet would not take a name of images: an image without tag
+// and digest, or a path with /* at its end for all images below.
 func imagePatternProblem(pattern string) string {
 	path, all := strings.CutSuffix(pattern, "/*")
 	switch {

@@ -78,8 +78,8 @@ func shootControllerManager(r *report, s shoot) {
 
 const kubeletDefaultMaxPods = 110
 
-// shootNodeMasks checks the size of the range that every node gets for its pods. It must have as many addresses as a
-// node may have pods, without the first and the last one.
+// shootNodeMasks checks the size of the range that every node gets for its pods. It must have as
+// many addresses as a node may have pods, without the first and the last one.
 func shootNodeMasks(r *report, s shoot) {
 	config := s.spec.at("kubernetes", "kubeControllerManager")
 	mask, maskIPv6 := config.at("nodeCIDRMaskSize"), config.at("nodeCIDRMaskSizeIPv6")
@@ -121,10 +121,12 @@ func shootNodeMasks(r *report, s shoot) {
 	}
 }
 
-// nodeMaskIPv4 is what kube-controller-manager gives a node where nothing is said (upstream: pkg/component/kubernetes/controllermanager).
+// nodeMaskIPv4 is what kube-controller-manager gives a node where nothing is said (upstream:
+// pkg/component/kubernetes/controllermanager).
 const nodeMaskIPv4 = 24
 
-// shootNodeRanges checks that the range of pods has a part for every node that the pools may have: without one a node gets no pods.
+// shootNodeRanges checks that the range of pods has a part for every node that the pools may have:
+// without one a node gets no pods.
 func shootNodeRanges(r *report, s shoot) {
 	pods := s.spec.at("networking", "pods")
 	prefix, err := netip.ParsePrefix(pods.text())

@@ -40,7 +40,8 @@ var contradictions = map[string][]string{
 	"rotate-etcd-encryption-key":      {"rotate-etcd-encryption-key-start"},
 }
 
-// included are the operations that another one does as well, so that they cannot wait in the other annotation.
+// included are the operations that another one does as well, so that they cannot wait in the other
+// annotation.
 var included = map[string][]string{
 	"rotate-credentials-start":                         partsOfStart,
 	"rotate-credentials-start-without-workers-rollout": partsOfStart,
@@ -70,8 +71,8 @@ func isRollout(op string) bool {
 	return strings.HasPrefix(op, opRolloutAfterRotation) || strings.HasPrefix(op, opRollout)
 }
 
-// shootOperations checks the operations that annotations ask for: whether they exist, go together, and are possible
-// in the state that the status shows.
+// shootOperations checks the operations that annotations ask for: whether they exist, go together,
+// and are possible in the state that the status shows.
 func shootOperations(r *report, s shoot) {
 	annotations := s.at("metadata", "annotations")
 	now, later := readOperations(annotations, keyOperation), readOperations(annotations, keyMaintenanceOperation)
@@ -147,7 +148,8 @@ func (r *report) includedTwice(of, other operations, now tree) {
 	}
 }
 
-// status is a part of the status: of the new object, or of the old one if the new one has no status.
+// status is a part of the status: of the new object, or of the old one if the new one has no
+// status.
 func (s shoot) status(names ...string) tree {
 	if status := s.at("status"); status.set() {
 		return status.at(names...)

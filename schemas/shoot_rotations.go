@@ -27,8 +27,8 @@ func (s shoot) phase(credentials string) string {
 	return s.status("credentials", "rotation", credentials, "phase").text()
 }
 
-// operationPossible checks an operation against the state that the status shows. A rotation begins when the last one is
-// complete, and is completed when it is prepared.
+// operationPossible checks an operation against the state that the status shows. A rotation begins
+// when the last one is complete, and is completed when it is prepared.
 func (r *report) operationPossible(s shoot, at tree, op string) {
 	if isRollout(op) {
 		r.rollout(s, at, op)
@@ -58,7 +58,8 @@ func (s shoot) ready() bool {
 	return ended(s.status("lastOperation"))
 }
 
-// ended tells by the last operation of an owner whether it was created or restored: it is in any that follows.
+// ended tells by the last operation of an owner whether it was created or restored: it is in any
+// that follows.
 func ended(last tree) bool {
 	done := last.at("state").text() == "Succeeded"
 	return last.at("type").text() == "Reconcile" || done && slices.Contains([]string{"Create", "Restore"}, last.at("type").text())

@@ -74,8 +74,9 @@ func shootRotation(r *report, s shoot) {
 	}
 }
 
-// shootKeyRotation asks for the rotation that AES-GCM needs: after too many writes with one key it is not safe. A new
-// Shoot that says nothing rotates its key, so that only who turns rotation off is wrong.
+// shootKeyRotation asks for the rotation that AES-GCM needs: after too many writes with one key it
+// is not safe. A new Shoot that says nothing rotates its key, so that only who turns rotation off
+// is wrong.
 func shootKeyRotation(r *report, s shoot) {
 	provider := s.spec.at("kubernetes", "kubeAPIServer", "encryptionConfig", "provider", "type")
 	rotation := s.spec.at("maintenance", "autoRotation", "credentials", "etcdEncryptionKey")

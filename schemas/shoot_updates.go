@@ -116,8 +116,8 @@ func primaryProvider(dns tree) tree {
 	return tree{}
 }
 
-// maskUpdate compares the sizes of the ranges of nodes; the API sets the one that is not written down, by the number
-// of pods on a node.
+// maskUpdate compares the sizes of the ranges of nodes; the API sets the one that is not written
+// down, by the number of pods on a node.
 func (r *report) maskUpdate(s shoot, old tree) {
 	field, before := s.spec.at("kubernetes", "kubeControllerManager", "nodeCIDRMaskSize"), old.at("kubernetes", "kubeControllerManager", "nodeCIDRMaskSize")
 	if !field.set() && !before.set() || len(s.workers) == 0 {
@@ -176,7 +176,8 @@ func (r *report) networkUpdate(s shoot, old tree) {
 	}
 }
 
-// shootHighAvailabilityUpdate checks that a control plane keeps its tolerance once it has one, and its zones.
+// shootHighAvailabilityUpdate checks that a control plane keeps its tolerance once it has one, and
+// its zones.
 func shootHighAvailabilityUpdate(r *report, s shoot) {
 	if !s.old.set() {
 		return

@@ -44,7 +44,8 @@ func shootPoolUpdate(r *report, s shoot) {
 	}
 }
 
-// controlPlanePool is the pool of a self-hosted Shoot that its control plane runs on; not set for other Shoots.
+// controlPlanePool is the pool of a self-hosted Shoot that its control plane runs on; not set for
+// other Shoots.
 func controlPlanePool(workers []tree) tree {
 	for _, worker := range workers {
 		if worker.at("controlPlane").set() {
@@ -82,7 +83,8 @@ func shootPendingUpdate(r *report, s shoot) {
 	}
 }
 
-// shootNodeLocalDNSUpdate refuses to turn the DNS cache of the nodes on or off where that needs new machines.
+// shootNodeLocalDNSUpdate refuses to turn the DNS cache of the nodes on or off where that needs new
+// machines.
 func shootNodeLocalDNSUpdate(r *report, s shoot) {
 	field, before := s.spec.at("systemComponents", "nodeLocalDNS"), s.old.at("spec", "systemComponents", "nodeLocalDNS")
 	if !s.old.set() || field.at("enabled").is() == before.at("enabled").is() {
@@ -102,7 +104,8 @@ func shootNodeLocalDNSUpdate(r *report, s shoot) {
 	}
 }
 
-// shootEncryptionUpdate checks changes of what is encrypted and how, which are rolled out in several steps.
+// shootEncryptionUpdate checks changes of what is encrypted and how, which are rolled out in
+// several steps.
 func shootEncryptionUpdate(r *report, s shoot) {
 	if !s.old.set() {
 		return
@@ -149,7 +152,8 @@ func (s shoot) encryptionUnderWay(resources []string, provider string) (problems
 
 const shootEncryption = "aescbc"
 
-// hasStatus tells whether one of the objects shows the state of the cluster; files in Git usually do not.
+// hasStatus tells whether one of the objects shows the state of the cluster; files in Git usually
+// do not.
 func (s shoot) hasStatus() bool { return s.at("status").set() || s.old.at("status").set() }
 
 // shootHibernationUpdate refuses to hibernate a cluster in the midst of a rotation.

@@ -7,7 +7,8 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// shootPoolVersions checks that a pool is not newer than the control plane, and at most three minor versions older.
+// shootPoolVersions checks that a pool is not newer than the control plane, and at most three minor
+// versions older.
 func shootPoolVersions(r *report, s shoot) {
 	control, ok := parseVersion(s.version)
 	if !ok {
@@ -30,8 +31,8 @@ func shootPoolVersions(r *report, s shoot) {
 	}
 }
 
-// shootVersionUpdate checks that no version goes down, and that the control plane and pools that are updated in place
-// skip no minor version.
+// shootVersionUpdate checks that no version goes down, and that the control plane and pools that
+// are updated in place skip no minor version.
 func shootVersionUpdate(r *report, s shoot) {
 	if !s.old.set() || s.ends() {
 		return
@@ -44,7 +45,8 @@ func shootVersionUpdate(r *report, s shoot) {
 	}
 	for _, worker := range s.workers {
 		old := s.oldWorker(worker)
-		// The field need not be written: where it is not, the message says where the version is from.
+		// The field need not be written: where it is not, the message says where the version is
+		// from.
 		was, is, cause := before, s.version, "; the pool names no version of its own, and has that of spec.kubernetes.version"
 		if own := worker.at("kubernetes", "version").text(); own != "" {
 			is, cause = own, ""
@@ -61,7 +63,8 @@ func shootVersionUpdate(r *report, s shoot) {
 	}
 }
 
-// versionUpdate checks that a version does not go back, and skips no minor one unless it may. cause ends the message.
+// versionUpdate checks that a version does not go back, and skips no minor one unless it may. cause
+// ends the message.
 func (r *report) versionUpdate(field tree, is, was string, skip bool, cause string) {
 	if standsFor(is, was) {
 		return
@@ -79,13 +82,14 @@ func (r *report) versionUpdate(field tree, is, was string, skip bool, cause stri
 	}
 }
 
-// standsFor tells whether a version leaves open what a full one says: the API then keeps the full one.
+// standsFor tells whether a version leaves open what a full one says: the API then keeps the full
+// one.
 func standsFor(open, full string) bool {
 	return strings.HasPrefix(strings.TrimPrefix(full, "v"), strings.TrimPrefix(open, "v")+".")
 }
 
-// imageUpdate checks that the image of machines that are updated in place does not go back. As upstream it compares
-// without a leading v and without what stands behind the numbers.
+// imageUpdate checks that the image of machines that are updated in place does not go back. As
+// upstream it compares without a leading v and without what stands behind the numbers.
 func (r *report) imageUpdate(worker, old tree) {
 	field, before := worker.at("machine", "image", "version"), old.at("machine", "image", "version")
 	numbers := func(text string) (*semver.Version, error) {

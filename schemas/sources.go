@@ -19,7 +19,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// sources are the schemas as text. Every worker parses them for itself: compiling a syntax tree changes it.
+// sources are the schemas as text. Every worker parses them for itself: compiling a syntax tree
+// changes it.
 type sources struct {
 	kinds  *kindSet
 	base   map[schema.GroupVersionKind]source
@@ -47,8 +48,8 @@ func (s *sources) parse(file source) (*ast.File, error) {
 // foldersForAll are the folders of rules that belong to every kind.
 var foldersForAll = [...]string{"lib", "any"}
 
-// sharedFolders are the folders that several kinds share, by the folder of the kind. They have no rules of their own,
-// but what rules of these kinds have in common.
+// sharedFolders are the folders that several kinds share, by the folder of the kind. They have no
+// rules of their own, but what rules of these kinds have in common.
 var sharedFolders = map[string]string{
 	"controllerdeployment": "charts", "controllerregistration": "charts", "extension": "charts", "gardenlet": "charts",
 	"backupbucket": "references", "backupentry": "references", "credentialsbinding": "references", "secretbinding": "references",
@@ -114,7 +115,8 @@ func newSources(kinds *kindSet, files fs.FS) (*sources, error) {
 
 // BaseFile is the name of the file in schemas/base that holds a kind.
 func BaseFile(gvk schema.GroupVersionKind) string {
-	// A leading underscore, as the core group would have it, hides a file from CUE and from embedding.
+	// A leading underscore, as the core group would have it, hides a file from CUE and from
+	// embedding.
 	return strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%s_%s_%s.cue", gvk.Group, gvk.Version, gvk.Kind), "_"))
 }
 
@@ -136,8 +138,8 @@ func (s *sources) compileBase(ctx *cue.Context, kind *structure.Kind) (cue.Value
 	return definition, nil
 }
 
-// compileRules compiles the rules of one kind together with those for all kinds, as they are written, to read what they say
-// about themselves. What is evaluated for objects are their units.
+// compileRules compiles the rules of one kind together with those for all kinds, as they are
+// written, to read what they say about themselves. What is evaluated for objects are their units.
 func (s *sources) compileRules(ctx *cue.Context, gvk schema.GroupVersionKind) (cue.Value, error) {
 	instance := build.NewContext().NewInstance("rules/"+strings.ToLower(structure.RulesName(gvk)), nil)
 	for _, folder := range ruleFolders(gvk) {
@@ -166,9 +168,10 @@ func (s *sources) compileRules(ctx *cue.Context, gvk schema.GroupVersionKind) (c
 	return value, nil
 }
 
-// stripRules prepares rules to be evaluated for many objects: it removes title, doc, source, fields, severity and scope of each rule, and the constraint of the library on all.
-// Whoever evaluates stripped rules has to say what old and landscape are: a default is a disjunction, and CUE makes
-// a copy of the whole landscape to decide it.
+// stripRules prepares rules to be evaluated for many objects: it removes title, doc, source,
+// fields, severity and scope of each rule, and the constraint of the library on all. Whoever
+// evaluates stripped rules has to say what old and landscape are: a default is a disjunction, and
+// CUE makes a copy of the whole landscape to decide it.
 func stripRules(file *ast.File) {
 	file.Decls = slices.DeleteFunc(file.Decls, func(declaration ast.Decl) bool {
 		field, ok := declaration.(*ast.Field)

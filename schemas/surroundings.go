@@ -13,8 +13,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// Surroundings is the landscape around the objects under test. With it, rules of the landscape count too, and what
-// the API fills in from the surroundings (versions and images of a cloud profile) is not asked for.
+// Surroundings is the landscape around the objects under test. With it, rules of the landscape
+// count too, and what the API fills in from the surroundings (versions and images of a cloud
+// profile) is not asked for.
 type Surroundings struct {
 	Objects []*unstructured.Unstructured
 	// Later are more objects, whose content is read when a rule looks at it.
@@ -96,7 +97,8 @@ func (in *Input) key() string {
 // objects are those of a kind, by key.
 func (s *surroundings) objects(kind string) map[string]any { return s.kinds[kind].objects() }
 
-// parts is what the rules of a unit see of the landscape: all kinds, with the objects of those that they look at.
+// parts is what the rules of a unit see of the landscape: all kinds, with the objects of those that
+// they look at.
 func (s *surroundings) parts(read *part) map[string]any {
 	all := make(map[string]any, len(s.kinds))
 	for kind, k := range s.kinds {
@@ -140,13 +142,14 @@ func (s *surroundings) digestOf(read *part) kept.Key {
 // filledFromProfile are the fields of a Shoot that the API fills in from the cloud profile.
 var filledFromProfile = regexp.MustCompile(`^spec\.(kubernetes\.version|provider\.workers\[\d+\]\.machine\.image(\.(name|version))?)$`)
 
-// LeftToProfile tells whether a finding about a Shoot is that it leaves open what its cloud profile fills in.
+// LeftToProfile tells whether a finding about a Shoot is that it leaves open what its cloud profile
+// fills in.
 func LeftToProfile(v Violation) bool {
 	return v.Type == TypeRequired && filledFromProfile.MatchString(v.Field)
 }
 
-// withoutDefaulted drops the findings about missing fields that the API's own mutations fill in, which it does where
-// the cloud profile of the Shoot is known.
+// withoutDefaulted drops the findings about missing fields that the API's own mutations fill in,
+// which it does where the cloud profile of the Shoot is known.
 func (s *surroundings) withoutDefaulted(in Input, findings []finding) []finding {
 	fills := func(f finding) bool { return f.typ == TypeRequired && filledFromProfile.MatchString(f.path) }
 	gvk, _, _ := in.Identity()

@@ -66,15 +66,18 @@ func profileTemplate(in ruleInput) template {
 }
 
 var (
-	// leftToTheSeed are fields of the seed of a gardenlet that a template need not have: upstream asks for them when the Seed is
-	// registered. Source: pkg/api/core/validation/seed.go (inTemplate).
+	// leftToTheSeed are fields of the seed of a gardenlet that a template need not have: upstream
+	// asks for them when the Seed is registered. Source: pkg/api/core/validation/seed.go
+	// (inTemplate).
 	leftToTheSeed = regexp.MustCompile(`^spec(\.provider(\.(type|region))?|\.networks(\.(pods|services))?|\.ingress(\..*)?)?$`)
-	// leftToTheManagedSeed are those that the Shoot of a ManagedSeed gives, besides. Source: plugin/pkg/managedseed/validator.
+	// leftToTheManagedSeed are those that the Shoot of a ManagedSeed gives, besides. Source:
+	// plugin/pkg/managedseed/validator.
 	leftToTheManagedSeed = regexp.MustCompile(`^spec\.(dns\.provider|backup\.provider|ingress\.domain)$`)
 )
 
-// judgedWithShoot are the findings that depend on a field which the Shoot of a ManagedSeed gives, by the rule: they count once the field is
-// known. Each rule has the fields that it looks at; seed/backup compares both.
+// judgedWithShoot are the findings that depend on a field which the Shoot of a ManagedSeed gives,
+// by the rule: they count once the field is known. Each rule has the fields that it looks at;
+// seed/backup compares both.
 var judgedWithShoot = map[string][][]string{
 	"seed/topology-aware-routing": {{"spec", "provider", "zones"}},
 	"seed/zone-selection":         {{"spec", "provider", "zones"}},
@@ -82,8 +85,9 @@ var judgedWithShoot = map[string][][]string{
 	"seed/backup":                 {{"spec", "provider", "type"}, {"spec", "backup", "provider"}},
 }
 
-// seedTemplate is the seed that a gardenlet registers. Upstream does not check its operation, and not its name here; it
-// drops unknown fields. A file on its own without a spec of the seed is a part to which others add.
+// seedTemplate is the seed that a gardenlet registers. Upstream does not check its operation, and
+// not its name here; it drops unknown fields. A file on its own without a spec of the seed is a
+// part to which others add.
 func seedTemplate(in ruleInput, seed, old tree) template {
 	kind := in.kind.GVK.Kind
 	t := template{
@@ -107,7 +111,8 @@ func seedTemplate(in ruleInput, seed, old tree) template {
 	return t
 }
 
-// waitsForShoot tells whether a finding about the seed of a ManagedSeed depends on a field that is missing and that the Shoot gives.
+// waitsForShoot tells whether a finding about the seed of a ManagedSeed depends on a field that is
+// missing and that the Shoot gives.
 func waitsForShoot(seed tree, f finding) bool {
 	if f.rule == "seed/backup" && f.path != "spec.backup.region" {
 		return false
@@ -123,7 +128,8 @@ func isSet(object tree, path string) bool {
 // leftToTheCopy are fields of a Shoot that are known only when a Shoot is made of the template.
 var leftToTheCopy = regexp.MustCompile(`^(metadata\.(name|namespace)|spec\.provider\.workers\[\d+\]\.machine\.image(\..*)?)$`)
 
-// shootTemplate is the Shoot that a ManagedSeedSet makes. A file on its own is a part to which others may add.
+// shootTemplate is the Shoot that a ManagedSeedSet makes. A file on its own is a part to which
+// others may add.
 func shootTemplate(in ruleInput, shoot, old tree) template {
 	return template{
 		kind: gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"), at: shoot.path,
@@ -186,7 +192,8 @@ func (w *worker) checkTemplate(t template, landscape *surroundings) ([]finding, 
 	}
 	input.landscape = landscape
 	findings := append(ruled, checkGoRules(input)...)
-	if t.structure { // otherwise the schema of the other object knows what is broken, and what follows from it
+	// otherwise the schema of the other object knows what is broken, and what follows from it
+	if t.structure {
 		findings = withoutFollowUps(findings, broken)
 		findings = append(withoutSaidBetter(kind, broken, findings), findings...)
 	}

@@ -15,12 +15,13 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// tree is a value inside an object together with the path of its field, for rules in Go. A value that is not set is
-// nil; so is everything below it.
+// tree is a value inside an object together with the path of its field, for rules in Go. A value
+// that is not set is nil; so is everything below it.
 type tree struct {
 	path  string
 	value any
-	// written is the path in the object, where path is what upstream calls the field; "" where they are the same.
+	// written is the path in the object, where path is what upstream calls the field; "" where they
+	// are the same.
 	written string
 }
 
@@ -48,8 +49,8 @@ func (t tree) child(step string, value any) tree {
 	return c
 }
 
-// as gives the same value under another name of its field: upstream reports some fields by the name that they have
-// in its own code.
+// as gives the same value under another name of its field: upstream reports some fields by the name
+// that they have in its own code.
 func (t tree) as(path string) tree {
 	return tree{path: path, value: t.value, written: cmp.Or(t.written, t.path)}
 }

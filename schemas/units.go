@@ -15,9 +15,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// unit is the rules of a kind that read the same parts of an object. It is compiled on its own and sees nothing but these
-// parts, so that its findings can be kept and given again for every object that has the same content there: most Shoots
-// of a landscape are alike in most parts.
+// unit is the rules of a kind that read the same parts of an object. It is compiled on its own and
+// sees nothing but these parts, so that its findings can be kept and given again for every object
+// that has the same content there: most Shoots of a landscape are alike in most parts.
 type unit struct {
 	// id tells units apart, of all kinds.
 	id    string

@@ -16,8 +16,9 @@ import (
 type Options struct {
 	// Workers is the number of objects validated at the same time; default GOMAXPROCS.
 	Workers int
-	// RecycleAfter is the number of evaluations after which a worker drops its CUE context, which never shrinks by
-	// itself; default 5000. An object takes one for each group of rules whose part of it was not seen before.
+	// RecycleAfter is the number of evaluations after which a worker drops its CUE context, which
+	// never shrinks by itself; default 5000. An object takes one for each group of rules whose part
+	// of it was not seen before.
 	RecycleAfter int
 	// Landscape is what stands around the objects; nil validates every object on its own.
 	Landscape *Surroundings
@@ -38,12 +39,12 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// keptRules is how many results of rules are kept where no cache is given: enough for a landscape of any size, since most
-// of its objects are alike in most parts, in about 10 MiB.
+// keptRules is how many results of rules are kept where no cache is given: enough for a landscape
+// of any size, since most of its objects are alike in most parts, in about 10 MiB.
 const keptRules = 50_000
 
-// Validate gives all findings about the given objects, sorted. Of kinds without a schema only the metadata are checked.
-// The error is not nil if ctx ended, or if the schemas themselves are broken.
+// Validate gives all findings about the given objects, sorted. Of kinds without a schema only the
+// metadata are checked. The error is not nil if ctx ended, or if the schemas themselves are broken.
 func Validate(ctx context.Context, inputs []Input, opts Options) ([]Violation, error) {
 	s, err := embedded()
 	if err != nil {
@@ -91,7 +92,8 @@ func (s *sources) validate(ctx context.Context, inputs []Input, opts Options) ([
 	return all, nil
 }
 
-// Checker validates objects one after the other with the same options. It is not safe for concurrent use.
+// Checker validates objects one after the other with the same options. It is not safe for
+// concurrent use.
 type Checker struct {
 	sources      *sources
 	worker       *worker
@@ -166,9 +168,11 @@ func (s *sources) validateOne(w **worker, in Input, landscape *surroundings, cac
 	return violations(in, landscape.withoutDefaulted(in, findings)), nil
 }
 
-// cleanWhenNew tells whether it is known that there is nothing to find about an object that was not there before. Then there is nothing
-// to find either where it was there as it is: rules of updates compare, and what is refused in new objects only is not looked for
-// (TestUnchangedObjectsHaveNoMoreFindings). So the first change of a landscape costs what has changed.
+// cleanWhenNew tells whether it is known that there is nothing to find about an object that was not
+// there before. Then there is nothing to find either where it was there as it is: rules of updates
+// compare, and what is refused in new objects only is not looked for
+// (TestUnchangedObjectsHaveNoMoreFindings). So the first change of a landscape costs what has
+// changed.
 func (s *sources) cleanWhenNew(in Input, landscape *surroundings, cache *Cache) bool {
 	created, same := in.AsNew()
 	if !same || !cache.keepsObjects() {
@@ -178,20 +182,21 @@ func (s *sources) cleanWhenNew(in Input, landscape *surroundings, cache *Cache) 
 	return known && len(found) == 0
 }
 
-// crashed is the finding about an object that a check panics on. The text of a panic may quote values.
+// crashed is the finding about an object that a check panics on. The text of a panic may quote
+// values.
 var crashed = finding{typ: TypeInvalid, rule: RuleStructure, severity: SeverityError,
 	message: "cannot be checked, because a check crashes: a fault of Pergola, not of the object; please report it with the object"}
 
-// checkSafely is check for objects from anywhere: one that nobody thought of must not end the process, which may be the admission
-// of a whole landscape.
+// checkSafely is check for objects from anywhere: one that nobody thought of must not end the
+// process, which may be the admission of a whole landscape.
 func (w *worker) checkSafely(kind *structure.Kind, object, old map[string]any) (findings []finding, panicked any, err error) {
 	defer func() { panicked = recover() }()
 	findings, err = w.check(kind, object, old)
 	return findings, nil, err
 }
 
-// kindsReadingTheLandscape are those, by structure.RulesName, whose findings depend on the objects around: by a rule in CUE or in
-// Go. TestKindsReadingTheLandscape compares it with the rules.
+// kindsReadingTheLandscape are those, by structure.RulesName, whose findings depend on the objects
+// around: by a rule in CUE or in Go. TestKindsReadingTheLandscape compares it with the rules.
 var kindsReadingTheLandscape = map[string]bool{
 	"CloudProfile": true, "Garden": true, "Gardenlet": true, "ManagedSeed": true, "ManagedSeedSet": true, "NamespacedCloudProfile": true,
 }

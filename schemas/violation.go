@@ -47,8 +47,8 @@ var types = [...]Type{TypeRequired, TypeInvalid, TypeNotSupported, TypeForbidden
 // Violation is one finding. Its JSON form is the contract of `pergola validate -o json`.
 type Violation struct {
 	Severity Severity `json:"severity"`
-	// File, Line and Column are the place of the value, or of the closest parent that is written down.
-	// Line and Column start at 1; they are 0 where no place is known.
+	// File, Line and Column are the place of the value, or of the closest parent that is written
+	// down. Line and Column start at 1; they are 0 where no place is known.
 	File   string `json:"file"`
 	Line   int    `json:"line"`
 	Column int    `json:"column"`
@@ -62,9 +62,11 @@ type Violation struct {
 	// Rule is the id of the rule, listed by Rules, or "structure" for findings of the schema.
 	Rule    string `json:"rule"`
 	Message string `json:"message"`
-	// At is the field that the finding is about, where Field is only how upstream counts or names it; "" for Field itself.
+	// At is the field that the finding is about, where Field is only how upstream counts or names
+	// it; "" for Field itself.
 	At string `json:"-"`
-	// NewOnly says that an object which has been so before does not have the finding: only what is new is refused.
+	// NewOnly says that an object which has been so before does not have the finding: only what is
+	// new is refused.
 	NewOnly bool `json:"-"`
 }
 
@@ -101,7 +103,8 @@ func (v Violation) String() string {
 	return printable(b.String())
 }
 
-// printable shows characters that would move or colour a terminal as escapes: names and values come from files.
+// printable shows characters that would move or colour a terminal as escapes: names and values come
+// from files.
 func printable(text string) string {
 	if strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
 		return text
@@ -117,7 +120,8 @@ func printable(text string) string {
 	return b.String()
 }
 
-// Sort orders findings by place, then object, field, rule and message, so that output is the same in every run.
+// Sort orders findings by place, then object, field, rule and message, so that output is the same
+// in every run.
 func Sort(violations []Violation) {
 	slices.SortFunc(violations, func(a, b Violation) int {
 		return cmp.Or(

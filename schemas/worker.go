@@ -40,8 +40,9 @@ var (
 	violationsPath = cue.ParsePath("violations")
 )
 
-// worker holds one CUE context with the schemas compiled into it. It must be used by one goroutine, because CUE
-// contexts are not safe for concurrent use, and for a limited number of evaluations, because they never shrink.
+// worker holds one CUE context with the schemas compiled into it. It must be used by one goroutine,
+// because CUE contexts are not safe for concurrent use, and for a limited number of evaluations,
+// because they never shrink.
 type worker struct {
 	sources   *sources
 	landscape *surroundings
@@ -122,13 +123,15 @@ func (w *worker) check(kind *structure.Kind, object, old map[string]any) ([]find
 	return dedupe(renames.places(findings)), nil
 }
 
-// encode makes CUE of content. A null stays one: CUE would take it for any value, which no rule can count on.
+// encode makes CUE of content. A null stays one: CUE would take it for any value, which no rule can
+// count on.
 func (w *worker) encode(content any) cue.Value { return w.ctx.Encode(content, cue.NilIsAny(false)) }
 
-// checkStructure holds an object against the closed definition of its kind. The definition in CUE and the check in Go are
-// made of the same nodes and give the same verdict (TestStructureIsTheSameInCUEAndInWords, FuzzStructure), so that CUE, which takes
-// a hundred times as long, is asked only about what is wrong: it decides, and the words come from the schema, because CUE's
-// speak of unification.
+// checkStructure holds an object against the closed definition of its kind. The definition in CUE
+// and the check in Go are made of the same nodes and give the same verdict
+// (TestStructureIsTheSameInCUEAndInWords, FuzzStructure), so that CUE, which takes a hundred times
+// as long, is asked only about what is wrong: it decides, and the words come from the schema,
+// because CUE's speak of unification.
 func (w *worker) checkStructure(kind *structure.Kind, object map[string]any) ([]finding, error) {
 	findings := structural(kind, object)
 	if len(findings) == 0 {
@@ -182,8 +185,8 @@ func emptyValues(paths []fieldpath.Path) []finding {
 	return findings
 }
 
-// imagesWithoutVersions are images of a NamespacedCloudProfile, which uses the type of a CloudProfile and lets versions be
-// left out.
+// imagesWithoutVersions are images of a NamespacedCloudProfile, which uses the type of a
+// CloudProfile and lets versions be left out.
 var imagesWithoutVersions = regexp.MustCompile(`^spec\.machineImages\[\d+\]\.versions$`)
 
 // isOptional tells whether upstream accepts the kind without a field that its definition asks for.
@@ -217,9 +220,9 @@ func within(outer, inner string) bool {
 	return ok && (rest == "" || outer == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// checkRules gives the findings of the rules of the kind. Rules that cannot be evaluated are left out if the structure is broken,
-// that of the object or of the one before, since they count on it; otherwise they are a fault of ours and reported as such,
-// beside the findings of the others.
+// checkRules gives the findings of the rules of the kind. Rules that cannot be evaluated are left
+// out if the structure is broken, that of the object or of the one before, since they count on it;
+// otherwise they are a fault of ours and reported as such, beside the findings of the others.
 func (w *worker) checkRules(input ruleInput, broken bool) ([]finding, error) {
 	known, err := w.sources.unitsOf(input.kind.GVK)
 	if err != nil {
@@ -249,8 +252,9 @@ func (w *worker) checkRules(input ruleInput, broken bool) ([]finding, error) {
 	return findings, nil
 }
 
-// checkUnit gives what the rules of a unit say about an object, those that say something, from memory if they said it of
-// another one with the same content in the parts they read. Nobody may change what it gives.
+// checkUnit gives what the rules of a unit say about an object, those that say something, from
+// memory if they said it of another one with the same content in the parts they read. Nobody may
+// change what it gives.
 func (w *worker) checkUnit(u *unit, input ruleInput) ([]ruled, error) {
 	object := u.reads.object.of(input.object)
 	var old map[string]any
@@ -302,7 +306,8 @@ func (w *worker) keyOf(u *unit, object, old map[string]any, changed bool) kept.K
 	return sha256.Sum256(to)
 }
 
-// preparedRules compiles the rules of a unit when they are first needed, and fills in all but the object.
+// preparedRules compiles the rules of a unit when they are first needed, and fills in all but the
+// object.
 func (w *worker) preparedRules(u *unit, changed bool) (cue.Value, error) {
 	set := prepared{unit: u, changed: changed}
 	if rules, ok := w.units[set]; ok {
@@ -365,8 +370,8 @@ func text(value cue.Value, field string) (string, error) {
 	return result, nil
 }
 
-// dedupe drops findings of the same type about the same field at the same place: the first one, which is the structural one,
-// stays.
+// dedupe drops findings of the same type about the same field at the same place: the first one,
+// which is the structural one, stays.
 func dedupe(findings []finding) []finding {
 	type key struct {
 		path, at string

@@ -11,9 +11,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// GenerateAll fulfils requests in the order of what they refer to, in parallel where they do not. Names that are neither
-// requested here nor before are an error, as are cycles, before anything is generated. A request that fails stops
-// only those that refer to it; all errors are reported. The result is in the order of the requests.
+// GenerateAll fulfils requests in the order of what they refer to, in parallel where they do not.
+// Names that are neither requested here nor before are an error, as are cycles, before anything is
+// generated. A request that fails stops only those that refer to it; all errors are reported. The
+// result is in the order of the requests.
 func (m *Manager) GenerateAll(ctx context.Context, configs []Config) ([]Ref, error) {
 	configs, err := Dedupe(configs)
 	if err != nil {
@@ -51,7 +52,8 @@ func (m *Manager) GenerateAll(ctx context.Context, configs []Config) ([]Ref, err
 	return refs, nil
 }
 
-// waves sorts requests, by their indices, so that each comes in a later wave than those it refers to.
+// waves sorts requests, by their indices, so that each comes in a later wave than those it refers
+// to.
 func (m *Manager) waves(configs []Config) ([][]int, error) {
 	requested := map[string]bool{}
 	for _, c := range configs {

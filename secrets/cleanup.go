@@ -11,9 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Cleanup deletes the secrets of this identity that nobody asked for since New, and gives their names. Call it only
-// when everything that uses secrets was reconciled: what is not current, old or a bundle by now is of no use. It
-// refuses when a request failed or none was made, since then it cannot know.
+// Cleanup deletes the secrets of this identity that nobody asked for since New, and gives their
+// names. Call it only when everything that uses secrets was reconciled: what is not current, old or
+// a bundle by now is of no use. It refuses when a request failed or none was made, since then it
+// cannot know.
 func (m *Manager) Cleanup(ctx context.Context) ([]string, error) {
 	m.mu.Lock()
 	used, failed := m.usedObjects(), len(m.failed) > 0
@@ -64,7 +65,8 @@ func (m *Manager) forget(s *corev1.Secret) {
 	m.existing[name] = slices.DeleteFunc(m.existing[name], func(r *record) bool { return r.name == s.Name })
 }
 
-// Persisted lists the secrets that move with a shoot's control plane: those with label persist=true.
+// Persisted lists the secrets that move with a shoot's control plane: those with label
+// persist=true.
 func (m *Manager) Persisted(ctx context.Context) ([]corev1.Secret, error) {
 	list, err := m.store.List(ctx, m.namespace, labels.SelectorFromSet(labels.Set{labelManagedBy: valueSecretsManager, labelPersist: valueTrue}))
 	if err != nil {
@@ -73,7 +75,8 @@ func (m *Manager) Persisted(ctx context.Context) ([]corev1.Secret, error) {
 	return list, nil
 }
 
-// DeleteAll deletes all secrets of an identity in a namespace, whoever asks for them, and gives their names: those who use them are gone.
+// DeleteAll deletes all secrets of an identity in a namespace, whoever asks for them, and gives
+// their names: those who use them are gone.
 func DeleteAll(ctx context.Context, store Store, namespace, identity string) ([]string, error) {
 	m := New(store, namespace, identity, nil)
 	list, err := store.List(ctx, namespace, m.selector())

@@ -25,9 +25,11 @@ const (
 	KindStaticToken       = Kind("staticToken")       // static_tokens.csv
 	KindBasicAuth         = Kind("basicAuth")         // username, password, auth
 	KindKubeconfig        = Kind("kubeconfig")        // kubeconfig
-	// KindEtcdEncryptionConfiguration is derived from an encryption key; it holds encryption-configuration.yaml.
+	// KindEtcdEncryptionConfiguration is derived from an encryption key; it holds
+	// encryption-configuration.yaml.
 	KindEtcdEncryptionConfiguration = Kind("etcdEncryptionConfiguration")
-	// KindWorkloadIdentityDocuments is derived from an RSA key; it holds openid-configuration.json and jwks.json.
+	// KindWorkloadIdentityDocuments is derived from an RSA key; it holds openid-configuration.json
+	// and jwks.json.
 	KindWorkloadIdentityDocuments = Kind("workloadIdentityDocuments")
 )
 
@@ -47,7 +49,8 @@ type Rotation string
 const (
 	// InPlace forgets the old secret.
 	InPlace = Rotation("inPlace")
-	// KeepOld keeps the old secret, in bundles and for what still depends on it, until the request says otherwise.
+	// KeepOld keeps the old secret, in bundles and for what still depends on it, until the request
+	// says otherwise.
 	KeepOld = Rotation("keepOld")
 )
 
@@ -58,7 +61,8 @@ type User struct {
 	Groups   []string `json:"groups,omitempty"`
 }
 
-// Config is a request for a secret, as a component declares it. Which fields apply is a matter of the kind.
+// Config is a request for a secret, as a component declares it. Which fields apply is a matter of
+// the kind.
 type Config struct {
 	// Name of the request; the Secret's name starts with it.
 	Name string `json:"name,omitempty"`
@@ -70,8 +74,9 @@ type Config struct {
 	DNSNames     []string `json:"dnsNames,omitempty"`
 	IPAddresses  []string `json:"ipAddresses,omitempty"`
 	CertType     CertType `json:"certType,omitempty"`
-	// SigningCA is the name of a request of kind ca. While an old one is kept, certificates of servers are signed by
-	// the old one, because clients may not know the new one yet, those of clients by the current one.
+	// SigningCA is the name of a request of kind ca. While an old one is kept, certificates of
+	// servers are signed by the old one, because clients may not know the new one yet, those of
+	// clients by the current one.
 	SigningCA string `json:"signingCA,omitempty"`
 	// UseCurrentCA and UseOldCA override that choice.
 	UseCurrentCA bool `json:"useCurrentCA,omitempty"`
@@ -82,7 +87,8 @@ type Config struct {
 	SkipPublishingCACertificate bool `json:"skipPublishingCACertificate,omitempty"`
 	// IncludeCACertificateInServerChain appends the CA to tls.crt of a server.
 	IncludeCACertificateInServerChain bool `json:"includeCACertificateInServerChain,omitempty"`
-	// RenewAfterValidityPercentage is the share of its validity after which a secret is renewed, default 80.
+	// RenewAfterValidityPercentage is the share of its validity after which a secret is renewed,
+	// default 80.
 	RenewAfterValidityPercentage int `json:"renewAfterValidityPercentage,omitempty"`
 
 	// Bits of an RSA key of kind rsaPrivateKey or sshKeypair, default 4096. Certificates have 3072.
@@ -98,8 +104,9 @@ type Config struct {
 	Username       string `json:"username,omitempty"`
 	PasswordLength int    `json:"passwordLength,omitempty"`
 
-	// kubeconfig. CA is the name of a request of kind ca, whose bundle is embedded; CAFile is a path instead. The
-	// user is a TokenFile or a ClientCertificate, the name of a request that is embedded.
+	// kubeconfig. CA is the name of a request of kind ca, whose bundle is embedded; CAFile is a
+	// path instead. The user is a TokenFile or a ClientCertificate, the name of a request that is
+	// embedded.
 	ContextName       string `json:"contextName,omitempty"`
 	Server            string `json:"server,omitempty"`
 	CA                string `json:"ca,omitempty"`
@@ -108,21 +115,23 @@ type Config struct {
 	ClientCertificate string `json:"clientCertificate,omitempty"`
 	Namespace         string `json:"namespace,omitempty"`
 
-	// etcdEncryptionConfiguration. Key is the name of a request of kind etcdEncryptionKey. Resources are encrypted;
-	// those of EncryptedResources that are no longer among them can still be read. During a rotation new data is
-	// written with the old key until EncryptWithCurrentKey (default true).
+	// etcdEncryptionConfiguration. Key is the name of a request of kind etcdEncryptionKey.
+	// Resources are encrypted; those of EncryptedResources that are no longer among them can still
+	// be read. During a rotation new data is written with the old key until EncryptWithCurrentKey
+	// (default true).
 	Key                   string   `json:"key,omitempty"`
 	Resources             []string `json:"resources,omitempty"`
 	EncryptedResources    []string `json:"encryptedResources,omitempty"`
 	EncryptWithCurrentKey *bool    `json:"encryptWithCurrentKey,omitempty"`
 
-	// workloadIdentityDocuments. Key is the name of a request of kind rsaPrivateKey, Issuer the URL that tokens have which it signs.
+	// workloadIdentityDocuments. Key is the name of a request of kind rsaPrivateKey, Issuer the URL
+	// that tokens have which it signs.
 	Issuer string `json:"issuer,omitempty"`
 
 	// Rotation is inPlace by default.
 	Rotation Rotation `json:"rotation,omitempty"`
-	// IgnoreOldSecrets drops the old secret at once (the phase Completing of a rotation), IgnoreOldSecretsAfter when
-	// the current one has reached that age.
+	// IgnoreOldSecrets drops the old secret at once (the phase Completing of a rotation),
+	// IgnoreOldSecretsAfter when the current one has reached that age.
 	IgnoreOldSecrets      bool             `json:"ignoreOldSecrets,omitempty"`
 	IgnoreOldSecretsAfter *metav1.Duration `json:"ignoreOldSecretsAfter,omitempty"`
 	// Persist marks secrets that move with a shoot's control plane (ShootState).
@@ -131,8 +140,9 @@ type Config struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// ParseRequests reads the requests of a component by their names; the result is sorted by name. Fields that are unknown,
-// or do not apply to the kind, are errors that name the component. All errors are reported.
+// ParseRequests reads the requests of a component by their names; the result is sorted by name.
+// Fields that are unknown, or do not apply to the kind, are errors that name the component. All
+// errors are reported.
 func ParseRequests(component string, requests map[string]json.RawMessage) ([]Config, error) {
 	var (
 		out  []Config

@@ -83,7 +83,8 @@ func TestConformanceNames(t *testing.T) {
 	assert.Greater(t, count, 80)
 }
 
-// TestConformanceChecksums plans requests as a component would make them, and finds upstream's names.
+// TestConformanceChecksums plans requests as a component would make them, and finds upstream's
+// names.
 func TestConformanceChecksums(t *testing.T) {
 	recordings := recordedSecrets(t)
 	for _, c := range []struct{ owner, name, request string }{

@@ -25,7 +25,8 @@ const (
 	encryptionKeyBytes = 32
 )
 
-// hashedProvider is empty for aescbc, which was there before others were; so old keys keep their names.
+// hashedProvider is empty for aescbc, which was there before others were; so old keys keep their
+// names.
 func hashedProvider(provider string) string {
 	if provider == providerAESCBC {
 		return ""
@@ -42,7 +43,8 @@ func newEncryptionKey(c Config, now time.Time) (map[string]Value, error) {
 		keyEncryptionProvider: {[]byte(hashedProvider(c.Provider))},
 		keyEncryptionName:     {fmt.Appendf(nil, "key%d", now.Unix())},
 		keyEncryptionSecret:   {secret},
-		// none: the bytes are the key. Without this, the bytes are its base64 (gardener/gardener#11150).
+		// none: the bytes are the key. Without this, the bytes are its base64
+		// (gardener/gardener#11150).
 		keyEncryptionEncoding: {[]byte("none")},
 	}, nil
 }
@@ -75,8 +77,9 @@ type encryptionKey struct {
 	Secret string `json:"secret"`
 }
 
-// newEncryptionConfiguration encrypts with the first key and reads with all. Resources that are no longer to be
-// encrypted are written in plain text and can still be read (pkg/component/apiserver/encryptionconfiguration.go).
+// newEncryptionConfiguration encrypts with the first key and reads with all. Resources that are no
+// longer to be encrypted are written in plain text and can still be read
+// (pkg/component/apiserver/encryptionconfiguration.go).
 func newEncryptionConfiguration(c Config, current, old map[string]Value) (map[string]Value, error) {
 	keys := []map[string]Value{current}
 	if old != nil {

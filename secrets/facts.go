@@ -15,7 +15,8 @@ type Fact struct {
 	Bundle string `json:"bundle,omitempty"`
 	// Old is the name of the Secret that the current one has replaced, while it is kept.
 	Old string `json:"old,omitempty"`
-	// CABundle are the certificates of a CA, current and old, as base64 of PEM: the form of a webhook's caBundle.
+	// CABundle are the certificates of a CA, current and old, as base64 of PEM: the form of a
+	// webhook's caBundle.
 	CABundle string `json:"caBundle,omitempty"`
 	// PublicKey of an SSH key pair, as base64 of its authorized_keys form.
 	PublicKey string `json:"publicKey,omitempty"`
@@ -43,7 +44,8 @@ func (m *Manager) Facts() map[string]Fact {
 	return out
 }
 
-// Secret is the content of a generated Secret, for those who have to use it: clients, never renders.
+// Secret is the content of a generated Secret, for those who have to use it: clients, never
+// renders.
 type Secret struct {
 	// Name of the Secret.
 	Name string

@@ -22,13 +22,15 @@ type Ref struct {
 	Name string
 	// Namespace and Secret name the current Secret.
 	Namespace, Secret string
-	// Bundle names the Secret with the current and the old certificate or key; empty for kinds without one.
+	// Bundle names the Secret with the current and the old certificate or key; empty for kinds
+	// without one.
 	Bundle string
 	// Checksum of the current Secret's data.
 	Checksum string
 }
 
-// Generate finds the secret of the request, or generates it. Requests that it refers to (CA, key) come first.
+// Generate finds the secret of the request, or generates it. Requests that it refers to (CA, key)
+// come first.
 func (m *Manager) Generate(ctx context.Context, c Config) (Ref, error) {
 	ref, err := m.generate(ctx, c)
 	if err != nil {
@@ -160,7 +162,8 @@ func (m *Manager) create(ctx context.Context, p *planned) (*record, error) {
 	return r, nil
 }
 
-// adopt takes a Secret that is there under the name already: another process was quicker, or it was restored.
+// adopt takes a Secret that is there under the name already: another process was quicker, or it was
+// restored.
 func (m *Manager) adopt(ctx context.Context, p *planned) (*record, error) {
 	found, err := m.store.Get(ctx, m.namespace, p.object)
 	if err != nil {
@@ -179,7 +182,8 @@ func (m *Manager) adopt(ctx context.Context, p *planned) (*record, error) {
 	return r, nil
 }
 
-// dataFor takes the data of a Secret that is labelled for it (migration of a landscape), or generates.
+// dataFor takes the data of a Secret that is labelled for it (migration of a landscape), or
+// generates.
 func (m *Manager) dataFor(ctx context.Context, p *planned) (map[string]Value, error) {
 	if !p.bundle && !p.derived {
 		selector := labels.SelectorFromSet(labels.Set{labelUseDataForName: p.config.Name})
@@ -286,8 +290,8 @@ func expired(r *record, now time.Time) bool {
 	return err == nil && now.After(until)
 }
 
-// derive makes the encryption configuration. Its name is a hash of its content, and the resource manager collects it
-// when nothing refers to it any more, as upstream has it.
+// derive makes the encryption configuration. Its name is a hash of its content, and the resource
+// manager collects it when nothing refers to it any more, as upstream has it.
 func (m *Manager) derive(ctx context.Context, c Config, p *planned) (Ref, error) {
 	data, err := p.generate(m.clock.Now())
 	if err != nil {

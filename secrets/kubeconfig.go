@@ -11,7 +11,8 @@ import (
 
 const keyKubeconfig = "kubeconfig"
 
-// kubeconfigParts resolves the names in a request: the bundle of the CA and the certificate of the user.
+// kubeconfigParts resolves the names in a request: the bundle of the CA and the certificate of the
+// user.
 func kubeconfigParts(c Config, caBundle Value, certificate map[string]Value) upstreamhash.KubeconfigSecretConfig {
 	parts := upstreamhash.KubeconfigSecretConfig{
 		Name: c.Name, ContextName: orText(c.ContextName, c.Name), Namespace: c.Namespace,

@@ -18,13 +18,15 @@ import (
 const (
 	// defaultRenewPercentage is the share of a secret's validity after which it is renewed.
 	defaultRenewPercentage = 80
-	// renewBefore is how long before its end a secret is renewed at the latest. It does not count for secrets that are
-	// valid for less than that: upstream renews those with every reconciliation.
+	// renewBefore is how long before its end a secret is renewed at the latest. It does not count
+	// for secrets that are valid for less than that: upstream renews those with every
+	// reconciliation.
 	renewBefore = 10 * 24 * time.Hour
 )
 
-// Manager generates the secrets of one identity in one namespace. It is made for one reconciliation: it reads what is
-// there once, and knows what was requested since. It is safe for concurrent use.
+// Manager generates the secrets of one identity in one namespace. It is made for one
+// reconciliation: it reads what is there once, and knows what was requested since. It is safe for
+// concurrent use.
 type Manager struct {
 	store     Store
 	namespace string
@@ -69,30 +71,32 @@ type entry struct {
 // Option changes how a Manager works.
 type Option func(*Manager)
 
-// WithRotationTimes says when the rotation of a secret was last initiated, by the names of requests; another time makes
-// another secret. Zero times do not count.
+// WithRotationTimes says when the rotation of a secret was last initiated, by the names of
+// requests; another time makes another secret. Zero times do not count.
 func WithRotationTimes(times map[string]time.Time) Option {
 	return func(m *Manager) { m.rotationTimes = times }
 }
 
-// WithStaticCANames leaves the hash out of the names of CAs, except ca-client. Shoots have it so, since extensions refer
-// to `ca` and its like by name.
+// WithStaticCANames leaves the hash out of the names of CAs, except ca-client. Shoots have it so,
+// since extensions refer to `ca` and its like by name.
 func WithStaticCANames() Option { return func(m *Manager) { m.staticCANames = true } }
 
-// WithCAAutoRotation renews CAs like other secrets when their time comes, by the names of their requests; without it a CA is rotated only on
-// request, or when it has expired. It is for those whose clients learn of a new one by themselves. (Upstream has it for all CAs of a Garden, so that those whose rotation people
-// accompany would be replaced one day without their knowing.)
+// WithCAAutoRotation renews CAs like other secrets when their time comes, by the names of their
+// requests; without it a CA is rotated only on request, or when it has expired. It is for those
+// whose clients learn of a new one by themselves. (Upstream has it for all CAs of a Garden, so that
+// those whose rotation people accompany would be replaced one day without their knowing.)
 func WithCAAutoRotation(names ...string) Option {
 	return func(m *Manager) { m.caAutoRotation = append(m.caAutoRotation, names...) }
 }
 
-// WithKeyBits sets the size of the RSA keys of certificates, and of keys whose request gives none. Only tests want that.
+// WithKeyBits sets the size of the RSA keys of certificates, and of keys whose request gives none.
+// Only tests want that.
 func WithKeyBits(bits int) Option {
 	return func(m *Manager) { m.certificateBits, m.defaultBits = bits, bits }
 }
 
-// New gives a manager. The identity keeps the secrets of several managers in one namespace apart; upstream's are
-// gardener-operator and gardenlet. Nothing is read until the first request.
+// New gives a manager. The identity keeps the secrets of several managers in one namespace apart;
+// upstream's are gardener-operator and gardenlet. Nothing is read until the first request.
 func New(store Store, namespace, identity string, clk clock.PassiveClock, opts ...Option) *Manager {
 	m := &Manager{
 		store: store, namespace: namespace, identity: identity, clock: clk,
@@ -163,9 +167,10 @@ func (m *Manager) find(name, object string) *record {
 	return nil
 }
 
-// decideRotations takes the rotation of each name from its newest secret, renews those whose time has come, and lets
-// the times given override both. A CA that is rotated on request only is replaced, too, once it has expired: nobody accepts any more what it signs, so
-// that there are no clients left who would have to be told first.
+// decideRotations takes the rotation of each name from its newest secret, renews those whose time
+// has come, and lets the times given override both. A CA that is rotated on request only is
+// replaced, too, once it has expired: nobody accepts any more what it signs, so that there are no
+// clients left who would have to be told first.
 func (m *Manager) decideRotations() error {
 	now := m.clock.Now()
 	replaced := map[string]time.Time{}
@@ -253,8 +258,8 @@ func newestOf(records []*record, except string) *record {
 	return newest
 }
 
-// compare orders by age. Creation times have seconds, so the rotation decides between two of the same second, then
-// when the data was made, then the name.
+// compare orders by age. Creation times have seconds, so the rotation decides between two of the
+// same second, then when the data was made, then the name.
 func (r *record) compare(other *record) int {
 	number := func(r *record, key string) int64 {
 		n, _ := strconv.ParseInt(r.labels[key], 10, 64)

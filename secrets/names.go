@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// LabelUseDataForName is on a Secret whose data are taken for the request of that name, when it is fulfilled for the first time (migration of a landscape).
+// LabelUseDataForName is on a Secret whose data are taken for the request of that name, when it is
+// fulfilled for the first time (migration of a landscape).
 const LabelUseDataForName = labelUseDataForName
 
 // Labels of generated Secrets (pkg/utils/secrets/manager/manager.go).
@@ -52,7 +53,8 @@ func objectName(name string, labels map[string]string, withoutHash bool) string 
 	return name
 }
 
-// dataChecksum is SHA-256 over the SHA-256 of each value, in the order of the keys (pkg/utils: ComputeSecretChecksum).
+// dataChecksum is SHA-256 over the SHA-256 of each value, in the order of the keys (pkg/utils:
+// ComputeSecretChecksum).
 func dataChecksum(data map[string]Value) string {
 	var b strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(data)) {

@@ -18,7 +18,8 @@ type planned struct {
 	generate func(now time.Time) (map[string]Value, error)
 }
 
-// usable checks the data of a Secret that was not generated here: whether it holds what the kind needs.
+// usable checks the data of a Secret that was not generated here: whether it holds what the kind
+// needs.
 func (p *planned) usable(data map[string]Value) error {
 	for _, key := range requiredKeys(p.config.Kind, p.bundle) {
 		if data[key].Len() == 0 {
@@ -67,7 +68,8 @@ func requiredKeys(kind Kind, bundle bool) []string {
 	return nil
 }
 
-// plan resolves what a request refers to, and from that the name and labels of its Secret, and how to generate it.
+// plan resolves what a request refers to, and from that the name and labels of its Secret, and how
+// to generate it.
 func (m *Manager) plan(c Config) (*planned, error) {
 	p := &planned{config: c}
 	hashed, signerSum, err := m.prepare(c, p)
@@ -108,7 +110,8 @@ func (m *Manager) labelsFor(name string, hashed any, signerSum string) (map[stri
 	return l, nil
 }
 
-// prepare gives what the checksum of the configuration is computed over, and the checksum of the signing CA.
+// prepare gives what the checksum of the configuration is computed over, and the checksum of the
+// signing CA.
 func (m *Manager) prepare(c Config, p *planned) (hashed any, signerSum string, err error) {
 	switch c.Kind {
 	case KindCA:

@@ -144,8 +144,9 @@ func TestExpiredCASignsNothing(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// A CA that is rotated on request is replaced when it has expired, and not before: by then it lets nobody in. What it has signed is signed anew, nothing of it is
-// kept, and a rotation that was asked for before it was replaced does not bring it back.
+// A CA that is rotated on request is replaced when it has expired, and not before: by then it lets
+// nobody in. What it has signed is signed anew, nothing of it is kept, and a rotation that was
+// asked for before it was replaced does not bring it back.
 func TestExpiredCAIsReplaced(t *testing.T) {
 	for name, rotated := range map[string]bool{"never rotated": false, "rotated once": true} {
 		t.Run(name, func(t *testing.T) {

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTrial: what a manager would make has the names that it gets in earnest, and nothing is written.
+// TestTrial: what a manager would make has the names that it gets in earnest, and nothing is
+// written.
 func TestTrial(t *testing.T) {
 	w := newWorld(t)
 	ca := Config{Name: "ca", Kind: KindCA, CommonName: "ca"}

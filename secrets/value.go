@@ -12,13 +12,15 @@ import (
 
 const redacted = "[redacted]"
 
-// Value is one secret value in memory. It prints, logs and marshals as [redacted]; Reveal is the only way to it.
+// Value is one secret value in memory. It prints, logs and marshals as [redacted]; Reveal is the
+// only way to it.
 type Value struct{ bytes []byte }
 
 // NewValue copies the bytes.
 func NewValue(b []byte) Value { return Value{bytes: bytes.Clone(b)} }
 
-// Reveal gives a copy of the value. Whoever calls it keeps it out of logs, events, errors and renders.
+// Reveal gives a copy of the value. Whoever calls it keeps it out of logs, events, errors and
+// renders.
 func (v Value) Reveal() []byte { return bytes.Clone(v.bytes) }
 
 // Len is the length in bytes.
@@ -39,7 +41,8 @@ func (Value) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 // LogValue implements slog.LogValuer.
 func (Value) LogValue() slog.Value { return slog.StringValue(redacted) }
 
-// safeError replaces the text of an error that quotes a secret value. errors.Is and As still see the original.
+// safeError replaces the text of an error that quotes a secret value. errors.Is and As still see
+// the original.
 type safeError struct {
 	text string
 	err  error
@@ -49,7 +52,8 @@ func (e *safeError) Error() string        { return e.text }
 func (e *safeError) Is(target error) bool { return errors.Is(e.err, target) }
 func (e *safeError) As(target any) bool   { return errors.As(e.err, target) }
 
-// minQuoted is the length from which a value is looked for in error texts; shorter ones would hit ordinary words.
+// minQuoted is the length from which a value is looked for in error texts; shorter ones would hit
+// ordinary words.
 const minQuoted = 8
 
 // redact cleans an error of values that a server or a webhook may have quoted, plain or base64.

@@ -10,14 +10,16 @@ import (
 	"math/big"
 )
 
-// The documents by which those who get tokens of workload identities find out whether they are genuine. They are public, and derived from the keys that
-// sign such tokens: during a rotation both are good.
+// The documents by which those who get tokens of workload identities find out whether they are
+// genuine. They are public, and derived from the keys that sign such tokens: during a rotation both
+// are good.
 const (
 	keyOpenIDConfiguration = "openid-configuration.json"
 	keyJWKS                = "jwks.json"
 )
 
-// openIDConfiguration is what OpenID Connect Discovery asks for, as far as verifiers of tokens need it.
+// openIDConfiguration is what OpenID Connect Discovery asks for, as far as verifiers of tokens need
+// it.
 type openIDConfiguration struct {
 	Issuer                string   `json:"issuer"`
 	JWKSURI               string   `json:"jwks_uri"`
@@ -66,7 +68,8 @@ func newWorkloadIdentityDocuments(c Config, keys []map[string]Value) (map[string
 	return map[string]Value{keyOpenIDConfiguration: {configuration}, keyJWKS: {jwks}}, nil
 }
 
-// webKeyOf names a key by the hash of it, as gardener-apiserver does in the tokens that it signs (gardener: pkg/utils/workloadidentity).
+// webKeyOf names a key by the hash of it, as gardener-apiserver does in the tokens that it signs
+// (gardener: pkg/utils/workloadidentity).
 func webKeyOf(key *rsa.PublicKey) (webKey, error) {
 	der, err := x509.MarshalPKIXPublicKey(key)
 	if err != nil {

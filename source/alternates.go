@@ -19,9 +19,9 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 )
 
-// objectStores is where a repository has its objects: in its own store, and in those that it borrows from (objects/info/alternates), as
-// clones by `git clone --reference` and `--shared` and the forks of forges do. go-git itself looks there for contents only, and one store
-// deep.
+// objectStores is where a repository has its objects: in its own store, and in those that it
+// borrows from (objects/info/alternates), as clones by `git clone --reference` and `--shared` and
+// the forks of forges do. go-git itself looks there for contents only, and one store deep.
 type objectStores struct {
 	// EncodedObjectStorer is the own store, for whatever is not about one object.
 	storer.EncodedObjectStorer
@@ -67,7 +67,8 @@ func openObjectStores(dir string, unpacked cache.Object) (*objectStores, error) 
 	return out, nil
 }
 
-// alternates are the stores that a store borrows from. A path that is not absolute starts at the store.
+// alternates are the stores that a store borrows from. A path that is not absolute starts at the
+// store.
 func alternates(dir string) ([]string, error) {
 	name := filepath.Join(dir, "info", "alternates")
 	data, err := os.ReadFile(name)
@@ -139,7 +140,8 @@ func (s *objectStores) withPrefix(digits string) ([]plumbing.Hash, error) {
 	return slices.Compact(out), nil
 }
 
-// first asks one store after the other. An object that one store cannot read may be whole in another.
+// first asks one store after the other. An object that one store cannot read may be whole in
+// another.
 func first[T any](s *objectStores, get func(*filesystem.ObjectStorage) (T, error)) (T, error) {
 	var failed error
 	for _, store := range s.all {
@@ -155,7 +157,8 @@ func first[T any](s *objectStores, get func(*filesystem.ObjectStorage) (T, error
 	return none, failed
 }
 
-// objectsFS shows a store of objects as go-git wants to find it: as the folder objects of a repository, without alternates of its own.
+// objectsFS shows a store of objects as go-git wants to find it: as the folder objects of a
+// repository, without alternates of its own.
 type objectsFS struct{ billy.Filesystem }
 
 func (f objectsFS) within(name string) (string, error) {

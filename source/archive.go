@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-// archiveFS is an unpacked archive. The contents are one after the other in a file without a name; names are only in memory.
+// archiveFS is an unpacked archive. The contents are one after the other in a file without a name;
+// names are only in memory.
 type archiveFS struct {
 	file  *os.File
 	nodes map[string]*archiveNode
@@ -30,7 +31,8 @@ type archiveNode struct {
 	entries []fs.DirEntry
 }
 
-// unpack reads a compressed archive. Only folders and plain files are taken, and no name may lead out.
+// unpack reads a compressed archive. Only folders and plain files are taken, and no name may lead
+// out.
 func unpack(ctx context.Context, packed io.Reader, dir string, when time.Time, limits Limits) (fs.FS, error) {
 	file, err := os.CreateTemp(dir, incoming)
 	if err != nil {

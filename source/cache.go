@@ -71,8 +71,8 @@ type tagNote struct {
 	Object string `json:"object"`
 }
 
-// openGitCache opens the folder of a remote. What is broken, or of another remote, is thrown away: it can be fetched again.
-// Only what a tag was seen at is kept as long as it can be read.
+// openGitCache opens the folder of a remote. What is broken, or of another remote, is thrown away:
+// it can be fetched again. Only what a tag was seen at is kept as long as it can be read.
 func openGitCache(dir, address string) (*gitCache, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the cache: %w", err)

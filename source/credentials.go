@@ -64,7 +64,8 @@ const (
 	keyAddress     = "address"
 )
 
-// CredentialsOf reads a Secret for a URL. It says which keys are missing or contradict each other, and never what is in them.
+// CredentialsOf reads a Secret for a URL. It says which keys are missing or contradict each other,
+// and never what is in them.
 func CredentialsOf(address string, data map[string][]byte) (Credentials, error) {
 	location, err := url.Parse(address)
 	if err != nil {
@@ -201,7 +202,8 @@ func registriesOf(data []byte) (map[string]Login, error) {
 	return out, nil
 }
 
-// registryHost takes what clients write as a key to a host: `https://index.docker.io/v1/` is docker.io's.
+// registryHost takes what clients write as a key to a host: `https://index.docker.io/v1/` is
+// docker.io's.
 func registryHost(key string) string {
 	if _, rest, ok := strings.Cut(key, "://"); ok {
 		key = rest
@@ -229,7 +231,8 @@ func (p Proxy) String() string {
 // GoString shows the address alone.
 func (p Proxy) GoString() string { return p.String() }
 
-// ProxyOf reads a Secret with the address of an HTTP, HTTPS or SOCKS5 proxy, and its username and password.
+// ProxyOf reads a Secret with the address of an HTTP, HTTPS or SOCKS5 proxy, and its username and
+// password.
 func ProxyOf(data map[string][]byte) (Proxy, error) {
 	raw := text(data[keyAddress])
 	if raw == "" {

@@ -34,7 +34,8 @@ func damage(t *testing.T, dir, ending string, length int64) {
 	require.Positive(t, found, "there is nothing to be damaged")
 }
 
-// TestDamagedCache: while the operator runs, and before it does, whatever becomes of the kept files costs no more than another fetch.
+// TestDamagedCache: while the operator runs, and before it does, whatever becomes of the kept files
+// costs no more than another fetch.
 func TestDamagedCache(t *testing.T) {
 	for name, test := range map[string]struct {
 		ending string
@@ -142,7 +143,8 @@ func TestPanicsOfGoGit(t *testing.T) {
 	assert.Equal(t, "1", content(t, get(t, r), "dir/a.yaml"))
 }
 
-// TestDamagedRepository: of a repository on disk that is damaged, it is said that it is, and not that somebody named the wrong revision.
+// TestDamagedRepository: of a repository on disk that is damaged, it is said that it is, and not
+// that somebody named the wrong revision.
 func TestDamagedRepository(t *testing.T) {
 	for _, length := range []int64{0, 60, 100} {
 		t.Run(fmt.Sprint(length), func(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// TestDeletedVersion: the tag of the version that is followed goes away. That is no reason to go back, unless somebody says so by the range.
+// TestDeletedVersion: the tag of the version that is followed goes away. That is no reason to go
+// back, unless somebody says so by the range.
 func TestDeletedVersion(t *testing.T) {
 	repo := gittest.New(t, t.TempDir(), "landscape")
 	tagged := func(name, value string) {

@@ -16,15 +16,18 @@ type Reason string
 const (
 	// ReasonAuthenticationFailed: the server does not take the credentials, or wants some.
 	ReasonAuthenticationFailed Reason = "AuthenticationFailed"
-	// ReasonHostKeyMismatch: the SSH server has another key than known_hosts says, or none is known.
+	// ReasonHostKeyMismatch: the SSH server has another key than known_hosts says, or none is
+	// known.
 	ReasonHostKeyMismatch Reason = "HostKeyMismatch"
-	// ReasonRepositoryNotFound: the server has no such repository, or hides it from these credentials.
+	// ReasonRepositoryNotFound: the server has no such repository, or hides it from these
+	// credentials.
 	ReasonRepositoryNotFound Reason = "RepositoryNotFound"
 	// ReasonReferenceNotFound: the repository has no such branch, tag, version or commit.
 	ReasonReferenceNotFound Reason = "ReferenceNotFound"
 	// ReasonTagRewritten: a tag names another commit than before.
 	ReasonTagRewritten Reason = "TagRewritten"
-	// ReasonVerificationFailed: a demanded signature is missing, wrong or of no trusted key; a digest does not match.
+	// ReasonVerificationFailed: a demanded signature is missing, wrong or of no trusted key; a
+	// digest does not match.
 	ReasonVerificationFailed Reason = "VerificationFailed"
 	// ReasonTooLarge: a limit was met.
 	ReasonTooLarge Reason = "TooLarge"
@@ -36,7 +39,8 @@ const (
 	ReasonLFSUnsupported Reason = "LFSUnsupported"
 	// ReasonSubmoduleMissing: a path is in a submodule that is not read.
 	ReasonSubmoduleMissing Reason = "SubmoduleMissing"
-	// ReasonDamaged: what is kept of a repository lost something. What was fetched is fetched again.
+	// ReasonDamaged: what is kept of a repository lost something. What was fetched is fetched
+	// again.
 	ReasonDamaged Reason = "Damaged"
 	// ReasonIncomplete: a repository on disk leaves objects elsewhere, as a partial clone does.
 	ReasonIncomplete Reason = "Incomplete"
@@ -47,9 +51,11 @@ const (
 // Error says why something could not be read. It never has credentials in it.
 type Error struct {
 	Reason Reason
-	// Permanent: to try the same again gives the same. Settings, a Secret or the repository have to change first.
+	// Permanent: to try the same again gives the same. Settings, a Secret or the repository have to
+	// change first.
 	Permanent bool
-	// Field is the setting that cannot work, below spec.source of a Landscape; empty where it is not one of them. Message begins with it.
+	// Field is the setting that cannot work, below spec.source of a Landscape; empty where it is
+	// not one of them. Message begins with it.
 	Field string
 	// Message says what is wrong and what to do.
 	Message string
@@ -125,7 +131,8 @@ func unreachable(ctx context.Context, what string, err error) error {
 	return &Error{Reason: ReasonUnreachable, Message: what + untrusted(err), Err: plain(err)}
 }
 
-// untrusted says what to do about a certificate that is not accepted; empty where that is not what is wrong.
+// untrusted says what to do about a certificate that is not accepted; empty where that is not what
+// is wrong.
 func untrusted(err error) string {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return ": nobody who is trusted here has signed the certificate of the server: put that of its authority into ca.crt of the Secret of secretRef"
@@ -139,7 +146,8 @@ func untrusted(err error) string {
 	return ""
 }
 
-// plain takes an error of another library to one line of bounded length, since it may have text of the server in it.
+// plain takes an error of another library to one line of bounded length, since it may have text of
+// the server in it.
 func plain(err error) error {
 	return &plainError{text: printable(err.Error(), 300), err: err}
 }

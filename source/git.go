@@ -92,7 +92,8 @@ func (r *gitRemote) resolve(ctx context.Context) (Head, error) {
 	return head, r.checkTag(cache, head)
 }
 
-// checkGone refuses to go back to a lower version because the tag of a higher one was deleted: nobody has asked for that.
+// checkGone refuses to go back to a lower version because the tag of a higher one was deleted:
+// nobody has asked for that.
 func (r *gitRemote) checkGone(cache *gitCache, have *packp.AdvRefs, head Head) error {
 	ref := r.options.Ref
 	if ref.SemVer == "" {
@@ -167,14 +168,16 @@ func (r *gitRemote) Fetch(ctx context.Context, head Head) (_ *Snapshot, err erro
 	return snapshot, r.note(cache, snapshot)
 }
 
-// tagAnew asks for the tag of a commit again whose verification failed. Who is told that a tag is not signed pushes a signed one of the same
-// commit, and the head that is fetched may be of before that: nothing but its tag tells it from the new one.
+// tagAnew asks for the tag of a commit again whose verification failed. Who is told that a tag is
+// not signed pushes a signed one of the same commit, and the head that is fetched may be of before
+// that: nothing but its tag tells it from the new one.
 func (r *gitRemote) tagAnew(ctx context.Context, head Head) (Head, bool) {
 	if !r.byTag() || !r.verifiesTag() || r.options.Offline {
 		return Head{}, false
 	}
 	newer, err := r.resolve(ctx)
-	// Of another commit it is the next poll that tells; an error of asking says less than why the verification failed.
+	// Of another commit it is the next poll that tells; an error of asking says less than why the
+	// verification failed.
 	return newer, err == nil && newer.Commit == head.Commit && newer != head
 }
 
@@ -225,7 +228,8 @@ func (r *gitRemote) At(ctx context.Context, commit string) (_ *Snapshot, err err
 	return snapshot, err
 }
 
-// tagOf asks for the tag of a commit that was followed once: a cache that was lost does not know it any more.
+// tagOf asks for the tag of a commit that was followed once: a cache that was lost does not know it
+// any more.
 func (r *gitRemote) tagOf(ctx context.Context, commit string) (Head, bool) {
 	if !r.byTag() || !r.verifiesTag() || r.options.Offline {
 		return Head{}, false
@@ -248,8 +252,8 @@ func (r *gitRemote) tagOf(ctx context.Context, commit string) (Head, bool) {
 	return head, ok && head.Commit == commit && head.Tag != ""
 }
 
-// caught makes an error of a panic of go-git, which believes much of what is damaged. The cache is made anew then. It has to be deferred
-// itself.
+// caught makes an error of a panic of go-git, which believes much of what is damaged. The cache is
+// made anew then. It has to be deferred itself.
 func (r *gitRemote) caught(err *error) {
 	p := recover()
 	if p == nil {
@@ -265,7 +269,8 @@ func (r *gitRemote) caught(err *error) {
 	*err = r.cache.objects.failed(cause)
 }
 
-// bring gives a revision, and transfers what is missing of it. A cache that turns out to lack something is made anew once.
+// bring gives a revision, and transfers what is missing of it. A cache that turns out to lack
+// something is made anew once.
 func (r *gitRemote) bring(ctx context.Context, cache *gitCache, head Head) (*Snapshot, error) {
 	fresh := false
 	if cache.suspect.Load() {

@@ -121,7 +121,8 @@ func TestPollAndFetchOverHTTP(t *testing.T) {
 	assert.Empty(t, incompleteFiles(t, dir))
 }
 
-// TestMergeOfAnOldBranch: a cache that has only the end of the history takes a merge from before it without the rest.
+// TestMergeOfAnOldBranch: a cache that has only the end of the history takes a merge from before it
+// without the rest.
 func TestMergeOfAnOldBranch(t *testing.T) {
 	root := t.TempDir()
 	repo := gittest.New(t, root, "landscape")

@@ -16,12 +16,14 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 )
 
-// gitDir is where a repository keeps its files: own holds those of one work tree (HEAD), common those that all work trees share (objects,
-// references, configuration). Both are the same folder unless the work tree is a linked one.
+// gitDir is where a repository keeps its files: own holds those of one work tree (HEAD), common
+// those that all work trees share (objects, references, configuration). Both are the same folder
+// unless the work tree is a linked one.
 type gitDir struct{ own, common string }
 
-// findGitDir returns the files of the repository whose top is a folder, and false where the folder is the top of none. It decides as git does:
-// a folder .git that holds no repository does not count, a file .git that leads to none is an error.
+// findGitDir returns the files of the repository whose top is a folder, and false where the folder
+// is the top of none. It decides as git does: a folder .git that holds no repository does not
+// count, a file .git that leads to none is an error.
 func findGitDir(top string) (gitDir, bool, error) {
 	name := filepath.Join(top, git.GitDirName)
 	info, err := os.Stat(name)
@@ -85,7 +87,8 @@ type gitStore struct {
 	stores     *objectStores
 }
 
-// openStore opens the files of a repository. What its format needs and is not known here is an error.
+// openStore opens the files of a repository. What its format needs and is not known here is an
+// error.
 func openStore(dir gitDir) (*gitStore, error) {
 	format, err := readFormat(filepath.Join(dir.common, "config"))
 	if err != nil {
@@ -105,7 +108,8 @@ func openStore(dir gitDir) (*gitStore, error) {
 	return &gitStore{format: format, references: references, stores: stores}, nil
 }
 
-// incomplete says why an object may be missing although nothing is damaged, and how to get it; empty where there is no such reason.
+// incomplete says why an object may be missing although nothing is damaged, and how to get it;
+// empty where there is no such reason.
 func (s *gitStore) incomplete(root string) string {
 	switch {
 	case s.promisor != "":

@@ -23,7 +23,8 @@ func inGit(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestRepositoriesAsGitReadsThem: whatever git reads is read, with the git program and without it, also as a source of a landscape.
+// TestRepositoriesAsGitReadsThem: whatever git reads is read, with the git program and without it,
+// also as a source of a landscape.
 func TestRepositoriesAsGitReadsThem(t *testing.T) {
 	for name, build := range map[string]func(t *testing.T, origin, dir string) string{
 		"shared": func(t *testing.T, origin, dir string) string {
@@ -70,7 +71,8 @@ func TestRepositoriesAsGitReadsThem(t *testing.T) {
 			inGit(t, filepath.Join(dir, "c"), "worktree", "add", "--detach", "../linked")
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "linked/.git"), []byte("gitdir: ../c/.git/worktrees/linked\n"), 0o600))
 			inGit(t, filepath.Join(dir, "c"), "config", "core.repositoryFormatVersion", "1")
-			inGit(t, filepath.Join(dir, "c"), "config", "extensions.relativeWorktrees", "true") // which this git may be too old for
+			// which this git may be too old for
+			inGit(t, filepath.Join(dir, "c"), "config", "extensions.relativeWorktrees", "true")
 			return "linked"
 		},
 		"linked, sparse and shared": func(t *testing.T, origin, dir string) string {
@@ -93,7 +95,8 @@ func TestRepositoriesAsGitReadsThem(t *testing.T) {
 			inGit(t, dir+"/c", "config", "extensions.preciousObjects", "true")
 			return "c"
 		},
-		"an empty folder .git": func(t *testing.T, origin, dir string) string { // which git passes over
+		// which git passes over
+		"an empty folder .git": func(t *testing.T, origin, dir string) string {
 			inGit(t, dir, "clone", origin, "c")
 			require.NoError(t, os.MkdirAll(filepath.Join(dir, "c/f/.git"), 0o700))
 			return "c/f"
@@ -150,7 +153,8 @@ func TestRepositoriesAsGitReadsThem(t *testing.T) {
 	}
 }
 
-// TestRepositoriesThatAreRefused names the cause and a way out, and calls nothing damaged that is not.
+// TestRepositoriesThatAreRefused names the cause and a way out, and calls nothing damaged that is
+// not.
 func TestRepositoriesThatAreRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		make func(t *testing.T, dir string)
@@ -259,7 +263,8 @@ func TestStoreThatIsGone(t *testing.T) {
 	require.ErrorContains(t, err, "it borrows objects from "+filepath.Join(repo.Bare, "objects")+" (objects/info/alternates), which does not exist")
 }
 
-// TestRepositoryOfAnotherOwner: git refuses it unless the user trusts it, and is not talked out of that.
+// TestRepositoryOfAnotherOwner: git refuses it unless the user trusts it, and is not talked out of
+// that.
 func TestRepositoryOfAnotherOwner(t *testing.T) {
 	repo := gittest.New(t, t.TempDir(), "landscape")
 	commit := repo.Push("a.yaml", "1", "first")

@@ -15,9 +15,11 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// gitProgram asks the git program of the machine about one repository. The repository is untrusted: nothing that its configuration names is
-// started (hooks, fsmonitor, remote helpers, ssh, credential helpers), nothing is fetched, and the configuration of the user and of the machine
-// does not count. The one exception is safe.directory: git refuses a repository of another owner unless it is listed there.
+// gitProgram asks the git program of the machine about one repository. The repository is untrusted:
+// nothing that its configuration names is started (hooks, fsmonitor, remote helpers, ssh,
+// credential helpers), nothing is fetched, and the configuration of the user and of the machine
+// does not count. The one exception is safe.directory: git refuses a repository of another owner
+// unless it is listed there.
 type gitProgram struct {
 	path, root string
 }
@@ -45,7 +47,8 @@ type unknownRevisionError struct {
 
 func (e *unknownRevisionError) Error() string { return e.said }
 
-// newGitProgram finds git; nil where it is not installed. A program of the current folder does not count.
+// newGitProgram finds git; nil where it is not installed. A program of the current folder does not
+// count.
 func newGitProgram(root string) *gitProgram {
 	path, err := exec.LookPath("git")
 	if err != nil {
@@ -54,8 +57,8 @@ func newGitProgram(root string) *gitProgram {
 	return &gitProgram{path: path, root: root}
 }
 
-// revision returns the object that a revision names for `git rev-parse`. The error is a *cannotAskError, a *unknownRevisionError or one of
-// running git.
+// revision returns the object that a revision names for `git rev-parse`. The error is a
+// *cannotAskError, a *unknownRevisionError or one of running git.
 func (g *gitProgram) revision(rev string) (plumbing.Hash, error) {
 	if g == nil {
 		return plumbing.ZeroHash, &cannotAskError{cause: "the git program is not installed"}
@@ -94,7 +97,8 @@ func doubtOf(said string) string {
 	return ""
 }
 
-// fatal is the line in which git says why it ends, empty where it says no more than that there is no such revision.
+// fatal is the line in which git says why it ends, empty where it says no more than that there is
+// no such revision.
 func fatal(said string) string {
 	for line := range strings.Lines(said) {
 		if cause, ok := strings.CutPrefix(line, "fatal: "); ok && !strings.HasPrefix(cause, "Needed a single revision") {
@@ -143,7 +147,8 @@ func (g *gitProgram) start(dir string, environment []string, args ...string) (ou
 	case ctx.Err() != nil:
 		err = fmt.Errorf("git has not answered within %s", gitTimeout)
 	case err != nil && !isExit(err):
-		err = fmt.Errorf("run git: %s", err) // not wrapped: a program or folder that is gone is no missing file of a revision
+		// not wrapped: a program or folder that is gone is no missing file of a revision
+		err = fmt.Errorf("run git: %s", err)
 	}
 	return stdout.String(), stderr.String(), err
 }
@@ -156,8 +161,9 @@ func environment(keep func(name string) bool) []string {
 	})
 }
 
-// trusted writes the entries of safe.directory of the user and of the machine to a file; the name is empty where there are none. Git reads
-// them from such files only, and a repository has no say in them.
+// trusted writes the entries of safe.directory of the user and of the machine to a file; the name
+// is empty where there are none. Git reads them from such files only, and a repository has no say
+// in them.
 func (g *gitProgram) trusted() (string, error) {
 	top := filepath.VolumeName(g.root) + string(filepath.Separator)
 	out, _, err := g.start(top, environment(func(name string) bool {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A server may send back what it was sent, in whatever form: as text of an error, in a header, as the name of something. No such text leaves
-// this package with a credential in it.
+// A server may send back what it was sent, in whatever form: as text of an error, in a header, as
+// the name of something. No such text leaves this package with a credential in it.
 
 const (
 	// hiddenFrom is how much of a secret tells it: of what was cut off, the beginning is left.
@@ -23,7 +23,8 @@ type hiding struct {
 	forms []string
 }
 
-// hide makes a Remote show none of the credentials, those of the proxy included: that one sees what it is sent, too.
+// hide makes a Remote show none of the credentials, those of the proxy included: that one sees what
+// it is sent, too.
 func hide(r Remote, options Options) Remote {
 	if forms := append(options.Credentials.forms(), options.Proxy.forms()...); len(forms) > 0 {
 		return hiding{r, forms}
@@ -83,7 +84,8 @@ func hideIn(text string, forms []string) string {
 	return text
 }
 
-// error gives an error without secrets. The cause of one that had some is left out, as it has them, too.
+// error gives an error without secrets. The cause of one that had some is left out, as it has them,
+// too.
 func (h hiding) error(err error) error {
 	if err == nil {
 		return nil

@@ -56,7 +56,8 @@ func TestServerThatEchoes(t *testing.T) {
 	}
 }
 
-// TestProxyThatEchoes: nor what a proxy sends back of its login, however it is asked for a connection.
+// TestProxyThatEchoes: nor what a proxy sends back of its login, however it is asked for a
+// connection.
 func TestProxyThatEchoes(t *testing.T) {
 	const username, password = "robot", "pr0xy-Tr0ub4dor&9"
 	login := base64.StdEncoding.EncodeToString([]byte(username + ":" + password))

@@ -17,9 +17,10 @@ import (
 // ignoreFile is where git looks for what it leaves out, in each folder of a work tree.
 const ignoreFile = ".gitignore"
 
-// Ignored gives those files of a folder that git leaves out because of a .gitignore or info/exclude and that the last commit does not have: no clone has them. Paths
-// are relative to the folder, and may lead out of it. Patterns of the user for all repositories (core.excludesFile) do not count. In no repository nothing
-// is ignored.
+// Ignored gives those files of a folder that git leaves out because of a .gitignore or info/exclude
+// and that the last commit does not have: no clone has them. Paths are relative to the folder, and
+// may lead out of it. Patterns of the user for all repositories (core.excludesFile) do not count.
+// In no repository nothing is ignored.
 func Ignored(dir string, files []string) ([]string, error) {
 	root, inside, err := topOf(dir)
 	if err != nil || root == "" {
@@ -51,7 +52,8 @@ func Ignored(dir string, files []string) ([]string, error) {
 	return repo.notCommitted(found, names)
 }
 
-// topOf is the folder above another one that holds a repository, and that other one without links; empty where there is no repository.
+// topOf is the folder above another one that holds a repository, and that other one without links;
+// empty where there is no repository.
 func topOf(dir string) (root, inside string, err error) {
 	inside, err = absolutePath(dir)
 	if err != nil {
@@ -90,7 +92,8 @@ func ignorePatterns(root string, folder []string, known map[string][]gitignore.P
 			sources = append(sources, filepath.Join(dir.common, "info", "exclude"))
 		}
 	}
-	for _, source := range append(sources, filepath.Join(root, filepath.FromSlash(name), ignoreFile)) { // the later ones count for more
+	// the later ones count for more
+	for _, source := range append(sources, filepath.Join(root, filepath.FromSlash(name), ignoreFile)) {
 		data, err := os.ReadFile(source)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("read what git ignores: %w", err)
@@ -127,7 +130,8 @@ func (r *Repository) notCommitted(files, names []string) (out []string, err erro
 	return out, nil
 }
 
-// EmptySubmodules are the submodules in a folder that are not checked out, by their paths in it: what they hold is missing from it.
+// EmptySubmodules are the submodules in a folder that are not checked out, by their paths in it:
+// what they hold is missing from it.
 func EmptySubmodules(dir string) ([]string, error) {
 	root, inside, err := topOf(dir)
 	if err != nil || root == "" {

@@ -16,8 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/panics"
 )
 
-// ingest takes a pack into the cache. It is written beside the repository, measured against the limits before anything of it is
-// unpacked in memory, and put into its place when it is complete.
+// ingest takes a pack into the cache. It is written beside the repository, measured against the
+// limits before anything of it is unpacked in memory, and put into its place when it is complete.
 func (c *gitCache) ingest(ctx context.Context, stream io.Reader, limits Limits) (err error) {
 	file, err := os.CreateTemp(c.dir, incoming)
 	if err != nil {
@@ -106,7 +106,8 @@ func broken(err error) error {
 	return &Error{Reason: ReasonUnreachable, Message: "the transfer is broken", Err: plain(err)}
 }
 
-// beginning keeps the first bytes of what is written: of a delta, the sizes of what it is made of and of what it makes.
+// beginning keeps the first bytes of what is written: of a delta, the sizes of what it is made of
+// and of what it makes.
 type beginning struct{ bytes.Buffer }
 
 func (b *beginning) Write(p []byte) (int, error) {
@@ -137,7 +138,8 @@ func deltaSize(data []byte) (int64, []byte) {
 	return -1, nil
 }
 
-// index finds the names of all objects, which are computed from what they hold, and puts the pack into its place.
+// index finds the names of all objects, which are computed from what they hold, and puts the pack
+// into its place.
 func (c *gitCache) index(ctx context.Context, file *os.File) error {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return err

@@ -58,8 +58,9 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestLargeFiles: one that nobody reads does not matter. One that is read is named with its size and what to do. What is beyond what can be
-// transferred keeps a revision out, and the next one that has it no more is taken, whatever the history holds.
+// TestLargeFiles: one that nobody reads does not matter. One that is read is named with its size
+// and what to do. What is beyond what can be transferred keeps a revision out, and the next one
+// that has it no more is taken, whatever the history holds.
 func TestLargeFiles(t *testing.T) {
 	for name, url := range map[string]func(*gittest.Repository) string{
 		"http": func(repo *gittest.Repository) string { return gittest.ServeHTTP(t, repo.Root).URL + "/landscape.git" },

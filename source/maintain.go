@@ -12,11 +12,12 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 )
 
-// smallPack is the size below which packs are merged. They are held in memory for that, so that it is bounded by maxPacks times it.
+// smallPack is the size below which packs are merged. They are held in memory for that, so that it
+// is bounded by maxPacks times it.
 const smallPack = mebibyte
 
-// maintain keeps the cache from growing without end: many small packs become one, and a cache that has grown far beyond what
-// may be transferred is thrown away with the next fetch.
+// maintain keeps the cache from growing without end: many small packs become one, and a cache that
+// has grown far beyond what may be transferred is thrown away with the next fetch.
 func (c *gitCache) maintain(ctx context.Context, limits Limits) error {
 	packs, err := filepath.Glob(filepath.Join(c.packs(), "*.pack"))
 	if err != nil || len(packs) <= maxPacks {

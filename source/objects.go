@@ -15,18 +15,21 @@ import (
 	"github.com/pergola-dev/pergola/internal/panics"
 )
 
-// objects is a store that is read from several sides. What cannot be read although it should be there is an Error of reason Damaged,
-// also where go-git panics: of a damaged file it believes much.
+// objects is a store that is read from several sides. What cannot be read although it should be
+// there is an Error of reason Damaged, also where go-git panics: of a damaged file it believes
+// much.
 type objects struct {
 	// mutex, because trees and stores of go-git keep what they found without one.
 	mutex  sync.Mutex
 	storer storer.EncodedObjectStorer
 	// advice says of which store they are and what to do.
 	advice string
-	// incomplete says why an object may be missing although nothing is damaged; empty where there is no such reason.
+	// incomplete says why an object may be missing although nothing is damaged; empty where there
+	// is no such reason.
 	incomplete string
-	// seen are objects that are known to be there, so that two revisions ask for what they share once: each time go-git looks for a file. Nil
-	// where the store is used for long, and may lose some.
+	// seen are objects that are known to be there, so that two revisions ask for what they share
+	// once: each time go-git looks for a file. Nil where the store is used for long, and may lose
+	// some.
 	seen map[plumbing.Hash]bool
 	// onError hears of objects that should be there and cannot be read.
 	onError func(error)
@@ -35,7 +38,8 @@ type objects struct {
 	lost      error
 }
 
-// mostAtOnce is how much memory an object gets before anything of it is there: a damaged one says any size.
+// mostAtOnce is how much memory an object gets before anything of it is there: a damaged one says
+// any size.
 const mostAtOnce = mebibyte
 
 // read works with the store, one at a time.
@@ -159,8 +163,8 @@ func (o *objects) damage() error {
 	return o.lost
 }
 
-// Damaged says whether something of the tree, or of another one of the same store, could not be read although it should be there: what was
-// read of it may lack something then.
+// Damaged says whether something of the tree, or of another one of the same store, could not be
+// read although it should be there: what was read of it may lack something then.
 func (t *TreeFS) Damaged() error {
 	for _, module := range t.modules {
 		if err := module.Damaged(); err != nil {

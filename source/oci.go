@@ -39,11 +39,12 @@ const (
 	artifactsFolder = "artifacts"
 )
 
-// artifactRemote is an OCI artifact: one layer with the files, as `flux push artifact` and `oras push` make it.
+// artifactRemote is an OCI artifact: one layer with the files, as `flux push artifact` and `oras
+// push` make it.
 //
-// Dir/artifacts holds what was pulled, compressed as it came, under its digest. It is compared with that digest and unpacked
-// into a nameless file whenever a snapshot is made: what was changed on disk is never used, and no name of an archive becomes
-// the name of a file on this machine.
+// Dir/artifacts holds what was pulled, compressed as it came, under its digest. It is compared with
+// that digest and unpacked into a nameless file whenever a snapshot is made: what was changed on
+// disk is never used, and no name of an archive becomes the name of a file on this machine.
 type artifactRemote struct {
 	options    Options
 	registry   ociregistry.Interface
@@ -123,7 +124,8 @@ func (l logins) EntryForRegistry(host string) (ociauth.ConfigEntry, error) {
 	return ociauth.ConfigEntry{Username: c.Username, Password: c.Password, AccessToken: c.BearerToken}, nil
 }
 
-// guarded keeps requests from going where they can be read by others, and answers from being without end.
+// guarded keeps requests from going where they can be read by others, and answers from being
+// without end.
 type guarded struct {
 	*http.Transport
 	options Options
@@ -158,7 +160,8 @@ func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// isNoTLS tells whether a handshake has ended as with a server that does not know what TLS is: it answers with something else, or hangs up.
+// isNoTLS tells whether a handshake has ended as with a server that does not know what TLS is: it
+// answers with something else, or hangs up.
 func isNoTLS(err error) bool {
 	return errors.As(err, new(tls.RecordHeaderError)) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 }
@@ -328,7 +331,8 @@ func valid(layer ocispec.Descriptor) error {
 	return nil
 }
 
-// blob gives a file of the cache, after comparing it with its digest. What is missing or wrong is pulled.
+// blob gives a file of the cache, after comparing it with its digest. What is missing or wrong is
+// pulled.
 func (a *artifactRemote) blob(ctx context.Context, dir, name, ending string, limit int64, pull func() (ociregistry.BlobReader, error)) (*os.File, error) {
 	file := filepath.Join(dir, strings.ReplaceAll(name, ":", "-")+ending)
 	if err := sameDigest(file, name); err != nil {
@@ -421,7 +425,8 @@ func (a *artifactRemote) failed(ctx context.Context, what string, err error) err
 	return unreachable(ctx, what, err)
 }
 
-// folder is where artifacts are kept. What is incomplete, and all but the latest, is removed when it is first needed.
+// folder is where artifacts are kept. What is incomplete, and all but the latest, is removed when
+// it is first needed.
 func (a *artifactRemote) folder() (string, error) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()

@@ -353,7 +353,8 @@ func TestLoginsAtRegistries(t *testing.T) {
 	require.ErrorContains(t, err, "ca.crt")
 }
 
-// TestRegistryWithoutTLS: whoever names a registry that is reached over plain HTTP learns that, and what to set, whether it answers in its way or hangs up.
+// TestRegistryWithoutTLS: whoever names a registry that is reached over plain HTTP learns that, and
+// what to set, whether it answers in its way or hangs up.
 func TestRegistryWithoutTLS(t *testing.T) {
 	plain := httptest.NewServer(newRegistry(t).Config.Handler)
 	t.Cleanup(plain.Close)

@@ -11,8 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// TestOffline: without a connection and without credentials there is what was fetched, and it costs the cache nothing to be asked for
-// more.
+// TestOffline: without a connection and without credentials there is what was fetched, and it costs
+// the cache nothing to be asked for more.
 func TestOffline(t *testing.T) {
 	root := t.TempDir()
 	repo := gittest.New(t, root, "landscape")

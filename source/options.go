@@ -11,7 +11,8 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// Options say what is fetched and how. Nothing is read from the environment, from ~/.ssh or ~/.gitconfig.
+// Options say what is fetched and how. Nothing is read from the environment, from ~/.ssh or
+// ~/.gitconfig.
 type Options struct {
 	// URL of the repository (https, http, ssh, file) or, without a tag, of the artifact (oci).
 	URL string
@@ -29,13 +30,14 @@ type Options struct {
 	Proxy Proxy
 	// Verify demands signatures. Git only.
 	Verify *Verify
-	// Dir keeps what was fetched. It belongs to this remote alone; a broken one, or one of another URL, is made anew. Empty: a
-	// temporary folder that Close removes.
+	// Dir keeps what was fetched. It belongs to this remote alone; a broken one, or one of another
+	// URL, is made anew. Empty: a temporary folder that Close removes.
 	Dir string
-	// Offline makes no connection, and needs no credentials: there is what Dir holds, verified as ever, and nothing else.
+	// Offline makes no connection, and needs no credentials: there is what Dir holds, verified as
+	// ever, and nothing else.
 	Offline bool
-	// Applied is the revision that was applied last, as Head.Revision gives it. With it a rewritten tag is known even when Dir
-	// was lost.
+	// Applied is the revision that was applied last, as Head.Revision gives it. With it a rewritten
+	// tag is known even when Dir was lost.
 	Applied string
 	// Limits of what is transferred and kept.
 	Limits Limits
@@ -59,8 +61,8 @@ type Limits struct {
 	Unpacked int64
 	// File is the size of one file that is read. Larger ones may be there. Default: 32 MiB.
 	File int64
-	// Object is the size of one file that is transferred, read or not: it is held in memory while the transfer is looked through.
-	// Default: 128 MiB.
+	// Object is the size of one file that is transferred, read or not: it is held in memory while
+	// the transfer is looked through. Default: 128 MiB.
 	Object int64
 	// Files of one revision. Default: 100,000.
 	Files int
@@ -210,7 +212,8 @@ func checkRange(ref landscapev1alpha1.Reference) error {
 	return nil
 }
 
-// validReferenceName holds a name against Git's rules, as far as they keep it from meaning something else.
+// validReferenceName holds a name against Git's rules, as far as they keep it from meaning
+// something else.
 func validReferenceName(name string) bool {
 	if len(name) > 255 || strings.HasPrefix(name, "-") || strings.HasPrefix(name, "refs/") || strings.HasSuffix(name, "/") || strings.HasSuffix(name, ".") ||
 		strings.HasSuffix(name, ".lock") || strings.Contains(name, "..") || strings.Contains(name, "//") || strings.Contains(name, "@{") ||

@@ -12,11 +12,13 @@ import (
 	"time"
 )
 
-// Registries keep their blobs in stores of objects on other hosts and send there, with addresses that are signed for a few minutes. What comes
-// from there is compared with the digest that the registry named, so it need not be trusted; but it must get no credentials, and must
-// not make the operator ask its own machine, or the metadata service of its cloud.
+// Registries keep their blobs in stores of objects on other hosts and send there, with addresses
+// that are signed for a few minutes. What comes from there is compared with the digest that the
+// registry named, so it need not be trusted; but it must get no credentials, and must not make the
+// operator ask its own machine, or the metadata service of its cloud.
 
-// leading sends requests to where the registry leads: blobs may come from another host, everything else is the registry's own.
+// leading sends requests to where the registry leads: blobs may come from another host, everything
+// else is the registry's own.
 type leading struct {
 	// registry sends with credentials.
 	registry http.RoundTripper
@@ -48,7 +50,8 @@ func (l leading) RoundTrip(request *http.Request) (*http.Response, error) {
 	return l.elsewhere.RoundTrip(request)
 }
 
-// mayAsk looks at hosts that tell their address. Other names are looked up by the connection or, unseen from here, by a proxy.
+// mayAsk looks at hosts that tell their address. Other names are looked up by the connection or,
+// unseen from here, by a proxy.
 func (l leading) mayAsk(host string) bool {
 	name := strings.TrimSuffix(strings.ToLower(host), ".")
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
@@ -58,7 +61,8 @@ func (l leading) mayAsk(host string) bool {
 	return err != nil || l.near(address)
 }
 
-// ledAway refuses another host for what only the registry, or only its server of tokens, may answer.
+// ledAway refuses another host for what only the registry, or only its server of tokens, may
+// answer.
 func ledAway(request *http.Request) error {
 	return failure(ReasonRepositoryNotFound, "the registry sends to another host (%s), which is followed for the contents of artifacts alone: change the url of the source", printable(request.URL.Host, 100))
 }
@@ -69,7 +73,8 @@ func tooNear(host string) error {
 
 // reach is how a registry was reached: what is as near as it may be asked for its blobs as well.
 type reach struct {
-	// address of the registry with its port, as connections are made to it. With a proxy there are none.
+	// address of the registry with its port, as connections are made to it. With a proxy there are
+	// none.
 	address string
 	last    atomic.Pointer[netip.Addr]
 }
@@ -86,7 +91,8 @@ func (r *reach) dial(ctx context.Context, network, address string) (net.Conn, er
 	return connection, err
 }
 
-// near tells whether an address is none of this machine or of its link, or one just as the registry's.
+// near tells whether an address is none of this machine or of its link, or one just as the
+// registry's.
 func (r *reach) near(address netip.Addr) bool {
 	kind := nearness(address)
 	if kind == "" {
@@ -117,7 +123,8 @@ const (
 	dialTimeout = 30 * time.Second
 )
 
-// nearness of addresses that mean something else, or nothing, from elsewhere. Private ones are not among them: stores beside a registry have them.
+// nearness of addresses that mean something else, or nothing, from elsewhere. Private ones are not
+// among them: stores beside a registry have them.
 func nearness(address netip.Addr) string {
 	address = address.Unmap()
 	switch {

@@ -57,7 +57,8 @@ func login(w http.ResponseWriter, r *http.Request, realm string) bool {
 	return true
 }
 
-// TestBlobsFromAnotherHost: stores of registries are on other hosts. They give the blobs, and get no credentials.
+// TestBlobsFromAnotherHost: stores of registries are on other hosts. They give the blobs, and get
+// no credentials.
 func TestBlobsFromAnotherHost(t *testing.T) {
 	registry := newRegistry(t)
 	files := archive(t, archived{name: "a", content: "x"})
@@ -154,7 +155,8 @@ func TestPlainRegistriesLeadToPlainStores(t *testing.T) {
 	assert.Len(t, objects.asked(), 1)
 }
 
-// TestRegistriesElsewhereDoNotLeadHere: behind a proxy the registry is on no address of this machine, and may not send to one.
+// TestRegistriesElsewhereDoNotLeadHere: behind a proxy the registry is on no address of this
+// machine, and may not send to one.
 func TestRegistriesElsewhereDoNotLeadHere(t *testing.T) {
 	registry := newRegistry(t)
 	files := archive(t, archived{name: "a", content: "x"})
@@ -197,7 +199,8 @@ func TestRegistriesElsewhereDoNotLeadHere(t *testing.T) {
 	}
 }
 
-// TestNearAddresses: what a name turned out to be decides, measured by how the registry was reached.
+// TestNearAddresses: what a name turned out to be decides, measured by how the registry was
+// reached.
 func TestNearAddresses(t *testing.T) {
 	for _, c := range []struct {
 		registry, to string

@@ -16,7 +16,8 @@ const (
 	tagPrefix     = "refs/tags/"
 )
 
-// headOf chooses the head that a reference names of what a repository has. The most exact part of it counts.
+// headOf chooses the head that a reference names of what a repository has. The most exact part of
+// it counts.
 func headOf(ref landscapev1alpha1.Reference, have *packp.AdvRefs) (Head, error) {
 	switch {
 	case ref.SemVer != "":
@@ -69,8 +70,8 @@ func versionHead(versions string, have *packp.AdvRefs) (Head, error) {
 	return head, nil
 }
 
-// highest is the name of the highest version in a range. Of two names for one version the first in order counts, for example
-// 1.2.0 before v1.2.0.
+// highest is the name of the highest version in a range. Of two names for one version the first in
+// order counts, for example 1.2.0 before v1.2.0.
 func highest(versions string, names []string) (string, bool) {
 	constraint, err := semver.NewConstraint(versions)
 	if err != nil {
@@ -101,7 +102,8 @@ func tips(have *packp.AdvRefs) []plumbing.Hash {
 	return out
 }
 
-// gone refuses the highest version that there is when a higher one was seen or applied before, and is in the range, but not there any more.
+// gone refuses the highest version that there is when a higher one was seen or applied before, and
+// is in the range, but not there any more.
 func gone(options Options, found string, seen []string, there func(name string) bool) error {
 	if applied, err := ParseRevision(options.Applied); err == nil {
 		seen = append(seen, applied.Name)

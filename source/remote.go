@@ -8,15 +8,17 @@ import (
 	"time"
 )
 
-// Remote is a repository or an artifact somewhere else. Its methods may be called at the same time; all give errors of type Error.
+// Remote is a repository or an artifact somewhere else. Its methods may be called at the same time;
+// all give errors of type Error.
 type Remote interface {
 	// Resolve asks what the reference names now. It is one request, and nothing is transferred.
 	Resolve(ctx context.Context) (Head, error)
-	// Fetch transfers what is missing of a head and verifies it. What was fetched before is not transferred again. Where the signature of a
-	// tag is demanded and that of the head does not do, the snapshot has the one that the reference chooses now, if it is of the same commit.
+	// Fetch transfers what is missing of a head and verifies it. What was fetched before is not
+	// transferred again. Where the signature of a tag is demanded and that of the head does not do,
+	// the snapshot has the one that the reference chooses now, if it is of the same commit.
 	Fetch(ctx context.Context, head Head) (*Snapshot, error)
-	// At gives a former revision: a commit, or the digest of an artifact. Signatures are demanded of it as well. What was
-	// fetched before comes from the cache without a request.
+	// At gives a former revision: a commit, or the digest of an artifact. Signatures are demanded
+	// of it as well. What was fetched before comes from the cache without a request.
 	At(ctx context.Context, commit string) (*Snapshot, error)
 	// Close releases connections. The cache stays.
 	Close() error
@@ -60,7 +62,8 @@ func ParseRevision(revision string) (Head, error) {
 	return Head{Name: name, Commit: commit}, nil
 }
 
-// ShortRevision is a revision with as many digits as tell it from others: main@0a1b2c3d4e, latest@sha256:0a1b2c3d4e5f.
+// ShortRevision is a revision with as many digits as tell it from others: main@0a1b2c3d4e,
+// latest@sha256:0a1b2c3d4e5f.
 func ShortRevision(revision string) string {
 	name, digest, named := strings.Cut(revision, "@")
 	if !named {
@@ -83,7 +86,8 @@ func shortDigits(s string, n int) string { return s[:min(len(s), n)] }
 // Snapshot is one revision as files.
 type Snapshot struct {
 	Head
-	// FS has the files. It is an fs.ReadLinkFS: links are seen and not followed. Files are read when they are opened.
+	// FS has the files. It is an fs.ReadLinkFS: links are seen and not followed. Files are read
+	// when they are opened.
 	FS fs.FS
 	// Author and Subject of the commit, on one line each.
 	Author, Subject string
@@ -91,7 +95,8 @@ type Snapshot struct {
 	When time.Time
 	// Signer is the key that signed, with whom it belongs to; empty when no signature is demanded.
 	Signer string
-	// Rewritten is the former commit of a branch that was pushed over, empty otherwise. It stays until the branch moves on.
+	// Rewritten is the former commit of a branch that was pushed over, empty otherwise. It stays
+	// until the branch moves on.
 	Rewritten string
 	// Origin is where an artifact says that it comes from: its source and revision.
 	Origin string

@@ -28,8 +28,9 @@ type Repository struct {
 // ErrNoRepository is the error of Open about a folder that is in no Git repository.
 var ErrNoRepository = errors.New("is in no Git repository")
 
-// Open finds the repository that contains a folder. The folder may be missing in the work tree: revisions may have it. The error is an
-// ErrNoRepository where there is none, and says what hinders reading where there is one.
+// Open finds the repository that contains a folder. The folder may be missing in the work tree:
+// revisions may have it. The error is an ErrNoRepository where there is none, and says what hinders
+// reading where there is one.
 func Open(dir string) (*Repository, error) {
 	abs, err := absolutePath(dir)
 	if err != nil {
@@ -55,7 +56,8 @@ func Open(dir string) (*Repository, error) {
 	}
 }
 
-// absolutePath gives the absolute path of a folder without links. What does not exist of it stays as it is written.
+// absolutePath gives the absolute path of a folder without links. What does not exist of it stays
+// as it is written.
 func absolutePath(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -93,8 +95,9 @@ type Revision struct {
 	FS     *TreeFS
 }
 
-// At reads the commit that a revision names, for example a branch, a tag, an abbreviated commit, HEAD~2 or main@{1}: the one that `git rev-parse`
-// names. A revision that names several commits, or something else, is an error that says which part of it does.
+// At reads the commit that a revision names, for example a branch, a tag, an abbreviated commit,
+// HEAD~2 or main@{1}: the one that `git rev-parse` names. A revision that names several commits, or
+// something else, is an error that says which part of it does.
 func (r *Repository) At(rev string) (_ *Revision, err error) {
 	defer r.caught(&err)
 	hash, err := r.resolve(rev)
@@ -131,14 +134,16 @@ func (r *Repository) Head() (_ *object.Commit, err error) {
 	return r.objects.commit(hash)
 }
 
-// caught makes an error of a panic of go-git, which believes much of a damaged repository. It has to be deferred itself.
+// caught makes an error of a panic of go-git, which believes much of a damaged repository. It has
+// to be deferred itself.
 func (r *Repository) caught(err *error) {
 	if p := recover(); p != nil {
 		*err = r.objects.failed(panics.Safe(func() error { panic(p) })())
 	}
 }
 
-// shallow is a hint where the repository has only the last commits, as checkouts of pipelines often do.
+// shallow is a hint where the repository has only the last commits, as checkouts of pipelines often
+// do.
 func (r *Repository) shallow() string {
 	if commits, err := r.references.Shallow(); err != nil || len(commits) == 0 {
 		return ""

@@ -13,9 +13,10 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/storer"
 )
 
-// resolve returns the commit that a revision names, as `git rev-parse` has it (gitrevisions(7)). Git itself is asked. Where it is not installed,
-// or does not read the repository, the forms that need the objects alone are followed here, and the others are errors. A revision that git
-// does not know is followed here, too, to find the part that is wrong.
+// resolve returns the commit that a revision names, as `git rev-parse` has it (gitrevisions(7)).
+// Git itself is asked. Where it is not installed, or does not read the repository, the forms that
+// need the objects alone are followed here, and the others are errors. A revision that git does not
+// know is followed here, too, to find the part that is wrong.
 func (r *Repository) resolve(rev string) (plumbing.Hash, error) {
 	hash, err := r.lookUp(rev)
 	if err != nil {
@@ -83,7 +84,8 @@ func (r *Repository) object(hash plumbing.Hash) (found object.Object, err error)
 	return object.GetObject(r.objects.storer, hash)
 }
 
-// split cuts a revision into the name that it begins with and the steps from there: ~2, ^1, ^{commit}, @{1}, :path, ..other.
+// split cuts a revision into the name that it begins with and the steps from there: ~2, ^1,
+// ^{commit}, @{1}, :path, ..other.
 func split(rev string) (base string, steps []string) {
 	if strings.HasPrefix(rev, ":/") {
 		return rev, nil
@@ -216,12 +218,14 @@ func (r *Repository) named(rev, base string) (plumbing.Hash, error) {
 var (
 	describedPattern   = regexp.MustCompile(`^.+-g([0-9a-fA-F]{4,40})$`)
 	abbreviatedPattern = regexp.MustCompile(`^[0-9a-fA-F]{4,40}$`)
-	// ownReference are names of references that are no branch, tag or remote, such as HEAD and MERGE_HEAD.
+	// ownReference are names of references that are no branch, tag or remote, such as HEAD and
+	// MERGE_HEAD.
 	ownReference = regexp.MustCompile(`^([A-Z_]+|refs/.*)$`)
 )
 
-// ownName finds what a name stands for without git: a commit by its full name, a reference, or the beginning of a commit's name. The error is
-// plumbing.ErrReferenceNotFound where it is nothing of that.
+// ownName finds what a name stands for without git: a commit by its full name, a reference, or the
+// beginning of a commit's name. The error is plumbing.ErrReferenceNotFound where it is nothing of
+// that.
 func (r *Repository) ownName(name string) (plumbing.Hash, error) {
 	if name == "@" {
 		name = "HEAD"

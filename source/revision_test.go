@@ -13,7 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// forms makes a clone in which each form of gitrevisions(7) has a meaning, and gives its repository.
+// forms makes a clone in which each form of gitrevisions(7) has a meaning, and gives its
+// repository.
 func forms(t *testing.T) *gittest.Repository {
 	t.Helper()
 	repo := gittest.New(t, t.TempDir(), "landscape")
@@ -55,8 +56,9 @@ func gitSays(t *testing.T, dir, rev string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestRevisionsAreGits holds each form against git itself, with the git program and without it. Where there is no answer, the error names the part
-// that is not understood. Without git fewer forms are understood, and none differently.
+// TestRevisionsAreGits holds each form against git itself, with the git program and without it.
+// Where there is no answer, the error names the part that is not understood. Without git fewer
+// forms are understood, and none differently.
 func TestRevisionsAreGits(t *testing.T) {
 	repo := forms(t)
 	head := repo.Git("rev-parse", "HEAD")
@@ -198,7 +200,8 @@ func TestNothingCommitted(t *testing.T) {
 	}
 }
 
-// TestNothingIsStarted: no form of revision starts a program that the configuration of the repository names, or fetches.
+// TestNothingIsStarted: no form of revision starts a program that the configuration of the
+// repository names, or fetches.
 func TestNothingIsStarted(t *testing.T) {
 	repo := forms(t)
 	started := filepath.Join(t.TempDir(), "started")
@@ -223,7 +226,8 @@ func TestNothingIsStarted(t *testing.T) {
 		_, _ = r.At(rev)
 		assert.NoFileExists(t, started, rev)
 	}
-	// What counts is the repository: variables of git around it do not lead to another one, and not to other settings.
+	// What counts is the repository: variables of git around it do not lead to another one, and not
+	// to other settings.
 	t.Setenv("GIT_DIR", t.TempDir())
 	t.Setenv("GIT_CONFIG_PARAMETERS", "'core.fsmonitor="+script+"'")
 	r, err := Open(repo.Work)

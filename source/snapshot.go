@@ -116,7 +116,8 @@ func (r *gitRemote) verify(cache *gitCache, head Head, commit []byte) (string, e
 	return printable(signer, 200), nil
 }
 
-// check walks through all folders of a commit: everything has to be there, no name may lead elsewhere, and there is an end.
+// check walks through all folders of a commit: everything has to be there, no name may lead
+// elsewhere, and there is an end.
 func (r *gitRemote) check(ctx context.Context, cache *gitCache, commit *object.Commit) (*TreeFS, error) {
 	tree := newTreeFS(cache.objects, commit.TreeHash, commit.Committer.When)
 	tree.largest = r.options.Limits.File

@@ -168,7 +168,8 @@ func TestInvalidOptions(t *testing.T) {
 	}
 }
 
-// TestProxies: connections go through the proxy that is given, with its login, and through no other.
+// TestProxies: connections go through the proxy that is given, with its login, and through no
+// other.
 func TestProxies(t *testing.T) {
 	root := t.TempDir()
 	gittest.New(t, root, "landscape").Push("a.yaml", "1", "one")

@@ -20,8 +20,8 @@ import (
 // maxModulesFile bounds .gitmodules.
 const maxModulesFile = mebibyte
 
-// submodules fetches the repositories in a tree at the commits it names. They are no more than the commit of the tree says, so
-// its signature covers them.
+// submodules fetches the repositories in a tree at the commits it names. They are no more than the
+// commit of the tree says, so its signature covers them.
 func (r *gitRemote) submodules(ctx context.Context, tree *TreeFS, links map[string]plumbing.Hash) (map[string]*TreeFS, error) {
 	if r.depth >= maxSubmoduleDepth {
 		return nil, failure(ReasonTooLarge, "submodules are in submodules, more than %d deep", maxSubmoduleDepth)
@@ -53,7 +53,8 @@ func (r *gitRemote) submodules(ctx context.Context, tree *TreeFS, links map[stri
 	return out, nil
 }
 
-// moduleAddresses reads .gitmodules. Each address has to be of the same server: credentials are shown to no other.
+// moduleAddresses reads .gitmodules. Each address has to be of the same server: credentials are
+// shown to no other.
 func (r *gitRemote) moduleAddresses(tree *TreeFS) (map[string]*url.URL, error) {
 	info, err := tree.Stat(".gitmodules")
 	if errors.Is(err, fs.ErrNotExist) {

@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	// historyDepth is how many generations of commits are fetched with a new one: enough that a merge brings nothing that is
-	// there already, and that a branch which was pushed over is told from one that moved on.
+	// historyDepth is how many generations of commits are fetched with a new one: enough that a
+	// merge brings nothing that is there already, and that a branch which was pushed over is told
+	// from one that moved on.
 	historyDepth = 50
 	// searchDepth is how far is looked for the former commit of a branch that moved far.
 	searchDepth = 2000
@@ -57,7 +58,8 @@ func (r *gitRemote) transfer(ctx context.Context, cache *gitCache, head Head, de
 	}
 	err := r.request(ctx, cache, wants, depth)
 	if ReasonOf(err) == ReasonTooLarge && depth > 1 {
-		// It may be a former commit that has too much, and whoever pushed it has taken it out since. It is not asked for again.
+		// It may be a former commit that has too much, and whoever pushed it has taken it out
+		// since. It is not asked for again.
 		r.mutex.Lock()
 		cache.notes.Narrow = true
 		err = cache.saveNotes()
@@ -67,7 +69,8 @@ func (r *gitRemote) transfer(ctx context.Context, cache *gitCache, head Head, de
 		}
 	}
 	if err == nil && !cache.has(want) || ReasonOf(err) == ReasonReferenceNotFound {
-		// The server gives out only what a branch or tag names, or the commit is further down: all of them have to be looked through.
+		// The server gives out only what a branch or tag names, or the commit is further down: all
+		// of them have to be looked through.
 		if have == nil {
 			if have, err = r.wire.references(ctx); err != nil {
 				return unreachable(ctx, "ask "+r.where()+" for its references", err)
@@ -87,7 +90,8 @@ func (r *gitRemote) transfer(ctx context.Context, cache *gitCache, head Head, de
 	return nil
 }
 
-// narrow tells whether the history has something that is too large, so that commits are fetched without it.
+// narrow tells whether the history has something that is too large, so that commits are fetched
+// without it.
 func (r *gitRemote) narrow(cache *gitCache) bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -181,7 +185,8 @@ func (c *gitCache) boundary(shallow, unshallow []plumbing.Hash) {
 	c.notes.Shallow = out
 }
 
-// descends looks for a commit among the ancestors of another. Complete is false when the history that is there has an end before.
+// descends looks for a commit among the ancestors of another. Complete is false when the history
+// that is there has an end before.
 func (c *gitCache) descends(ctx context.Context, from, ancestor string) (found, complete bool, err error) {
 	c.objects.mutex.Lock()
 	defer c.objects.mutex.Unlock()
@@ -271,7 +276,8 @@ func (r *gitRemote) follow(ctx context.Context, cache *gitCache, snapshot *Snaps
 			found = true
 		}
 		if err == nil && !found && !complete {
-			// The history that is there ends too early to tell. This costs a second request, and is seldom.
+			// The history that is there ends too early to tell. This costs a second request, and is
+			// seldom.
 			switch wider := r.request(ctx, cache, []plumbing.Hash{plumbing.NewHash(snapshot.Commit)}, searchDepth); {
 			case wider == nil:
 				found, _, err = cache.descends(ctx, snapshot.Commit, former)

@@ -21,9 +21,10 @@ func pointerError(name string) error {
 	return failure(ReasonLFSUnsupported, "%s is a pointer of Git LFS, which is not supported: commit the file itself (git lfs untrack, git add --renormalize)", name)
 }
 
-// CheckFiles looks for what cannot be read in folders of a Snapshot, such as those of a landscape and of its layers: pointers of
-// Git LFS, submodules that were not fetched, and folders that are not there. The errors of all folders are joined; the files are
-// read, so that a loader which reads them all needs this only for its better message.
+// CheckFiles looks for what cannot be read in folders of a Snapshot, such as those of a landscape
+// and of its layers: pointers of Git LFS, submodules that were not fetched, and folders that are
+// not there. The errors of all folders are joined; the files are read, so that a loader which reads
+// them all needs this only for its better message.
 func CheckFiles(fsys fs.FS, folders ...string) error {
 	var found []error
 	for _, name := range folders {

@@ -57,7 +57,8 @@ func weakSign(t *testing.T, entity *openpgp.Entity, payload string) string {
 	require.NoError(t, err)
 	body, err := io.ReadAll(block.Body)
 	require.NoError(t, err)
-	// Two bytes of header; version, type and algorithm of the key; then the hash: 8 is SHA-256, 2 is SHA-1.
+	// Two bytes of header; version, type and algorithm of the key; then the hash: 8 is SHA-256, 2
+	// is SHA-1.
 	require.Equal(t, byte(8), body[5])
 	body[5] = 2
 	var out bytes.Buffer
@@ -179,7 +180,8 @@ func TestSignaturesOfCommits(t *testing.T) {
 	require.ErrorContains(t, err, fmt.Sprintf("%X", ada.PrimaryKey.Fingerprint))
 }
 
-// TestChangedAfterSigning: a signature does not count for another tree, or for a header that is read in its place.
+// TestChangedAfterSigning: a signature does not count for another tree, or for a header that is
+// read in its place.
 func TestChangedAfterSigning(t *testing.T) {
 	root := t.TempDir()
 	repo := gittest.New(t, root, "landscape")

@@ -15,8 +15,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 )
 
-// wire speaks with one Git server. All limits of what comes over it are those of the caller's reader, except for the list of
-// references, which maxAdvertised bounds.
+// wire speaks with one Git server. All limits of what comes over it are those of the caller's
+// reader, except for the list of references, which maxAdvertised bounds.
 type wire interface {
 	// references asks for everything the repository has, in one request.
 	references(context.Context) (*packp.AdvRefs, error)

@@ -46,7 +46,8 @@ func newHTTPWire(options Options, location *url.URL) *httpWire {
 		case next.URL.Scheme != via[0].URL.Scheme && next.URL.Scheme != "https":
 			return http.ErrUseLastResponse
 		case next.URL.Host != via[0].URL.Host:
-			// Another server must not see the credentials, and without them it is not the repository that was asked for.
+			// Another server must not see the credentials, and without them it is not the
+			// repository that was asked for.
 			return http.ErrUseLastResponse
 		}
 		return nil

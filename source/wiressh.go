@@ -80,7 +80,8 @@ type upload struct {
 	stdin  io.WriteCloser
 	stdout io.Reader
 	stderr *boundedBuffer
-	// ended waits until the command is over, and all that it says is in stderr; not for long, since a server may keep it open.
+	// ended waits until the command is over, and all that it says is in stderr; not for long, since
+	// a server may keep it open.
 	ended func()
 	close func() error
 }
@@ -121,7 +122,8 @@ func (w *sshWire) pack(ctx context.Context, request *packp.UploadPackRequest) (*
 func (w *sshWire) advertised(running *upload) (*packp.AdvRefs, error) {
 	advertised, err := readReferences(running.stdout)
 	if err != nil && ReasonOf(err) == "" {
-		// A server that has no such repository says so beside the protocol, and only then closes. It may come after the end of the answer.
+		// A server that has no such repository says so beside the protocol, and only then closes.
+		// It may come after the end of the answer.
 		running.ended()
 		if said := running.stderr.String(); said != "" {
 			return nil, refused(said)
@@ -130,7 +132,8 @@ func (w *sshWire) advertised(running *upload) (*packp.AdvRefs, error) {
 	return advertised, err
 }
 
-// start connects, compares the key of the server, and runs the command. The end of the context ends the connection.
+// start connects, compares the key of the server, and runs the command. The end of the context ends
+// the connection.
 func (w *sshWire) start(ctx context.Context) (*upload, error) {
 	conn, err := dial(ctx, w.proxy, w.address)
 	if err != nil {

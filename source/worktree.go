@@ -15,9 +15,10 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// Uncommitted compares folders of the work tree (slash-separated paths inside the repository) with the last commit. It
-// gives that commit, empty when there is none yet, and the files that are different, new or gone, in order. Hidden files
-// that are not in the commit do not count, nor do links.
+// Uncommitted compares folders of the work tree (slash-separated paths inside the repository) with
+// the last commit. It gives that commit, empty when there is none yet, and the files that are
+// different, new or gone, in order. Hidden files that are not in the commit do not count, nor do
+// links.
 func (r *Repository) Uncommitted(folders ...string) (commit string, files []string, err error) {
 	defer r.caught(&err)
 	tree := &object.Tree{}

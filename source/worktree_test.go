@@ -29,7 +29,8 @@ func TestUncommitted(t *testing.T) {
 	assert.Equal(t, first, commitOf)
 	assert.Empty(t, files)
 
-	write(t, dir, "land/a.yaml", "owe")                                   // changed, of the same length
+	// changed, of the same length
+	write(t, dir, "land/a.yaml", "owe")
 	require.NoError(t, os.Remove(filepath.Join(dir, "land/deep/b.yaml"))) // gone
 	write(t, dir, "land/deep/new.yaml", "new")
 	write(t, dir, "land/.sops.yaml", "another rule")

@@ -14,8 +14,8 @@ import (
 // State is how far a node has come.
 type State string
 
-// A node goes Pending, Running, Applied, Healthy, RolledOut; or ends as Failed, as Blocked because something it
-// needs failed, or as Skipped because its SkipIf said so.
+// A node goes Pending, Running, Applied, Healthy, RolledOut; or ends as Failed, as Blocked because
+// something it needs failed, or as Skipped because its SkipIf said so.
 const (
 	Pending   State = "Pending"
 	Running   State = "Running"
@@ -30,8 +30,8 @@ const (
 // rank orders the states of progress; a skipped node satisfies everything that needs it.
 var rank = map[State]int{Running: 1, Applied: 2, Healthy: 3, RolledOut: 4, Skipped: 4}
 
-// Edge is a dependency: the node starts when ID has reached Until (Applied, Healthy or RolledOut; Healthy when
-// empty).
+// Edge is a dependency: the node starts when ID has reached Until (Applied, Healthy or RolledOut;
+// Healthy when empty).
 type Edge struct {
 	ID    string
 	Until State
@@ -51,10 +51,11 @@ type Node struct {
 	Needs []Edge
 	// Timeout ends the context of Run; none when zero.
 	Timeout time.Duration
-	// SkipIf leaves the node out, with a reason. It is asked when everything the node needs is there.
+	// SkipIf leaves the node out, with a reason. It is asked when everything the node needs is
+	// there.
 	SkipIf func(ctx context.Context) (skip bool, reason string)
-	// Run does the work. It reports Applied and Healthy when it gets there (dependents may start at once) and
-	// messages in between; a nil return means RolledOut. A panic becomes an error.
+	// Run does the work. It reports Applied and Healthy when it gets there (dependents may start at
+	// once) and messages in between; a nil return means RolledOut. A panic becomes an error.
 	Run func(ctx context.Context, report func(State, string)) error
 }
 
@@ -68,8 +69,8 @@ func (n Node) title() string {
 // Graph is a set of nodes; the order of the slice does not matter except among equals.
 type Graph struct{ Nodes []Node }
 
-// Validate finds nodes without ID or Run, duplicate IDs, unknown dependencies, wrong states and cycles, all
-// in one error.
+// Validate finds nodes without ID or Run, duplicate IDs, unknown dependencies, wrong states and
+// cycles, all in one error.
 func (g Graph) Validate() error {
 	var errs []error
 	known := map[string]bool{}
@@ -114,7 +115,8 @@ func (g Graph) cycle() []string {
 	return circle.Find(ids, func(id string) []string { return needs[id] })
 }
 
-// Order is a topological order of the IDs: every node after what it needs, and otherwise as in the slice.
+// Order is a topological order of the IDs: every node after what it needs, and otherwise as in the
+// slice.
 func (g Graph) Order() ([]string, error) {
 	if err := g.Validate(); err != nil {
 		return nil, err

@@ -14,14 +14,14 @@ import (
 
 // Options steer a run. The zero value is good.
 type Options struct {
-	// Limit is the number of nodes that work at a time; no limit when zero. A node that has reported Applied only
-	// waits and does not count.
+	// Limit is the number of nodes that work at a time; no limit when zero. A node that has
+	// reported Applied only waits and does not count.
 	Limit int
 	Clock clock.WithTicker
 	// OnEvent is called for every change of state and every message, one at a time.
 	OnEvent func(Event)
-	// Grace is how long Run waits for nodes after ctx has ended; default 1.5 s. Nodes that are still at work
-	// then are reported as failed and left behind.
+	// Grace is how long Run waits for nodes after ctx has ended; default 1.5 s. Nodes that are
+	// still at work then are reported as failed and left behind.
 	Grace time.Duration
 }
 
@@ -30,7 +30,8 @@ type Event struct {
 	ID, Title string
 	State     State
 	Message   string
-	// Note says that the state is as before: the message is new, and says what the node does or waits for.
+	// Note says that the state is as before: the message is new, and says what the node does or
+	// waits for.
 	Note     bool
 	Err      error
 	At       time.Time
@@ -77,8 +78,8 @@ type NodeError struct {
 func (e *NodeError) Error() string { return fmt.Sprintf("%s: %v", e.Title, e.Err) }
 func (e *NodeError) Unwrap() error { return e.Err }
 
-// Run runs the graph. The error joins the failures of nodes as NodeErrors in topological order; nodes that were
-// blocked by them are only in the result.
+// Run runs the graph. The error joins the failures of nodes as NodeErrors in topological order;
+// nodes that were blocked by them are only in the result.
 func Run(ctx context.Context, g Graph, o Options) (*Result, error) {
 	order, err := g.Order()
 	if err != nil {
@@ -100,8 +101,9 @@ func Run(ctx context.Context, g Graph, o Options) (*Result, error) {
 
 type node struct {
 	Node
-	result  NodeResult
-	reached int  // rank of the furthest state; a failure does not take back what dependents may build on
+	result NodeResult
+	// rank of the furthest state; a failure does not take back what dependents may build on
+	reached int
 	busy    bool // counts against the limit
 	done    bool
 }
@@ -170,7 +172,8 @@ func (r *runner) open() (active, pending int) {
 	return r.active, pending
 }
 
-// start starts every node whose needs are met, in topological order, and settles those that cannot run.
+// start starts every node whose needs are met, in topological order, and settles those that cannot
+// run.
 func (r *runner) start(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -319,7 +322,8 @@ func (r *runner) end(n *node, s State, message string, err error) {
 	r.release(n)
 }
 
-// changed sets a node's state and tells about it. The lock is held, so events come one at a time and in order.
+// changed sets a node's state and tells about it. The lock is held, so events come one at a time
+// and in order.
 func (r *runner) changed(n *node, s State, message string, err error) {
 	r.set(n, s, message, err)
 	r.tell(n, false)
@@ -360,7 +364,8 @@ func (r *runner) progress() Progress {
 	return p
 }
 
-// cancelPending settles what did not end: nodes that did not start, and nodes that did not listen to ctx.
+// cancelPending settles what did not end: nodes that did not start, and nodes that did not listen
+// to ctx.
 func (r *runner) cancelPending(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,13 +17,16 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// To a reviewer a field that is not there is the same as its default. Source: the functions SetDefaults_* of kubernetes, pkg/apis/*/v1/
-// defaults.go, which are in no module that can be kept; a test asks an API server. Zero values need no default (isZero).
+// To a reviewer a field that is not there is the same as its default. Source: the functions
+// SetDefaults_* of kubernetes, pkg/apis/*/v1/ defaults.go, which are in no module that can be kept;
+// a test asks an API server. Zero values need no default (isZero).
 //
-// What only the API servers of some versions set is here too. Not here are replicas: where they are not declared somebody else sets
-// them; and what is set in Pods but not in the templates of pods, except in Pods.
+// What only the API servers of some versions set is here too. Not here are replicas: where they are
+// not declared somebody else sets them; and what is set in Pods but not in the templates of pods,
+// except in Pods.
 
-// fill gives the fields that the API server sets in an object of one type; those that the object has do not count.
+// fill gives the fields that the API server sets in an object of one type; those that the object
+// has do not count.
 type fill func(l location, object map[string]any) map[string]any
 
 // constant sets the same, whatever else there is.
@@ -146,7 +149,8 @@ var otherFills = map[reflect.Type]fill{
 var webhook = values{"failurePolicy": "Fail", "matchPolicy": "Equivalent", "namespaceSelector": values{}, "objectSelector": values{},
 	"timeoutSeconds": int64(10)}
 
-// scaleUp and scaleDown are the rules of an autoscaler that says something of its behaviour, but not all.
+// scaleUp and scaleDown are the rules of an autoscaler that says something of its behaviour, but
+// not all.
 var (
 	scaleUp = values{"stabilizationWindowSeconds": int64(0), "selectPolicy": "Max", "policies": list{
 		values{"type": "Pods", "value": int64(4), "periodSeconds": int64(15)}, values{"type": "Percent", "value": int64(100), "periodSeconds": int64(15)}}}

@@ -55,7 +55,8 @@ func service(_ location, o values) values {
 	return out
 }
 
-// completed are types in whose values the API server completes maps that are there: they are compared as they are then.
+// completed are types in whose values the API server completes maps that are there: they are
+// compared as they are then.
 var completed = map[reflect.Type]func(l location, object map[string]any) map[string]any{
 	of[v1.LimitRangeItem]():       limits,
 	of[v1.ResourceRequirements](): requests,
@@ -77,7 +78,8 @@ func (l location) complete(object map[string]any) map[string]any {
 	return object
 }
 
-// limits are those of an item of a LimitRange: what is given for one number holds for those that are not.
+// limits are those of an item of a LimitRange: what is given for one number holds for those that
+// are not.
 func limits(_ location, o values) values {
 	if o["type"] != "Container" {
 		return o

@@ -9,7 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// podFills are the defaults of what stands in pods and their templates. A default that is spelled out there restarts nothing.
+// podFills are the defaults of what stands in pods and their templates. A default that is spelled
+// out there restarts nothing.
 var podFills = map[reflect.Type]fill{
 	of[v1.PodSpec](): func(l location, o values) values {
 		out := values{"dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "securityContext": values{}, "terminationGracePeriodSeconds": int64(30),

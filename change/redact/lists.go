@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// lists compares items by the fields that name them; sets without regard to order; and other lists as a whole or, where they
-// are objects and as many as before, item by item.
+// lists compares items by the fields that name them; sets without regard to order; and other lists
+// as a whole or, where they are objects and as many as before, item by item.
 func (c comparison) lists(at location, old, new []any) {
 	key := listKey(old, new)
 	if key == nil {
@@ -56,8 +56,9 @@ func (c comparison) positions(at location, old, new []any) {
 	}
 }
 
-// sets compares lists whose order means nothing: what both have is no difference, wherever it stands. Of the rest a reviewer
-// sees the one item that changed, or both lists in the order of their text.
+// sets compares lists whose order means nothing: what both have is no difference, wherever it
+// stands. Of the rest a reviewer sees the one item that changed, or both lists in the order of
+// their text.
 func (c comparison) sets(at location, old, new []any) {
 	before, after := texts(old), texts(new)
 	gone, added := without(before, after), without(after, before)
@@ -117,7 +118,8 @@ func ordered(list []any, texts []string) []any {
 
 func (c comparison) add(at location, old, new any) { *c.out = append(*c.out, at.field(old, new)) }
 
-// unorderedLists are fields of Kubernetes' own APIs whose items mean the same in any order, by the last key.
+// unorderedLists are fields of Kubernetes' own APIs whose items mean the same in any order, by the
+// last key.
 var unorderedLists = map[string]bool{
 	"verbs": true, "apiGroups": true, "resources": true, "resourceNames": true, "nonResourceURLs": true, "subjects": true,
 	"finalizers": true, "ownerReferences": true, "accessModes": true, "policyTypes": true, "ingress": true, "egress": true,
@@ -127,8 +129,9 @@ var unorderedLists = map[string]bool{
 	"additionalPrinterColumns": true, "metrics": true, "tls": true,
 }
 
-// orderMatters is false where the order of a list means nothing. In a pod template it always does something: the pods are
-// replaced. In the APIs of Gardener every list whose items have names is a map.
+// orderMatters is false where the order of a list means nothing. In a pod template it always does
+// something: the pods are replaced. In the APIs of Gardener every list whose items have names is a
+// map.
 func (l location) orderMatters() bool {
 	if !l.meaning || l.inPodTemplate() {
 		return true

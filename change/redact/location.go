@@ -15,10 +15,12 @@ type location struct {
 	path string
 	// keys lead here from the innermost object that has a kind; list items add none.
 	keys []string
-	// secret is set inside a Secret, builtin inside an object of Kubernetes' own APIs, gardener inside one of Gardener's.
+	// secret is set inside a Secret, builtin inside an object of Kubernetes' own APIs, gardener
+	// inside one of Gardener's.
 	secret, builtin, gardener bool
 	kind                      string
-	// named is set for the value of an item such as {name: DB_PASSWORD, value: …}, whose name says that it is secret.
+	// named is set for the value of an item such as {name: DB_PASSWORD, value: …}, whose name says
+	// that it is secret.
 	named bool
 	// commands are what the program here is started with before its arguments.
 	commands [][]any
@@ -34,14 +36,16 @@ type location struct {
 	typ reflect.Type
 }
 
-// enter notes that the value here is an object of its own: the whole, or one inside a List or a template.
+// enter notes that the value here is an object of its own: the whole, or one inside a List or a
+// template.
 func (l location) enter(obj map[string]any) location {
 	kind, _ := obj["kind"].(string)
 	apiVersion, _ := obj["apiVersion"].(string)
 	_, hasData := obj["data"].(map[string]any)
 	_, hasText := obj["stringData"].(map[string]any)
 	switch {
-	case l.kind == "SecretList" && len(l.keys) == 1 && l.keys[0] == "items", // whose items need not say what they are
+	case l.kind == "SecretList" && len(l.keys) == 1 && l.keys[0] == "items",
+		// whose items need not say what they are
 		apiVersion == "" && isSecret(obj) && (hasData || hasText):
 		l.keys, l.kind, l.below, l.secret = nil, "Secret", secretwords.None, true
 		return l
@@ -58,7 +62,8 @@ func (l location) enter(obj map[string]any) location {
 	return l
 }
 
-// isReference is true for an object that names another one and holds nothing: {apiVersion: v1, kind: Secret, name: a, namespace: b}.
+// isReference is true for an object that names another one and holds nothing: {apiVersion: v1,
+// kind: Secret, name: a, namespace: b}.
 func isReference(obj map[string]any) bool {
 	for k := range obj {
 		if !slices.Contains([]string{"apiVersion", "kind", "name", "namespace", "apiGroup", "group", "uid", "resourceVersion", "fieldPath", "key", "optional",
@@ -129,8 +134,9 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// emptyIsAbsent are fields of Kubernetes' own APIs that mean the same when they are empty and when they are not
-// there. In others the difference counts: emptyDir {}, namespaceSelector {}, subresources.status {}.
+// emptyIsAbsent are fields of Kubernetes' own APIs that mean the same when they are empty and when
+// they are not there. In others the difference counts: emptyDir {}, namespaceSelector {},
+// subresources.status {}.
 var emptyIsAbsent = map[string]bool{
 	"labels": true, "annotations": true, "finalizers": true, "ownerReferences": true, "data": true, "binaryData": true,
 	"stringData": true, "securityContext": true, "nodeSelector": true, "tolerations": true, "affinity": true,

@@ -13,12 +13,13 @@ import (
 // Mask stands in place of a value that may not be shown. Its length says nothing about the value.
 const Mask = "(hidden)"
 
-// Masking makes changes of secret values visible without the values: by hashes with a key, which say nothing to anybody
-// without the key, however few values are possible. The zero value gives no hashes.
+// Masking makes changes of secret values visible without the values: by hashes with a key, which
+// say nothing to anybody without the key, however few values are possible. The zero value gives no
+// hashes.
 type Masking struct{ key []byte }
 
-// NewMasking takes a key that two runs share where their hashes have to agree. Without one it makes a new random key, so that
-// hashes compare within one diff only.
+// NewMasking takes a key that two runs share where their hashes have to agree. Without one it makes
+// a new random key, so that hashes compare within one diff only.
 func NewMasking(key []byte) Masking {
 	if len(key) == 0 {
 		key = make([]byte, sha256.Size)
@@ -27,7 +28,8 @@ func NewMasking(key []byte) Masking {
 	return Masking{key: key}
 }
 
-// hashLength of hashes in characters: enough that two values of one diff do not share one by chance.
+// hashLength of hashes in characters: enough that two values of one diff do not share one by
+// chance.
 const hashLength = 10
 
 // hash stands for a value; it is empty without a key and for what is not there.
@@ -62,7 +64,8 @@ func isMask(v any) bool {
 	return ok && (text == Mask || strings.HasPrefix(text, strings.TrimSuffix(Mask, ")")+" ") && len(text) == len(Mask)+1+hashLength)
 }
 
-// decoded is the value of a key of a Secret as the one who reads it gets it, so that the same value elsewhere has the same hash.
+// decoded is the value of a key of a Secret as the one who reads it gets it, so that the same value
+// elsewhere has the same hash.
 func decoded(v any) any {
 	if text, ok := v.(string); ok {
 		if raw, err := base64.StdEncoding.DecodeString(text); err == nil {

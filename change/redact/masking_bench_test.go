@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkCleanTexts masks 64 KiB of each of three kinds of texts, as rules, dashboards and scripts in ConfigMaps.
+// BenchmarkCleanTexts masks 64 KiB of each of three kinds of texts, as rules, dashboards and
+// scripts in ConfigMaps.
 func BenchmarkCleanTexts(b *testing.B) {
 	for name, line := range map[string]string{
 		"YAML":   "- alert: TokenExpires\n  expr: rate(token_errors_total{job=\"a\"}[5m]) > 0\n  for: 5m\n",

@@ -15,8 +15,9 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// testdata/masking has what somebody wrote who looked for ways around the mask: hunter2, hunter3 or its base64 is in each of the texts and
-// objects, and in nothing that is shown; of the objects in shown.yaml nothing is hidden.
+// testdata/masking has what somebody wrote who looked for ways around the mask: hunter2, hunter3 or
+// its base64 is in each of the texts and objects, and in nothing that is shown; of the objects in
+// shown.yaml nothing is hidden.
 
 func TestTextsThatOnceLeaked(t *testing.T) {
 	files, err := filepath.Glob("testdata/masking/texts-*.txt")

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Secrets as people write them into ConfigMaps, scripts and annotations: hunter2 is in every one, and in none of what is shown.
+// Secrets as people write them into ConfigMaps, scripts and annotations: hunter2 is in every one,
+// and in none of what is shown.
 var secretTexts = map[string]struct{ text, visible string }{
 	"flag":                   {"server --port=80 --password=hunter2 --verbose", "--verbose"},
 	"flag and word":          {"server --token hunter2x --verbose", "--verbose"},

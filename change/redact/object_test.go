@@ -10,7 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// outputs are fields in all formats that a plan is printed in. The printers stand on this package: printed_test.go sets it.
+// outputs are fields in all formats that a plan is printed in. The printers stand on this package:
+// printed_test.go sets it.
 var outputs func(testing.TB, []change.Field) string
 
 // object reads YAML as the API machinery decodes it.

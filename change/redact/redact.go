@@ -11,14 +11,15 @@ import (
 	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
-// isSecret is true for Secrets, in whatever case the kind is written, and for Gardener's InternalSecret.
+// isSecret is true for Secrets, in whatever case the kind is written, and for Gardener's
+// InternalSecret.
 func isSecret(obj map[string]any) bool {
 	kind, _ := obj["kind"].(string)
 	return strings.EqualFold(kind, "Secret") || strings.EqualFold(kind, "InternalSecret")
 }
 
-// stringDataToData does what the server does, so that the same value on either side is no difference. It
-// replaces maps, it does not change them.
+// stringDataToData does what the server does, so that the same value on either side is no
+// difference. It replaces maps, it does not change them.
 func stringDataToData(obj map[string]any) {
 	plain, ok := obj["stringData"].(map[string]any)
 	if !ok {
@@ -42,8 +43,8 @@ func stringDataToData(obj map[string]any) {
 	delete(obj, "stringData")
 }
 
-// Conceal takes the values out of a field that were found by other means than Compare, if they are secret.
-// obj is the object and keys lead to the field.
+// Conceal takes the values out of a field that were found by other means than Compare, if they are
+// secret. obj is the object and keys lead to the field.
 func Conceal(obj map[string]any, keys []string, f change.Field) change.Field {
 	at := location{}.enter(obj)
 	for _, k := range keys {
@@ -92,7 +93,8 @@ func (l location) sealed() bool {
 	return l.secret && len(l.keys) > 1 && !visibleInSecret(l.keys)
 }
 
-// visibleInSecret are the fields of a Secret that hold none of its values: everything else may by mistake.
+// visibleInSecret are the fields of a Secret that hold none of its values: everything else may by
+// mistake.
 func visibleInSecret(keys []string) bool {
 	switch keys[0] {
 	case "apiVersion", "kind", "type", "immutable":
@@ -109,8 +111,8 @@ func visibleInSecret(keys []string) bool {
 	return false
 }
 
-// harmlessAnnotation is true for annotations of Kubernetes, Gardener and Helm, whose values are known to be no
-// secrets. Tools put copies of secret values into others.
+// harmlessAnnotation is true for annotations of Kubernetes, Gardener and Helm, whose values are
+// known to be no secrets. Tools put copies of secret values into others.
 func harmlessAnnotation(key string) bool {
 	domain, _, found := strings.Cut(key, "/")
 	if !found || key == lastApplied {
@@ -188,8 +190,8 @@ func (l location) isSecretScalar(v any) bool {
 	return l.below != secretwords.None && !l.isPlain(v) || isText && isAuth(l.keys, text)
 }
 
-// isChecksum is true for the plain checksum of a Secret, as pod templates have it to restart with it: a short value could be
-// found by trying.
+// isChecksum is true for the plain checksum of a Secret, as pod templates have it to restart with
+// it: a short value could be found by trying.
 func isChecksum(name, text string) bool {
 	name = strings.ToLower(name)
 	return strings.Contains(name, "checksum") && strings.Contains(name, "secret") && checksum.MatchString(text)
@@ -234,7 +236,8 @@ func isArgument(args []any, i int) bool {
 
 var (
 	ldap = regexp.MustCompile(`^(?:.*/)?ldap[a-z]+$`)
-	// flagInWords is one of programs that begin words with a single dash: -plugin_dir, -promscrape.config.
+	// flagInWords is one of programs that begin words with a single dash: -plugin_dir,
+	// -promscrape.config.
 	flagInWords = regexp.MustCompile(`^-p[a-z]+(?:[_.][a-zA-Z]+)+$`)
 )
 
@@ -247,7 +250,8 @@ func logsIn(args []any) bool {
 // setsAll is an item of a list that sets something: all that follows is the value.
 var setsAll = regexp.MustCompile(`^(?:--?)?[A-Za-z_][A-Za-z0-9_.-]*=`)
 
-// argument masks an item of a list such as --password=a b or DB_PASSWORD=a b. After -c there is a command.
+// argument masks an item of a list such as --password=a b or DB_PASSWORD=a b. After -c there is a
+// command.
 func (m Masking) argument(list []any, i int) (string, bool) {
 	text, ok := list[i].(string)
 	if !ok || i > 0 && list[i-1] == "-c" {

@@ -9,10 +9,11 @@ import (
 	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
-// Beside its own name, what stands around a value may say that it is secret: the name in the same item, the path of the file that it is
-// the content of, the schema that it is a default of.
+// Beside its own name, what stands around a value may say that it is secret: the name in the same
+// item, the path of the file that it is the content of, the schema that it is a default of.
 
-// naming are the fields of an item that name its value, in lower case; holding are those that hold it.
+// naming are the fields of an item that name its value, in lower case; holding are those that hold
+// it.
 var (
 	naming  = []string{"name", "key", "id", "variable", "parameter", "parameterkey"}
 	holding = []string{"value", "val", "values", "default", "parametervalue", "inline_string", "inlinestring", "plain", "defaultvalue"}
@@ -122,7 +123,8 @@ var (
 	authScheme      = regexp.MustCompile(`(?i)^(?:basic|bearer|token|apikey|api-key|digest|negotiate|bot|key)\s+\S`)
 )
 
-// isAuth is true for credentials under names such as authorization and auth, which mostly name a way instead.
+// isAuth is true for credentials under names such as authorization and auth, which mostly name a
+// way instead.
 func isAuth(keys []string, text string) bool {
 	if len(keys) == 0 || len(text) < 6 || said[strings.ToLower(text)] || variable.MatchString(text) {
 		return false
@@ -168,14 +170,15 @@ var publicKey = regexp.MustCompile(`^ssh-(?:rsa|ed25519|dss) AAAA`)
 // parameters of secrets tell nothing about their values.
 var parameters = []string{"algorithm", "size", "encoding", "rotationPolicy", "audience", "audiences", "optional", "mode", "defaultMode", "enabled", "create", "automount"}
 
-// spanName are the ends of names of times, such as the syncPeriod of a controller that is named token.
+// spanName are the ends of names of times, such as the syncPeriod of a controller that is named
+// token.
 var spanName = regexp.MustCompile(`(?:Period|Seconds|Interval|Timeout|Duration|Syncs|Workers|Limit|Count)$|^(?:period|seconds|interval|timeout|duration)$`)
 
 // referring are the fields of objects that refer to a Secret or a file.
 var referring = []string{"name", "namespace", "kind", "apiVersion", "apiGroup", "path", "mountPath"}
 
-// below is what the value of a key is, in an object that is shown or not. In the configuration of registries of Docker auth is a
-// password.
+// below is what the value of a key is, in an object that is shown or not. In the configuration of
+// registries of Docker auth is a password.
 func below(s secretwords.Secrecy, key, parent string, inRegistry bool) secretwords.Secrecy {
 	switch {
 	case secretwords.IsReference(key), isParameter(key) && s != secretwords.Always:

@@ -9,17 +9,21 @@ import (
 	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
-// form is a way to write a secret that is told by what it looks like or by what stands around it. Its pattern has a group "secret", which
-// is hidden, and may have a group "name", which has to be one of a secret.
+// form is a way to write a secret that is told by what it looks like or by what stands around it.
+// Its pattern has a group "secret", which is hidden, and may have a group "name", which has to be
+// one of a secret.
 type form struct {
-	// has are texts, in lower case, of which one is in everything that the pattern finds: most texts have none (textmarks.go).
+	// has are texts, in lower case, of which one is in everything that the pattern finds: most
+	// texts have none (textmarks.go).
 	has     []string
 	pattern *regexp.Regexp
 	// unless tells that a secret is none after all.
 	unless func(secret string) bool
-	// word is set where what is found begins after a blank, a quote or nothing. Patterns that begin with a fixed text are fast.
+	// word is set where what is found begins after a blank, a quote or nothing. Patterns that begin
+	// with a fixed text are fast.
 	word bool
-	// lines is set for a form that is in one line: only lines with one of has that it is true for are looked at.
+	// lines is set for a form that is in one line: only lines with one of has that it is true for
+	// are looked at.
 	lines func(line string) bool
 	// secret and name are the numbers of the groups; -1 for a name that the form does not have.
 	secret, name int
@@ -64,8 +68,8 @@ var textForms = slices.Concat(generalForms, programForms, deviceForms)
 
 // generalForms are those of values, addresses, headers and the more common programs.
 var generalForms = []form{
-	// Keys and tokens that say who gave them out: AWS, GitHub, GitLab, Slack, Google, Stripe, Vault, OpenAI, Hugging Face, SendGrid, npm,
-	// PyPI, DigitalOcean; and web tokens.
+	// Keys and tokens that say who gave them out: AWS, GitHub, GitLab, Slack, Google, Stripe,
+	// Vault, OpenAI, Hugging Face, SendGrid, npm, PyPI, DigitalOcean; and web tokens.
 	written(`\b(?P<secret>(?:AKIA|ASIA)[A-Z0-9]{16})\b`, "akia", "asia"),
 	written(`\b(?P<secret>gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})`, "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
 	written(`\b(?P<secret>gl(?:pat|rt|dt|ptt|cbt|ft|soat|imt|agent)-[A-Za-z0-9_.-]{12,})`, "glpat-", "glrt-", "gldt-", "glptt-", "glcbt-", "glft-", "glsoat-", "glimt-", "glagent-"),
@@ -167,7 +171,8 @@ var (
 	// login is a list of arguments with one.
 	login        = regexp.MustCompile(`^(?:.*/)?(?:docker|podman|nerdctl|helm|oras|crane|skopeo|oc|az|buildah)$`)
 	passwordFlag = written(`(?:^|\s)-p ?(?P<secret>"[^"]*"|'[^']*'|[^\s"'=-][^\s"']*)`)
-	// shortFlag is -p with its value as an argument of its own; flags in words, numbers and ports are none.
+	// shortFlag is -p with its value as an argument of its own; flags in words, numbers and ports
+	// are none.
 	shortFlag = regexp.MustCompile(`^-p([^=\s]*[^A-Za-z=\s:-][^=\s]*)$`)
 	// escapedJSON is JSON in an address.
 	escapedJSON = regexp.MustCompile(`[^\s"'&]*%22[^\s"'&]*`)
@@ -208,7 +213,8 @@ func (m Masking) forms(s string) string {
 	})
 }
 
-// bootstrapTokens are those of kubeadm and Gardener: an id of 6 letters and digits, a point, and 16 of them.
+// bootstrapTokens are those of kubeadm and Gardener: an id of 6 letters and digits, a point, and 16
+// of them.
 func bootstrapTokens(s string) (out [][]int) {
 	is := func(i int) bool {
 		return i >= 0 && i < len(s) && (s[i] >= 'a' && s[i] <= 'z' || s[i] >= '0' && s[i] <= '9')
@@ -228,7 +234,8 @@ func bootstrapTokens(s string) (out [][]int) {
 	return out
 }
 
-// encodedParts are the parts of a text that may be base64, of one line or of several that follow each other.
+// encodedParts are the parts of a text that may be base64, of one line or of several that follow
+// each other.
 func encodedParts(s string) (out [][]int) {
 	run := func(i int) int {
 		for i < len(s) && (isLetter(s[i]) || s[i] >= '0' && s[i] <= '9' || s[i] == '+' || s[i] == '/') {

@@ -2,7 +2,8 @@ package redact
 
 import "strings"
 
-// Patterns are slow, and there are many of them: each is tried only where one of its fixed texts is.
+// Patterns are slow, and there are many of them: each is tried only where one of its fixed texts
+// is.
 
 // markTable finds the fixed texts of all forms in one pass over a text.
 type markTable struct {

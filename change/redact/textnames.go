@@ -7,9 +7,11 @@ import (
 	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
-// In a text that cannot be read, names of secrets are found by their stems in one pass; textvalues.go tells where what they name ends.
+// In a text that cannot be read, names of secrets are found by their stems in one pass;
+// textvalues.go tells where what they name ends.
 
-// named masks what is below secret names in a text that is neither JSON nor YAML; all of it where a value is in the lines that follow.
+// named masks what is below secret names in a text that is neither JSON nor YAML; all of it where a
+// value is in the lines that follow.
 func (m Masking) named(s string) string {
 	s = m.headings(s)
 	var out strings.Builder
@@ -66,7 +68,8 @@ func maskAt(value string) int {
 	return 0
 }
 
-// heading is a name alone on its line: its value is in the lines that follow, deeper or as items of a list.
+// heading is a name alone on its line: its value is in the lines that follow, deeper or as items of
+// a list.
 var heading = regexp.MustCompile(`^([ \t]*(?:- +)*)["']?([A-Za-z][A-Za-z0-9_. -]*)["']?[ \t]*[:=][ \t]*(?:[|>][-+0-9]*[ \t]*)?\r?$`)
 
 // headings masks the lines that belong to a secret name alone on its line.

@@ -15,9 +15,10 @@ import (
 	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
-// A text inside a value, such as a file in a ConfigMap, is read if it is JSON or YAML: then it is known where the value of a
-// key begins and ends, and what is below a secret name is hidden in place, so that the rest is compared line by line. A text
-// that cannot be read (a template, another format) goes by names (textnames.go), which rather hides too much.
+// A text inside a value, such as a file in a ConfigMap, is read if it is JSON or YAML: then it is
+// known where the value of a key begins and ends, and what is below a secret name is hidden in
+// place, so that the rest is compared line by line. A text that cannot be read (a template, another
+// format) goes by names (textnames.go), which rather hides too much.
 
 // readable is the size in bytes up to which texts are read.
 const readable = 4 << 20
@@ -28,7 +29,8 @@ var comment = regexp.MustCompile(`(?m)(?:^|[ \t])#.*$`)
 // otherBreaks are ends of lines for YAML only.
 const otherBreaks = "\u0085\u2028\u2029\ufeff"
 
-// concealed is a text without what stands below secret names in it. It is false if the text is neither JSON nor YAML.
+// concealed is a text without what stands below secret names in it. It is false if the text is
+// neither JSON nor YAML.
 func (m Masking) concealed(text string) (string, bool) {
 	if len(text) > readable || strings.ContainsAny(text, otherBreaks) || strings.Contains(strings.ReplaceAll(text, "\r\n", ""), "\r") {
 		return text, false
@@ -80,7 +82,8 @@ func (m Masking) concealed(text string) (string, bool) {
 	return comment.ReplaceAllStringFunc(result, m.named), true
 }
 
-// looksRead is true for a text whose first line may be one of JSON or YAML: others are not worth the time to read them.
+// looksRead is true for a text whose first line may be one of JSON or YAML: others are not worth
+// the time to read them.
 func looksRead(text string) bool {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -135,7 +138,8 @@ func (r *reader) walk(n *yaml.Node, l location, afterFlag bool) {
 		names := map[string]any{}
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			names[n.Content[i].Value] = plainNode(n.Content[i+1], 2)
-			// A command line with a colon in it is no mapping, and what templates put in braces is no key.
+			// A command line with a colon in it is no mapping, and what templates put in braces is
+			// no key.
 			r.lost = r.lost || len(n.Content[i].Content) > 0 || n.Content[i].Style == 0 && strings.ContainsAny(n.Content[i].Value, `"'`)
 		}
 		l = l.enter(names)
@@ -346,8 +350,8 @@ func (r *reader) result() string {
 	return out.String()
 }
 
-// valueEnd is the length of the quoted text, list or object that a text begins with: up to the quote or bracket that closes it,
-// or all of it.
+// valueEnd is the length of the quoted text, list or object that a text begins with: up to the
+// quote or bracket that closes it, or all of it.
 func valueEnd(s string) int {
 	depth, slashes := 0, 0
 	quote, quoteSlashes := byte(0), 0

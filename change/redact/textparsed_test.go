@@ -10,7 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
-// Every one of these texts holds hunter2 where a name or a form says that it is secret, and stays readable otherwise.
+// Every one of these texts holds hunter2 where a name or a form says that it is secret, and stays
+// readable otherwise.
 func TestSecretsInTexts(t *testing.T) {
 	for name, c := range map[string]struct{ text, visible string }{
 		"JSON list":                 {`{"accessToken": ["hunter2a","hunter2b"], "password": {"value":"hunter2c"}, "a":1}`, `"a":1`},

@@ -46,7 +46,8 @@ var programForms = []form{
 	written(`(?i)\bConvertTo-SecureString\b[^\n|;]*?["'](?P<secret>[^"'\n$]+)["']`, "convertto-securestring").inLines(anyLine),
 	written(`(?i)\bquote[ \t]+pass[ \t]+(?P<secret>\S+)`, "quote pass").inLines(anyLine),
 
-	// What is printed into a program that reads a password, or into a file with the name of a secret.
+	// What is printed into a program that reads a password, or into a file with the name of a
+	// secret.
 	written(printed, "echo", "printf").inLines(readsPassword.MatchString),
 	written(printed+`[ \t]*>>?[ \t]*["']?(?:[^\s"']*/)?(?P<name>[.A-Za-z][A-Za-z0-9_.-]*)`, "echo", "printf").inLines(func(line string) bool { return strings.Contains(line, ">") && !strings.Contains(line, "/etc/passwd") }),
 	written(`(?P<name>[A-Za-z][A-Za-z0-9_.-]*)[ =]<\([ \t]*(?:echo|printf)[ \t]+(?:-[neE]+[ \t]+)*(?P<secret>[^)\n]+)\)`, "<(echo", "<(printf", "<( echo", "<( printf").inLines(anyLine),

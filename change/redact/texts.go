@@ -16,8 +16,10 @@ import (
 //
 //  1. What holds nothing but secrets is hidden as a whole: private keys, manifests of Secrets.
 //  2. What is encoded is decoded, and hidden as a whole if there is a secret in it.
-//  3. JSON and YAML are read (textparsed.go); of other texts, names and what they name are found (textnames.go, textvalues.go).
-//  4. What is secret by its form, whatever it is called, is hidden in all that is left (textforms.go).
+//   3. JSON and YAML are read (textparsed.go); of other texts, names and what they name are found
+//      (textnames.go, textvalues.go).
+//   4. What is secret by its form, whatever it is called, is hidden in all that is left
+//      (textforms.go).
 
 // Text masks what is secret in an error, a log line or a value.
 func Text(s string) string { return Masking{}.Text(s) }
@@ -53,13 +55,15 @@ func hasAny(text string, parts ...string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
 
-// programs are those whose arguments may be secret without a name that says so, in lists of JSON and YAML.
+// programs are those whose arguments may be secret without a name that says so, in lists of JSON
+// and YAML.
 var programs = []string{"redis-cli", "curl", "login", "ldap", "mysql", "mariadb", "mongo", "sshpass"}
 
 // mayHoldSecret keeps the patterns away from short plain values.
 func mayHoldSecret(s string) bool { return len(s) >= shortestEncoded || strings.ContainsAny(s, ":= ") }
 
-// shortestEncoded is the length in characters from which a text in base64 can hold a name and a secret.
+// shortestEncoded is the length in characters from which a text in base64 can hold a name and a
+// secret.
 const shortestEncoded = 16
 
 var (
@@ -129,14 +133,16 @@ func unmasked(v string) bool {
 	return strings.Trim(v, `\"' `) != "" && !strings.HasPrefix(strings.TrimLeft(v, `\"'`), strings.TrimSuffix(Mask, ")")) && !variable.MatchString(v) && !said[strings.ToLower(v)]
 }
 
-// said are values that are no secrets, whatever they are called; saidOfReferring those that are none of tokens and credentials.
+// said are values that are no secrets, whatever they are called; saidOfReferring those that are
+// none of tokens and credentials.
 var (
 	said = map[string]bool{"true": true, "false": true, "null": true, "nil": true, "none": true, "~": true, "yes": true, "no": true,
 		"on": true, "off": true, "0": true, "1": true}
 	saidOfReferring = map[string]bool{"include": true, "omit": true, "same-origin": true, "enabled": true, "disabled": true, "required": true, "optional": true}
 )
 
-// isPath is true for the place of a secret, which stays readable: --kubeconfig=/var/run/… A password may begin with a slash.
+// isPath is true for the place of a secret, which stays readable: --kubeconfig=/var/run/… A
+// password may begin with a slash.
 func isPath(name, v string) bool {
 	v = strings.TrimPrefix(strings.Trim(v, `\"'; `), "file:")
 	if !filePath.MatchString(v) {

@@ -18,8 +18,8 @@ type value struct {
 	before     string
 }
 
-// valueAfter finds the value of the name s[begin:end]. It ends as its format says, and where that is not known with the line; it is
-// empty where the name names nothing.
+// valueAfter finds the value of the name s[begin:end]. It ends as its format says, and where that
+// is not known with the line; it is empty where the name names nothing.
 func valueAfter(s string, begin, end int) value {
 	line := s[strings.LastIndexByte(s[:begin], '\n')+1 : begin]
 	dashes := strings.TrimRight(line, "-")
@@ -65,7 +65,8 @@ var (
 	assigns = regexp.MustCompile(`^(?::=|=>|\?=|\+=|::|==|=~|:|=)`)
 	// metric is the begin of a selector in a query: name{label="x",
 	metric = regexp.MustCompile(`[a-zA-Z_:]\{(?:[a-z_]+(?:=|!=|=~|!~)"[^"]*",\s*)*$`)
-	// alone is what may stand in a line before a name that begins it: marks of lists and comments, keywords and types.
+	// alone is what may stand in a line before a name that begins it: marks of lists and comments,
+	// keywords and types.
 	alone = regexp.MustCompile(`^[ \t]*(?:(?:[-*#;]|//|--)[ \t]*)*(?:\{\{-?[ \t]*)?(?:(?:set|let|const|var|local|my|final|static|private|public|protected|val|def|string|String|char|auto|setx|\$env:)[ \t]*)*(?:[A-Za-z][A-Za-z0-9_.-]*[ \t]*[:=][ \t]+)?["'$\[]*$`)
 	// shells take a value to the next blank.
 	shells = regexp.MustCompile(`^[ \t]*(?:export|declare|readonly|local|env|ENV|ARG)[ \t]+(?:-[a-zA-Z]+[ \t]+)*$`)
@@ -163,7 +164,8 @@ func flowEnd(s string) int {
 	return len(s)
 }
 
-// wordEnd is the length of a value to the next blank, quotes in it as a whole, or to what closes what is open before it.
+// wordEnd is the length of a value to the next blank, quotes in it as a whole, or to what closes
+// what is open before it.
 func wordEnd(s, before string) int {
 	opened := stillOpen(before)
 	depth := 0
@@ -236,7 +238,8 @@ func stillOpen(before string) string {
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// closing is where the quote at the end of a text, with the backslashes before it, comes again; -1 if it does not.
+// closing is where the quote at the end of a text, with the backslashes before it, comes again; -1
+// if it does not.
 func closing(s, opening string) int {
 	q := opening[len(opening)-1]
 	slashes := len(opening) - 1 - len(strings.TrimRight(opening[:len(opening)-1], `\`))
@@ -355,9 +358,11 @@ func saysNothing(name, value string) bool {
 }
 
 var (
-	// variable is a reference to one of the environment, in the forms of Kubernetes and of shells, what a command prints of a file, or a place that Gardener fills.
+	// variable is a reference to one of the environment, in the forms of Kubernetes and of shells,
+	// what a command prints of a file, or a place that Gardener fills.
 	variable = regexp.MustCompile(`^\\*["']?(?:\$\([A-Za-z_][A-Za-z0-9_]*\)|\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[0-9@*]|\$[A-Z][A-Z0-9_]{2,}|\$\((?:cat|<) [^\s()]+\)|<<[A-Z][A-Z0-9_]*>>|` + "`cat [^\\s`]+`" + `)\\*["']?$`)
-	// commandName is that of a command which prints a secret; asks is such a command that has none in itself, but asks a store or reads a file.
+	// commandName is that of a command which prints a secret; asks is such a command that has none
+	// in itself, but asks a store or reads a file.
 	commandName = regexp.MustCompile(`(?i)(?:cmd|command|eval)$`)
 	asks        = regexp.MustCompile(`^(?:\S*/)?(?:pass|gopass|rbw|bw|lpass|op|secret-tool|security|keyring|gpg2?|cat|vault|kubectl)(?:[ \t]+[A-Za-z0-9_@./:~-]+)*$`)
 	fewDigits   = regexp.MustCompile(`^[0-9]{1,4}$`)
@@ -368,7 +373,8 @@ var (
 	sentence = regexp.MustCompile(`^[A-Za-z]{1,12}(?:[ ,.;:]|$)`)
 )
 
-// isProse is true for the word in a sentence: "cannot read the secret: forbidden", "Token: how long it lives".
+// isProse is true for the word in a sentence: "cannot read the secret: forbidden", "Token: how long
+// it lives".
 func isProse(before, name, value string) bool {
 	if secretwords.Of(name) != secretwords.MayRefer && name != "pass" || strings.ContainsAny(name, "_-.") || !sentence.MatchString(value) {
 		return false

@@ -28,8 +28,9 @@ import (
 	"github.com/pergola-dev/pergola/internal/jsonvalue"
 )
 
-// The Go types of an API tell what a value in an object means: which texts are quantities, times and durations, and where an
-// empty value is stored like none. Defaults are listed by type, too (defaults.go), so that they hold wherever a type is used.
+// The Go types of an API tell what a value in an object means: which texts are quantities, times
+// and durations, and where an empty value is stored like none. Defaults are listed by type, too
+// (defaults.go), so that they hold wherever a type is used.
 
 // types is the scheme that knows the kinds of Kubernetes and Gardener.
 var types = sync.OnceValue(func() *runtime.Scheme {
@@ -44,7 +45,8 @@ var types = sync.OnceValue(func() *runtime.Scheme {
 	return s
 })
 
-// apiService is what matters here of apiregistration.k8s.io/v1, whose Go package is in another module (k8s.io/kube-aggregator).
+// apiService is what matters here of apiregistration.k8s.io/v1, whose Go package is in another
+// module (k8s.io/kube-aggregator).
 type apiService struct {
 	Spec struct {
 		Service *struct {
@@ -137,8 +139,9 @@ func indirect(t reflect.Type) reflect.Type {
 	return t
 }
 
-// isZero is true for a value that a field of this type has also where nothing is declared: stored as the type it is lost. A
-// pointer knows the difference: emptyDir {}, namespaceSelector {}, optional: false.
+// isZero is true for a value that a field of this type has also where nothing is declared: stored
+// as the type it is lost. A pointer knows the difference: emptyDir {}, namespaceSelector {},
+// optional: false.
 func isZero(t reflect.Type, v any) bool {
 	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface {
 		return false
@@ -159,7 +162,8 @@ func isZero(t reflect.Type, v any) bool {
 	return false
 }
 
-// sameOfType compares two texts by what they mean as values of a type; it is false where that is not known.
+// sameOfType compares two texts by what they mean as values of a type; it is false where that is
+// not known.
 func sameOfType(t reflect.Type, a, b any) (same, known bool) {
 	x, isText := a.(string)
 	y, isToo := b.(string)

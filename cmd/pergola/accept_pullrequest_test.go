@@ -18,8 +18,9 @@ import (
 	"github.com/pergola-dev/pergola/source/forge/forgetest"
 )
 
-// fleet is a repository of three landscapes on one base: that of the demonstration with more Shoots, whose worker pools it
-// gives defaults. Each landscape has a Garden, a Seed and the Shoots of the base, and changes something of them.
+// fleet is a repository of three landscapes on one base: that of the demonstration with more
+// Shoots, whose worker pools it gives defaults. Each landscape has a Garden, a Seed and the Shoots
+// of the base, and changes something of them.
 type fleet struct {
 	root string
 	repo *git.Repository
@@ -64,7 +65,8 @@ func (f *fleet) offer(t *testing.T, version string) {
 	f.everywhere(t, "    - version: 1.0.0\n", "    - version: "+version+"\n      classification: supported\n      cri:\n      - name: containerd\n      architectures:\n      - amd64\n    - version: 1.0.0\n", cloudProfile)
 }
 
-// shoot adds a Shoot to the base, like the one of the demonstration, with other pools of up to three nodes.
+// shoot adds a Shoot to the base, like the one of the demonstration, with other pools of up to
+// three nodes.
 func (f *fleet) shoot(t *testing.T, name string, pools ...string) {
 	t.Helper()
 	text := local(t, "projects/local/shoot.yaml")
@@ -138,9 +140,10 @@ func tables(text string) map[string][]string {
 	return out
 }
 
-// TestPullRequestOfAMachineImage: a pull request that changes the machine image in a base of three landscapes gets one comment, which says
-// whose nodes roll, and nothing else. One landscape decides by itself on the image of one Shoot; in one a Shoot is hibernated and has no
-// nodes. The next push changes the comment.
+// TestPullRequestOfAMachineImage: a pull request that changes the machine image in a base of three
+// landscapes gets one comment, which says whose nodes roll, and nothing else. One landscape decides
+// by itself on the image of one Shoot; in one a Shoot is hibernated and has no nodes. The next push
+// changes the comment.
 func TestPullRequestOfAMachineImage(t *testing.T) {
 	f := newFleet(t)
 	t.Chdir(f.root)

@@ -15,8 +15,9 @@ func otherSeed(t *testing.T, name, octet string) string {
 		"ingress.local.seed", "ingress."+name+".seed").Replace(local(t, "seeds/local.yaml"))
 }
 
-// TestReviewerReadsOfSeedsAndStores: a Garden whose API server restarts in three landscapes, a Seed that goes, a Job of a component that is
-// made again, a volume that is lost, an encrypted Secret that changes, an image on all seeds and a Shoot that would have to move: who reads only the
+// TestReviewerReadsOfSeedsAndStores: a Garden whose API server restarts in three landscapes, a Seed
+// that goes, a Job of a component that is made again, a volume that is lost, an encrypted Secret
+// that changes, an image on all seeds and a Shoot that would have to move: who reads only the
 // Markdown can say what happens, and where.
 func TestReviewerReadsOfSeedsAndStores(t *testing.T) {
 	f := newFleet(t)

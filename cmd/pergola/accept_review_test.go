@@ -9,8 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReviewerReadsOnlyTheComment: what is visible of the Markdown of a change of many things says which nodes, workloads and control planes
-// restart, and what is recreated, deleted and held, each with its place; and nothing that is not so.
+// TestReviewerReadsOnlyTheComment: what is visible of the Markdown of a change of many things says
+// which nodes, workloads and control planes restart, and what is recreated, deleted and held, each
+// with its place; and nothing that is not so.
 func TestReviewerReadsOnlyTheComment(t *testing.T) {
 	f := newFleet(t)
 	t.Chdir(f.root)

@@ -34,13 +34,15 @@ import (
 	"github.com/pergola-dev/pergola/schemas/report"
 )
 
-// secretCase is a file of the corpus: an object before and after, an error text, and what nobody may ever read.
+// secretCase is a file of the corpus: an object before and after, an error text, and what nobody
+// may ever read.
 type secretCase struct {
 	name          string
 	forbidden     []string
 	live, desired string
 	text          string
-	// said counts the commands that ended with an exit code, and those whose output had one of the words that a test looks for.
+	// said counts the commands that ended with an exit code, and those whose output had one of the
+	// words that a test looks for.
 	said map[string]int
 }
 
@@ -113,7 +115,8 @@ func secretObject(t *testing.T, text string) *unstructured.Unstructured {
 const caseLandscape = "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata:\n  name: small\nspec:\n  catalogue:\n    version: " + components.Version +
 	"\n  clusters:\n    runtime: {context: test}\n    virtual: {context: test}\n"
 
-// caseRepository is a repository with a landscape that has nothing but the object of a case: as it is live, then as it is desired.
+// caseRepository is a repository with a landscape that has nothing but the object of a case: as it
+// is live, then as it is desired.
 func caseRepository(t *testing.T, c secretCase) string {
 	t.Helper()
 	dir, commit := repository(t)
@@ -157,8 +160,9 @@ func nameOfCase(t *testing.T, c secretCase) (kind, name string, keys []string) {
 	return o.GetKind(), strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/"), append(keys, "data", "stringData", "metadata.annotations", "spec")
 }
 
-// TestNoCommandShowsASecret: what is in the corpus of secrets is in no output and no error of a command that reads files. Cases that have
-// an error text and no object are those of TestNoClusterMakesACommandShowASecret.
+// TestNoCommandShowsASecret: what is in the corpus of secrets is in no output and no error of a
+// command that reads files. Cases that have an error text and no object are those of
+// TestNoClusterMakesACommandShowASecret.
 func TestNoCommandShowsASecret(t *testing.T) {
 	for _, c := range secretCases(t) {
 		if c.live+c.desired == "" {
@@ -231,8 +235,8 @@ func kubeconfigOf(t *testing.T, config *rest.Config) string {
 	return file
 }
 
-// refusing makes an API server refuse the objects that are named refused-CASE, as a webhook does: in the words of the case, or by quoting
-// what it refuses.
+// refusing makes an API server refuse the objects that are named refused-CASE, as a webhook does:
+// in the words of the case, or by quoting what it refuses.
 func refusing(t *testing.T, c client.Client, cases []secretCase) {
 	t.Helper()
 	spec := admissionregistrationv1.ValidatingAdmissionPolicySpec{
@@ -279,7 +283,8 @@ func liveOf(t *testing.T, c secretCase) *unstructured.Unstructured {
 	return secretObject(t, c.live)
 }
 
-// onTheCluster are all objects in which somebody may read what a command did, without those that are declared.
+// onTheCluster are all objects in which somebody may read what a command did, without those that
+// are declared.
 func onTheCluster(t *testing.T, c client.Client) string {
 	t.Helper()
 	var events corev1.EventList
@@ -295,8 +300,9 @@ func onTheCluster(t *testing.T, c client.Client) string {
 	return string(raw)
 }
 
-// TestNoClusterMakesACommandShowASecret: nor is it in what commands say that ask a cluster, in what they leave there besides the object itself,
-// and in what they say when the cluster refuses: because another has the field, because the object is not valid, because a webhook quotes it.
+// TestNoClusterMakesACommandShowASecret: nor is it in what commands say that ask a cluster, in what
+// they leave there besides the object itself, and in what they say when the cluster refuses:
+// because another has the field, because the object is not valid, because a webhook quotes it.
 func TestNoClusterMakesACommandShowASecret(t *testing.T) {
 	api, kubeconfig := testServer(t)
 	t.Setenv("KUBECONFIG", kubeconfig)
@@ -318,7 +324,8 @@ func TestNoClusterMakesACommandShowASecret(t *testing.T) {
 			dir := caseRepository(t, c)
 			live := liveOf(t, c)
 			if live != nil {
-				// An object that no API server takes is not there: then the cluster refuses ours, too.
+				// An object that no API server takes is not there: then the cluster refuses ours,
+				// too.
 				if err := api.Create(t.Context(), live.DeepCopy(), client.FieldOwner("kubectl-edit")); err == nil {
 					there++
 				}

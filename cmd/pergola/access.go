@@ -44,8 +44,9 @@ func (a accessFlags) reach() string {
 	return out
 }
 
-// access reads the flags for a landscape. A name that is none of its clusters and a file that does not exist are errors: otherwise the command
-// would work on another cluster than the one that was meant.
+// access reads the flags for a landscape. A name that is none of its clusters and a file that does
+// not exist are errors: otherwise the command would work on another cluster than the one that was
+// meant.
 func (a accessFlags) access(l *landscapes.Landscape) (landscape.Access, error) {
 	if a.timeout <= 0 {
 		return landscape.Access{}, fmt.Errorf("--timeout %s: want a time above zero, such as 15m", a.timeout)
@@ -80,7 +81,8 @@ func (a accessFlags) access(l *landscapes.Landscape) (landscape.Access, error) {
 	return out, nil
 }
 
-// kubeconfigFlag takes NAME=PATH apart. Names of clusters have no slash, in contrast to paths that hold an equals sign.
+// kubeconfigFlag takes NAME=PATH apart. Names of clusters have no slash, in contrast to paths that
+// hold an equals sign.
 func kubeconfigFlag(flag string) (name, path string) {
 	if name, path, ok := strings.Cut(flag, "="); ok && !strings.ContainsAny(name, `/\`) {
 		return cmp.Or(name, `""`), path
@@ -102,8 +104,8 @@ func isFile(path string) error {
 	return err
 }
 
-// knownCluster is an error for a name that is no cluster of the landscape. Where a file of the landscape cannot be read, the name may be that of the
-// Seed in it.
+// knownCluster is an error for a name that is no cluster of the landscape. Where a file of the
+// landscape cannot be read, the name may be that of the Seed in it.
 func knownCluster(l *landscapes.Landscape, name string) error {
 	known, err := landscape.ClusterNames(l)
 	if err != nil {
@@ -117,8 +119,8 @@ func knownCluster(l *landscapes.Landscape, name string) error {
 	return unknown.Name("cluster of the landscape", name, known)
 }
 
-// newConverger connects to the clusters of a landscape. Without any access it fails; a single cluster that
-// cannot be configured is reported by the converger where it is needed.
+// newConverger connects to the clusters of a landscape. Without any access it fails; a single
+// cluster that cannot be configured is reported by the converger where it is needed.
 func newConverger(cmd *cobra.Command, l *landscapes.Landscape, flags accessFlags, progress *progress, approved []string, forced ...string) (*landscape.Converger, error) {
 	names, err := landscape.ClusterNames(l)
 	if err != nil {
@@ -146,7 +148,8 @@ func newConverger(cmd *cobra.Command, l *landscapes.Landscape, flags accessFlags
 	return landscape.New(l, options)
 }
 
-// convergerOptions are those that every converger has: who it is, and its access to the named clusters.
+// convergerOptions are those that every converger has: who it is, and its access to the named
+// clusters.
 func convergerOptions(cmd *cobra.Command, l *landscapes.Landscape, access landscape.Access, names []string) (landscape.Options, error) {
 	configs, reach := map[string]*rest.Config{}, map[string]string{}
 	var problems []error
@@ -177,7 +180,8 @@ func convergerOptions(cmd *cobra.Command, l *landscapes.Landscape, access landsc
 	}, nil
 }
 
-// configOf is the access to a cluster: the one that was given, or for the virtual garden what the runtime cluster says.
+// configOf is the access to a cluster: the one that was given, or for the virtual garden what the
+// runtime cluster says.
 func configOf(access landscape.Access, l *landscapes.Landscape, name string, runtime *rest.Config) (*rest.Config, error) {
 	if runtime != nil && access.Derives(l, name) {
 		return landscape.DeriveVirtual(l, runtime, clock.RealClock{})
@@ -185,7 +189,8 @@ func configOf(access landscape.Access, l *landscapes.Landscape, name string, run
 	return access.Config(l, name)
 }
 
-// convergerOf loads a landscape, which has to be valid, and connects to its clusters, for a command that applies nothing.
+// convergerOf loads a landscape, which has to be valid, and connects to its clusters, for a command
+// that applies nothing.
 func convergerOf(cmd *cobra.Command, dir string, flags accessFlags) (*landscape.Converger, error) {
 	l, err := loadValid(cmd, dir)
 	if err != nil {
@@ -194,8 +199,8 @@ func convergerOf(cmd *cobra.Command, dir string, flags accessFlags) (*landscape.
 	return newConverger(cmd, l, flags, nil, nil)
 }
 
-// statusOf is convergerOf for a command that only looks: the clusters have something to show, too, where the landscape is not valid.
-// invalid says so then.
+// statusOf is convergerOf for a command that only looks: the clusters have something to show, too,
+// where the landscape is not valid. invalid says so then.
 func statusOf(cmd *cobra.Command, dir string, flags accessFlags) (c *landscape.Converger, invalid string, err error) {
 	read := reader(cmd)
 	l, violations, err := read.Load(cmd.Context(), dir)

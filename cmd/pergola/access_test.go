@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestWithoutTheRuntimeCluster: what is found in a cluster that cannot be reached is no second fault.
+// TestWithoutTheRuntimeCluster: what is found in a cluster that cannot be reached is no second
+// fault.
 func TestWithoutTheRuntimeCluster(t *testing.T) {
 	dir := t.TempDir()
 	smallLandscape(t, dir)

@@ -101,7 +101,8 @@ func (s *admissionServer) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	// What is looked up is there as long as somebody is answered. Before that, a signal ends it at once.
+	// What is looked up is there as long as somebody is answered. Before that, a signal ends it at
+	// once.
 	alive, end := context.WithCancel(context.WithoutCancel(cmd.Context()))
 	defer end()
 	begun := context.AfterFunc(cmd.Context(), end)
@@ -193,7 +194,8 @@ func (s *admissionServer) config() (*rest.Config, error) {
 		return config, nil
 	}
 	config, err := rest.InClusterConfig()
-	if errors.Is(err, rest.ErrNotInCluster) || errors.Is(err, fs.ErrNotExist) { // the latter in a pod without a token
+	// the latter in a pod without a token
+	if errors.Is(err, rest.ErrNotInCluster) || errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	return config, err

@@ -23,7 +23,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// TestAdopt is what a person sees of a landscape with gardener-operator whose CAs have other names. The whole way is tested in commands/adoption.
+// TestAdopt is what a person sees of a landscape with gardener-operator whose CAs have other names.
+// The whole way is tested in commands/adoption.
 func TestAdopt(t *testing.T) {
 	apiserver.Needed(t)
 	c, kubeconfig := testServer(t)

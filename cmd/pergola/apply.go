@@ -114,7 +114,8 @@ garden, or status.resources of a ManagedResource), except:
 	return cmd
 }
 
-// load reads the landscape. It is only applied when a key opens all of its Secrets, which a comparison does without.
+// load reads the landscape. It is only applied when a key opens all of its Secrets, which a
+// comparison does without.
 func (a *applying) load() (*landscapes.Landscape, error) {
 	l, err := loadValid(a.cmd, a.dir)
 	if err != nil {
@@ -156,7 +157,8 @@ func (a *applying) dryRun(c *landscape.Converger) error {
 	return nil
 }
 
-// printDryRun prints a plan. One that is incomplete says so first, with the problems, and does not claim that nothing changes.
+// printDryRun prints a plan. One that is incomplete says so first, with the problems, and does not
+// claim that nothing changes.
 func printDryRun(w io.Writer, p change.Plan, err error, output string, colored bool) error {
 	if err == nil || output != plan.FormatText {
 		return plan.Print(w, p, output, colored)
@@ -177,13 +179,15 @@ func printDryRun(w io.Writer, p change.Plan, err error, output string, colored b
 	return plan.Print(w, p, output, colored)
 }
 
-// incompleteError says that a comparison lacks what its beginning names; what it wraps was printed there.
+// incompleteError says that a comparison lacks what its beginning names; what it wraps was printed
+// there.
 type incompleteError struct{ error }
 
 func (incompleteError) Error() string   { return "the comparison is incomplete, see its beginning" }
 func (e incompleteError) Unwrap() error { return commands.Finding{Err: e.error} }
 
-// converge applies the landscape once and says how that went. It gives up when the timeout is over, or ctx.
+// converge applies the landscape once and says how that went. It gives up when the timeout is over,
+// or ctx.
 func (a *applying) converge(ctx context.Context, c *landscape.Converger) error {
 	started := time.Now()
 	a.progress.begin()
@@ -238,7 +242,8 @@ func summary(report *landscape.Report, took time.Duration) string {
 	return fmt.Sprintf("Applied in %s: %s.", took.Round(100*time.Millisecond), text)
 }
 
-// printProblems says what failed, one problem a line and causes first, then which steps were not started for it.
+// printProblems says what failed, one problem a line and causes first, then which steps were not
+// started for it.
 func printProblems(cmd *cobra.Command, report *landscape.Report, err error) {
 	problems := owner.Problems(err)
 	noun := "problems"
@@ -265,7 +270,8 @@ func printProblems(cmd *cobra.Command, report *landscape.Report, err error) {
 	}
 }
 
-// printHeld says what was not deleted or recreated, and why; objects with the same reason stand together.
+// printHeld says what was not deleted or recreated, and why; objects with the same reason stand
+// together.
 func printHeld(w io.Writer, report *landscape.Report) {
 	for _, h := range report.Held {
 		var reasons []change.Reason

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestArgumentErrors: a command names the argument that is missing or too many, in the words of its usage.
+// TestArgumentErrors: a command names the argument that is missing or too many, in the words of its
+// usage.
 func TestArgumentErrors(t *testing.T) {
 	for _, test := range []struct {
 		args []string

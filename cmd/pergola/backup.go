@@ -164,7 +164,8 @@ func (b *backingUp) connect(cmd *cobra.Command, l *landscapes.Landscape) (map[st
 	return clusters, nil
 }
 
-// revisionOf is the commit of a landscape, and whether there are changes beside it; none for one that is in no repository.
+// revisionOf is the commit of a landscape, and whether there are changes beside it; none for one
+// that is in no repository.
 func revisionOf(dir string) (revision string, dirty bool, err error) {
 	repo, err := source.Open(dir)
 	if errors.Is(err, source.ErrNoRepository) {

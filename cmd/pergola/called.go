@@ -12,7 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// programs of upstream are roles of this one: an image that takes the place of upstream's is started with the arguments that upstream's image gets.
+// programs of upstream are roles of this one: an image that takes the place of upstream's is
+// started with the arguments that upstream's image gets.
 var programs = map[string]struct{ role, kind string }{
 	"gardener-operator":             {"operator", "OperatorConfiguration"},
 	"gardenlet":                     {"gardenlet", "GardenletConfiguration"},
@@ -22,8 +23,9 @@ var programs = map[string]struct{ role, kind string }{
 	"gardener-scheduler":            {"scheduler", "SchedulerConfiguration"},
 }
 
-// withRole gives a command line its subcommand where it has none: that of the name that the program is called by, or that of the
-// kind of the configuration file, which is all that a Deployment of upstream says (args: --config=FILE).
+// withRole gives a command line its subcommand where it has none: that of the name that the program
+// is called by, or that of the kind of the configuration file, which is all that a Deployment of
+// upstream says (args: --config=FILE).
 func withRole(root *cobra.Command, name string, args []string) ([]string, error) {
 	if cmd, _, err := root.Find(args); err != nil || cmd != root {
 		return args, nil // it has one, or a word that is none

@@ -125,7 +125,8 @@ func TestFlow(t *testing.T) {
 	}
 }
 
-// TestEveryCommand: help with an example, an exit code of 2 for what it does not know, and for a landscape that is not there.
+// TestEveryCommand: help with an example, an exit code of 2 for what it does not know, and for a
+// landscape that is not there.
 func TestEveryCommand(t *testing.T) {
 	for _, cmd := range newRoot().Commands() {
 		if cmd.Name() == "completion" || cmd.Name() == "help" {

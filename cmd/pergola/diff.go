@@ -154,7 +154,8 @@ func (d *diffing) folders(args []string) ([]string, error) {
 	return reader(d.cmd).Folders(d.cmd.Context(), top, d.base, d.to)
 }
 
-// nameOf is the name that a landscape has after the change, or had before it; empty where it cannot be read.
+// nameOf is the name that a landscape has after the change, or had before it; empty where it cannot
+// be read.
 func (d *diffing) nameOf(dir string) string {
 	if d.live {
 		return revisions.NameInFile(os.DirFS(dir), revisions.File)
@@ -162,8 +163,8 @@ func (d *diffing) nameOf(dir string) string {
 	return revisions.NameIn(dir, d.to, strings.TrimSuffix(d.from, "..."))
 }
 
-// forOthers tells whether the report is read without the errors beside it, as in a pull request: one that lacks what went wrong would look as
-// if nothing changed.
+// forOthers tells whether the report is read without the errors beside it, as in a pull request:
+// one that lacks what went wrong would look as if nothing changed.
 func (d *diffing) forOthers() bool { return d.output == "markdown" || d.output == "html" }
 
 // firstFindings are those that make a landscape invalid, one line each.
@@ -189,7 +190,8 @@ func firstLine(err error) string {
 	return text
 }
 
-// print writes the report to standard output, or to the file. A file that cannot be written whole is not written.
+// print writes the report to standard output, or to the file. A file that cannot be written whole
+// is not written.
 func (d *diffing) print(report plan.Report) error {
 	how := plan.Printing{Format: d.output, Colored: d.file == "" && colored(d.cmd), More: d.more()}
 	if d.file == "" {

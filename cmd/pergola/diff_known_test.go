@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDiffIsTheSameWhateverIsKnown: what was kept of earlier runs, and what was learned in this process, makes a diff faster and says
-// nothing of what is in it.
+// TestDiffIsTheSameWhateverIsKnown: what was kept of earlier runs, and what was learned in this
+// process, makes a diff faster and says nothing of what is in it.
 func TestDiffIsTheSameWhateverIsKnown(t *testing.T) {
 	f := newFleet(t)
 	t.Chdir(f.root)

@@ -58,13 +58,15 @@ func TestDiffInAShallowClone(t *testing.T) {
 	assert.Equal(t, 2, o.code, "%+v", o)
 	assert.Contains(t, o.stderr, "origin/master and HEAD")
 	assert.Contains(t, o.stderr, how)
-	// Without the three dots it can be compared: what the branch lacks of the other one is a difference, too.
+	// Without the three dots it can be compared: what the branch lacks of the other one is a
+	// difference, too.
 	o = pergola(t, "diff", "landscape", "--from", "origin/master", "--to", "HEAD")
 	assert.Equal(t, 1, o.code, "%+v", o)
 	assert.Contains(t, o.stdout, "Another project")
 }
 
-// TestDiffOfUnrelatedHistories: there is no commit at which they parted; the two states can be compared as they are.
+// TestDiffOfUnrelatedHistories: there is no commit at which they parted; the two states can be
+// compared as they are.
 func TestDiffOfUnrelatedHistories(t *testing.T) {
 	dir, commit := repository(t)
 	root := filepath.Dir(dir)
@@ -85,7 +87,8 @@ func TestDiffOfUnrelatedHistories(t *testing.T) {
 	assert.Contains(t, o.stdout, "Some project")
 }
 
-// TestDiffOfTwoBrokenSides: both are told of at once, each with its name; a program gets both as well.
+// TestDiffOfTwoBrokenSides: both are told of at once, each with its name; a program gets both as
+// well.
 func TestDiffOfTwoBrokenSides(t *testing.T) {
 	dir, commit := repository(t)
 	replaceIn(t, dir, "seed.yaml", "    region: local\n", "    regoin: local\n")
@@ -124,8 +127,8 @@ func TestDiffOfTwoBrokenSides(t *testing.T) {
 	assert.Contains(t, o.stderr, "Error: ")
 }
 
-// TestDiffOfAPathThatIsNoLandscapeOnOneSide: a folder that became one, or no longer is, is all new or all gone; one that is
-// none anywhere, or a file, is an error.
+// TestDiffOfAPathThatIsNoLandscapeOnOneSide: a folder that became one, or no longer is, is all new
+// or all gone; one that is none anywhere, or a file, is an error.
 func TestDiffOfAPathThatIsNoLandscapeOnOneSide(t *testing.T) {
 	dir, commit := repository(t)
 	root := filepath.Dir(dir)
@@ -148,8 +151,8 @@ func TestDiffOfAPathThatIsNoLandscapeOnOneSide(t *testing.T) {
 	assert.Contains(t, o.stderr, "Error: landscape/seed.yaml is no landscape: it is a file; give the folder that has landscape.yaml; the folder above is one: landscape")
 }
 
-// TestDiffOfARepair: a revision in which two components have one object is not valid, and cannot be applied. What repairs it
-// can be reviewed.
+// TestDiffOfARepair: a revision in which two components have one object is not valid, and cannot be
+// applied. What repairs it can be reviewed.
 func TestDiffOfARepair(t *testing.T) {
 	dir, commit := repository(t)
 	overlay := func(component, bundle, value string) {
@@ -208,8 +211,9 @@ func TestDiffOfARenamedFolder(t *testing.T) {
 	assert.Equal(t, "revision HEAD has this landscape in folder production: compare that one", p.Notes[1])
 }
 
-// TestDiffAcrossCatalogues: a revision for another catalogue is rendered with that of the program, and it is said that what the catalogue itself
-// changes is not shown; what else the commit changes is.
+// TestDiffAcrossCatalogues: a revision for another catalogue is rendered with that of the program,
+// and it is said that what the catalogue itself changes is not shown; what else the commit changes
+// is.
 func TestDiffAcrossCatalogues(t *testing.T) {
 	dir, commit := repository(t)
 	file := local(t, "landscape.yaml")

@@ -35,7 +35,8 @@ func TestDiffWithoutChanges(t *testing.T) {
 	assert.Equal(t, 0, pergola(t, "diff", dir, "--from", "HEAD~1").code)
 }
 
-// TestDiffShowsDeclarationsAndBundles: one changed field of a Seed is seen where it is declared, and in what is rendered from it.
+// TestDiffShowsDeclarationsAndBundles: one changed field of a Seed is seen where it is declared,
+// and in what is rendered from it.
 func TestDiffShowsDeclarationsAndBundles(t *testing.T) {
 	dir, commit := repository(t)
 	replaceIn(t, dir, "seed.yaml", "    - \"0\"\n", "    - \"0\"\n    - \"1\"\n")
@@ -69,7 +70,8 @@ func TestDiffShowsDeclarationsAndBundles(t *testing.T) {
 	assert.Contains(t, back.stdout, "zones]: 0,1 → 0\n")
 }
 
-// TestDiffNeverShowsSecrets: neither plain ones, nor what SOPS encrypted, in any format; that something changed is said.
+// TestDiffNeverShowsSecrets: neither plain ones, nor what SOPS encrypted, in any format; that
+// something changed is said.
 func TestDiffNeverShowsSecrets(t *testing.T) {
 	dir, commit := repository(t)
 	plain := "apiVersion: v1\nkind: Secret\nmetadata: {name: plain, namespace: garden}\nstringData: {password: hunter2, old: gone-secret}\n"
@@ -103,8 +105,8 @@ func TestDiffNeverShowsSecrets(t *testing.T) {
 	assert.NotContains(t, o.stdout, "Secret garden/backup-local")
 }
 
-// TestDiffOfEncryptedSecretsWithAKey compares what is inside: the same values, encrypted or not, are no change. Without the
-// key that cannot be known.
+// TestDiffOfEncryptedSecretsWithAKey compares what is inside: the same values, encrypted or not,
+// are no change. Without the key that cannot be known.
 func TestDiffOfEncryptedSecretsWithAKey(t *testing.T) {
 	dir, _ := repository(t)
 	l, _, err := landscapes.Load(t.Context(), filepath.Join("..", "..", "landscapes", "local"), landscapes.Options{AgeIdentities: demoKey(t)})
@@ -163,8 +165,8 @@ func TestDiffOfDeletions(t *testing.T) {
 	assert.Contains(t, o.stdout, "Namespace garden  (its bundle keeps objects)")
 }
 
-// TestDiffFromAnInvalidRevision: the commit that repairs a landscape can be reviewed. What is broken is said with the revision, and
-// the rest is compared.
+// TestDiffFromAnInvalidRevision: the commit that repairs a landscape can be reviewed. What is
+// broken is said with the revision, and the rest is compared.
 func TestDiffFromAnInvalidRevision(t *testing.T) {
 	dir, commit := repository(t)
 	replaceIn(t, dir, "seed.yaml", "    region: local\n", "    regoin: local\n")

@@ -25,7 +25,8 @@ func example(t *testing.T, name string) string {
 	return string(found[1])
 }
 
-// reviewed is a clone of a repository with a landscape and its record, and a shell in it that has pergola on its PATH.
+// reviewed is a clone of a repository with a landscape and its record, and a shell in it that has
+// pergola on its PATH.
 func reviewed(t *testing.T) (dir string, shell func(script string, env ...string) (string, error)) {
 	t.Helper()
 	_, err := exec.LookPath("git")

@@ -47,8 +47,8 @@ type failure struct {
 	} `json:"error"`
 }
 
-// printFailure says a sentence on standard error and, for programs, why there is no result. A result that was printed
-// already tells of its errors itself.
+// printFailure says a sentence on standard error and, for programs, why there is no result. A
+// result that was printed already tells of its errors itself.
 func printFailure(cmd *cobra.Command, args []string, sentence string, err error) {
 	fmt.Fprintln(cmd.ErrOrStderr(), printableText(sentence))
 	if w, ok := cmd.OutOrStdout().(*watched); ok && w.written || !asksForJSON(cmd, args) {
@@ -66,8 +66,8 @@ func printFailure(cmd *cobra.Command, args []string, sentence string, err error)
 	_ = enc.Encode(out) // nobody reads it: that was said, or does not matter
 }
 
-// isUnavailable reports whether a cluster, or another server, did not answer, or does not know who asks: exit code 2 in every command, also where the
-// rest is a finding.
+// isUnavailable reports whether a cluster, or another server, did not answer, or does not know who
+// asks: exit code 2 in every command, also where the rest is a finding.
 func isUnavailable(err error) bool {
 	if addresses.IsUnsent(err) {
 		return true
@@ -95,7 +95,8 @@ func exitOf(err error) error {
 	return errFinding
 }
 
-// asksForJSON also sees the flag where another one before it was wrong, and it was not read therefore.
+// asksForJSON also sees the flag where another one before it was wrong, and it was not read
+// therefore.
 func asksForJSON(cmd *cobra.Command, args []string) bool {
 	flag := cmd.Flags().Lookup("output")
 	if flag == nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// TestErrorsAsJSON: where there is no result, a program reads why as JSON, and a person reads it on standard error.
+// TestErrorsAsJSON: where there is no result, a program reads why as JSON, and a person reads it on
+// standard error.
 func TestErrorsAsJSON(t *testing.T) {
 	dir := t.TempDir()
 	smallLandscape(t, dir)

@@ -11,7 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/landscapes/evaluation"
 )
 
-// evaluateCommand is the name of the hidden command that the program runs itself with to evaluate CUE files.
+// evaluateCommand is the name of the hidden command that the program runs itself with to evaluate
+// CUE files.
 const evaluateCommand = "evaluate"
 
 func newEvaluate() *cobra.Command {
@@ -33,7 +34,8 @@ func evaluationFlags(root *cobra.Command) {
 	root.PersistentFlags().String("evaluation-memory", "2Gi", "how much memory the CUE files of one package may take")
 }
 
-// evaluator gives the processes that evaluate CUE files; they are started with the first file, and end with Close.
+// evaluator gives the processes that evaluate CUE files; they are started with the first file, and
+// end with Close.
 func evaluator(cmd *cobra.Command) (*evaluation.Pool, error) {
 	timeout, err := cmd.Flags().GetDuration("evaluation-timeout")
 	if err != nil {
@@ -53,7 +55,8 @@ func evaluator(cmd *cobra.Command) (*evaluation.Pool, error) {
 	return evaluation.NewPool(evaluation.Limits{Timeout: timeout, Memory: memory.Value()}, "", evaluateCommand), nil
 }
 
-// withOptions calls the function with the options to read landscapes with: keys, and processes for CUE files.
+// withOptions calls the function with the options to read landscapes with: keys, and processes for
+// CUE files.
 func withOptions(cmd *cobra.Command, read func(landscapes.Options) error) error {
 	ids, err := ageIdentities()
 	if err != nil {

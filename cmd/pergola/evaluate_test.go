@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestCUEIsEvaluatedInLimits: in a process of its own, and the other findings are reported all the same.
+// TestCUEIsEvaluatedInLimits: in a process of its own, and the other findings are reported all the
+// same.
 func TestCUEIsEvaluatedInLimits(t *testing.T) {
 	dir := t.TempDir()
 	smallLandscape(t, dir)

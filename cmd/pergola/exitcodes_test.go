@@ -16,7 +16,8 @@ import (
 const unreachableConfig = `{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}],
   users: [{name: a, user: {}}], clusters: [{name: a, cluster: {server: "https://127.0.0.1:1"}}]}`
 
-// leaves are all commands that run, by their paths without the name of the program; those that cobra adds are not ours.
+// leaves are all commands that run, by their paths without the name of the program; those that
+// cobra adds are not ours.
 func leaves(cmd *cobra.Command) map[string]*cobra.Command {
 	out := map[string]*cobra.Command{}
 	for _, sub := range cmd.Commands() {
@@ -33,7 +34,8 @@ func leaves(cmd *cobra.Command) map[string]*cobra.Command {
 	return out
 }
 
-// TestExitCodes has a row for every command: what a cluster that does not answer, and what a file that is not there, makes of it.
+// TestExitCodes has a row for every command: what a cluster that does not answer, and what a file
+// that is not there, makes of it.
 func TestExitCodes(t *testing.T) {
 	dir, _ := repository(t)
 	root := t.TempDir()
@@ -51,7 +53,8 @@ func TestExitCodes(t *testing.T) {
 	with := func(args ...string) []string { return slices.Concat(args, []string{"--timeout", "20s"}, clusters) }
 	one := func(args ...string) []string { return append(args[:len(args):len(args)], "--kubeconfig", config) }
 	rows := map[string]struct {
-		// down asks a cluster that does not answer, usage has an argument that is wrong, io needs a file that is not there.
+		// down asks a cluster that does not answer, usage has an argument that is wrong, io needs a
+		// file that is not there.
 		down, usage, io []string
 	}{
 		"validate":                           {usage: []string{}, io: []string{nope}},
@@ -130,7 +133,8 @@ func TestEmptyFlags(t *testing.T) {
 	}
 }
 
-// TestNamesOfClusters: a kubeconfig for a cluster that the landscape does not have would leave the command with another one.
+// TestNamesOfClusters: a kubeconfig for a cluster that the landscape does not have would leave the
+// command with another one.
 func TestNamesOfClusters(t *testing.T) {
 	dir, _ := repository(t)
 	root := t.TempDir()

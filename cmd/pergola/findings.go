@@ -33,7 +33,8 @@ func loadValid(cmd *cobra.Command, dir string) (*landscapes.Landscape, error) {
 	return reader(cmd).LoadValid(cmd.Context(), dir)
 }
 
-// reportFindings writes findings, if there are any, to standard error: standard output is for the result.
+// reportFindings writes findings, if there are any, to standard error: standard output is for the
+// result.
 func reportFindings(cmd *cobra.Command, all []schemas.Violation, revision string, sources func(string) ([]byte, error)) error {
 	if len(all) == 0 {
 		return nil

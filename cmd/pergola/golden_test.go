@@ -83,7 +83,8 @@ func TestGolden(t *testing.T) {
 	assert.Equal(t, 0, pergola(t, "golden", dir, "--dir", elsewhere).code)
 }
 
-// TestGoldenComponents: the cases of the program's own catalogue agree, those of a changed one do not, and are recorded anew.
+// TestGoldenComponents: the cases of the program's own catalogue agree, those of a changed one do
+// not, and are recorded anew.
 func TestGoldenComponents(t *testing.T) {
 	o := pergola(t, "golden", "--components", "seed/namespace", "components/seed/system/")
 	assert.Equal(t, 0, o.code, o.stdout+o.stderr)

@@ -79,7 +79,8 @@ Exit code 1 says that one is not healthy, 2 that there was no object to judge, o
 	return cmd
 }
 
-// healthOptions are those of a landscape or of a file of rules, if one is given. One that is not valid is no verdict about the objects.
+// healthOptions are those of a landscape or of a file of rules, if one is given. One that is not
+// valid is no verdict about the objects.
 func healthOptions(cmd *cobra.Command, dir, rules string) ([]health.Option, error) {
 	switch {
 	case rules != "":
@@ -138,7 +139,8 @@ var grounds = map[health.Ground]string{
 	health.GroundSkipped:   "healthy because an annotation switches its health checks off",
 }
 
-// sentence is the verdict for people. A message that alarms never stands beside "healthy" without why it does not count.
+// sentence is the verdict for people. A message that alarms never stands beside "healthy" without
+// why it does not count.
 func (v verdict) sentence() string {
 	object := v.Kind + " " + v.Name
 	if v.Namespace != "" {

@@ -11,7 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/components"
 )
 
-// TestHealthByALandscape: rules of a landscape go before ours, and kinds without a rule are judged as it says.
+// TestHealthByALandscape: rules of a landscape go before ours, and kinds without a rule are judged
+// as it says.
 func TestHealthByALandscape(t *testing.T) {
 	const objects = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: a, labels: {phase: Odd}}}
 ---
@@ -79,7 +80,8 @@ func TestHealthInTheWordsOfOthers(t *testing.T) {
 	assert.Equal(t, []any{"Current", ""}, []any{verdicts[1]["status"], verdicts[1]["argo"]})
 }
 
-// TestHealthByRules: a file of rules decides as in the resource manager, and what is wrong with it is reported with places.
+// TestHealthByRules: a file of rules decides as in the resource manager, and what is wrong with it
+// is reported with places.
 func TestHealthByRules(t *testing.T) {
 	const objects = `{apiVersion: example.org/v1, kind: Database, metadata: {name: d, namespace: a}, status: {phase: Failed}}
 ---

@@ -16,7 +16,8 @@ func healthRulesFlag(cmd *cobra.Command, target *string) {
 	cmd.Flags().StringVar(target, "health-rules", "", "file with rules of health, as spec.health of a landscape.yaml has them")
 }
 
-// healthRules reads the file of rules. What is wrong with it is reported, with places; instead is what does not happen then.
+// healthRules reads the file of rules. What is wrong with it is reported, with places; instead is
+// what does not happen then.
 func healthRules(cmd *cobra.Command, file, instead string) (landscapes.Judging, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -34,7 +34,9 @@ func TestMain(m *testing.M) {
 		tellLog()
 	}
 	if os.Getenv(hanging)+os.Getenv(tidied) != "" {
-		os.Exit(m.Run()) // a program that a test started, in the surroundings of that test; it ends without tidying up
+		// a program that a test started, in the surroundings of that test; it ends without tidying
+		// up
+		os.Exit(m.Run())
 	}
 	dir, err := os.MkdirTemp("", "pergola")
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// TestHintsReachTheCluster: a command that is printed does what it says when it is copied: it has the flags that this one was given.
+// TestHintsReachTheCluster: a command that is printed does what it says when it is copied: it has
+// the flags that this one was given.
 func TestHintsReachTheCluster(t *testing.T) {
 	c, kubeconfig := testServer(t)
 	for _, namespace := range []string{"garden", "other"} {

@@ -80,8 +80,9 @@ held, that the last sync failed, there or on a seed, or that the source cannot b
 	return cmd
 }
 
-// printHistory prints the syncs and what stands above and below them. Lines of the table are cut to a width, 0 for none: what goes into a file or
-// another program is whole. Commands reach the cluster as this one did.
+// printHistory prints the syncs and what stands above and below them. Lines of the table are cut to
+// a width, 0 for none: what goes into a file or another program is whole. Commands reach the
+// cluster as this one did.
 func printHistory(w io.Writer, l *landscapev1alpha1.Landscape, object *objectFlags, width int) error {
 	here := func(text string) string { return object.reachable(text, l.Namespace+"/"+l.Name) }
 	if pin := l.Spec.Pin; pin != nil {
@@ -159,7 +160,8 @@ func cut(line string, width int) string {
 	return string(r[:width-1]) + "…"
 }
 
-// waitingText says which commit waits for a window or for another Landscape; empty if none does, or if nothing is done at all.
+// waitingText says which commit waits for a window or for another Landscape; empty if none does, or
+// if nothing is done at all.
 func waitingText(l *landscapev1alpha1.Landscape) string {
 	ready := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReady)
 	if ready == nil || ready.Reason != landscapev1alpha1.ReasonWaiting || l.Spec.SuspendedAt(time.Now()) != nil {
@@ -168,7 +170,8 @@ func waitingText(l *landscapev1alpha1.Landscape) string {
 	return ready.Message
 }
 
-// sourceText says since when the source cannot be read, and why: no sync begins by that, which the history would have. It is empty while it can.
+// sourceText says since when the source cannot be read, and why: no sync begins by that, which the
+// history would have. It is empty while it can.
 func sourceText(l *landscapev1alpha1.Landscape) string {
 	c := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeSourceReady)
 	if c == nil || c.Status != gardencorev1beta1.ConditionFalse {
@@ -177,7 +180,8 @@ func sourceText(l *landscapev1alpha1.Landscape) string {
 	return fmt.Sprintf("cannot be read since %s (%s): %s", c.LastTransitionTime.Local().Format(time.DateTime), c.Reason, c.Message)
 }
 
-// printApprovals prints what is held by the id that approves it: a run holds much for one reason, and one id approves all of it.
+// printApprovals prints what is held by the id that approves it: a run holds much for one reason,
+// and one id approves all of it.
 func printApprovals(w io.Writer, l *landscapev1alpha1.Landscape, object *objectFlags) error {
 	var groups [][]landscapev1alpha1.HeldDeletion
 	for _, h := range l.Status.Held {
@@ -216,7 +220,8 @@ func groupApproval(h landscapev1alpha1.HeldDeletion) string {
 	return operator.ApprovalText(h.Cluster, cmp.Or(h.Together, h.Approval))
 }
 
-// clusterText names a cluster: what is held elsewhere than on the two of the operator is held by the gardenlet of a seed.
+// clusterText names a cluster: what is held elsewhere than on the two of the operator is held by
+// the gardenlet of a seed.
 func clusterText(cluster string) string {
 	if cluster == landscape.Runtime || cluster == landscape.Virtual {
 		return "cluster " + cluster

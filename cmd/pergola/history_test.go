@@ -57,7 +57,8 @@ func TestHistoryOfAPin(t *testing.T) {
 	}
 }
 
-// A commit that waits for its window stands above the syncs, also of one of which all others went well; not while nothing is done at all.
+// A commit that waits for its window stands above the syncs, also of one of which all others went
+// well; not while nothing is done at all.
 func TestHistorySaysWhatWaits(t *testing.T) {
 	l := &landscapev1alpha1.Landscape{}
 	l.Status.Conditions = []gardencorev1beta1.Condition{{Type: landscapev1alpha1.LandscapeReady, Status: gardencorev1beta1.ConditionTrue, Reason: landscapev1alpha1.ReasonWaiting,
@@ -74,7 +75,8 @@ func TestHistorySaysWhatWaits(t *testing.T) {
 	assert.NotContains(t, shown(), "WAITING")
 }
 
-// Who let pass what went in a sync is told by the approval, of a sync that went well, too, where the subject of the commit stands for its message.
+// Who let pass what went in a sync is told by the approval, of a sync that went well, too, where
+// the subject of the commit stands for its message.
 func TestHistoryNamesApprovals(t *testing.T) {
 	at := metav1.NewTime(time.Date(2026, 1, 2, 12, 0, 0, 0, time.Local))
 	for name, test := range map[string]struct {
@@ -116,7 +118,8 @@ func TestHistoryOfOperations(t *testing.T) {
 	assert.True(t, strings.HasSuffix(shown(), "… and 2 operations before; -o json has them\n"), shown())
 }
 
-// A source that cannot be read begins no sync: why none comes, and since when, stands above those that there were.
+// A source that cannot be read begins no sync: why none comes, and since when, stands above those
+// that there were.
 func TestHistorySaysThatTheSourceCannotBeRead(t *testing.T) {
 	at := time.Date(2026, 1, 2, 12, 0, 0, 0, time.Local)
 	l := &landscapev1alpha1.Landscape{}

@@ -22,8 +22,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/mortal"
 )
 
-// hanging is the environment variable by which this test binary becomes a program that is interrupted; its value is
-// what the command does then.
+// hanging is the environment variable by which this test binary becomes a program that is
+// interrupted; its value is what the command does then.
 const hanging = "PERGOLA_TEST_INTERRUPTED"
 
 // afterSignal are commands and what they do when they are interrupted.
@@ -67,7 +67,8 @@ func TestInterrupt(t *testing.T) {
 		t.Run(fmt.Sprintf("%s, %d signals", test.does, test.signals), func(t *testing.T) {
 			cmd := exec.Command(os.Args[0], "-test.run=^TestProgramToInterrupt$")
 			temporary := t.TempDir()
-			cmd.Env = append(os.Environ(), hanging+"="+test.does, "TMPDIR="+temporary, "GORACE=atexit_sleep_ms=0") // else a second with -race
+			// else a second with -race
+			cmd.Env = append(os.Environ(), hanging+"="+test.does, "TMPDIR="+temporary, "GORACE=atexit_sleep_ms=0")
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			out, err := cmd.StdoutPipe()
@@ -79,7 +80,8 @@ func TestInterrupt(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "ready\n", line)
 			started := time.Now()
-			for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM}[:test.signals] { // two of a kind could become one
+			// two of a kind could become one
+			for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM}[:test.signals] {
 				require.NoError(t, cmd.Process.Signal(s))
 			}
 			rest, err := stdout.ReadString(0)
@@ -112,7 +114,8 @@ func (a asked) Since(t time.Time) time.Duration {
 	return a.FakeClock.Since(t)
 }
 
-// TestInterruptedTwice: what comes within a second is one interruption, as when make passes on what the terminal sent to all.
+// TestInterruptedTwice: what comes within a second is one interruption, as when make passes on what
+// the terminal sent to all.
 func TestInterruptedTwice(t *testing.T) {
 	for name, test := range map[string]struct {
 		steps  []time.Duration // before each signal after the first
@@ -159,7 +162,8 @@ func TestInterruptedTwice(t *testing.T) {
 	}
 }
 
-// tidied is the environment variable that says where a program whose output nobody reads leaves its last word.
+// tidied is the environment variable that says where a program whose output nobody reads leaves its
+// last word.
 const tidied = "PERGOLA_TEST_TIDIED"
 
 // TestProgramThatIsNotRead is no test but the program that TestNobodyReads starts.

@@ -25,8 +25,8 @@ func withShoot(t *testing.T) (dir string, commit func() string) {
 	return dir, commit
 }
 
-// TestDiffOfARemovedShoot: a Shoot whose file is gone stays, confirmed or not, and so does all that runs for it. What else the change does
-// is told as always.
+// TestDiffOfARemovedShoot: a Shoot whose file is gone stays, confirmed or not, and so does all that
+// runs for it. What else the change does is told as always.
 func TestDiffOfARemovedShoot(t *testing.T) {
 	for name, confirm := range map[string]string{"not confirmed": "", "confirmed": "    confirmation.gardener.cloud/deletion: \"true\"\n"} {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,8 @@ func TestRenamedGarden(t *testing.T) {
 	}
 }
 
-// The last news of an operation that is followed was told already; of one that is not it is the result.
+// The last news of an operation that is followed was told already; of one that is not it is the
+// result.
 func TestResultOfAnOperation(t *testing.T) {
 	assert.Equal(t, "succeeded", resultOf("Reconcile Succeeded (100%)", true, "text"))
 	assert.Equal(t, "Reconcile Succeeded (100%)", resultOf("Reconcile Succeeded (100%)", true, formatJSON))
@@ -76,8 +77,8 @@ func TestResultOfAnOperation(t *testing.T) {
 	assert.Empty(t, resultOf("", true, "text"))
 }
 
-// TestDiffOfAMovedShoot: a control plane does not move because Git names another seed, so that nothing is deleted, or made anew without
-// its data.
+// TestDiffOfAMovedShoot: a control plane does not move because Git names another seed, so that
+// nothing is deleted, or made anew without its data.
 func TestDiffOfAMovedShoot(t *testing.T) {
 	dir, commit := withShoot(t)
 	seed := local(t, "seeds/local.yaml")
@@ -96,8 +97,8 @@ func TestDiffOfAMovedShoot(t *testing.T) {
 	}
 }
 
-// TestDiffOfOpenVersions: what a Shoot leaves open is as before, whatever else a profile offers by now, and whether or not it was left
-// open before.
+// TestDiffOfOpenVersions: what a Shoot leaves open is as before, whatever else a profile offers by
+// now, and whether or not it was left open before.
 func TestDiffOfOpenVersions(t *testing.T) {
 	dir, commit := withShoot(t)
 	replaceIn(t, dir, "shoot.yaml", "version: 1.34.1", "version: \"1.34\"")
@@ -121,7 +122,8 @@ func TestDiffOfOpenVersions(t *testing.T) {
 	assert.Contains(t, o.stdout, "names the version 1.34.4, which was left open: the cluster is updated where it runs another one")
 }
 
-// TestDiffOfAnOperation: a file in operations/ changes no declaration, and who merges it asks for something all the same.
+// TestDiffOfAnOperation: a file in operations/ changes no declaration, and who merges it asks for
+// something all the same.
 func TestDiffOfAnOperation(t *testing.T) {
 	dir, _ := withShoot(t)
 	write(t, dir, "operations/2026-11-rotate.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec: {object: Shoot garden-local/local, operation: rotate-credentials-start}\n")
@@ -129,7 +131,8 @@ func TestDiffOfAnOperation(t *testing.T) {
 	assert.Equal(t, 1, o.code, "%+v", o)
 	assert.Contains(t, o.stdout, "the operation rotate-credentials-start is asked for, once; no part of Pergola does it in this version | virtual | Shoot garden-local/local |")
 
-	// There is one annotation: of two operations on one object the second one is asked for when the first one was taken up.
+	// There is one annotation: of two operations on one object the second one is asked for when the
+	// first one was taken up.
 	write(t, dir, "operations/2026-11-then.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec: {object: Shoot garden-local/local, operation: reconcile}\n")
 	write(t, dir, "operations/2026-12-last.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec: {object: Shoot garden-local/local, operation: retry}\n")
 	o = pergola(t, "diff", dir)
@@ -139,7 +142,8 @@ func TestDiffOfAnOperation(t *testing.T) {
 	assert.Contains(t, o.stdout, "(the operation retry is asked for, once, with the first sync after operation 2026-11-then, reconcile, on the same object was taken up)")
 }
 
-// TestDiffOfRemovedCredentials: a Seed and a Shoot whose files are gone stay, and with them what they reach their infrastructure with.
+// TestDiffOfRemovedCredentials: a Seed and a Shoot whose files are gone stay, and with them what
+// they reach their infrastructure with.
 func TestDiffOfRemovedCredentials(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "landscapes", "local"))))
@@ -160,8 +164,9 @@ func TestDiffOfRemovedCredentials(t *testing.T) {
 	assert.NotRegexp(t, `- (Secret garden-local|Secret garden/seed|CredentialsBinding|Namespace)`, o.stdout)
 }
 
-// TestDiffOfARemovedGarden: a Garden whose file is gone stays until its deletion is confirmed, and with it what it refers to: that is neither deleted nor put into
-// the virtual garden, whether its own file is still there or not.
+// TestDiffOfARemovedGarden: a Garden whose file is gone stays until its deletion is confirmed, and
+// with it what it refers to: that is neither deleted nor put into the virtual garden, whether its
+// own file is still there or not.
 func TestDiffOfARemovedGarden(t *testing.T) {
 	for name, secretsToo := range map[string]bool{"alone": false, "with its Secrets": true} {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,8 @@ func cacheFlags(root *cobra.Command) {
 	root.PersistentFlags().Lookup(flagCacheDir).DefValue = ""
 }
 
-// stores are the open stores of a process, by landscape: a landscape and what it was before share one.
+// stores are the open stores of a process, by landscape: a landscape and what it was before share
+// one.
 type stores struct {
 	mutex  sync.Mutex
 	byName map[string]*kept.Store
@@ -39,7 +40,8 @@ func withStores(ctx context.Context) context.Context {
 	return context.WithValue(ctx, storesKey{}, &stores{byName: map[string]*kept.Store{}})
 }
 
-// keptFor gives the store of a landscape folder: one that ends with the process if nothing is to be kept, or nobody knows where.
+// keptFor gives the store of a landscape folder: one that ends with the process if nothing is to be
+// kept, or nobody knows where.
 func keptFor(cmd *cobra.Command, dir string) *kept.Store {
 	all, ok := cmd.Context().Value(storesKey{}).(*stores)
 	name, err := landscapeName(dir)
@@ -62,8 +64,8 @@ func keptFor(cmd *cobra.Command, dir string) *kept.Store {
 	return store
 }
 
-// landscapeName tells landscapes apart. In a Git repository that is where its history is, so that a copy of what is staged is the same
-// landscape, wherever it was put.
+// landscapeName tells landscapes apart. In a Git repository that is where its history is, so that a
+// copy of what is staged is the same landscape, wherever it was put.
 func landscapeName(dir string) (string, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
@@ -95,7 +97,8 @@ func cacheDir(cmd *cobra.Command) (string, error) {
 	return filepath.Join(dir, "pergola"), err
 }
 
-// keep writes what was found for the next run. A folder that cannot be written is worth a word only to whoever asked for it.
+// keep writes what was found for the next run. A folder that cannot be written is worth a word only
+// to whoever asked for it.
 func keep(cmd *cobra.Command, dir string) {
 	if err := keptFor(cmd, dir).Save(); err != nil && cmd.Flags().Changed(flagCacheDir) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "Warning:", printable(err.Error()))

@@ -55,7 +55,8 @@ func TestNothingIsKept(t *testing.T) {
 	assert.NotContains(t, out.stderr, "Warning: ", "nobody asked on the command line")
 }
 
-// TestNoSecretIsKept: the values of Secrets are in no file, whether they are encrypted in the landscape or not.
+// TestNoSecretIsKept: the values of Secrets are in no file, whether they are encrypted in the
+// landscape or not.
 func TestNoSecretIsKept(t *testing.T) {
 	key, err := filepath.Abs(filepath.Join("..", "..", "landscapes", "local", ".sops", "age.key"))
 	require.NoError(t, err)

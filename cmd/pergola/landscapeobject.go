@@ -39,7 +39,8 @@ func (o *objectFlags) add(cmd *cobra.Command) {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return unreachable(run(cmd, args)) }
 }
 
-// unreachable is an error of a command that asks one cluster: a cluster that does not answer explains everything, whatever was asked.
+// unreachable is an error of a command that asks one cluster: a cluster that does not answer
+// explains everything, whatever was asked.
 func unreachable(err error) error {
 	if down, is := errors.AsType[*apply.UnreachableError](err); is {
 		return fmt.Errorf("%w (check that the API server runs and that its address and the network to it are right)", down)
@@ -71,7 +72,8 @@ func (o *objectFlags) handle(name string) (*operator.Handle, error) {
 	return operator.NewHandle(config, key, clock.RealClock{}, person())
 }
 
-// namedBy says how the Landscape of a folder is called, which people give for it; empty for what is no such folder.
+// namedBy says how the Landscape of a folder is called, which people give for it; empty for what is
+// no such folder.
 func namedBy(folder string) string {
 	if name := revisions.NameInFile(os.DirFS(folder), revisions.File); name != "" {
 		return ": its landscape is called " + name
@@ -94,7 +96,8 @@ func (o *objectFlags) reach() string {
 	return out
 }
 
-// command is another command about the Landscape that an argument names, as it reaches the same one.
+// command is another command about the Landscape that an argument names, as it reaches the same
+// one.
 func (o *objectFlags) command(verb, name string, rest ...string) string {
 	if o.namespace != defaultNamespace {
 		name = o.key(name).String()
@@ -102,7 +105,8 @@ func (o *objectFlags) command(verb, name string, rest ...string) string {
 	return strings.Join(append([]string{"pergola", verb, name}, rest...), " ") + o.reach()
 }
 
-// reachable is a text of the operator, whose commands about a Landscape have no flags: they get those that reach the same cluster.
+// reachable is a text of the operator, whose commands about a Landscape have no flags: they get
+// those that reach the same cluster.
 func (o *objectFlags) reachable(text, landscape string) string {
 	flags := o.reach()
 	if flags == "" {
@@ -118,12 +122,14 @@ func (o *objectFlags) config() (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.UserAgent, config.QPS = "pergola", -1 // the server limits its clients itself, by priority and fairness
+	// the server limits its clients itself, by priority and fairness
+	config.UserAgent, config.QPS = "pergola", -1
 	apply.ReportUnreachable(config, cmp.Or(o.context, "of the current context"))
 	return config, nil
 }
 
-// otherContexts are those of the kubeconfig that the flags do not name; none where it cannot be read.
+// otherContexts are those of the kubeconfig that the flags do not name; none where it cannot be
+// read.
 func (o *objectFlags) otherContexts() []string {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.kubeconfig

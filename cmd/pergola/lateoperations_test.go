@@ -13,8 +13,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// TestOperationsThatComeTooLate: an operation that is new or changed, and whose time is over, is never executed: a review and a check of the
-// commit say so. One that was there before may have been executed in time.
+// TestOperationsThatComeTooLate: an operation that is new or changed, and whose time is over, is
+// never executed: a review and a check of the commit say so. One that was there before may have
+// been executed in time.
 func TestOperationsThatComeTooLate(t *testing.T) {
 	dir, commit := withShoot(t)
 	root := filepath.Dir(dir)

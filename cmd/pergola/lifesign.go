@@ -15,8 +15,8 @@ import (
 // silentFor is how long a command may be silent on a terminal before it says that it works.
 const silentFor = 2 * time.Second
 
-// lifeSign says in the last line of a terminal for how long a command has worked, while it says nothing else. The line goes before
-// anything else is written.
+// lifeSign says in the last line of a terminal for how long a command has worked, while it says
+// nothing else. The line goes before anything else is written.
 type lifeSign struct {
 	w     io.Writer
 	name  string
@@ -28,8 +28,8 @@ type lifeSign struct {
 	open, shown bool
 }
 
-// showLifeSign has a command say on a terminal that it works. Where either of its outputs is none, nothing is added to it: both may be
-// shown by the same pager.
+// showLifeSign has a command say on a terminal that it works. Where either of its outputs is none,
+// nothing is added to it: both may be shown by the same pager.
 func showLifeSign(cmd *cobra.Command) {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -11,7 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// Variables of the environment that sops has for age keys: the keys themselves, and a file with them.
+// Variables of the environment that sops has for age keys: the keys themselves, and a file with
+// them.
 const (
 	envAgeKey     = "SOPS_AGE_KEY"
 	envAgeKeyFile = "SOPS_AGE_KEY_FILE"

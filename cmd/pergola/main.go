@@ -24,7 +24,8 @@ const (
 	exitFinding     = 1
 	exitUsage       = 2
 	exitInterrupted = 130
-	// exitUnread is that of a program that SIGPIPE ends: no verdict was told, and pipelines that ask for one (pipefail) fail.
+	// exitUnread is that of a program that SIGPIPE ends: no verdict was told, and pipelines that
+	// ask for one (pipefail) fail.
 	exitUnread = 141
 )
 
@@ -49,7 +50,8 @@ func main() {
 // program runs a command line under the signals of a terminal or a supervisor.
 func program(root *cobra.Command, args []string) int {
 	if os.Getenv("GOGC") == "" {
-		// Less memory for hardly any more time: CI has little of it, and large landscapes much to read.
+		// Less memory for hardly any more time: CI has little of it, and large landscapes much to
+		// read.
 		debug.SetGCPercent(70)
 	}
 	signals := make(chan os.Signal, 3)
@@ -58,8 +60,9 @@ func program(root *cobra.Command, args []string) int {
 	return interruptible(clock.RealClock{}, signals, os.Stderr, func(ctx context.Context) int { return run(ctx, root, args) })
 }
 
-// executed runs the command. Files that get lost while it works with them (landscapes.LostError) are an error like others; all other
-// panics are faults of Pergola, and end the process with their stack.
+// executed runs the command. Files that get lost while it works with them (landscapes.LostError)
+// are an error like others; all other panics are faults of Pergola, and end the process with their
+// stack.
 func executed(ctx context.Context, root *cobra.Command) (cmd *cobra.Command, err error) {
 	defer func() {
 		p := recover()

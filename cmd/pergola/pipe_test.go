@@ -22,7 +22,8 @@ func (broken) Write([]byte) (int, error) {
 	return 0, fmt.Errorf("write /dev/stdout: %w", syscall.EPIPE)
 }
 
-// Output that nobody reads any more is no failure; a connection that breaks with the same error number is one.
+// Output that nobody reads any more is no failure; a connection that breaks with the same error
+// number is one.
 func TestOutputThatIsNotReadIsNoFailure(t *testing.T) {
 	for name, test := range map[string]struct {
 		talk   func(cmd *cobra.Command) error
@@ -50,7 +51,8 @@ func TestOutputThatIsNotReadIsNoFailure(t *testing.T) {
 	}
 }
 
-// A closed output does not count as an interruption. A command that changes something reports that it was cut short.
+// A closed output does not count as an interruption. A command that changes something reports that
+// it was cut short.
 func TestReadersThatLeave(t *testing.T) {
 	for name, test := range map[string]struct {
 		annotations map[string]string

@@ -16,9 +16,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// progress prints what happens, one line per change of state: a step is applied, then healthy, and, where that takes
-// longer, rolled out. On a terminal the lines of the running steps are rewritten in place and only final states stay;
-// elsewhere only whole lines appear.
+// progress prints what happens, one line per change of state: a step is applied, then healthy, and,
+// where that takes longer, rolled out. On a terminal the lines of the running steps are rewritten
+// in place and only final states stay; elsewhere only whole lines appear.
 type progress struct {
 	w       io.Writer
 	live    bool
@@ -95,7 +95,8 @@ func (p *progress) event(e owner.Event) {
 	p.redraw()
 }
 
-// isApplied says what a step has written; one that had nothing to write is not worth a line of its own.
+// isApplied says what a step has written; one that had nothing to write is not worth a line of its
+// own.
 func (p *progress) isApplied(key, wrote string) {
 	if wrote != "" && !p.live {
 		p.line("→ "+key+": applied, "+wrote, color.FgCyan)
@@ -103,7 +104,8 @@ func (p *progress) isApplied(key, wrote string) {
 }
 
 // goesOn notes the state of a step that is not at its end. Where lines are not rewritten, only news
-// are printed, and what a step still waits for after a while, with how long it has: the same line twice would look like a mistake.
+// are printed, and what a step still waits for after a while, with how long it has: the same line
+// twice would look like a mistake.
 func (p *progress) goesOn(key, state, message string, at time.Time) {
 	if _, ok := p.running[key]; !ok {
 		p.order = append(p.order, key)
@@ -127,8 +129,8 @@ func (p *progress) goesOn(key, state, message string, at time.Time) {
 	}
 }
 
-// remindAfter is when what a step waits for is said again. It is a little less than the time between two reminders
-// (owner.Reconciler: 25 s), so that none is lost.
+// remindAfter is when what a step waits for is said again. It is a little less than the time
+// between two reminders (owner.Reconciler: 25 s), so that none is lost.
 const remindAfter = 20 * time.Second
 
 // isHealthy says once that a step is, and forgets why it was not. It tells whether this is news.
@@ -150,7 +152,8 @@ func (p *progress) object(owner, bundle string, r apply.ObjectResult) {
 			return
 		}
 	case apply.Kept:
-		// Most of these are of no interest, such as what the garbage collector takes. A definition stays with all objects of its kind.
+		// Most of these are of no interest, such as what the garbage collector takes. A definition
+		// stays with all objects of its kind.
 		if r.Ref.Kind != "CustomResourceDefinition" {
 			return
 		}

@@ -128,7 +128,8 @@ func TestDiffToAFile(t *testing.T) {
 	assert.Contains(t, o.stderr, "write the report")
 }
 
-// TestDiffRendersOnlyWhatIsReached: a catalogue that renders no Seed fails for a change of it, and for no other.
+// TestDiffRendersOnlyWhatIsReached: a catalogue that renders no Seed fails for a change of it, and
+// for no other.
 func TestDiffRendersOnlyWhatIsReached(t *testing.T) {
 	dir, _ := repository(t)
 	broken := filepath.Join(t.TempDir(), "catalogue")

@@ -172,7 +172,8 @@ func outside(landscape, dir string) error {
 	return nil
 }
 
-// resolved is the absolute path of a folder without links; what does not exist of it stays as it is written.
+// resolved is the absolute path of a folder without links; what does not exist of it stays as it is
+// written.
 func resolved(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

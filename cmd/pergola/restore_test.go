@@ -15,7 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// TestRestore goes the way of a person: what would be written, written, written already, refused, and backed up again.
+// TestRestore goes the way of a person: what would be written, written, written already, refused,
+// and backed up again.
 func TestRestore(t *testing.T) {
 	apiserver.Needed(t)
 	_, kubeconfig := testServer(t)

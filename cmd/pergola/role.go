@@ -61,8 +61,9 @@ func (l logFlags) logger(cmd *cobra.Command) (*slog.Logger, error) {
 	return slog.New(handler), nil
 }
 
-// withoutLog are the commands that are no roles: people read what they print, and controller-runtime, which would complain on standard
-// error that nobody has said where its log goes, logs nothing.
+// withoutLog are the commands that are no roles: people read what they print, and
+// controller-runtime, which would complain on standard error that nobody has said where its log
+// goes, logs nothing.
 func withoutLog(cmd *cobra.Command, _ []string) {
 	if cmd.Flags().Lookup(flagLogLevel) == nil {
 		ctrllog.SetLogger(logr.Discard())
@@ -98,7 +99,8 @@ func isInCluster(path string) bool {
 	return path == "" && !errors.Is(err, rest.ErrNotInCluster)
 }
 
-// restConfig reads a kubeconfig, or what KUBECONFIG names; context is its current one unless it is given.
+// restConfig reads a kubeconfig, or what KUBECONFIG names; context is its current one unless it is
+// given.
 func restConfig(cluster, path, context string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = path
@@ -130,7 +132,8 @@ func restConfig(cluster, path, context string) (*rest.Config, error) {
 	return nil, fmt.Errorf("access to %s: %w", cluster, addresses.Error(err))
 }
 
-// noContext lists the contexts that exist where the wanted one does not: the context of a flag, else the current one of the kubeconfig.
+// noContext lists the contexts that exist where the wanted one does not: the context of a flag,
+// else the current one of the kubeconfig.
 func noContext(rules *clientcmd.ClientConfigLoadingRules, wanted string) error {
 	config, err := rules.Load()
 	if err != nil {
@@ -154,8 +157,8 @@ func listedContexts(rules *clientcmd.ClientConfigLoadingRules) string {
 	return strings.Join(slices.Sorted(maps.Keys(config.Contexts)), ", ")
 }
 
-// holderOf names this process in leases: where it runs and which it is. The end tells processes of one number on hosts of one
-// name (containers) apart.
+// holderOf names this process in leases: where it runs and which it is. The end tells processes of
+// one number on hosts of one name (containers) apart.
 func holderOf(role string) string {
 	host, err := os.Hostname()
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// askedForLog is a variable that makes the test program run a command line, and then say whether anybody has set the log of
-// controller-runtime: only the first one who does is heard.
+// askedForLog is a variable that makes the test program run a command line, and then say whether
+// anybody has set the log of controller-runtime: only the first one who does is heard.
 const askedForLog = "PERGOLA_TEST_ASKED_FOR_LOG"
 
 func tellLog() {
@@ -27,8 +27,8 @@ func tellLog() {
 	os.Exit(code)
 }
 
-// TestLogOfControllerRuntime: controller-runtime writes a stack to standard error when it wants to log after half a minute, and nobody has
-// said where to.
+// TestLogOfControllerRuntime: controller-runtime writes a stack to standard error when it wants to
+// log after half a minute, and nobody has said where to.
 func TestLogOfControllerRuntime(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)

@@ -63,7 +63,8 @@ output: {"error": {"message": "…"}}. Where the landscape is not valid, error.f
 	for _, cmd := range asking {
 		cmd.Annotations = map[string]string{readsOnly: "true"}
 	}
-	asking = append(asking, newRender(), newDiff(), newGolden(), newBackup()) // they can write files, too
+	// they can write files, too
+	asking = append(asking, newRender(), newDiff(), newGolden(), newBackup())
 	for _, cmd := range asking {
 		showLifeSign(cmd)
 	}
@@ -91,7 +92,8 @@ output: {"error": {"message": "…"}}. Where the landscape is not valid, error.f
 	return root
 }
 
-// sayUsage has errors about the number of arguments and about flags that are missing say which ones a command has, and those about a folder where a landscape is.
+// sayUsage has errors about the number of arguments and about flags that are missing say which ones
+// a command has, and those about a folder where a landscape is.
 func sayUsage(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		sayUsage(sub)
@@ -121,8 +123,8 @@ func sayUsage(cmd *cobra.Command) {
 	}
 }
 
-// argumentError says which argument is missing or too many, for an error about their number. That of a command which has
-// others in it names the one that is meant.
+// argumentError says which argument is missing or too many, for an error about their number. That
+// of a command which has others in it names the one that is meant.
 func argumentError(cmd *cobra.Command, args []string, check cobra.PositionalArgs, err error) error {
 	if cmd.HasSubCommands() {
 		var names []string
@@ -145,7 +147,8 @@ func argumentError(cmd *cobra.Command, args []string, check cobra.PositionalArgs
 	return err
 }
 
-// missingFlags names the flags that a command cannot do without, and what each is for. Cobra would only name them.
+// missingFlags names the flags that a command cannot do without, and what each is for. Cobra would
+// only name them.
 func missingFlags(cmd *cobra.Command) error {
 	var missing []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -162,8 +165,9 @@ func missingFlags(cmd *cobra.Command) error {
 	return errors.New(strings.Join(missing, ", ") + " are missing")
 }
 
-// emptyFlags refuses flags that are given without a value: behind --cluster "$CLUSTER" there is a variable that nobody has set, and
-// the command would do for all clusters what it was to do for one. A role is started from templates, where empty is the default.
+// emptyFlags refuses flags that are given without a value: behind --cluster "$CLUSTER" there is a
+// variable that nobody has set, and the command would do for all clusters what it was to do for
+// one. A role is started from templates, where empty is the default.
 func emptyFlags(cmd *cobra.Command) error {
 	if cmd.Flags().Lookup(flagLogLevel) != nil {
 		return nil
@@ -195,7 +199,8 @@ func coloredTo(cmd *cobra.Command, w io.Writer) bool {
 
 func terminal(cmd *cobra.Command) bool { return isTerminal(cmd.OutOrStdout()) }
 
-// widthOf is how many characters a line of a terminal has; 0 for what is no terminal, or does not say it.
+// widthOf is how many characters a line of a terminal has; 0 for what is no terminal, or does not
+// say it.
 func widthOf(w io.Writer) int {
 	if o, ok := w.(lifeSignOutput); ok {
 		w = o.Writer
@@ -216,8 +221,8 @@ func isTerminal(w io.Writer) bool {
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
-// outputFlag adds -o with its allowed values, checked before the command runs. What a command writes as JSON is watched,
-// so that an error can take its place.
+// outputFlag adds -o with its allowed values, checked before the command runs. What a command
+// writes as JSON is watched, so that an error can take its place.
 func outputFlag(cmd *cobra.Command, target *string, values ...string) {
 	cmd.Flags().StringVarP(target, "output", "o", values[0], "output format: "+strings.Join(values, ", ")+errorForm(values))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
@@ -238,7 +243,8 @@ func outputFlag(cmd *cobra.Command, target *string, values ...string) {
 	}
 }
 
-// catalogueFolder is a folder of components. Another folder would be a catalogue without components, in which nothing is wrong.
+// catalogueFolder is a folder of components. Another folder would be a catalogue without
+// components, in which nothing is wrong.
 type catalogueFolder string
 
 func (f *catalogueFolder) String() string { return string(*f) }
@@ -253,8 +259,8 @@ func (f *catalogueFolder) Set(dir string) error {
 	return nil
 }
 
-// catalogue is the one in the program, or the folder of the flag: whoever changes a component sees the effect
-// without building anew.
+// catalogue is the one in the program, or the folder of the flag: whoever changes a component sees
+// the effect without building anew.
 func catalogue(cmd *cobra.Command) fs.FS {
 	if dir, _ := cmd.Flags().GetString("catalogue"); dir != "" {
 		return os.DirFS(dir)

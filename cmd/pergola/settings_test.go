@@ -38,7 +38,8 @@ func TestDiffShowsSettings(t *testing.T) {
 	assert.Contains(t, o.stdout, " 1 landscape changes: ")
 }
 
-// TestValidateWarnsOfLessProtection: in the words of the difference, at the place, and only of what protects less.
+// TestValidateWarnsOfLessProtection: in the words of the difference, at the place, and only of what
+// protects less.
 func TestValidateWarnsOfLessProtection(t *testing.T) {
 	dir, commit := repository(t)
 	replaceIn(t, dir, "landscape.yaml", "spec:\n", "spec:\n  review: Required\n  deletionGate: {maxDeletions: 5, maxShare: 40%}\n")

@@ -14,7 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestNoOperatorRuns: who asks is told at once that the operator has ended, and not when its lease would have run out.
+// TestNoOperatorRuns: who asks is told at once that the operator has ended, and not when its lease
+// would have run out.
 func TestNoOperatorRuns(t *testing.T) {
 	c, kubeconfig := testServer(t)
 	require.NoError(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden"}}))

@@ -87,7 +87,8 @@ func printStatus(cmd *cobra.Command, s landscape.Status, output string) error {
 	return enc.Encode(s)
 }
 
-// watchStatus prints the status when it differs from the last one; on a terminal also its age goes on.
+// watchStatus prints the status when it differs from the last one; on a terminal also its age goes
+// on.
 func watchStatus(cmd *cobra.Command, c *landscape.Converger, what landscape.StatusOptions, output string) error {
 	tick := time.NewTicker(2 * time.Second)
 	defer tick.Stop()

@@ -49,13 +49,15 @@ func unknownCommand(root *cobra.Command, name string) error {
 	return fmt.Errorf("%s; pergola --help lists the commands", text)
 }
 
-// flagForms say what a value of a flag looks like, by the types of pflag, whose errors are in the words of the parsers.
+// flagForms say what a value of a flag looks like, by the types of pflag, whose errors are in the
+// words of the parsers.
 var flagForms = map[string]string{
 	"bool": "true or false; alone it means true", "duration": "a time with its unit, such as 30s, 5m or 1h30m",
 	"int": "a whole number", "int32": "a whole number", "int64": "a whole number", "uint": "a whole number from 0",
 }
 
-// flagError says which flag was meant and where the flags are explained. A command that does not exist explains all flags after it.
+// flagError says which flag was meant and where the flags are explained. A command that does not
+// exist explains all flags after it.
 func flagError(cmd *cobra.Command, err error) error {
 	if !cmd.HasParent() && cmd.Flags().NArg() > 0 {
 		return unknownCommand(cmd, cmd.Flags().Arg(0))
@@ -86,7 +88,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w%s", err, help)
 }
 
-// landscapeFirst says where a landscape is, when an argument is none: in another argument, above the folder, or below it.
+// landscapeFirst says where a landscape is, when an argument is none: in another argument, above
+// the folder, or below it.
 func landscapeFirst(cmd *cobra.Command, args []string, err error) error {
 	missing, is := errors.AsType[*landscapes.NoLandscapeError](err)
 	if !is {

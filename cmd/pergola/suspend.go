@@ -38,7 +38,8 @@ printed.`,
 			text := "until " + object.command("resume", args[0])
 			if duration > 0 {
 				until = time.Now().Add(duration)
-				text = "until " + until.UTC().Format(time.RFC3339) // as everything else that shows it
+				// as everything else that shows it
+				text = "until " + until.UTC().Format(time.RFC3339)
 			}
 			former, err := handle.Get(cmd.Context())
 			if err != nil {
@@ -57,7 +58,8 @@ printed.`,
 	return cmd
 }
 
-// replaced tells of the suspension that another one replaces, so that whoever wants it back knows what it was.
+// replaced tells of the suspension that another one replaces, so that whoever wants it back knows
+// what it was.
 func replaced(l *landscapev1alpha1.Landscape, now time.Time) string {
 	s := l.Spec.Suspension
 	switch {

@@ -26,7 +26,8 @@ type operatorWatch struct {
 	clock  clock.PassiveClock
 }
 
-// look is a finding when no operator runs. Whether one does may be unknown, to people who may not read its Lease: that is no reason to end.
+// look is a finding when no operator runs. Whether one does may be unknown, to people who may not
+// read its Lease: that is no reason to end.
 func (w *operatorWatch) look(ctx context.Context) error {
 	silence, err := w.handle.Silence(ctx)
 	if err != nil || silence == nil {
@@ -91,7 +92,8 @@ operator runs: what was asked for is done when one does.`,
 					case p.Err != "":
 						return commands.Finding{Err: errors.New(printableLines(object.reachable(p.Err, landscapeKey)))}
 					case p.Done && p.Phase == receiver.PhaseHeld && output != formatJSON:
-						if l, err := handle.Get(cmd.Context()); err == nil { // else what the line says has to do
+						// else what the line says has to do
+						if l, err := handle.Get(cmd.Context()); err == nil {
 							_ = printApprovals(cmd.OutOrStdout(), l, &object)
 						}
 						return errFinding

@@ -62,7 +62,8 @@ func TestTreeSaysWhoHasAnObject(t *testing.T) {
 		"   └─ ConfigMap a/c  also in the inventory of landscape.two\n1 object\n", b.String())
 }
 
-// TestTreeIsPrintable: what stands in the inventories of a cluster commands no terminal and adds no line.
+// TestTreeIsPrintable: what stands in the inventories of a cluster commands no terminal and adds no
+// line.
 func TestTreeIsPrintable(t *testing.T) {
 	const evil = "x\x1b[2J\u202e\nlandscape.other"
 	var b strings.Builder

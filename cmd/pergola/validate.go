@@ -95,7 +95,9 @@ func (v *validation) findings(paths []string) ([]schemas.Violation, error) {
 	})
 	if v.strict {
 		for i := range all {
-			if !all[i].NewOnly { // nothing tells whether it is new: the same files would be valid on one day and not on the next
+			// nothing tells whether it is new: the same files would be valid on one day and not on
+			// the next
+			if !all[i].NewOnly {
 				all[i].Severity = schemas.SeverityError
 			}
 		}
@@ -188,7 +190,8 @@ func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 	return append(found, preview.LateOperations(former.Landscape, l, time.Now())...), nil
 }
 
-// noteEncrypted says how many Secrets no key decrypts: only a key shows that an encrypted value was changed or moved.
+// noteEncrypted says how many Secrets no key decrypts: only a key shows that an encrypted value was
+// changed or moved.
 func (v *validation) noteEncrypted(l *landscapes.Landscape, found []schemas.Violation) {
 	n := len(landscape.Locked(l))
 	if n == 0 || slices.ContainsFunc(found, func(v schemas.Violation) bool { return v.Rule == "landscape/sops" }) {

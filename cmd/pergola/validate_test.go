@@ -73,14 +73,16 @@ func TestValidate(t *testing.T) {
 			if test.stdout == nil {
 				assert.Empty(t, o.stdout)
 			}
-			if test.stderr == nil && o.stderr != "" { // the folder has encrypted Secrets, and no key is given
+			// the folder has encrypted Secrets, and no key is given
+			if test.stderr == nil && o.stderr != "" {
 				assert.Equal(t, "Note: the values of 2 Secrets are not decrypted, so that a damaged or moved value is not found: give a key by SOPS_AGE_KEY_FILE or SOPS_AGE_KEY.\n", o.stderr)
 			}
 		})
 	}
 }
 
-// TestValidateLandscape: what a landscape asks of the catalogue is checked with its declarations, in every command, in one run.
+// TestValidateLandscape: what a landscape asks of the catalogue is checked with its declarations,
+// in every command, in one run.
 func TestValidateLandscape(t *testing.T) {
 	dir := t.TempDir()
 	smallLandscape(t, dir)
@@ -142,7 +144,8 @@ func TestValidateOld(t *testing.T) {
 	assert.Contains(t, o.stderr, "\nNot valid: 1 error in 1 file.\nError: --old: "+filepath.Join(dir, "broken.yaml")+" is not valid: there is nothing to compare with\n")
 }
 
-// TestValidateFrom: with the revision before the change, the rules of updates and deletions count for a whole landscape.
+// TestValidateFrom: with the revision before the change, the rules of updates and deletions count
+// for a whole landscape.
 func TestValidateFrom(t *testing.T) {
 	dir, commit := repository(t)
 	project, err := os.ReadFile(filepath.Join(dir, "project.yaml"))
@@ -180,7 +183,8 @@ func TestValidateFrom(t *testing.T) {
 	}
 }
 
-// TestValidateUnread: of a file that cannot be read nobody knows what it declares. So nothing is said to be gone, and nothing to be missing for those that refer to it.
+// TestValidateUnread: of a file that cannot be read nobody knows what it declares. So nothing is
+// said to be gone, and nothing to be missing for those that refer to it.
 func TestValidateUnread(t *testing.T) {
 	dir, _ := withShoot(t)
 	for file, first := range map[string]string{"garden.yaml": "spec:", "gardensecrets.yaml": "metadata:", "seed.yaml": "spec:", "project.yaml": "spec:", "profile.yaml": "spec:"} {

@@ -14,8 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// watch applies, repairs drift and follows the files until the command is interrupted. That is its regular end once the landscape was applied.
-// Where somebody else applies it, it ends at once.
+// watch applies, repairs drift and follows the files until the command is interrupted. That is its
+// regular end once the landscape was applied. Where somebody else applies it, it ends at once.
 func (a *applying) watch(c *landscape.Converger, l *landscapes.Landscape) error {
 	stderr := a.cmd.ErrOrStderr()
 	var first error

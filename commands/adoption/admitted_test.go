@@ -12,8 +12,9 @@ import (
 	"github.com/pergola-dev/pergola/render/availability"
 )
 
-// admitted are objects as the runtime cluster has them: upstream's resource manager, which does not run here, spreads workload by what its namespace says. The
-// recording is of what was asked for. The labels that it injects are there by then.
+// admitted are objects as the runtime cluster has them: upstream's resource manager, which does not
+// run here, spreads workload by what its namespace says. The recording is of what was asked for.
+// The labels that it injects are there by then.
 func (u *upstream) admitted(all []recorded) []recorded {
 	u.Helper()
 	autoscalers := map[string]int32{}

@@ -23,7 +23,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/tokenrequestor"
 )
 
-// The programs that Pergola runs in other images than upstream here: these Deployments have to restart, and no others.
+// The programs that Pergola runs in other images than upstream here: these Deployments have to
+// restart, and no others.
 const images = `
   images:
   - {name: gardener-resource-manager, repository: registry.example.org/pergola, tag: 0.2.0}
@@ -32,7 +33,8 @@ const images = `
 
 var restarted = []string{"Deployment garden/gardener-controller-manager", "Deployment garden/gardener-resource-manager", "Deployment garden/virtual-garden-gardener-resource-manager"}
 
-// TestLandscapeOfUpstream is the way of a landscape from upstream's controllers to Pergola, with the whole catalogue.
+// TestLandscapeOfUpstream is the way of a landscape from upstream's controllers to Pergola, with
+// the whole catalogue.
 func TestLandscapeOfUpstream(t *testing.T) {
 	s := newStage(t)
 	_, err := s.apply(0)
@@ -109,8 +111,8 @@ func (s *stage) everything() map[string]map[string]thing {
 	return map[string]map[string]thing{landscape.Runtime: s.things(landscape.Runtime), landscape.Virtual: s.things(landscape.Virtual)}
 }
 
-// untouched asserts that nothing has come, gone or changed since before, less what programs of the clusters write on their own: they have the status of
-// most kinds, and all of some.
+// untouched asserts that nothing has come, gone or changed since before, less what programs of the
+// clusters write on their own: they have the status of most kinds, and all of some.
 func (s *stage) untouched(before map[string]map[string]thing) {
 	s.Helper()
 	for cluster, now := range s.everything() {
@@ -308,10 +310,12 @@ func testThereAndBack(s *stage) {
 // formers hand their fields over.
 var formers = []string{"gardener-operator", "gardener-resource-manager", "gardenlet", "pergola-adopt"}
 
-// requested is what an extension was asked by, which has that manager by design (docs/architecture.md).
+// requested is what an extension was asked by, which has that manager by design
+// (docs/architecture.md).
 const requested = `{"f:metadata":{"f:annotations":{"f:extensions.pergola.dev/requested":{},"f:gardener.cloud/timestamp":{}}}}`
 
-// written are the fields that Pergola writes under the names of upstream's managers: requests, and what the Garden says of its generic kubeconfig.
+// written are the fields that Pergola writes under the names of upstream's managers: requests, and
+// what the Garden says of its generic kubeconfig.
 var written = []string{requested, `{"f:metadata":{"f:annotations":{"f:generic-token-kubeconfig.secret.gardener.cloud/name":{}}}}`}
 
 func testTakeover(s *stage) {
@@ -326,14 +330,15 @@ func testTakeover(s *stage) {
 	assert.NotContains(s, s.get(landscape.Runtime, carriers, "garden", "gardener-controller-manager-runtime").GetAnnotations(), "resources.gardener.cloud/ignore")
 }
 
-// takeover applies, after everything is stopped: what a check has said restarts, and nothing else; what is not said to go is there, and the same object; what is not said
-// to change has not changed.
+// takeover applies, after everything is stopped: what a check has said restarts, and nothing else;
+// what is not said to go is there, and the same object; what is not said to change has not changed.
 func (s *stage) takeover(said *Report) {
 	s.Helper()
 	before := s.everything()
 	_, err := s.apply(0)
 	for deadline := time.Now().Add(patience); err != nil && strings.Contains(err.Error(), "the lease was lost") && time.Now().Before(deadline); {
-		_, err = s.apply(0) // a busy machine does not renew it in time; then the next apply completes what is missing
+		// a busy machine does not renew it in time; then the next apply completes what is missing
+		_, err = s.apply(0)
 	}
 	require.NoError(s, err)
 	after := s.everything()
@@ -381,7 +386,8 @@ func (s *stage) takeover(said *Report) {
 	assert.Empty(s, report.Of(Restarts))
 }
 
-// mentioned are the objects of a cluster of which a check says something other than that they stay as they are.
+// mentioned are the objects of a cluster of which a check says something other than that they stay
+// as they are.
 func mentioned(r *Report, cluster string) map[string]bool {
 	out := map[string]bool{}
 	for _, f := range r.Findings {
@@ -394,7 +400,8 @@ func mentioned(r *Report, cluster string) map[string]bool {
 	return out
 }
 
-// replaces tells whether pods are replaced by what an object is now: by its template, or by that which an operator makes of it.
+// replaces tells whether pods are replaced by what an object is now: by its template, or by that
+// which an operator makes of it.
 func replaces(was, now thing) bool {
 	path := []string{"spec", "template"}
 	switch kind := was.GetKind(); {
@@ -429,8 +436,9 @@ func telltale(value any) any {
 	return value
 }
 
-// content of an object without generation, less what every write changes, and what a check says nothing of: the marks of reconciliations, finalizers (which are
-// looked at apart) and status, and tokens, which are renewed.
+// content of an object without generation, less what every write changes, and what a check says
+// nothing of: the marks of reconciliations, finalizers (which are looked at apart) and status, and
+// tokens, which are renewed.
 func content(o thing) string {
 	out := o.DeepCopy()
 	out.SetManagedFields(nil)

@@ -49,7 +49,8 @@ func list(ctx context.Context, c *apply.Cluster, kind schema.GroupVersionKind, n
 	return found.Items, nil
 }
 
-// checkCarriers looks for ManagedResources that nothing of the landscape renders. They stay, with their objects; who changed them is stopped.
+// checkCarriers looks for ManagedResources that nothing of the landscape renders. They stay, with
+// their objects; who changed them is stopped.
 func (a *Adopter) checkCarriers(ctx context.Context, r *Report) error {
 	runtime := a.Converger.Cluster(landscape.Runtime)
 	known := a.Converger.Carriers()[landscape.Runtime]

@@ -30,7 +30,8 @@ type Adopter struct {
 	Poll time.Duration
 }
 
-// Check compares what lives with what Git declares. Nothing is written. What could not be compared is in the report, too.
+// Check compares what lives with what Git declares. Nothing is written. What could not be compared
+// is in the report, too.
 func (a *Adopter) Check(ctx context.Context) (*Report, error) {
 	runtime := a.Converger.Cluster(landscape.Runtime)
 	if runtime == nil {

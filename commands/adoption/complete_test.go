@@ -21,7 +21,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// fromUID takes over what is made of the UID of the Garden, which an API server chooses: when the etcds are defragmented and saved.
+// fromUID takes over what is made of the UID of the Garden, which an API server chooses: when the
+// etcds are defragmented and saved.
 func (u *upstream) fromUID(o, rendered *unstructured.Unstructured) {
 	u.Helper()
 	if o.GetKind() != "Etcd" {
@@ -35,8 +36,9 @@ func (u *upstream) fromUID(o, rendered *unstructured.Unstructured) {
 	}
 }
 
-// reconciledAgain gives an object what upstream's next reconciliation does. The recording is of a first one, in which there was no VirtualService yet when the server that
-// asks for passwords was deployed: it mounts one for each, and its gateway asks it about each.
+// reconciledAgain gives an object what upstream's next reconciliation does. The recording is of a
+// first one, in which there was no VirtualService yet when the server that asks for passwords was
+// deployed: it mounts one for each, and its gateway asks it about each.
 func (u *upstream) reconciledAgain(o, rendered *unstructured.Unstructured) {
 	u.Helper()
 	const server = "virtual-garden-istio-basic-auth-server"
@@ -59,7 +61,8 @@ func (u *upstream) reconciledAgain(o, rendered *unstructured.Unstructured) {
 	}
 }
 
-// renamed finds what is named after its content, and has the content that is rendered with what it refers to here: then upstream would have given it that name.
+// renamed finds what is named after its content, and has the content that is rendered with what it
+// refers to here: then upstream would have given it that name.
 func (u *upstream) renamed(dir string) bool {
 	u.Helper()
 	found := false
@@ -85,7 +88,8 @@ func (u *upstream) renamed(dir string) bool {
 	return found
 }
 
-// complete is a recorded object as it was before its values were left out, and as gardener-resource-manager makes it of its ManagedResource.
+// complete is a recorded object as it was before its values were left out, and as
+// gardener-resource-manager makes it of its ManagedResource.
 func (u *upstream) complete(r recorded, carriers map[string]recorded) recorded {
 	u.Helper()
 	o := r.Unstructured
@@ -104,7 +108,8 @@ func (u *upstream) complete(r recorded, carriers map[string]recorded) recorded {
 		u.fromUID(o, beside)
 		u.reconciledAgain(o, beside)
 		if beside.GetName() == o.GetName() && hashSuffix.MatchString(o.GetName()) && o.GetKind() == "ConfigMap" {
-			o.Object["data"] = beside.DeepCopy().Object["data"] // the hash in the name proves that it is the same; the recording lost line breaks
+			// the hash in the name proves that it is the same; the recording lost line breaks
+			o.Object["data"] = beside.DeepCopy().Object["data"]
 		}
 	}
 	switch {
@@ -138,7 +143,8 @@ func (u *upstream) complete(r recorded, carriers map[string]recorded) recorded {
 	return r
 }
 
-// unanswered lets requests pass that a webhook has to be asked about: where pods are played nobody answers.
+// unanswered lets requests pass that a webhook has to be asked about: where pods are played nobody
+// answers.
 func unanswered(configuration *unstructured.Unstructured) {
 	hooks, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
 	for _, raw := range hooks {
@@ -175,7 +181,8 @@ func (u *upstream) values(o, rendered *unstructured.Unstructured) {
 	}
 }
 
-// carry makes the data Secret and the status of a ManagedResource, as both resource managers leave them.
+// carry makes the data Secret and the status of a ManagedResource, as both resource managers leave
+// them.
 func (u *upstream) carry(mr recorded, objects []recorded) {
 	u.Helper()
 	var manifests bytes.Buffer

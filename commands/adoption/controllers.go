@@ -41,11 +41,13 @@ func (c Controller) String() string {
 // leaseOf is where the instance that works is written down.
 type leaseOf struct{ cluster, namespace, name string }
 
-// role is a controller of upstream, where it may run. They are in the order in which they are stopped: nobody is stopped before who would start it again.
+// role is a controller of upstream, where it may run. They are in the order in which they are
+// stopped: nobody is stopped before who would start it again.
 type role struct {
 	name, deployment string
 	onSeeds          bool
-	// inPlace says that Pergola renders a Deployment of the same name: it is stopped where that runs another program.
+	// inPlace says that Pergola renders a Deployment of the same name: it is stopped where that
+	// runs another program.
 	inPlace bool
 	lease   leaseOf
 }
@@ -73,7 +75,8 @@ var tools = []struct{ mark, name string }{
 	{"kustomize.toolkit.fluxcd.io/name", "Flux, Kustomization"}, {"helm.toolkit.fluxcd.io/name", "Flux, HelmRelease"}, {"argocd.argoproj.io/instance", "Argo CD, Application"}, {"argocd.argoproj.io/tracking-id", "Argo CD, Application"},
 }
 
-// controllers finds who runs the landscape, in the order of stopping. What is rendered has to be known.
+// controllers finds who runs the landscape, in the order of stopping. What is rendered has to be
+// known.
 func (a *Adopter) controllers(ctx context.Context) ([]Controller, error) {
 	seeds, err := a.seeds(ctx)
 	if err != nil {
@@ -114,8 +117,8 @@ func (a *Adopter) controllers(ctx context.Context) ([]Controller, error) {
 	return out, nil
 }
 
-// leaveCarried lets go on what a resource manager would put back that goes on itself. The Lease keeps the two programs apart while the one takes the place
-// of the other.
+// leaveCarried lets go on what a resource manager would put back that goes on itself. The Lease
+// keeps the two programs apart while the one takes the place of the other.
 func leaveCarried(found []Controller) {
 	for i := range found {
 		c := &found[i]
@@ -214,7 +217,8 @@ var (
 	shootKind    = schema.GroupVersionKind{Group: "core.gardener.cloud", Version: "v1beta1", Kind: "Shoot"}
 )
 
-// seeds are those of the landscape, hosts first: the gardenlet of a seed that is a Shoot is put back by the gardenlet of that Shoot's seed.
+// seeds are those of the landscape, hosts first: the gardenlet of a seed that is a Shoot is put
+// back by the gardenlet of that Shoot's seed.
 func (a *Adopter) seeds(ctx context.Context) ([]string, error) {
 	names := a.Converger.Seeds()
 	virtual := a.Converger.Cluster(landscape.Virtual)

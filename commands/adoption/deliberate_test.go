@@ -16,7 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// deliberate are the differences from upstream that are wanted, as render/testdata/corpus.yaml has them.
+// deliberate are the differences from upstream that are wanted, as render/testdata/corpus.yaml has
+// them.
 type deliberate []struct {
 	Object, Path string
 }
@@ -47,8 +48,8 @@ var (
 	ofList   = regexp.MustCompile(`\[[^\]]*\]`)
 )
 
-// allows tells whether an object, KIND/NAMESPACE/NAME, may differ at a path. The list names an item of a list by its position and a report by its name, so which item it
-// is does not count.
+// allows tells whether an object, KIND/NAMESPACE/NAME, may differ at a path. The list names an item
+// of a list by its position and a report by its name, so which item it is does not count.
 func (d deliberate) allows(object, path string) bool {
 	plain := func(path string) string {
 		return ofList.ReplaceAllString(keyOfMap.ReplaceAllString(path, ".$1.$2"), "")

@@ -165,8 +165,9 @@ func (u *upstream) input() render.Input {
 	return inputs[0]
 }
 
-// makeSecrets lets a secrets manager with the identity of gardener-operator make what the recording has, with values: names and labels of what is not signed
-// by another Secret are those that were recorded.
+// makeSecrets lets a secrets manager with the identity of gardener-operator make what the recording
+// has, with values: names and labels of what is not signed by another Secret are those that were
+// recorded.
 func (u *upstream) makeSecrets(result render.Result) {
 	u.Helper()
 	requests, err := result.Secrets()
@@ -221,14 +222,16 @@ func (u *upstream) makeSecrets(result render.Result) {
 	}
 }
 
-// deploy puts everything that was recorded into the clusters, with what a real landscape has besides: pods that are played, a gardener-apiserver that answers.
+// deploy puts everything that was recorded into the clusters, with what a real landscape has
+// besides: pods that are played, a gardener-apiserver that answers.
 func (u *upstream) deploy(dir string) {
 	u.Helper()
 	images, err := render.ReadImageVector(components.FS)
 	require.NoError(u, err)
 	for _, image := range images {
 		if image.Name == apiServerImage {
-			u.texts["v0.0.0-master+$Format:%H$"] = image.Tag // the recording was made without a release
+			// the recording was made without a release
+			u.texts["v0.0.0-master+$Format:%H$"] = image.Tag
 		}
 	}
 	u.was = readRecording(u.T, dir, strings.NewReplacer())

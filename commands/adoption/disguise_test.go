@@ -65,7 +65,8 @@ func (s *stage) things(cluster string) map[string]thing {
 	return out
 }
 
-// asUpstream makes what Pergola has applied to a cluster look as if upstream had: its managers, and no record of ours.
+// asUpstream makes what Pergola has applied to a cluster look as if upstream had: its managers, and
+// no record of ours.
 func (s *stage) asUpstream(cluster string) {
 	s.Helper()
 	for name, o := range s.things(cluster) {
@@ -102,7 +103,8 @@ func (s *stage) asUpstream(cluster string) {
 	}
 }
 
-// upstreamRuns puts gardener-operator into the runtime cluster, with the webhook that it serves and the lease that it holds.
+// upstreamRuns puts gardener-operator into the runtime cluster, with the webhook that it serves and
+// the lease that it holds.
 func (s *stage) upstreamRuns() {
 	s.Helper()
 	r := s.api[landscape.Runtime]
@@ -127,7 +129,8 @@ func (s *stage) upstreamRuns() {
 		_, err := r.Resource(o.resource).Namespace(object.GetNamespace()).Create(s.context(), object, metav1.CreateOptions{FieldManager: "helm"})
 		require.NoError(s, err)
 	}
-	for _, claim := range []string{"main-virtual-garden-etcd-virtual-garden-etcd-main-0", "virtual-garden-etcd-events-virtual-garden-etcd-events-0"} { // upstream's names
+	// upstream's names
+	for _, claim := range []string{"main-virtual-garden-etcd-virtual-garden-etcd-main-0", "virtual-garden-etcd-events-virtual-garden-etcd-events-0"} {
 		object := &unstructured.Unstructured{}
 		require.NoError(s, yaml.Unmarshal([]byte("{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: "+claim+", namespace: garden}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}"), &object.Object))
 		_, err := r.Resource(schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}).Namespace("garden").Create(s.context(), object, metav1.CreateOptions{})
@@ -136,7 +139,8 @@ func (s *stage) upstreamRuns() {
 	s.hold("gardener-operator-leader-election", "gardener-operator-7d4b9-x_0815", 1)
 }
 
-// hold makes somebody hold a lease of the runtime cluster from now on, for some seconds without renewal.
+// hold makes somebody hold a lease of the runtime cluster from now on, for some seconds without
+// renewal.
 func (s *stage) hold(name, holder string, seconds int) {
 	s.Helper()
 	now := time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")

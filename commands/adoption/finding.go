@@ -54,7 +54,8 @@ type Finding struct {
 	Text    string   `json:"text"`
 	// Do is what to do about it; empty for nothing.
 	Do string `json:"do,omitempty"`
-	// Fields that differ: old is what lives, new is what Git says. Values that are secret are not in them.
+	// Fields that differ: old is what lives, new is what Git says. Values that are secret are not
+	// in them.
 	Fields []change.Field `json:"fields,omitempty"`
 }
 
@@ -63,7 +64,8 @@ type Report struct {
 	Landscape string `json:"landscape"`
 	// Garden that lives; empty for none.
 	Garden string `json:"garden,omitempty"`
-	// Stopped says that pergola adopt has stopped controllers, and that they have not been started again.
+	// Stopped says that pergola adopt has stopped controllers, and that they have not been started
+	// again.
 	Stopped     bool          `json:"stopped,omitempty"`
 	Findings    []Finding     `json:"findings"`
 	Summary     map[Level]int `json:"summary"`

@@ -17,7 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// fixed are fields of a Garden that name what exists: another value would not change that, but break it.
+// fixed are fields of a Garden that name what exists: another value would not change that, but
+// break it.
 var fixed = map[string]string{
 	"spec.virtualCluster.gardener.clusterIdentity":                                      "Seeds, Shoots and the objects of extensions carry it",
 	"spec.virtualCluster.networking":                                                    "Services of the virtual garden have addresses of it",
@@ -33,7 +34,8 @@ var fixed = map[string]string{
 	"spec.virtualCluster.kubernetes.kubeAPIServer.serviceAccountConfig.acceptedIssuers": "tokens that are in use name them",
 }
 
-// checkGarden compares the spec of the Garden that lives with that of Git, both with the defaults of the API.
+// checkGarden compares the spec of the Garden that lives with that of Git, both with the defaults
+// of the API.
 func (a *Adopter) checkGarden(r *Report, live *unstructured.Unstructured) error {
 	if live == nil {
 		r.add(Finding{Level: Changes, Area: AreaGarden, Cluster: "runtime", Text: "there is no Garden in the runtime cluster: gardener-operator does not run this landscape",
@@ -102,7 +104,8 @@ func reconcilerOf(garden *unstructured.Unstructured) string {
 	return operatorRole
 }
 
-// defaulted is the spec of a Garden with the defaults of the API, which one has that no webhook has seen, or an older one.
+// defaulted is the spec of a Garden with the defaults of the API, which one has that no webhook has
+// seen, or an older one.
 func defaulted(live *unstructured.Unstructured) (any, error) {
 	garden := &operatorv1alpha1.Garden{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, garden); err != nil {
@@ -113,7 +116,8 @@ func defaulted(live *unstructured.Unstructured) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading Garden %s: %w", live.GetName(), err)
 	}
-	return completed(full["spec"], live.Object["spec"]), nil // fields that our types do not know, too
+	// fields that our types do not know, too
+	return completed(full["spec"], live.Object["spec"]), nil
 }
 
 // completed is a value with what another one has beside it.
@@ -144,7 +148,8 @@ func versionOfGarden(f Finding, field change.Field) Finding {
 	return f
 }
 
-// whyFixed says why a field must not change; empty where it may. A zone, a domain or a network that comes to those that there are is no harm.
+// whyFixed says why a field must not change; empty where it may. A zone, a domain or a network that
+// comes to those that there are is no harm.
 func whyFixed(field change.Field) string {
 	for path, why := range fixed {
 		rest, within := strings.CutPrefix(field.Path, path)
@@ -169,7 +174,8 @@ func adds(field change.Field) bool {
 	return is && are && len(after) > len(before) && slices.EqualFunc(before, after[:len(before)], func(x, y any) bool { return fmt.Sprint(x) == fmt.Sprint(y) })
 }
 
-// apiServerImage is the entry of the image vector that says for which version of Gardener the catalogue is written.
+// apiServerImage is the entry of the image vector that says for which version of Gardener the
+// catalogue is written.
 const apiServerImage = "gardener-apiserver"
 
 // checkVersions compares the version of gardener-operator with that of the catalogue.
@@ -209,10 +215,12 @@ func (a *Adopter) checkVersions(r *Report, garden *unstructured.Unstructured) er
 	return nil
 }
 
-// rewrites are the phases in which upstream marks objects and Deployments in its own way while it rewrites what is encrypted.
+// rewrites are the phases in which upstream marks objects and Deployments in its own way while it
+// rewrites what is encrypted.
 var rewrites = []string{string(gardencorev1beta1.RotationPreparing), string(gardencorev1beta1.RotationCompleting)}
 
-// checkRotation looks how rotations of credentials stand. Phases are upstream's, and go on from where they are.
+// checkRotation looks how rotations of credentials stand. Phases are upstream's, and go on from
+// where they are.
 func checkRotation(r *Report, garden *unstructured.Unstructured) {
 	if garden == nil {
 		return

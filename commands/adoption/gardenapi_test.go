@@ -21,7 +21,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
-// Pods that are played have no addresses that anybody reaches: where the Gardener API is served is patched into what is rendered, and into what was recorded.
+// Pods that are played have no addresses that anybody reaches: where the Gardener API is served is
+// patched into what is rendered, and into what was recorded.
 const leadElsewhere = `
 patches:
 - target: {kind: Endpoints, name: gardener-apiserver}
@@ -34,7 +35,8 @@ patches:
     - {op: replace, path: /ports/0/port, value: PORT}
 `
 
-// serveGardenAPI plays gardener-apiserver: with its certificate, in front of a cluster that has the Gardener API by definitions.
+// serveGardenAPI plays gardener-apiserver: with its certificate, in front of a cluster that has the
+// Gardener API by definitions.
 func (u *upstream) serveGardenAPI() {
 	u.Helper()
 	certificate := u.get(landscape.Runtime, secretsResource, "garden", u.texts["gardener-apiserver-9ec653e5"])

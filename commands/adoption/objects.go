@@ -14,7 +14,8 @@ import (
 // workloads have pods that a change of their template replaces.
 var workloads = []string{"Deployment", "StatefulSet", "DaemonSet"}
 
-// operated are kinds of which an operator makes workloads: what changes in their spec may replace the pods.
+// operated are kinds of which an operator makes workloads: what changes in their spec may replace
+// the pods.
 var operated = []string{"Alertmanager", "FluentBit", "OpenTelemetryCollector", "Prometheus", "VLSingle"}
 
 // lost are the words of a plan for what does not come back.
@@ -133,13 +134,15 @@ func single(item change.Item) (Finding, bool) {
 	return f, true
 }
 
-// marks are what a takeover does to the annotations and labels by which reconciliations know their objects.
+// marks are what a takeover does to the annotations and labels by which reconciliations know their
+// objects.
 var marks = map[string][]string{
 	"metadata.annotations": {"gardener.cloud/timestamp", "gardener.cloud/operation", resourcesv1alpha1.Description, resourcesv1alpha1.Origin},
 	"metadata.labels":      {resourcesv1alpha1.ManagedBy},
 }
 
-// own are the fields that say something about an object: what a takeover does to marks of reconciliations does not.
+// own are the fields that say something about an object: what a takeover does to marks of
+// reconciliations does not.
 func own(fields []change.Field) []change.Field {
 	return slices.DeleteFunc(slices.Clone(fields), func(f change.Field) bool {
 		if f.Path == "metadata.finalizers" {
@@ -167,7 +170,8 @@ func onlyOf(value any, keys []string) bool {
 	return is
 }
 
-// telling are the fields in which there is something: a program that writes whole objects also writes, with nothing in it, what it does not set.
+// telling are the fields in which there is something: a program that writes whole objects also
+// writes, with nothing in it, what it does not set.
 func telling(fields []change.Field) []change.Field {
 	return slices.DeleteFunc(slices.Clone(fields), func(f change.Field) bool { return !f.Hidden && isHollow(f.Old) && isHollow(f.New) })
 }

@@ -59,7 +59,8 @@ func deploymentOf(name, image string) string {
 	return fmt.Sprintf(`{apiVersion: "apps/v1", kind: "Deployment", metadata: {name: %[1]q, namespace: "garden", labels: webhook: "asks"}, spec: {replicas: 1, selector: matchLabels: app: %[1]q, template: {metadata: labels: app: %[1]q, spec: {containers: [{name: "a", image: %[2]q}]}}}}`, name, image)
 }
 
-// smallCatalogue has a resource manager that is another program than upstream's, and something else with pods.
+// smallCatalogue has a resource manager that is another program than upstream's, and something else
+// with pods.
 func smallCatalogue(t *testing.T) fs.FS {
 	t.Helper()
 	out := smallcatalogue.New()
@@ -69,7 +70,8 @@ func smallCatalogue(t *testing.T) fs.FS {
 	return out
 }
 
-// serveWebhook answers an API server as Service garden/gardener-resource-manager, by a name that leads here; it puts a toleration into all pods.
+// serveWebhook answers an API server as Service garden/gardener-resource-manager, by a name that
+// leads here; it puts a toleration into all pods.
 func serveWebhook(t *testing.T) (port int, authority []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -96,8 +98,8 @@ func serveWebhook(t *testing.T) (port int, authority []byte) {
 	return answers.Listener.Addr().(*net.TCPAddr).Port, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})
 }
 
-// A webhook of a resource manager that is stopped keeps in pods what nobody declares. The check tells what the first apply after the stop does: it goes, and the
-// pods are replaced.
+// A webhook of a resource manager that is stopped keeps in pods what nobody declares. The check
+// tells what the first apply after the stop does: it goes, and the pods are replaced.
 func TestPodsThatAWebhookKeepsAsTheyAre(t *testing.T) {
 	config := apiserver.Start(t)
 	config.WarningHandler = rest.NoWarnings{}

@@ -17,8 +17,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// The ConfigMap, in namespace garden of each cluster on which something was stopped, that says what, and how it was before. It is written before
-// anything is done, so that an interrupted run is gone on with, and undone.
+// The ConfigMap, in namespace garden of each cluster on which something was stopped, that says
+// what, and how it was before. It is written before anything is done, so that an interrupted run is
+// gone on with, and undone.
 const (
 	recordName = "pergola-adoption"
 	recordKey  = "stopped.json"

@@ -1,6 +1,7 @@
 package adoption
 
-// What gardener-operator and gardener-resource-manager wrote, as the corpus has it, and how it is completed.
+// What gardener-operator and gardener-resource-manager wrote, as the corpus has it, and how it is
+// completed.
 
 import (
 	"bytes"
@@ -25,7 +26,8 @@ import (
 // recorded is one object that gardener-operator, or gardener-resource-manager for it, has written.
 type recorded struct {
 	*unstructured.Unstructured
-	// cluster has it. carrier is the ManagedResource that it came by, NAMESPACE/NAME; empty for one that gardener-operator has written itself.
+	// cluster has it. carrier is the ManagedResource that it came by, NAMESPACE/NAME; empty for one
+	// that gardener-operator has written itself.
 	cluster, carrier string
 }
 
@@ -47,7 +49,8 @@ type recording struct {
 
 var inCarrier = regexp.MustCompile(`(?m)^# in ManagedResource (\S+)`)
 
-// readRecording reads the corpus; replace says what the texts are here that were of the recording only.
+// readRecording reads the corpus; replace says what the texts are here that were of the recording
+// only.
 func readRecording(t *testing.T, dir string, replace *strings.Replacer) recording {
 	t.Helper()
 	clusters := map[string]string{}
@@ -92,7 +95,8 @@ func readRecording(t *testing.T, dir string, replace *strings.Replacer) recordin
 	return out
 }
 
-// referred is an annotation that names something by whose content the object changes; the key has the hash of the name.
+// referred is an annotation that names something by whose content the object changes; the key has
+// the hash of the name.
 var referred = regexp.MustCompile(`^reference\.resources\.gardener\.cloud/(secret|configmap)-[0-9a-f]{8}$`)
 
 // refer writes the keys of such annotations anew, where the names are others than in the recording.
@@ -124,7 +128,8 @@ func (u *upstream) replacer() *strings.Replacer {
 	return strings.NewReplacer(old...)
 }
 
-// fill puts values into a recording where it left them out: those of what is rendered, so that nothing is said about them.
+// fill puts values into a recording where it left them out: those of what is rendered, so that
+// nothing is said about them.
 func fill(recorded, rendered any) any {
 	switch r := recorded.(type) {
 	case map[string]any:
@@ -159,7 +164,8 @@ func merged(m, more map[string]string) map[string]string {
 	return out
 }
 
-// settlePorts takes off what the recording says of a port that has no target: 0, which no API server accepts.
+// settlePorts takes off what the recording says of a port that has no target: 0, which no API
+// server accepts.
 func settlePorts(o *unstructured.Unstructured) {
 	ports, _, _ := unstructured.NestedSlice(o.Object, "spec", "ports")
 	for _, port := range ports {

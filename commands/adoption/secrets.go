@@ -11,8 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/secrets"
 )
 
-// rooted are the kinds of Secrets that others hang on: what they have signed or encrypted counts no more when they are made anew. The rest is signed by
-// these, or a password.
+// rooted are the kinds of Secrets that others hang on: what they have signed or encrypted counts no
+// more when they are made anew. The rest is signed by these, or a password.
 var rooted = []secrets.Kind{secrets.KindCA, secrets.KindRSAPrivateKey, secrets.KindEtcdEncryptionKey}
 
 // checkSecrets says which Secrets are kept and which would be generated.

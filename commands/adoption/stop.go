@@ -37,8 +37,10 @@ func (e *BlockedError) Error() string {
 	return "nothing was stopped: " + strings.Join(lines, "; ")
 }
 
-// Stop stops the controllers of upstream, one after the other, and waits for each until it works no more. It does so only with the approval of those that
-// are stopped, which a call without one gives. Where something blocks the takeover it is refused. It can be interrupted at any point, and repeated.
+// Stop stops the controllers of upstream, one after the other, and waits for each until it works no
+// more. It does so only with the approval of those that are stopped, which a call without one
+// gives. Where something blocks the takeover it is refused. It can be interrupted at any point, and
+// repeated.
 func (a *Adopter) Stop(ctx context.Context, approval string) (*Stopping, error) {
 	report, err := a.Check(ctx)
 	if err != nil {
@@ -147,8 +149,8 @@ func (a *Adopter) stop(ctx context.Context, c Controller) error {
 	return nil
 }
 
-// heed takes the annotations away by which ManagedResources were left alone: who would have put their objects back is stopped by now, and an apply would leave
-// them alone, too.
+// heed takes the annotations away by which ManagedResources were left alone: who would have put
+// their objects back is stopped by now, and an apply would leave them alone, too.
 func (a *Adopter) heed(ctx context.Context, clusters []string) error {
 	for _, cluster := range clusters {
 		r, err := a.readRecord(ctx, cluster)
@@ -167,7 +169,8 @@ func (a *Adopter) heed(ctx context.Context, clusters []string) error {
 	return nil
 }
 
-// carrierIn is the ManagedResource that a Deployment comes from, as far as it is there, whose manager would put it back; empty for none.
+// carrierIn is the ManagedResource that a Deployment comes from, as far as it is there, whose
+// manager would put it back; empty for none.
 func (a *Adopter) carrierIn(ctx context.Context, cluster string, deployment *unstructured.Unstructured) (string, error) {
 	carrier := carrierOf(deployment)
 	if carrier == "" {
@@ -197,7 +200,8 @@ func carrierOf(live *unstructured.Unstructured) string {
 	return origin
 }
 
-// ignore sets or takes away the annotation by which a ManagedResource is left alone by who looks after it. One that is not there is no matter.
+// ignore sets or takes away the annotation by which a ManagedResource is left alone by who looks
+// after it. One that is not there is no matter.
 func (a *Adopter) ignore(ctx context.Context, c *apply.Cluster, carrier string, value any) error {
 	ref := managedResourceRef(carrier)
 	live, err := liveOf(ctx, c, ref)

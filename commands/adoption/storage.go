@@ -10,7 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
-// checkStorage looks for the volume claims that etcd-druid will look for: with another name etcd would begin empty.
+// checkStorage looks for the volume claims that etcd-druid will look for: with another name etcd
+// would begin empty.
 func (a *Adopter) checkStorage(ctx context.Context, r *Report) error {
 	for _, place := range a.Converger.Rendered() {
 		if place.Cluster != landscape.Runtime {

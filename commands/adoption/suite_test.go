@@ -49,7 +49,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// up starts clusters, which end with the test: the runtime cluster, and others without nodes. With fast these are API servers alone.
+// up starts clusters, which end with the test: the runtime cluster, and others without nodes. With
+// fast these are API servers alone.
 func up(t *testing.T, fast bool, names ...string) *world {
 	t.Helper()
 	root, err := testclusters.Repository()
@@ -88,7 +89,8 @@ func up(t *testing.T, fast bool, names ...string) *world {
 	return w
 }
 
-// stage is a landscape with a Garden and nothing else, and the hands of somebody with access to its clusters.
+// stage is a landscape with a Garden and nothing else, and the hands of somebody with access to its
+// clusters.
 type stage struct {
 	*testing.T
 	world *world

@@ -16,8 +16,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
-// Undo starts again what Stop has stopped, in the other order: resource managers first, gardener-operator last. What Pergola has applied meanwhile is left
-// to gardener-operator, which puts its own there. It can be interrupted and repeated.
+// Undo starts again what Stop has stopped, in the other order: resource managers first,
+// gardener-operator last. What Pergola has applied meanwhile is left to gardener-operator, which
+// puts its own there. It can be interrupted and repeated.
 func (a *Adopter) Undo(ctx context.Context) (started []string, err error) {
 	if err := a.nobodyElse(ctx); err != nil {
 		return nil, err
@@ -88,12 +89,14 @@ func (a *Adopter) start(ctx context.Context, cluster string, s stopped) (was boo
 	return true, a.restoreWebhooks(ctx, s.Webhooks)
 }
 
-// WorkingError says that Pergola is at work on the landscape, whose former controllers cannot be started beside it.
+// WorkingError says that Pergola is at work on the landscape, whose former controllers cannot be
+// started beside it.
 type WorkingError struct{ message string }
 
 func (e *WorkingError) Error() string { return e.message }
 
-// nobodyElse is an error while somebody else than gardener-operator converges the runtime cluster: two would work against each other.
+// nobodyElse is an error while somebody else than gardener-operator converges the runtime cluster:
+// two would work against each other.
 func (a *Adopter) nobodyElse(ctx context.Context) error {
 	runtime := a.Converger.Cluster(landscape.Runtime)
 	if runtime == nil {

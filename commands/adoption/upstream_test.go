@@ -14,7 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// TestObjectsOfUpstream compares and stops what gardener-operator and gardener-resource-manager have really written and run for upstream's example Garden (shared/corpus).
+// TestObjectsOfUpstream compares and stops what gardener-operator and gardener-resource-manager
+// have really written and run for upstream's example Garden (shared/corpus).
 func TestObjectsOfUpstream(t *testing.T) {
 	dir := corpus.Dir(t)
 	u := newUpstream(t, dir)
@@ -34,8 +35,9 @@ func TestObjectsOfUpstream(t *testing.T) {
 	}
 }
 
-// restartedOfUpstream has pods that are replaced when Pergola takes over: their configuration has other settings, other comments, or a script of ours, which the
-// deliberate differences give the reasons for.
+// restartedOfUpstream has pods that are replaced when Pergola takes over: their configuration has
+// other settings, other comments, or a script of ours, which the deliberate differences give the
+// reasons for.
 var restartedOfUpstream = []string{
 	"Deployment garden/etcd-druid", "Deployment garden/gardener-resource-manager", "Deployment garden/kube-state-metrics-runtime", "Deployment garden/plutono",
 	"Deployment garden/virtual-garden-gardener-resource-manager", "Deployment garden/virtual-garden-kube-apiserver", "Deployment istio-system/istiod",

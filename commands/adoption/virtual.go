@@ -16,7 +16,8 @@ import (
 // apiServer is the name of the Service of the virtual garden's API server, and of its Deployment.
 const apiServer = "virtual-garden-kube-apiserver"
 
-// checkExposure looks how clients get to the API server of the virtual garden: by a load balancer of its own, which the takeover takes away, or by the gateway.
+// checkExposure looks how clients get to the API server of the virtual garden: by a load balancer
+// of its own, which the takeover takes away, or by the gateway.
 func (a *Adopter) checkExposure(ctx context.Context, r *Report) error {
 	live, err := liveOf(ctx, a.Converger.Cluster(landscape.Runtime), apply.Ref{APIVersion: "v1", Kind: "Service", Namespace: "garden", Name: apiServer})
 	if err != nil || live == nil {
@@ -31,10 +32,12 @@ func (a *Adopter) checkExposure(ctx context.Context, r *Report) error {
 	return nil
 }
 
-// gardenAPIService is the APIService by which the virtual garden serves Shoots and Seeds: it leads to gardener-apiserver, or says that definitions serve them.
+// gardenAPIService is the APIService by which the virtual garden serves Shoots and Seeds: it leads
+// to gardener-apiserver, or says that definitions serve them.
 const gardenAPIService = "v1beta1.core.gardener.cloud"
 
-// checkAPI looks who serves the Gardener API in the virtual garden: each keeps the objects in a place of etcd of its own, and does not find those of the other.
+// checkAPI looks who serves the Gardener API in the virtual garden: each keeps the objects in a
+// place of etcd of its own, and does not find those of the other.
 func (a *Adopter) checkAPI(ctx context.Context, r *Report) error {
 	virtual := a.Converger.Cluster(landscape.Virtual)
 	if virtual == nil {
@@ -57,7 +60,8 @@ func (a *Adopter) checkAPI(ctx context.Context, r *Report) error {
 	return nil
 }
 
-// compareAPI says what becomes of the objects of the Gardener API; service is who serves them now, empty for definitions.
+// compareAPI says what becomes of the objects of the Gardener API; service is who serves them now,
+// empty for definitions.
 func compareAPI(service string, aggregated bool) (f Finding, differs bool) {
 	f = Finding{Level: Blocks, Area: AreaGarden, Cluster: landscape.Virtual}
 	switch {
@@ -108,7 +112,8 @@ func (a *Adopter) checkIdentity(ctx context.Context, r *Report) error {
 		Issuer string `json:"issuer"`
 	}{}
 	raw, err := client.Discovery().RESTClient().Get().AbsPath("/.well-known/openid-configuration").DoRaw(ctx)
-	if err == nil && json.Unmarshal(raw, &said) == nil { // one that does not publish it is not compared
+	// one that does not publish it is not compared
+	if err == nil && json.Unmarshal(raw, &said) == nil {
 		lives.issuer = said.Issuer
 	}
 	r.add(compareIdentity(lives, declared, a.issuers())...)

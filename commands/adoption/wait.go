@@ -17,7 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/printable"
 )
 
-// until looks again and again, and gives up with the context. what says in words what is waited for.
+// until looks again and again, and gives up with the context. what says in words what is waited
+// for.
 func (a *Adopter) until(ctx context.Context, done func() (bool, string, error)) error {
 	poll := a.Poll
 	if poll <= 0 {
@@ -73,8 +74,8 @@ func (a *Adopter) awaitPods(ctx context.Context, c *apply.Cluster, deployment *u
 // abandoned is more than clocks differ: whoever renewed a lease longer ago is gone for sure.
 const abandoned = 10 * time.Minute
 
-// awaitLease waits until the controller that was stopped holds its lease no more: it was given back, somebody else has it, or it was not renewed for as
-// long as it lasts, by our clock.
+// awaitLease waits until the controller that was stopped holds its lease no more: it was given
+// back, somebody else has it, or it was not renewed for as long as it lasts, by our clock.
 func (a *Adopter) awaitLease(ctx context.Context, of Controller) error {
 	cluster := a.Converger.Cluster(of.lease.cluster)
 	if cluster == nil {

@@ -23,7 +23,8 @@ var webhookKinds = []schema.GroupVersionKind{
 	{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"},
 }
 
-// servedBy are the webhook configurations that nobody but a controller answers. Those that others answer, too, are left alone.
+// servedBy are the webhook configurations that nobody but a controller answers. Those that others
+// answer, too, are left alone.
 func (a *Adopter) servedBy(ctx context.Context, c Controller) ([]webhook, error) {
 	clusters := []string{c.Cluster}
 	if c.Cluster == landscape.Runtime && a.Converger.Cluster(landscape.Virtual) != nil {
@@ -46,7 +47,8 @@ func (a *Adopter) servedBy(ctx context.Context, c Controller) ([]webhook, error)
 	return out, nil
 }
 
-// isServedBy tells whether all webhooks of a configuration lead to the Service of a controller, by reference or by its address.
+// isServedBy tells whether all webhooks of a configuration lead to the Service of a controller, by
+// reference or by its address.
 func isServedBy(configuration *unstructured.Unstructured, c Controller, here bool) bool {
 	hooks, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
 	for _, raw := range hooks {
@@ -65,7 +67,8 @@ func isServedBy(configuration *unstructured.Unstructured, c Controller, here boo
 	return len(hooks) > 0
 }
 
-// withoutWebhooks makes of a plan one for the time after the controllers were stopped: what their webhooks put back into pods until then goes with the apply.
+// withoutWebhooks makes of a plan one for the time after the controllers were stopped: what their
+// webhooks put back into pods until then goes with the apply.
 func (a *Adopter) withoutWebhooks(ctx context.Context, p change.Plan) error {
 	if !slices.ContainsFunc(p.Items, func(i change.Item) bool { return len(i.PutBack) > 0 }) {
 		return nil

@@ -33,7 +33,8 @@ import (
 type Comparison struct {
 	Reader revisions.Reader
 	Repo   *source.Repository
-	// Dir is the folder of the landscape; revisions lead from From to To, which is empty for the work tree.
+	// Dir is the folder of the landscape; revisions lead from From to To, which is empty for the
+	// work tree.
 	Dir, From, To string
 	// Now is one time for both revisions, so that it makes no difference between them.
 	Now time.Time
@@ -157,7 +158,8 @@ func renderedInPart(from string, wrong error) []string {
 		"of an object that two of its bundles have, the one that keeps it counts", from, printable.Counted(n, "error"))}, lines...)
 }
 
-// withShoots adds to what is declared how Shoots are in force, as far as they are declared or rendered in another way.
+// withShoots adds to what is declared how Shoots are in force, as far as they are declared or
+// rendered in another way.
 func withShoots(declared []plan.Place, side render.Side) {
 	shoots := map[change.Ref]*unstructured.Unstructured{}
 	for _, in := range slices.Concat(side.Inputs, side.Alike) {
@@ -172,8 +174,8 @@ func withShoots(declared []plan.Place, side render.Side) {
 	}
 }
 
-// totals are the numbers of objects by cluster. All are counted only where the gate wants to know a share of them: what the
-// change does not reach has to be rendered for that.
+// totals are the numbers of objects by cluster. All are counted only where the gate wants to know a
+// share of them: what the change does not reach has to be rendered for that.
 func (c Comparison) totals(p change.Plan, gate permit.Gate, old Revision, before []plan.Place, incomplete bool) (map[string]int, error) {
 	if incomplete && wantsTotals(p, gate) {
 		all, err := c.everything(old)
@@ -230,7 +232,8 @@ func (r Revision) state() render.State {
 	return s
 }
 
-// target is what a diff leads to: the work tree, or a revision. In one without the landscape nothing is left of it.
+// target is what a diff leads to: the work tree, or a revision. In one without the landscape
+// nothing is left of it.
 func (c Comparison) target(ctx context.Context) (Revision, error) {
 	r := Revision{name: "work tree", as: c.To}
 	var err error
@@ -274,8 +277,8 @@ func (c Comparison) renames() (map[string]string, error) {
 	return revisions.Renamed(before, after), err
 }
 
-// formerly is the landscape of a folder that the revision to compare from does not have, where it was in another folder then. ok says
-// whether it was.
+// formerly is the landscape of a folder that the revision to compare from does not have, where it
+// was in another folder then. ok says whether it was.
 func (c Comparison) formerly(ctx context.Context) (r Revision, ok bool, err error) {
 	all, err := c.renames()
 	if err != nil {
@@ -312,13 +315,15 @@ func (c Comparison) afterwards() (string, error) {
 	return "", err
 }
 
-// checkTarget refuses a target that is not valid. What the API refuses of the change itself (fields that cannot change, removals
-// without their confirmation) is reported, and the diff shown all the same, with a note.
+// checkTarget refuses a target that is not valid. What the API refuses of the change itself (fields
+// that cannot change, removals without their confirmation) is reported, and the diff shown all the
+// same, with a note.
 func (c Comparison) checkTarget(ctx context.Context, old, new Revision) ([]schemas.Violation, error) {
 	if old.Missing {
 		return nil, c.Reader.Valid(ctx, new.Landscape, new.violations, c.To)
 	}
-	// What is valid as if it were new is valid all the more as what it was before: only what changed is looked at as a change.
+	// What is valid as if it were new is valid all the more as what it was before: only what
+	// changed is looked at as a change.
 	alike := landscapes.Alike(old.Landscape, new.Landscape)
 	changed := old.Landscape.Only(func(d *landscapes.Declaration) bool { return !alike[d.ObjectName()] })
 	since := func(before *landscapes.Landscape) ([]schemas.Violation, error) {
@@ -345,8 +350,9 @@ func (c Comparison) checkTarget(ctx context.Context, old, new Revision) ([]schem
 	return found, c.Reader.Report(found, c.To, revisions.Sources(new.Landscape))
 }
 
-// checkBase looks whether the revision a diff starts from is valid. One that is not was never applied, and what repairs it is most
-// likely under way: it is compared as far as it renders. The findings are given with the revision before the names of files.
+// checkBase looks whether the revision a diff starts from is valid. One that is not was never
+// applied, and what repairs it is most likely under way: it is compared as far as it renders. The
+// findings are given with the revision before the names of files.
 func (c Comparison) checkBase(ctx context.Context, r *Revision) ([]schemas.Violation, error) {
 	if r.Missing {
 		return nil, nil

@@ -17,15 +17,19 @@ import (
 // Verdict judges files with objects.
 type Verdict struct {
 	Options landscapes.Options
-	// Old is the file with the objects before the change, by which the rules of updates and deletions count; empty for none.
+	// Old is the file with the objects before the change, by which the rules of updates and
+	// deletions count; empty for none.
 	Old string
-	// Several says that other files are judged, too: an object that is gone from one may be in another.
+	// Several says that other files are judged, too: an object that is gone from one may be in
+	// another.
 	Several bool
-	// Report is told the findings of Old that make it unusable, by the name that stands before them and by what reads it.
+	// Report is told the findings of Old that make it unusable, by the name that stands before them
+	// and by what reads it.
 	Report func(found []schemas.Violation, before string, read func(file string) ([]byte, error)) error
 }
 
-// Findings are the static verdict of the objects of a file. None at all is an error: a pipe that broke must not be green.
+// Findings are the static verdict of the objects of a file. None at all is an error: a pipe that
+// broke must not be green.
 func (v Verdict) Findings(ctx context.Context, name string, data []byte) ([]schemas.Violation, error) {
 	declarations, violations, err := landscapes.Parse(ctx, name, data, v.Options)
 	if err != nil {
@@ -90,7 +94,8 @@ func (v Verdict) before(ctx context.Context) (map[string]*landscapes.Declaration
 	return out, nil
 }
 
-// sharesKind tells whether an object is as before, or one of its kind is gone: it may have another name now.
+// sharesKind tells whether an object is as before, or one of its kind is gone: it may have another
+// name now.
 func sharesKind(declarations []landscapes.Declaration, before map[string]*landscapes.Declaration, inputs []schemas.Input) bool {
 	return slices.ContainsFunc(inputs, func(in schemas.Input) bool { return in.Old != nil }) ||
 		slices.ContainsFunc(declarations, func(d landscapes.Declaration) bool {
@@ -107,7 +112,8 @@ func identity(d *landscapes.Declaration) string {
 	return d.GroupVersionKind().GroupKind().String() + "/" + d.Namespace() + "/" + d.Name()
 }
 
-// Read reads what is not larger than a manifest can be, and a byte of what is: that is told apart when it is parsed.
+// Read reads what is not larger than a manifest can be, and a byte of what is: that is told apart
+// when it is parsed.
 func Read(from io.Reader) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(from, landscapes.MaxFileSize+1))
 }

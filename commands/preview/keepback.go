@@ -18,8 +18,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
-// A comparison of two revisions knows what both render, but not all of it comes to pass: what is refused does not, and an owner whose
-// file is gone stays with all that runs for it.
+// A comparison of two revisions knows what both render, but not all of it comes to pass: what is
+// refused does not, and an owner whose file is gone stays with all that runs for it.
 
 // keptBack is an object that stays as it is, and why.
 type keptBack struct {
@@ -27,8 +27,8 @@ type keptBack struct {
 	reason string
 }
 
-// KeepBack takes out of a plan what does not come to pass: the declarations that are refused, Gardens, Seeds, Shoots and Projects whose
-// files are gone, and what runs for each of them.
+// KeepBack takes out of a plan what does not come to pass: the declarations that are refused,
+// Gardens, Seeds, Shoots and Projects whose files are gone, and what runs for each of them.
 func KeepBack(p *change.Plan, old, new *landscapes.Landscape, refused []schemas.Violation) {
 	all := undeclared(old, new)
 	refused = slices.DeleteFunc(slices.Clone(refused), IsRemovalHeld)
@@ -78,8 +78,9 @@ func KeepBack(p *change.Plan, old, new *landscapes.Landscape, refused []schemas.
 	}
 }
 
-// keepReferred holds what those refer to that are held, as whoever applies it does: a Secret whose file went with that of the Garden, Seed or Shoot stays. One
-// that a Garden refers to, and whose file is still there, does not get into the virtual garden because nothing refers to it any more.
+// keepReferred holds what those refer to that are held, as whoever applies it does: a Secret whose
+// file went with that of the Garden, Seed or Shoot stays. One that a Garden refers to, and whose
+// file is still there, does not get into the virtual garden because nothing refers to it any more.
 func keepReferred(p *change.Plan, old, new *landscapes.Landscape) {
 	isGarden := func(d *landscapes.Declaration) bool {
 		return isHeldOwner(d.GroupVersionKind().GroupKind()) && d.GroupVersionKind().Kind == "Garden"
@@ -126,8 +127,8 @@ func keepReferred(p *change.Plan, old, new *landscapes.Landscape) {
 	}
 }
 
-// TakeEnding takes everything out of a plan that goes with a Garden whose deletion is confirmed in Git. The confirmation is more than an approval, so no
-// gate holds any of it.
+// TakeEnding takes everything out of a plan that goes with a Garden whose deletion is confirmed in
+// Git. The confirmation is more than an approval, so no gate holds any of it.
 func TakeEnding(p *change.Plan, old, new *landscapes.Landscape) []change.Item {
 	stays := map[landscapes.ObjectName]bool{}
 	for i := range new.Declarations {
@@ -159,7 +160,8 @@ func objectsAre(n int) string {
 	return fmt.Sprintf("%d objects are", n)
 }
 
-// isRunOf tells whether the owner of a bundle is among those that stay; the Shoots of a Seed wait for it.
+// isRunOf tells whether the owner of a bundle is among those that stay; the Shoots of a Seed wait
+// for it.
 func isRunOf(name string, all map[string]keptBack, seedOf map[string]string) bool {
 	kind, rest, _ := strings.Cut(name, " ")
 	namespace, object, namespaced := strings.Cut(rest, "/")
@@ -201,7 +203,8 @@ func removalNotes(old, new *landscapes.Landscape) []string {
 	return out
 }
 
-// gardenInPlaceOf is the Garden that the landscape declares in place of one that it declares no longer; nil for none.
+// gardenInPlaceOf is the Garden that the landscape declares in place of one that it declares no
+// longer; nil for none.
 func gardenInPlaceOf(l *landscapes.Landscape, d *landscapes.Declaration) *landscapes.Declaration {
 	if d.GroupVersionKind().Kind != "Garden" {
 		return nil
@@ -214,7 +217,8 @@ func gardenInPlaceOf(l *landscapes.Landscape, d *landscapes.Declaration) *landsc
 	return nil
 }
 
-// removedOwners are the declarations before of owners that are declared no more, and stay all the same.
+// removedOwners are the declarations before of owners that are declared no more, and stay all the
+// same.
 func removedOwners(old, new *landscapes.Landscape) []*landscapes.Declaration {
 	var out []*landscapes.Declaration
 	declared := map[landscapes.ObjectName]bool{}
@@ -240,8 +244,9 @@ func whyRemovalHeld(l *landscapes.Landscape, d *landscapes.Declaration) string {
 	return reached(l, d.GroupVersionKind().Kind, text)
 }
 
-// AsRemovalsHeld makes a warning with what comes to pass of each removal of an owner, confirmed or not, in place of what the API would say of it:
-// the operator applies what else the change has. It has the place of landscape.yaml, as the file of the owner is gone. A renamed Garden is an error.
+// AsRemovalsHeld makes a warning with what comes to pass of each removal of an owner, confirmed or
+// not, in place of what the API would say of it: the operator applies what else the change has. It
+// has the place of landscape.yaml, as the file of the owner is gone. A renamed Garden is an error.
 func AsRemovalsHeld(found []schemas.Violation, l, before *landscapes.Landscape) []schemas.Violation {
 	found = slices.DeleteFunc(found, IsRemovalHeld)
 	for _, d := range removedOwners(before, l) {
@@ -274,7 +279,8 @@ func IsRemovalHeld(v schemas.Violation) bool {
 	return v.Rule == schemas.RuleDeletionConfirm && landscape.HoldsRemoval(v.Kind)
 }
 
-// reached is a text whose commands reach the cluster of a kind by what the landscape says of it, or that names the cluster.
+// reached is a text whose commands reach the cluster of a kind by what the landscape says of it, or
+// that names the cluster.
 func reached(l *landscapes.Landscape, kind, text string) string {
 	cluster := landscape.Virtual
 	if kind == "Garden" {

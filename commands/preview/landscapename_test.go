@@ -9,7 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// TestLandscapeName: inventories go by the name of a landscape, so that another one is told, in validate --from and in a diff.
+// TestLandscapeName: inventories go by the name of a landscape, so that another one is told, in
+// validate --from and in a diff.
 func TestLandscapeName(t *testing.T) {
 	for name, test := range map[string]struct {
 		old, new string

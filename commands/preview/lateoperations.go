@@ -11,8 +11,8 @@ import (
 // RuleLate is the rule of the findings about operations that come too late.
 const RuleLate = "landscape/operation-late"
 
-// LateOperations are the findings about operations that came or changed since another state of the landscape, and that are never executed: their
-// time is over.
+// LateOperations are the findings about operations that came or changed since another state of the
+// landscape, and that are never executed: their time is over.
 func LateOperations(former, l *landscapes.Landscape, now time.Time) []schemas.Violation {
 	var out []schemas.Violation
 	for _, o := range l.LateOperations(former, now) {

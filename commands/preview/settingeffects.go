@@ -12,9 +12,11 @@ import (
 type setting struct {
 	// path below spec; what is below it is told in the same way.
 	path string
-	// inObjects says that it is seen in the objects that are rendered, so that a note would repeat it.
+	// inObjects says that it is seen in the objects that are rendered, so that a note would repeat
+	// it.
 	inObjects bool
-	// onlySet says that one value in the place of another is told elsewhere: what is told here is that there is one, or none any more.
+	// onlySet says that one value in the place of another is told elsewhere: what is told here is
+	// that there is one, or none any more.
 	onlySet bool
 	// whole says that a map is told in one note.
 	whole bool
@@ -27,7 +29,8 @@ type setting struct {
 // lessProtection begins what follows from a setting that was loosened.
 const lessProtection = "less protection: "
 
-// theObjectBounds ends what is less protection: an operator takes the tighter one of what Git and the object say.
+// theObjectBounds ends what is less protection: an operator takes the tighter one of what Git and
+// the object say.
 const theObjectBounds = " (where an operator syncs, its Landscape in the cluster is the limit)"
 
 // settingsTold are those that there is more to say about than that they change.
@@ -130,7 +133,8 @@ func ofLimit(old, new any) string {
 	return "more protection: less may be deleted and recreated without an approval"
 }
 
-// numberOf reads a limit, such as 20 or "20%". What is none is an error of the landscape, which is not compared then.
+// numberOf reads a limit, such as 20 or "20%". What is none is an error of the landscape, which is
+// not compared then.
 func numberOf(limit any) int {
 	n, _ := strconv.Atoi(strings.TrimSuffix(settingText(limit), "%"))
 	return n

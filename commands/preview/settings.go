@@ -16,11 +16,13 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// landscape.yaml says what protects a landscape, and no object on a cluster changes with it: a reviewer sees it as notes.
+// landscape.yaml says what protects a landscape, and no object on a cluster changes with it: a
+// reviewer sees it as notes.
 
 // settingChange is a setting of landscape.yaml that differs and that no object shows.
 type settingChange struct {
-	// field is where it stands, spec.review; difference what it was and is; effect what follows from that, if more is known.
+	// field is where it stands, spec.review; difference what it was and is; effect what follows
+	// from that, if more is known.
 	field, difference, effect string
 }
 
@@ -35,7 +37,8 @@ func (c settingChange) String() string {
 // weakens tells whether less is protected by it.
 func (c settingChange) weakens() bool { return strings.Contains(c.effect, lessProtection) }
 
-// SettingNotes are the settings of landscape.yaml that differ and that no object shows, with what follows from each.
+// SettingNotes are the settings of landscape.yaml that differ and that no object shows, with what
+// follows from each.
 func SettingNotes(old, new *landscapes.Landscape) []string {
 	var out []string
 	for _, c := range settingChanges(old, new) {
@@ -70,8 +73,8 @@ func renaming(old, new string) settingChange {
 			"keep the name, or move the declarations to a landscape of the new name in a folder of its own and let both be synced", old, new)}
 }
 
-// Weakened are the findings about settings of landscape.yaml by which less is protected than before or an inventory is lost, in the words of the
-// notes of a difference.
+// Weakened are the findings about settings of landscape.yaml by which less is protected than before
+// or an inventory is lost, in the words of the notes of a difference.
 func Weakened(old, new *landscapes.Landscape) []schemas.Violation {
 	var out []schemas.Violation
 	for _, c := range settingChanges(old, new) {
@@ -123,7 +126,8 @@ type setValue struct {
 	value any
 }
 
-// settingsIn are the settings of a landscape by their paths below spec, down to what is no map, or is told as a whole.
+// settingsIn are the settings of a landscape by their paths below spec, down to what is no map, or
+// is told as a whole.
 func settingsIn(l *landscapes.Landscape) map[string]setValue {
 	out := map[string]setValue{}
 	var walk func(path string, keys []string, value any)
@@ -150,7 +154,8 @@ func settingsIn(l *landscapes.Landscape) map[string]setValue {
 	return out
 }
 
-// sameSetting compares lists without their order, which means nothing in those that no object shows.
+// sameSetting compares lists without their order, which means nothing in those that no object
+// shows.
 func sameSetting(a, b any) bool {
 	x, isList := a.([]any)
 	y, both := b.([]any)
@@ -205,7 +210,8 @@ func (s setting) text(value any) string {
 	return "(none)"
 }
 
-// mostOfSetting is how much of a value a note has, in characters, and mostListed how many items of a list.
+// mostOfSetting is how much of a value a note has, in characters, and mostListed how many items of
+// a list.
 const mostOfSetting, mostListed = 200, 20
 
 // settingText is a value in one line.

@@ -14,7 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// TestSettingNotes: what landscape.yaml says of protection is told, weaker or stronger, and what means the same is not.
+// TestSettingNotes: what landscape.yaml says of protection is told, weaker or stronger, and what
+// means the same is not.
 func TestSettingNotes(t *testing.T) {
 	const limit = " (where an operator syncs, its Landscape in the cluster is the limit)"
 	const fewer, more = "more protection: less may be deleted and recreated without an approval", "less protection: more may be deleted and recreated without an approval" + limit
@@ -76,7 +77,8 @@ func TestSettingNotes(t *testing.T) {
 	}
 }
 
-// TestEverySettingIsDecidedOn: a new field of landscape.yaml is shown, and somebody has thought about what follows from it.
+// TestEverySettingIsDecidedOn: a new field of landscape.yaml is shown, and somebody has thought
+// about what follows from it.
 func TestEverySettingIsDecidedOn(t *testing.T) {
 	known := map[string]bool{}
 	var fields func(spec reflect.Type)

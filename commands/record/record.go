@@ -65,7 +65,8 @@ func Write(dir string, files map[string][]byte) (done Changes, err error) {
 	return done, nil
 }
 
-// notRecorded gives a file that no bundle.yaml lists, if there is one: a render must not remove files that no render wrote.
+// notRecorded gives a file that no bundle.yaml lists, if there is one: a render must not remove
+// files that no render wrote.
 func notRecorded(recorded map[string][]byte) string {
 	for _, name := range slices.Sorted(maps.Keys(recorded)) {
 		if strings.HasPrefix(name, render.FlowFolder+"/") && path.Ext(name) == ".yaml" {
@@ -126,7 +127,8 @@ func Compare(dir string, files map[string][]byte) (report Report, err error) {
 	return report, nil
 }
 
-// WithoutDigests are the differences without what a bundle.yaml says once more of the objects beside it: their digest. A forge shows few annotations.
+// WithoutDigests are the differences without what a bundle.yaml says once more of the objects
+// beside it: their digest. A forge shows few annotations.
 func (r Report) WithoutDigests() []golden.Difference {
 	said := map[string]bool{}
 	for _, d := range r.Differences {
@@ -173,13 +175,15 @@ func readTree(dir string) (map[string][]byte, error) {
 	return out, err
 }
 
-// WriteCases writes the files of all cases of a catalogue that render, and removes those that no case has any more.
+// WriteCases writes the files of all cases of a catalogue that render, and removes those that no
+// case has any more.
 func WriteCases(dir string, report *golden.Report) (done Changes, err error) {
 	for _, name := range report.Stale {
 		if err := os.Remove(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
 			return done, err
 		}
-		_ = os.Remove(filepath.Join(dir, filepath.FromSlash(path.Dir(name)))) // it stays where it is not empty
+		// it stays where it is not empty
+		_ = os.Remove(filepath.Join(dir, filepath.FromSlash(path.Dir(name))))
 		done.Removed++
 	}
 	for name, content := range report.Files {

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Format and Version are those of the archives that are written here. A version that is not known is refused.
+// Format and Version are those of the archives that are written here. A version that is not known
+// is refused.
 const (
 	Format  = "pergola-backup"
 	Version = 1
@@ -41,7 +42,8 @@ type Manifest struct {
 // Landscape is that which was backed up.
 type Landscape struct {
 	Name string `json:"name"`
-	// Revision is the commit of the files; empty where they are in no Git. Dirty says that they had changes that were not committed.
+	// Revision is the commit of the files; empty where they are in no Git. Dirty says that they had
+	// changes that were not committed.
 	Revision string `json:"revision,omitempty"`
 	Dirty    bool   `json:"dirty,omitempty"`
 }
@@ -73,7 +75,8 @@ type Item struct {
 	Name      string `json:"name"`
 	// Sort is why it is here.
 	Sort Sort `json:"sort"`
-	// SHA256 is that of the entry as it is in the archive. There is something random in each, so that it tells nothing of values.
+	// SHA256 is that of the entry as it is in the archive. There is something random in each, so
+	// that it tells nothing of values.
 	SHA256 string `json:"sha256"`
 	// Certificate is what is public of one.
 	Certificate *Certificate `json:"certificate,omitempty"`
@@ -128,7 +131,8 @@ type object struct {
 	Immutable   bool              `json:"immutable,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// Created is when the object was made: of secrets of one name the secrets manager takes the newest for the current one.
+	// Created is when the object was made: of secrets of one name the secrets manager takes the
+	// newest for the current one.
 	Created time.Time         `json:"created"`
 	Data    map[string][]byte `json:"data,omitempty"`
 	// Binary is what a ConfigMap has as binaryData.

@@ -20,7 +20,8 @@ import (
 // manifestName is the first file of an archive.
 const manifestName = "manifest.json"
 
-// Bounds of what is read: a file that was made to fill the memory of its reader ends there. Objects in a cluster are not larger.
+// Bounds of what is read: a file that was made to fill the memory of its reader ends there. Objects
+// in a cluster are not larger.
 const (
 	maxEntry = 4 << 20
 	maxTotal = 1 << 30
@@ -91,7 +92,8 @@ func (*LockedError) Error() string {
 	return "no key opens it: give the age key of one of its recipients, in SOPS_AGE_KEY_FILE or SOPS_AGE_KEY"
 }
 
-// Open reads an archive, all of it: an entry that is missing, or not what the manifest says, is an error, as is one too many.
+// Open reads an archive, all of it: an entry that is missing, or not what the manifest says, is an
+// error, as is one too many.
 func Open(r io.Reader, identities ...age.Identity) (*Archive, error) {
 	in := bufio.NewReader(r)
 	switch sealed, err := isSealed(in); {
@@ -226,7 +228,8 @@ func next(files *tar.Reader, name string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// WriteFile seals an archive into a file, which is there as a whole or not at all, and for nobody else to read.
+// WriteFile seals an archive into a file, which is there as a whole or not at all, and for nobody
+// else to read.
 func WriteFile(path string, a *Archive, recipients ...age.Recipient) (err error) {
 	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
 	if err != nil {

@@ -34,7 +34,8 @@ const (
 	lastApplied    = "kubectl.kubernetes.io/last-applied-configuration"
 )
 
-// wildcardRoles are those of certificates that a person has put there, and that are found by this label alone.
+// wildcardRoles are those of certificates that a person has put there, and that are found by this
+// label alone.
 var wildcardRoles = []string{"garden-cert", "controlplane-cert"}
 
 // page bounds one answer.
@@ -79,8 +80,9 @@ func (l *lister) secrets(ctx context.Context, namespace string, selector labels.
 	}
 }
 
-// managed are the Secrets of the secrets manager that a backup has: in namespace garden all, and of the control planes of Shoots those that upstream moves
-// with them, too. What these sign is made anew.
+// managed are the Secrets of the secrets manager that a backup has: in namespace garden all, and of
+// the control planes of Shoots those that upstream moves with them, too. What these sign is made
+// anew.
 func (l *lister) managed(ctx context.Context) ([]corev1.Secret, error) {
 	own, err := l.secrets(ctx, owner.InventoryNamespace, labels.Set{labelManagedBy: secretsManager})
 	if err != nil {

@@ -92,7 +92,8 @@ type Restorer struct {
 	Converger *landscape.Converger
 	// Landscape is its name.
 	Landscape string
-	// Only are the clusters that are restored; empty: the runtime cluster, and of the seeds those that have nothing yet.
+	// Only are the clusters that are restored; empty: the runtime cluster, and of the seeds those
+	// that have nothing yet.
 	Only []string
 	// OnStep hears of each object that was written; it may be nil.
 	OnStep func(Step)
@@ -187,7 +188,8 @@ func (r *Restorer) planCluster(ctx context.Context, p *Plan, name string) error 
 	return r.planEntries(ctx, p, l, !begun)
 }
 
-// unreachable tells whether a cluster does not answer, or its access counts no more: it may not be there again yet.
+// unreachable tells whether a cluster does not answer, or its access counts no more: it may not be
+// there again yet.
 func unreachable(err error) bool {
 	return err != nil && slices.Contains([]apply.Reason{apply.Unreachable, apply.CertificateExpired, apply.Unauthorized}, apply.ReasonOf(err))
 }
@@ -229,8 +231,8 @@ func (r *Restorer) planRuntime(ctx context.Context, p *Plan, cluster *apply.Clus
 	return r.planEntries(ctx, p, l, !p.unfinished)
 }
 
-// strangers are generated Secrets beside those of the backup, in a cluster without a Garden: somebody has begun anew there, and what these sign would be
-// taken for valid.
+// strangers are generated Secrets beside those of the backup, in a cluster without a Garden:
+// somebody has begun anew there, and what these sign would be taken for valid.
 func (r *Restorer) strangers(ctx context.Context, l *lister) ([]Step, error) {
 	known := map[string]bool{}
 	for _, e := range r.Archive.Of(landscape.Runtime) {
@@ -271,8 +273,8 @@ func (r *Restorer) lives(ctx context.Context, l *lister) (bool, error) {
 	return len(found) > 0, err
 }
 
-// planEntries compares the entries of a cluster. Where that lives, what was generated since goes before what the backup has: an old CA beside it would be
-// taken for one that counts.
+// planEntries compares the entries of a cluster. Where that lives, what was generated since goes
+// before what the backup has: an old CA beside it would be taken for one that counts.
 func (r *Restorer) planEntries(ctx context.Context, p *Plan, l *lister, lives bool) error {
 	since := map[string]bool{}
 	if lives {

@@ -41,8 +41,9 @@ func ParseRecipients(text string) ([]age.Recipient, error) {
 	return out, nil
 }
 
-// SopsRecipients are those of the .sops.yaml that counts for a landscape: the one in its folder, or in the closest one above that has one, within the
-// repository. All rules count: who may read one Secret of the landscape has access to it anyway.
+// SopsRecipients are those of the .sops.yaml that counts for a landscape: the one in its folder, or
+// in the closest one above that has one, within the repository. All rules count: who may read one
+// Secret of the landscape has access to it anyway.
 func SopsRecipients(dir string) ([]age.Recipient, error) {
 	path, raw, err := findSops(dir)
 	if err != nil {

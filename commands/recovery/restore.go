@@ -33,7 +33,8 @@ const manager = "pergola-recovery"
 // second is how long the creation times of API servers stay the same.
 const second = 1100 * time.Millisecond
 
-// Restore does what Plan says, or nothing where something is refused. Nobody reconciles meanwhile, and not before everything is there.
+// Restore does what Plan says, or nothing where something is refused. Nobody reconciles meanwhile,
+// and not before everything is there.
 func (r *Restorer) Restore(ctx context.Context) (*Plan, error) {
 	p, err := r.Plan(ctx)
 	if err != nil {
@@ -99,8 +100,9 @@ func (p *Plan) clusters() []string {
 	return clusterNames(all)
 }
 
-// write makes the objects of one cluster. Of Secrets that were generated for the same, the manager takes the newest for the current one: they are made in
-// the order of before, and not within the same second.
+// write makes the objects of one cluster. Of Secrets that were generated for the same, the manager
+// takes the newest for the current one: they are made in the order of before, and not within the
+// same second.
 func (r *Restorer) write(ctx context.Context, p *Plan, cluster string) error {
 	l, err := listing(r.Converger.Cluster(cluster))
 	if err != nil {
@@ -168,7 +170,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// mark says on a seed which backup is being restored to it, so that a restore that was interrupted can go on.
+// mark says on a seed which backup is being restored to it, so that a restore that was interrupted
+// can go on.
 func (r *Restorer) mark(ctx context.Context, l *lister) error {
 	if err := r.Converger.EnsureNamespace(ctx, l.cluster.Name(), owner.InventoryNamespace); err != nil {
 		return err
@@ -185,7 +188,8 @@ func (r *Restorer) mark(ctx context.Context, l *lister) error {
 	return nil
 }
 
-// write makes one object, or completes it. The error of a server may quote values: it is not passed on as it is.
+// write makes one object, or completes it. The error of a server may quote values: it is not passed
+// on as it is.
 func (l *lister) write(ctx context.Context, s Step) error {
 	var err error
 	switch {

@@ -41,7 +41,8 @@ func entries(a *Archive, sort Sort) []string {
 	return out
 }
 
-// TestRecovery loses a runtime cluster in the middle of a rotation, and has it again with the same CAs, keys and names. The steps build on each other.
+// TestRecovery loses a runtime cluster in the middle of a rotation, and has it again with the same
+// CAs, keys and names. The steps build on each other.
 func TestRecovery(t *testing.T) {
 	apiserver.Needed(t)
 	before := lost(t)
@@ -146,7 +147,8 @@ func credentials(garden *unstructured.Unstructured) any {
 	return out
 }
 
-// forget takes the Garden away without the end of what runs for it, as the loss of a cluster does: nobody holds it.
+// forget takes the Garden away without the end of what runs for it, as the loss of a cluster does:
+// nobody holds it.
 func (s *site) forget() {
 	s.Helper()
 	secrets, err := s.client.CoreV1().Secrets("garden").List(s.Context(), metav1.ListOptions{})
@@ -161,7 +163,8 @@ func (s *site) forget() {
 	require.NoError(s, s.gardens().Delete(s.Context(), "lost", metav1.DeleteOptions{}))
 }
 
-// What is in the place of a backup keeps it from being restored, and is named; nothing is written then.
+// What is in the place of a backup keeps it from being restored, and is named; nothing is written
+// then.
 func TestRefusal(t *testing.T) {
 	apiserver.Needed(t)
 	config := apiserver.Start(t)

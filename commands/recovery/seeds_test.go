@@ -29,7 +29,8 @@ func seedSecret(t *testing.T, client kubernetes.Interface, namespace, name, valu
 	require.NoError(t, err)
 }
 
-// A seed gets back what moves with control planes; one that lives is left alone, and one that is not there again yet is said.
+// A seed gets back what moves with control planes; one that lives is left alone, and one that is
+// not there again yet is said.
 func TestSeeds(t *testing.T) {
 	apiserver.Needed(t)
 	config := apiserver.Start(t)

@@ -191,7 +191,8 @@ func (s *site) restorer(a *Archive) *Restorer {
 	return &Restorer{Archive: a, Converger: s.c, Landscape: "lost"}
 }
 
-// lost is a runtime cluster with a Garden in the middle of the rotation of its CA, and things that are in no Git. It is what is to be lost.
+// lost is a runtime cluster with a Garden in the middle of the rotation of its CA, and things that
+// are in no Git. It is what is to be lost.
 func lost(t *testing.T) *site {
 	t.Helper()
 	s := newSite(t, apiserver.Start(t))

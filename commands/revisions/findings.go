@@ -30,7 +30,8 @@ type NotValidError struct {
 
 func (e *NotValidError) Error() string { return e.Message }
 
-// Findings are all violations of a landscape in their order, with files as one would write them here.
+// Findings are all violations of a landscape in their order, with files as one would write them
+// here.
 func (r Reader) Findings(ctx context.Context, l *landscapes.Landscape, violations []schemas.Violation) ([]schemas.Violation, error) {
 	return r.FindingsSince(ctx, l, nil, violations)
 }
@@ -61,7 +62,8 @@ func (r Reader) FindingsSince(ctx context.Context, l, before *landscapes.Landsca
 // place is a file with a line, as findings name other places than their own.
 var place = regexp.MustCompile(`[^\s()"]+:\d+`)
 
-// placesFromHere writes the files that a message names like that of the finding: relative to where the command runs, not to the landscape.
+// placesFromHere writes the files that a message names like that of the finding: relative to where
+// the command runs, not to the landscape.
 func placesFromHere(l *landscapes.Landscape, message string) string {
 	return place.ReplaceAllStringFunc(message, func(found string) string {
 		file, line, _ := strings.Cut(found, ":")
@@ -88,8 +90,8 @@ func unpinned(l *landscapes.Landscape) []schemas.Violation {
 	}}
 }
 
-// Valid refuses a landscape with errors and reports all of them; warnings are reported and pass. The revision, where there
-// is one, stands before each.
+// Valid refuses a landscape with errors and reports all of them; warnings are reported and pass.
+// The revision, where there is one, stands before each.
 func (r Reader) Valid(ctx context.Context, l *landscapes.Landscape, violations []schemas.Violation, revision string) error {
 	all, err := r.Findings(ctx, l, violations)
 	if err != nil {
@@ -124,7 +126,8 @@ func Sources(l *landscapes.Landscape) func(string) ([]byte, error) {
 	}
 }
 
-// settings are the findings about what landscape.yaml, overlays and recorded facts ask of the catalogue and cannot have.
+// settings are the findings about what landscape.yaml, overlays and recorded facts ask of the
+// catalogue and cannot have.
 func (r Reader) settings(l *landscapes.Landscape) []schemas.Violation {
 	if l.ConfigDeclaration == nil {
 		return nil

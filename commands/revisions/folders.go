@@ -30,9 +30,11 @@ func Shown(rev string) string {
 	return "revision " + rev
 }
 
-// A landscape is the one of its name, in whatever folder: so a folder that was renamed is no new landscape.
+// A landscape is the one of its name, in whatever folder: so a folder that was renamed is no new
+// landscape.
 
-// Landscapes gives the names of the landscapes of a revision, or of the work tree, by their folders below another one.
+// Landscapes gives the names of the landscapes of a revision, or of the work tree, by their folders
+// below another one.
 func Landscapes(repo *source.Repository, top, rev string) (map[string]string, error) {
 	var files fs.FS = os.DirFS(repo.Root)
 	if rev != "" {
@@ -62,7 +64,8 @@ func Landscapes(repo *source.Repository, top, rev string) (map[string]string, er
 	return names, nil
 }
 
-// NameInFile is the name that a landscape.yaml gives, empty where it cannot be read: what is wrong with it is said when it is loaded.
+// NameInFile is the name that a landscape.yaml gives, empty where it cannot be read: what is wrong
+// with it is said when it is loaded.
 func NameInFile(files fs.FS, name string) string {
 	var config struct {
 		Metadata struct {
@@ -75,8 +78,8 @@ func NameInFile(files fs.FS, name string) string {
 	return config.Metadata.Name
 }
 
-// Renamed gives the folder that each landscape had whose folder is new, by the new one. A landscape that is in both states was copied, and of two
-// of one name nobody can tell which it is.
+// Renamed gives the folder that each landscape had whose folder is new, by the new one. A landscape
+// that is in both states was copied, and of two of one name nobody can tell which it is.
 func Renamed(before, after map[string]string) map[string]string {
 	gone, come := map[string][]string{}, map[string][]string{}
 	for folder, name := range before {
@@ -115,8 +118,9 @@ func withoutFormer(repo *source.Repository, folders []string, top, from, to stri
 	}), nil
 }
 
-// Folders are all landscapes at or below a folder of the work tree, empty for its whole repository, in a revision or another one; an empty revision is the
-// work tree. base gives the first one in the repository that is found.
+// Folders are all landscapes at or below a folder of the work tree, empty for its whole repository,
+// in a revision or another one; an empty revision is the work tree. base gives the first one in the
+// repository that is found.
 func (r Reader) Folders(ctx context.Context, top string, base func(*source.Repository) (string, error), to string) ([]string, error) {
 	repo, err := source.Open(cmp.Or(top, "."))
 	if err != nil {
@@ -203,7 +207,8 @@ func written(dir string) string {
 	return dir
 }
 
-// Names are those by which a report tells landscapes apart: their own, with the folder where two have the same one, or none can be read.
+// Names are those by which a report tells landscapes apart: their own, with the folder where two
+// have the same one, or none can be read.
 func Names(dirs []string, nameOf func(dir string) string) []string {
 	names, count := make([]string, len(dirs)), map[string]int{}
 	for i, dir := range dirs {
@@ -221,7 +226,8 @@ func Names(dirs []string, nameOf func(dir string) string) []string {
 	return names
 }
 
-// NameIn is the name that a landscape has in the first of some revisions that has it, empty for the work tree; empty where it cannot be read.
+// NameIn is the name that a landscape has in the first of some revisions that has it, empty for the
+// work tree; empty where it cannot be read.
 func NameIn(dir string, revs ...string) string {
 	repo, err := source.Open(dir)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 // ruleIgnored is the rule of the findings about files that git leaves out.
 const ruleIgnored = "landscape/ignored"
 
-// Ignored are the findings about files of a landscape that no clone has, since git leaves them out: an operator would not read them.
+// Ignored are the findings about files of a landscape that no clone has, since git leaves them out:
+// an operator would not read them.
 func Ignored(l *landscapes.Landscape) ([]schemas.Violation, error) {
 	var files []string
 	for i := range l.Declarations {

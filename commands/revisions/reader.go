@@ -15,16 +15,19 @@ import (
 
 // Reader reads landscapes, and judges them.
 type Reader struct {
-	// With calls a function with the options to read with: keys, and processes for CUE files, which end after it.
+	// With calls a function with the options to read with: keys, and processes for CUE files, which
+	// end after it.
 	With func(read func(landscapes.Options) error) error
-	// Kept gives the store for what is found about a landscape folder; Keep writes it for the next run.
+	// Kept gives the store for what is found about a landscape folder; Keep writes it for the next
+	// run.
 	Kept func(dir string) *kept.Store
 	Keep func(dir string)
 	// Catalogue judges settings, overlays and facts, and renders.
 	Catalogue fs.FS
 	// Charts pulls what the Extensions of a landscape name.
 	Charts func(*landscapes.Landscape) render.Setting
-	// Report is told the findings that a function does not return. The revision stands before each, where there is one; sources reads the files they name.
+	// Report is told the findings that a function does not return. The revision stands before each,
+	// where there is one; sources reads the files they name.
 	Report func(found []schemas.Violation, revision string, sources func(file string) ([]byte, error)) error
 }
 
@@ -38,7 +41,8 @@ func (r Reader) Load(ctx context.Context, dir string) (l *landscapes.Landscape, 
 	return l, violations, err
 }
 
-// LoadAt reads a landscape as it was in a revision. Where the revision has no landscape there, the commit is given nevertheless.
+// LoadAt reads a landscape as it was in a revision. Where the revision has no landscape there, the
+// commit is given nevertheless.
 func (r Reader) LoadAt(ctx context.Context, repo *source.Repository, dir, rev string) (*landscapes.Landscape, []schemas.Violation, string, error) {
 	rel, err := repo.Rel(dir)
 	if err != nil {

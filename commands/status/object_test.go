@@ -115,8 +115,8 @@ func TestPrintSaysWhatTheLandscapeObjectSays(t *testing.T) {
 	}
 }
 
-// On a real API server: without the kind there is no such object; one is found in any namespace, or in garden where no more may be
-// read; who may not read it at all is told so, and gets the tree.
+// On a real API server: without the kind there is no such object; one is found in any namespace, or
+// in garden where no more may be read; who may not read it at all is told so, and gets the tree.
 func TestStatusFindsTheLandscapeObject(t *testing.T) {
 	apiserver.Needed(t)
 	l, _, err := landscapes.Load(t.Context(), "../../landscapes/local", landscapes.Options{})

@@ -17,7 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// spoil puts what commands a terminal, and what looks like a line of the status, behind every text of a value.
+// spoil puts what commands a terminal, and what looks like a line of the status, behind every text
+// of a value.
 func spoil(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -42,7 +43,8 @@ func spoil(v reflect.Value) {
 	}
 }
 
-// TestStatusIsPrintable: whoever may write a status in a cluster must not command the terminal of whoever reads it, nor add lines.
+// TestStatusIsPrintable: whoever may write a status in a cluster must not command the terminal of
+// whoever reads it, nor add lines.
 func TestStatusIsPrintable(t *testing.T) {
 	statuses := func() []landscape.Status {
 		s := example()

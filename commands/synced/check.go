@@ -25,7 +25,8 @@ import (
 // rule is that of findings about a Landscape that an operator syncs.
 const rule = "landscape/sync"
 
-// Check finds what an operator would not sync a Landscape object by, or not as it is meant. Other objects have no findings.
+// Check finds what an operator would not sync a Landscape object by, or not as it is meant. Other
+// objects have no findings.
 func Check(d *landscapes.Declaration) []schemas.Violation {
 	c := &check{d: d}
 	c.run()
@@ -120,7 +121,8 @@ func (c *check) source(from *landscapev1alpha1.Source) {
 	}
 }
 
-// forgePage is how pages of GitHub, GitLab, Gitea and Bitbucket name a folder or file of a revision.
+// forgePage is how pages of GitHub, GitLab, Gitea and Bitbucket name a folder or file of a
+// revision.
 var forgePage = regexp.MustCompile(`^/[^/]+/.+?(/-)?/(tree|blob|src/branch|src/tag|src/commit)/[^/]+`)
 
 func (c *check) reference(ref landscapev1alpha1.Reference) {
@@ -150,7 +152,8 @@ func (c *check) reference(ref landscapev1alpha1.Reference) {
 // aVersion is a version in a range; a part of it may be left open.
 var aVersion = regexp.MustCompile(`\d+(\.\d+)*(-[0-9A-Za-z.-]+)?`)
 
-// isEmptyRange reports whether no version is in a range. Where one is, there is one at an end of the range, or next to it.
+// isEmptyRange reports whether no version is in a range. Where one is, there is one at an end of
+// the range, or next to it.
 func isEmptyRange(text string) bool {
 	if text == "" {
 		return false
@@ -234,7 +237,8 @@ func (c *check) notifications(spec *landscapev1alpha1.LandscapeSpec) {
 		field := fmt.Sprintf("spec.notifications[%d]", i)
 		switch n.Type {
 		case landscapev1alpha1.NotifyCommitStatus:
-			// An API server refuses it by a rule of the definition, as it does a webhook without url.
+			// An API server refuses it by a rule of the definition, as it does a webhook without
+			// url.
 			if n.Provider == "" {
 				c.fail(field+".provider", "must be set for a commit status: github, gitlab, gitea or forgejo")
 			}
@@ -257,7 +261,8 @@ func (c *check) notifications(spec *landscapev1alpha1.LandscapeSpec) {
 	}
 }
 
-// isPlain reports whether an address is one of plain HTTP outside of the cluster and of the machine.
+// isPlain reports whether an address is one of plain HTTP outside of the cluster and of the
+// machine.
 func isPlain(address string) bool {
 	at, err := url.Parse(address)
 	if err != nil || at.Scheme != "http" {

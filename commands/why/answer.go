@@ -14,11 +14,13 @@ type Answer struct {
 	Asked Asked `json:"-"`
 	// Value that Git comes to; nil if Git says nothing about the field.
 	Value *Value `json:"value,omitempty"`
-	// Owner, Component and Bundle are those of a rendered object, empty for one that Git declares as it is.
+	// Owner, Component and Bundle are those of a rendered object, empty for one that Git declares
+	// as it is.
 	Owner     string `json:"owner,omitempty"`
 	Component string `json:"component,omitempty"`
 	Bundle    string `json:"bundle,omitempty"`
-	// ManagedResource that carries the bundle, NAMESPACE/NAME with its class; empty where the bundle is applied directly.
+	// ManagedResource that carries the bundle, NAMESPACE/NAME with its class; empty where the
+	// bundle is applied directly.
 	ManagedResource string `json:"managedResource,omitempty"`
 	Class           string `json:"class,omitempty"`
 	// Inventory is the ConfigMap that lists the objects of a direct bundle or of the declarations.
@@ -26,7 +28,8 @@ type Answer struct {
 	// Manager is the field manager that applies it.
 	Manager string `json:"manager"`
 
-	// Written are the places that write the field: the declaration, or template and overlays, the one that counts last.
+	// Written are the places that write the field: the declaration, or template and overlays, the
+	// one that counts last.
 	Written []Place `json:"written,omitempty"`
 	// From are the fields that the value follows from.
 	From []Source `json:"from,omitempty"`
@@ -43,7 +46,8 @@ type Asked struct {
 	Landscape string     `json:"landscape"`
 	Cluster   string     `json:"cluster"`
 	Object    change.Ref `json:"object"`
-	// Field as plans write it: spec.template.spec.containers[name=app].image; empty for the object as a whole.
+	// Field as plans write it: spec.template.spec.containers[name=app].image; empty for the object
+	// as a whole.
 	Field string `json:"field,omitempty"`
 }
 
@@ -86,7 +90,8 @@ type Source struct {
 	Object string `json:"object"`
 	Field  string `json:"field"`
 	Value  *Value `json:"value,omitempty"`
-	// Default tells that Git does not have the field: it is what the API fills in, for the reason that is given.
+	// Default tells that Git does not have the field: it is what the API fills in, for the reason
+	// that is given.
 	Default string `json:"default,omitempty"`
 	Place   *Place `json:"place,omitempty"`
 }
@@ -126,7 +131,8 @@ type Live struct {
 	Value   *Value `json:"value,omitempty"`
 	// Managers own the field, or something in it.
 	Managers []Manager `json:"managers,omitempty"`
-	// HandedOver are the declared fields, at what was asked for or in it, that are left to controllers.
+	// HandedOver are the declared fields, at what was asked for or in it, that are left to
+	// controllers.
 	HandedOver []change.HandedOver `json:"handedOver,omitempty"`
 	// Origin is who says to own the object, by annotation.
 	Origin string `json:"origin,omitempty"`

@@ -30,7 +30,8 @@ import (
 // Reading reads an object of a cluster; nil if the cluster does not have it, or not even its kind.
 type Reading func(ctx context.Context, cluster string, ref change.Ref) (*unstructured.Unstructured, error)
 
-// Clusters are those of a landscape that there is access to, in the order of some names, and the Shoots in them. One is connected to when it is asked.
+// Clusters are those of a landscape that there is access to, in the order of some names, and the
+// Shoots in them. One is connected to when it is asked.
 func Clusters(l *landscapes.Landscape, names []string, configs map[string]*rest.Config) ([]string, Reading, error) {
 	reachable := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return configs[name] == nil })
 	shoots, err := render.SeedsOfShoots(l)
@@ -63,7 +64,8 @@ func Clusters(l *landscapes.Landscape, names []string, configs map[string]*rest.
 	}, nil
 }
 
-// shootConfig is the access to the API server of a Shoot, by the cluster of its control plane; an error where nobody serves it.
+// shootConfig is the access to the API server of a Shoot, by the cluster of its control plane; an
+// error where nobody serves it.
 func shootConfig(ctx context.Context, l *landscapes.Landscape, shoot render.Owner, seed *rest.Config) (*rest.Config, error) {
 	inputs, err := render.Owners(l, render.At(time.Now()), render.OwnersOf(owner.Shoot))
 	if err != nil {

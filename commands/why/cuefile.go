@@ -11,9 +11,10 @@ import (
 	"cuelang.org/go/cue/token"
 )
 
-// cueReader finds fields in the files of a component by reading them, without evaluating anything: through structs, conditions and
-// references to fields and definitions of the same package or of another one of the catalogue. Where a value is computed in
-// another way the search ends, at the last label that it came to.
+// cueReader finds fields in the files of a component by reading them, without evaluating anything:
+// through structs, conditions and references to fields and definitions of the same package or of
+// another one of the catalogue. Where a value is computed in another way the search ends, at the
+// last label that it came to.
 type cueReader struct {
 	catalogue fs.FS
 	files     map[string]*ast.File
@@ -221,7 +222,8 @@ type target struct {
 	value ast.Node
 }
 
-// resolve finds what a name stands for: a field around it in its file, at the top of its package, or in another package.
+// resolve finds what a name stands for: a field around it in its file, at the top of its package,
+// or in another package.
 func (r *cueReader) resolve(file string, reference ast.Node) []target {
 	switch v := reference.(type) {
 	case *ast.Ident:
@@ -327,7 +329,8 @@ func (r *cueReader) top(files []string, name string) []target {
 	return out
 }
 
-// packageOf are the files of the package that a file belongs to: those of its folder and of the folders above.
+// packageOf are the files of the package that a file belongs to: those of its folder and of the
+// folders above.
 func (r *cueReader) packageOf(file string) []string {
 	var out []string
 	for dir := path.Dir(file); ; dir = path.Dir(dir) {

@@ -49,8 +49,8 @@ func (e *explainer) layerOf(file string) string {
 	return best
 }
 
-// filledIn answers for a field that is not in Git and that the API takes from other objects, or from its defaults. It tells
-// whether it is one.
+// filledIn answers for a field that is not in Git and that the API takes from other objects, or
+// from its defaults. It tells whether it is one.
 func (e *explainer) filledIn(a *Answer, m match) bool {
 	inputs, err := render.Owners(e.landscape, render.At(e.opts.Now))
 	if err != nil {

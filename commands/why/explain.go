@@ -23,26 +23,30 @@ type Options struct {
 	Catalogue fs.FS
 	// CatalogueDir is its folder, where it is one: then its files have a history, too.
 	CatalogueDir string
-	// Cluster and Owner ("seed local", "shoot garden-local/local") leave out all others; empty for all.
+	// Cluster and Owner ("seed local", "shoot garden-local/local") leave out all others; empty for
+	// all.
 	Cluster, Owner string
 	// Now is the time at which versions expire.
 	Now time.Time
 	// Blame tells which commit wrote a line of a file; nil if nobody can.
 	Blame func(ctx context.Context, file string, line int) (blame.Answer, error)
-	// Live reads an object from a cluster; nil to stay away from clusters. An object that is not there is nil, without an error.
+	// Live reads an object from a cluster; nil to stay away from clusters. An object that is not
+	// there is nil, without an error.
 	Live Reading
 	// Clusters can be read by Live; for others the answer says that they cannot.
 	Clusters []string
-	// Renders bounds how often a component is rendered to find what a value follows from; default 400.
+	// Renders bounds how often a component is rendered to find what a value follows from; default
+	// 400.
 	Renders int
 }
 
 // maxAnswers bounds the places that are told: the same object can be on many clusters.
 const maxAnswers = 5
 
-// Explain answers a question such as "Deployment garden/kube-apiserver.spec.replicas": once for each cluster and bundle that has
-// the object. An UnknownError says that there is no such object or field, with the nearest names; an owner or cluster that the landscape
-// does not have is another error.
+// Explain answers a question such as "Deployment garden/kube-apiserver.spec.replicas": once for
+// each cluster and bundle that has the object. An UnknownError says that there is no such object or
+// field, with the nearest names; an owner or cluster that the landscape does not have is another
+// error.
 func Explain(ctx context.Context, l *landscapes.Landscape, text string, opts Options) ([]Answer, error) {
 	if opts.Renders <= 0 {
 		opts.Renders = 400
@@ -131,7 +135,8 @@ func (e *explainer) answer(ctx context.Context, m match) (Answer, error) {
 	return a, nil
 }
 
-// notDeclared answers for a field that Git says nothing about: that may be what the API or a controller has filled in.
+// notDeclared answers for a field that Git says nothing about: that may be what the API or a
+// controller has filled in.
 func (e *explainer) notDeclared(ctx context.Context, a Answer, m match, unknown error) (Answer, error) {
 	a.Asked.Field = m.path
 	if m.declaration != nil {
@@ -192,7 +197,8 @@ func (e *explainer) blame(ctx context.Context, a *Answer) {
 	}
 }
 
-// fileOf is the file of a place as it lies on this machine; false for a file that is in the program only.
+// fileOf is the file of a place as it lies on this machine; false for a file that is in the program
+// only.
 func (e *explainer) fileOf(p Place) (string, bool) {
 	if inside, ok := strings.CutPrefix(p.File, "components/"); ok && (p.What == whatTemplate || p.What == whatVector) {
 		return filepath.Join(e.opts.CatalogueDir, filepath.FromSlash(inside)), e.opts.CatalogueDir != ""

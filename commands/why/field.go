@@ -75,8 +75,9 @@ func (list steps) declared() string {
 // names are the fields that name the items of a list, tried in this order.
 var names = []string{"name", "key", "type", "mountPath", "containerPort", "port", "ip", "topologyKey"}
 
-// locate follows a path as a person writes it: items by number, by name, or as name=app; keys with dots in brackets, or as
-// they are where that is not ambiguous. What is not there is an UnknownError; upTo is how far the path leads.
+// locate follows a path as a person writes it: items by number, by name, or as name=app; keys with
+// dots in brackets, or as they are where that is not ambiguous. What is not there is an
+// UnknownError; upTo is how far the path leads.
 func locate(object map[string]any, path string) (found steps, value any, err error) {
 	value = object
 	rest := path
@@ -135,7 +136,8 @@ func firstWord(path string) (word, rest string) {
 	return path[:end], path[end:]
 }
 
-// inMap takes the next key of a path: the longest that there is, since keys of labels, annotations and data have dots.
+// inMap takes the next key of a path: the longest that there is, since keys of labels, annotations
+// and data have dots.
 func inMap(m map[string]any, path string) (step, string, bool) {
 	if strings.HasPrefix(path, "[") {
 		word, rest := firstWord(path)

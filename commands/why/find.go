@@ -13,7 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// maxShoots bounds the Shoots that are rendered to find an object whose namespace does not tell whose it is.
+// maxShoots bounds the Shoots that are rendered to find an object whose namespace does not tell
+// whose it is.
 const maxShoots = 20
 
 // find gives the objects that fit the question best. It renders no more owners than it has to.
@@ -95,8 +96,8 @@ func (e *explainer) searchDeclared(s *search) {
 	}
 }
 
-// searchRendered renders owners until one has the object: those that can have it by its namespace first. The error is why some
-// could not be rendered.
+// searchRendered renders owners until one has the object: those that can have it by its namespace
+// first. The error is why some could not be rendered.
 func (e *explainer) searchRendered(s *search) error {
 	var err error
 	if e.render, err = render.LandscapeOptions(e.opts.Catalogue, e.landscape, render.At(e.opts.Now)); err != nil {
@@ -142,8 +143,9 @@ func (e *explainer) searchRendered(s *search) error {
 	return problem
 }
 
-// likely are the components that are asked first for an object of a namespace: those whose name is in its name, or the other way around,
-// and those whose overlay can add one. An object with such a name comes from no other component: a test asks for all there are.
+// likely are the components that are asked first for an object of a namespace: those whose name is
+// in its name, or the other way around, and those whose overlay can add one. An object with such a
+// name comes from no other component: a test asks for all there are.
 func (e *explainer) likely() []string {
 	_, name, ok := strings.Cut(e.question.rest, "/")
 	if !ok {
@@ -152,7 +154,8 @@ func (e *explainer) likely() []string {
 	start, _, _ := strings.Cut(name, ".")
 	var out []string
 	for _, kind := range []string{"garden", "seed", "shoot"} {
-		entries, _ := fs.ReadDir(e.opts.Catalogue, kind) // whoever renders says what is wrong with it
+		// whoever renders says what is wrong with it
+		entries, _ := fs.ReadDir(e.opts.Catalogue, kind)
 		for _, entry := range entries {
 			if strings.Contains(name, entry.Name()) || strings.Contains(entry.Name(), start) {
 				out = append(out, kind+"/"+entry.Name())

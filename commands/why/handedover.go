@@ -11,10 +11,13 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
-// handedOver are the declared fields that are left to controllers: the one at a place, or those in it, or one that it is in.
+// handedOver are the declared fields that are left to controllers: the one at a place, or those in
+// it, or one that it is in.
 func handedOver(m match, live *unstructured.Unstructured, list steps) []change.HandedOver {
 	if m.declaration == nil || list == nil && m.path != "" {
-		return nil // components follow what is in force, and what Git says nothing about is nobody's to hand over
+		// components follow what is in force, and what Git says nothing about is nobody's to hand
+		// over
+		return nil
 	}
 	asked := list.names()
 	out := landscape.HandedOver(m.object, live)
@@ -42,8 +45,8 @@ func (list steps) names() []string {
 	return out
 }
 
-// explained tells whether what is handed over is all by which the cluster differs from Git at a place. has is nil where the cluster
-// does not have the field.
+// explained tells whether what is handed over is all by which the cluster differs from Git at a
+// place. has is nil where the cluster does not have the field.
 func (e *explainer) explained(m match, list steps, has any, handed []change.HandedOver) bool {
 	if len(handed) == 0 {
 		return false

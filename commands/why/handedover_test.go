@@ -17,7 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// TestHandedOver: what a controller has changed because that is its task is neither drift nor a quarrel.
+// TestHandedOver: what a controller has changed because that is its task is neither drift nor a
+// quarrel.
 func TestHandedOver(t *testing.T) {
 	apiserver.Needed(t)
 	client, err := dynamic.NewForConfig(server.config)

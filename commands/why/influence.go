@@ -58,8 +58,9 @@ const (
 	refused
 )
 
-// influences finds the fields that the value follows from, by rendering with others in their place. A subtree is changed as a
-// whole first, and left out if that makes no difference, nor does its absence.
+// influences finds the fields that the value follows from, by rendering with others in their place.
+// A subtree is changed as a whole first, and left out if that makes no difference, nor does its
+// absence.
 func (e *explainer) influences(ctx context.Context, a *Answer, p *probe) error {
 	base := p.with(*p.input)
 	if base.failed {
@@ -108,7 +109,8 @@ func (e *explainer) influences(ctx context.Context, a *Answer, p *probe) error {
 	return nil
 }
 
-// named tells whether a value only names the item of a list that the question is about: with another name there would be another item.
+// named tells whether a value only names the item of a list that the question is about: with
+// another name there would be another item.
 func (p *probe) named(value any) bool {
 	text, ok := value.(string)
 	return ok && slices.ContainsFunc(p.list, func(s step) bool { return s.isItem() && s.name != "" && s.text == text })
@@ -133,11 +135,13 @@ func roots(in *render.Input) []part {
 	return out
 }
 
-// fewParts are tried one by one: most likely one of them matters, and halving the group would only add to what is rendered.
+// fewParts are tried one by one: most likely one of them matters, and halving the group would only
+// add to what is rendered.
 const fewParts = 8
 
-// try changes each of some parts. Those that make no difference when all of them are changed together make none by themselves, as in a
-// subtree: so a group is changed at once, and halved while something in it makes a difference or is refused.
+// try changes each of some parts. Those that make no difference when all of them are changed
+// together make none by themselves, as in a subtree: so a group is changed at once, and halved
+// while something in it makes a difference or is refused.
 func (p *probe) try(ctx context.Context, base outcome, level []part) ([]effect, error) {
 	effects := make([]effect, len(level))
 	all := make([]int, len(level))
@@ -160,7 +164,8 @@ func (p *probe) try(ctx context.Context, base outcome, level []part) ([]effect, 
 						return inGroup.Err()
 					}
 					in := *p.input
-					for _, member := range slices.Backward(members) { // what is taken out of a list moves what is behind it
+					// what is taken out of a list moves what is behind it
+					for _, member := range slices.Backward(members) {
 						in = changed(in, level[member].object, level[member].at, other(level[member].value))
 					}
 					if found := p.with(in); found != base {
@@ -221,7 +226,8 @@ func (p *probe) tryEach(ctx context.Context, base outcome, level []part) ([]effe
 		return nil, err
 	}
 	for i, one := range level {
-		// A subtree is only left out if nothing was refused: what is in it can still make a difference by itself.
+		// A subtree is only left out if nothing was refused: what is in it can still make a
+		// difference by itself.
 		whole, refusals := len(one.children()) > 0, int(failed[i].Load())
 		switch {
 		case differs[i].Load():
@@ -261,7 +267,8 @@ func (e *explainer) source(in *render.Input, one part) Source {
 	return out
 }
 
-// clusterVersion tells where the version of the cluster that the components run in makes a difference.
+// clusterVersion tells where the version of the cluster that the components run in makes a
+// difference.
 func (e *explainer) clusterVersion(ctx context.Context, a *Answer, p *probe, base outcome) error {
 	role := render.ClusterSeed
 	if p.input.Owner.Kind == "garden" {

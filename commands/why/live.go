@@ -18,7 +18,8 @@ import (
 
 const annotationOrigin = "resources.gardener.cloud/origin"
 
-// live compares with the cluster. It tells whether the field, or the object where no field was asked for, is there.
+// live compares with the cluster. It tells whether the field, or the object where no field was
+// asked for, is there.
 func (e *explainer) live(ctx context.Context, a *Answer, m match, list steps, value any) bool {
 	if e.opts.Live == nil {
 		return false
@@ -145,8 +146,8 @@ func (e *explainer) equal(object *unstructured.Unstructured, list steps, a, b an
 	return len(redact.Compare(wrap(a), wrap(b))) == 0
 }
 
-// subset tells whether all that Git says of a subtree is so in the cluster, which has more: what the API fills in. What depends on
-// facts is left out.
+// subset tells whether all that Git says of a subtree is so in the cluster, which has more: what
+// the API fills in. What depends on facts is left out.
 func subset(want, have any) bool {
 	switch w := want.(type) {
 	case map[string]any:
@@ -206,7 +207,8 @@ func rawFields(entry metav1.ManagedFieldsEntry) []byte {
 	return raw
 }
 
-// ownership follows a path in a field set. owns: the field itself is in it, or something that it is a part of as a whole; part: only fields in it.
+// ownership follows a path in a field set. owns: the field itself is in it, or something that it is
+// a part of as a whole; part: only fields in it.
 func ownership(fields map[string]any, value any, list steps) (owns, part bool) {
 	for _, s := range list {
 		var next any

@@ -26,7 +26,8 @@ var kinds = map[string]schema.GroupVersionResource{
 	"ConfigMap": {Version: "v1", Resource: "configmaps"}, "Shoot": {Group: "core.gardener.cloud", Version: "v1beta1", Resource: "shoots"},
 }
 
-// TestLive compares with what an API server has of an object that we applied and others have changed.
+// TestLive compares with what an API server has of an object that we applied and others have
+// changed.
 func TestLive(t *testing.T) {
 	apiserver.Needed(t)
 	client, err := dynamic.NewForConfig(server.config)

@@ -14,7 +14,8 @@ import (
 // kustomizationFile is the file of an overlay that says what is in it.
 const kustomizationFile = "kustomization.yaml"
 
-// overlays finds which of the overlays of the component set the field: those after which it has another value than before.
+// overlays finds which of the overlays of the component set the field: those after which it has
+// another value than before.
 func (e *explainer) overlays(p *probe, m match, list steps) []Place {
 	named := strings.Split(m.origin.Overlay, ", ")
 	var out []Place
@@ -35,7 +36,8 @@ func (e *explainer) overlays(p *probe, m match, list steps) []Place {
 	return out
 }
 
-// adding is the overlay that adds the object to what the catalogue renders. Both have files below components/; those of the catalogue are there.
+// adding is the overlay that adds the object to what the catalogue renders. Both have files below
+// components/; those of the catalogue are there.
 func (e *explainer) adding(m match) (render.Overlay, bool) {
 	if m.origin.Overlay == "" {
 		return render.Overlay{}, false
@@ -51,8 +53,9 @@ func (e *explainer) adding(m match) (render.Overlay, bool) {
 	return render.Overlay{}, false
 }
 
-// overlayPlace is where an overlay writes a field: the first file of its folder, by name, that has the path. What none has is set by a
-// transformer of the kustomization, by something around the field, or else the kustomization as a whole has to do for it.
+// overlayPlace is where an overlay writes a field: the first file of its folder, by name, that has
+// the path. What none has is set by a transformer of the kustomization, by something around the
+// field, or else the kustomization as a whole has to do for it.
 func (e *explainer) overlayPlace(o render.Overlay, m match, list steps) Place {
 	kustomization := path.Join(o.Dir, kustomizationFile)
 	at := func(file string, line int, exact bool) Place {
@@ -92,7 +95,8 @@ func (e *explainer) overlayPlace(o render.Overlay, m match, list steps) Place {
 	return at(kustomization, 1, false)
 }
 
-// transformersOf a field are the fields of a kustomization that set it in objects which it does not name.
+// transformersOf a field are the fields of a kustomization that set it in objects which it does not
+// name.
 func transformersOf(list steps) []string {
 	names := list.keys()
 	var out []string
@@ -119,8 +123,8 @@ func transformersOf(list steps) []string {
 	return append(out, "replacements")
 }
 
-// inTransformer finds the line of a kustomization that sets a field without naming the object; exact tells that it has the name of the
-// field, or its value.
+// inTransformer finds the line of a kustomization that sets a field without naming the object;
+// exact tells that it has the name of the field, or its value.
 func inTransformer(lines []string, list steps, value any) (line int, exact bool) {
 	if len(list) == 0 {
 		return 0, false
@@ -186,7 +190,8 @@ func inPatch(lines []string, list steps) int {
 	return 0
 }
 
-// matchesPointer compares a pointer with a path whose items are stars; it may lead to what the path is in.
+// matchesPointer compares a pointer with a path whose items are stars; it may lead to what the path
+// is in.
 func matchesPointer(pointer, path string) bool {
 	if !strings.HasPrefix(pointer, "/") {
 		return false

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// others gives values that could stand in place of one: of the same form, so that the component can make something of it. The
-// last is always to take it away.
+// others gives values that could stand in place of one: of the same form, so that the component can
+// make something of it. The last is always to take it away.
 func others(value any) []any {
 	out := []any{another(value)}
 	if list, ok := value.([]any); ok && len(list) > 1 {
@@ -59,7 +59,8 @@ func another(value any) any {
 	return "x"
 }
 
-// anotherText counts the last number of a version and the first one of a quantity, a duration or an address up; text gets a letter more.
+// anotherText counts the last number of a version and the first one of a quantity, a duration or an
+// address up; text gets a letter more.
 func anotherText(text string) string {
 	found := number.FindAllStringIndex(text, -1)
 	if len(found) == 0 || found[0][0] != 0 && !version.MatchString(text) {

@@ -13,7 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/source/blame"
 )
 
-// TestAnswersArePrintable: an answer has texts of files, commits and clusters, and none commands the terminal or begins a line.
+// TestAnswersArePrintable: an answer has texts of files, commits and clusters, and none commands
+// the terminal or begins a line.
 func TestAnswersArePrintable(t *testing.T) {
 	const evil = "x\x1b[2J\u009b\u202e\r\nPergola says: fine"
 	place := Place{What: whatDeclaration, File: "a" + evil, Line: 1, Layer: evil, Text: evil, Change: &blame.Answer{Commit: &blame.Commit{Hash: "0a", Author: evil, Subject: evil}, Reason: evil}}

@@ -82,8 +82,8 @@ func (p *probe) same(ref change.Ref) bool {
 	return hashed && was == is && ref.Kind == p.ref.Kind && ref.Namespace == p.ref.Namespace
 }
 
-// changed is the input with another value at a place of one of its objects; absent takes it away. What the owner's
-// declaration says besides follows: the version that components serve.
+// changed is the input with another value at a place of one of its objects; absent takes it away.
+// What the owner's declaration says besides follows: the version that components serve.
 func changed(in render.Input, object string, at []any, value any) render.Input {
 	in.Objects = maps.Clone(in.Objects)
 	in.Objects[object] = put(in.Objects[object], at, value).(map[string]any)

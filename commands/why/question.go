@@ -132,7 +132,8 @@ func behind(text, name string) (string, bool) {
 
 const hashLength = 8
 
-// unhashed takes the hash of the content off a name; that there is one only says how the name looks.
+// unhashed takes the hash of the content off a name; that there is one only says how the name
+// looks.
 func unhashed(name string) (string, bool) {
 	at := len(name) - hashLength - 1
 	if at <= 0 || name[at] != '-' || !isHash(name[at+1:]) {
@@ -184,8 +185,8 @@ func more(n int) string {
 	return fmt.Sprintf(" and %d more", n)
 }
 
-// nearestName gives the names that one with a mistake may mean, at most three. Where the name ends and the field begins is not
-// known then: the whole is tried, then less and less of it.
+// nearestName gives the names that one with a mistake may mean, at most three. Where the name ends
+// and the field begins is not known then: the whole is tried, then less and less of it.
 func nearestName(rest string, names []string) []string {
 	bare := func(name string) string { return name[strings.LastIndex(name, "/")+1:] }
 	var short []string

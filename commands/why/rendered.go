@@ -97,7 +97,8 @@ func (e *explainer) image(a *Answer, m match, list steps) {
 	}
 }
 
-// vectorPlace is the entry of the image vector: of several with the name, the one whose repository and tag the reference has.
+// vectorPlace is the entry of the image vector: of several with the name, the one whose repository
+// and tag the reference has.
 func (e *explainer) vectorPlace(name, reference string) Place {
 	p := Place{What: whatVector, File: "components/" + render.ImageVectorFile}
 	lines := e.catalogueLines(render.ImageVectorFile)

@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// The values of a Secret may stand in stringData in Git, as plain text. The API server has them in data alone, encoded.
+// The values of a Secret may stand in stringData in Git, as plain text. The API server has them in
+// data alone, encoded.
 const (
 	fieldData       = "data"
 	fieldStringData = "stringData"
@@ -19,14 +20,15 @@ func isSecret(o *unstructured.Unstructured) bool {
 	return o.GetKind() == "Secret" && o.GetAPIVersion() == "v1"
 }
 
-// valuesBelow tells whether a path is that of the values of a Secret, or in them, and gives what follows.
+// valuesBelow tells whether a path is that of the values of a Secret, or in them, and gives what
+// follows.
 func valuesBelow(path string) (rest string, ok bool) {
 	word, rest := firstWord(path)
 	return rest, !strings.HasPrefix(path, "[") && (word == fieldData || word == fieldStringData)
 }
 
-// inGit is the path by which Git has what was asked for. The values of a Secret are found under either name; where both have one, stringData counts,
-// as for the API server.
+// inGit is the path by which Git has what was asked for. The values of a Secret are found under
+// either name; where both have one, stringData counts, as for the API server.
 func inGit(m match) string {
 	rest, ok := valuesBelow(m.path)
 	if !ok || !isSecret(m.object) {

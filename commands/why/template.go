@@ -9,7 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/change/redact"
 )
 
-// template is the place in the catalogue that writes the field, as near as reading its files can come.
+// template is the place in the catalogue that writes the field, as near as reading its files can
+// come.
 func (e *explainer) template(m match, list steps) Place {
 	if o, ok := e.adding(m); ok {
 		return e.overlayPlace(o, m, list)
@@ -64,8 +65,9 @@ func (e *explainer) text(lines []string, line int) string {
 	return redact.Text(text)
 }
 
-// inYAML finds a field in a file of YAML, or of templates of YAML: the document of the object, then one key after the other, each
-// deeper than the one before. exact tells whether all of the path was there; otherwise the line is that of the deepest key.
+// inYAML finds a field in a file of YAML, or of templates of YAML: the document of the object, then
+// one key after the other, each deeper than the one before. exact tells whether all of the path was
+// there; otherwise the line is that of the deepest key.
 func inYAML(lines []string, ref change.Ref, list steps) (line int, exact bool) {
 	start, end := document(lines, ref)
 	if start < 0 {
@@ -142,7 +144,8 @@ func blank(text string) bool {
 	return text == "" || strings.HasPrefix(text, "#") || strings.HasPrefix(text, "{{")
 }
 
-// indentation of a line; the dash of an item counts as space, since what follows it is as deep as the lines below.
+// indentation of a line; the dash of an item counts as space, since what follows it is as deep as
+// the lines below.
 func indentation(text string) int {
 	depth := len(text) - len(strings.TrimLeft(text, " "))
 	for rest := text[depth:]; strings.HasPrefix(rest, "- "); rest = text[depth:] {

@@ -24,7 +24,8 @@ import (
 	"github.com/pergola-dev/pergola/source/blame"
 )
 
-// folder writes the demonstration landscape, with more files, as a layer "base" and a landscape "land" on top of it.
+// folder writes the demonstration landscape, with more files, as a layer "base" and a landscape
+// "land" on top of it.
 func folder(t *testing.T, more map[string]string) *landscapes.Landscape {
 	t.Helper()
 	root := t.TempDir()
@@ -338,7 +339,8 @@ func TestAnotherText(t *testing.T) {
 	}
 }
 
-// Objects in a Shoot are on a cluster of its own name, and in a folder of the render that all Shoots share.
+// Objects in a Shoot are on a cluster of its own name, and in a folder of the render that all
+// Shoots share.
 func TestInAShoot(t *testing.T) {
 	l := folder(t, nil)
 	const question = "ClusterRoleBinding gardener.cloud:target:kube-scheduler"

@@ -22,19 +22,23 @@ import (
 )
 
 const (
-	// rootCAs is the ConfigMap in each namespace from which everybody knows the authorities of an API server; kube-controller-manager writes it
-	// (kubernetes: pkg/controller/certificates/rootcacertpublisher).
+	// rootCAs is the ConfigMap in each namespace from which everybody knows the authorities of an
+	// API server; kube-controller-manager writes it (kubernetes:
+	// pkg/controller/certificates/rootcacertpublisher).
 	rootCAs, keyRootCAs = "kube-root-ca.crt", "ca.crt"
-	// defaultLifetime is asked for where a token says of itself that it does not end, or not when it began; an API server may give less.
+	// defaultLifetime is asked for where a token says of itself that it does not end, or not when
+	// it began; an API server may give less.
 	defaultLifetime = 30 * 24 * time.Hour
-	// renewAfter is the part of a token's life after which it is renewed, as kubelets do with those of pods.
+	// renewAfter is the part of a token's life after which it is renewed, as kubelets do with those
+	// of pods.
 	renewAfter = 0.8
 )
 
 // ErrNotOwn is about access that only whoever made it can renew.
 var ErrNotOwn = errors.New("it is renewed only where it is the token of a ServiceAccount; whoever made this one has to renew it")
 
-// Own is the access of somebody to another cluster that he renews himself: a kubeconfig with the token of a ServiceAccount, in a Secret.
+// Own is the access of somebody to another cluster that he renews himself: a kubeconfig with the
+// token of a ServiceAccount, in a Secret.
 type Own struct {
 	// Connection uses the access; it is one of Late.
 	Connection *rest.Config
@@ -55,8 +59,9 @@ func (o Own) Due(ctx context.Context) (time.Time, error) {
 	return current.since.Add(time.Duration(renewAfter * float64(current.until.Sub(current.since)))), nil
 }
 
-// Renew has a new token made, asks for the authorities of the API server as they are now, tries both, and writes them into the Secret. The
-// connection uses them then. What is in force stays so if any of it fails.
+// Renew has a new token made, asks for the authorities of the API server as they are now, tries
+// both, and writes them into the Secret. The connection uses them then. What is in force stays so
+// if any of it fails.
 func (o Own) Renew(ctx context.Context) error {
 	from, current, err := o.read(ctx)
 	if err != nil {
@@ -75,7 +80,8 @@ func (o Own) Renew(ctx context.Context) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("read the authorities of %s, ConfigMap %s/%s: %w", o.source().Of, current.account.Namespace, rootCAs, err)
 	}
-	// A server that is not known by its own authorities (a public certificate is before it) stays known by those that it was known by.
+	// A server that is not known by its own authorities (a public certificate is before it) stays
+	// known by those that it was known by.
 	var tried []error
 	for _, bundle := range [][]byte{[]byte(authorities.Data[keyRootCAs]), current.cluster.CertificateAuthorityData} {
 		if len(bytes.TrimSpace(bundle)) == 0 && len(current.cluster.CertificateAuthorityData) > 0 {
@@ -123,7 +129,8 @@ func (o Own) try(ctx context.Context, raw []byte, account types.NamespacedName) 
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return errors.New("the certificates of the kubeconfig cannot be used") // the cause may quote them
+		// the cause may quote them
+		return errors.New("the certificates of the kubeconfig cannot be used")
 	}
 	review, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
@@ -135,7 +142,8 @@ func (o Own) try(ctx context.Context, raw []byte, account types.NamespacedName) 
 	return nil
 }
 
-// write puts a kubeconfig into the Secret, unless somebody else did meanwhile, and has the connection use it.
+// write puts a kubeconfig into the Secret, unless somebody else did meanwhile, and has the
+// connection use it.
 func (o Own) write(ctx context.Context, from *corev1.Secret, raw []byte) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": from.ResourceVersion}, "data": map[string][]byte{Key: raw}})
 	if err != nil {
@@ -194,7 +202,8 @@ func tokenOf(raw []byte) (*token, error) {
 	return out, nil
 }
 
-// userPrefix begins the names of ServiceAccounts as users (kubernetes: staging/src/k8s.io/apiserver/pkg/authentication/serviceaccount).
+// userPrefix begins the names of ServiceAccounts as users (kubernetes:
+// staging/src/k8s.io/apiserver/pkg/authentication/serviceaccount).
 const userPrefix = "system:serviceaccount:"
 
 func accountUser(account types.NamespacedName) string {
@@ -244,7 +253,8 @@ func (t *token) with(value string, authorities []byte) ([]byte, error) {
 	}
 	raw, err := clientcmd.Write(*config)
 	if err != nil {
-		return nil, fmt.Errorf("preparing the kubeconfig: %T", err) // its text could be of the content
+		// its text could be of the content
+		return nil, fmt.Errorf("preparing the kubeconfig: %T", err)
 	}
 	return raw, nil
 }

@@ -30,7 +30,8 @@ users: [{name: me, user: {` + user + `}}]
 `)
 }
 
-// When the access to another cluster is to be renewed is what its token says of itself; no error shows anything of it.
+// When the access to another cluster is to be renewed is what its token says of itself; no error
+// shows anything of it.
 func TestWhenAccessIsDue(t *testing.T) {
 	const account = `"sub":"system:serviceaccount:garden:gardenlet-local"`
 	began := time.Unix(1_700_000_000, 0)

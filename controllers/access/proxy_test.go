@@ -28,7 +28,8 @@ func newProxy(t *testing.T) *proxy {
 	return p
 }
 
-// The API server is reached by the proxy of the cluster of the Secret, unless the kubeconfig has its own.
+// The API server is reached by the proxy of the cluster of the Secret, unless the kubeconfig has
+// its own.
 func TestProxy(t *testing.T) {
 	given, own := newProxy(t), newProxy(t)
 	address, err := url.Parse(given.URL)

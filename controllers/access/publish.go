@@ -32,9 +32,11 @@ const fieldManager = "pergola"
 // publishAttempts is how often it is looked again when somebody else writes at the same time.
 const publishAttempts = 3
 
-// Publish copies the kubeconfig of a generated Secret to the fixed name, and says whether it was not there. A Secret of that name that somebody else has
-// written stays as it is; so does one with a client certificate that former has signed, in PEM: the authority that another one has taken the place of,
-// whose certificates are the only ones that the API server knows until it has been started anew. Nil once it has, or where there was none.
+// Publish copies the kubeconfig of a generated Secret to the fixed name, and says whether it was
+// not there. A Secret of that name that somebody else has written stays as it is; so does one with
+// a client certificate that former has signed, in PEM: the authority that another one has taken the
+// place of, whose certificates are the only ones that the API server knows until it has been
+// started anew. Nil once it has, or where there was none.
 func Publish(ctx context.Context, client kubernetes.Interface, namespace, generated string, former []byte) (written bool, err error) {
 	secrets := client.CoreV1().Secrets(namespace)
 	from, err := secrets.Get(ctx, generated, metav1.GetOptions{})
@@ -75,7 +77,8 @@ func publish(ctx context.Context, client kubernetes.Interface, namespace string,
 	return err == nil, err
 }
 
-// isSignedBy tells whether a kubeconfig has a client certificate that an authority has signed. What cannot be read has none.
+// isSignedBy tells whether a kubeconfig has a client certificate that an authority has signed. What
+// cannot be read has none.
 func isSignedBy(kubeconfig, authority []byte) bool {
 	if len(authority) == 0 {
 		return false

@@ -13,7 +13,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// SecretName is the name of the Secret, in the namespace of the control plane, and of the request for its kubeconfig in the catalogue.
+// SecretName is the name of the Secret, in the namespace of the control plane, and of the request
+// for its kubeconfig in the catalogue.
 const SecretName = "gardener-internal"
 
 // Key is where the kubeconfig is in the Secret.
@@ -32,7 +33,8 @@ const dialTimeout = 5 * time.Second
 func Kubeconfig(raw []byte) (*rest.Config, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig(raw)
 	if err != nil {
-		return nil, errors.New("the kubeconfig in its Secret cannot be read") // the cause may quote it
+		// the cause may quote it
+		return nil, errors.New("the kubeconfig in its Secret cannot be read")
 	}
 	switch {
 	case config.ExecProvider != nil, config.AuthProvider != nil:
@@ -43,8 +45,8 @@ func Kubeconfig(raw []byte) (*rest.Config, error) {
 	return config, nil
 }
 
-// configOf is what a Secret leads to. outside takes the place of an address that only the cluster of the Secret knows; empty for a process in
-// that cluster.
+// configOf is what a Secret leads to. outside takes the place of an address that only the cluster
+// of the Secret knows; empty for a process in that cluster.
 func configOf(secret *corev1.Secret, outside string) (*rest.Config, error) {
 	raw := secret.Data[Key]
 	if len(raw) == 0 {

@@ -19,17 +19,21 @@ import (
 
 // Source says where the access to an API server is found.
 type Source struct {
-	// Of is what it leads to, and MadeWith what makes its Secret, as errors name them: "the virtual garden", "the Garden".
+	// Of is what it leads to, and MadeWith what makes its Secret, as errors name them: "the virtual
+	// garden", "the Garden".
 	Of, MadeWith string
 	// Secret has the kubeconfig, Read reads it.
 	Secret types.NamespacedName
 	Read   Reader
-	// Inside is the address in the cluster of the Secret, for errors: requests go where the kubeconfig says.
+	// Inside is the address in the cluster of the Secret, for errors: requests go where the
+	// kubeconfig says.
 	Inside string
-	// Outside gives the address from elsewhere, which takes the place of one that only that cluster knows. Nil in that cluster.
+	// Outside gives the address from elsewhere, which takes the place of one that only that cluster
+	// knows. Nil in that cluster.
 	Outside func(context.Context) (string, error)
-	// Proxy is the one that the cluster of the Secret is reached by: who needs it needs it for this API server, too. A kubeconfig that has its own
-	// uses that. Nil is as for all requests: HTTPS_PROXY and NO_PROXY of the environment.
+	// Proxy is the one that the cluster of the Secret is reached by: who needs it needs it for this
+	// API server, too. A kubeconfig that has its own uses that. Nil is as for all requests:
+	// HTTPS_PROXY and NO_PROXY of the environment.
 	Proxy func(*http.Request) (*url.URL, error)
 	Clock clock.PassiveClock
 }
@@ -64,7 +68,8 @@ func OfShoot(shoot, namespace string, read Reader, clk clock.PassiveClock) Sourc
 	}
 }
 
-// OfRegisteredSeed is the source of a gardenlet's access to the virtual garden, in a Secret of its seed that whoever registers the seed makes.
+// OfRegisteredSeed is the source of a gardenlet's access to the virtual garden, in a Secret of its
+// seed that whoever registers the seed makes.
 func OfRegisteredSeed(secret types.NamespacedName, read Reader, clk clock.PassiveClock) Source {
 	return Source{Of: "the virtual garden", MadeWith: "the registration of the seed", Secret: secret, Read: read, Inside: VirtualGarden, Clock: clk}
 }

@@ -21,15 +21,17 @@ import (
 )
 
 const (
-	// maxAge is the age from which the Secret is read again although all is well: what is new in it is in use before the old ends.
+	// maxAge is the age from which the Secret is read again although all is well: what is new in it
+	// is in use before the old ends.
 	maxAge = 5 * time.Minute
-	// pause is how long it is not read again after it was: requests that fail come in crowds. While it says the same, the pauses get longer, up
-	// to longPause: an API server that is down for long, or is only played, costs the cluster of the Secret next to nothing.
+	// pause is how long it is not read again after it was: requests that fail come in crowds. While
+	// it says the same, the pauses get longer, up to longPause: an API server that is down for
+	// long, or is only played, costs the cluster of the Secret next to nothing.
 	pause, longPause = time.Second, 4 * time.Minute
 )
 
-// Late is a connection whose access is found when it is needed. It is for rest.Config only: nothing else of the Config says how the API server
-// is reached.
+// Late is a connection whose access is found when it is needed. It is for rest.Config only: nothing
+// else of the Config says how the API server is reached.
 func Late(s Source) *rest.Config {
 	if s.Clock == nil {
 		s.Clock = clock.RealClock{}
@@ -157,7 +159,8 @@ func (t *transport) instead(ctx context.Context, of *found) *found {
 	return t.found
 }
 
-// read reads the Secret. While that fails, what was found before stays: the cluster of the Secret may be down while the other one is up.
+// read reads the Secret. While that fails, what was found before stays: the cluster of the Secret
+// may be down while the other one is up.
 func (t *transport) read(ctx context.Context) {
 	config, version, err := t.source.read(ctx)
 	if ctx.Err() != nil && err != nil {
@@ -206,7 +209,8 @@ func use(config *rest.Config, version string) (*found, error) {
 	}
 	sends, err := rest.TransportFor(config)
 	if err != nil {
-		return nil, errors.New("the certificates of the kubeconfig in its Secret cannot be used") // the cause may quote them
+		// the cause may quote them
+		return nil, errors.New("the certificates of the kubeconfig in its Secret cannot be used")
 	}
 	return &found{version: version, server: server, caData: config.CAData, sends: sends}, nil
 }
@@ -221,8 +225,8 @@ func (f *found) send(req *http.Request) (*http.Response, error) {
 	return f.sends.RoundTrip(out)
 }
 
-// doubts tells whether an answer, or that there is none, may be due to access that is not valid any more. unsent says that the API server
-// cannot have seen the request.
+// doubts tells whether an answer, or that there is none, may be due to access that is not valid any
+// more. unsent says that the API server cannot have seen the request.
 func doubts(resp *http.Response, err error) (doubted, unsent bool) {
 	if err == nil {
 		return resp.StatusCode == http.StatusUnauthorized, true
@@ -230,7 +234,8 @@ func doubts(resp *http.Response, err error) (doubted, unsent bool) {
 	return true, addresses.IsUnsent(err)
 }
 
-// rewound is a request that was sent already, to be sent once more; false where its body is used up.
+// rewound is a request that was sent already, to be sent once more; false where its body is used
+// up.
 func rewound(req *http.Request) (*http.Request, bool) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return req, true

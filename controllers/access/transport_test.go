@@ -175,7 +175,8 @@ func TestMissingThenThere(t *testing.T) {
 // What the server does not take any more is read again, and the request sent again, with its body.
 func TestReadAgain(t *testing.T) {
 	for name, c := range map[string]struct {
-		// change is what happens between two requests; it gives the server that answers from then on.
+		// change is what happens between two requests; it gives the server that answers from then
+		// on.
 		change func(t *testing.T, p *place, s *server) *server
 		method string
 		body   string
@@ -249,7 +250,8 @@ func TestRefusedForGood(t *testing.T) {
 	assert.Equal(t, int64(4), s.seen.Load(), "nothing is sent again in vain")
 }
 
-// An API server that is down for long costs the cluster of the Secret next to nothing, and one that works again is believed again.
+// An API server that is down for long costs the cluster of the Secret next to nothing, and one that
+// works again is believed again.
 func TestDownForLong(t *testing.T) {
 	p, s := &place{}, newServer(t, "one")
 	good := s.kubeconfig(t)
@@ -274,7 +276,8 @@ func TestDownForLong(t *testing.T) {
 	assert.Equal(t, before+1, p.count())
 }
 
-// While the cluster of the Secret is down, or the Secret is gone, what was found before stays in use.
+// While the cluster of the Secret is down, or the Secret is gone, what was found before stays in
+// use.
 func TestKeptWhileTheSecretCannotBeRead(t *testing.T) {
 	for name, err := range map[string]error{"down": errors.New("connection refused"), "gone": nil} {
 		t.Run(name, func(t *testing.T) {

@@ -12,7 +12,8 @@ import (
 
 // Site is a control plane.
 type Site struct {
-	// Namespace has the Secrets, on the cluster of Local; Target is the API server with the ServiceAccounts.
+	// Namespace has the Secrets, on the cluster of Local; Target is the API server with the
+	// ServiceAccounts.
 	Namespace     string
 	Local, Target *rest.Config
 	// Manager is the Deployment that does the work where there is one.
@@ -37,8 +38,8 @@ type working struct {
 	done   chan struct{}
 }
 
-// Keep works for a control plane from now on, and looks soon where it waits for its API server. One of another access takes the place of the
-// former one.
+// Keep works for a control plane from now on, and looks soon where it waits for its API server. One
+// of another access takes the place of the former one.
 func (k *Keeper) Keep(s Site) {
 	if k == nil {
 		return
@@ -71,7 +72,8 @@ func (k *Keeper) Keep(s Site) {
 	}()
 }
 
-// same tells whether a site is reached as another one is. Transports are compared, since they know how; a nil one is that of a fixed access.
+// same tells whether a site is reached as another one is. Transports are compared, since they know
+// how; a nil one is that of a fixed access.
 func (w *working) same(s Site) bool {
 	return w.Manager == s.Manager && sameAccess(w.Local, s.Local) && sameAccess(w.Target, s.Target)
 }
@@ -118,7 +120,8 @@ func (k *Keeper) Close() {
 }
 
 const (
-	// firstLook and lastLook bound the pauses between two looks at an API server that does not answer yet.
+	// firstLook and lastLook bound the pauses between two looks at an API server that does not
+	// answer yet.
 	firstLook, lastLook = time.Second, 15 * time.Second
 	// look is how often it is looked who does the work.
 	look = 30 * time.Second

@@ -27,7 +27,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// shared is both the cluster of the Secrets and the API server with the accounts, each by connections of its own.
+// shared is both the cluster of the Secrets and the API server with the accounts, each by
+// connections of its own.
 var shared struct {
 	config *rest.Config
 	count  atomic.Int64
@@ -94,7 +95,8 @@ func (p *plane) eventually(what string, ok func() bool) {
 	require.Eventually(p, ok, 40*time.Second, 50*time.Millisecond, what)
 }
 
-// A token is there soon after the API server and the Secret are, in whatever order they come, and again when somebody takes it away.
+// A token is there soon after the API server and the Secret are, in whatever order they come, and
+// again when somebody takes it away.
 func TestTokens(t *testing.T) {
 	p := newPlane(t)
 	k := &Keeper{}
@@ -126,7 +128,8 @@ func TestTokens(t *testing.T) {
 	assert.Empty(t, p.token("stopped"))
 }
 
-// A gardener-resource-manager of the namespace does it itself, from when a pod of it is ready; before, it may be waiting for its own token.
+// A gardener-resource-manager of the namespace does it itself, from when a pod of it is ready;
+// before, it may be waiting for its own token.
 func TestLeftToTheManager(t *testing.T) {
 	p := newPlane(t)
 	p.serve(access.SecretName, shared.config)

@@ -24,7 +24,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/tokenrequestor"
 )
 
-// isOurs tells whether the API server answers and nobody else does the work; an error is that this cannot be told.
+// isOurs tells whether the API server answers and nobody else does the work; an error is that this
+// cannot be told.
 func (w *working) isOurs(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(logr.NewContext(ctx, logr.Discard()), 10*time.Second)
 	defer cancel()
@@ -39,8 +40,8 @@ func (w *working) isOurs(ctx context.Context) (bool, error) {
 	return !managed, err
 }
 
-// isManaged tells whether a gardener-resource-manager does the work: one of its pods is ready, and not only played. One that is there and does not run
-// may be waiting for its own token.
+// isManaged tells whether a gardener-resource-manager does the work: one of its pods is ready, and
+// not only played. One that is there and does not run may be waiting for its own token.
 func (w *working) isManaged(ctx context.Context) (bool, error) {
 	local, err := kubernetes.NewForConfig(w.Local)
 	if err != nil {
@@ -70,7 +71,8 @@ func isReady(pod corev1.Pod) bool {
 	})
 }
 
-// errChanged ends the controller when somebody else does the work, or the authorities of the API server are others, which Secrets may ask for.
+// errChanged ends the controller when somebody else does the work, or the authorities of the API
+// server are others, which Secrets may ask for.
 var errChanged = errors.New("it is to be done in another way")
 
 // request runs the controller until ctx ends, or it is to be done in another way.

@@ -33,7 +33,8 @@ const (
 	kept = 64
 )
 
-// Credentials are for one chart: the contents of the Secrets that its reference names; nil where it names none.
+// Credentials are for one chart: the contents of the Secrets that its reference names; nil where it
+// names none.
 type Credentials struct {
 	// Pull is a Secret of type kubernetes.io/dockerconfigjson.
 	Pull map[string][]byte
@@ -41,7 +42,8 @@ type Credentials struct {
 	CA []byte
 }
 
-// Puller pulls charts. The zero value works, and keeps them in memory alone. It is safe for concurrent use.
+// Puller pulls charts. The zero value works, and keeps them in memory alone. It is safe for
+// concurrent use.
 type Puller struct {
 	// Dir keeps what was pulled, over restarts, too.
 	Dir string
@@ -60,7 +62,8 @@ type tag struct {
 	at     time.Time
 }
 
-// All gives charts by their references. A chart that cannot be had says why. read gives the content of a Secret that a reference names.
+// All gives charts by their references. A chart that cannot be had says why. read gives the content
+// of a Secret that a reference names.
 func (p *Puller) All(ctx context.Context, named []gardencorev1.OCIRepository, read func(secret string) (map[string][]byte, error)) map[string]render.Chart {
 	out := map[string]render.Chart{}
 	for _, n := range named {
@@ -102,8 +105,8 @@ func CredentialsOf(n gardencorev1.OCIRepository, read func(string) (map[string][
 // keyCABundle of a Secret with certificates (upstream's).
 const keyCABundle = "bundle.crt"
 
-// Pull gives a chart. One that is named by its digest is asked for once. What a tag names is asked again after a while, and stays what it was while the
-// registry does not answer.
+// Pull gives a chart. One that is named by its digest is asked for once. What a tag names is asked
+// again after a while, and stays what it was while the registry does not answer.
 func (p *Puller) Pull(ctx context.Context, named gardencorev1.OCIRepository, with func() (Credentials, error)) (render.Chart, error) {
 	ref, err := render.ParseChartReference(named)
 	if err != nil {

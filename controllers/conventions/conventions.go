@@ -9,7 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/plan"
 )
 
-// NewEngine makes an engine by these conventions. Fields of the options that are set already count instead of them.
+// NewEngine makes an engine by these conventions. Fields of the options that are set already count
+// instead of them.
 func NewEngine(o apply.Options) *apply.Engine {
 	if o.Keys == (apply.Keys{}) {
 		o.Keys = Keys()
@@ -26,7 +27,8 @@ func NewEngine(o apply.Options) *apply.Engine {
 	return apply.NewEngine(o)
 }
 
-// NewCluster prepares the access to a cluster, whose live cache selects what an engine of NewEngine applies if the options name no selector.
+// NewCluster prepares the access to a cluster, whose live cache selects what an engine of NewEngine
+// applies if the options name no selector.
 func NewCluster(name string, config *rest.Config, o apply.ClusterOptions) (*apply.Cluster, error) {
 	if o.Selector == "" {
 		o.Selector = Keys().Selector()
@@ -38,14 +40,15 @@ func NewCluster(name string, config *rest.Config, o apply.ClusterOptions) (*appl
 func Keys() apply.Keys {
 	const p = "resources.gardener.cloud/"
 	return apply.Keys{
-		ManagedByLabel:        p + "managed-by",
-		ManagedByValue:        "gardener",
-		Origin:                p + "origin",
-		Description:           p + "description",
-		DescriptionText:       "Managed by Pergola. Changes made by hand are reverted; change the declaration in Git instead.",
-		Ignore:                p + "ignore",
-		Mode:                  p + "mode",
-		ForceConflicts:        "landscape.pergola.dev/force-conflicts", // ours: upstream always overwrites
+		ManagedByLabel:  p + "managed-by",
+		ManagedByValue:  "gardener",
+		Origin:          p + "origin",
+		Description:     p + "description",
+		DescriptionText: "Managed by Pergola. Changes made by hand are reverted; change the declaration in Git instead.",
+		Ignore:          p + "ignore",
+		Mode:            p + "mode",
+		// ours: upstream always overwrites
+		ForceConflicts:        "landscape.pergola.dev/force-conflicts",
 		KeepObject:            p + "keep-object",
 		DeleteOnInvalidUpdate: p + "delete-on-invalid-update",
 		InvalidUpdateDeletion: p + "deletion-propagation-on-invalid-update",
@@ -79,8 +82,9 @@ func Protected() []schema.GroupKind {
 // AdoptionManager owns what pergola adopt has written into objects of others before they are ours.
 const AdoptionManager = "pergola-adopt"
 
-// takeoverManagers are client-side kubectl apply, Helm, and the Gardener components that write with Update. Objects that are older than managed fields
-// belong to "before-first-apply", those of old kubectls to "kubectl"; kubectl's annotation tells that they were applied as a whole.
+// takeoverManagers are client-side kubectl apply, Helm, and the Gardener components that write with
+// Update. Objects that are older than managed fields belong to "before-first-apply", those of old
+// kubectls to "kubectl"; kubectl's annotation tells that they were applied as a whole.
 func takeoverManagers() []apply.Former {
 	const update, applied = metav1.ManagedFieldsOperationUpdate, metav1.ManagedFieldsOperationApply
 	return []apply.Former{

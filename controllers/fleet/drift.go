@@ -9,10 +9,12 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// Drift of an owner is repaired at once if no run works on it, and otherwise when the run ends. The run itself may repair it before, as it does where a step waits
-// for a deleted object. Two goroutines never apply one set at the same time.
+// Drift of an owner is repaired at once if no run works on it, and otherwise when the run ends. The
+// run itself may repair it before, as it does where a step waits for a deleted object. Two
+// goroutines never apply one set at the same time.
 
-// drifted is what changed while somebody worked on an owner. The zero value is empty; it is safe for concurrent use.
+// drifted is what changed while somebody worked on an owner. The zero value is empty; it is safe
+// for concurrent use.
 type drifted struct {
 	mu     sync.Mutex
 	events map[driftedObject]apply.DriftEvent
@@ -20,7 +22,8 @@ type drifted struct {
 	fresh bool
 }
 
-// driftedObject is what an event is about: clusters of one owner may have an object of one name each.
+// driftedObject is what an event is about: clusters of one owner may have an object of one name
+// each.
 type driftedObject struct {
 	cluster string
 	ref     apply.Ref
@@ -64,7 +67,8 @@ func (d *drifted) take() []apply.DriftEvent {
 	return out
 }
 
-// Repair has the owner of an object repair it. If no idle owner has it, it keeps the event for each owner at work. It is false when it has to be tried again.
+// Repair has the owner of an object repair it. If no idle owner has it, it keeps the event for each
+// owner at work. It is false when it has to be tried again.
 func (f *Fleet[O]) Repair(ctx context.Context, e apply.DriftEvent) bool {
 	var busy []*member[O]
 	for _, at := range f.all() {
@@ -108,20 +112,23 @@ func (at *member[O]) whileMember(ctx context.Context) (context.Context, func()) 
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// repairDrifted looks at what changed while somebody worked on the owner, if nobody does any more; whoever does looks at it afterwards. With again
-// it tries once more what could not be repaired.
+// repairDrifted looks at what changed while somebody worked on the owner, if nobody does any more;
+// whoever does looks at it afterwards. With again it tries once more what could not be repaired.
 func (f *Fleet[O]) repairDrifted(ctx context.Context, at *member[O], again bool) {
 	for ; ctx.Err() == nil && at.drifted.has(again) && at.busy.TryLock(); again = false {
 		for _, e := range at.drifted.take() {
-			if found, ok, rendered := at.repair(ctx, e); found && !ok || !found && !rendered { // what is not rendered is not known
-				at.drifted.add(ctx.Err() != nil, e) // what was interrupted is looked at by the next run
+			// what is not rendered is not known
+			if found, ok, rendered := at.repair(ctx, e); found && !ok || !found && !rendered {
+				// what was interrupted is looked at by the next run
+				at.drifted.add(ctx.Err() != nil, e)
 			}
 		}
 		at.busy.Unlock()
 	}
 }
 
-// Care judges the health of all owners that no run works on, side by side. Before, it repairs drift that was kept for them.
+// Care judges the health of all owners that no run works on, side by side. Before, it repairs drift
+// that was kept for them.
 func (f *Fleet[O]) Care(ctx context.Context) {
 	var group sync.WaitGroup
 	for _, at := range f.all() {

@@ -23,7 +23,8 @@ func TestCareIsSideBySide(t *testing.T) {
 	h.hears(done, "done")
 }
 
-// Drift of an owner whose objects are not known is kept until they are. Drift is tried again after the next run where its repair was interrupted.
+// Drift of an owner whose objects are not known is kept until they are. Drift is tried again after
+// the next run where its repair was interrupted.
 func TestDriftIsKept(t *testing.T) {
 	h := newHarbour(t, 1, "busy")
 	one, other := &ship{left: true, mends: true, unrendered: true}, &ship{left: true, mends: true, foreign: true}
@@ -45,7 +46,8 @@ func TestDriftIsKept(t *testing.T) {
 	assert.True(t, at.drifted.has(false), "the interruption is no reason to wait for care")
 }
 
-// TestDriftWhileBusy: drift waits until the run has ended, and is tried again with the next care where it could not be repaired.
+// TestDriftWhileBusy: drift waits until the run has ended, and is tried again with the next care
+// where it could not be repaired.
 func TestDriftWhileBusy(t *testing.T) {
 	h := newHarbour(t, 1, "one")
 	h.Set(t.Context(), []Member[*ship]{h.member("one", "1")})

@@ -25,13 +25,16 @@ const (
 	Failing   State = "failing"
 )
 
-// Owner is what a member is from run to run. No run works on it while Left, Repair and Care are called; SetOf may be called at any time.
+// Owner is what a member is from run to run. No run works on it while Left, Repair and Care are
+// called; SetOf may be called at any time.
 type Owner interface {
-	// Left reports whether a run has left something that is maintained, and whether it was rendered.
+	// Left reports whether a run has left something that is maintained, and whether it was
+	// rendered.
 	Left() (something, rendered bool)
 	// SetOf is the set that writes a ManagedResource; empty where it is not of the owner.
 	SetOf(cluster string, managedResource apply.Ref) string
-	// Repair brings back what changed. found is false if no set of the owner has the object. ok is false if the repair has to be tried again.
+	// Repair brings back what changed. found is false if no set of the owner has the object. ok is
+	// false if the repair has to be tried again.
 	Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool)
 	// Care judges its health.
 	Care(ctx context.Context)
@@ -48,7 +51,8 @@ type Member[O Owner] struct {
 	Again bool
 	// New makes the owner of a member that the fleet does not have yet.
 	New func() O
-	// Take gives an owner what it is converged with from now on; nil for nothing. A former run may still be at work.
+	// Take gives an owner what it is converged with from now on; nil for nothing. A former run may
+	// still be at work.
 	Take func(O)
 	// Converge is one run. A member without it stays as it is: it is repaired and judged.
 	Converge func(context.Context, O) error
@@ -56,20 +60,24 @@ type Member[O Owner] struct {
 	Pool string
 }
 
-// Options of a fleet. Clock and Slots are needed; the others are needed for Set of members that converge.
+// Options of a fleet. Clock and Slots are needed; the others are needed for Set of members that
+// converge.
 type Options[O Owner] struct {
 	Clock clock.WithTicker
 	// Slots is how many members of a pool are converged at a time.
 	Slots int
-	// RetryInterval is the time between a run that failed and the next one. It doubles up to LongestRetry.
+	// RetryInterval is the time between a run that failed and the next one. It doubles up to
+	// LongestRetry.
 	RetryInterval, LongestRetry time.Duration
-	// SyncPeriod is the time between a run that succeeded and the next one; up to a tenth more, so that members do not come together.
+	// SyncPeriod is the time between a run that succeeded and the next one; up to a tenth more, so
+	// that members do not come together.
 	SyncPeriod time.Duration
 	// Ended is called when a run of a member has ended, with the time until the next one.
 	Ended func(m Member[O], o O, err error, next time.Duration)
 }
 
-// Fleet keeps its members until they are dropped. It is safe for concurrent use, but for Set and Stop, which one goroutine calls.
+// Fleet keeps its members until they are dropped. It is safe for concurrent use, but for Set and
+// Stop, which one goroutine calls.
 type Fleet[O Owner] struct {
 	options Options[O]
 
@@ -77,7 +85,8 @@ type Fleet[O Owner] struct {
 	members map[string]*member[O]
 	// slots of each pool: a member at work has put something in.
 	slots map[string]chan struct{}
-	// succeeded has the members whose last run succeeded, dropped ones included: others may still come after them.
+	// succeeded has the members whose last run succeeded, dropped ones included: others may still
+	// come after them.
 	succeeded map[string]bool
 	// changed is closed when that changes.
 	changed chan struct{}
@@ -112,8 +121,10 @@ var (
 	errDropped    = errors.New("it is no member any more")
 )
 
-// Set says which members there are. It starts a run for each member with another digest, and cancels its current run, which may wait for ever. It drops members
-// that are not listed, and returns them once nothing works on them. No run begins before every member has its new input. Runs end with ctx.
+// Set says which members there are. It starts a run for each member with another digest, and
+// cancels its current run, which may wait for ever. It drops members that are not listed, and
+// returns them once nothing works on them. No run begins before every member has its new input.
+// Runs end with ctx.
 func (f *Fleet[O]) Set(ctx context.Context, members []Member[O]) (dropped []O) {
 	begin, listed := make(chan struct{}), map[string]bool{}
 	for _, m := range members {
@@ -278,7 +289,8 @@ func (f *Fleet[O]) SetsOf(cluster string, managedResource apply.Ref) []string {
 // Status is how a member is.
 type Status struct {
 	State State
-	// Drifted is the number of objects that changed and wait for the end of a run, or for the next care.
+	// Drifted is the number of objects that changed and wait for the end of a run, or for the next
+	// care.
 	Drifted int
 }
 

@@ -77,7 +77,8 @@ type harbour struct {
 	*testing.T
 	*Fleet[*ship]
 	clock *testclock.FakeClock
-	// begun says which member began a run with which digest, ended how it went and when the next one comes.
+	// begun says which member began a run with which digest, ended how it went and when the next
+	// one comes.
 	begun, ended chan string
 	// results end runs, by member.
 	results map[string]chan error
@@ -148,7 +149,8 @@ func (h *harbour) timer() {
 	require.Eventually(h, h.clock.HasWaiters, time.Minute, time.Millisecond)
 }
 
-// TestOrder: a member begins after others have succeeded, and not more of them at a time than there are slots.
+// TestOrder: a member begins after others have succeeded, and not more of them at a time than there
+// are slots.
 func TestOrder(t *testing.T) {
 	h := newHarbour(t, 1, "seed", "one", "two")
 	h.Set(t.Context(), []Member[*ship]{h.member("one", "1", "seed"), h.member("two", "1", "seed"), h.member("seed", "1")})
@@ -251,7 +253,8 @@ func TestInputsComeBeforeRuns(t *testing.T) {
 	}
 }
 
-// The run, a judgement or a repair of a dropped member ends before the member is given back. All members end at the same time.
+// The run, a judgement or a repair of a dropped member ends before the member is given back. All
+// members end at the same time.
 func TestNothingWorksOnADroppedMember(t *testing.T) {
 	var ends sync.WaitGroup // until all are told, nothing ends
 	ended := map[string]bool{}
@@ -305,7 +308,8 @@ func TestNothingWorksOnADroppedMember(t *testing.T) {
 	}
 }
 
-// TestBackOff: the time between two runs that fail doubles up to a limit, and begins anew after one that succeeds.
+// TestBackOff: the time between two runs that fail doubles up to a limit, and begins anew after one
+// that succeeds.
 func TestBackOff(t *testing.T) {
 	h := newHarbour(t, 1, "one")
 	h.Set(t.Context(), []Member[*ship]{h.member("one", "1")})
@@ -328,7 +332,8 @@ func TestBackOff(t *testing.T) {
 	h.hears(h.ended, "1s")
 }
 
-// TestSet: another digest supersedes a run, the same one does not, and what is not listed is dropped once nothing works on it.
+// TestSet: another digest supersedes a run, the same one does not, and what is not listed is
+// dropped once nothing works on it.
 func TestSet(t *testing.T) {
 	h := newHarbour(t, 2, "one", "two")
 	h.Set(t.Context(), []Member[*ship]{h.member("one", "1"), h.member("two", "1")})
@@ -352,7 +357,8 @@ func TestSet(t *testing.T) {
 	h.Trigger("one") // nobody hears it
 }
 
-// TestConverge: members run once, each after those that it comes after; a member after a failure is left out. Pools share slots, others do not.
+// TestConverge: members run once, each after those that it comes after; a member after a failure is
+// left out. Pools share slots, others do not.
 func TestConverge(t *testing.T) {
 	h := newHarbour(t, 1, "seed", "other", "one", "two", "three")
 	in := func(pool string, m Member[*ship]) Member[*ship] {

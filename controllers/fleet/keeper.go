@@ -11,7 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// judgeRepaired is how soon after a repair health is judged again: what was repaired rolls out first.
+// judgeRepaired is how soon after a repair health is judged again: what was repaired rolls out
+// first.
 const judgeRepaired = 1500 * time.Millisecond
 
 // waiting is how many events a Keeper has waiting before whoever finds more has to wait.
@@ -33,7 +34,8 @@ type Keeper struct {
 	Clock   clock.WithTicker
 	// CareInterval is how often health is judged although nothing is known to have changed.
 	CareInterval time.Duration
-	// Repair applies the set of an event again. It says false when that has to be tried once more: with the next round of care.
+	// Repair applies the set of an event again. It says false when that has to be tried once more:
+	// with the next round of care.
 	Repair func(context.Context, apply.DriftEvent) bool
 	// Care judges the health of all.
 	Care func(context.Context)
@@ -107,8 +109,8 @@ func (k Keeper) work(ctx context.Context, events <-chan apply.DriftEvent) {
 	}
 }
 
-// watchDeletions tells of ManagedResources that somebody deletes: our finalizer keeps them, so they never go by themselves and
-// are no drift to the engine.
+// watchDeletions tells of ManagedResources that somebody deletes: our finalizer keeps them, so they
+// never go by themselves and are no drift to the engine.
 func (k Keeper) watchDeletions(ctx context.Context, c *apply.Cluster, tell func(apply.DriftEvent)) {
 	found := make(chan apply.Ref, waiting)
 	stop := c.OnChange(func(e apply.ChangeEvent) {

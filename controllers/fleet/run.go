@@ -10,7 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/backoff"
 )
 
-// run converges a member, and does so again when that failed, when somebody asks for it, and once in a while.
+// run converges a member, and does so again when that failed, when somebody asks for it, and once
+// in a while.
 func (f *Fleet[O]) run(ctx context.Context, at *member[O], m Member[O]) {
 	o := f.options
 	for failures := 0; ctx.Err() == nil; {
@@ -50,8 +51,10 @@ func (e *LeftOutError) Error() string {
 	return fmt.Sprintf("it comes after %s, which is not converged", e.After)
 }
 
-// Converge runs members once, side by side, and says how that went, in their order. It leaves a member out if one that it comes after failed, was left out or
-// has not run yet. Members of a pool begin in their order, so a member has to stand behind those of its pool that it comes after. All stay members.
+// Converge runs members once, side by side, and says how that went, in their order. It leaves a
+// member out if one that it comes after failed, was left out or has not run yet. Members of a pool
+// begin in their order, so a member has to stand behind those of its pool that it comes after. All
+// stay members.
 func (f *Fleet[O]) Converge(ctx context.Context, members []Member[O]) []error {
 	problems := make([]error, len(members))
 	runs, pools := map[string]onceRun{}, map[string][]int{}
@@ -84,7 +87,8 @@ func (f *Fleet[O]) Converge(ctx context.Context, members []Member[O]) []error {
 	return problems
 }
 
-// begin waits until a member may run once, and gives the function that lets the next one of its pool run.
+// begin waits until a member may run once, and gives the function that lets the next one of its
+// pool run.
 func (f *Fleet[O]) begin(ctx context.Context, m Member[O], runs map[string]onceRun) (end func(), err error) {
 	for _, id := range m.After {
 		if !f.isConverged(id, runs) {
@@ -103,7 +107,8 @@ type onceRun struct {
 	problem *error
 }
 
-// isConverged waits for the run of a member that has one now, and reports whether its last run succeeded.
+// isConverged waits for the run of a member that has one now, and reports whether its last run
+// succeeded.
 func (f *Fleet[O]) isConverged(id string, runs map[string]onceRun) bool {
 	if run, now := runs[id]; now {
 		<-run.ended

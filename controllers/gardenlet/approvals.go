@@ -15,17 +15,21 @@ import (
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
-// An approval counts once for a seed, as it does for the operator. What it was used for is noted on the seed before anything is lost by it (uses.go). An
-// annotation of the Seed, which a gardenlet may write, says it to others. An id that leaves the publication is forgotten, and can be given anew.
+// An approval counts once for a seed, as it does for the operator. What it was used for is noted on
+// the seed before anything is lost by it (uses.go). An annotation of the Seed, which a gardenlet
+// may write, says it to others. An id that leaves the publication is forgotten, and can be given
+// anew.
 
-// approvals are those of the settings, with the ones that have let something pass on this seed: those that the Seed has, and those that were noted on it.
+// approvals are those of the settings, with the ones that have let something pass on this seed:
+// those that the Seed has, and those that were noted on it.
 func (g *Gardenlet) approvals(s *settings) permit.Approvals {
 	used := append(seedpublication.UsedApprovals(g.objects.get(kindSeed, "", g.options.Seed)), g.noted.uses.IDs()...)
 	slices.Sort(used)
 	return permit.Approvals{Given: s.approved, Used: slices.Compact(used)}.Forget()
 }
 
-// reconcilerFor is the one of the settings, for one owner. Its gate asks about each approval whether it counts.
+// reconcilerFor is the one of the settings, for one owner. Its gate asks about each approval
+// whether it counts.
 func (g *Gardenlet) reconcilerFor(ctx context.Context, s *settings, at *site, from sources, o owner.Owner) *owner.Reconciler {
 	r := *s.reconciler
 	r.Gate.Reviewed = g.reviewed(from, o.Input.Owner, s)
@@ -43,8 +47,9 @@ func (g *Gardenlet) reconcilerFor(ctx context.Context, s *settings, at *site, fr
 	return &r
 }
 
-// withdraw uses up approvals of what was held before and is not any more for another reason, also those that come late: what is held anew needs
-// another one. It is called after a run that has seen everything.
+// withdraw uses up approvals of what was held before and is not any more for another reason, also
+// those that come late: what is held anew needs another one. It is called after a run that has seen
+// everything.
 func (g *Gardenlet) withdraw(ctx context.Context, at *site, s *settings, from sources, report *owner.Report) {
 	if report == nil {
 		return
@@ -68,8 +73,9 @@ func (g *Gardenlet) withdraw(ctx context.Context, at *site, s *settings, from so
 	}
 }
 
-// lapseUnheld uses up approvals of what is not held, once all owners are as the settings say: one that comes late, when another process has seen that what
-// it was given for is not held any more, would let pass what goes later.
+// lapseUnheld uses up approvals of what is not held, once all owners are as the settings say: one
+// that comes late, when another process has seen that what it was given for is not held any more,
+// would let pass what goes later.
 func (g *Gardenlet) lapseUnheld(ctx context.Context, seed *unstructured.Unstructured) {
 	g.mu.Lock()
 	s, assessed := g.published.settings, g.published.assessed
@@ -102,8 +108,8 @@ func (g *Gardenlet) endApproval(ctx context.Context, s *settings, key string, ab
 	}
 }
 
-// lapsedText says of an approval that nothing passes by it, and what could be approved instead, with the words before the ids: who gave it may have read of
-// what was held before.
+// lapsedText says of an approval that nothing passes by it, and what could be approved instead,
+// with the words before the ids: who gave it may have read of what was held before.
 func lapsedText(id, approve string, approvals permit.Approvals, held []permit.HeldObjects) string {
 	text := fmt.Sprintf("nothing passes by approval %s: what it was given for is not held any more, and it does not count for what is held later; ", id)
 	var now []string

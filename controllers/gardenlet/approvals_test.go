@@ -39,8 +39,8 @@ func (p *place) used() string {
 	return o.GetAnnotations()[seedpublication.AnnotationUsedApprovals]
 }
 
-// TestAnApprovalCountsOnce: what it has let pass is held under another id when it comes up again, also with another process, and what the
-// operator takes back can be given anew.
+// TestAnApprovalCountsOnce: what it has let pass is held under another id when it comes up again,
+// also with another process, and what the operator takes back can be given anew.
 func TestAnApprovalCountsOnce(t *testing.T) {
 	const gate, without = ", deletionGate: {maxDeletions: 0}", ", components: {seed: {b: {enabled: false}}}"
 	p := newPlace(t)
@@ -98,7 +98,8 @@ func (p *place) component() (name, id string) {
 	return name, permit.ApprovalID(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: name})
 }
 
-// reaches publishes what landscape.yaml says, and what is approved, and awaits that all is converged with it and so many objects are held.
+// reaches publishes what landscape.yaml says, and what is approved, and awaits that all is
+// converged with it and so many objects are held.
 func (p *place) reaches(spec, revision string, held int, approved ...string) {
 	p.Helper()
 	p.spec, p.approved = spec, approved
@@ -109,8 +110,8 @@ func (p *place) reaches(spec, revision string, held int, approved ...string) {
 	})
 }
 
-// TestAnApprovalOfWhatIsNotHeldAnyMore: it is used up, whether it comes with the commit that declares the object again or later: what goes another
-// time is held.
+// TestAnApprovalOfWhatIsNotHeldAnyMore: it is used up, whether it comes with the commit that
+// declares the object again or later: what goes another time is held.
 func TestAnApprovalOfWhatIsNotHeldAnyMore(t *testing.T) {
 	p := newPlace(t)
 	b, id := p.component()
@@ -133,7 +134,8 @@ func TestAnApprovalOfWhatIsNotHeldAnyMore(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// TestALateApprovalAfterARestart: who approves what a former process saw held, and not held any more, approves nothing that goes later.
+// TestALateApprovalAfterARestart: who approves what a former process saw held, and not held any
+// more, approves nothing that goes later.
 func TestALateApprovalAfterARestart(t *testing.T) {
 	p := newPlace(t)
 	b, id := p.component()
@@ -154,7 +156,8 @@ func TestALateApprovalAfterARestart(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// TestReportedIDs: a former process has reported by which ids something of an owner was held, as people gave them.
+// TestReportedIDs: a former process has reported by which ids something of an owner was held, as
+// people gave them.
 func TestReportedIDs(t *testing.T) {
 	former := &seedpublication.Report{Held: []seedpublication.Held{{Owner: "Seed x", Cluster: "x", Object: "ConfigMap a/b", Approval: "a-2", Together: "b"}, {Owner: "Seed x", Approval: "d"}, {Owner: "Seed y", Approval: "c"}}}
 	assert.Equal(t, map[string]bool{"a": true, "b": true, "d": true}, reportedIDs(heldOf(former.Held, "Seed x")))

@@ -15,7 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
-// collapse is how long changes are gathered before they are looked at: what comes together is looked at once.
+// collapse is how long changes are gathered before they are looked at: what comes together is
+// looked at once.
 const collapse = 100 * time.Millisecond
 
 // assessments look at what there is whenever something changed.
@@ -108,7 +109,8 @@ func (g *Gardenlet) does() []string {
 	return append(operations(), renewalOperations()...)
 }
 
-// asked takes the annotation away by which somebody asks for a convergence now. Other operations are left to those who do them.
+// asked takes the annotation away by which somebody asks for a convergence now. Other operations
+// are left to those who do them.
 func (g *Gardenlet) asked(ctx context.Context, o *unstructured.Unstructured) bool {
 	operation := o.GetAnnotations()[gardencorev1beta1.GardenerOperation]
 	if !slices.Contains(operations(), operation) {
@@ -124,7 +126,8 @@ func (g *Gardenlet) asked(ctx context.Context, o *unstructured.Unstructured) boo
 		"resourceVersion": o.GetResourceVersion(), "annotations": map[string]any{gardencorev1beta1.GardenerOperation: nil, gardencorev1beta1.GardenerTimestamp: nil},
 	}}
 	if _, err := g.links.garden.MergePatch(ctx, apply.RefOf(o), patch, "gardenlet", ""); err != nil {
-		// The object changed meanwhile, and is seen again; or the garden cannot be reached, and the next look asks again.
+		// The object changed meanwhile, and is seen again; or the garden cannot be reached, and the
+		// next look asks again.
 		g.options.Log.Info("the annotation could not be taken away yet", "object", apply.RefOf(o).String(), "error", g.links.garden.Explain(apply.RefOf(o), "patch", err))
 		return false
 	}

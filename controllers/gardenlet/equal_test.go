@@ -17,7 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// TestSameAsFromGit: the example landscape renders the same on the seed as from Git, with the real catalogue.
+// TestSameAsFromGit: the example landscape renders the same on the seed as from Git, with the real
+// catalogue.
 func TestSameAsFromGit(t *testing.T) {
 	l, _, err := landscapes.Load(t.Context(), "../../landscapes/local", landscapes.Options{})
 	require.NoError(t, err)

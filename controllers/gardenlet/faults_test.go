@@ -127,7 +127,8 @@ func TestGardenLost(t *testing.T) {
 	p.eventually("it is heard again", func() bool { return g.gardenHears() == nil })
 }
 
-// TestKilled: a process that is gone in the middle leaves work that the next one ends, once its lease has run out.
+// TestKilled: a process that is gone in the middle leaves work that the next one ends, once its
+// lease has run out.
 func TestKilled(t *testing.T) {
 	p := newPlace(t)
 	p.shoot("one")
@@ -170,7 +171,8 @@ func TestLostLease(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestGardenThatDoesNotSelect: where the API cannot select Shoots by their seed, those of others are dropped as they come.
+// TestGardenThatDoesNotSelect: where the API cannot select Shoots by their seed, those of others
+// are dropped as they come.
 func TestGardenThatDoesNotSelect(t *testing.T) {
 	p := newPlace(t)
 	p.create(strings.NewReplacer("NAME", "other", "seedName: SEED", "seedName: nowhere").Replace(shootText))

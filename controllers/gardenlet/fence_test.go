@@ -13,8 +13,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
-// TestFence: a gardenlet writes nothing, neither in the garden nor on its seed, while another one may be at work: before it has the lease,
-// and when that was not renewed in time, as for a process that was stopped and goes on later.
+// TestFence: a gardenlet writes nothing, neither in the garden nor on its seed, while another one
+// may be at work: before it has the lease, and when that was not renewed in time, as for a process
+// that was stopped and goes on later.
 func TestFence(t *testing.T) {
 	p := newPlace(t)
 	p.publish("main@1")

@@ -12,8 +12,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// forgetGone takes the records of Shoots away that are gone from the virtual garden: nothing of them is ever converged again, and a new Shoot of the
-// name is another one. Only those that nothing is known of are asked for, which are few: one that is on another seed now keeps its record.
+// forgetGone takes the records of Shoots away that are gone from the virtual garden: nothing of
+// them is ever converged again, and a new Shoot of the name is another one. Only those that nothing
+// is known of are asked for, which are few: one that is on another seed now keeps its record.
 func (g *Gardenlet) forgetGone(ctx context.Context) {
 	there := map[string]bool{}
 	for _, o := range g.objects.all(kindShoot) {

@@ -40,9 +40,11 @@ type Options struct {
 	Seed string
 	// Garden and Local are the access to the virtual garden and to the seed.
 	Garden, Local *rest.Config
-	// GardenSecret is the Secret of the seed with the access to the virtual garden, which the gardenlet renews; Garden is not set then.
+	// GardenSecret is the Secret of the seed with the access to the virtual garden, which the
+	// gardenlet renews; Garden is not set then.
 	GardenSecret types.NamespacedName
-	// Outside says that the process does not run in the seed, so that names of its Services mean nothing here.
+	// Outside says that the process does not run in the seed, so that names of its Services mean
+	// nothing here.
 	Outside bool
 	// Catalogue of components, and its version; default: the one of this program.
 	Catalogue        fs.FS
@@ -61,13 +63,16 @@ type Options struct {
 
 // Pace is how often things are done, and how long they may take.
 type Pace struct {
-	// SyncPeriod is how often an owner is converged although nothing is known to have changed; default 1 h.
+	// SyncPeriod is how often an owner is converged although nothing is known to have changed;
+	// default 1 h.
 	SyncPeriod time.Duration
 	// CareInterval is how often health is judged; default 30 s.
 	CareInterval time.Duration
-	// HeartbeatInterval is how often the virtual garden is told that the seed is looked after; default 2 s.
+	// HeartbeatInterval is how often the virtual garden is told that the seed is looked after;
+	// default 2 s.
 	HeartbeatInterval time.Duration
-	// RetryInterval is how soon a failed convergence is repeated first; it doubles up to ten minutes. Default 10 s.
+	// RetryInterval is how soon a failed convergence is repeated first; it doubles up to ten
+	// minutes. Default 10 s.
 	RetryInterval time.Duration
 	// StepTimeout shortens the timeouts of the flows' steps; zero leaves them as they are.
 	StepTimeout time.Duration
@@ -172,7 +177,8 @@ type events struct {
 type noted struct {
 	// uses are what approvals were used for.
 	uses *permit.Uses
-	// records are how owners were converged last, reviewSeen the version of the review that was looked at last.
+	// records are how owners were converged last, reviewSeen the version of the review that was
+	// looked at last.
 	records    *permit.Notes[permit.Converged]
 	reviewSeen string
 	// elsewhere are the records of Shoots that are there, but not on this seed.
@@ -254,7 +260,8 @@ func (g *Gardenlet) sure() bool {
 	return lease != nil && lease.Sure()
 }
 
-// Run looks after the seed until ctx ends. It fails when the lease is lost: somebody else may be at work then.
+// Run looks after the seed until ctx ends. It fails when the lease is lost: somebody else may be at
+// work then.
 func (g *Gardenlet) Run(ctx context.Context) error {
 	defer g.close()
 	// What clients say of their watches goes where everything else does.

@@ -14,7 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/serving"
 )
 
-// TestGardenlet is the whole way, from what the operator publishes to what is on the seed, and what then changes.
+// TestGardenlet is the whole way, from what the operator publishes to what is on the seed, and what
+// then changes.
 func TestGardenlet(t *testing.T) {
 	p := newPlace(t)
 	p.shoot("one")

@@ -24,8 +24,8 @@ import (
 // beatTimeout bounds one heartbeat.
 const beatTimeout = 5 * time.Second
 
-// heartbeat renews the Lease of a seed in the virtual garden (gardener: pkg/gardenlet/controller/lease): others see by it whether
-// somebody looks after the seed.
+// heartbeat renews the Lease of a seed in the virtual garden (gardener:
+// pkg/gardenlet/controller/lease): others see by it whether somebody looks after the seed.
 type heartbeat struct {
 	g      *Gardenlet
 	client kubernetes.Interface
@@ -144,7 +144,8 @@ func (h *heartbeat) fill(l *coordinationv1.Lease, seed *unstructured.Unstructure
 	l.Spec.LeaseDurationSeconds = ptr.To(max(int32(h.g.options.Pace.HeartbeatInterval/time.Second), 1))
 }
 
-// heard and notHeard note whether the virtual garden knows that the seed is looked after; a change is told.
+// heard and notHeard note whether the virtual garden knows that the seed is looked after; a change
+// is told.
 func (g *Gardenlet) heard() {
 	g.mu.Lock()
 	was := g.heart.silent
@@ -166,14 +167,14 @@ func (g *Gardenlet) notHeard(err error) {
 	}
 }
 
-// settingsInUse says which settings are used. They are published anew only when they change, so that their revision is mostly older than the one
-// that is applied.
+// settingsInUse says which settings are used. They are published anew only when they change, so
+// that their revision is mostly older than the one that is applied.
 func settingsInUse(p *seedpublication.Publication) string {
 	return fmt.Sprintf("The settings and overlays of the applied revision are in use: no commit has changed them since %s. The catalogue is %s.", p.Revision, p.Catalogue)
 }
 
-// writeConditions says that the gardenlet is alive, and whether it works with the newest settings. Others write conditions, too: when one
-// was quicker, this one waits for the next beat.
+// writeConditions says that the gardenlet is alive, and whether it works with the newest settings.
+// Others write conditions, too: when one was quicker, this one waits for the next beat.
 func (g *Gardenlet) writeConditions(ctx context.Context, seed *unstructured.Unstructured) error {
 	var typed gardencorev1beta1.Seed
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(seed.Object, &typed); err != nil {

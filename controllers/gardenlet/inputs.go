@@ -17,8 +17,9 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// sources are what an owner is rendered from besides the settings: a landscape of its own, with the owner and what it refers to. So
-// one that cannot be read is in nobody else's way, and a change concerns only the owners that it reaches.
+// sources are what an owner is rendered from besides the settings: a landscape of its own, with the
+// owner and what it refers to. So one that cannot be read is in nobody else's way, and a change
+// concerns only the owners that it reaches.
 type sources struct {
 	kind   string
 	object *unstructured.Unstructured

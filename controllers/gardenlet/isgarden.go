@@ -12,8 +12,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/namespacepolicies"
 )
 
-// lookForGarden finds out whether the seed is the Garden's runtime cluster, too (gardener: pkg/gardenlet, SeedIsGarden): what both need is the
-// Garden's there. A Garden that cannot be asked for is an error: two owners of one thing would never agree.
+// lookForGarden finds out whether the seed is the Garden's runtime cluster, too (gardener:
+// pkg/gardenlet, SeedIsGarden): what both need is the Garden's there. A Garden that cannot be asked
+// for is an error: two owners of one thing would never agree.
 func (g *Gardenlet) lookForGarden(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
 	defer cancel()
@@ -27,8 +28,8 @@ func (g *Gardenlet) lookForGarden(ctx context.Context) error {
 	return nil
 }
 
-// setNetworks says what the network policies of namespaces follow from. In the Garden's runtime cluster they are the operator's; a Seed that is not there
-// changes nothing.
+// setNetworks says what the network policies of namespaces follow from. In the Garden's runtime
+// cluster they are the operator's; a Seed that is not there changes nothing.
 func (g *Gardenlet) setNetworks(seed *unstructured.Unstructured) {
 	g.mu.Lock()
 	isGarden := g.isGarden

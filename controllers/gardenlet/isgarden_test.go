@@ -17,7 +17,8 @@ import (
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 )
 
-// A gardenlet in the Garden's runtime cluster leaves to the Garden what both need; it notices one that is there when it starts.
+// A gardenlet in the Garden's runtime cluster leaves to the Garden what both need; it notices one
+// that is there when it starts.
 func TestSeedInTheGardensCluster(t *testing.T) {
 	p := newPlace(t)
 	p.publish("main@1")

@@ -8,8 +8,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// keep repairs drift on the seed and in the API servers of its Shoots, and judges health, of all owners that no job works on. It needs the seed only, so it
-// goes on while the virtual garden cannot be reached.
+// keep repairs drift on the seed and in the API servers of its Shoots, and judges health, of all
+// owners that no job works on. It needs the seed only, so it goes on while the virtual garden
+// cannot be reached.
 func (g *Gardenlet) keep(ctx context.Context) {
 	fleet.Keeper{
 		Engine: g.links.engine, Clusters: []*apply.Cluster{g.links.local}, Joining: g.joining, Clock: g.options.Clock, CareInterval: g.options.Pace.CareInterval,

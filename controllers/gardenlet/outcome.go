@@ -9,8 +9,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// Whoever waits for a Seed or Shoot looks at its lastOperation. So all that is to be known besides, the report of the Seed above all, is written
-// before that says how it went: who finds it done finds what is held by then, and not what was held before.
+// Whoever waits for a Seed or Shoot looks at its lastOperation. So all that is to be known besides,
+// the report of the Seed above all, is written before that says how it went: who finds it done
+// finds what is held by then, and not what was held before.
 
 // reviewsKnown are the reviews as they were when a convergence began.
 type reviewsKnown struct {
@@ -50,8 +51,9 @@ func (g *Gardenlet) outcome(ctx context.Context, at *site, from sources, s *sett
 	g.noteOutcome(ctx, at, from, err)
 }
 
-// noteOutcome brings the report up to date where others have to know before the status says that it is done: of what is held of the owner, and,
-// of a Seed, which Shoots follow it. All else can wait for the next heartbeat.
+// noteOutcome brings the report up to date where others have to know before the status says that it
+// is done: of what is held of the owner, and, of a Seed, which Shoots follow it. All else can wait
+// for the next heartbeat.
 func (g *Gardenlet) noteOutcome(ctx context.Context, at *site, from sources, err error) {
 	if ctx.Err() != nil {
 		return // a newer job takes its place

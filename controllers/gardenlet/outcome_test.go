@@ -50,8 +50,9 @@ func (b *brake) hear(e owner.Event) {
 	<-b.release
 }
 
-// TestWhatIsHeldIsKnownAtTheEnd: who finds a Shoot or a Seed reconciled finds in the report what is held by then, and which Shoots follow the Seed. No
-// heartbeat is needed for that, and it is written once.
+// TestWhatIsHeldIsKnownAtTheEnd: who finds a Shoot or a Seed reconciled finds in the report what is
+// held by then, and which Shoots follow the Seed. No heartbeat is needed for that, and it is
+// written once.
 func TestWhatIsHeldIsKnownAtTheEnd(t *testing.T) {
 	p := newPlace(t)
 	p.optional()

@@ -10,7 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// TestNobodyWaitsForARecordToBeWritten: while a seed is slow to take it, what is known can be asked for, and looks at what there is go on.
+// TestNobodyWaitsForARecordToBeWritten: while a seed is slow to take it, what is known can be asked
+// for, and looks at what there is go on.
 func TestNobodyWaitsForARecordToBeWritten(t *testing.T) {
 	p := newPlace(t)
 	p.publish("main@1")

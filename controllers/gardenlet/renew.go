@@ -19,7 +19,8 @@ import (
 const (
 	// renewTimeout bounds one attempt to renew the access to the virtual garden.
 	renewTimeout = time.Minute
-	// lookAgain is how often it is looked at the latest when the access ends: somebody may have put another one into the Secret.
+	// lookAgain is how often it is looked at the latest when the access ends: somebody may have put
+	// another one into the Secret.
 	lookAgain = time.Hour
 	// leastWait is between two attempts that succeed: clocks may differ.
 	leastWait = time.Minute
@@ -27,8 +28,9 @@ const (
 	mostPause = 10 * time.Minute
 )
 
-// renewalOperations are those on a Seed by which the gardenlet is asked for new access to the virtual garden, and to renew what others on the seed have.
-// (It gives nobody else access to the virtual garden, and no workload identities.)
+// renewalOperations are those on a Seed by which the gardenlet is asked for new access to the
+// virtual garden, and to renew what others on the seed have. (It gives nobody else access to the
+// virtual garden, and no workload identities.)
 func renewalOperations() []string {
 	return []string{
 		gardencorev1beta1.GardenerOperationRenewKubeconfig, gardencorev1beta1.SeedOperationRenewGardenAccessSecrets, gardencorev1beta1.SeedOperationRenewWorkloadIdentityTokens,
@@ -42,7 +44,8 @@ type renewal struct {
 	now chan *unstructured.Unstructured
 }
 
-// ownAccess prepares the connection with the virtual garden, whose access is in a Secret of the seed.
+// ownAccess prepares the connection with the virtual garden, whose access is in a Secret of the
+// seed.
 func (g *Gardenlet) ownAccess() error {
 	read, err := access.ReaderOf(g.options.Local)
 	if err != nil {
@@ -73,7 +76,8 @@ func (g *Gardenlet) askedForAccess(o *unstructured.Unstructured) {
 	g.services.renewal.now <- o
 }
 
-// renewals renew the access to the virtual garden before it ends, and whenever the Seed asks for it.
+// renewals renew the access to the virtual garden before it ends, and whenever the Seed asks for
+// it.
 func (g *Gardenlet) renewals(ctx context.Context) {
 	if g.services.renewal == nil {
 		return
@@ -128,7 +132,8 @@ func (g *Gardenlet) untilDue(ctx context.Context) (time.Duration, error) {
 	return min(due.Sub(g.options.Clock.Now()), lookAgain), nil
 }
 
-// renew renews the access, and tells the Seed that asks for it, if one does, by taking away what it asks.
+// renew renews the access, and tells the Seed that asks for it, if one does, by taking away what it
+// asks.
 func (g *Gardenlet) renew(ctx context.Context, seed *unstructured.Unstructured) error {
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()

@@ -112,7 +112,8 @@ func (r *registered) isAsked() bool {
 
 func (r *registered) own(o *Options) { o.Garden, o.GardenSecret = nil, r.secret }
 
-// Who asks a Seed to renew its access gets an answer when the new one is in use: with a new token, and the authorities of now.
+// Who asks a Seed to renew its access gets an answer when the new one is in use: with a new token,
+// and the authorities of now.
 func TestAccessIsRenewedWhenTheSeedIsAsked(t *testing.T) {
 	p := newPlace(t)
 	r := p.register()

@@ -46,7 +46,8 @@ func (s *site) Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool) 
 	return true, true
 }
 
-// heldRepair says why the recreation is held that would repair an object, and what lets it pass; empty if it is not.
+// heldRepair says why the recreation is held that would repair an object, and what lets it pass;
+// empty if it is not.
 func (g *Gardenlet) heldRepair(held []permit.HeldObjects, e apply.DriftEvent) string {
 	s := g.settingsInUse()
 	for _, h := range held {

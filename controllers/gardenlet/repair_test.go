@@ -20,8 +20,8 @@ func (p *place) byHand(prefix, patch string) {
 	require.NoError(p, err)
 }
 
-// TestDriftDuringAConvergence: what changes while the owner is converged is repaired and told when that has ended, each object of it, and does not wait for
-// the next round of care.
+// TestDriftDuringAConvergence: what changes while the owner is converged is repaired and told when
+// that has ended, each object of it, and does not wait for the next round of care.
 func TestDriftDuringAConvergence(t *testing.T) {
 	p := newPlace(t)
 	p.overlays["components/seed/a/kustomization.yaml"] = "resources: [e.yaml]\n"
@@ -50,7 +50,8 @@ func TestDriftDuringAConvergence(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// TestARepairThatIsHeld is not told as done: the object stays as it was changed, and stands in the report with what lets it pass.
+// TestARepairThatIsHeld is not told as done: the object stays as it was changed, and stands in the
+// report with what lets it pass.
 func TestARepairThatIsHeld(t *testing.T) {
 	p := newPlace(t)
 	p.spec = holdsEverything
@@ -69,7 +70,8 @@ func TestARepairThatIsHeld(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// TestARepairDoesNotGoAhead: where a step failed, those after it keep what was applied there, and a repair brings back that: the new one is applied in its turn.
+// TestARepairDoesNotGoAhead: where a step failed, those after it keep what was applied there, and a
+// repair brings back that: the new one is applied in its turn.
 func TestARepairDoesNotGoAhead(t *testing.T) {
 	p := newPlace(t)
 	configMap := func(name, namespace, x string) string {
@@ -108,7 +110,8 @@ func TestARepairDoesNotGoAhead(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// TestDriftBehindAStepThatFails: what was applied there is repaired, by whatever process, and also once Git takes back what it declares otherwise.
+// TestDriftBehindAStepThatFails: what was applied there is repaired, by whatever process, and also
+// once Git takes back what it declares otherwise.
 func TestDriftBehindAStepThatFails(t *testing.T) {
 	p := newPlace(t)
 	extra := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra-SEED, namespace: garden}\ndata: {x: \"1\"}\n"

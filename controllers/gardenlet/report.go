@@ -16,8 +16,10 @@ import (
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
-// The operator never reaches a seed. What it has to know of it, to tell those who wait for a sync or look for what is held, stands in an annotation
-// of the Seed, which is brought up to date with each heartbeat that finds it different, and before a status says that something is done (outcome.go).
+// The operator never reaches a seed. What it has to know of it, to tell those who wait for a sync
+// or look for what is held, stands in an annotation of the Seed, which is brought up to date with
+// each heartbeat that finds it different, and before a status says that something is done
+// (outcome.go).
 
 // reach notes that the owner was converged with all that this key stands for.
 func (s *site) reach(key string, failed bool) {
@@ -26,7 +28,8 @@ func (s *site) reach(key string, failed bool) {
 	s.reached, s.failed = key, failed
 }
 
-// holds notes what is held of the owner. A run that did not get to its end has not seen all that is: what was held before may be so still.
+// holds notes what is held of the owner. A run that did not get to its end has not seen all that
+// is: what was held before may be so still.
 func (s *site) holds(held []permit.HeldObjects, complete bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,7 +40,8 @@ func (s *site) holds(held []permit.HeldObjects, complete bool) {
 	s.held = permit.Unseen(held, s.held)
 }
 
-// stillHeld gives what is held the reason that it was held for first, where the gate only says now that no review shows it any more.
+// stillHeld gives what is held the reason that it was held for first, where the gate only says now
+// that no review shows it any more.
 func (g *Gardenlet) stillHeld(at *site, o *unstructured.Unstructured, held []permit.HeldObjects) []permit.HeldObjects {
 	before := map[string]change.Reason{}
 	at.mu.Lock()
@@ -66,7 +70,8 @@ func (g *Gardenlet) stillHeld(at *site, o *unstructured.Unstructured, held []per
 	return out
 }
 
-// reportedName is how an owner is named in a report, as in the id of its site but with its kind as the API has it.
+// reportedName is how an owner is named in a report, as in the id of its site but with its kind as
+// the API has it.
 func reportedName(o *unstructured.Unstructured) string {
 	if namespace := o.GetNamespace(); namespace != "" {
 		return o.GetKind() + " " + namespace + "/" + o.GetName()
@@ -74,7 +79,8 @@ func reportedName(o *unstructured.Unstructured) string {
 	return o.GetKind() + " " + o.GetName()
 }
 
-// report says how the seed stands. What a former process has reported as held counts for owners that this one has not converged yet.
+// report says how the seed stands. What a former process has reported as held counts for owners
+// that this one has not converged yet.
 func (g *Gardenlet) report(former *seedpublication.Report) seedpublication.Report {
 	g.mu.Lock()
 	s, out := g.published.settings, seedpublication.Report{Digest: g.published.assessed}
@@ -129,10 +135,12 @@ func (g *Gardenlet) report(former *seedpublication.Report) seedpublication.Repor
 	return out
 }
 
-// reporting is what this process has written of the report last. turn is taken by whoever looks at it and writes: what was found first is written first.
+// reporting is what this process has written of the report last. turn is taken by whoever looks at
+// it and writes: what was found first is written first.
 type reporting struct {
 	turn chan struct{}
-	// patch is what was written, nil before; over is the version that the Seed was known to have then. held is what it said.
+	// patch is what was written, nil before; over is the version that the Seed was known to have
+	// then. held is what it said.
 	patch map[string]any
 	over  string
 	held  []seedpublication.Held
@@ -145,9 +153,10 @@ type end struct {
 	failed           bool
 }
 
-// noteReport brings the annotation of the Seed up to date; it costs a request only when it is not. Before anything is known of the owners the one
-// of a former process stays. At the end of a convergence it does so where those who wait for it have to know, and waits for its turn as long as ctx
-// lasts. A heartbeat waits for nobody: what it would say the next one does.
+// noteReport brings the annotation of the Seed up to date; it costs a request only when it is not.
+// Before anything is known of the owners the one of a former process stays. At the end of a
+// convergence it does so where those who wait for it have to know, and waits for its turn as long
+// as ctx lasts. A heartbeat waits for nobody: what it would say the next one does.
 func (g *Gardenlet) noteReport(ctx context.Context, done *end) error {
 	last := &g.reporting
 	select {

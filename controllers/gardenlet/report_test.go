@@ -27,8 +27,9 @@ func (p *place) reported() seedpublication.Report {
 	return seedpublication.Report{}
 }
 
-// TestReport: the Seed says which publication is in use, who is not converged with it, and what is held with the id that lets it pass; also while
-// another process has not looked at everything yet. When it passed, it is not held any more.
+// TestReport: the Seed says which publication is in use, who is not converged with it, and what is
+// held with the id that lets it pass; also while another process has not looked at everything yet.
+// When it passed, it is not held any more.
 func TestReport(t *testing.T) {
 	p := newPlace(t)
 	p.review = landscapev1alpha1.ReviewRequired
@@ -62,7 +63,8 @@ func TestReport(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// TestWhatTheGateHeldAfterAReview: the review has shown it, and counts once; that the gate holds it is why it waits, also when others are approved.
+// TestWhatTheGateHeldAfterAReview: the review has shown it, and counts once; that the gate holds it
+// is why it waits, also when others are approved.
 func TestWhatTheGateHeldAfterAReview(t *testing.T) {
 	const gate = ", deletionGate: {maxDeletions: 0}"
 	p := newPlace(t)
@@ -109,7 +111,8 @@ func (s *site) isJudged() bool {
 	return s.judged
 }
 
-// TestHeldOfARunThatFailed: what a run has not come to is held as before, what it has seen is held as it says.
+// TestHeldOfARunThatFailed: what a run has not come to is held as before, what it has seen is held
+// as it says.
 func TestHeldOfARunThatFailed(t *testing.T) {
 	of := func(reason string, names ...string) permit.HeldObjects {
 		out := permit.HeldObjects{Cluster: "seed", Approval: reason}
@@ -126,8 +129,8 @@ func TestHeldOfARunThatFailed(t *testing.T) {
 	assert.Empty(t, s.held)
 }
 
-// TestRecordsOfTheGone: what a Shoot was converged with is forgotten when the Shoot is gone, also while no gardenlet ran; one that is there elsewhere
-// keeps it.
+// TestRecordsOfTheGone: what a Shoot was converged with is forgotten when the Shoot is gone, also
+// while no gardenlet ran; one that is there elsewhere keeps it.
 func TestRecordsOfTheGone(t *testing.T) {
 	p := newPlace(t)
 	p.review = landscapev1alpha1.ReviewRequired

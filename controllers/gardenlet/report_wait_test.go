@@ -39,8 +39,9 @@ func (h heldUp) RoundTrip(r *http.Request) (*http.Response, error) {
 	return h.next.RoundTrip(r)
 }
 
-// TestHeartbeatDoesNotWaitForAReport: while the end of a convergence waits until the report is written, the heartbeat goes on, and others at their end
-// wait no longer than they would for a request.
+// TestHeartbeatDoesNotWaitForAReport: while the end of a convergence waits until the report is
+// written, the heartbeat goes on, and others at their end wait no longer than they would for a
+// request.
 func TestHeartbeatDoesNotWaitForAReport(t *testing.T) {
 	p := newPlace(t)
 	p.publish("main@1")
@@ -50,7 +51,8 @@ func TestHeartbeatDoesNotWaitForAReport(t *testing.T) {
 	at := g.site("seed " + p.name)
 	p.eventually("the report says so", func() bool { r := p.reported(); return r.Digest != "" && len(r.Converging) == 0 })
 	slow.on.Store(true)
-	// Of a Seed there is something to say when it was converged with another key than the one there is.
+	// Of a Seed there is something to say when it was converged with another key than the one there
+	// is.
 	of := func(key string) *end { return &end{at: at, kind: at.kind, owner: "Seed " + p.name, key: key} }
 	ended := make(chan struct{})
 	go func() {

@@ -21,10 +21,12 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Where a review is demanded, what Git changes must not delete or recreate more than the review could show. Not all that changes comes from
-// Git: whoever hibernates a Shoot by the API, or has it updated in its maintenance, needs no review of Git. So each owner has a basis, all of it
-// that comes from Git: the published settings, and when the operator last changed an object that the owner is rendered from. As long as
-// an owner has the basis with which it was converged last, nothing is held for the sake of the review.
+// Where a review is demanded, what Git changes must not delete or recreate more than the review
+// could show. Not all that changes comes from Git: whoever hibernates a Shoot by the API, or has it
+// updated in its maintenance, needs no review of Git. So each owner has a basis, all of it that
+// comes from Git: the published settings, and when the operator last changed an object that the
+// owner is rendered from. As long as an owner has the basis with which it was converged last,
+// nothing is held for the sake of the review.
 
 // recordsName is the ConfigMap on the seed that has a permit.Converged of each owner.
 const recordsName = "pergola-gardenlet-reviewed"
@@ -34,8 +36,8 @@ func recordKey(kind string, o *unstructured.Unstructured) string {
 	return strings.TrimSuffix(strings.Join([]string{kind, o.GetName(), o.GetNamespace()}, "."), ".")
 }
 
-// basisOf says all that comes from Git of what an owner is rendered from. around are the objects that it is rendered from besides the
-// settings, with the digest of these.
+// basisOf says all that comes from Git of what an owner is rendered from. around are the objects
+// that it is rendered from besides the settings, with the digest of these.
 func basisOf(settings string, around []*unstructured.Unstructured) string {
 	sum := sha256.New()
 	fmt.Fprintln(sum, settings)
@@ -47,7 +49,8 @@ func basisOf(settings string, around []*unstructured.Unstructured) string {
 	return hex.EncodeToString(sum.Sum(nil))[:16]
 }
 
-// declaredAt is when the operator last changed what Git says of an object; empty for one that is not in Git.
+// declaredAt is when the operator last changed what Git says of an object; empty for one that is
+// not in Git.
 func declaredAt(o *unstructured.Unstructured) string {
 	if o == nil {
 		return ""
@@ -60,10 +63,12 @@ func declaredAt(o *unstructured.Unstructured) string {
 	return ""
 }
 
-// bindsInGit is left of the managed fields of a Shoot whose Seed Git names. Of the others reviews show nothing of what runs for them.
+// bindsInGit is left of the managed fields of a Shoot whose Seed Git names. Of the others reviews
+// show nothing of what runs for them.
 const bindsInGit = `{"f:spec":{"f:seedName":{}}}`
 
-// onlyDeclared keeps of the managed fields what is asked here: when the operator wrote last, and whether Git names the Seed.
+// onlyDeclared keeps of the managed fields what is asked here: when the operator wrote last, and
+// whether Git names the Seed.
 func onlyDeclared(fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	var out []metav1.ManagedFieldsEntry
 	for _, m := range fields {
@@ -82,7 +87,8 @@ func onlyDeclared(fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntr
 	return out
 }
 
-// isShown tells whether a difference of revisions shows what runs for an owner. Each Seed for which something is published is in Git.
+// isShown tells whether a difference of revisions shows what runs for an owner. Each Seed for which
+// something is published is in Git.
 func isShown(o *unstructured.Unstructured) bool {
 	return o.GetKind() == kindSeed || slices.ContainsFunc(o.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
 		return m.FieldsV1 != nil && m.FieldsV1.GetRawString() == bindsInGit
@@ -133,8 +139,9 @@ func (g *Gardenlet) recordOf(from sources) (permit.Converged, bool) {
 	return g.noted.records.Get(recordKey(from.kind, from.object))
 }
 
-// beginReviewed is called before an owner is converged, and gives the number of the last change that is applied completely by then. An owner
-// that was never converged loses nothing, unless a former one of its name has left something: no review up to now has shown that this one loses it.
+// beginReviewed is called before an owner is converged, and gives the number of the last change
+// that is applied completely by then. An owner that was never converged loses nothing, unless a
+// former one of its name has left something: no review up to now has shown that this one loses it.
 func (g *Gardenlet) beginReviewed(ctx context.Context, from sources, s *settings, o owner.Owner) (complete int) {
 	g.readNotes(ctx)
 	if !s.reviewed {
@@ -159,7 +166,8 @@ func (g *Gardenlet) beginReviewed(ctx context.Context, from sources, s *settings
 	return review.Complete
 }
 
-// note changes the record of an owner. In memory it counts at once, unless it allows more than the one that is written.
+// note changes the record of an owner. In memory it counts at once, unless it allows more than the
+// one that is written.
 func (g *Gardenlet) note(ctx context.Context, from sources, change func(was permit.Converged, known bool) permit.Converged) {
 	err := g.noted.records.Change(ctx, recordKey(from.kind, from.object), func(was permit.Converged, known bool) (permit.Converged, bool) {
 		next := change(was, known)

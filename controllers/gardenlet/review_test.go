@@ -77,7 +77,8 @@ func (p *place) unreviewed(about, object string) func() bool {
 	}
 }
 
-// TestNothingGoesUnseen: what a Seed loses by the settings is held until a review has shown it, also with another process, and by an approval.
+// TestNothingGoesUnseen: what a Seed loses by the settings is held until a review has shown it,
+// also with another process, and by an approval.
 func TestNothingGoesUnseen(t *testing.T) {
 	const without = ", components: {seed: {b: {enabled: false}}}"
 	p := newPlace(t)
@@ -125,7 +126,8 @@ func TestNothingGoesUnseen(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// TestWhatPeopleDoByTheAPI needs no review of Git; what Git does to the same Shoots does, declared or not.
+// TestWhatPeopleDoByTheAPI needs no review of Git; what Git does to the same Shoots does, declared
+// or not.
 func TestWhatPeopleDoByTheAPI(t *testing.T) {
 	p := newReviewedPlace(t)
 	p.publish("main@1")
@@ -146,7 +148,8 @@ func TestWhatPeopleDoByTheAPI(t *testing.T) {
 		p.eventually("it is there again", there(shoot))
 	}
 
-	// Git hibernates the Shoot that it declares. The second that the API server notes has to be another one than that of the first.
+	// Git hibernates the Shoot that it declares. The second that the API server notes has to be
+	// another one than that of the first.
 	before := p.declaredAt(namespace, "declared")
 	p.eventually("Git changes it", func() bool {
 		p.declare(strings.ReplaceAll(shootText, "NAME", "declared") + "  hibernation: {enabled: true}\n")
@@ -246,7 +249,8 @@ func (p *place) objectOfOne(name string) string {
 
 const asleep, awake = `{"spec": {"hibernation": {"enabled": true}}}`, `{"spec": {"hibernation": {"enabled": false}}}`
 
-// TestAReviewCountsOnce: what a review has shown, and was done, says nothing about what was made anew since, whoever made it.
+// TestAReviewCountsOnce: what a review has shown, and was done, says nothing about what was made
+// anew since, whoever made it.
 func TestAReviewCountsOnce(t *testing.T) {
 	p := newReviewedPlace(t)
 	p.extra(true)
@@ -295,8 +299,8 @@ func TestReviewSwitchedOff(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// TestHeldIsHeldAlone: of an owner of which something is held, people can do by the API what they want; and what is held waits for a review also when
-// nothing else changes any more.
+// TestHeldIsHeldAlone: of an owner of which something is held, people can do by the API what they
+// want; and what is held waits for a review also when nothing else changes any more.
 func TestHeldIsHeldAlone(t *testing.T) {
 	p := newReviewedPlace(t)
 	p.extra(true)
@@ -321,8 +325,9 @@ func TestHeldIsHeldAlone(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// TestReviewWhileItIsConverged: what becomes known while an owner waits for its health is not overlooked; one that never was converged may be hibernated;
-// and an approval is spent although the convergence fails.
+// TestReviewWhileItIsConverged: what becomes known while an owner waits for its health is not
+// overlooked; one that never was converged may be hibernated; and an approval is spent although the
+// convergence fails.
 func TestReviewWhileItIsConverged(t *testing.T) {
 	p := newReviewedPlace(t)
 	ready := p.failing()
@@ -374,8 +379,9 @@ func TestNeverConverged(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// TestAShootMadeAnew: what the former one of its name has left on the seed goes by a review or an approval only, though the difference that makes
-// the Shoot anew shows no deletion; and what one has shown of the former one says nothing of it.
+// TestAShootMadeAnew: what the former one of its name has left on the seed goes by a review or an
+// approval only, though the difference that makes the Shoot anew shows no deletion; and what one
+// has shown of the former one says nothing of it.
 func TestAShootMadeAnew(t *testing.T) {
 	p := newReviewedPlace(t)
 	p.publish("main@1")

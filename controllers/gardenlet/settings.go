@@ -58,7 +58,8 @@ func (g *Gardenlet) settingsInUse() *settings {
 	return g.published.settings
 }
 
-// refresh takes a new publication into use. One that cannot be used leaves the former in force, and is told.
+// refresh takes a new publication into use. One that cannot be used leaves the former in force, and
+// is told.
 func (g *Gardenlet) refresh(ctx context.Context) {
 	next, err := g.read(ctx)
 	if ctx.Err() != nil {
@@ -183,8 +184,9 @@ func refused(violations []schemas.Violation) error {
 	return errors.New(strings.Join(texts, "; "))
 }
 
-// renderOptions are those of the landscape. Whether overlays match something is not asked again: the operator has looked at the whole
-// landscape, and one seed need not have an object for each patch.
+// renderOptions are those of the landscape. Whether overlays match something is not asked again:
+// the operator has looked at the whole landscape, and one seed need not have an object for each
+// patch.
 func renderOptions(g *Gardenlet, l *landscapes.Landscape) render.Options {
 	out := render.Options{Catalogue: g.options.Catalogue, Enabled: map[string]bool{}}
 	for kind, list := range l.Config.Spec.Components {

@@ -9,16 +9,19 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// shootAPI is the connection to the API server of a Shoot, as long as this gardenlet has it. site.mu is held for it.
+// shootAPI is the connection to the API server of a Shoot, as long as this gardenlet has it.
+// site.mu is held for it.
 type shootAPI struct {
-	// api is nil before the Shoot was converged. unwatch ends the watches of what was applied there.
+	// api is nil before the Shoot was converged. unwatch ends the watches of what was applied
+	// there.
 	api     *apply.Cluster
 	unwatch context.CancelFunc
 	// controlPlane is the namespace of its control plane.
 	controlPlane string
 }
 
-// connectShoot gives a Shoot the connection to its API server, which stays the same from job to job. What is applied over it is watched from then on.
+// connectShoot gives a Shoot the connection to its API server, which stays the same from job to
+// job. What is applied over it is watched from then on.
 func (g *Gardenlet) connectShoot(ctx context.Context, at *site, o *owner.Owner) error {
 	if at.kind != owner.Shoot || o.Target != nil {
 		return nil

@@ -54,7 +54,8 @@ func (p *place) serve(controlPlane string) {
 	require.NoError(p, err)
 }
 
-// What belongs into a Shoot waits for somebody to serve its API server, gets there then without a new convergence, and is kept.
+// What belongs into a Shoot waits for somebody to serve its API server, gets there then without a
+// new convergence, and is kept.
 func TestIntoTheShoot(t *testing.T) {
 	p := newPlace(t)
 	p.catalogue = withInside()

@@ -29,7 +29,8 @@ type site struct {
 	id, kind string
 
 	mu sync.Mutex
-	// object is the one that is converged, as it was seen last, and key all that it is converged with.
+	// object is the one that is converged, as it was seen last, and key all that it is converged
+	// with.
 	object *unstructured.Unstructured
 	key    string
 	last   lastRun
@@ -57,7 +58,8 @@ type lastRun struct {
 
 // approvals are what became of them for one owner. site.mu is held for them.
 type approvals struct {
-	// passed are those by which something passed since a run has seen everything. lapsed are ids of what was held, and is not any more without one.
+	// passed are those by which something passed since a run has seen everything. lapsed are ids of
+	// what was held, and is not any more without one.
 	passed, lapsed map[string]bool
 	// notTaken is why something did not pass by one in the last run.
 	notTaken error
@@ -83,7 +85,8 @@ func (s *site) keep(left owner.State) {
 	s.last.left = left
 }
 
-// giveUp says of an owner why it cannot be converged. The State that another declaration left stays.
+// giveUp says of an owner why it cannot be converged. The State that another declaration left
+// stays.
 func (s *site) giveUp(ctx context.Context, r *owner.Reconciler, o owner.Owner, key string, cause error) {
 	s.mu.Lock()
 	last, same := s.last, s.last.key == key
@@ -97,7 +100,8 @@ func (s *site) giveUp(ctx context.Context, r *owner.Reconciler, o owner.Owner, k
 	}
 }
 
-// begin is called before a run. The State that another declaration left says nothing about this one.
+// begin is called before a run. The State that another declaration left says nothing about this
+// one.
 func (s *site) begin(r *owner.Reconciler, o owner.Owner, key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

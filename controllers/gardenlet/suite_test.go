@@ -40,7 +40,8 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// servers that the tests of this package share: a virtual garden and a seed. Each test has a Seed of its own.
+// servers that the tests of this package share: a virtual garden and a seed. Each test has a Seed
+// of its own.
 var servers struct {
 	virtual, seed *rest.Config
 	count         atomic.Int64
@@ -50,8 +51,8 @@ func TestMain(m *testing.M) {
 	if !apiserver.There() {
 		os.Exit(m.Run())
 	}
-	// The seed has the definition of ManagedResources: the care asks for them, and an unknown kind makes it read the discovery
-	// again every few seconds.
+	// The seed has the definition of ManagedResources: the care asks for them, and an unknown kind
+	// makes it read the discovery again every few seconds.
 	config, end, err := apiserver.New(crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "starting the API server of the seed:", err)

@@ -16,8 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// What a gardenlet does not do, and somebody may wait for, is told as an Event of the object in the virtual garden: there people look, not
-// into its log.
+// What a gardenlet does not do, and somebody may wait for, is told as an Event of the object in the
+// virtual garden: there people look, not into its log.
 
 // Reasons of Events.
 const (
@@ -39,7 +39,8 @@ func (g *Gardenlet) tell(about *unstructured.Unstructured, reason, message strin
 	g.services.recorder.Event(about, corev1.EventTypeWarning, reason, message)
 }
 
-// say tells what is so with an object, once as long as it is; an empty message is that it is not so any more.
+// say tells what is so with an object, once as long as it is; an empty message is that it is not so
+// any more.
 func (g *Gardenlet) say(about *unstructured.Unstructured, reason, message string) {
 	key := reason + " " + string(about.GetUID())
 	g.mu.Lock()
@@ -60,8 +61,8 @@ func (g *Gardenlet) forgetSaid() {
 	g.events.said, g.events.unrepaired = map[string]string{}, nil
 }
 
-// notTakenUp says that nobody does what an object is asked for; empty when it is asked for nothing, or the gardenlet does it. It has no command: who
-// reads an Event may use another cluster.
+// notTakenUp says that nobody does what an object is asked for; empty when it is asked for nothing,
+// or the gardenlet does it. It has no command: who reads an Event may use another cluster.
 func notTakenUp(o *unstructured.Unstructured, leftAlone string, done []string) string {
 	operation := o.GetAnnotations()[gardencorev1beta1.GardenerOperation]
 	waits := schemas.OperationWaiting(o) + "; " + schemas.WithdrawAnywhere
@@ -78,7 +79,8 @@ func notTakenUp(o *unstructured.Unstructured, leftAlone string, done []string) s
 	return waits + "; this gardenlet does reconcile and retry only"
 }
 
-// tellGone says what becomes of what is on the seed when an owner is not there any more, or on another seed: it stays.
+// tellGone says what becomes of what is on the seed when an owner is not there any more, or on
+// another seed: it stays.
 func (g *Gardenlet) tellGone(ctx context.Context, o *unstructured.Unstructured) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

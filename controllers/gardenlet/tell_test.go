@@ -19,7 +19,8 @@ func (p *place) told(reason, name string, parts ...string) func() bool {
 	}
 }
 
-// TestWhatIsLeftAloneIsTold: deletions and moves are not done, and what is on the seed stays; whoever looks at the object reads so.
+// TestWhatIsLeftAloneIsTold: deletions and moves are not done, and what is on the seed stays;
+// whoever looks at the object reads so.
 func TestWhatIsLeftAloneIsTold(t *testing.T) {
 	p := newPlace(t)
 	namespace := "garden-" + p.project

@@ -8,12 +8,12 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// mostUnrepaired is of how many objects of an owner it is told one by one that they are not repaired. It is below the 25 Events of an object that
-// client-go sends in a row.
+// mostUnrepaired is of how many objects of an owner it is told one by one that they are not
+// repaired. It is below the 25 Events of an object that client-go sends in a row.
 const mostUnrepaired = 20
 
-// unrepaired is what was told of objects that are not repaired, by the owner they are of. All of them are tried again and again, and each is told once
-// as long as nothing changes with it.
+// unrepaired is what was told of objects that are not repaired, by the owner they are of. All of
+// them are tried again and again, and each is told once as long as nothing changes with it.
 type unrepaired map[types.UID]map[drifting]string
 
 // drifting is an object of a set; the empty one stands for all beyond mostUnrepaired.

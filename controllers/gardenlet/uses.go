@@ -25,7 +25,8 @@ func onSeed(name string) apply.Ref {
 	return apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: owner.InventoryNamespace, Name: name}
 }
 
-// readNotes reads what a former process has noted. Before that all that is lost needs a review, and no approval counts.
+// readNotes reads what a former process has noted. Before that all that is lost needs a review, and
+// no approval counts.
 func (g *Gardenlet) readNotes(ctx context.Context) {
 	for name, err := range map[string]error{recordsName: g.noted.records.Read(ctx), usesName: g.noted.uses.Read(ctx)} {
 		if err != nil {
@@ -34,7 +35,8 @@ func (g *Gardenlet) readNotes(ctx context.Context) {
 	}
 }
 
-// take tells whether objects pass by an approval, and notes its use before. It is called by many goroutines.
+// take tells whether objects pass by an approval, and notes its use before. It is called by many
+// goroutines.
 func (g *Gardenlet) take(ctx context.Context, at *site, s *settings, of, id string, refs []change.Ref) bool {
 	ctx, cancel := context.WithTimeout(ctx, noteTimeout)
 	defer cancel()
@@ -57,7 +59,8 @@ func (g *Gardenlet) take(ctx context.Context, at *site, s *settings, of, id stri
 	return ok
 }
 
-// counts gives an approval as people gave it, and reports whether it counts. An approval that was withdrawn since the run began does not.
+// counts gives an approval as people gave it, and reports whether it counts. An approval that was
+// withdrawn since the run began does not.
 func (g *Gardenlet) counts(s *settings, id string) func() (string, bool) {
 	return func() (string, bool) {
 		shown, counts := g.approvals(s).Counts(id)
@@ -81,7 +84,8 @@ func wanted(left owner.State, ref change.Ref) bool {
 	})
 }
 
-// forgetApprovals drops what is not approved any more. While somebody else is at it, the next heartbeat does it.
+// forgetApprovals drops what is not approved any more. While somebody else is at it, the next
+// heartbeat does it.
 func (g *Gardenlet) forgetApprovals(ctx context.Context) {
 	given := func(id string) bool {
 		s := g.settingsInUse()

@@ -21,14 +21,17 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// killer lets a gardenlet do nothing more, as if it were killed, before or after a request to the seed; or lets that request alone fail.
+// killer lets a gardenlet do nothing more, as if it were killed, before or after a request to the
+// seed; or lets that request alone fail.
 type killer struct {
 	mu sync.Mutex
-	// at names the request: its method, and how its path ends. after lets it through, fails is how often it fails without more.
+	// at names the request: its method, and how its path ends. after lets it through, fails is how
+	// often it fails without more.
 	method, path string
 	after        bool
 	fails        int
-	// dead holds from the request on, killed once that is through: whoever stops the process before would cancel it.
+	// dead holds from the request on, killed once that is through: whoever stops the process before
+	// would cancel it.
 	dead, killed bool
 }
 
@@ -105,12 +108,13 @@ func (p *place) heldAs(id string) func() bool {
 	}
 }
 
-// TestAnApprovalIsUsedBeforeAnythingGoes: wherever the process ends, one approval lets one deletion pass and no second one, and what it was given for
-// goes without another one.
+// TestAnApprovalIsUsedBeforeAnythingGoes: wherever the process ends, one approval lets one deletion
+// pass and no second one, and what it was given for goes without another one.
 func TestAnApprovalIsUsedBeforeAnythingGoes(t *testing.T) {
 	for name, test := range map[string]struct {
 		kill *killer
-		// again says that the object is deleted by hand and made anew before the next process has seen anything.
+		// again says that the object is deleted by hand and made anew before the next process has
+		// seen anything.
 		again bool
 		// noted and gone are so after the kill.
 		noted, gone bool
@@ -192,8 +196,8 @@ func TestAnApprovalIsUsedBeforeAnythingGoes(t *testing.T) {
 	}
 }
 
-// TestADeletionThatFailsGoesOn: a deletion that fails needs no second approval, unless what was to go is wanted again meanwhile. Where the use cannot
-// be noted, nothing goes.
+// TestADeletionThatFailsGoesOn: a deletion that fails needs no second approval, unless what was to
+// go is wanted again meanwhile. Where the use cannot be noted, nothing goes.
 func TestADeletionThatFailsGoesOn(t *testing.T) {
 	p := newReviewedPlace(t)
 	p.extra(true)

@@ -77,7 +77,8 @@ func newObjects(g *Gardenlet) (*objects, error) {
 	return o, nil
 }
 
-// start begins to watch, and returns when everything was read once. While the virtual garden cannot be reached, it goes on trying.
+// start begins to watch, and returns when everything was read once. While the virtual garden cannot
+// be reached, it goes on trying.
 func (o *objects) start(ctx context.Context) error {
 	if err := o.selectShoots(ctx); err != nil {
 		return err
@@ -93,8 +94,9 @@ func (o *objects) start(ctx context.Context) error {
 	return nil
 }
 
-// selectShoots asks whether the server selects Shoots by their seed. A garden whose API is made of CustomResourceDefinitions may
-// not: then all are watched, and those of other seeds are dropped as they come.
+// selectShoots asks whether the server selects Shoots by their seed. A garden whose API is made of
+// CustomResourceDefinitions may not: then all are watched, and those of other seeds are dropped as
+// they come.
 func (o *objects) selectShoots(ctx context.Context) error {
 	g := o.g
 	w := o.of(kindShoot)

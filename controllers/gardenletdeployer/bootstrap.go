@@ -23,7 +23,8 @@ import (
 )
 
 const (
-	// tokenTime is how long a bootstrap token is valid (upstream's), and tokenLeft how much of it has to be left.
+	// tokenTime is how long a bootstrap token is valid (upstream's), and tokenLeft how much of it
+	// has to be left.
 	tokenTime = 24 * time.Hour
 	tokenLeft = 20 * time.Hour
 	letters   = "abcdefghijklmnopqrstuvwxyz0123456789"

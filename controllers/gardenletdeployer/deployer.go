@@ -87,7 +87,8 @@ func (d *Deployer) Run(ctx context.Context) error {
 		}
 		there := ctx.Err() == nil && access.IsThere(ctx, d.virtual.RESTConfig())
 		if changed == nil && there {
-			changed, _ = d.virtual.Subscribe(ctx, kindGardenlet) // it is tried again where the kind is not served yet
+			// it is tried again where the kind is not served yet
+			changed, _ = d.virtual.Subscribe(ctx, kindGardenlet)
 		}
 		wait := lookAgain
 		if changed != nil && there {
@@ -195,9 +196,11 @@ func isForced(live *unstructured.Unstructured) bool {
 	return live.GetAnnotations()[annotationOperation] == operationRedeploy
 }
 
-// awaitsSeed tells whether the last thing that was said of a Gardenlet is that its Seed is not there.
+// awaitsSeed tells whether the last thing that was said of a Gardenlet is that its Seed is not
+// there.
 func awaitsSeed(live *unstructured.Unstructured) bool {
-	list, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions") // of another form there are none
+	// of another form there are none
+	list, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
 	return slices.ContainsFunc(list, func(item any) bool {
 		c, ok := item.(map[string]any)
 		return ok && c["type"] == string(seedmanagementv1alpha1.GardenletReconciled) && c["message"] == messageNotRegistered

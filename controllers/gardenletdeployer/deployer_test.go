@@ -279,7 +279,8 @@ func (s *site) isToken(token, name string) {
 	assert.Contains(s, string(secret.Data["description"]), "garden/"+name)
 }
 
-// TestElsewhere is the way into another cluster, here that of the virtual garden, and what may stand in it.
+// TestElsewhere is the way into another cluster, here that of the virtual garden, and what may
+// stand in it.
 func TestElsewhere(t *testing.T) {
 	apiserver.Needed(t)
 	s := newSite(t)

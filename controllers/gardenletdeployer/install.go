@@ -152,7 +152,8 @@ func (d *Deployer) target(ctx context.Context, g *seedmanagementv1alpha1.Gardenl
 	return conventions.NewCluster("the cluster of Gardenlet "+g.Name, config, apply.ClusterOptions{Clock: d.Clock})
 }
 
-// giveAccess puts a bootstrap kubeconfig into the values, unless the gardenlet has its own access, which is still valid.
+// giveAccess puts a bootstrap kubeconfig into the values, unless the gardenlet has its own access,
+// which is still valid.
 func (d *Deployer) giveAccess(ctx context.Context, target *apply.Cluster, v *values, g *seedmanagementv1alpha1.Gardenlet, seed *unstructured.Unstructured) error {
 	ref := refOf(v.final())
 	had, err := target.GetLive(ctx, ref)
@@ -180,7 +181,8 @@ func (d *Deployer) giveAccess(ctx context.Context, target *apply.Cluster, v *val
 	return nil
 }
 
-// hasExpired tells whether the certificate of a gardenlet does not let it into the virtual garden any more.
+// hasExpired tells whether the certificate of a gardenlet does not let it into the virtual garden
+// any more.
 func (d *Deployer) hasExpired(seed *unstructured.Unstructured) bool {
 	if seed == nil {
 		return false
@@ -190,7 +192,8 @@ func (d *Deployer) hasExpired(seed *unstructured.Unstructured) bool {
 	return err == nil && until.Before(d.Clock.Now())
 }
 
-// applyAll applies objects: what others stand on goes first. One that cannot be applied stops no other.
+// applyAll applies objects: what others stand on goes first. One that cannot be applied stops no
+// other.
 func applyAll(ctx context.Context, target *apply.Cluster, objects []render.Object) error {
 	namespace := &unstructured.Unstructured{}
 	namespace.SetAPIVersion("v1")

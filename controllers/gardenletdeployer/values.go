@@ -18,7 +18,8 @@ const (
 	nameFinal     = "gardenlet-kubeconfig"
 )
 
-// values of the chart: how the gardenlet runs, and its configuration, in which the Seed has the name of the Gardenlet.
+// values of the chart: how the gardenlet runs, and its configuration, in which the Seed has the
+// name of the Gardenlet.
 type values struct {
 	all, config, connection map[string]any
 }
@@ -72,7 +73,8 @@ func (v *values) secret(field, otherwise string) secretName {
 	return secretName{ref["namespace"].(string), ref["name"].(string)}
 }
 
-// address is the one of the virtual garden that is declared, and the authorities of it; empty where none are.
+// address is the one of the virtual garden that is declared, and the authorities of it; empty where
+// none are.
 func (v *values) address() (server, authorities string) {
 	server, _ = v.connection["gardenClusterAddress"].(string)
 	authorities, _ = v.connection["gardenClusterCACert"].(string)

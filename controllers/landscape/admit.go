@@ -15,8 +15,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// admit refuses changes of declarations that the API forbids: fields that cannot change, versions that go back, rotations out
-// of order. The virtual garden has nobody else who would, as long as no admission webhooks are registered there.
+// admit refuses changes of declarations that the API forbids: fields that cannot change, versions
+// that go back, rotations out of order. The virtual garden has nobody else who would, as long as no
+// admission webhooks are registered there.
 func (c *Converger) admit(_ context.Context, live, next *unstructured.Unstructured) error {
 	if !schemas.Known(next.GroupVersionKind()) {
 		return nil
@@ -52,8 +53,8 @@ func (c *Converger) note(ref apply.Ref, failed bool) {
 	c.now.refused[ref] = failed
 }
 
-// accepted is an error for an owner whose declaration could not be applied: its components are made of the declaration in Git,
-// which is not in force.
+// accepted is an error for an owner whose declaration could not be applied: its components are made
+// of the declaration in Git, which is not in force.
 func (c *Converger) accepted(o *member) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,8 +64,8 @@ func (c *Converger) accepted(o *member) error {
 	return &owner.FollowsError{Err: fmt.Errorf("%s: not reconciled, because what Git declares for it could not be applied", o)}
 }
 
-// admission holds objects against the rules, with the landscape around them, one after the other: the rules have to be compiled, which takes
-// longer than to use them, and much memory.
+// admission holds objects against the rules, with the landscape around them, one after the other:
+// the rules have to be compiled, which takes longer than to use them, and much memory.
 type admission struct {
 	mu      sync.Mutex
 	checker *schemas.Checker

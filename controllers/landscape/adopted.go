@@ -13,7 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/plan"
 )
 
-// The functions below compare a landscape that others run with the declarations in Git (commands/adoption).
+// The functions below compare a landscape that others run with the declarations in Git
+// (commands/adoption).
 
 // DefaultedGarden is the Garden of Git with the defaults of its API.
 func (c *Converger) DefaultedGarden() (map[string]any, error) {
@@ -25,7 +26,8 @@ func (c *Converger) DefaultedGarden() (map[string]any, error) {
 	return nil, errors.New("the landscape declares no Garden that can be reached")
 }
 
-// Rendered are the objects of all owners that this part of the landscape has, as the last plan has rendered them.
+// Rendered are the objects of all owners that this part of the landscape has, as the last plan has
+// rendered them.
 func (c *Converger) Rendered() []plan.Place {
 	var out []plan.Place
 	for _, o := range c.members.all {
@@ -34,7 +36,8 @@ func (c *Converger) Rendered() []plan.Place {
 	return out
 }
 
-// Carriers are the namespaces and names of the ManagedResources that the last plan has rendered, by the cluster that has them.
+// Carriers are the namespaces and names of the ManagedResources that the last plan has rendered, by
+// the cluster that has them.
 func (c *Converger) Carriers() map[string]map[string]bool {
 	out := map[string]map[string]bool{}
 	for _, o := range c.members.all {
@@ -51,7 +54,8 @@ func (c *Converger) Carriers() map[string]map[string]bool {
 	return out
 }
 
-// PlanSecrets says what the Garden and the Seeds would get from the secrets manager, by cluster. Nothing is written.
+// PlanSecrets says what the Garden and the Seeds would get from the secrets manager, by cluster.
+// Nothing is written.
 func (c *Converger) PlanSecrets(ctx context.Context) (map[string][]owner.PlannedSecret, error) {
 	out := map[string][]owner.PlannedSecret{}
 	var problems []error

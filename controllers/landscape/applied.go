@@ -15,8 +15,9 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// NewApplied is New for a landscape whose files are not valid, or not all readable: its owners are those that were applied before, by the
-// inventories in the runtime cluster, and all that it does is Status. Of the files only landscape.yaml matters.
+// NewApplied is New for a landscape whose files are not valid, or not all readable: its owners are
+// those that were applied before, by the inventories in the runtime cluster, and all that it does
+// is Status. Of the files only landscape.yaml matters.
 func NewApplied(l *landscapes.Landscape, options Options) (*Converger, error) {
 	c, err := connect(l, options)
 	if err != nil {
@@ -26,8 +27,9 @@ func NewApplied(l *landscapes.Landscape, options Options) (*Converger, error) {
 	return c, nil
 }
 
-// ReachableClusters are the clusters to which landscape.yaml or somebody at the command line gives access: runtime, virtual, then the others.
-// It is ClusterNames for a landscape whose Seeds are not known.
+// ReachableClusters are the clusters to which landscape.yaml or somebody at the command line gives
+// access: runtime, virtual, then the others. It is ClusterNames for a landscape whose Seeds are not
+// known.
 func (a Access) ReachableClusters(l *landscapes.Landscape) []string {
 	seeds := map[string]bool{}
 	for name := range a.ByName {
@@ -94,7 +96,8 @@ func (c *Converger) placeApplied(ctx context.Context, ref apply.Ref) {
 	c.add(o)
 }
 
-// seedOf is the Seed that a Shoot is on; the virtual garden where that is not known, as its status is read there.
+// seedOf is the Seed that a Shoot is on; the virtual garden where that is not known, as its status
+// is read there.
 func (c *Converger) seedOf(ctx context.Context, ref apply.Ref) string {
 	if c.links.clusters[Virtual] == nil {
 		return Virtual

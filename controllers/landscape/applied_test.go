@@ -15,7 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Of files that are not valid nothing is known. The tree is that of what was applied before, and claims nothing about what the files lack.
+// Of files that are not valid nothing is known. The tree is that of what was applied before, and
+// claims nothing about what the files lack.
 func TestTheStatusOfWhatWasAppliedBefore(t *testing.T) {
 	w := newWritten(t, "unreadable", map[string]string{"map.yaml": mapFile("unreadable")})
 	c := w.mustSync()

@@ -9,9 +9,10 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// WatchOperations tells, until ctx ends, that the Garden is asked for an operation (annotation gardener.cloud/operation), which its reconciliation takes up, or
-// that it is deleted, or that this is confirmed.
-// What was asked before is told at once. Nobody is asked: the Garden is watched anyway while a landscape is kept.
+// WatchOperations tells, until ctx ends, that the Garden is asked for an operation (annotation
+// gardener.cloud/operation), which its reconciliation takes up, or that it is deleted, or that this
+// is confirmed. What was asked before is told at once. Nobody is asked: the Garden is watched
+// anyway while a landscape is kept.
 func (c *Converger) WatchOperations(ctx context.Context, tell func()) {
 	runtime := c.links.clusters[Runtime]
 	if runtime == nil {

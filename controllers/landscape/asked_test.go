@@ -57,7 +57,8 @@ func (a *asked) phases() map[string]string {
 	return out
 }
 
-// generated are the names of generated Secrets, by the name of their request, bundles by that with a suffix.
+// generated are the names of generated Secrets, by the name of their request, bundles by that with
+// a suffix.
 func (a *asked) generated() map[string][]string {
 	a.Helper()
 	list, err := a.client.CoreV1().Secrets("garden").List(testContext(a.T), metav1.ListOptions{})
@@ -71,7 +72,8 @@ func (a *asked) generated() map[string][]string {
 	return out
 }
 
-// Operations of a Garden are noticed, taken up by its reconciliation once, and taken away; rotations go through their phases, and the Secrets with them.
+// Operations of a Garden are noticed, taken up by its reconciliation once, and taken away;
+// rotations go through their phases, and the Secrets with them.
 func TestGardenIsAskedForOperations(t *testing.T) {
 	needsServer(t)
 	d := newDerived(t, map[string]string{"garden.yaml": derivedGarden}, rotatingSecrets)

@@ -18,8 +18,9 @@ import (
 // bootstrapSet is shared by all landscapes of a runtime cluster.
 const bootstrapSet = "landscape/bootstrap"
 
-// An operator that starts applies all its landscapes at once, and each writes the inventory of the definitions that they share. Who is overtaken
-// waits until the live cache knows what the other has written, and looks again: then nothing is left to do.
+// An operator that starts applies all its landscapes at once, and each writes the inventory of the
+// definitions that they share. Who is overtaken waits until the live cache knows what the other has
+// written, and looks again: then nothing is left to do.
 const (
 	bootstrapAttempts = 40
 	bootstrapPause    = 250 * time.Millisecond

@@ -18,7 +18,8 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// An operator that starts applies all its landscapes at once; what they share is written by several, and nobody fails for it.
+// An operator that starts applies all its landscapes at once; what they share is written by
+// several, and nobody fails for it.
 func TestSeveralLandscapesBootstrapAtOnce(t *testing.T) {
 	needsServer(t)
 	const many = 6

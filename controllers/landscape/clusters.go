@@ -31,7 +31,8 @@ type Access struct {
 	ByName map[string]string
 	// Default kubeconfig files, merged (--kubeconfig PATH, or the KUBECONFIG list).
 	Default []string
-	// Named says that the default files are those of a command line, which another command does not know.
+	// Named says that the default files are those of a command line, which another command does not
+	// know.
 	Named bool
 	// Given says that a person named the default files by --kubeconfig or KUBECONFIG.
 	Given bool
@@ -98,8 +99,8 @@ func (a Access) Config(l *landscapes.Landscape, name string) (*rest.Config, erro
 	return config, nil
 }
 
-// Flags are those by which a person reaches a cluster with kubectl, or the runtime cluster with commands of Pergola that take one cluster.
-// What the environment says by itself is not repeated.
+// Flags are those by which a person reaches a cluster with kubectl, or the runtime cluster with
+// commands of Pergola that take one cluster. What the environment says by itself is not repeated.
 func (a Access) Flags(l *landscapes.Landscape, name string) string {
 	access, declared := declaredAccess(l.Config.Spec.Clusters, name)
 	var out []string

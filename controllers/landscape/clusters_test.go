@@ -44,7 +44,8 @@ func TestAccessThatIsNotThere(t *testing.T) {
 	}
 }
 
-// The commands of hints reach the cluster that is meant, whatever the current context of the reader is.
+// The commands of hints reach the cluster that is meant, whatever the current context of the reader
+// is.
 func TestFlagsOfACluster(t *testing.T) {
 	dir := t.TempDir()
 	other, own := filepath.Join(dir, "other"), filepath.Join(dir, "own file")
@@ -71,7 +72,8 @@ func TestFlagsOfACluster(t *testing.T) {
 	}
 }
 
-// Where an operator applies the landscape, a run beside it gets no lease: what it would overwrite is said in Git.
+// Where an operator applies the landscape, a run beside it gets no lease: what it would overwrite
+// is said in Git.
 func TestWhoOverwritesInTheClusterIsToldInGit(t *testing.T) {
 	w := newWritten(t, "forced", nil)
 	w.changes = func(o *Options) { o.Take.ForceHint = func(apply.Ref) string { return "by hand" } }

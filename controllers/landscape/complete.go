@@ -7,9 +7,10 @@ import (
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
-// A Shoot may leave versions, images, networks and its domain open. They are chosen when it is made, and written into it, so that they stay:
-// whatever a cloud profile or a Seed offers later does not move a cluster that nobody touched. Admission webhooks of a virtual garden do
-// the same; it does not need to have any.
+// A Shoot may leave versions, images, networks and its domain open. They are chosen when it is
+// made, and written into it, so that they stay: whatever a cloud profile or a Seed offers later
+// does not move a cluster that nobody touched. Admission webhooks of a virtual garden do the same;
+// it does not need to have any.
 
 // complete is a declaration with what is chosen for the object: what lives, if it does already.
 func (c *Converger) complete(declared, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {

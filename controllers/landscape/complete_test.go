@@ -34,8 +34,8 @@ func openFile(name, version string) string {
 	return strings.NewReplacer("      kubernetes: {version: 1.33.1}\n", "", ", version: 1.0.0", "").Replace(text)
 }
 
-// What a Shoot leaves open is chosen when it is made, and stays: neither what its profile offers later nor a change of something else
-// moves it, and its components are made for what it has.
+// What a Shoot leaves open is chosen when it is made, and stays: neither what its profile offers
+// later nor a change of something else moves it, and its components are made for what it has.
 func TestOpenVersionsStay(t *testing.T) {
 	w := newWritten(t, "open", map[string]string{"shoot.yaml": openFile("open", "1.33"), "profile.yaml": profileFile("{version: 1.33.1}", image("1.0.0"))})
 	t.Cleanup(func() {

@@ -7,8 +7,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// RemovalHeld says why an object of a kind of HoldsRemoval stays although its file is gone. A Garden goes once its deletion is confirmed. For the others there is
-// no approval: nothing that a person confirms makes this version take down what runs for them.
+// RemovalHeld says why an object of a kind of HoldsRemoval stays although its file is gone. A
+// Garden goes once its deletion is confirmed. For the others there is no approval: nothing that a
+// person confirms makes this version take down what runs for them.
 func RemovalHeld(ref apply.Ref) string {
 	if isGardenKind(ref.GroupKind()) {
 		return fmt.Sprintf("its file is gone: the Garden stays as it is until its deletion is confirmed, and is taken down then, with everything that runs for it; "+
@@ -18,7 +19,8 @@ func RemovalHeld(ref apply.Ref) string {
 		"kubectl annotate %s %s=true", ref.Kind, apply.KubectlName(ref), owner.AnnotationConfirmDeletion)
 }
 
-// ReferredHeld says why what another object refers to stays although its file is gone: that one does.
+// ReferredHeld says why what another object refers to stays although its file is gone: that one
+// does.
 func ReferredHeld(holder apply.Ref) string {
 	return fmt.Sprintf("%s refers to it, which is held itself", holder)
 }

@@ -17,9 +17,10 @@ import (
 	"github.com/pergola-dev/pergola/internal/panics"
 )
 
-// Apply converges the landscape once: leases, bootstrap, the Garden; as soon as the virtual garden serves, also what
-// Git declares for it, the Seeds, the Shoots. A part that fails stops only what depends on it. What was reviewed counts until it has
-// gone well, and so does an approval that something passes by.
+// Apply converges the landscape once: leases, bootstrap, the Garden; as soon as the virtual garden
+// serves, also what Git declares for it, the Seeds, the Shoots. A part that fails stops only what
+// depends on it. What was reviewed counts until it has gone well, and so does an approval that
+// something passes by.
 func (c *Converger) Apply(ctx context.Context) (report *Report, err error) {
 	defer func() {
 		c.runs.End(err == nil)
@@ -80,7 +81,8 @@ func (c *Converger) Apply(ctx context.Context) (report *Report, err error) {
 	return &c.now.report, errors.Join(problems...)
 }
 
-// convergeVirtual brings what Git declares into the virtual garden, then runs the Seeds with their Shoots.
+// convergeVirtual brings what Git declares into the virtual garden, then runs the Seeds with their
+// Shoots.
 func (c *Converger) convergeVirtual(ctx context.Context, d *declarations) error {
 	if c.links.clusters[Virtual] == nil {
 		return nil
@@ -106,7 +108,8 @@ func (c *Converger) convergeVirtual(ctx context.Context, d *declarations) error 
 	return errors.Join(declared, c.runOperations(ctx, Virtual), c.convergeSeeds(ctx))
 }
 
-// convergeGarden reconciles the Garden; ready is called when the virtual garden can be used, which may be before the end.
+// convergeGarden reconciles the Garden; ready is called when the virtual garden can be used, which
+// may be before the end.
 func (c *Converger) convergeGarden(ctx context.Context, ready func()) error {
 	for _, o := range c.members.all {
 		if o.Input.Owner.Kind == owner.Garden {
@@ -117,7 +120,8 @@ func (c *Converger) convergeGarden(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// convergeSeeds runs all Seeds side by side, each followed by its own Shoots: one unreachable seed slows no other.
+// convergeSeeds runs all Seeds side by side, each followed by its own Shoots: one unreachable seed
+// slows no other.
 func (c *Converger) convergeSeeds(ctx context.Context) error {
 	var members []fleet.Member[*member]
 	for _, o := range c.members.all {
@@ -140,8 +144,8 @@ func (c *Converger) convergeSeeds(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// giveUp says in the virtual garden that nothing is known about a seed and its shoots, unless somebody else looks
-// after them.
+// giveUp says in the virtual garden that nothing is known about a seed and its shoots, unless
+// somebody else looks after them.
 func (c *Converger) giveUp(ctx context.Context, seed *member, cause error) {
 	if errors.As(cause, new(*HeldError)) || ctx.Err() != nil {
 		return
@@ -153,7 +157,8 @@ func (c *Converger) giveUp(ctx context.Context, seed *member, cause error) {
 	}
 }
 
-// convergeOne converges one owner. A panic is its error: what it is rendered from is anybody's, and others go on.
+// convergeOne converges one owner. A panic is its error: what it is rendered from is anybody's, and
+// others go on.
 func (c *Converger) convergeOne(ctx context.Context, o *member) (err error) {
 	defer panics.Catch(&err)
 	if err := c.accepted(o); err != nil {

@@ -38,17 +38,20 @@ type Options struct {
 	Catalogue fs.FS
 	Connect   Connections
 	Hear      Listeners
-	// Checked says that render.CheckLandscape has found no error in the landscape: it is not looked for again.
+	// Checked says that render.CheckLandscape has found no error in the landscape: it is not looked
+	// for again.
 	Checked bool
 	Reuse   Reuse
-	// OnlyGarden leaves Seeds and Shoots to gardenlets, and contacts no seed, as gardener-operator does.
+	// OnlyGarden leaves Seeds and Shoots to gardenlets, and contacts no seed, as gardener-operator
+	// does.
 	OnlyGarden bool
 	Clock      clock.WithTicker
 	Self       Self
 	Pace       Pace
 	Permits    Permits
-	// CurrentAt says when the files of the landscape were known to be the newest ones; default: when New was called. Before another
-	// landscape deletes what may have moved to this one, it waits for a run with files that are newer than its question.
+	// CurrentAt says when the files of the landscape were known to be the newest ones; default:
+	// when New was called. Before another landscape deletes what may have moved to this one, it
+	// waits for a run with files that are newer than its question.
 	CurrentAt func() time.Time
 	Take      Takeover
 }
@@ -57,16 +60,20 @@ type Options struct {
 type Connections struct {
 	// Configs by cluster name. A cluster that is missing is reported where it is needed.
 	Configs map[string]*rest.Config
-	// Clusters are connections that are there already, by cluster name; they go before Configs, and Close leaves them open. With
-	// Engine, they let a process that applies one revision after another keep what it knows: what did not change costs nothing.
+	// Clusters are connections that are there already, by cluster name; they go before Configs, and
+	// Close leaves them open. With Engine, they let a process that applies one revision after
+	// another keep what it knows: what did not change costs nothing.
 	Clusters map[string]*apply.Cluster
-	// Flags are those by which a person reaches a cluster of Configs with kubectl or Pergola, by cluster name, for the commands of hints.
+	// Flags are those by which a person reaches a cluster of Configs with kubectl or Pergola, by
+	// cluster name, for the commands of hints.
 	Flags map[string]string
-	// Engine to apply with; nil makes one. It has to be of NewEngine for a landscape with the same spec.forceConflicts.
+	// Engine to apply with; nil makes one. It has to be of NewEngine for a landscape with the same
+	// spec.forceConflicts.
 	Engine *apply.Engine
 	// Leases are held by the process: this converger neither takes nor releases them.
 	Leases []*Lease
-	// Outside says that the process does not run in the runtime cluster, so that names of its Services mean nothing here.
+	// Outside says that the process does not run in the runtime cluster, so that names of its
+	// Services mean nothing here.
 	Outside bool
 }
 
@@ -76,7 +83,8 @@ type Listeners struct {
 	OnCare   func(owner string, conditions []gardencorev1beta1.Condition)
 	OnEvent  func(owner.Event)
 	OnObject func(owner, bundle string, r apply.ObjectResult)
-	// OnWaiting hears that a run waits for a lease; for several at a time it is called concurrently.
+	// OnWaiting hears that a run waits for a lease; for several at a time it is called
+	// concurrently.
 	OnWaiting func(Waiting)
 	// OnDrift hears about repairs while a landscape is kept.
 	OnDrift func(Drift)
@@ -86,11 +94,14 @@ type Listeners struct {
 type Reuse struct {
 	// Charts pulls those that Extensions name, and keeps them; nil pulls none.
 	Charts *charts.Puller
-	// Renders are kept from one converger to the next; nil makes a converger render each owner itself.
+	// Renders are kept from one converger to the next; nil makes a converger render each owner
+	// itself.
 	Renders *renders.Kept
-	// Tokens keeps requesting those of control planes from one converger to the next; nil makes a converger do so while it is open.
+	// Tokens keeps requesting those of control planes from one converger to the next; nil makes a
+	// converger do so while it is open.
 	Tokens *accesstokens.Keeper
-	// Memory passes from one converger to the next; nil makes a converger remember permissions by itself.
+	// Memory passes from one converger to the next; nil makes a converger remember permissions by
+	// itself.
 	Memory *permit.Memory
 }
 
@@ -109,23 +120,26 @@ type Pace struct {
 	Thresholds condition.Thresholds
 	// StepTimeout shortens the timeouts of the flows' steps; zero leaves them as they are.
 	StepTimeout time.Duration
-	// CareInterval is how often conditions are judged, while converging and while keeping; default 30 s (upstream's).
+	// CareInterval is how often conditions are judged, while converging and while keeping; default
+	// 30 s (upstream's).
 	CareInterval time.Duration
 }
 
 // Permits say which deletions may happen.
 type Permits struct {
 	Gate permit.Gate
-	// Reviewed are the deletions and recreations that were reviewed; others are held. nil asks for no review. They count until everything
-	// was applied once.
+	// Reviewed are the deletions and recreations that were reviewed; others are held. nil asks for
+	// no review. They count until everything was applied once.
 	Reviewed *permit.Review
-	// Shown gives the id that people approve something by, of the one that follows from the objects; nil: they are the same.
+	// Shown gives the id that people approve something by, of the one that follows from the
+	// objects; nil: they are the same.
 	Shown func(id string) string
 }
 
 // Takeover is of fields that others own.
 type Takeover struct {
-	// Force names objects whose fields are taken over from whoever owns them; ForceHint says how a person does that.
+	// Force names objects whose fields are taken over from whoever owns them; ForceHint says how a
+	// person does that.
 	Force     func(apply.Ref) bool
 	ForceHint func(apply.Ref) string
 }
@@ -144,9 +158,11 @@ type Converger struct {
 	now   runState
 	drift driftState
 	ahead foresight
-	// reports are those of the gardenlets on Seeds, by the name of the Seed, as they were when an owner was identified.
+	// reports are those of the gardenlets on Seeds, by the name of the Seed, as they were when an
+	// owner was identified.
 	reports map[string]*seedpublication.Report
-	// totals are the numbers of objects that are declared for each cluster; nil before they were counted.
+	// totals are the numbers of objects that are declared for each cluster; nil before they were
+	// counted.
 	totals    map[string]int
 	admission admission
 	// made is when this converger was made.
@@ -202,14 +218,16 @@ type runState struct {
 
 // driftState is what is known of drift.
 type driftState struct {
-	// drifts are what could not be repaired since the last apply; repairing says that one is tried now.
+	// drifts are what could not be repaired since the last apply; repairing says that one is tried
+	// now.
 	drifts    map[driftSet]standing
 	repairing bool
 }
 
 // foresight is what is needed to say how Seeds and Shoots would be after an apply.
 type foresight struct {
-	// foreseen are the Seeds and Shoots as an apply would leave them, where that is not how they live, see inforce.go.
+	// foreseen are the Seeds and Shoots as an apply would leave them, where that is not how they
+	// live, see inforce.go.
 	foreseen map[apply.Ref]*unstructured.Unstructured
 	filler   *render.Filler
 	// mutations choose what Shoots leave open.
@@ -374,8 +392,8 @@ func isSame(a, b *apply.Cluster) bool {
 	return a != nil && b != nil && a.RESTConfig().Host == b.RESTConfig().Host && a.RESTConfig().APIPath == b.RESTConfig().APIPath
 }
 
-// noAccess says which cluster of an owner cannot be reached. The name of a seed is that of its Seed; a cluster that
-// is declared for no Seed may be a misspelt one.
+// noAccess says which cluster of an owner cannot be reached. The name of a seed is that of its
+// Seed; a cluster that is declared for no Seed may be a misspelt one.
 func (c *Converger) noAccess(o *owner.Owner, local string) error {
 	missing := local
 	if o.Local != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
-// noDeclaration tells annotations that say nothing about how an object shall be: they ask for something once, or were left by
-// whoever applied it.
+// noDeclaration tells annotations that say nothing about how an object shall be: they ask for
+// something once, or were left by whoever applied it.
 func noDeclaration(key, _ string) bool {
 	keys := conventions.Keys()
 	return slices.Contains([]string{
@@ -21,8 +21,8 @@ func noDeclaration(key, _ string) bool {
 	}, key)
 }
 
-// DeclarationOf is a live object without what only the server and controllers write: what its components are rendered from, here as well
-// as by the gardenlet of its seed.
+// DeclarationOf is a live object without what only the server and controllers write: what its
+// components are rendered from, here as well as by the gardenlet of its seed.
 func DeclarationOf(live *unstructured.Unstructured) *unstructured.Unstructured {
 	metadata := map[string]any{"name": live.GetName()}
 	if live.GetNamespace() != "" {

@@ -81,7 +81,8 @@ func (c *Converger) declarationInventory(name string) apply.Inventory {
 		map[string]string{owner.LabelInventory: "landscape." + c.landscape.Config.Name, owner.LabelBundle: name, owner.LabelCluster: name})
 }
 
-// applyDeclarations sends what Git declares for one cluster. The engine gets the objects: afterwards they are as they were sent.
+// applyDeclarations sends what Git declares for one cluster. The engine gets the objects:
+// afterwards they are as they were sent.
 func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *declarations) error {
 	if err := lockedError(d.locked, c.landscape.Keys); err != nil {
 		return err
@@ -105,7 +106,8 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 	kept := c.runs.IsMaintaining()
 	if kept {
 		options.NoDelete = true
-		options.Repair = !c.areApplied(cluster) // what a sync has left is left to the next one, and to its window
+		// what a sync has left is left to the next one, and to its window
+		options.Repair = !c.areApplied(cluster)
 	}
 	options.HoldRecreate = func(e apply.Entry) *change.Reason {
 		if held := c.keepHeld(cluster, judged.recreate(e)); len(held) > 0 {
@@ -129,7 +131,8 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 	return errors.Join(err, c.saveRemovals(ctx, cluster, around.removals))
 }
 
-// noteApplied notes that the declarations of a cluster were applied. They stay the same, also where they fail when they are applied again.
+// noteApplied notes that the declarations of a cluster were applied. They stay the same, also where
+// they fail when they are applied again.
 func (c *Converger) noteApplied(cluster string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -20,13 +20,15 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// Derives tells whether the access to a cluster is found in the runtime cluster: that to the virtual garden, where nobody gives another.
+// Derives tells whether the access to a cluster is found in the runtime cluster: that to the
+// virtual garden, where nobody gives another.
 func (a Access) Derives(l *landscapes.Landscape, name string) bool {
 	declared, _ := declaredAccess(l.Config.Spec.Clusters, name)
 	return name == Virtual && a.ByName[name] == "" && declared == (landscapev1alpha1.ClusterAccess{})
 }
 
-// DeriveVirtual is the access to the virtual garden of a runtime cluster, from a command line. No request is made yet, and it need not be there yet.
+// DeriveVirtual is the access to the virtual garden of a runtime cluster, from a command line. No
+// request is made yet, and it need not be there yet.
 func DeriveVirtual(l *landscapes.Landscape, of *rest.Config, clk clock.PassiveClock) (*rest.Config, error) {
 	of = rest.CopyConfig(of)
 	apply.ReportUnreachable(of, Runtime)
@@ -55,7 +57,8 @@ func addressOf(garden *operatorv1alpha1.Garden) string {
 	return ""
 }
 
-// gardenAddress is that of the landscape's Garden. A landscape that has none, because another one has it, takes that of the runtime cluster.
+// gardenAddress is that of the landscape's Garden. A landscape that has none, because another one
+// has it, takes that of the runtime cluster.
 func gardenAddress(ctx context.Context, l *landscapes.Landscape, of *rest.Config) (string, error) {
 	garden, _, err := l.Garden()
 	if err != nil {
@@ -94,8 +97,8 @@ func GardenAddress(ctx context.Context, of *rest.Config) (string, error) {
 	return demandAddress(garden)
 }
 
-// isNotMade tells whether a cluster is the virtual garden of a runtime cluster in which the Garden has not been made yet, as far as that can be
-// told.
+// isNotMade tells whether a cluster is the virtual garden of a runtime cluster in which the Garden
+// has not been made yet, as far as that can be told.
 func (c *Converger) isNotMade(ctx context.Context, name string) bool {
 	return name == Virtual && c.links.clusters[name] != nil && !access.IsThere(ctx, c.links.clusters[name].RESTConfig())
 }

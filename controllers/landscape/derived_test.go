@@ -54,7 +54,8 @@ spec:
 // someSecret is a request of the secrets manager.
 const someSecret = `ca: {kind: "ca", commonName: "test"}`
 
-// derivedCatalogue makes an object of the Garden in each cluster, the second one when the virtual garden answers.
+// derivedCatalogue makes an object of the Garden in each cluster, the second one when the virtual
+// garden answers.
 func derivedCatalogue(t *testing.T, requests string) fs.FS {
 	t.Helper()
 	out := smallcatalogue.New()
@@ -80,7 +81,8 @@ secrets: {task: "remove-secrets", after: first: "healthy"}
 	return out
 }
 
-// derived is a landscape whose runtime cluster is a server of its own, and whose virtual garden is the shared one, as soon as there is access.
+// derived is a landscape whose runtime cluster is a server of its own, and whose virtual garden is
+// the shared one, as soon as there is access.
 type derived struct {
 	*testing.T
 	runtime *rest.Config
@@ -163,8 +165,8 @@ func (d *derived) forgetInside(names ...string) {
 	})
 }
 
-// On a runtime cluster that has nothing, one converger makes the Garden and all that is in the virtual garden, which it cannot reach before; and
-// what only looks says how things are.
+// On a runtime cluster that has nothing, one converger makes the Garden and all that is in the
+// virtual garden, which it cannot reach before; and what only looks says how things are.
 func TestFirstBootstrap(t *testing.T) {
 	needsServer(t)
 	d := newDerived(t, map[string]string{
@@ -226,7 +228,8 @@ func TestFirstBootstrap(t *testing.T) {
 	assert.Empty(t, p.Notes)
 }
 
-// A virtual garden that never gets access fails the Garden with the reason, and what is in it follows.
+// A virtual garden that never gets access fails the Garden with the reason, and what is in it
+// follows.
 func TestNoAccess(t *testing.T) {
 	needsServer(t)
 	d := newDerived(t, map[string]string{"garden.yaml": derivedGarden}, someSecret)
@@ -250,7 +253,8 @@ func TestRuntimeClusterAlone(t *testing.T) {
 	assert.Empty(t, p.Items)
 }
 
-// The Garden writes its access under the name by which it is found, renews it, and leaves alone what somebody else has written.
+// The Garden writes its access under the name by which it is found, renews it, and leaves alone
+// what somebody else has written.
 func TestGardenWritesItsAccess(t *testing.T) {
 	needsServer(t)
 	const requests = `

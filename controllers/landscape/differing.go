@@ -7,14 +7,15 @@ import (
 	"github.com/pergola-dev/pergola/plan"
 )
 
-// Differing gives what Git declares as Declared does, without what both sides have alike, and says how many objects that is. Its cost
-// follows the change, as long as the Garden is the same.
+// Differing gives what Git declares as Declared does, without what both sides have alike, and says
+// how many objects that is. Its cost follows the change, as long as the Garden is the same.
 func Differing(old, new *landscapes.Landscape, sealed map[apply.Ref]bool) (before, after []plan.Place, same int) {
 	alike := landscapes.Alike(old, new)
 	for _, l := range []*landscapes.Landscape{old, new} {
 		for i := range l.Declarations {
 			if d := &l.Declarations[i]; isGarden(d) && !alike[d.ObjectName()] {
-				// What a Garden refers to is in another cluster than the rest: any object may have moved.
+				// What a Garden refers to is in another cluster than the rest: any object may have
+				// moved.
 				return Declared(old, sealed), Declared(new, sealed), 0
 			}
 		}

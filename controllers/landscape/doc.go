@@ -3,9 +3,11 @@
 // Seeds and the Shoots in that order. The same code plans and keeps (repairs drift) a
 // landscape, and reads its state.
 //
-// Read converge.go first: Apply is the whole way in one function. What a Seed or Shoot is rendered from is in inforce.go, what lets deletions
-// pass in settings.go (package permit makes it count once), operations in operate*.go and operations.go, moves between landscapes in neighbours.go and removals.go.
+// Read converge.go first: Apply is the whole way in one function. What a Seed or Shoot is rendered
+// from is in inforce.go, what lets deletions pass in settings.go (package permit makes it count
+// once), operations in operate*.go and operations.go, moves between landscapes in neighbours.go and
+// removals.go.
 //
-// What does not live here: how one owner is converged (owner), how objects are sent (apply), when a landscape is synced (operator), how its state is
-// printed (commands/status).
+// What does not live here: how one owner is converged (owner), how objects are sent (apply), when a
+// landscape is synced (operator), how its state is printed (commands/status).
 package landscape

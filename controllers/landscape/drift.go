@@ -24,12 +24,14 @@ type Drift struct {
 	// HandedOver says that nothing is repaired: what was changed is the task of whoever changed it.
 	HandedOver bool   `json:"handedOver,omitempty"`
 	Error      string `json:"error,omitempty"`
-	// Held is why the recreation is held that would repair it, for people; Why has it as fields, and Approval is the id by which it passes. Empty if it is not.
+	// Held is why the recreation is held that would repair it, for people; Why has it as fields,
+	// and Approval is the id by which it passes. Empty if it is not.
 	Held     string        `json:"held,omitempty"`
 	Why      change.Reason `json:"why,omitzero"`
 	Approval string        `json:"approval,omitempty"`
 	At       time.Time     `json:"at"`
-	// Standing is why objects are not as Git says, this one included: one text for each that could not be repaired yet.
+	// Standing is why objects are not as Git says, this one included: one text for each that could
+	// not be repaired yet.
 	Standing []string `json:"standing,omitempty"`
 }
 
@@ -40,12 +42,13 @@ type driftSet struct{ cluster, name string }
 type standing struct {
 	// problems by object.
 	problems map[apply.Ref]string
-	// told is the last event of which it was told that it is repaired: it comes again as long as something else of its set has problems.
+	// told is the last event of which it was told that it is repaired: it comes again as long as
+	// something else of its set has problems.
 	told string
 }
 
-// repair applies the set that an object belongs to again: unchanged objects cost nothing. It says false when
-// that failed, be it for another object of the set.
+// repair applies the set that an object belongs to again: unchanged objects cost nothing. It says
+// false when that failed, be it for another object of the set.
 func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
 	found, ok := c.answer(ctx, e, func() (bool, error) { return c.repairDeclared(ctx, e) })
 	if !found {
@@ -54,7 +57,8 @@ func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
 	return ok
 }
 
-// answer has a set repaired and tells of it. The repair says whether it found the set and did something.
+// answer has a set repaired and tells of it. The repair says whether it found the set and did
+// something.
 func (c *Converger) answer(ctx context.Context, e apply.DriftEvent, repair func() (bool, error)) (found, ok bool) {
 	c.mu.Lock()
 	before := len(c.now.report.Held)
@@ -115,7 +119,8 @@ func (c *Converger) answer(ctx context.Context, e apply.DriftEvent, repair func(
 // notApplied is why an object stays as somebody left it.
 const notApplied = "Git declares it otherwise than it was applied last, and that could not be applied yet"
 
-// noteNotApplied notes objects that a repair could not bring back, since they are declared otherwise by now.
+// noteNotApplied notes objects that a repair could not bring back, since they are declared
+// otherwise by now.
 func (c *Converger) noteNotApplied(refs ...apply.Ref) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,8 +141,8 @@ func (c *Converger) takeNotApplied() map[apply.Ref]bool {
 	return out
 }
 
-// heldSince says why the recreation of an object is held, and by which id it is let pass; empty if it is not. What was held before the
-// repair does not count.
+// heldSince says why the recreation of an object is held, and by which id it is let pass; empty if
+// it is not. What was held before the repair does not count.
 func (c *Converger) heldSince(before int, cluster string, ref apply.Ref) (reason change.Reason, approval string) {
 	c.mu.Lock()
 	since := slices.Clone(c.now.report.Held[min(before, len(c.now.report.Held)):])
@@ -187,7 +192,8 @@ func (c *Converger) standingLocked() []string {
 	return slices.Compact(out)
 }
 
-// problemsByObject says what went wrong with which object of a set. What is not about one is about the object that had drifted.
+// problemsByObject says what went wrong with which object of a set. What is not about one is about
+// the object that had drifted.
 func problemsByObject(drifted apply.Ref, err error) map[apply.Ref]string {
 	out := map[apply.Ref]string{}
 	add := func(at apply.Ref, text string) {

@@ -76,8 +76,8 @@ func keptFiles(t *testing.T, name string, files map[string]string, gate permit.G
 	return w, h
 }
 
-// What people edit by hand of what Git declares goes back to what Git says, as the object's own text promises; it is told with the field and
-// the manager.
+// What people edit by hand of what Git declares goes back to what Git says, as the object's own
+// text promises; it is told with the field and the manager.
 func TestEditsByHandAreReverted(t *testing.T) {
 	w, h := kept(t, "edits", "edited")
 	for _, manager := range []string{"kubectl-edit", "kubectl-patch", "kubectl-client-side-apply", "kubectl", "before-first-apply"} {
@@ -98,8 +98,9 @@ func TestEditsByHandAreReverted(t *testing.T) {
 	assert.Contains(t, liveShoot(t, "edited").GetAnnotations()["resources.gardener.cloud/description"], "Changes made by hand are reverted")
 }
 
-// What may be a controller's own is not overwritten, and what Git wants is not given up: that stands as a problem until somebody settles it.
-// Other objects are repaired meanwhile, and it is not said again and again.
+// What may be a controller's own is not overwritten, and what Git wants is not given up: that
+// stands as a problem until somebody settles it. Other objects are repaired meanwhile, and it is
+// not said again and again.
 func TestWhatIsNotRepairedStands(t *testing.T) {
 	w, h := kept(t, "stands", "contested", "other")
 	annotate(t, "contested", "some-controller", `{"spec":{"purpose":"testing"}}`)
@@ -131,7 +132,8 @@ func TestWhatIsNotRepairedStands(t *testing.T) {
 	assert.Equal(t, others, n, "it is not told that it is repaired once more")
 }
 
-// A repair that takes a recreation which the gate holds is none: it is told with the id that lets it pass.
+// A repair that takes a recreation which the gate holds is none: it is told with the id that lets
+// it pass.
 func TestHeldRepairsAreNotRepaired(t *testing.T) {
 	gate := permit.DefaultGate()
 	gate.MaxDeletions = permit.Limit(0)
@@ -160,7 +162,8 @@ func TestEditsWhileNobodyWatchesAreTold(t *testing.T) {
 	assert.Equal(t, "evaluation", value(t, liveShoot(t, "unwatched"), "spec.purpose"))
 }
 
-// What the API forbids to put back stands, too; what is handed over whoever changes it stays as people set it, and nothing is wrong with that.
+// What the API forbids to put back stands, too; what is handed over whoever changes it stays as
+// people set it, and nothing is wrong with that.
 func TestEditsThatAreNotReverted(t *testing.T) {
 	w, h := kept(t, "unreverted", "raised", "asleep")
 	annotate(t, "raised", "kubectl-edit", `{"spec":{"kubernetes":{"version":"1.34.0"}}}`)

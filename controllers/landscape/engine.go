@@ -17,8 +17,8 @@ func NewEngine(l *landscapes.Landscape, options Options) *apply.Engine {
 	})
 }
 
-// forceHint says how a person overwrites what somebody else has set. Where an operator applies the landscape, it is said in Git: a run beside
-// it gets no lease.
+// forceHint says how a person overwrites what somebody else has set. Where an operator applies the
+// landscape, it is said in Git: a run beside it gets no lease.
 func (c *Converger) forceHint(ref apply.Ref) string {
 	c.mu.Lock()
 	kept := c.role.keptBy
@@ -46,7 +46,8 @@ func (c *Converger) noteKeeper(ctx context.Context) {
 	c.role.keptBy = keeper.holder
 }
 
-// forces tells whether fields of an object are taken over from others: the landscape says so for all, a person for some.
+// forces tells whether fields of an object are taken over from others: the landscape says so for
+// all, a person for some.
 func forces(l *landscapes.Landscape, some func(apply.Ref) bool) func(apply.Ref) bool {
 	return func(ref apply.Ref) bool { return l.Config.Spec.ForceConflicts || some != nil && some(ref) }
 }

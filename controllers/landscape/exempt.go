@@ -20,7 +20,8 @@ type Exemption struct {
 	Matches func(*unstructured.Unstructured) bool
 }
 
-// Exemptions are all of them: every other object that Pergola makes is in the inventory of a bundle.
+// Exemptions are all of them: every other object that Pergola makes is in the inventory of a
+// bundle.
 func Exemptions() []Exemption {
 	return []Exemption{
 		{

@@ -7,8 +7,9 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// extensionLeaves tells whether Git does not declare an Extension any more that is there. It goes when the Garden does not need it any more, which is found
-// out by the Garden's reconciliation: nobody waits for it in the middle of the declarations.
+// extensionLeaves tells whether Git does not declare an Extension any more that is there. It goes
+// when the Garden does not need it any more, which is found out by the Garden's reconciliation:
+// nobody waits for it in the middle of the declarations.
 func (c *Converger) extensionLeaves(ctx context.Context, cluster string, d *declarations) (bool, error) {
 	if cluster != Runtime {
 		return false, nil

@@ -12,7 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// Folders are those that a landscape is read from, its layers included, as paths in its file system.
+// Folders are those that a landscape is read from, its layers included, as paths in its file
+// system.
 func Folders(l *landscapes.Landscape) []string {
 	out := []string{l.Path}
 	for _, layer := range l.Layers {
@@ -23,8 +24,8 @@ func Folders(l *landscapes.Landscape) []string {
 	return out
 }
 
-// Fingerprint changes when a file below one of the folders does, by name, size and time. Hidden files do not count, as
-// they are no part of a landscape.
+// Fingerprint changes when a file below one of the folders does, by name, size and time. Hidden
+// files do not count, as they are no part of a landscape.
 func Fingerprint(fsys fs.FS, folders ...string) (string, error) {
 	sum := sha256.New()
 	for _, folder := range folders {

@@ -14,7 +14,8 @@ import (
 const (
 	// followInterval is how often the files of a landscape are looked at.
 	followInterval = 2 * time.Second
-	// A state that could not be applied whole is applied again after followRetry, then after twice as long, up to followRetryMost.
+	// A state that could not be applied whole is applied again after followRetry, then after twice
+	// as long, up to followRetryMost.
 	followRetry     = 15 * time.Second
 	followRetryMost = 5 * time.Minute
 )
@@ -24,24 +25,28 @@ type Following struct {
 	Clock clock.WithTicker
 	// Interval between two looks at the files; default 2 s.
 	Interval time.Duration
-	// Fingerprint differs when the files do. An error counts as a state, too: Reload will say it better.
+	// Fingerprint differs when the files do. An error counts as a state, too: Reload will say it
+	// better.
 	Fingerprint func() (string, error)
-	// Reload makes a converger for the files as they are now. An error means that they are not valid: the former state
-	// stays in force. It has to be reported by Reload itself.
+	// Reload makes a converger for the files as they are now. An error means that they are not
+	// valid: the former state stays in force. It has to be reported by Reload itself.
 	Reload func(context.Context) (*Converger, error)
-	// Apply applies a state and reports how that went. It says after how long it is applied again; zero is never. What it can be applied of is
-	// kept meanwhile. An error ends everything. The attempt counts from zero, for each state.
+	// Apply applies a state and reports how that went. It says after how long it is applied again;
+	// zero is never. What it can be applied of is kept meanwhile. An error ends everything. The
+	// attempt counts from zero, for each state.
 	Apply func(ctx context.Context, c *Converger, attempt int) (again time.Duration, err error)
 }
 
-// FollowRetry is after how long a state is applied again of which not all could be applied, by how often that was tried before.
+// FollowRetry is after how long a state is applied again of which not all could be applied, by how
+// often that was tried before.
 func FollowRetry(attempt int) time.Duration {
 	return backoff.After(attempt+1, followRetry, followRetryMost)
 }
 
-// Follow applies a converger and keeps it, as Keep does, and changes over to every new valid state of the files as
-// soon as they have been still for one interval: a run that is waiting then is given up. It returns when ctx ends, or
-// with an error when a lease is lost. Follow closes every converger but the first.
+// Follow applies a converger and keeps it, as Keep does, and changes over to every new valid state
+// of the files as soon as they have been still for one interval: a run that is waiting then is
+// given up. It returns when ctx ends, or with an error when a lease is lost. Follow closes every
+// converger but the first.
 func (f Following) Follow(ctx context.Context, first *Converger) error {
 	if f.Interval <= 0 {
 		f.Interval = followInterval

@@ -33,7 +33,8 @@ type followed struct {
 	looks   int
 	reloads []*Converger
 
-	// applied gets every converger that is applied; Apply returns when its context ends, or with a value of goOn.
+	// applied gets every converger that is applied; Apply returns when its context ends, or with a
+	// value of goOn.
 	applied chan applied
 	goOn    chan tried
 }
@@ -198,7 +199,8 @@ func TestFollowGivesUpARunForANewerState(t *testing.T) {
 func TestFollowTriesAgain(t *testing.T) {
 	f := follow(t, noClusters)
 	f.goOn <- tried{again: time.Minute}
-	eventually(t, "the wait", func() bool { return f.clock.Waiters() > 2 }) // the files, the care, and this one
+	// the files, the care, and this one
+	eventually(t, "the wait", func() bool { return f.clock.Waiters() > 2 })
 	f.clock.Step(59 * time.Second)
 	assert.Empty(t, f.applied)
 	f.clock.Step(time.Second)

@@ -20,15 +20,17 @@ import (
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
-// A Garden ends in two ways: somebody deletes it, or its file goes from Git. The second one waits for the confirmation that the API asks of the first. What
-// runs for it is taken down by the next run, in place of everything else: there is no virtual garden to apply something to any more.
+// A Garden ends in two ways: somebody deletes it, or its file goes from Git. The second one waits
+// for the confirmation that the API asks of the first. What runs for it is taken down by the next
+// run, in place of everything else: there is no virtual garden to apply something to any more.
 
 // isGardenKind tells the kind.
 func isGardenKind(gk schema.GroupKind) bool {
 	return gk == operatorv1alpha1.SchemeGroupVersion.WithKind("Garden").GroupKind()
 }
 
-// Goes tells of an object of a kind of HoldsRemoval, as it was declared last, whether it is taken down when its file is gone: a Garden is, once that is confirmed.
+// Goes tells of an object of a kind of HoldsRemoval, as it was declared last, whether it is taken
+// down when its file is gone: a Garden is, once that is confirmed.
 func Goes(declared *unstructured.Unstructured) bool {
 	return isGardenKind(declared.GroupVersionKind().GroupKind()) && owner.IsConfirmed(declared)
 }
@@ -42,7 +44,8 @@ func (c *Converger) confirmed(ctx context.Context, ref apply.Ref) bool {
 	return err == nil && owner.IsConfirmed(live)
 }
 
-// referredToBy are the objects that one refers to as it is in its cluster: while that is held, they are.
+// referredToBy are the objects that one refers to as it is in its cluster: while that is held, they
+// are.
 func (c *Converger) referredToBy(ctx context.Context, cluster string, ref apply.Ref) []across.Referred {
 	live, err := c.links.clusters[cluster].GetLive(ctx, ref)
 	if err != nil {
@@ -51,9 +54,10 @@ func (c *Converger) referredToBy(ctx context.Context, cluster string, ref apply.
 	return across.ReferredBy(live)
 }
 
-// withoutEnding leaves out of the declarations the Gardens that are being deleted, and the one that this run has taken down. ending says that one is, or will
-// be by now: nobody waits for it in the middle of the declarations. removed says that Git has a Garden no more, and then maybe nothing else: that is no mistake,
-// since it asks for a confirmation.
+// withoutEnding leaves out of the declarations the Gardens that are being deleted, and the one that
+// this run has taken down. ending says that one is, or will be by now: nobody waits for it in the
+// middle of the declarations. removed says that Git has a Garden no more, and then maybe nothing
+// else: that is no mistake, since it asks for a confirmation.
 func (c *Converger) withoutEnding(ctx context.Context, cluster string, d *declarations) (ending, removed bool, err error) {
 	if cluster == Virtual {
 		return false, false, c.withoutKept(ctx, d)
@@ -96,8 +100,10 @@ func (c *Converger) withoutEnding(ctx context.Context, cluster string, d *declar
 	return ending, removed, nil
 }
 
-// withoutKept leaves out of the virtual garden what the runtime cluster has, for a Garden whose file is gone and that stays until its deletion is
-// confirmed. No file refers to it any more, so that it would count as the virtual garden's: credentials of the runtime cluster do not get there so.
+// withoutKept leaves out of the virtual garden what the runtime cluster has, for a Garden whose
+// file is gone and that stays until its deletion is confirmed. No file refers to it any more, so
+// that it would count as the virtual garden's: credentials of the runtime cluster do not get there
+// so.
 func (c *Converger) withoutKept(ctx context.Context, d *declarations) error {
 	for i := range c.landscape.Declarations {
 		if isGardenKind(c.landscape.Declarations[i].GroupVersionKind().GroupKind()) {
@@ -177,7 +183,8 @@ func (c *Converger) endGarden(ctx context.Context) (ending bool, err error) {
 	return true, c.applyDeclarations(ctx, Runtime, split(c.landscape)[Runtime])
 }
 
-// endingGarden is the Garden of this landscape, declared or not any more, that is being deleted and was not taken down yet; nil for none.
+// endingGarden is the Garden of this landscape, declared or not any more, that is being deleted and
+// was not taken down yet; nil for none.
 func (c *Converger) endingGarden(ctx context.Context) (*member, error) {
 	known := map[apply.Ref]*member{}
 	for _, o := range c.members.all {
@@ -220,7 +227,8 @@ func (c *Converger) endingGarden(ctx context.Context) (*member, error) {
 	return nil, nil
 }
 
-// forgetEmpty removes the inventory of the runtime cluster once Git declares nothing for it, and all that it did is gone.
+// forgetEmpty removes the inventory of the runtime cluster once Git declares nothing for it, and
+// all that it did is gone.
 func (c *Converger) forgetEmpty(ctx context.Context) error {
 	inventory := c.declarationInventory(Runtime)
 	entries, err := inventory.Load(ctx)

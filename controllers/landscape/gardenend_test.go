@@ -100,8 +100,9 @@ func (e *ending) has(name string) bool {
 	return err == nil
 }
 
-// Who keeps a landscape notices that its Garden is deleted. Nothing goes before that is confirmed, or while the virtual garden does not say whether it is used;
-// with the annotation that gives it up, all goes.
+// Who keeps a landscape notices that its Garden is deleted. Nothing goes before that is confirmed,
+// or while the virtual garden does not say whether it is used; with the annotation that gives it
+// up, all goes.
 func TestGardenIsDeleted(t *testing.T) {
 	e := newEnding(t)
 	told := make(chan struct{}, 9)

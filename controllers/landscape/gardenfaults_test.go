@@ -28,7 +28,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// faultyCatalogue is that of derived Gardens with what can go wrong before the virtual garden: a reference, a load balancer, etcd-druid and its Etcd.
+// faultyCatalogue is that of derived Gardens with what can go wrong before the virtual garden: a
+// reference, a load balancer, etcd-druid and its Etcd.
 func faultyCatalogue(t *testing.T) fs.FS {
 	t.Helper()
 	out := derivedCatalogue(t, someSecret).(fstest.MapFS)
@@ -135,7 +136,8 @@ func (f *faulty) gardens() dynamic.ResourceInterface {
 	return f.in("operator.gardener.cloud", "v1alpha1", "gardens", "")
 }
 
-// fails applies, which fails with all of these and says so in the status of the Garden. Conditions are those that it has then, as "Status Reason".
+// fails applies, which fails with all of these and says so in the status of the Garden. Conditions
+// are those that it has then, as "Status Reason".
 func (f *faulty) fails(conditions map[string]string, says ...string) {
 	f.Helper()
 	f.c.members.reconciler.StepTimeout = 1500 * time.Millisecond
@@ -193,8 +195,9 @@ func (f *faulty) setStatus(r dynamic.ResourceInterface, name, text string) {
 	require.NoError(f, err)
 }
 
-// Each fault of a Garden ends in the condition and the error that are its own, others are done as far as they can, and when the cause is gone the next
-// reconciliation goes on without anybody's help.
+// Each fault of a Garden ends in the condition and the error that are its own, others are done as
+// far as they can, and when the cause is gone the next reconciliation goes on without anybody's
+// help.
 func TestFaultsOfAGarden(t *testing.T) {
 	needsServer(t)
 	garden := strings.Replace(derivedGarden, "kubernetes: {version: 1.34.1}", "kubernetes: {version: 1.34.1, kubeAPIServer: {auditWebhook: {kubeconfigSecretName: audit}}}", 1)

@@ -12,8 +12,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// TestWhatWasHandedOverAndIsNotWanted: an object that was handed over to a landscape is deleted by that one when it does not declare it any more,
-// although it never came to apply it: by gate, review and question to the others like any object. What the other one has still is left alone.
+// TestWhatWasHandedOverAndIsNotWanted: an object that was handed over to a landscape is deleted by
+// that one when it does not declare it any more, although it never came to apply it: by gate,
+// review and question to the others like any object. What the other one has still is left alone.
 func TestWhatWasHandedOverAndIsNotWanted(t *testing.T) {
 	const object = "ConfigMap default/left-x"
 	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "left-x"}
@@ -87,7 +88,8 @@ func TestWhatWasHandedOverAndIsNotWanted(t *testing.T) {
 	}
 }
 
-// TestGivenUp: only of a landscape whose inventory is there, and without the object, is it known that it has given that up.
+// TestGivenUp: only of a landscape whose inventory is there, and without the object, is it known
+// that it has given that up.
 func TestGivenUp(t *testing.T) {
 	ref := func(version string) apply.Ref {
 		return apply.Ref{APIVersion: "core.gardener.cloud/" + version, Kind: "Quota", Namespace: "a", Name: "x"}

@@ -22,7 +22,8 @@ func (c *Converger) noteHandedOver(cluster string, ref apply.Ref, fields []chang
 	c.now.report.HandedOver = append(c.now.report.HandedOver, fields...)
 }
 
-// handedOver looks which declared fields are left to controllers. A cluster that cannot be read is left out: the owners say what is wrong.
+// handedOver looks which declared fields are left to controllers. A cluster that cannot be read is
+// left out: the owners say what is wrong.
 func (c *Converger) handedOver(ctx context.Context) []change.HandedOver {
 	if c.links.clusters[Runtime] == nil {
 		return nil
@@ -41,8 +42,8 @@ func (c *Converger) handedOver(ctx context.Context) []change.HandedOver {
 	return out
 }
 
-// HandedOver tells which fields of a declared object are left to controllers, by the live object alone: whether Git has moved on since the
-// last apply is not looked at.
+// HandedOver tells which fields of a declared object are left to controllers, by the live object
+// alone: whether Git has moved on since the last apply is not looked at.
 func HandedOver(declared, live *unstructured.Unstructured) []change.HandedOver {
 	return apply.HandedOverOf(apply.Set{FieldManager: FieldManager, Yields: handedOverFields()}, declared, live)
 }

@@ -14,9 +14,10 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// What Git declares and a controller changes afterwards because that is its task: such a field is handed over. It stays as the
-// controller set it until Git declares another value than it did. This is the whole table; docs/ownership.md says the same to people.
-// Fields that Git does not declare need no entry: server-side apply leaves them alone, also those that the API fills in.
+// What Git declares and a controller changes afterwards because that is its task: such a field is
+// handed over. It stays as the controller set it until Git declares another value than it did. This
+// is the whole table; docs/ownership.md says the same to people. Fields that Git does not declare
+// need no entry: server-side apply leaves them alone, also those that the API fills in.
 
 // yieldRule is an entry of the table.
 type yieldRule struct {
@@ -83,15 +84,17 @@ func handedOverFields() []apply.Yield {
 	return out
 }
 
-// isController tells the programs whose task it is to change what others declare: upstream's, and Pergola's in their place.
+// isController tells the programs whose task it is to change what others declare: upstream's, and
+// Pergola's in their place.
 func isController(manager string) bool {
 	return slices.Contains([]string{"gardener-apiserver", "gardener-controller-manager", "gardener-scheduler", "gardener-operator", "gardenlet",
 		"gardener-admission-controller", "pergola-controller-manager", "pergola-scheduler", "pergola-operator", "pergola-gardenlet"}, manager)
 }
 
-// isPerson tells the tools by which people edit objects, by the names that they write with. Such an edit of what Git declares, and was applied
-// from Git, is no decision of a controller: Git gets its way again. Flux takes over the fields of kubectl alike
-// (github.com/fluxcd/kustomize-controller). Whoever is not known here may be a controller that would go on for ever: that is a conflict.
+// isPerson tells the tools by which people edit objects, by the names that they write with. Such an
+// edit of what Git declares, and was applied from Git, is no decision of a controller: Git gets its
+// way again. Flux takes over the fields of kubectl alike (github.com/fluxcd/kustomize-controller).
+// Whoever is not known here may be a controller that would go on for ever: that is a conflict.
 func isPerson(manager string) bool {
 	return strings.HasPrefix(manager, "kubectl-") || slices.Contains([]string{"kubectl", "before-first-apply", "k9s", "gardener-dashboard"}, manager)
 }
@@ -101,18 +104,21 @@ func bound(c apply.Contest) (string, bool) {
 	return "the Shoot is bound to this Seed", c.Live != nil && !c.Moved
 }
 
-// scheduled: where there are schedules, they and people decide whether a cluster sleeps; a commit that changes the value does, too.
+// scheduled: where there are schedules, they and people decide whether a cluster sleeps; a commit
+// that changes the value does, too.
 func scheduled(c apply.Contest) (string, bool) {
 	schedules, _, _ := unstructured.NestedSlice(c.Object.Object, "spec", "hibernation", "schedules")
 	return "spec.hibernation.schedules decide", c.Live != nil && !c.Moved && len(schedules) > 0
 }
 
-// updatedVersion: a version of Kubernetes that maintenance raised cannot go back, whatever Git says.
+// updatedVersion: a version of Kubernetes that maintenance raised cannot go back, whatever Git
+// says.
 func updatedVersion(c apply.Contest) (string, bool) {
 	return updateReason(c, "kubernetesVersion"), isController(c.By) && older(c.Declared, c.Live)
 }
 
-// updatedImage: an image that maintenance raised stays until a commit names another one; that may be an older one.
+// updatedImage: an image that maintenance raised stays until a commit names another one; that may
+// be an older one.
 func updatedImage(c apply.Contest) (string, bool) {
 	return updateReason(c, "machineImageVersion"), isController(c.By) && !c.Moved && older(c.Declared, c.Live) &&
 		imageOf(c.Object, c.Key) == imageOf(c.LiveObject, c.Key)
@@ -154,7 +160,8 @@ func parseVersion(v any) (*version.Version, bool) {
 	return parsed, err == nil
 }
 
-// droppedFrom: what a new minor version does not know any more, maintenance takes away together with the update.
+// droppedFrom: what a new minor version does not know any more, maintenance takes away together
+// with the update.
 func droppedFrom(minor uint) func(apply.Contest) (string, bool) {
 	return func(c apply.Contest) (string, bool) {
 		path := []string{"spec", "kubernetes", "version"}

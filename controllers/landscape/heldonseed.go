@@ -10,8 +10,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
-// What a gardenlet holds on its seed follows from more than a dry run from here knows: from what was reviewed, what it has let pass before,
-// and what had to go then. It says so in the report on its Seed, which counts as long as it runs.
+// What a gardenlet holds on its seed follows from more than a dry run from here knows: from what
+// was reviewed, what it has let pass before, and what had to go then. It says so in the report on
+// its Seed, which counts as long as it runs.
 
 // noteReport keeps what the gardenlet of a Seed says.
 func (c *Converger) noteReport(seed *unstructured.Unstructured) {

@@ -50,7 +50,8 @@ func TestHeldAsOnTheSeed(t *testing.T) {
 	assert.Equal(t, change.Delete, look(cluster).Action, "no gardenlet runs there: an apply from here deletes it")
 }
 
-// A Shoot whose file is gone is held without an approval, and nothing is said of what its deletion would do: it does not come.
+// A Shoot whose file is gone is held without an approval, and nothing is said of what its deletion
+// would do: it does not come.
 func TestRemovedShootInADryRun(t *testing.T) {
 	w := newWritten(t, "removed", map[string]string{"shoot.yaml": shootFile("removed"), "map.yaml": mapFile("removed")})
 	w.mustSync()

@@ -31,8 +31,8 @@ func documentedRights(t *testing.T) *rbacv1.ClusterRole {
 	return nil
 }
 
-// A landscape that is applied as a ServiceAccount does all of it as that: leases, inventories, records, objects. What it may not do is
-// said with its name.
+// A landscape that is applied as a ServiceAccount does all of it as that: leases, inventories,
+// records, objects. What it may not do is said with its name.
 func TestImpersonation(t *testing.T) {
 	const account = "system:serviceaccount:default:lander"
 	w := newWritten(t, "impersonated", map[string]string{"map.yaml": mapFile("impersonated")})

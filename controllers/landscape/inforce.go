@@ -16,9 +16,10 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// The components of a Seed or Shoot are those of the object in the virtual garden, as the gardenlet of its seed sees it: with the fields
-// that Git does not declare and somebody has set, those that are handed over, and what was chosen when it was made. After an apply that is
-// the live object. Before one it is what the server says that the apply makes of it.
+// The components of a Seed or Shoot are those of the object in the virtual garden, as the gardenlet
+// of its seed sees it: with the fields that Git does not declare and somebody has set, those that
+// are handed over, and what was chosen when it was made. After an apply that is the live object.
+// Before one it is what the server says that the apply makes of it.
 
 // foresees keeps what a dry run makes of a Seed or Shoot.
 func (c *Converger) foresees(ref apply.Ref, next *unstructured.Unstructured) {
@@ -45,8 +46,8 @@ func isRenderedLive(ref apply.Ref) bool {
 	return isOwner(ref.GroupKind()) && (ref.Kind == "Seed" || ref.Kind == "Shoot")
 }
 
-// foresee looks what an apply would make of the Seeds and Shoots, for those that do not plan or apply. Where that cannot be told, they
-// are taken as they live.
+// foresee looks what an apply would make of the Seeds and Shoots, for those that do not plan or
+// apply. Where that cannot be told, they are taken as they live.
 func (c *Converger) foresee(ctx context.Context) {
 	if c.links.clusters[Virtual] == nil || c.links.clusters[Runtime] == nil {
 		return
@@ -85,8 +86,8 @@ func (c *Converger) identify(ctx context.Context, o *member) error {
 	return c.onSeed(ctx, o)
 }
 
-// withUID gives one of the declarations the UID it has in the cluster. Declarations are shared between owners, so
-// it works on copies.
+// withUID gives one of the declarations the UID it has in the cluster. Declarations are shared
+// between owners, so it works on copies.
 func withUID(objects map[string]map[string]any, name, uid string) map[string]map[string]any {
 	out := maps.Clone(objects)
 	object := maps.Clone(out[name])
@@ -119,7 +120,8 @@ func (c *Converger) follow(o *member, live *unstructured.Unstructured) error {
 	return nil
 }
 
-// onSeed gives a Shoot its Seed as it is in force, and its UID: the backup bucket of a Shoot is named after that.
+// onSeed gives a Shoot its Seed as it is in force, and its UID: the backup bucket of a Shoot is
+// named after that.
 func (c *Converger) onSeed(ctx context.Context, o *member) error {
 	ref := ownerRef(render.Owner{Kind: owner.Seed, Name: o.Local.Name()})
 	live, err := o.Home.GetLive(ctx, ref)

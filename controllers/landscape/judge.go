@@ -36,8 +36,8 @@ func (c *Converger) newJudge(ctx context.Context, cluster string, total int, aro
 	}
 }
 
-// prune holds deletions that go beyond the gate or the review, what may have moved to another landscape, and each Seed, Shoot
-// or Project, and a Garden whose deletion is not confirmed.
+// prune holds deletions that go beyond the gate or the review, what may have moved to another
+// landscape, and each Seed, Shoot or Project, and a Garden whose deletion is not confirmed.
 func (j *judge) prune(entries []apply.Entry) (out []permit.HeldObjects) {
 	entries, out = j.keepReferred(entries)
 	var rest []apply.Entry
@@ -52,7 +52,8 @@ func (j *judge) prune(entries []apply.Entry) (out []permit.HeldObjects) {
 		out = append(out, permit.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{{Ref: e.Ref, Reason: change.Reason{Code: landscapev1alpha1.HeldUnconfirmed, Detail: j.commands(RemovalHeld(e.Ref))}}}})
 	}
 	moving, rest := j.around.holdMoving(rest)
-	// Each by itself: one may be sure before another, and whoever does not want to wait approves it by its id.
+	// Each by itself: one may be sure before another, and whoever does not want to wait approves it
+	// by its id.
 	for _, m := range moving {
 		out = append(out, permit.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{m}, Approval: m.Approval})
 	}
@@ -65,7 +66,8 @@ func (j *judge) prune(entries []apply.Entry) (out []permit.HeldObjects) {
 	}
 	held := j.ask(rest)
 	for _, h := range held {
-		for _, o := range h.Objects { // the others have answered: once approved, nobody is asked again
+		// the others have answered: once approved, nobody is asked again
+		for _, o := range h.Objects {
 			j.around.removals.keep(j.cluster, o.Ref)
 			if o.Reason.Code != landscapev1alpha1.HeldNotReviewed {
 				j.around.removals.held(j.cluster, o.Ref)
@@ -89,8 +91,9 @@ func (j *judge) keepReferred(entries []apply.Entry) (rest []apply.Entry, out []p
 	return rest, out
 }
 
-// keptWith gives, of objects whose files are gone, those that held ones refer to, and by which each is kept: also what is kept so keeps what it refers to,
-// as the binding of a Shoot does with the credentials.
+// keptWith gives, of objects whose files are gone, those that held ones refer to, and by which each
+// is kept: also what is kept so keeps what it refers to, as the binding of a Shoot does with the
+// credentials.
 func keptWith(entries []apply.Entry, held func(apply.Entry) bool, referred func(apply.Ref) []across.Referred) map[apply.Ref]apply.Ref {
 	byName := map[across.Referred]apply.Ref{}
 	var holders []apply.Ref
@@ -134,8 +137,9 @@ func (j *judge) ask(entries []apply.Entry) []permit.HeldObjects {
 	return []permit.HeldObjects{held}
 }
 
-// HoldsRemoval tells whether an object of a kind stays in the cluster, and is said to be held, when its file is gone: a Garden until its deletion is
-// confirmed there, the others whether it was or not.
+// HoldsRemoval tells whether an object of a kind stays in the cluster, and is said to be held, when
+// its file is gone: a Garden until its deletion is confirmed there, the others whether it was or
+// not.
 func HoldsRemoval(kind string) bool {
 	return isOwner(operatorv1alpha1.SchemeGroupVersion.WithKind(kind).GroupKind()) || isOwner(gardencorev1beta1.SchemeGroupVersion.WithKind(kind).GroupKind())
 }

@@ -10,10 +10,12 @@ import (
 	"github.com/pergola-dev/pergola/internal/panics"
 )
 
-// judgedLongAgo is how old a judgement may be when a run ends: what was well when its own turn was over may have fallen since, or got well.
+// judgedLongAgo is how old a judgement may be when a run ends: what was well when its own turn was
+// over may have fallen since, or got well.
 const judgedLongAgo = 5 * time.Second
 
-// judgeAgain judges the owners of this run whose turn was over long before its end. What cannot be judged stays as it was.
+// judgeAgain judges the owners of this run whose turn was over long before its end. What cannot be
+// judged stays as it was.
 func (c *Converger) judgeAgain(ctx context.Context) {
 	c.mu.Lock()
 	reports := map[string]*owner.Report{}
@@ -45,7 +47,8 @@ func (c *Converger) judgeAgain(ctx context.Context) {
 	c.noteJudged()
 }
 
-// noteJudged notes in each lease since when everything that it stands for was judged in this run, if it was.
+// noteJudged notes in each lease since when everything that it stands for was judged in this run,
+// if it was.
 func (c *Converger) noteJudged() {
 	c.mu.Lock()
 	at := map[string]time.Time{}

@@ -14,8 +14,9 @@ import (
 // careInterval is how often conditions are judged unless an option says otherwise (upstream: 30 s).
 const careInterval = 30 * time.Second
 
-// Keep repairs drift and judges conditions until the context ends. Apply has to have run before: what it got no lease for
-// is left alone. It returns an error when a lease was lost. No review and no approval counts for what it does.
+// Keep repairs drift and judges conditions until the context ends. Apply has to have run before:
+// what it got no lease for is left alone. It returns an error when a lease was lost. No review and
+// no approval counts for what it does.
 func (c *Converger) Keep(ctx context.Context) error {
 	c.runs.Maintain(true)
 	defer c.runs.Maintain(false)

@@ -27,17 +27,19 @@ const (
 	leaseGardenlet = "gardenlet-leader-election"
 )
 
-// annotationJudged on a Lease says when its holder last judged everything on the cluster: conditions that stay the same
-// are not written, so their times do not tell.
+// annotationJudged on a Lease says when its holder last judged everything on the cluster:
+// conditions that stay the same are not written, so their times do not tell.
 const annotationJudged = "landscape.pergola.dev/judged"
 
-// A holder that cannot renew stops before anybody else may take over. Upstream's leader election has 15 s and 10 s; these are twice as
-// long, since an API server that takes in the definitions of a whole Garden at once may not answer for that long where it has few CPUs.
+// A holder that cannot renew stops before anybody else may take over. Upstream's leader election
+// has 15 s and 10 s; these are twice as long, since an API server that takes in the definitions of
+// a whole Garden at once may not answer for that long where it has few CPUs.
 const (
 	leaseDuration = 30 * time.Second
 	leaseDeadline = 20 * time.Second
 	leaseRenew    = 5 * time.Second
-	// leaseRetry is how often we look whether the holder of a lease is still there, and how soon a renewal is repeated.
+	// leaseRetry is how often we look whether the holder of a lease is still there, and how soon a
+	// renewal is repeated.
 	leaseRetry = 500 * time.Millisecond
 	// leaseAbandoned is more than clocks differ: whoever renewed longer ago is gone for sure.
 	leaseAbandoned = 10 * time.Minute
@@ -57,13 +59,14 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("cluster %s: lease %s/%s is held by %s (renewed %s): wait until it is done, or stop it", e.Cluster, leaseNamespace, e.Lease, HolderText(e.Holder), e.Renewed.UTC().Format(time.RFC3339))
 }
 
-// residents are the processes that hold a lease as long as they run, as their identities tell (pod names are host names): Pergola's and
-// upstream's.
+// residents are the processes that hold a lease as long as they run, as their identities tell (pod
+// names are host names): Pergola's and upstream's.
 var residents = regexp.MustCompile(`_pergola-(operator|gardenlet)_|^(gardener-operator|gardenlet)-`)
 
 func (e *HeldError) resident() bool { return residents.MatchString(e.Holder) }
 
-// beside says what to do beside a process that does not end. A Landscape that is suspended does not help: its operator keeps the lease.
+// beside says what to do beside a process that does not end. A Landscape that is suspended does not
+// help: its operator keeps the lease.
 func (e *HeldError) beside() string {
 	where := fmt.Sprintf("cluster %s: %%s: %s has had lease %s/%s since %s (renewed %s): %%s; pergola diff --live and apply --dry-run work beside it",
 		e.Cluster, HolderText(e.Holder), leaseNamespace, e.Lease, e.Since.UTC().Format(time.RFC3339), e.Renewed.UTC().Format(time.RFC3339))
@@ -73,8 +76,9 @@ func (e *HeldError) beside() string {
 	return fmt.Sprintf(where, "an operator applies what is in Git here", "push the change, or have what was pushed applied now by pergola sync LANDSCAPE; to apply from here, stop it first")
 }
 
-// sounds says whether a process that does not end has renewed within the duration of its lease, as far as our clock tells. One that crashed
-// a moment ago does, too: whoever is refused for it asks again.
+// sounds says whether a process that does not end has renewed within the duration of its lease, as
+// far as our clock tells. One that crashed a moment ago does, too: whoever is refused for it asks
+// again.
 func (e *HeldError) sounds(now time.Time) bool {
 	return e.resident() && now.Sub(e.Renewed).Abs() < e.duration
 }
@@ -122,13 +126,14 @@ func (w Waiting) String() string {
 		w.Held.Cluster, leaseNamespace, w.Held.Lease, w.Held.Holder, w.Held.Since.UTC().Format(time.RFC3339), w.Held.Renewed.UTC().Format(time.RFC3339), w.For.Round(time.Second))
 }
 
-// acquireLease takes a lease that is free. One that is held is watched for as long as it takes to see whether its
-// holder is alive: a living one is named as soon as it renews, a crashed one does not block longer than the lease's
-// duration. Clocks differ, so a renewal is compared with the one before and not with our time. Only a person, who is told
-// of waiting, does not wait for an operator or a gardenlet that seems to run: it does not end.
+// acquireLease takes a lease that is free. One that is held is watched for as long as it takes to
+// see whether its holder is alive: a living one is named as soon as it renews, a crashed one does
+// not block longer than the lease's duration. Clocks differ, so a renewal is compared with the one
+// before and not with our time. Only a person, who is told of waiting, does not wait for an
+// operator or a gardenlet that seems to run: it does not end.
 //
-// seen is what was seen of the lease earlier, so that several leases are waited for at the same time; waiting, if any,
-// is told once when it takes longer than a moment.
+// seen is what was seen of the lease earlier, so that several leases are waited for at the same
+// time; waiting, if any, is told once when it takes longer than a moment.
 func acquireLease(ctx context.Context, c *apply.Cluster, name, holder string, clk clock.WithTicker, lost func(error), seen sighting, waiting func(Waiting)) (*lease, error) {
 	l := &lease{cluster: c.Name(), name: name, holder: holder, clock: clk}
 	if err := l.adopt(c, lost); err != nil {
@@ -185,7 +190,8 @@ func sight(ctx context.Context, c *apply.Cluster, name, holder string, clk clock
 	return sighting{held: l.heldBy(current), since: clk.Now()}, nil
 }
 
-// adopt makes the lease use the connections of another converger, and tell it when the lease is lost.
+// adopt makes the lease use the connections of another converger, and tell it when the lease is
+// lost.
 func (l *lease) adopt(c *apply.Cluster, lost func(error)) error {
 	client, err := kubernetes.NewForConfig(c.RESTConfig())
 	if err != nil {
@@ -203,8 +209,8 @@ func (l *lease) api() kubernetes.Interface {
 	return l.client
 }
 
-// write takes or renews the lease. That of another holder is taken only if mayTake allows it; otherwise it is a
-// HeldError.
+// write takes or renews the lease. That of another holder is taken only if mayTake allows it;
+// otherwise it is a HeldError.
 func (l *lease) write(ctx context.Context, mayTake func(*HeldError) bool) error {
 	for {
 		err := l.writeOnce(ctx, mayTake)
@@ -288,7 +294,8 @@ func (l *lease) ensureNamespace(ctx context.Context) error {
 	return err
 }
 
-// keep renews until release; a lease that is lost is reported, since somebody else may converge now.
+// keep renews until release; a lease that is lost is reported, since somebody else may converge
+// now.
 func (l *lease) keep() {
 	ctx, cancel := context.WithCancel(context.Background())
 	l.stop = cancel
@@ -331,7 +338,8 @@ func (l *lease) noteRenewed(at time.Time) {
 	l.renewed = at
 }
 
-// sure tells whether nobody else can have the lease: a process that was stopped for long does not know yet that it lost it.
+// sure tells whether nobody else can have the lease: a process that was stopped for long does not
+// know yet that it lost it.
 func (l *lease) sure() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -111,8 +111,8 @@ func (l *leased) looked(after int64) {
 	eventually(l.T, "the attempt to look at the lease", func() bool { return l.answers.Load() > after })
 }
 
-// stepUntil lets time go by in the steps of a lease, until something arrives; it says how long that took. Each step is followed
-// by a look at the lease: requests are real and take their time.
+// stepUntil lets time go by in the steps of a lease, until something arrives; it says how long that
+// took. Each step is followed by a look at the lease: requests are real and take their time.
 func stepUntil(l *leased, from chan outcome) (outcome, time.Duration) {
 	l.Helper()
 	began := l.clock.Now()
@@ -210,7 +210,8 @@ func TestALivingHolderIsNamed(t *testing.T) {
 	}
 }
 
-// A crashed holder blocks for the duration of the lease by our clock, not longer and not shorter: its times may be off.
+// A crashed holder blocks for the duration of the lease by our clock, not longer and not shorter:
+// its times may be off.
 func TestACrashedHolderBlocksForTheDuration(t *testing.T) {
 	for name, skew := range map[string]time.Duration{"same clock": 0, "clock behind": -9 * time.Minute, "clock ahead": time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -245,7 +246,8 @@ func TestWaitingForALeaseIsTold(t *testing.T) {
 	assert.Regexp(t, "^cluster test: lease garden/"+l.name+" is held by crashed since .*: waiting up to (29|30)s more to see whether it is alive$", told[0].String())
 }
 
-// Beside an operator or a gardenlet that runs nobody has to wait for the answer; one that is silent may have crashed.
+// Beside an operator or a gardenlet that runs nobody has to wait for the answer; one that is silent
+// may have crashed.
 func TestAResidentHolderIsNamedAtOnce(t *testing.T) {
 	l := newLeased(t)
 	holder := "pergola-operator-7d4_pergola-operator_1_x2b4c"

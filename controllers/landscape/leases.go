@@ -46,8 +46,9 @@ func (c *Converger) lock(ctx context.Context, cluster, name string) error {
 	return nil
 }
 
-// sightLeases looks at the leases of all seeds in the background. Whoever crashed left them all behind: the time that
-// shows it runs for all of them at once. A lease that cannot be read is an error when it is needed.
+// sightLeases looks at the leases of all seeds in the background. Whoever crashed left them all
+// behind: the time that shows it runs for all of them at once. A lease that cannot be read is an
+// error when it is needed.
 func (c *Converger) sightLeases(ctx context.Context) {
 	c.mu.Lock()
 	c.role.sighted = map[string]sighting{}
@@ -113,8 +114,9 @@ func (c *Converger) lostLease() error {
 	return context.Cause(c.role.alive)
 }
 
-// inherit takes the leases of another converger of this process over, so that nobody gets in between. A lease of a
-// cluster that this one does not have, or reaches at another address, stays with the other.
+// inherit takes the leases of another converger of this process over, so that nobody gets in
+// between. A lease of a cluster that this one does not have, or reaches at another address, stays
+// with the other.
 func (c *Converger) inherit(old *Converger) error {
 	c.runs.Inherit(old.runs)
 	old.mu.Lock()

@@ -16,7 +16,8 @@ const keyHint = "set SOPS_AGE_KEY_FILE to the file of an age key they are encryp
 // shownLocked is how many Secrets without a key an error names.
 const shownLocked = 5
 
-// lockedSecret is a Secret that no key opens, the file and line it stands in, and the age keys that would open it.
+// lockedSecret is a Secret that no key opens, the file and line it stands in, and the age keys that
+// would open it.
 type lockedSecret struct {
 	ref        apply.Ref
 	place      string
@@ -39,11 +40,12 @@ func Locked(l *landscapes.Landscape) map[apply.Ref]bool {
 	return out
 }
 
-// CheckKeys is an error when no key opens some of the Secrets of a landscape. Such a landscape cannot be applied: without
-// them it would lack them, and delete those there are.
+// CheckKeys is an error when no key opens some of the Secrets of a landscape. Such a landscape
+// cannot be applied: without them it would lack them, and delete those there are.
 func CheckKeys(l *landscapes.Landscape) error { return lockedError(lockedOf(l), l.Keys) }
 
-// NoKey says why Secrets of a landscape cannot be opened: there is no key at all, or the keys are other ones.
+// NoKey says why Secrets of a landscape cannot be opened: there is no key at all, or the keys are
+// other ones.
 func NoKey(l *landscapes.Landscape) string { return noKey(lockedOf(l), l.Keys) }
 
 func lockedOf(l *landscapes.Landscape) []lockedSecret {
@@ -103,7 +105,8 @@ func lockedNotes(locked []lockedSecret) []string {
 	return out
 }
 
-// withoutLocked leaves out what a plan says of Secrets without a key: they are declared, only what is in them is not known.
+// withoutLocked leaves out what a plan says of Secrets without a key: they are declared, only what
+// is in them is not known.
 func withoutLocked(items []change.Item, locked []lockedSecret) []change.Item {
 	return slices.DeleteFunc(items, func(item change.Item) bool { return isLocked(locked, item.Object) })
 }

@@ -23,7 +23,8 @@ import (
 
 const demoFolder = "../../landscapes/local"
 
-// secretsOnly is a landscape with the encrypted Secrets of the seed, and nothing else but what more holds.
+// secretsOnly is a landscape with the encrypted Secrets of the seed, and nothing else but what more
+// holds.
 func secretsOnly(t *testing.T, more string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -58,8 +59,8 @@ func lockedConverger(t *testing.T, dir string, withKey bool) *Converger {
 	return c
 }
 
-// Without a key, Secrets that were applied with it are no deletions, even where nothing else is declared any more; what else is
-// not declared any more is one.
+// Without a key, Secrets that were applied with it are no deletions, even where nothing else is
+// declared any more; what else is not declared any more is one.
 func TestPlanWithoutAKey(t *testing.T) {
 	needsServer(t)
 	const config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: locked, namespace: garden}\n"

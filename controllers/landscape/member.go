@@ -65,7 +65,8 @@ func (c *Converger) enlist() {
 	c.members.fleet.Set(context.Background(), idle)
 }
 
-// member is one owner for the fleet. Shoots come after their Seed. This process must hold the lease of the Seed.
+// member is one owner for the fleet. Shoots come after their Seed. This process must hold the lease
+// of the Seed.
 func (c *Converger) member(o *member) fleet.Member[*member] {
 	m := fleet.Member[*member]{
 		ID: o.String(), Pool: o.String(),

@@ -17,15 +17,19 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// Several landscapes may share a runtime cluster, and an object may move from one to another. Whoever is synced first, it is never
-// deleted on the way, and two that declare the same object at a time do not fight over it.
+// Several landscapes may share a runtime cluster, and an object may move from one to another.
+// Whoever is synced first, it is never deleted on the way, and two that declare the same object at
+// a time do not fight over it.
 //
-// What a landscape declares is in its inventory, before it is applied. A landscape that lost an object asks the others first: it puts
-// the object into the ConfigMap of its removals, and each of them notes there that it has seen that, at a state of its files that is not
-// older than the question. One that has the object by then takes it over. When all have answered, the object is deleted.
+// What a landscape declares is in its inventory, before it is applied. A landscape that lost an
+// object asks the others first: it puts the object into the ConfigMap of its removals, and each of
+// them notes there that it has seen that, at a state of its files that is not older than the
+// question. One that has the object by then takes it over. When all have answered, the object is
+// deleted.
 //
-// An object that one gives up while another one declares it is handed over at once, whether that has come to apply it or not: it is in the
-// inventory of the other one, which deletes it if it does not want it any more.
+// An object that one gives up while another one declares it is handed over at once, whether that
+// has come to apply it or not: it is in the inventory of the other one, which deletes it if it does
+// not want it any more.
 
 // removalsBundle is the name of that ConfigMap among the inventories.
 const removalsBundle = "removals"
@@ -54,7 +58,8 @@ func inventoryName(landscape, bundle string) string {
 	return owner.InventoryPrefix + "landscape." + landscape + "." + bundle
 }
 
-// neighbours reads the inventories that other landscapes have for one cluster. That costs no request: they are in the live cache.
+// neighbours reads the inventories that other landscapes have for one cluster. That costs no
+// request: they are in the live cache.
 func (c *Converger) neighbours(ctx context.Context, cluster string) ([]*neighbour, error) {
 	maps, err := c.landscapeMaps(ctx)
 	if err != nil {
@@ -98,7 +103,8 @@ func (c *Converger) landscapeMaps(ctx context.Context) ([]*unstructured.Unstruct
 	}), nil
 }
 
-// around is what the others of a runtime cluster have to do with the declarations of one cluster, during one run.
+// around is what the others of a runtime cluster have to do with the declarations of one cluster,
+// during one run.
 type around struct {
 	c          *Converger
 	cluster    string
@@ -111,7 +117,8 @@ type around struct {
 func (c *Converger) lookAround(ctx context.Context, cluster string) (*around, error) {
 	a := &around{c: c, cluster: cluster, known: map[apply.Ref]bool{}}
 	var err error
-	// Before the inventories: who came to declare an object and answered has it in its inventory by then.
+	// Before the inventories: who came to declare an object and answered has it in its inventory by
+	// then.
 	if a.removals, err = c.removals(ctx); err != nil {
 		return nil, err
 	}
@@ -133,8 +140,8 @@ func (a *around) desiredElsewhere(ref apply.Ref) bool {
 	return slices.ContainsFunc(a.neighbours, func(n *neighbour) bool { return n.wants(ref) })
 }
 
-// declaredBy says whether the landscape that an object belongs to still declares it. What belongs to anything else is taken, unless
-// it was taken from us.
+// declaredBy says whether the landscape that an object belongs to still declares it. What belongs
+// to anything else is taken, unless it was taken from us.
 func (a *around) declaredBy(origin string, ref apply.Ref) (declared, known bool) {
 	name, is := a.landscapeOf(origin)
 	if !is {
@@ -144,8 +151,8 @@ func (a *around) declaredBy(origin string, ref apply.Ref) (declared, known bool)
 	return n != nil && n.wants(ref), true
 }
 
-// givenUp says whether the landscape that an object belongs to, by what it shows, does not have it in its inventory any more. Of one whose
-// inventory is not there that is not known.
+// givenUp says whether the landscape that an object belongs to, by what it shows, does not have it
+// in its inventory any more. Of one whose inventory is not there that is not known.
 func (a *around) givenUp(origin string, ref apply.Ref) bool {
 	name, is := a.landscapeOf(origin)
 	if !is {
@@ -155,7 +162,8 @@ func (a *around) givenUp(origin string, ref apply.Ref) bool {
 	return n != nil && !n.has(ref)
 }
 
-// landscapeOf is the name of the landscape in an origin annotation, if that is of declarations for the cluster.
+// landscapeOf is the name of the landscape in an origin annotation, if that is of declarations for
+// the cluster.
 func (a *around) landscapeOf(origin string) (name string, is bool) {
 	set, is := strings.CutPrefix(origin, "landscape.")
 	name, cluster, _ := strings.Cut(set, "/")
@@ -171,7 +179,8 @@ func (a *around) neighbour(name string) *neighbour {
 	return a.neighbours[i]
 }
 
-// unanswered says which landscapes have not said yet whether they have taken an object over; empty when all have.
+// unanswered says which landscapes have not said yet whether they have taken an object over; empty
+// when all have.
 func (a *around) unanswered(ref apply.Ref) string {
 	var waiting []string
 	for _, n := range a.neighbours {
@@ -182,7 +191,8 @@ func (a *around) unanswered(ref apply.Ref) string {
 	return strings.Join(waiting, ", ")
 }
 
-// declaredElsewhereError is why an object is not applied: another landscape declares it as well, and had it first.
+// declaredElsewhereError is why an object is not applied: another landscape declares it as well,
+// and had it first.
 type declaredElsewhereError struct {
 	landscape string
 	// file is where the other landscape declares it; empty where its inventory does not say.
@@ -197,8 +207,8 @@ func (e *declaredElsewhereError) Error() string {
 	return "landscape " + e.landscape + " declares this object as well" + where + ", and had it first"
 }
 
-// MovesFrom names the landscapes that a run waits for, because they have objects that moved from them. It names none when something else went
-// wrong, too, which is no consequence of that.
+// MovesFrom names the landscapes that a run waits for, because they have objects that moved from
+// them. It names none when something else went wrong, too, which is no consequence of that.
 func MovesFrom(err error) []string {
 	var out []string
 	only := true

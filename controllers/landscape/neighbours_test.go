@@ -142,7 +142,8 @@ func TestMovesAreHandedOver(t *testing.T) {
 	})
 }
 
-// Two landscapes that exchange objects of one kind both get what they declare, whoever is synced first, and nothing is deleted on the way.
+// Two landscapes that exchange objects of one kind both get what they declare, whoever is synced
+// first, and nothing is deleted on the way.
 func TestTwoLandscapesExchangeObjects(t *testing.T) {
 	for name, order := range map[string]func(one, two *written){
 		"one after the other": func(one, two *written) {
@@ -219,7 +220,8 @@ func TestTwoLandscapesDeclareTheSame(t *testing.T) {
 	assert.Equal(t, before.GetResourceVersion(), after.GetResourceVersion(), "nobody has written")
 }
 
-// TestMovesFrom: a run waits for others alone where each of its problems is that they have an object, or follows from that.
+// TestMovesFrom: a run waits for others alone where each of its problems is that they have an
+// object, or follows from that.
 func TestMovesFrom(t *testing.T) {
 	has := func(name string) error {
 		return &apply.ObjectError{Reason: apply.OwnedElsewhere, Err: &declaredElsewhereError{landscape: name, file: "x.yaml"}}
@@ -242,7 +244,8 @@ func TestMovesFrom(t *testing.T) {
 	}
 }
 
-// TestIgnoredIsDeclared: an object that a landscape declares, and leaves alone by an annotation, is not deleted by another one that declared it, too.
+// TestIgnoredIsDeclared: an object that a landscape declares, and leaves alone by an annotation, is
+// not deleted by another one that declared it, too.
 func TestIgnoredIsDeclared(t *testing.T) {
 	from := newWritten(t, "ign-from", map[string]string{"b.yaml": mapFile("ign-b", "ign-x")})
 	to := newWritten(t, "ign-to", map[string]string{"a.yaml": mapFile("ign-a")})

@@ -19,7 +19,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/printable"
 )
 
-// objectPatience is how long the Landscape object may take to read: the tree does not wait longer for it.
+// objectPatience is how long the Landscape object may take to read: the tree does not wait longer
+// for it.
 const objectPatience = 10 * time.Second
 
 // ObjectStatus is what the Landscape object, by which an operator syncs the landscape, says of it.
@@ -28,7 +29,8 @@ type ObjectStatus struct {
 	Name      string `json:"name"`
 	// Ready says that its condition Ready is True, and that it is not suspended.
 	Ready bool `json:"ready"`
-	// Reason and Message are those of the condition Ready; empty while the operator has not written one.
+	// Reason and Message are those of the condition Ready; empty while the operator has not written
+	// one.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 	// Suspension is why, by whom and until when it is suspended; nil when it is not.
@@ -50,7 +52,8 @@ type ObjectHeld struct {
 	Count int `json:"held,omitempty"`
 	// InPart says that the object lists as many as it can, and does not say how many there are.
 	InPart bool `json:"heldInPart,omitempty"`
-	// On is the same by cluster: runtime, virtual, and the seeds on which gardenlets hold something.
+	// On is the same by cluster: runtime, virtual, and the seeds on which gardenlets hold
+	// something.
 	On map[string]int `json:"heldOn,omitempty"`
 	// reasons say why objects are held, by cluster and object.
 	reasons map[string]string
@@ -78,7 +81,8 @@ func (o ObjectStatus) MarshalJSON() ([]byte, error) {
 	}{fields(o), o.Held, o.Waits})
 }
 
-// whyHeld says why an object is held, as far as the object in the cluster lists it; empty if it is not. nil holds nothing.
+// whyHeld says why an object is held, as far as the object in the cluster lists it; empty if it is
+// not. nil holds nothing.
 func (o *ObjectStatus) whyHeld(cluster string, ref apply.Ref) string {
 	if o == nil {
 		return ""
@@ -86,8 +90,8 @@ func (o *ObjectStatus) whyHeld(cluster string, ref apply.Ref) string {
 	return o.Held.reasons[cluster+" "+ref.String()]
 }
 
-// readObject looks for the Landscape object of this landscape in the runtime cluster: nil where there is none that syncs it. An
-// error says why that is not known.
+// readObject looks for the Landscape object of this landscape in the runtime cluster: nil where
+// there is none that syncs it. An error says why that is not known.
 func (c *Converger) readObject(ctx context.Context, now time.Time) (*ObjectStatus, error) {
 	cluster := c.links.clusters[Runtime]
 	if cluster == nil {
@@ -120,7 +124,8 @@ func (c *Converger) readObject(ctx context.Context, now time.Time) (*ObjectStatu
 	if len(found) == 0 {
 		return nil, nil
 	}
-	// Of two with one name the operator syncs one only, and says of the other that the name is taken.
+	// Of two with one name the operator syncs one only, and says of the other that the name is
+	// taken.
 	out := slices.MinFunc(found, func(a, b *ObjectStatus) int {
 		return cmp.Or(cmp.Compare(taken(a), taken(b)), cmp.Compare(a.Namespace, b.Namespace))
 	})

@@ -24,8 +24,9 @@ func looseFile(value string) string {
 
 var recreated = apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "recreated"}
 
-// TestWhatLetSomethingPassDoesSoOnce: an edit by hand that can only be repaired by a recreation is held, although the revision that is kept has
-// recreated the same object, and a review has shown it or somebody has approved it.
+// TestWhatLetSomethingPassDoesSoOnce: an edit by hand that can only be repaired by a recreation is
+// held, although the revision that is kept has recreated the same object, and a review has shown it
+// or somebody has approved it.
 func TestWhatLetSomethingPassDoesSoOnce(t *testing.T) {
 	for name, allow := range map[string]func(*Options){
 		"reviewed": func(o *Options) {

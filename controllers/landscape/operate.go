@@ -33,7 +33,8 @@ const (
 	operationRedeploy = "force-redeploy"
 	// watchInterval is how often a followed operation is looked at.
 	watchInterval = time.Second
-	// takeUpTime is within which a gardenlet that runs takes an operation up, also one that is busy: earlier nobody is said not to have.
+	// takeUpTime is within which a gardenlet that runs takes an operation up, also one that is
+	// busy: earlier nobody is said not to have.
 	takeUpTime = 20 * time.Second
 )
 
@@ -87,7 +88,8 @@ func possible(ctx context.Context, cluster *apply.Cluster, live *unstructured.Un
 	return nil
 }
 
-// ask sets the annotation of an operation, once: in one write with the mark, and only if the object is as it was read.
+// ask sets the annotation of an operation, once: in one write with the mark, and only if the object
+// is as it was read.
 func ask(ctx context.Context, cluster *apply.Cluster, live *unstructured.Unstructured, operation, mark string, now time.Time) error {
 	annotations := map[string]any{annotationOperation: operation}
 	if operation == schemas.OperationConfirmDeletion {
@@ -129,12 +131,14 @@ func operatedRef(kind, namespace, name string) apply.Ref {
 type Operation struct {
 	// Object as "Shoot garden-local/local".
 	Object, Operation string
-	// Wait follows the object until the operation has ended; OnProgress hears what is new meanwhile.
+	// Wait follows the object until the operation has ended; OnProgress hears what is new
+	// meanwhile.
 	Wait       bool
 	OnProgress func(string)
 }
 
-// CheckOperation is an error for an object that has no operations, and for an operation that its kind does not have. It asks no cluster.
+// CheckOperation is an error for an object that has no operations, and for an operation that its
+// kind does not have. It asks no cluster.
 func CheckOperation(object, operation string) error {
 	kind, _, _, problem := landscapes.ParseOperated(object)
 	if problem == "" {
@@ -146,8 +150,8 @@ func CheckOperation(object, operation string) error {
 	return nil
 }
 
-// Operate asks for an operation on an object, once, if the object can do it now. With Wait it ends when the operation has; an
-// operation that failed is an error.
+// Operate asks for an operation on an object, once, if the object can do it now. With Wait it ends
+// when the operation has; an operation that failed is an error.
 func (c *Converger) Operate(ctx context.Context, o Operation) error {
 	if err := CheckOperation(o.Object, o.Operation); err != nil {
 		return err
@@ -187,7 +191,8 @@ func (c *Converger) Operate(ctx context.Context, o Operation) error {
 	return c.followOperation(ctx, cluster, ref, o, asked)
 }
 
-// isDone tells whether some part of Pergola does an operation: the gardenlet, the operator, or whoever reconciles the Garden; docs/ownership.md has the table.
+// isDone tells whether some part of Pergola does an operation: the gardenlet, the operator, or
+// whoever reconciles the Garden; docs/ownership.md has the table.
 func isDone(kind, operation string) bool {
 	switch kind {
 	case "Garden":
@@ -200,7 +205,8 @@ func isDone(kind, operation string) bool {
 	return endsWithAnnotation(kind, operation)
 }
 
-// endsWithAnnotation tells the operations that leave no lastOperation: whoever does one takes the annotation away when it is done.
+// endsWithAnnotation tells the operations that leave no lastOperation: whoever does one takes the
+// annotation away when it is done.
 func endsWithAnnotation(kind, operation string) bool {
 	switch kind {
 	case "Seed":
@@ -282,7 +288,8 @@ func nextLook(ctx context.Context, tick clock.Ticker) error {
 	}
 }
 
-// outcomeOf reads status.lastOperation: what it says, whether it has ended since, and how. Times in a status have seconds only.
+// outcomeOf reads status.lastOperation: what it says, whether it has ended since, and how. Times in
+// a status have seconds only.
 func outcomeOf(live *unstructured.Unstructured, asked time.Time) (text string, ended bool, err error) {
 	raw, found, _ := unstructured.NestedMap(live.Object, "status", "lastOperation")
 	var last gardencorev1beta1.LastOperation
@@ -306,7 +313,8 @@ func outcomeOf(live *unstructured.Unstructured, asked time.Time) (text string, e
 	return text, false, nil
 }
 
-// nextOf says what a rotation of a Garden's credentials waits for when the operation is at its end; empty if for nothing.
+// nextOf says what a rotation of a Garden's credentials waits for when the operation is at its end;
+// empty if for nothing.
 func nextOf(live *unstructured.Unstructured) string {
 	status, _, _ := unstructured.NestedMap(live.Object, "status")
 	state, err := rotation.Read(status)

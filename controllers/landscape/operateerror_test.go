@@ -78,7 +78,8 @@ func TestWhoDoesAnOperation(t *testing.T) {
 	assert.False(t, endsWithAnnotation("Seed", "reconcile"), "it has a lastOperation")
 }
 
-// TestNobodyDoesAnOperationWhileSuspended: an operator that runs does nothing for a Garden whose Landscape is suspended.
+// TestNobodyDoesAnOperationWhileSuspended: an operator that runs does nothing for a Garden whose
+// Landscape is suspended.
 func TestNobodyDoesAnOperationWhileSuspended(t *testing.T) {
 	by := &ObjectStatus{Namespace: "garden", Name: "local"}
 	a := attendance{operation: "reconcile", reach: "--context r", synced: func(context.Context, time.Time) (*ObjectStatus, error) { return by, nil }}

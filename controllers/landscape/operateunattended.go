@@ -15,7 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// UnattendedError says of an operation that was asked for that nobody is there who does it: to wait for its end is in vain.
+// UnattendedError says of an operation that was asked for that nobody is there who does it: to wait
+// for its end is in vain.
 type UnattendedError struct{ message string }
 
 func (e *UnattendedError) Error() string { return e.message }
@@ -33,11 +34,14 @@ type attendance struct {
 	next time.Time
 }
 
-// attendanceLook is how often it is looked whether a gardenlet still runs: as often as for the operator that a sync is followed of.
+// attendanceLook is how often it is looked whether a gardenlet still runs: as often as for the
+// operator that a sync is followed of.
 const attendanceLook = 10 * time.Second
 
-// look is an error if nobody does the operation that is asked for on an object: no gardenlet of its seed runs, no operator, or none that may do something for a
-// Garden, or no part of Pergola does it and no other controller has taken it up in the time in which one does. What cannot be read is no reason to end.
+// look is an error if nobody does the operation that is asked for on an object: no gardenlet of its
+// seed runs, no operator, or none that may do something for a Garden, or no part of Pergola does it
+// and no other controller has taken it up in the time in which one does. What cannot be read is no
+// reason to end.
 func (a *attendance) look(ctx context.Context, live *unstructured.Unstructured, asked, now time.Time) error {
 	if now.Before(a.next) {
 		return nil
@@ -83,7 +87,8 @@ func (a *attendance) look(ctx context.Context, live *unstructured.Unstructured, 
 		a.operation, ref, seed, silence.Text(now), withdraw)}
 }
 
-// operator is an error if no operator runs, or the one that reconciles the Garden is told to do nothing.
+// operator is an error if no operator runs, or the one that reconciles the Garden is told to do
+// nothing.
 func (a *attendance) operator(ctx context.Context, ref apply.Ref, withdraw string, now time.Time, runs bool) error {
 	if !runs {
 		begins := "begins when one does"

@@ -10,8 +10,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// PlannedOperations are the one-shot operations that come with a change of a landscape, as items of a plan: who merges it asks for them.
-// Those whose time is over would not be executed, which their items say.
+// PlannedOperations are the one-shot operations that come with a change of a landscape, as items of
+// a plan: who merges it asks for them. Those whose time is over would not be executed, which their
+// items say.
 func PlannedOperations(old, new *landscapes.Landscape, now time.Time) []change.Item {
 	known := map[string]bool{}
 	for _, o := range old.Operations {

@@ -9,10 +9,12 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// An object has one annotation for operations: of several on one object each is asked for when the one before it was taken up.
+// An object has one annotation for operations: of several on one object each is asked for when the
+// one before it was taken up.
 
-// queued says what an operation waits for that cannot be asked for because of another one. That one may be in Git, too, and was asked for a
-// moment ago in the same run: to withdraw it would be wrong then.
+// queued says what an operation waits for that cannot be asked for because of another one. That one
+// may be in Git, too, and was asked for a moment ago in the same run: to withdraw it would be wrong
+// then.
 func (c *Converger) queued(o landscapes.Operation, e *NotPossibleError, records *operationRecords) waitsFor {
 	reason := waitsFor{e.reasons(func(o schemas.Obstacle) string { return o.Withdraw }), e.reasons(func(schemas.Obstacle) string { return schemas.WithdrawAnywhere })}
 	id, ours := strings.CutPrefix(e.live.GetAnnotations()[AnnotationOperationID], c.operationMark(""))
@@ -31,8 +33,8 @@ func (c *Converger) queued(o landscapes.Operation, e *NotPossibleError, records 
 	return waitsFor{text + ": " + reason.here, text + ": " + reason.anywhere}
 }
 
-// precedes is the operation of a change that another one of it waits for, because both are on one object; nil for none. A confirmation is another
-// annotation, and in nobody's way.
+// precedes is the operation of a change that another one of it waits for, because both are on one
+// object; nil for none. A confirmation is another annotation, and in nobody's way.
 func precedes(asked []landscapes.Operation, o landscapes.Operation) *landscapes.Operation {
 	if o.Operation == schemas.OperationConfirmDeletion {
 		return nil

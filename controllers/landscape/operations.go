@@ -22,9 +22,11 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// Operations of operations/ are executed exactly once. First the intent is recorded, with the identity of the object; then one request
-// sets the operation's annotation and, in the same write, the id of the operation beside it; then the record says that it is done. After
-// a crash in between, the id on the object tells whether the request arrived. Records are never removed: an id is used once.
+// Operations of operations/ are executed exactly once. First the intent is recorded, with the
+// identity of the object; then one request sets the operation's annotation and, in the same write,
+// the id of the operation beside it; then the record says that it is done. After a crash in
+// between, the id on the object tells whether the request arrived. Records are never removed: an id
+// is used once.
 
 // AnnotationOperationID on an object names the last operation of a landscape on it.
 const AnnotationOperationID = "landscape.pergola.dev/operation-id"
@@ -119,11 +121,13 @@ func (r *operationRecords) write(ctx context.Context, id string, record operatio
 	return nil
 }
 
-// operationTries is how often an operation is asked for in one run beside others who write the object.
+// operationTries is how often an operation is asked for in one run beside others who write the
+// object.
 const operationTries = 5
 
-// runOperations executes the operations on objects of one cluster that were not executed yet. One that waits for another one to be taken up
-// is in the report, and in nobody's way; one that the object cannot do is an error. Both are tried again with the next run.
+// runOperations executes the operations on objects of one cluster that were not executed yet. One
+// that waits for another one to be taken up is in the report, and in nobody's way; one that the
+// object cannot do is an error. Both are tried again with the next run.
 func (c *Converger) runOperations(ctx context.Context, cluster string) error {
 	if c.links.clusters[Runtime] == nil || c.links.clusters[cluster] == nil || len(c.landscape.Operations) == 0 && !c.hasOperationRecords(ctx) {
 		return nil
@@ -139,7 +143,8 @@ func (c *Converger) runOperations(ctx context.Context, cluster string) error {
 		}
 		_, asked := records.byID[o.ID]
 		err := c.runOperation(ctx, records, o)
-		// A controller may have written the object since it was read: it is read again, and may not be able to do it any more.
+		// A controller may have written the object since it was read: it is read again, and may not
+		// be able to do it any more.
 		for tries := 1; apierrors.IsConflict(err) && tries < operationTries && ctx.Err() == nil; tries++ {
 			err = c.runOperation(ctx, records, o)
 		}
@@ -169,19 +174,22 @@ func (c *Converger) noteWaiting(o landscapes.Operation, why waitsFor, expired bo
 	c.now.report.Waiting = append(c.now.report.Waiting, WaitingOperation{ID: o.ID, Object: o.Object(), Operation: o.Operation, Reason: why.here, Anywhere: why.anywhere, Expired: expired})
 }
 
-// waitsFor is what an operation waits for, for people at the landscape, and for those who may use another cluster.
+// waitsFor is what an operation waits for, for people at the landscape, and for those who may use
+// another cluster.
 type waitsFor struct{ here, anywhere string }
 
 func everywhere(text string) waitsFor { return waitsFor{text, text} }
 
-// untaken says why nothing came of an operation that has a record; empty if something did, or that is not known. One that was asked for a
-// moment ago may be taken up in a moment, unless no part of Pergola does it. It costs no request: the object is in the live cache, or somebody else's.
+// untaken says why nothing came of an operation that has a record; empty if something did, or that
+// is not known. One that was asked for a moment ago may be taken up in a moment, unless no part of
+// Pergola does it. It costs no request: the object is in the live cache, or somebody else's.
 func (c *Converger) untaken(o landscapes.Operation, record operationRecord, before bool) waitsFor {
 	cluster := c.links.clusters[operatedCluster(o.Kind)]
 	if record.State == operationExpired {
 		return everywhere(fmt.Sprintf("its time was over (notAfter %s) before it could be executed; remove its file, and write another one, under another name, if it is needed still", o.NotAfter.UTC().Format(time.RFC3339)))
 	}
-	waits := func(asked *unstructured.Unstructured) waitsFor { // the same as long as it waits: whoever has heard it hears it once
+	// the same as long as it waits: whoever has heard it hears it once
+	waits := func(asked *unstructured.Unstructured) waitsFor {
 		but := ""
 		if !isDone(o.Kind, o.Operation) {
 			but = ", but no part of Pergola does it in this version"
@@ -204,7 +212,8 @@ func (c *Converger) untaken(o landscapes.Operation, record operationRecord, befo
 	return waits(live)
 }
 
-// hasOperationRecords looks into the live cache: a landscape that never had an operation costs no request.
+// hasOperationRecords looks into the live cache: a landscape that never had an operation costs no
+// request.
 func (c *Converger) hasOperationRecords(ctx context.Context) bool {
 	ref := configMaps
 	ref.Namespace, ref.Name = owner.InventoryNamespace, inventoryName(c.landscape.Config.Name, operationsBundle)
@@ -240,7 +249,8 @@ func (c *Converger) runOperation(ctx context.Context, records *operationRecords,
 		return c.links.clusters[operatedCluster(o.Kind)].Explain(target, "read", err)
 	}
 	if known {
-		// The intent was recorded, and then we ended. An object that was made anew since does not tell; it is not operated on.
+		// The intent was recorded, and then we ended. An object that was made anew since does not
+		// tell; it is not operated on.
 		if gone || live.GetUID() != record.UID || live.GetAnnotations()[AnnotationOperationID] == c.operationMark(o.ID) {
 			record.State = operationDone
 			return records.write(ctx, o.ID, record)

@@ -112,7 +112,8 @@ func TestOperationsAreExecutedOnce(t *testing.T) {
 	assert.Empty(t, c.now.report.Waiting)
 }
 
-// The second one of a commit on one object waits for the first one: that one was asked for a moment ago, and is withdrawn only if nobody does it.
+// The second one of a commit on one object waits for the first one: that one was asked for a moment
+// ago, and is withdrawn only if nobody does it.
 func TestOperationsOnOneObjectFollowEachOther(t *testing.T) {
 	w := newWritten(t, "queue", map[string]string{"shoot.yaml": shootFile("queue"),
 		"operations/a.yaml": operationFile("Shoot default/queue", "reconcile"), "operations/b.yaml": operationFile("Shoot default/queue", "rotate-ssh-keypair"),
@@ -324,7 +325,8 @@ func TestOperateWaits(t *testing.T) {
 	})
 }
 
-// Where nobody does an operation its end is not waited for: at once, if no gardenlet of the seed runs, else when any controller would have taken it up.
+// Where nobody does an operation its end is not waited for: at once, if no gardenlet of the seed
+// runs, else when any controller would have taken it up.
 func TestOperateEndsWhereNobodyIsThere(t *testing.T) {
 	w := newWritten(t, "alone", map[string]string{"shoot.yaml": shootFile("alone")})
 	c := w.mustSync()

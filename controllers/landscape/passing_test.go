@@ -16,8 +16,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// TestWhatWaitsNeedsNoSecondApproval: a namespace that was let pass, and was not told to go because something in it takes its time, goes afterwards: by the
-// approval of before, or the review, although both counted for one sync. Once it was told, nothing counts any more.
+// TestWhatWaitsNeedsNoSecondApproval: a namespace that was let pass, and was not told to go because
+// something in it takes its time, goes afterwards: by the approval of before, or the review,
+// although both counted for one sync. Once it was told, nothing counts any more.
 func TestWhatWaitsNeedsNoSecondApproval(t *testing.T) {
 	for _, name := range []string{"approved", "reviewed"} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +105,8 @@ func hurry(w *written) (stop func()) {
 	}
 }
 
-// TestOnlyASyncDeletes: what a sync that failed has left over is not deleted by the repair of something else, which may come outside of every window.
+// TestOnlyASyncDeletes: what a sync that failed has left over is not deleted by the repair of
+// something else, which may come outside of every window.
 func TestOnlyASyncDeletes(t *testing.T) {
 	w := newWritten(t, "leftover", map[string]string{"a.yaml": mapFile("left-goes", "left-stays")})
 	w.mustSync()

@@ -25,8 +25,9 @@ func Remarks(p change.Plan) []string {
 	return slices.DeleteFunc(slices.Clone(p.Notes), func(note string) bool { return strings.HasPrefix(note, noteIncomplete) })
 }
 
-// Plan says what Apply would change on every cluster, by server-side dry run. Nothing is written. Secrets that no key opens
-// are left out, a note names each. With an error the plan is incomplete, and a note says so.
+// Plan says what Apply would change on every cluster, by server-side dry run. Nothing is written.
+// Secrets that no key opens are left out, a note names each. With an error the plan is incomplete,
+// and a note says so.
 func (c *Converger) Plan(ctx context.Context) (change.Plan, error) {
 	p := change.Plan{From: "live", To: "landscape " + c.landscape.Config.Name}
 	problems := append([]error{}, c.members.unbound...)
@@ -102,7 +103,8 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 			return change.Plan{}, err
 		}
 		c.ahead.coming.Add(cluster, brought...)
-		c.ahead.coming.AddNamespaces(cluster, owner.InventoryNamespace) // which comes with the lease
+		// which comes with the lease
+		c.ahead.coming.AddNamespaces(cluster, owner.InventoryNamespace)
 	}
 	s := c.declarationSet(cluster, d)
 	ids, stays := map[apply.Ref]string{}, map[apply.Ref]bool{}
@@ -134,7 +136,8 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 		if ref := found.Items[i].Object; found.Items[i].Action == change.Hold && !stays[ref] {
 			found.Items[i].Approval = permit.ApprovalID(cluster, ref)
 		} else if found.Items[i].Action == change.Hold {
-			// Nothing lets it through: what its deletion would do is no news, as in a difference of revisions.
+			// Nothing lets it through: what its deletion would do is no news, as in a difference of
+			// revisions.
 			found.Items[i].Consequences, found.Items[i].Pools = nil, nil
 		}
 	}

@@ -16,15 +16,16 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// A Garden that is made anew from a backup (commands/recovery) has another UID than before, and things outside of its cluster are named after that one:
-// the bucket that etcd is backed up to, above all. So it is kept in an annotation, and counts in the place of the own one.
+// A Garden that is made anew from a backup (commands/recovery) has another UID than before, and
+// things outside of its cluster are named after that one: the bucket that etcd is backed up to,
+// above all. So it is kept in an annotation, and counts in the place of the own one.
 const (
 	// AnnotationFormerUID on a Garden is the UID that it had in the cluster that was lost.
 	AnnotationFormerUID = "recovery.pergola.dev/uid"
 	// AnnotationBackup names the backup that a Garden was made from.
 	AnnotationBackup = "recovery.pergola.dev/backup"
-	// AnnotationUnfinished is on a Garden until all of its backup is restored. It is not reconciled before: CAs and keys that are not there yet would be made
-	// anew.
+	// AnnotationUnfinished is on a Garden until all of its backup is restored. It is not reconciled
+	// before: CAs and keys that are not there yet would be made anew.
 	AnnotationUnfinished = "recovery.pergola.dev/unfinished"
 )
 
@@ -60,7 +61,8 @@ var (
 	gardens    = schema.GroupVersionResource{Group: "operator.gardener.cloud", Version: "v1alpha1", Resource: "gardens"}
 )
 
-// LiveGarden is the only Garden of the runtime cluster; nil where there is none, or not even its kind.
+// LiveGarden is the only Garden of the runtime cluster; nil where there is none, or not even its
+// kind.
 func (c *Converger) LiveGarden(ctx context.Context) (*unstructured.Unstructured, error) {
 	declared, err := c.DeclaredGarden()
 	if err != nil {
@@ -69,7 +71,8 @@ func (c *Converger) LiveGarden(ctx context.Context) (*unstructured.Unstructured,
 	return LiveGarden(ctx, c.links.clusters[Runtime], declared.GetName())
 }
 
-// LiveGarden reads the Garden of a runtime cluster; nil where there is none. That it has another name is an error.
+// LiveGarden reads the Garden of a runtime cluster; nil where there is none. That it has another
+// name is an error.
 func LiveGarden(ctx context.Context, runtime *apply.Cluster, name string) (*unstructured.Unstructured, error) {
 	ref := apply.Ref{APIVersion: "operator.gardener.cloud/v1alpha1", Kind: "Garden"}
 	list, err := runtime.Dynamic().Resource(gardens).List(ctx, metav1.ListOptions{})
@@ -87,7 +90,8 @@ func LiveGarden(ctx context.Context, runtime *apply.Cluster, name string) (*unst
 	return nil, fmt.Errorf("the Garden of cluster %s is %q, and the landscape declares %q", runtime.Name(), list.Items[0].GetName(), name)
 }
 
-// LockFor takes the lease of whoever reconciles what is on a cluster, for as long as the converger is open.
+// LockFor takes the lease of whoever reconciles what is on a cluster, for as long as the converger
+// is open.
 func (c *Converger) LockFor(ctx context.Context, cluster string) error {
 	if cluster == Runtime {
 		return c.lock(ctx, Runtime, leaseOperator)
@@ -100,8 +104,8 @@ func (c *Converger) WhileLeased(ctx context.Context) (context.Context, context.C
 	return c.whileLeased(ctx)
 }
 
-// BeginGarden makes the Garden that Git declares, in a runtime cluster that need not know its kind yet, with the identity of the one that a backup is of. It
-// is not reconciled before EndGarden.
+// BeginGarden makes the Garden that Git declares, in a runtime cluster that need not know its kind
+// yet, with the identity of the one that a backup is of. It is not reconciled before EndGarden.
 func (c *Converger) BeginGarden(ctx context.Context, backup, uid string) error {
 	if err := c.applyBootstrap(ctx); err != nil {
 		return fmt.Errorf("bootstrap of the runtime cluster: %w", err)
@@ -117,14 +121,16 @@ func (c *Converger) BeginGarden(ctx context.Context, backup, uid string) error {
 	}
 	annotations[AnnotationFormerUID], annotations[AnnotationBackup], annotations[AnnotationUnfinished] = uid, backup, backup
 	marked.SetAnnotations(annotations)
-	// From its first moment on it says that it is not finished. What is declared is given to whom it belongs, so that EndGarden can leave it to that one.
+	// From its first moment on it says that it is not finished. What is declared is given to whom
+	// it belongs, so that EndGarden can leave it to that one.
 	if err := c.sendGarden(ctx, marked, managerRecovery); err != nil {
 		return err
 	}
 	return c.sendGarden(ctx, garden, FieldManager)
 }
 
-// EndGarden gives the Garden its credentials of before, as far as it has none, and lets it be reconciled.
+// EndGarden gives the Garden its credentials of before, as far as it has none, and lets it be
+// reconciled.
 func (c *Converger) EndGarden(ctx context.Context, backup, uid string, credentials map[string]any) error {
 	live, err := c.LiveGarden(ctx)
 	if err != nil {
@@ -171,5 +177,6 @@ func ReferredNames(object *unstructured.Unstructured) map[string]bool {
 	return landscapes.ReferredNames(object.Object["spec"])
 }
 
-// OperationsBundle is the label of the records of executed operations: without them operations would be executed once more.
+// OperationsBundle is the label of the records of executed operations: without them operations
+// would be executed once more.
 const OperationsBundle = operationsBundle

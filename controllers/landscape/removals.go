@@ -40,8 +40,8 @@ type question struct {
 	Object  apply.Ref `json:"object"`
 	// Asked tells one removal of the object from another.
 	Asked time.Time `json:"asked"`
-	// Reviewed says that whoever removed its file could see that it goes: that counts until the others have answered, over other commits and
-	// restarts.
+	// Reviewed says that whoever removed its file could see that it goes: that counts until the
+	// others have answered, over other commits and restarts.
 	Reviewed bool `json:"reviewed,omitempty"`
 }
 
@@ -129,7 +129,8 @@ func (r *removals) reviewed(cluster string, ref apply.Ref) bool {
 	return q != nil && q.Reviewed
 }
 
-// held notes that the gate holds an object although its deletion was to be seen: from now on that does not count any more.
+// held notes that the gate holds an object although its deletion was to be seen: from now on that
+// does not count any more.
 func (r *removals) held(cluster string, ref apply.Ref) {
 	if q := r.find(cluster, ref); q != nil && q.Reviewed {
 		q.Reviewed, r.changed = false, true
@@ -143,8 +144,9 @@ func (r *removals) keep(cluster string, ref apply.Ref) {
 	}
 }
 
-// keepUndeclared keeps the questions about all objects of a cluster that are not declared again: a run that failed may not have come to where they
-// are asked, and what the others have answered, and a review has shown, is true still.
+// keepUndeclared keeps the questions about all objects of a cluster that are not declared again: a
+// run that failed may not have come to where they are asked, and what the others have answered, and
+// a review has shown, is true still.
 func (r *removals) keepUndeclared(cluster string, declared []*unstructured.Unstructured) {
 	again := map[apply.Ref]bool{}
 	for _, o := range declared {
@@ -182,8 +184,8 @@ func (c *Converger) saveRemovals(ctx context.Context, cluster string, r *removal
 	return c.writeRecord(ctx, ref, removalsBundle, map[string]any{questionsKey: string(text)}, managerRecords)
 }
 
-// answerRemovals tells the other landscapes that this one has seen what they give up. It is called when everything that this one
-// declares is in its inventory.
+// answerRemovals tells the other landscapes that this one has seen what they give up. It is called
+// when everything that this one declares is in its inventory.
 func (c *Converger) answerRemovals(ctx context.Context) error {
 	all, err := c.landscapeMaps(ctx)
 	if err != nil {
@@ -198,7 +200,8 @@ func (c *Converger) answerRemovals(ctx context.Context) error {
 		}
 		var seen []string
 		for _, q := range questionsOf(o) {
-			// What is declared here and is not in the inventory is left alone by an annotation: nobody else is to delete it.
+			// What is declared here and is not in the inventory is left alone by an annotation:
+			// nobody else is to delete it.
 			if !c.currentAt().Before(q.Asked) && !declares()[q.Cluster][withoutVersion(q.Object)] {
 				seen = append(seen, q.id())
 			}
@@ -208,7 +211,8 @@ func (c *Converger) answerRemovals(ctx context.Context) error {
 		if text == before {
 			continue
 		}
-		// A field of our own in an object of another landscape: it must not be made anew when that one has just removed it.
+		// A field of our own in an object of another landscape: it must not be made anew when that
+		// one has just removed it.
 		body, err := json.Marshal(map[string]any{"data": map[string]any{answerPrefix + self: text}})
 		if err != nil {
 			return err

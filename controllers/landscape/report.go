@@ -18,14 +18,16 @@ type Report struct {
 	Owners []*owner.Report `json:"owners"`
 	// Held deletions, with the ids that approve them.
 	Held []permit.HeldObjects `json:"held,omitempty"`
-	// Changed is how many objects were written, of owners and declarations together; Written says what was done with them.
+	// Changed is how many objects were written, of owners and declarations together; Written says
+	// what was done with them.
 	Changed int         `json:"changed"`
 	Written tally.Tally `json:"written"`
 	// HandedOver are declared fields that are left as controllers set them.
 	HandedOver []change.HandedOver `json:"handedOver,omitempty"`
 	// Operations of operations/ that were executed, in this run or before, the newest first.
 	Operations []landscapev1alpha1.OperationRecord `json:"operations,omitempty"`
-	// Waiting are those of operations/ that wait to be asked for, or to be taken up, and those that came too late.
+	// Waiting are those of operations/ that wait to be asked for, or to be taken up, and those that
+	// came too late.
 	Waiting []WaitingOperation `json:"waitingOperations,omitempty"`
 }
 
@@ -40,7 +42,8 @@ func (r *Report) snapshot() *Report {
 	return &out
 }
 
-// WaitingOperation is one of operations/ that nothing came of yet. It is no failure: everything else goes on.
+// WaitingOperation is one of operations/ that nothing came of yet. It is no failure: everything
+// else goes on.
 type WaitingOperation struct {
 	ID        string `json:"id"`
 	Object    string `json:"object"`
@@ -49,7 +52,8 @@ type WaitingOperation struct {
 	Reason string `json:"reason"`
 	// Anywhere says the same to people who may use another cluster.
 	Anywhere string `json:"-"`
-	// Expired says that it waits for nothing: its time was over before it was executed, and it never is.
+	// Expired says that it waits for nothing: its time was over before it was executed, and it
+	// never is.
 	Expired bool `json:"expired,omitempty"`
 }
 
@@ -92,8 +96,8 @@ func (c *Converger) hold(cluster string, held []apply.Held, id string) {
 // shownHeld is how many objects a text about what is held names.
 const shownHeld = 3
 
-// HeldText says how many deletions and recreations wait for an approval, and what cannot be done although it is confirmed. It is empty when
-// nothing is held.
+// HeldText says how many deletions and recreations wait for an approval, and what cannot be done
+// although it is confirmed. It is empty when nothing is held.
 func (r *Report) HeldText() string {
 	waiting := 0
 	var stuck []string

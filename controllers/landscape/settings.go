@@ -32,7 +32,8 @@ func Thresholds(l *landscapes.Landscape) condition.Thresholds {
 	return out
 }
 
-// progressingThreshold is how long a ManagedResource may be progressing; nil where landscape.yaml does not say.
+// progressingThreshold is how long a ManagedResource may be progressing; nil where landscape.yaml
+// does not say.
 func progressingThreshold(l *landscapes.Landscape) *time.Duration {
 	if t := l.Config.Spec.ManagedResourceProgressingThreshold; t != nil {
 		return &t.Duration
@@ -40,7 +41,8 @@ func progressingThreshold(l *landscapes.Landscape) *time.Duration {
 	return nil
 }
 
-// prometheis is how those of the garden are reached; nil where landscape.yaml does not have them asked.
+// prometheis is how those of the garden are reached; nil where landscape.yaml does not have them
+// asked.
 func prometheis(l *landscapes.Landscape, outside bool) func(*rest.Config) prometheus.Reach {
 	switch {
 	case !l.Config.Spec.FeatureGates.On()[landscapev1alpha1.FeaturePrometheusHealthChecks]:

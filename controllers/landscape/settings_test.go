@@ -64,7 +64,8 @@ func TestARuleOfALandscapeDecides(t *testing.T) {
 	judge := managedresource.Judge{Cluster: cluster, Rules: c.members.reconciler.Judging.HealthRules, ExistenceOnly: c.members.reconciler.Judging.ExistenceOnly}
 
 	object, err := client.CoreV1().ConfigMaps(ref.Namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Name: ref.Name, Labels: map[string]string{"resources.gardener.cloud/managed-by": "gardener"}, // others are not watched
+		// others are not watched
+		Name: ref.Name, Labels: map[string]string{"resources.gardener.cloud/managed-by": "gardener"},
 	}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	t.Cleanup(func() {

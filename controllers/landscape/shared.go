@@ -10,11 +10,13 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// Lease of a role that a process holds for all its convergers, one after another or side by side (Options.Leases).
+// Lease of a role that a process holds for all its convergers, one after another or side by side
+// (Options.Leases).
 type Lease struct{ lease *lease }
 
-// AcquireOperatorLease takes the lease of gardener-operator on a cluster, and renews it until Release. While a living process holds it,
-// it waits; waiting is told once for each holder. lost is told when it could not be renewed: nothing may be written from then on.
+// AcquireOperatorLease takes the lease of gardener-operator on a cluster, and renews it until
+// Release. While a living process holds it, it waits; waiting is told once for each holder. lost is
+// told when it could not be renewed: nothing may be written from then on.
 func AcquireOperatorLease(ctx context.Context, cluster *apply.Cluster, holder string, clk clock.WithTicker, lost func(error), waiting func(*HeldError)) (*Lease, error) {
 	return acquireShared(ctx, cluster, leaseOperator, holder, clk, lost, waiting)
 }
@@ -66,7 +68,8 @@ func (c *Converger) shares(cluster, name string) bool {
 	return false
 }
 
-// Totals counts the objects that the landscape has on each cluster, as far as they are known: those of owners once they were rendered.
+// Totals counts the objects that the landscape has on each cluster, as far as they are known: those
+// of owners once they were rendered.
 func (c *Converger) Totals() map[string]int {
 	out := map[string]int{}
 	for cluster, n := range c.DeclaredTotals() {
@@ -100,7 +103,8 @@ func (c *Converger) countDeclared(parts map[string]*declarations) {
 	}
 }
 
-// Refused names the declarations that could not become what Git says in the last run, as `Kind namespace/name`.
+// Refused names the declarations that could not become what Git says in the last run, as `Kind
+// namespace/name`.
 func (c *Converger) Refused() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -28,7 +28,8 @@ type answers func(*http.Request) (*http.Response, error)
 
 func (a answers) RoundTrip(req *http.Request) (*http.Response, error) { return a(req) }
 
-// Git need not say by which domain a Shoot is reached: each run learns it from the virtual garden, and the connection follows.
+// Git need not say by which domain a Shoot is reached: each run learns it from the virtual garden,
+// and the connection follows.
 func TestConnectionOfAShootFollowsItsDomain(t *testing.T) {
 	secret, err := json.Marshal(&corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},

@@ -28,18 +28,21 @@ type Silence struct {
 	Since *time.Time `json:"since,omitempty"`
 }
 
-// silentAfter is how old the renewal of a lease is when nobody can be expected to renew it any more: clocks differ a little, and a process
-// that is started anew takes its lease within this time.
+// silentAfter is how old the renewal of a lease is when nobody can be expected to renew it any
+// more: clocks differ a little, and a process that is started anew takes its lease within this
+// time.
 const silentAfter = 2 * leaseDuration
 
-// Heartbeats of a gardenlet: a Lease for each Seed in the virtual garden. The times are those of upstream's gardener-controller-manager
-// (monitorPeriod, shootMonitorPeriod), which writes into the status of Seeds and Shoots what is only shown here.
+// Heartbeats of a gardenlet: a Lease for each Seed in the virtual garden. The times are those of
+// upstream's gardener-controller-manager (monitorPeriod, shootMonitorPeriod), which writes into the
+// status of Seeds and Shoots what is only shown here.
 const (
 	monitorPeriod      = 40 * time.Second
 	shootMonitorPeriod = 5 * monitorPeriod
 )
 
-// silenceOf judges a lease, nil for none; the answer is nil while somebody renews it. Who ends in order gives it back, and is gone at once.
+// silenceOf judges a lease, nil for none; the answer is nil while somebody renews it. Who ends in
+// order gives it back, and is gone at once.
 func silenceOf(lease *coordinationv1.Lease, name string, after time.Duration, now time.Time) *Silence {
 	out := &Silence{Lease: name}
 	if lease == nil || lease.Spec.RenewTime == nil {
@@ -73,7 +76,8 @@ func GardenletSilence(ctx context.Context, leases LeaseReader, now time.Time) (*
 	return readSilence(ctx, leases, leaseNamespace, leaseGardenlet, silentAfter, now)
 }
 
-// SeedSilence is GardenletSilence as the virtual garden knows it, where the gardenlet of each Seed with the condition GardenletReady renews a Lease.
+// SeedSilence is GardenletSilence as the virtual garden knows it, where the gardenlet of each Seed
+// with the condition GardenletReady renews a Lease.
 func SeedSilence(ctx context.Context, leases LeaseReader, seed string, now time.Time) (*Silence, error) {
 	return readSilence(ctx, leases, gardencorev1beta1.GardenerSystemSeedLeaseNamespace, seed, monitorPeriod, now)
 }
@@ -99,13 +103,14 @@ func readSilence(ctx context.Context, leases LeaseReader, namespace, name string
 	return silenceOf(lease, namespace+"/"+name, after, now), nil
 }
 
-// StartOperator says how an operator that does not run is looked at and started, by the names that the chart gives it. kubectl is the command
-// with what reaches the runtime cluster.
+// StartOperator says how an operator that does not run is looked at and started, by the names that
+// the chart gives it. kubectl is the command with what reaches the runtime cluster.
 func StartOperator(kubectl string) string {
 	return fmt.Sprintf("see %[1]s -n garden get pods -l app.kubernetes.io/component=operator; if it was scaled down, %[1]s -n garden scale deployment pergola-operator --replicas=1", kubectl)
 }
 
-// operatorSilence tells whether the operator of the landscape runs; nil if it does, or that is not known.
+// operatorSilence tells whether the operator of the landscape runs; nil if it does, or that is not
+// known.
 func (c *Converger) operatorSilence(ctx context.Context, now time.Time) *Silence {
 	if c.links.clusters[Runtime] == nil {
 		return nil
@@ -121,8 +126,8 @@ func (c *Converger) operatorSilence(ctx context.Context, now time.Time) *Silence
 	return out
 }
 
-// heartbeats reads those of the gardenlets of the seeds: who is silent, by the name of the Seed. A Seed that never had a gardenlet of its own
-// has no condition GardenletReady.
+// heartbeats reads those of the gardenlets of the seeds: who is silent, by the name of the Seed. A
+// Seed that never had a gardenlet of its own has no condition GardenletReady.
 func (c *Converger) heartbeats(ctx context.Context, states []OwnerStatus, now time.Time) map[string]*Silence {
 	out := map[string]*Silence{}
 	if c.links.clusters[Virtual] == nil {
@@ -147,14 +152,16 @@ func (c *Converger) heartbeats(ctx context.Context, states []OwnerStatus, now ti
 // onlyGardenlet says why the condition is not True while the seed is converged all the same.
 const onlyGardenlet = "A pergola apply converges the seed while it runs, and posts no such status: start the gardenlet of the seed, and the operator, to have it looked after."
 
-// aged are the conditions of an owner whose gardenlet is silent: what it wrote last says nothing about now. Those of a Shoot hold for longer.
+// aged are the conditions of an owner whose gardenlet is silent: what it wrote last says nothing
+// about now. Those of a Shoot hold for longer.
 func (s *Silence) aged(kind string, conditions []gardencorev1beta1.Condition, live bool, now time.Time) []gardencorev1beta1.Condition {
 	out := make([]gardencorev1beta1.Condition, 0, len(conditions))
 	for _, c := range conditions {
 		switch {
 		case kind == "Seed" && c.Type == gardencorev1beta1.GardenletReady:
 			c.Status, c.Reason, c.Message = gardencorev1beta1.ConditionUnknown, "StatusUnknown", "Gardenlet stopped posting status updates: "+s.Text(now)+". "+onlyGardenlet
-		case kind == "Seed" && c.Type == seedpublication.ConditionSettings: // what was published since is not in use
+		case kind == "Seed" && c.Type == seedpublication.ConditionSettings:
+			// what was published since is not in use
 			c.Status, c.Reason, c.Message = gardencorev1beta1.ConditionUnknown, "StatusUnknown", "Gardenlet stopped posting status updates; before: "+c.Message
 		case kind == "Shoot" && !live && (s.Since == nil || now.Sub(*s.Since) >= shootMonitorPeriod):
 			c.Status, c.Reason, c.Message = gardencorev1beta1.ConditionUnknown, "StatusUnknown", "Gardenlet stopped sending heartbeats; before: "+c.Message

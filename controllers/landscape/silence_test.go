@@ -78,7 +78,8 @@ func TestConditionsOfASilentGardenlet(t *testing.T) {
 	assert.Contains(t, long.aged("Seed", conditions, false, noon)[0].Message, "A pergola apply converges the seed while it runs, and posts no such status: start the gardenlet")
 }
 
-// The heartbeat of a seed is read from the virtual garden, and judged by the clock of the converger.
+// The heartbeat of a seed is read from the virtual garden, and judged by the clock of the
+// converger.
 func TestStatusAgesWhatAGardenletWrote(t *testing.T) {
 	w := newWritten(t, "aging", nil)
 	c := w.converger()

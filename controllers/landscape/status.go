@@ -29,10 +29,12 @@ import (
 type Status struct {
 	Landscape string    `json:"landscape"`
 	At        time.Time `json:"at"`
-	// Live says that conditions were judged for this answer; otherwise they are what was written last.
+	// Live says that conditions were judged for this answer; otherwise they are what was written
+	// last.
 	Live  bool `json:"live"`
 	Ready bool `json:"ready"`
-	// Invalid says that the files of the landscape are not valid, and how to see why: the owners are those that were applied before.
+	// Invalid says that the files of the landscape are not valid, and how to see why: the owners
+	// are those that were applied before.
 	Invalid string        `json:"invalid,omitempty"`
 	Owners  []OwnerStatus `json:"owners"`
 	// Object is the Landscape object that an operator syncs it by; nil when there is none.
@@ -44,7 +46,8 @@ type Status struct {
 	// HandedOver are declared fields that are left as controllers set them.
 	HandedOver []change.HandedOver `json:"handedOver,omitempty"`
 
-	// Reach are the flags by which commands reach the runtime cluster, with a space before them; empty for none.
+	// Reach are the flags by which commands reach the runtime cluster, with a space before them;
+	// empty for none.
 	Reach string `json:"-"`
 }
 
@@ -222,7 +225,8 @@ func (c *Converger) ownerStatus(ctx context.Context, o *member, options StatusOp
 	return s
 }
 
-// runApply ends what is said of an owner that is not there; where an operator applies the landscape, it is no advice.
+// runApply ends what is said of an owner that is not there; where an operator applies the
+// landscape, it is no advice.
 const runApply = " (run pergola apply)"
 
 // unread says in words why the status of an owner could not be read, and what to do.
@@ -233,7 +237,8 @@ func unread(o *member, err error) string {
 	return inWords(err)
 }
 
-// inWords is an error in one line. A cluster that does not answer explains everything, whatever was asked.
+// inWords is an error in one line. A cluster that does not answer explains everything, whatever was
+// asked.
 func inWords(err error) string {
 	var object *apply.ObjectError
 	if isUnreachable(err) && errors.As(err, &object) {
@@ -242,7 +247,8 @@ func inWords(err error) string {
 	return strings.Join(owner.Problems(err), "; ")
 }
 
-// isAbsent says that the cluster answers and has no such object, or not even its kind, or that it is not made yet itself.
+// isAbsent says that the cluster answers and has no such object, or not even its kind, or that it
+// is not made yet itself.
 func isAbsent(err error) bool {
 	if access.IsMissing(err) {
 		return true
@@ -278,7 +284,8 @@ func (c *Converger) inspect(ctx context.Context, o *member, options StatusOption
 	}
 }
 
-// judgedAt is the newest time in a status. Conditions that stay the same keep theirs, so they may have been judged later.
+// judgedAt is the newest time in a status. Conditions that stay the same keep theirs, so they may
+// have been judged later.
 func judgedAt(op *gardencorev1beta1.LastOperation, conditions []gardencorev1beta1.Condition) *time.Time {
 	var out *time.Time
 	if op != nil {

@@ -74,7 +74,8 @@ func TestJudgedAtIsTheNewestTime(t *testing.T) {
 	assert.Equal(t, before(time.Second), judgedAt(succeeded(time.Second), []gardencorev1beta1.Condition{condition(time.Minute)}))
 }
 
-// Who reconciles is read from the lease: its holder as long as it renews, and when everything was judged last.
+// Who reconciles is read from the lease: its holder as long as it renews, and when everything was
+// judged last.
 func TestKeeper(t *testing.T) {
 	l := newLeased(t)
 	c := bare(clocktesting.NewFakeClock(noon), nil)

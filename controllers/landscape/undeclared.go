@@ -13,11 +13,14 @@ import (
 type Undeclared struct {
 	Cluster string    `json:"cluster"`
 	Object  apply.Ref `json:"object"`
-	// Held says why it is kept; empty when the next apply deletes it, as far as the deletion gate lets it.
+	// Held says why it is kept; empty when the next apply deletes it, as far as the deletion gate
+	// lets it.
 	Held string `json:"held,omitempty"`
 }
 
-// undeclared reads the inventories of declarations. What the Landscape object says of an object that is held is why it is kept. One that cannot be read is left out: the owners say what is wrong.
+// undeclared reads the inventories of declarations. What the Landscape object says of an object
+// that is held is why it is kept. One that cannot be read is left out: the owners say what is
+// wrong.
 func (c *Converger) undeclared(ctx context.Context, object *ObjectStatus) []Undeclared {
 	if c.links.clusters[Runtime] == nil {
 		return nil
@@ -38,7 +41,8 @@ func (c *Converger) undeclared(ctx context.Context, object *ObjectStatus) []Unde
 		}
 		gone := slices.DeleteFunc(slices.Clone(entries), func(e apply.Entry) bool { return declared[withoutVersion(e.Ref)] })
 		referred := keptWith(gone, func(e apply.Entry) bool { return isOwner(e.GroupKind()) && !c.confirmed(ctx, e.Ref) },
-			func(ref apply.Ref) []across.Referred { return c.referredToBy(ctx, cluster, ref) }) // see judge.keepReferred
+			// see judge.keepReferred
+			func(ref apply.Ref) []across.Referred { return c.referredToBy(ctx, cluster, ref) })
 		for _, e := range gone {
 			u := Undeclared{Cluster: cluster, Object: e.Ref, Held: object.whyHeld(cluster, e.Ref)}
 			if holder, is := referred[e.Ref]; is {

@@ -12,8 +12,10 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// TestAReviewedRemovalWaits: what a review has shown to go, and what other landscapes are asked about first, goes when they have answered, although
-// there was another commit or a restart meanwhile, whose difference does not show it. What no review has shown needs an approval, and says so.
+// TestAReviewedRemovalWaits: what a review has shown to go, and what other landscapes are asked
+// about first, goes when they have answered, although there was another commit or a restart
+// meanwhile, whose difference does not show it. What no review has shown needs an approval, and
+// says so.
 func TestAReviewedRemovalWaits(t *testing.T) {
 	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "wait-x"}
 	const object = "ConfigMap default/wait-x"

@@ -23,7 +23,8 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// written is a landscape of some files, and its convergers on the API server: a new one with each sync, as after a commit.
+// written is a landscape of some files, and its convergers on the API server: a new one with each
+// sync, as after a commit.
 type written struct {
 	*testing.T
 	dir   string
@@ -45,7 +46,8 @@ func newWritten(t *testing.T, name string, files map[string]string) *written {
 	return w
 }
 
-// forgetLandscapes removes what landscapes have applied, and all inventories, with the test: other tests could take objects over.
+// forgetLandscapes removes what landscapes have applied, and all inventories, with the test: other
+// tests could take objects over.
 func forgetLandscapes(t *testing.T) {
 	t.Cleanup(func() {
 		maps := resource(t, testMaps, owner.InventoryNamespace)

@@ -13,8 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// serverRules lead to the API server: to the endpoints of its Service in namespace default, and to where its name leads. Ports have numbers: not every network
-// knows their names.
+// serverRules lead to the API server: to the endpoints of its Service in namespace default, and to
+// where its name leads. Ports have numbers: not every network knows their names.
 func serverRules(slicesOfService []*discoveryv1.EndpointSlice, named []netip.AddrPort) []networkingv1.NetworkPolicyEgressRule {
 	slicesOfService = slices.SortedFunc(slices.Values(slicesOfService), func(a, b *discoveryv1.EndpointSlice) int { return strings.Compare(a.Name, b.Name) })
 	var rules []networkingv1.NetworkPolicyEgressRule
@@ -48,7 +48,8 @@ func serverRules(slicesOfService []*discoveryv1.EndpointSlice, named []netip.Add
 	return rules
 }
 
-// ruleTo is a rule to addresses; none where something is missing, since that would allow everything.
+// ruleTo is a rule to addresses; none where something is missing, since that would allow
+// everything.
 func ruleTo(addresses []netip.Addr, ports []networkingv1.NetworkPolicyPort) []networkingv1.NetworkPolicyEgressRule {
 	if len(addresses) == 0 || len(ports) == 0 {
 		return nil

@@ -62,7 +62,8 @@ type Controller struct {
 	namespaces cache.SharedIndexInformer
 	policies   cache.SharedIndexInformer
 	endpoints  cache.SharedIndexInformer
-	// clusters are watched as soon as there is a namespace of a Shoot: a runtime cluster that is no seed has no such kind.
+	// clusters are watched as soon as there is a namespace of a Shoot: a runtime cluster that is no
+	// seed has no such kind.
 	clusters      cache.SharedIndexInformer
 	watchClusters func()
 	queue         workqueue.TypedRateLimitingInterface[string]
@@ -163,7 +164,8 @@ func (c *Controller) all() {
 	}
 }
 
-// Set says what the ranges of the cluster are; nil says that it is nobody's any more: what the role has made goes.
+// Set says what the ranges of the cluster are; nil says that it is nobody's any more: what the role
+// has made goes.
 func (c *Controller) Set(n *Networks) {
 	c.mu.Lock()
 	same := c.known && c.networks.equal(n)

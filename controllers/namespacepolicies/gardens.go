@@ -15,7 +15,8 @@ import (
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 )
 
-// FollowGarden tells the controller of the Garden of its cluster until ctx ends. As long as it is not known whether there is one, nothing is told.
+// FollowGarden tells the controller of the Garden of its cluster until ctx ends. As long as it is
+// not known whether there is one, nothing is told.
 func FollowGarden(ctx context.Context, config *rest.Config, c *Controller, log *slog.Logger) error {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {

@@ -14,10 +14,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// lookUp is how often it is asked where the name of the API server leads (upstream's): nobody tells when that changes.
+// lookUp is how often it is asked where the name of the API server leads (upstream's): nobody tells
+// when that changes.
 const lookUp = 30 * time.Second
 
-// hostOf is the name and port by which pods reach the API server, where that is a name and no address, as in Gardener's Shoots; empty else.
+// hostOf is the name and port by which pods reach the API server, where that is a name and no
+// address, as in Gardener's Shoots; empty else.
 func hostOf(config *rest.Config, env func(string) string) (host string, port uint16) {
 	number := func(text string) uint16 {
 		if n, err := strconv.ParseUint(text, 10, 16); err == nil {

@@ -21,12 +21,14 @@ const (
 // labelExposureHandler is on namespaces of gateways for an exposure class (upstream's).
 const labelExposureHandler = "handler.exposureclass.gardener.cloud/name"
 
-// names are all of them, in the order in which they are written: what is allowed is there before all else is denied.
+// names are all of them, in the order in which they are written: what is allowed is there before
+// all else is denied.
 func names() []string {
 	return []string{toDNS, toAPIServer, toPublicNetworks, toPrivateNetworks, toBlockedRanges, denyAll}
 }
 
-// namesFor are the policies that a namespace is to have. One that matches a further selector has all.
+// namesFor are the policies that a namespace is to have. One that matches a further selector has
+// all.
 func namesFor(namespace string, set labels.Set, further []labels.Selector) []string {
 	if slices.ContainsFunc(further, func(s labels.Selector) bool { return s.Matches(set) }) {
 		return names()

@@ -52,7 +52,8 @@ func networksAt(o *unstructured.Unstructured, path ...string) (*Networks, error)
 	return out, nil
 }
 
-// ofShoot reads those of the Shoot in a Cluster, which were declared and which came to be; nil for a Shoot without workers.
+// ofShoot reads those of the Shoot in a Cluster, which were declared and which came to be; nil for
+// a Shoot without workers.
 func ofShoot(cluster *unstructured.Unstructured) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, part := range []string{"spec", "status"} {

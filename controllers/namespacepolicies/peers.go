@@ -7,7 +7,8 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// privateNetworks are those of RFC 1918 and of carrier-grade NAT (RFC 6598), and of IPv6 link-local and unique local addresses.
+// privateNetworks are those of RFC 1918 and of carrier-grade NAT (RFC 6598), and of IPv6 link-local
+// and unique local addresses.
 func privateNetworks() []netip.Prefix {
 	return prefixes("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fe80::/10", "fc00::/7")
 }
@@ -23,8 +24,8 @@ func prefixes(texts ...string) []netip.Prefix {
 	return out
 }
 
-// outside are peers in networks, but not in what is excepted, per family. A network that is excepted wholly is left out: an exception has to be a part of its
-// network.
+// outside are peers in networks, but not in what is excepted, per family. A network that is
+// excepted wholly is left out: an exception has to be a part of its network.
 func outside(networks, excepted []netip.Prefix) (v4, v6 []networkingv1.NetworkPolicyPeer) {
 	for _, n := range networks {
 		var parts []netip.Prefix

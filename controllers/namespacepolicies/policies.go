@@ -24,7 +24,8 @@ const (
 	offsetDNS = 10
 )
 
-// Addresses at which node-local DNS listens on each node where kube-proxy uses IPVS (upstream: pkg/component/networking/nodelocaldns/constants).
+// Addresses at which node-local DNS listens on each node where kube-proxy uses IPVS (upstream:
+// pkg/component/networking/nodelocaldns/constants).
 const (
 	nodeLocalDNS4 = "169.254.20.10/32"
 	nodeLocalDNS6 = "fd30:1319:f1e:230b::1/128"
@@ -35,7 +36,8 @@ type surroundings struct {
 	networks *Networks
 	// servers are rules to the API server of the cluster; nil as long as nobody knows where it is.
 	servers []networkingv1.NetworkPolicyEgressRule
-	// shoot has the networks of the Shoot whose control plane is in the namespace; unknown says that there is one and they are not known.
+	// shoot has the networks of the Shoot whose control plane is in the namespace; unknown says
+	// that there is one and they are not known.
 	shoot   []netip.Prefix
 	unknown bool
 }
@@ -78,7 +80,8 @@ func egress(label string, rules ...networkingv1.NetworkPolicyEgressRule) *networ
 	}
 }
 
-// together is a rule to peers of both families; none where there are no peers, since a rule without them allows everything.
+// together is a rule to peers of both families; none where there are no peers, since a rule without
+// them allows everything.
 func together(v4, v6 []networkingv1.NetworkPolicyPeer) []networkingv1.NetworkPolicyEgressRule {
 	to := slices.Concat(v4, v6)
 	if len(to) == 0 {

@@ -22,7 +22,8 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// reconcile makes the policies of a namespace what they should be. While they are, it makes no request. It tells when to look again, 0 is never.
+// reconcile makes the policies of a namespace what they should be. While they are, it makes no
+// request. It tells when to look again, 0 is never.
 func (c *Controller) reconcile(ctx context.Context, name string) (time.Duration, error) {
 	c.mu.Lock()
 	known, networks := c.known, c.networks
@@ -110,12 +111,14 @@ func (c *Controller) live(namespace, name string) *networkingv1.NetworkPolicy {
 	return policy
 }
 
-// isAsWanted tells whether a live policy does what is wanted, and is marked as ours. Its description is not looked at as long as there is one: it follows from the rest.
+// isAsWanted tells whether a live policy does what is wanted, and is marked as ours. Its
+// description is not looked at as long as there is one: it follows from the rest.
 func (c *Controller) isAsWanted(live *networkingv1.NetworkPolicy, spec *networkingv1.NetworkPolicySpec) bool {
 	return live.Labels[LabelMadeBy] == c.o.MadeBy && live.Annotations[annotationDescription] != "" && apiequality.Semantic.DeepEqual(live.Spec, *spec)
 }
 
-// write applies a policy. Whoever else has set something in it gives way: in these namespaces the names are Gardener's.
+// write applies a policy. Whoever else has set something in it gives way: in these namespaces the
+// names are Gardener's.
 func (c *Controller) write(ctx context.Context, key types.NamespacedName, spec *networkingv1.NetworkPolicySpec) error {
 	body, err := json.Marshal(&networkingv1.NetworkPolicy{
 		TypeMeta: metav1.TypeMeta{APIVersion: networkingv1.SchemeGroupVersion.String(), Kind: "NetworkPolicy"},
@@ -172,7 +175,8 @@ type repaired struct {
 	at   []time.Time
 }
 
-// pause tells how long to wait before a policy is written; without a pause it is noted that it is. What is new is written at once.
+// pause tells how long to wait before a policy is written; without a pause it is noted that it is.
+// What is new is written at once.
 func (r *repairs) pause(policy types.NamespacedName, spec *networkingv1.NetworkPolicySpec) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

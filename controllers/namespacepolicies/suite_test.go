@@ -25,7 +25,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// server is the API server that the tests share, one after the other: they are about namespace garden.
+// server is the API server that the tests share, one after the other: they are about namespace
+// garden.
 var server struct {
 	config *rest.Config
 	count  atomic.Int64

@@ -14,7 +14,8 @@ type Destination struct {
 	Type landscapev1alpha1.NotificationType
 	// Provider of the forge of a commit status: github, gitlab, gitea or forgejo.
 	Provider string
-	// URL of the webhook, or of the forge or its API; "" means the forge at the host of Event.SourceURL.
+	// URL of the webhook, or of the forge or its API; "" means the forge at the host of
+	// Event.SourceURL.
 	URL string
 	// Token is the access to the forge, or the key that the webhook is signed with.
 	Token []byte
@@ -24,8 +25,8 @@ type Destination struct {
 	Severity Severity
 }
 
-// Destinations reads the notifications of a Landscape; secret gives the data of a Secret in its namespace. Those that
-// cannot be used are left out and told as errors, one each.
+// Destinations reads the notifications of a Landscape; secret gives the data of a Secret in its
+// namespace. Those that cannot be used are left out and told as errors, one each.
 func Destinations(source string, notifications []landscapev1alpha1.Notification, secret func(name string) (map[string][]byte, error)) ([]Destination, []error) {
 	var out []Destination
 	var errs []error

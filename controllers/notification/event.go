@@ -17,7 +17,8 @@ const (
 	Succeeded Phase = "Succeeded"
 	// Failed: the revision could not be applied, or something is not healthy.
 	Failed Phase = "Failed"
-	// Neutral: nothing about a revision (suspended, resumed, drift repaired); never a commit status.
+	// Neutral: nothing about a revision (suspended, resumed, drift repaired); never a commit
+	// status.
 	Neutral Phase = "Neutral"
 )
 
@@ -35,7 +36,8 @@ type Event struct {
 	// Landscape it happened to, and its UID.
 	Landscape types.NamespacedName
 	UID       types.UID
-	// Revision as in the Landscape's status (main@sha1:…), and the commit in it ("" for an OCI artifact: no commit status).
+	// Revision as in the Landscape's status (main@sha1:…), and the commit in it ("" for an OCI
+	// artifact: no commit status).
 	Revision, Commit string
 	// SourceURL is the repository, as in spec.source.url.
 	SourceURL string
@@ -47,6 +49,7 @@ type Event struct {
 	Message string
 	// At is when it happened; zero: now.
 	At time.Time
-	// Detail is what a program may want to know besides (objects changed, held ids, duration …). Only webhooks tell it.
+	// Detail is what a program may want to know besides (objects changed, held ids, duration …).
+	// Only webhooks tell it.
 	Detail map[string]string
 }

@@ -68,8 +68,8 @@ func New(options Options) *Notifier {
 	return n
 }
 
-// Notify hands an event over and returns at once; what it costs to tell it is the matter of others. to are all
-// destinations of the Landscape: those it had before and has no more are forgotten.
+// Notify hands an event over and returns at once; what it costs to tell it is the matter of others.
+// to are all destinations of the Landscape: those it had before and has no more are forgotten.
 func (n *Notifier) Notify(event Event, to []Destination) {
 	if event.At.IsZero() {
 		event.At = n.Clock.Now()
@@ -128,7 +128,8 @@ func (n *Notifier) Forget(landscape types.NamespacedName) {
 	n.records.forget(landscape)
 }
 
-// Start tells events until the context ends; then what waits has a few seconds, and nothing runs any more when it returns.
+// Start tells events until the context ends; then what waits has a few seconds, and nothing runs
+// any more when it returns.
 func (n *Notifier) Start(ctx context.Context) error {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

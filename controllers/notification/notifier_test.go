@@ -210,12 +210,14 @@ func TestWebhookIsTriedAgain(t *testing.T) {
 	h.answers = []int{400, 500, 500, 500, 500, 500, 500}
 	f.Notify(event(Failed, "not understood"), []Destination{h.destination("")})
 	f.eventually(t, time.Second, func() bool { return f.count("webhook", failed) == 1 })
-	f.eventually(t, 0, func() bool { return strings.Contains(f.text(), "the webhook answered 400 Bad Request") }) // it is counted before it is logged
+	// it is counted before it is logged
+	f.eventually(t, 0, func() bool { return strings.Contains(f.text(), "the webhook answered 400 Bad Request") })
 	f.Notify(event(Failed, "not now"), []Destination{h.destination("")})
 	f.eventually(t, time.Second, func() bool { return f.count("webhook", failed) == 2 })
 	assert.Empty(t, h.answers, "six tries")
 	f.Notify(event(Failed, "not now"), []Destination{h.destination("")})
-	f.eventually(t, time.Second, func() bool { return len(h.got()) == 2 }) // what was not told is not taken for told
+	// what was not told is not taken for told
+	f.eventually(t, time.Second, func() bool { return len(h.got()) == 2 })
 }
 
 func TestSlowDestinationHindersNobody(t *testing.T) {

@@ -85,8 +85,9 @@ func (r *records) record(e Event) {
 	r.metrics.count(typeEvent, sent)
 }
 
-// action is what was done. The recorder of Kubernetes makes one event of all that have the same action and reason in a few minutes, with the text
-// of the first one, so that it has to be another one for another text.
+// action is what was done. The recorder of Kubernetes makes one event of all that have the same
+// action and reason in a few minutes, with the text of the first one, so that it has to be another
+// one for another text.
 func action(text string) string {
 	digest := sha256.Sum256([]byte(text))
 	return "Sync " + hex.EncodeToString(digest[:4])

@@ -18,7 +18,8 @@ const (
 // userInfo is who is let in by a URL.
 var userInfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/?#\s@]*@`)
 
-// redacted is an event without credentials of URLs and without the tokens of those who are told, and bounded.
+// redacted is an event without credentials of URLs and without the tokens of those who are told,
+// and bounded.
 func redacted(e Event, to []Destination) Event {
 	e.SourceURL = hide(e.SourceURL, to)
 	e.Message = cut(printable(hide(e.Message, to)), longestMessage)

@@ -51,7 +51,8 @@ func newSink(n *Notifier, key sinkKey) *sink {
 	return &sink{notifier: n, key: key, told: newMemory(rememberedOld), states: newMemory(rememberedOld), pace: rate.NewLimiter(tellRate, tellBurst)}
 }
 
-// take puts an event into the queue, if this destination is to be told of it, and says whether it did. Under the lock.
+// take puts an event into the queue, if this destination is to be told of it, and says whether it
+// did. Under the lock.
 func (s *sink) take(event Event, d Destination) bool {
 	it := item{event: event, to: d}
 	switch d.Type {
@@ -107,7 +108,8 @@ func (s *sink) forget(it item) {
 // leave empties the queue of a destination that is gone. Under the lock.
 func (s *sink) leave() { s.queue, s.gone = nil, true }
 
-// next gives the oldest event, and how many were dropped since the last; false when there is none, and the worker ends.
+// next gives the oldest event, and how many were dropped since the last; false when there is none,
+// and the worker ends.
 func (s *sink) next() (item, int, bool) {
 	s.notifier.mu.Lock()
 	defer s.notifier.mu.Unlock()

@@ -21,7 +21,8 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// teller sends what a worker has to say. It keeps connections as long as the worker has something to say.
+// teller sends what a worker has to say. It keeps connections as long as the worker has something
+// to say.
 type teller struct {
 	webhook *http.Client
 	forge   *forge.Forge
@@ -163,7 +164,8 @@ func (t *teller) post(ctx context.Context, s *sink, it item, lost int) error {
 		return fmt.Errorf("sending a webhook: %w", err)
 	}
 	defer res.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // so that the connection can be used again
+	// so that the connection can be used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10))
 	if res.StatusCode/100 == 2 {
 		return nil
 	}

@@ -33,7 +33,8 @@ const suffixAgeKey = ".agekey"
 type secrets struct {
 	client    client.Reader
 	namespace string
-	// outside gives the address of the virtual garden for a process that does not run in the runtime cluster; nil for one that does.
+	// outside gives the address of the virtual garden for a process that does not run in the
+	// runtime cluster; nil for one that does.
 	outside func(context.Context) (string, error)
 }
 
@@ -84,7 +85,8 @@ func (s secrets) identities(ctx context.Context, d *landscapev1alpha1.Decryption
 	return out, nil
 }
 
-// locked is an error when no key opens some of the Secrets of a revision. It cannot be applied then, and the one before is kept.
+// locked is an error when no key opens some of the Secrets of a revision. It cannot be applied
+// then, and the one before is kept.
 func locked(object *landscapev1alpha1.Landscape, r *revision) error {
 	var names []string
 	for ref := range landscape.Locked(r.landscape) {
@@ -101,8 +103,9 @@ func locked(object *landscapev1alpha1.Landscape, r *revision) error {
 	return fmt.Errorf("revision %s: %s: %s: %s", r.Revision(), landscape.NoKey(r.landscape), listed(names), hint)
 }
 
-// virtual is the access to the virtual garden, and a text that is another one when that is; nil for none. Where the Landscape names no Secret, it is
-// found in the runtime cluster once the Garden is made there. The access of the garden is not everybody's: only Landscapes beside it have it.
+// virtual is the access to the virtual garden, and a text that is another one when that is; nil for
+// none. Where the Landscape names no Secret, it is found in the runtime cluster once the Garden is
+// made there. The access of the garden is not everybody's: only Landscapes beside it have it.
 func (s secrets) virtual(ctx context.Context, clusters *landscapev1alpha1.Clusters, options apply.ClusterOptions) (*rest.Config, string, error) {
 	if clusters == nil || clusters.Virtual == nil || clusters.Virtual.SecretRef == nil {
 		if s.namespace != access.NamespaceOfGarden {
@@ -138,7 +141,8 @@ func (s secrets) virtual(ctx context.Context, clusters *landscapev1alpha1.Cluste
 	return config, hex.EncodeToString(sum[:]), nil
 }
 
-// source reads the access to the virtual garden as the operator itself, whatever account a Landscape is applied as.
+// source reads the access to the virtual garden as the operator itself, whatever account a
+// Landscape is applied as.
 func (s secrets) source(options apply.ClusterOptions) access.Source {
 	read := func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {
 		secret := &corev1.Secret{}
@@ -149,7 +153,8 @@ func (s secrets) source(options apply.ClusterOptions) access.Source {
 	return out
 }
 
-// clusters of a Landscape. Connections stay as long as the access is the same, and with them what is known of the cluster.
+// clusters of a Landscape. Connections stay as long as the access is the same, and with them what
+// is known of the cluster.
 type clusters struct {
 	runtime, virtual *apply.Cluster
 	// runtimeID and virtualID say what the connections were made with.
@@ -169,7 +174,8 @@ func (c *clusters) left(former *apply.Cluster) {
 	}
 }
 
-// takeFormer gives the former connections to who knows when nobody uses them any more, and closes them then.
+// takeFormer gives the former connections to who knows when nobody uses them any more, and closes
+// them then.
 func (c *clusters) takeFormer() []*apply.Cluster {
 	c.mu.Lock()
 	defer c.mu.Unlock()

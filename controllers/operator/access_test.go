@@ -19,7 +19,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
-// TestAccessIsFound: a Landscape beside the Garden that names no access waits for that of the Garden, says so, and goes on as soon as it is there.
+// TestAccessIsFound: a Landscape beside the Garden that names no access waits for that of the
+// Garden, says so, and goes on as soon as it is there.
 func TestAccessIsFound(t *testing.T) {
 	w := newWorld(t)
 	w.namespace = access.NamespaceOfGarden
@@ -40,7 +41,8 @@ func TestAccessIsFound(t *testing.T) {
 	assert.NotContains(t, w.log.String(), "PRIVATE KEY")
 }
 
-// TestWhoseAccess: the access of the Garden is for Landscapes beside it, and a Secret that is named goes before.
+// TestWhoseAccess: the access of the Garden is for Landscapes beside it, and a Secret that is named
+// goes before.
 func TestWhoseAccess(t *testing.T) {
 	w := newWorld(t)
 	named := &landscapev1alpha1.Landscape{}
@@ -73,7 +75,8 @@ func TestWhoseAccess(t *testing.T) {
 	}
 }
 
-// TestConnectionsStayWhileTheyAreUsed: what was prepared with others and is given up leaves those that what goes on uses.
+// TestConnectionsStayWhileTheyAreUsed: what was prepared with others and is given up leaves those
+// that what goes on uses.
 func TestConnectionsStayWhileTheyAreUsed(t *testing.T) {
 	s := quietSyncer(t, landscapev1alpha1.LandscapeStatus{})
 	defer s.tools.clusters.close()
@@ -89,7 +92,8 @@ func TestConnectionsStayWhileTheyAreUsed(t *testing.T) {
 	assert.NotSame(t, used, other)
 	converger, err := landscape.New(given.landscape, landscape.Options{Catalogue: components.FS, Connect: landscape.Connections{Clusters: s.tools.clusters.byName()}, Clock: s.parts.role.Clock})
 	require.NoError(t, err)
-	s.isPrepared(&preparation{cancel: func() {}}, &job{revision: given, converger: converger}, nil) // another one is prepared meanwhile
+	// another one is prepared meanwhile
+	s.isPrepared(&preparation{cancel: func() {}}, &job{revision: given, converger: converger}, nil)
 	assert.Same(t, other, connect("somebody"))
 	assert.Equal(t, []*apply.Cluster{used}, s.tools.clusters.takeFormer())
 	assert.Empty(t, s.tools.clusters.takeFormer())

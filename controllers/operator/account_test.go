@@ -20,8 +20,9 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// TestServiceAccount: with a ServiceAccount of its own a Landscape writes nothing into the runtime cluster but as that, with the rights
-// that docs/ownership.md names, and what it may not is an error that says who lacks which right.
+// TestServiceAccount: with a ServiceAccount of its own a Landscape writes nothing into the runtime
+// cluster but as that, with the rights that docs/ownership.md names, and what it may not is an
+// error that says who lacks which right.
 func TestServiceAccount(t *testing.T) {
 	w := newWorld(t)
 	s := w.served("account")
@@ -44,7 +45,8 @@ func TestServiceAccount(t *testing.T) {
 	rule := func(group, resource string, verbs ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 	}
-	// What other tests left of the definitions that every landscape brings along would leave nothing to be written.
+	// What other tests left of the definitions that every landscape brings along would leave
+	// nothing to be written.
 	left := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: owner.InventoryNamespace, Name: owner.InventoryPrefix + "landscape-bootstrap"}}
 	require.NoError(t, client.IgnoreNotFound(w.client.Delete(context.Background(), left)))
 	p := newProxy(t)
@@ -79,7 +81,8 @@ func TestServiceAccount(t *testing.T) {
 		case r.as == account:
 			own++
 		case r.as == "" && (strings.Contains(r.uri, "/landscapes/"+s.name+"/status") || strings.Contains(r.uri, "/events") || strings.Contains(r.uri, "/namespaces/garden/leases") || r.uri == "/api/v1/namespaces"):
-			// What the operator does for itself: it says how it goes, and holds its lease, which needs its namespace.
+			// What the operator does for itself: it says how it goes, and holds its lease, which
+			// needs its namespace.
 		default:
 			assert.Fail(t, "a write that is not the ServiceAccount's", r.String())
 		}

@@ -5,8 +5,8 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// answer ends those who follow whatever a sync finds, without naming a commit, when the source was asked for them and has nothing new: how it
-// stands then is what they get.
+// answer ends those who follow whatever a sync finds, without naming a commit, when the source was
+// asked for them and has nothing new: how it stands then is what they get.
 func (s *syncer) answer() {
 	if !s.asks.answered {
 		return
@@ -28,7 +28,8 @@ func (s *syncer) answer() {
 	if s.found.gardenlets != nil && s.jobs.last.failures == 0 {
 		return // what they make of it is the end of it
 	}
-	if s.jobs.preparing == nil && (s.jobs.active == nil || !s.jobs.active.applying) { // else its end is told to them
+	// else its end is told to them
+	if s.jobs.preparing == nil && (s.jobs.active == nil || !s.jobs.active.applying) {
 		s.hub.tell("", s.stands())
 	}
 }
@@ -59,7 +60,8 @@ func (s *syncer) stands() receiver.Progress {
 	return out
 }
 
-// staysApplied says what is in force although something newer cannot be, with what of it is in part, or not kept; empty while nothing is.
+// staysApplied says what is in force although something newer cannot be, with what of it is in
+// part, or not kept; empty while nothing is.
 func (s *syncer) staysApplied() string {
 	return view{is: revisionsShown{applied: s.appliedName(), halfway: s.halfwayName()}, last: lastShown{unkept: s.notKeptNow()}}.stays()
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// TestFollowWithoutCommit: who asks for a sync and names no commit is told how it stands when the source was asked, also where there is
-// nothing new.
+// TestFollowWithoutCommit: who asks for a sync and names no commit is told how it stands when the
+// source was asked, also where there is nothing new.
 func TestFollowWithoutCommit(t *testing.T) {
 	w := newWorld(t)
 	w.start()
@@ -134,8 +134,8 @@ func (quickClock) NewTicker(time.Duration) clock.Ticker {
 	return clock.RealClock{}.NewTicker(time.Millisecond)
 }
 
-// TestSyncTellsErrors: who asks for a sync hears at once that the source cannot be read, or that the sync fails as before; and that all is well
-// when it is.
+// TestSyncTellsErrors: who asks for a sync hears at once that the source cannot be read, or that
+// the sync fails as before; and that all is well when it is.
 func TestSyncTellsErrors(t *testing.T) {
 	w := newWorld(t)
 	w.start()

@@ -40,14 +40,17 @@ func toApprove(held []landscapev1alpha1.HeldDeletion, landscape string) string {
 	return fmt.Sprintf(": pergola history %[1]s shows what and why, pergola approve %[1]s %[2]s lets it pass", landscape, shown)
 }
 
-// shownApproval is the id that people approve something by now. Those who keep what is applied call it, from other goroutines than that of the syncer.
+// shownApproval is the id that people approve something by now. Those who keep what is applied call
+// it, from other goroutines than that of the syncer.
 func (s *syncer) shownApproval(id string) string {
 	return ask(s, id, func() string { return approvals(s.object, s.status.now.UsedApprovals).Shown(id) })
 }
 
-// take lets something pass by an approval in a sync. That it is used is in the status before: whatever becomes of this process, and whichever revision
-// comes next, an approval lets nothing else pass. Only the sync that goes on may use one; what was prepared before, or is only kept, may know of one
-// that is used since. Those who apply call it, from other goroutines than that of the syncer.
+// take lets something pass by an approval in a sync. That it is used is in the status before:
+// whatever becomes of this process, and whichever revision comes next, an approval lets nothing
+// else pass. Only the sync that goes on may use one; what was prepared before, or is only kept, may
+// know of one that is used since. Those who apply call it, from other goroutines than that of the
+// syncer.
 func (s *syncer) take(j *job, id string) bool {
 	return ask(s, false, func() bool { return s.jobs.active == j && j.applying && s.noteTaken(j, id) })
 }
@@ -63,7 +66,8 @@ func (s *syncer) noteTaken(j *job, id string) bool {
 		return false
 	}
 	s.status.now.UsedApprovals = append(slices.Clone(before), shown)
-	s.status.flush(s.life.alive) // should somebody else have written it, the next look at it ends this syncer
+	// should somebody else have written it, the next look at it ends this syncer
+	s.status.flush(s.life.alive)
 	if !slices.Contains(s.status.written.UsedApprovals, shown) {
 		s.status.now.UsedApprovals = before
 		s.parts.role.Log.Warn("that an approval is used cannot be noted, so that nothing passes by it", "landscape", s.key.String(), "approval", shown)
@@ -73,9 +77,10 @@ func (s *syncer) noteTaken(j *job, id string) bool {
 	return true
 }
 
-// useUp ends the use of approvals by a sync: what is held anew needs others, also where the sync has failed, for what it has asked a server to
-// delete may be gone all the same. Once a whole sync has seen what is held, approvals of anything else are used, too: they have lapsed. It gives those by
-// which something passed, as they were approved.
+// useUp ends the use of approvals by a sync: what is held anew needs others, also where the sync
+// has failed, for what it has asked a server to delete may be gone all the same. Once a whole sync
+// has seen what is held, approvals of anything else are used, too: they have lapsed. It gives those
+// by which something passed, as they were approved.
 func (s *syncer) useUp(j *job, report *landscape.Report, complete bool) (spent, lapsed []string) {
 	spent = j.given.spent
 	j.given.spent = nil
@@ -105,8 +110,8 @@ func PassedText(ids []string) string {
 	return "passed by approval: " + strings.Join(ids, ", ")
 }
 
-// addFormer adds to the report of a sync that failed what was held before, as far as it may be held still: what has passed by an
-// approval is not.
+// addFormer adds to the report of a sync that failed what was held before, as far as it may be held
+// still: what has passed by an approval is not.
 func (j *job) addFormer(report *landscape.Report, before []landscapev1alpha1.HeldDeletion) {
 	var former []permit.HeldObjects
 	for _, h := range before {

@@ -12,7 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// TestUseUp: what a sync has used up is used up, however it went: of what it has asked a server to delete it may have heard nothing.
+// TestUseUp: what a sync has used up is used up, however it went: of what it has asked a server to
+// delete it may have heard nothing.
 func TestUseUp(t *testing.T) {
 	for name, complete := range map[string]bool{"went well": true, "failed": false} {
 		t.Run(name, func(t *testing.T) {

@@ -9,10 +9,12 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
-// What a seed holds, and by which id that passes, the operator knows from the seed alone, and an id can be computed by whoever knows the names of
-// objects. So an approval of something on a seed counts there and nowhere else: in spec.approved it stands as SEED/ID, one of the operator as ID.
+// What a seed holds, and by which id that passes, the operator knows from the seed alone, and an id
+// can be computed by whoever knows the names of objects. So an approval of something on a seed
+// counts there and nowhere else: in spec.approved it stands as SEED/ID, one of the operator as ID.
 
-// ApprovalText is how an id of what is held on a cluster is given to `pergola approve`, and stands in spec.approved; empty for no id.
+// ApprovalText is how an id of what is held on a cluster is given to `pergola approve`, and stands
+// in spec.approved; empty for no id.
 func ApprovalText(cluster, id string) string {
 	if id == "" || !isClusterOfSeed(cluster) {
 		return id
@@ -20,13 +22,14 @@ func ApprovalText(cluster, id string) string {
 	return cluster + "/" + id
 }
 
-// isClusterOfSeed tells the clusters of which status.held speaks for gardenlets: those of the operator are the two others.
+// isClusterOfSeed tells the clusters of which status.held speaks for gardenlets: those of the
+// operator are the two others.
 func isClusterOfSeed(cluster string) bool {
 	return cluster != landscape.Runtime && cluster != landscape.Virtual
 }
 
-// approvalOf finds what an id that a person gives stands for: it may begin with the cluster, and has to where several show it. With onSeed
-// it need not be held, if it says the seed.
+// approvalOf finds what an id that a person gives stands for: it may begin with the cluster, and
+// has to where several show it. With onSeed it need not be held, if it says the seed.
 func approvalOf(held []landscapev1alpha1.HeldDeletion, given string, onSeed bool) (string, error) {
 	cluster, id, named := strings.Cut(given, "/")
 	if !named {

@@ -13,7 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
-// TestAnApprovalCountsWhereItIsHeld: a seed that shows the id of something elsewhere gets an approval for itself only.
+// TestAnApprovalCountsWhereItIsHeld: a seed that shows the id of something elsewhere gets an
+// approval for itself only.
 func TestAnApprovalCountsWhereItIsHeld(t *testing.T) {
 	id := permit.ApprovalID(landscape.Runtime, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "zz"})
 	held := heldIn(map[string]*seedpublication.Report{

@@ -8,8 +8,9 @@ import (
 	"github.com/pergola-dev/pergola/hack/smallcatalogue"
 )
 
-// smallCatalogue has one component for each kind of owner, so that landscapes with a Garden, a Seed and a Shoot are rendered at once. That
-// of the Garden is a Deployment, which is waited for before the ConfigMap "after" is applied.
+// smallCatalogue has one component for each kind of owner, so that landscapes with a Garden, a Seed
+// and a Shoot are rendered at once. That of the Garden is a Deployment, which is waited for before
+// the ConfigMap "after" is applied.
 func smallCatalogue(t *testing.T) fs.FS {
 	t.Helper()
 	out := smallcatalogue.New()

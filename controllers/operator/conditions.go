@@ -54,7 +54,8 @@ type view struct {
 type revisionsShown struct {
 	// wanted, attempted and applied are revisions as people read them; empty while there is none.
 	wanted, attempted, applied string
-	// halfway is the revision of which a sync began and was not completed; empty for none, and while it goes on.
+	// halfway is the revision of which a sync began and was not completed; empty for none, and
+	// while it goes on.
 	halfway string
 	pin     *landscapev1alpha1.Pin
 	// newer is the revision that is not applied because of the pin.
@@ -75,7 +76,8 @@ type objectShown struct {
 // readShown is how the source and its files were found.
 type readShown struct {
 	sourceErr error
-	// unread says that attempted could not be fetched or verified, so that nobody knows whether it is valid.
+	// unread says that attempted could not be fetched or verified, so that nobody knows whether it
+	// is valid.
 	unread bool
 	// validErr is why wanted cannot be applied.
 	validErr error
@@ -118,7 +120,8 @@ type goingOn struct {
 	applying bool
 	// validating says which revision is validated although it waits; empty for none.
 	validating string
-	// unsettled says that it was not ready when the operator was started anew, which has not come to a result since.
+	// unsettled says that it was not ready when the operator was started anew, which has not come
+	// to a result since.
 	unsettled bool
 	// waiting says what a sync that would be due waits for.
 	waiting string
@@ -366,7 +369,8 @@ func (v view) stalled() string {
 	return ""
 }
 
-// reconciling says what goes on by itself. With reasonRetrying nothing does at the moment: it went wrong, and is tried again later.
+// reconciling says what goes on by itself. With reasonRetrying nothing does at the moment: it went
+// wrong, and is tried again later.
 func (v view) reconciling() (reason, message string) {
 	switch {
 	case v.object.suspended != "":

@@ -7,13 +7,16 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// connection is the access to a source for as long as the object and its Secrets say the same. Closing it ends what it does, and waits for
-// nothing: a server that hangs keeps nobody from naming another one.
+// connection is the access to a source for as long as the object and its Secrets say the same.
+// Closing it ends what it does, and waits for nothing: a server that hangs keeps nobody from naming
+// another one.
 type connection struct {
 	source.Remote
-	// id is the part of the object that it was made with, secrets the digest of what was in the Secrets.
+	// id is the part of the object that it was made with, secrets the digest of what was in the
+	// Secrets.
 	id, secrets string
-	// offline says that there is only what the cache holds, because there is no access to the source.
+	// offline says that there is only what the cache holds, because there is no access to the
+	// source.
 	offline bool
 
 	alive  context.Context
@@ -42,7 +45,8 @@ func (c *connection) end() {
 	}()
 }
 
-// during has the source asked with a context that also ends with the connection, once the former connection is closed.
+// during has the source asked with a context that also ends with the connection, once the former
+// connection is closed.
 func during[T any](ctx context.Context, c *connection, work func(context.Context) (T, error)) (none T, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -101,7 +105,8 @@ func (s secrets) ofSource(ctx context.Context, spec *landscapev1alpha1.Source) (
 	return out, err
 }
 
-// keys reads the Secret with those that signatures are verified with; there is none where no signature is demanded.
+// keys reads the Secret with those that signatures are verified with; there is none where no
+// signature is demanded.
 func (s secrets) keys(ctx context.Context, spec *landscapev1alpha1.Source) (map[string][]byte, error) {
 	if spec.Verify == nil {
 		return nil, nil

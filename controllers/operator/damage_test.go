@@ -16,8 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// TestDamagedCache: whatever becomes of what was fetched, while the operator runs or before, it is fetched anew and no revision is called
-// invalid for it.
+// TestDamagedCache: whatever becomes of what was fetched, while the operator runs or before, it is
+// fetched anew and no revision is called invalid for it.
 func TestDamagedCache(t *testing.T) {
 	w := newWorld(t)
 	stop := w.start()
@@ -63,8 +63,8 @@ func (e *explosive) Evaluate(ctx context.Context, pkg evaluation.Package) (evalu
 	return evaluation.InProcess{}.Evaluate(ctx, pkg)
 }
 
-// TestPanics: a panic is an error of the revision that it happened with. The operator and its other Landscapes go on, and so does this one
-// when it is over.
+// TestPanics: a panic is an error of the revision that it happened with. The operator and its other
+// Landscapes go on, and so does this one when it is over.
 func TestPanics(t *testing.T) {
 	w := newWorld(t)
 	e := &explosive{}

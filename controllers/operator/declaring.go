@@ -11,10 +11,12 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// declaringEvery is how often it is told how many declarations are applied: few are done before the first time.
+// declaringEvery is how often it is told how many declarations are applied: few are done before the
+// first time.
 const declaringEvery = 5 * time.Second
 
-// declaring counts the declarations of a sync that were dealt with, by cluster. Thousands take a while, in which no step of a flow ends.
+// declaring counts the declarations of a sync that were dealt with, by cluster. Thousands take a
+// while, in which no step of a flow ends.
 type declaring struct {
 	mu   sync.Mutex
 	done map[string]int

@@ -11,8 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// missing says which Landscapes of spec.dependsOn do not exist: nothing newer is applied before they do, which nobody would see as long as
-// there is nothing newer. Empty when all are there.
+// missing says which Landscapes of spec.dependsOn do not exist: nothing newer is applied before
+// they do, which nobody would see as long as there is nothing newer. Empty when all are there.
 func (s *syncer) missing() string {
 	var names []string
 	for _, d := range s.object.Spec.DependsOn {
@@ -29,7 +29,8 @@ func (s *syncer) missing() string {
 	return fmt.Sprintf("Landscapes %s of spec.dependsOn do not exist: nothing newer is applied before they do", listed(names))
 }
 
-// tellMisfits tells once, as an event, what is wrong with the object, and which Landscapes it refers to in vain.
+// tellMisfits tells once, as an event, what is wrong with the object, and which Landscapes it
+// refers to in vain.
 func (s *syncer) tellMisfits() {
 	missing := s.missing()
 	for _, one := range []struct{ text, told, reason string }{{missing, s.faults.toldMissing, reasonMissing}, {s.faults.misconfigured, s.faults.toldMisconfigured, reasonStalled}} {
@@ -40,8 +41,9 @@ func (s *syncer) tellMisfits() {
 	s.faults.toldMissing, s.faults.toldMisconfigured = missing, s.faults.misconfigured
 }
 
-// waitsFor tells whether a Landscape failed for nothing else than that others have objects that moved to it, of which one is this: should that one
-// wait for it, too, neither would ever go on. The syncer of a process that began anew knows it when it has tried.
+// waitsFor tells whether a Landscape failed for nothing else than that others have objects that
+// moved to it, of which one is this: should that one wait for it, too, neither would ever go on.
+// The syncer of a process that began anew knows it when it has tried.
 func (p *parts) waitsFor(l *landscapev1alpha1.Landscape, name string) bool {
 	ready := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReady)
 	if ready == nil || ready.Status != gardencorev1beta1.ConditionFalse || ready.Reason != reasonApplyFailed {

@@ -22,8 +22,8 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// TestMoveAgainstTheOrder: an object moves to a Landscape from one that depends on it. The first can go on only when the second has given the
-// object up, which therefore does not wait for it.
+// TestMoveAgainstTheOrder: an object moves to a Landscape from one that depends on it. The first
+// can go on only when the second has given the object up, which therefore does not wait for it.
 func TestMoveAgainstTheOrder(t *testing.T) {
 	w := newWorld(t)
 	ground, top := w.repository("ground"), w.repository("top")
@@ -53,7 +53,8 @@ func TestMoveAgainstTheOrder(t *testing.T) {
 	assert.Contains(t, origin(), ground.name)
 }
 
-// TestReadyAfterARestart: others wait for a Landscape that was not ready, also between the start of a process and its first look at it.
+// TestReadyAfterARestart: others wait for a Landscape that was not ready, also between the start of
+// a process and its first look at it.
 func TestReadyAfterARestart(t *testing.T) {
 	for former, want := range map[gardencorev1beta1.ConditionStatus]string{gardencorev1beta1.ConditionFalse: "it is not ready (Pending)", gardencorev1beta1.ConditionTrue: ""} {
 		t.Run(string(former), func(t *testing.T) {
@@ -70,7 +71,8 @@ func TestReadyAfterARestart(t *testing.T) {
 	}
 }
 
-// TestWaitsFor: only a sync that failed for nothing else, and not what one met before, says that a Landscape waits for objects to be given up.
+// TestWaitsFor: only a sync that failed for nothing else, and not what one met before, says that a
+// Landscape waits for objects to be given up.
 func TestWaitsFor(t *testing.T) {
 	for name, test := range map[string]struct {
 		status gardencorev1beta1.ConditionStatus
@@ -97,7 +99,8 @@ func TestWaitsFor(t *testing.T) {
 	}
 }
 
-// TestSettled: that what was applied is kept after a restart says nothing of what the source is at, before that was tried, or looked at while it waits.
+// TestSettled: that what was applied is kept after a restart says nothing of what the source is at,
+// before that was tried, or looked at while it waits.
 func TestSettled(t *testing.T) {
 	for name, test := range map[string]struct {
 		last     string
@@ -122,7 +125,8 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// TestARepairThatIsHeldCanBeApproved: it is among what is held under the id that is told, as long as it waits.
+// TestARepairThatIsHeldCanBeApproved: it is among what is held under the id that is told, as long
+// as it waits.
 func TestARepairThatIsHeldCanBeApproved(t *testing.T) {
 	s := &syncer{status: &statusWriter{}}
 	byASync := landscapev1alpha1.HeldDeletion{Cluster: "virtual", Object: "ConfigMap a/x", Reason: "by a sync", Approval: "1"}

@@ -12,7 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
-// deployGardenlets installs the gardenlets that Gardenlets of the virtual garden declare, whoever made them, as long as there is a virtual garden.
+// deployGardenlets installs the gardenlets that Gardenlets of the virtual garden declare, whoever
+// made them, as long as there is a virtual garden.
 func (p *parts) deployGardenlets(ctx context.Context) {
 	runtime := rest.CopyConfig(p.role.Config)
 	runtime.UserAgent, runtime.WarningHandler = userAgent, rest.NoWarnings{}

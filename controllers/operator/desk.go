@@ -16,7 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// desk takes the requests for syncs, in every instance of the operator: one that does not work passes them on through the object.
+// desk takes the requests for syncs, in every instance of the operator: one that does not work
+// passes them on through the object.
 type desk struct {
 	parts   *parts
 	handler *receiver.Receiver
@@ -61,7 +62,8 @@ func (d *desk) hubOf(key receiver.Key) *hub {
 	return d.hubs[key]
 }
 
-// Receiver implements receiver.Requester. Only a receiver that exists costs a request, and that seldom.
+// Receiver implements receiver.Requester. Only a receiver that exists costs a request, and that
+// seldom.
 func (d *desk) Receiver(ctx context.Context, namespace, name, entry string) (receiver.Target, bool) {
 	l, err := d.parts.landscapeOf(receiver.Key{Namespace: namespace, Name: name})
 	if err != nil || l == nil {
@@ -149,7 +151,8 @@ func (d *desk) followElsewhere(ctx context.Context, key receiver.Key, commit str
 	return followNext(ctx, d.parts.role.Clock, get, now), nil
 }
 
-// destinations of the notifications of a Landscape. What is wrong with one is logged when it is found, and in the status from then on.
+// destinations of the notifications of a Landscape. What is wrong with one is logged when it is
+// found, and in the status from then on.
 func (p *parts) destinations(l *landscapev1alpha1.Landscape) []notification.Destination {
 	d, key, now := p.desk, client.ObjectKeyFromObject(l), p.role.Clock.Now()
 	d.mu.Lock()

@@ -39,19 +39,19 @@ type situation struct {
 
 // revisionsKnown are the commits of a situation.
 type revisionsKnown struct {
-	// wanted is the commit to apply, empty while it is not known; applied the one that is applied by this process, and attempted the one
-	// that was tried last.
+	// wanted is the commit to apply, empty while it is not known; applied the one that is applied
+	// by this process, and attempted the one that was tried last.
 	wanted, applied, attempted string
 	pinned                     bool
-	// retagged says that the source names the commit that was tried last by another tag now, or by one that was made anew: with it the revision
-	// may be verified, and has another name.
+	// retagged says that the source names the commit that was tried last by another tag now, or by
+	// one that was made anew: with it the revision may be verified, and has another name.
 	retagged bool
 }
 
 // askedFor says why a sync may be due besides a new commit.
 type askedFor struct {
-	// requested says that somebody asked for a sync; respecified that the object says something else than at the last one; operated that the Garden was
-	// asked for an operation.
+	// requested says that somebody asked for a sync; respecified that the object says something
+	// else than at the last one; operated that the Garden was asked for an operation.
 	requested, respecified, operated bool
 	// approved says that what the object says otherwise are approvals alone.
 	approved bool

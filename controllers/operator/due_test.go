@@ -175,7 +175,8 @@ func TestTighten(t *testing.T) {
 	require.ErrorContains(t, err, "landscape.yaml: spec.deletionGate.maxShare")
 }
 
-// TestRequestWaitsForItsPoll: who asks for a sync wants what the source has now, not once more what it had.
+// TestRequestWaitsForItsPoll: who asks for a sync wants what the source has now, not once more what
+// it had.
 func TestRequestWaitsForItsPoll(t *testing.T) {
 	s := &syncer{parts: &parts{}, object: &landscapev1alpha1.Landscape{}, status: &statusWriter{}, origin: origin{remote: &connection{}}, asks: requests{requested: true, asking: true}}
 	s.object.Spec.Source = &landscapev1alpha1.Source{}

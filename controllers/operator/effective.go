@@ -60,8 +60,8 @@ func reviewed(object, file *landscapev1alpha1.LandscapeSpec) bool {
 	return object.Review == landscapev1alpha1.ReviewRequired || file.Review == landscapev1alpha1.ReviewRequired
 }
 
-// tighten gives the deletion gate that holds: that of the object in the cluster is the limit, and a commit can only take away from it.
-// loosened says what landscape.yaml asks for in vain.
+// tighten gives the deletion gate that holds: that of the object in the cluster is the limit, and a
+// commit can only take away from it. loosened says what landscape.yaml asks for in vain.
 func tighten(object, file *landscapev1alpha1.DeletionGate) (gate *landscapev1alpha1.DeletionGate, loosened []string, err error) {
 	limit := permit.DefaultGate()
 	if object == nil {

@@ -39,7 +39,8 @@ func records(l *landscapev1alpha1.Landscape, commit string) []landscapev1alpha1.
 	return out
 }
 
-// TestInvalidRevisions: each has an event with its own text, and one record in the history, however often it is looked at.
+// TestInvalidRevisions: each has an event with its own text, and one record in the history, however
+// often it is looked at.
 func TestInvalidRevisions(t *testing.T) {
 	w := newWorld(t)
 	stop := w.start()

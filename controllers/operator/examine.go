@@ -9,14 +9,16 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// examination validates a revision that waits for a window or another Landscape: whoever has written it learns now what is wrong with it, and not
-// when it is to be applied. By then it is read anew, because that may be long after.
+// examination validates a revision that waits for a window or another Landscape: whoever has
+// written it learns now what is wrong with it, and not when it is to be applied. By then it is read
+// anew, because that may be long after.
 type examination struct {
 	commitAt
 	// windows is the digest of those of the object that it is read with.
 	windows string
 	cancel  context.CancelFunc
-	// done says that it is over, again when the next one begins because the revision could not be had; zero if it could.
+	// done says that it is over, again when the next one begins because the revision could not be
+	// had; zero if it could.
 	done  bool
 	again time.Time
 }
@@ -24,10 +26,11 @@ type examination struct {
 // examining tells whether it is not known yet if the revision that waits is valid.
 func (s *syncer) examining() bool { return s.jobs.examined != nil && !s.jobs.examined.done }
 
-// examine begins to validate what waits, once for each revision. What is applied is kept meanwhile. It says when to look again, zero if that is not
-// its business.
+// examine begins to validate what waits, once for each revision. What is applied is kept meanwhile.
+// It says when to look again, zero if that is not its business.
 func (s *syncer) examine(commit string, now time.Time) time.Time {
-	unread := s.jobs.active == nil && s.jobs.unkept == nil && s.former() != "" // what is applied is read first, to compare with
+	// what is applied is read first, to compare with
+	unread := s.jobs.active == nil && s.jobs.unkept == nil && s.former() != ""
 	busy := s.jobs.preparing != nil || s.jobs.active != nil && s.jobs.active.applying || unread
 	windows, at := digest(s.object.Spec.Windows), s.stated(commit)
 	if busy || commit == "" || at == s.jobs.last.commitAt && (s.jobs.last.validErr == nil || s.jobs.last.windows == windows) {
@@ -67,7 +70,8 @@ func (s *syncer) examine(commit string, now time.Time) time.Time {
 					s.jobs.last = outcome{ended: s.parts.role.Clock.Now()}
 					if s.jobs.active != nil {
 						s.jobs.last = s.jobs.active.outcome(s.jobs.last.ended)
-						if half := s.halfwayName(); half != "" { // of the one that is kept that is true still, and it is tried again
+						// of the one that is kept that is true still, and it is tried again
+						if half := s.halfwayName(); half != "" {
 							s.jobs.last.problems, s.jobs.last.failures = []string{fmt.Sprintf("the sync of %s was not completed", half)}, 1
 						}
 					}

@@ -27,8 +27,9 @@ func login(name string) func(*landscapev1alpha1.LandscapeSpec) {
 	}
 }
 
-// TestFaultsOfSources: whatever a Git server does, what is applied stays, the reason is said, and when it is mended the operator goes
-// on by itself. All of them are looked after by one operator at the same time.
+// TestFaultsOfSources: whatever a Git server does, what is applied stays, the reason is said, and
+// when it is mended the operator goes on by itself. All of them are looked after by one operator at
+// the same time.
 func TestFaultsOfSources(t *testing.T) {
 	w := newWorld(t)
 	w.start()
@@ -97,7 +98,8 @@ func anotherHostKey(w *world) {
 	wrong := strings.Replace(string(other.KnownHosts), portOf(other.Address), portOf(server.Address), 1)
 	data["known_hosts"] = wrong
 	w.replace("hostkey", data)
-	w.change(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.Timeout = &metav1.Duration{Duration: time.Minute} }) // opens it anew
+	// opens it anew
+	w.change(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.Timeout = &metav1.Duration{Duration: time.Minute} })
 	w.refuses(s, "HostKeyMismatch", "1")
 	// What the change of the object began goes on for a while.
 	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
@@ -218,7 +220,8 @@ func hugeFile(w *world) {
 	w.applied(s, s.push("mended", map[string]string{"zeros": "", "a.yaml": s.configMap(s.name, "5")}), "5")
 }
 
-// endlessPack: a repository beyond the limit of a transfer is given up at the limit, and nothing of it is kept.
+// endlessPack: a repository beyond the limit of a transfer is given up at the limit, and nothing of
+// it is kept.
 func endlessPack(w *world) {
 	const limit = 256 << 20
 	s := w.served("endless")
@@ -316,7 +319,8 @@ func slowServer(w *world) {
 	w.applied(s, next, "3")
 }
 
-// answersWhileItWaits: a server that does not answer keeps nobody from suspending, nor from naming another one.
+// answersWhileItWaits: a server that does not answer keeps nobody from suspending, nor from naming
+// another one.
 func answersWhileItWaits(w *world) {
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		s := w.served("busy-" + strings.ToLower(method))

@@ -20,7 +20,8 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// inFolders are two landscapes of one name in one repository, each with an object that must not change.
+// inFolders are two landscapes of one name in one repository, each with an object that must not
+// change.
 func (r *repository) inFolders(old, new string) map[string]string {
 	return map[string]string{
 		"old/landscape.yaml": r.config(""), "old/v.yaml": r.immutable("v", old),
@@ -44,8 +45,8 @@ func (w *world) lose(name string) {
 	require.NoError(w, w.client.Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}))
 }
 
-// TestAnotherFolder: what is refused of it is refused by every process, with the same commit and with another one, and what is applied is kept from the
-// folder that it was applied from.
+// TestAnotherFolder: what is refused of it is refused by every process, with the same commit and
+// with another one, and what is applied is kept from the folder that it was applied from.
 func TestAnotherFolder(t *testing.T) {
 	for name, newer := range map[string]bool{"of the same commit": false, "of another one": true} {
 		t.Run(name, func(t *testing.T) {
@@ -95,8 +96,8 @@ func TestAnotherFolder(t *testing.T) {
 	}
 }
 
-// TestAnotherFolderWaits: it waits for a window as another commit does, also where the commit stays the same and the operator is started anew. What is
-// wrong with it is told at once.
+// TestAnotherFolderWaits: it waits for a window as another commit does, also where the commit stays
+// the same and the operator is started anew. What is wrong with it is told at once.
 func TestAnotherFolderWaits(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("folders-wait")
@@ -130,7 +131,8 @@ func TestAnotherFolderWaits(t *testing.T) {
 	assert.Equal(t, "new", w.value("w"))
 }
 
-// TestAnotherFolderHalfway: what failed of a folder is gone on with there while the next one is refused, after a restart, too.
+// TestAnotherFolderHalfway: what failed of a folder is gone on with there while the next one is
+// refused, after a restart, too.
 func TestAnotherFolderHalfway(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("folders-halfway")
@@ -157,7 +159,8 @@ func TestAnotherFolderHalfway(t *testing.T) {
 	})
 }
 
-// TestAnotherFolderWhileTheSourceIsGone: the cache has it, but what is applied then is what was applied before, as often as ever and not all the time.
+// TestAnotherFolderWhileTheSourceIsGone: the cache has it, but what is applied then is what was
+// applied before, as often as ever and not all the time.
 func TestAnotherFolderWhileTheSourceIsGone(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("folders-gone")
@@ -210,7 +213,8 @@ func TestAnotherFolderIsNotReady(t *testing.T) {
 	assert.Equal(t, "x", w.value("m299"), "all that it depends on is there")
 }
 
-// TestWhoFollowsAnotherFolder is told that it waits, and not that the commit is applied, which it is from the former one.
+// TestWhoFollowsAnotherFolder is told that it waits, and not that the commit is applied, which it
+// is from the former one.
 func TestWhoFollowsAnotherFolder(t *testing.T) {
 	w := newWorld(t)
 	s := w.served("folders-followed")
@@ -229,7 +233,8 @@ func TestWhoFollowsAnotherFolder(t *testing.T) {
 	handle, err := NewHandle(server.config, receiver.Key{Namespace: w.namespace, Name: s.name}, w.role.Clock, "somebody")
 	require.NoError(t, err)
 	last = receiver.Progress{}
-	for last = range FollowObject(ctx, w.role.Clock, handle.Get, commit) { // it may be validated still, which comes before that it waits
+	// it may be validated still, which comes before that it waits
+	for last = range FollowObject(ctx, w.role.Clock, handle.Get, commit) {
 	}
 	assert.True(t, last.Done)
 	assert.Equal(t, receiver.PhaseHeld, last.Phase, last)

@@ -17,8 +17,9 @@ import (
 // followEvery is how often the object is looked at.
 const followEvery = time.Second
 
-// FollowObject tells the progress of a sync by what the status of the Landscape says, for those who cannot ask the operator itself. The channel
-// ends after the line that is Done, or with the context. Without a commit it follows whatever is synced, from the next sync on.
+// FollowObject tells the progress of a sync by what the status of the Landscape says, for those who
+// cannot ask the operator itself. The channel ends after the line that is Done, or with the
+// context. Without a commit it follows whatever is synced, from the next sync on.
 func FollowObject(ctx context.Context, clk clock.WithTicker, get getter, commit string) <-chan receiver.Progress {
 	return (&objectFollower{commit: commit}).follow(ctx, clk, get)
 }
@@ -80,7 +81,8 @@ type objectFollower struct {
 	// next says that the request is the first one after asked.
 	next  bool
 	asked string
-	// taken says that the request was taken up, handled that the look before has seen nothing go on after it.
+	// taken says that the request was taken up, handled that the look before has seen nothing go on
+	// after it.
 	taken   bool
 	handled bool
 	// former is the newest sync of before, which is not the one that was asked for.
@@ -113,14 +115,17 @@ func (f *objectFollower) look(l *landscapev1alpha1.Landscape, err error, now tim
 		f.handled = false // what they make of it comes at their end
 		return say(receiver.PhaseWaiting, c.Message)
 	}
-	// While anything goes on after a request, what has ended is not its sync: the operator ends the one that it was at before.
+	// While anything goes on after a request, what has ended is not its sync: the operator ends the
+	// one that it was at before.
 	if r := f.record(l); r != nil && r.EndTime != nil && (f.request == "" || !reconciles(l)) {
 		done := doneOf(*r, now)
 		if ready := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReady); f.request != "" && done.Err == "" && ready != nil && ready.Reason == reasonWaiting {
-			done.Phase, done.Message = receiver.PhaseHeld, ready.Message // what was applied is not what was asked for
+			// what was applied is not what was asked for
+			done.Phase, done.Message = receiver.PhaseHeld, ready.Message
 		}
 		if source := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeSourceReady); f.request != "" && done.Err == "" && source != nil && source.Status == gardencorev1beta1.ConditionFalse {
-			done.Phase, done.Err = receiver.PhaseFailed, source.Message // what was applied is not what the source has now
+			// what was applied is not what the source has now
+			done.Phase, done.Err = receiver.PhaseFailed, source.Message
 		}
 		return []receiver.Progress{approvable(done, l)}
 	}
@@ -143,14 +148,16 @@ func (f *objectFollower) look(l *landscapev1alpha1.Landscape, err error, now tim
 	return nil
 }
 
-// isTaken tells whether the operator has taken up the request, or one of somebody else that came in its place: it asks for the same, and later.
+// isTaken tells whether the operator has taken up the request, or one of somebody else that came in
+// its place: it asks for the same, and later.
 func (f *objectFollower) isTaken(l *landscapev1alpha1.Landscape) bool {
 	last := l.Status.LastHandledSyncRequest
 	f.taken = f.taken || last == f.request || last != "" && last == l.Annotations[landscapev1alpha1.AnnotationSyncRequested]
 	return f.taken
 }
 
-// held is the end for who follows a commit that is not applied before somebody or something lets it; nil if it is.
+// held is the end for who follows a commit that is not applied before somebody or something lets
+// it; nil if it is.
 func (f *objectFollower) held(l *landscapev1alpha1.Landscape, now time.Time) *receiver.Progress {
 	ready := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReady)
 	if f.commit == "" || ready == nil || reconciles(l) {
@@ -165,7 +172,8 @@ func (f *objectFollower) held(l *landscapev1alpha1.Landscape, now time.Time) *re
 	return nil
 }
 
-// still is the end of a request that came to nothing new: everything is as it has to be, or nothing is done.
+// still is the end of a request that came to nothing new: everything is as it has to be, or nothing
+// is done.
 func (f *objectFollower) still(l *landscapev1alpha1.Landscape, now time.Time) *receiver.Progress {
 	if f.request == "" || reconciles(l) {
 		f.handled = false
@@ -205,7 +213,8 @@ func isHeld(l *landscapev1alpha1.Landscape) bool {
 	return c != nil && c.Status == gardencorev1beta1.ConditionTrue
 }
 
-// reconciles tells whether a Landscape says that something goes on, other than that it is tried again later.
+// reconciles tells whether a Landscape says that something goes on, other than that it is tried
+// again later.
 func reconciles(l *landscapev1alpha1.Landscape) bool {
 	c := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReconciling)
 	return c != nil && c.Reason != reasonRetrying

@@ -23,10 +23,12 @@ type unkept struct {
 	at       time.Time
 }
 
-// mostTried is how many revisions the status keeps that were tried since the last complete sync, besides the one that is tried.
+// mostTried is how many revisions the status keeps that were tried since the last complete sync,
+// besides the one that is tried.
 const mostTried = 5
 
-// commitAt is a commit, and the folder of it that is the landscape: by another one the same commit declares something else.
+// commitAt is a commit, and the folder of it that is the landscape: by another one the same commit
+// declares something else.
 type commitAt struct{ commit, folder string }
 
 // triedAt is where a revision that was tried is.
@@ -42,14 +44,16 @@ func appliedAt(status *landscapev1alpha1.LandscapeStatus) commitAt {
 	return commitAt{commit: commitOf(status.LastAppliedRevision), folder: status.LastAppliedPath}
 }
 
-// triedBeside are those that were tried besides one, mostTried at most: the same before it is noted that the one is tried, and after.
+// triedBeside are those that were tried besides one, mostTried at most: the same before it is noted
+// that the one is tried, and after.
 func triedBeside(tried []landscapev1alpha1.TriedRevision, one commitAt) []landscapev1alpha1.TriedRevision {
 	beside := slices.DeleteFunc(slices.Clone(tried), func(other landscapev1alpha1.TriedRevision) bool { return triedAt(other) == one })
 	return beside[max(len(beside)-mostTried, 0):]
 }
 
-// noteTried notes, before the first object is sent, that a revision is tried, and says whether it could be: who comes after this process has to know
-// that what was applied before is not all that there is in the clusters.
+// noteTried notes, before the first object is sent, that a revision is tried, and says whether it
+// could be: who comes after this process has to know that what was applied before is not all that
+// there is in the clusters.
 func (s *syncer) noteTried(r *revision) bool {
 	now := &s.status.now
 	windows := r.landscape.Config.Spec.Windows
@@ -61,7 +65,8 @@ func (s *syncer) noteTried(r *revision) bool {
 		now.Tried = append(triedBeside(now.Tried, r.at()), landscapev1alpha1.TriedRevision{Revision: r.Revision(), Path: r.folder})
 	}
 	now.Windows = windows
-	s.status.flush(s.life.alive) // should somebody else have written it, the next look at it ends this syncer
+	// should somebody else have written it, the next look at it ends this syncer
+	s.status.flush(s.life.alive)
 	if written := &s.status.written; slices.Equal(written.Tried, now.Tried) && equality.Semantic.DeepEqual(written.Windows, now.Windows) {
 		return true
 	}
@@ -76,7 +81,8 @@ func (s *syncer) refresh(object *landscapev1alpha1.Landscape) {
 	object.Status.LastAppliedRevision, object.Status.LastAppliedPath = now.LastAppliedRevision, now.LastAppliedPath
 }
 
-// former is the revision that is kept while nothing newer can be: the one that was tried last, or else applied; empty for none.
+// former is the revision that is kept while nothing newer can be: the one that was tried last, or
+// else applied; empty for none.
 func (s *syncer) former() string {
 	if tried := s.status.now.Tried; len(tried) > 0 {
 		return tried[len(tried)-1].Revision
@@ -92,7 +98,8 @@ func (s *syncer) formerAt() commitAt {
 	return appliedAt(&s.status.now)
 }
 
-// keptObject is the object as it was for what is kept: with the folder that this one is of, wherever the next one is looked for.
+// keptObject is the object as it was for what is kept: with the folder that this one is of,
+// wherever the next one is looked for.
 func (s *syncer) keptObject() *landscapev1alpha1.Landscape {
 	at := s.formerAt()
 	if s.jobs.active != nil {
@@ -146,8 +153,9 @@ func (s *syncer) notKeptNow() error {
 	return nil
 }
 
-// cannotGoOn says why the revision that was tried last must not be tried again now; nil if it may, or was applied completely. Whoever keeps it goes on
-// with it where it failed, and whoever goes back to the one before takes away what is in Git.
+// cannotGoOn says why the revision that was tried last must not be tried again now; nil if it may,
+// or was applied completely. Whoever keeps it goes on with it where it failed, and whoever goes
+// back to the one before takes away what is in Git.
 func (s *syncer) cannotGoOn(now time.Time) error {
 	tried := s.halfApplied()
 	if tried == "" {
@@ -167,8 +175,8 @@ func (s *syncer) cannotGoOn(now time.Time) error {
 	return fmt.Errorf("a sync of %s began since and was not completed, and it cannot go on: %s", s.halfwayName(), why)
 }
 
-// keepOnly keeps what was applied last while the object itself is wrong: nothing newer is applied, but what is applied is looked after, also after
-// a restart. It says when to look again.
+// keepOnly keeps what was applied last while the object itself is wrong: nothing newer is applied,
+// but what is applied is looked after, also after a restart. It says when to look again.
 func (s *syncer) keepOnly(now time.Time) time.Time {
 	switch {
 	case s.faults.nameTaken: // what is remembered by the name is another one's
@@ -189,7 +197,8 @@ func (s *syncer) keepOnly(now time.Time) time.Time {
 	if s.jobs.active == nil {
 		return earliest(next, s.keepFormer(now))
 	}
-	if s.jobs.last.commitAt != s.jobs.active.revision.at() { // a revision that was refused is not tried again meanwhile
+	// a revision that was refused is not tried again meanwhile
+	if s.jobs.last.commitAt != s.jobs.active.revision.at() {
 		return earliest(next, s.goOn(now))
 	}
 	if s.jobs.preparing != nil || s.jobs.active.applying || s.cannotGoOn(now) != nil {
@@ -210,8 +219,8 @@ func (s *syncer) keepOnly(now time.Time) time.Time {
 	return next
 }
 
-// keepFormer keeps what was applied last while nothing newer can be: after a restart nobody does otherwise. It says when to try again
-// what did not work.
+// keepFormer keeps what was applied last while nothing newer can be: after a restart nobody does
+// otherwise. It says when to try again what did not work.
 func (s *syncer) keepFormer(now time.Time) time.Time {
 	if s.jobs.active != nil {
 		return s.goOn(now)
@@ -259,8 +268,9 @@ func (t *tries) note(problems []string, now time.Time) {
 	*t = tries{failures: failures, problems: problems, ended: now}
 }
 
-// goOn tries again what failed halfway and is kept, while what came after it is refused: that one is the last attempt, and nobody else repeats the other
-// one. It does so, too, when somebody has approved what is held of it. It says when to look again.
+// goOn tries again what failed halfway and is kept, while what came after it is refused: that one
+// is the last attempt, and nobody else repeats the other one. It does so, too, when somebody has
+// approved what is held of it. It says when to look again.
 func (s *syncer) goOn(now time.Time) time.Time {
 	j := s.jobs.active
 	trigger := triggerRetry
@@ -279,7 +289,8 @@ func (s *syncer) goOn(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// cannotKeep notes why what was applied last cannot be kept. It is told once, and not with each attempt.
+// cannotKeep notes why what was applied last cannot be kept. It is told once, and not with each
+// attempt.
 func (s *syncer) cannotKeep(commit string, err error, now time.Time) {
 	former := s.jobs.unkept
 	s.jobs.unkept = &unkept{commit: commit, err: err, failures: 1, at: now}

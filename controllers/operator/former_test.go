@@ -17,8 +17,9 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// TestRestartWithoutSecrets: an operator that is started without the access to a source keeps what was applied last by what it has of
-// it, and says so; what it does not have, or cannot verify, it says loudly. When the Secret is back it goes on.
+// TestRestartWithoutSecrets: an operator that is started without the access to a source keeps what
+// was applied last by what it has of it, and says so; what it does not have, or cannot verify, it
+// says loudly. When the Secret is back it goes on.
 func TestRestartWithoutSecrets(t *testing.T) {
 	w := newWorld(t)
 	type one struct {

@@ -26,7 +26,8 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// gardenlet runs a real one for the Seed of the demonstration until the returned function is called.
+// gardenlet runs a real one for the Seed of the demonstration until the returned function is
+// called.
 func (w *world) gardenlet(seed *rest.Config) (stop func()) {
 	w.Helper()
 	g, err := gardenlet.New(gardenlet.Options{
@@ -44,12 +45,14 @@ func (w *world) gardenlet(seed *rest.Config) (stop func()) {
 	}
 }
 
-// TestOperatorAndGardenlet runs both: a push that changes an overlay is over when the gardenlet has taken it up, and what that one holds, because no
-// review could show it, is held by the Landscape until it is approved there.
+// TestOperatorAndGardenlet runs both: a push that changes an overlay is over when the gardenlet has
+// taken it up, and what that one holds, because no review could show it, is held by the Landscape
+// until it is approved there.
 func TestOperatorAndGardenlet(t *testing.T) {
 	w := newWorld(t)
 	w.Cleanup(func() {
-		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local"))) // the namespace may not be there
+		// the namespace may not be there
+		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local")))
 	})
 	config := apiserver.Start(t)
 	scheme := runtime.NewScheme()
@@ -78,7 +81,8 @@ func TestOperatorAndGardenlet(t *testing.T) {
 		spec.Review = landscapev1alpha1.ReviewRequired
 	})
 	w.applied(s, "", "1")
-	// Git does not name the Seed of the Shoot, so that no difference of revisions shows what runs for it.
+	// Git does not name the Seed of the Shoot, so that no difference of revisions shows what runs
+	// for it.
 	w.acts("gardener-scheduler", func(spec map[string]any) { spec["seedName"] = "local" })
 	stop := w.gardenlet(config)
 	defer func() { stop() }()

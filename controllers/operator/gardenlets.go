@@ -20,19 +20,23 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// followed is a Seed or Shoot that a sync has written, or a Seed for which it has published something: its gardenlet is at work now.
+// followed is a Seed or Shoot that a sync has written, or a Seed for which it has published
+// something: its gardenlet is at work now.
 type followed struct {
 	ref apply.Ref
-	// digest is that of the publication that the gardenlet of a Seed has to take up; empty where the object itself was written only.
+	// digest is that of the publication that the gardenlet of a Seed has to take up; empty where
+	// the object itself was written only.
 	digest string
 	// written says that the object itself was written, which its gardenlet has to reconcile.
 	written bool
 }
 
-// settleIn is how long a gardenlet may take to look at a publication: what it says of a problem before is about the former one.
+// settleIn is how long a gardenlet may take to look at a publication: what it says of a problem
+// before is about the former one.
 const settleIn = 15 * time.Second
 
-// wrote notes what a sync has written of what gardenlets look after. It is called by many goroutines.
+// wrote notes what a sync has written of what gardenlets look after. It is called by many
+// goroutines.
 func (j *job) wrote(r apply.ObjectResult) {
 	gk := r.Ref.GVK().GroupKind()
 	if gk.Group != gardencorev1beta1.SchemeGroupVersion.Group || gk.Kind != "Seed" && gk.Kind != "Shoot" {
@@ -79,7 +83,8 @@ func publishedText(seeds []string) string {
 	}
 }
 
-// awaits adds what gardenlets are to be waited for; of a Seed that is there twice the publication counts, which comes last.
+// awaits adds what gardenlets are to be waited for; of a Seed that is there twice the publication
+// counts, which comes last.
 func (j *job) awaits(more ...*followed) {
 	j.pending.mu.Lock()
 	defer j.pending.mu.Unlock()
@@ -116,8 +121,9 @@ func looksAfter(ctx context.Context, virtual *apply.Cluster, ref apply.Ref) bool
 	return hasGardenlet(live)
 }
 
-// await begins to wait for what gardenlets make of what was written; false if there is nothing to wait for. Of two syncs of one revision the second
-// one takes over what the first one waits for, and what did not go well: that is looked at anew.
+// await begins to wait for what gardenlets make of what was written; false if there is nothing to
+// wait for. Of two syncs of one revision the second one takes over what the first one waits for,
+// and what did not go well: that is looked at anew.
 func (s *syncer) await(ctx context.Context, j *job, limit time.Duration, written []*followed, message string) bool {
 	virtual := j.converger.Cluster(landscape.Virtual)
 	if virtual != nil {
@@ -152,7 +158,8 @@ func (s *syncer) forgetGardenlets() {
 	}
 }
 
-// wait goes on until gardenlets have done what a sync asks of them. left and text belong to the goroutine of the syncer.
+// wait goes on until gardenlets have done what a sync asks of them. left and text belong to the
+// goroutine of the syncer.
 type wait struct {
 	s *syncer
 	j *job
@@ -162,12 +169,13 @@ type wait struct {
 	limit   time.Duration
 	virtual *apply.Cluster
 	cancel  context.CancelFunc
-	// left is what is waited for, and what did not go well: whoever takes the place of this wait looks at it, too. text says to those who look at the
-	// Landscape what is waited for.
+	// left is what is waited for, and what did not go well: whoever takes the place of this wait
+	// looks at it, too. text says to those who look at the Landscape what is waited for.
 	left []*followed
 	text string
 
-	// told is what was said last of each owner, news the last of it that is not in text; failed is what went wrong.
+	// told is what was said last of each owner, news the last of it that is not in text; failed is
+	// what went wrong.
 	told   map[string]string
 	news   string
 	failed []string
@@ -180,13 +188,15 @@ type wait struct {
 
 // seedsKnown are the seeds of a wait, and who works on them.
 type seedsKnown struct {
-	// gone are seeds, by name, whose gardenlets do not work, and why, and seedless those without a Seed, as found at asked. mute is since when a gardenlet
-	// that works was not found to say what it has taken up.
+	// gone are seeds, by name, whose gardenlets do not work, and why, and seedless those without a
+	// Seed, as found at asked. mute is since when a gardenlet that works was not found to say what
+	// it has taken up.
 	gone     map[string]string
 	seedless map[string]bool
 	asked    time.Time
 	mute     map[string]time.Time
-	// fresh are seeds, by name, of which something is done: what is in memory of their reports may be older than that.
+	// fresh are seeds, by name, of which something is done: what is in memory of their reports may
+	// be older than that.
 	fresh map[string]bool
 }
 
@@ -241,7 +251,8 @@ func nameOf(ref apply.Ref) string {
 	return ref.Kind + " " + ref.Name
 }
 
-// run looks at what is in memory until all is done: the virtual garden is asked at the end only, once for each seed of which something was done.
+// run looks at what is in memory until all is done: the virtual garden is asked at the end only,
+// once for each seed of which something was done.
 func (w *wait) run(ctx context.Context, left []*followed) {
 	s := w.s
 	timer := s.parts.role.Clock.NewTimer(lookAgain(len(left)))
@@ -315,11 +326,12 @@ func (w *wait) look(ctx context.Context, left []*followed) (rest []*followed) {
 	return rest
 }
 
-// following says whether all that follows a Seed that is reconciled has been converged with it. Its gardenlet writes the report first, and then that the
-// Seed is reconciled.
+// following says whether all that follows a Seed that is reconciled has been converged with it. Its
+// gardenlet writes the report first, and then that the Seed is reconciled.
 func following(live *unstructured.Unstructured, done string) (state gardencorev1beta1.LastOperationState, text string) {
 	if r := seedpublication.ReadReport(live); r != nil {
-		if name := nameOf(apply.RefOf(live)); slices.Contains(r.Failing, name) { // the Shoots wait for it
+		// the Shoots wait for it
+		if name := nameOf(apply.RefOf(live)); slices.Contains(r.Failing, name) {
 			return gardencorev1beta1.LastOperationStateError, joined("its gardenlet reports that it cannot do all of it, and tries again; its log says why", done)
 		}
 		if n := len(r.Converging) + r.ConvergingMore; n > 0 {
@@ -329,8 +341,9 @@ func following(live *unstructured.Unstructured, done string) (state gardencorev1
 	return gardencorev1beta1.LastOperationStateSucceeded, done
 }
 
-// refresh reads the reports of those seeds anew: a gardenlet writes the report, and then that a Shoot is reconciled, but the one may be known here before
-// the other. Of a Seed that cannot be read the one in memory counts.
+// refresh reads the reports of those seeds anew: a gardenlet writes the report, and then that a
+// Shoot is reconciled, but the one may be known here before the other. Of a Seed that cannot be
+// read the one in memory counts.
 func (w *wait) refresh(ctx context.Context, reports map[string]*seedpublication.Report) {
 	for seed := range w.seeds.fresh {
 		if _, ours := reports[seed]; !ours {
@@ -346,7 +359,8 @@ func (w *wait) refresh(ctx context.Context, reports map[string]*seedpublication.
 func (w *wait) takenUp(ctx context.Context, live *unstructured.Unstructured, f *followed) (state gardencorev1beta1.LastOperationState, text string) {
 	r := seedpublication.ReadReport(live)
 	if !hasGardenlet(live) {
-		return gardencorev1beta1.LastOperationStateSucceeded, "" // nobody who reconciles it takes anything up
+		// nobody who reconciles it takes anything up
+		return gardencorev1beta1.LastOperationStateSucceeded, ""
 	}
 	if r == nil && w.isMute(live.GetName()) {
 		text = "its gardenlet does not say what it has taken up, as those of older versions do not: it is not waited for"
@@ -406,7 +420,8 @@ func refOfOwner(name string) apply.Ref {
 
 // seedCondition is one of a Seed, nil if it has none.
 func seedCondition(live *unstructured.Unstructured, kind gardencorev1beta1.ConditionType) *gardencorev1beta1.Condition {
-	list, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions") // of another form there are none
+	// of another form there are none
+	list, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
 	for _, item := range list {
 		if c, ok := item.(map[string]any); ok && c["type"] == string(kind) {
 			status, _ := c["status"].(string)
@@ -456,15 +471,17 @@ func (s *syncer) endsAs(message string) (phase, text string) {
 	return receiver.PhaseHeld, joined(message, heldOnSeedsText(s.found.onSeeds)) + s.toApprove()
 }
 
-// lookAgain is how long to wait before objects are looked at again: a second for a few. Thousands, as the first sync of a landscape
-// writes them, are looked at less often: each look copies every object, and it may go on for as long as a sync may take.
+// lookAgain is how long to wait before objects are looked at again: a second for a few. Thousands,
+// as the first sync of a landscape writes them, are looked at less often: each look copies every
+// object, and it may go on for as long as a sync may take.
 func lookAgain(objects int) time.Duration {
 	return time.Second + time.Duration(objects)*10*time.Millisecond
 }
 
 // operationOf is the last operation of an object as far as it is about its present generation.
 func operationOf(live *unstructured.Unstructured) (gardencorev1beta1.LastOperationState, string) {
-	observed, _, _ := unstructured.NestedInt64(live.Object, "status", "observedGeneration") // of another form it is 0
+	// of another form it is 0
+	observed, _, _ := unstructured.NestedInt64(live.Object, "status", "observedGeneration")
 	if observed < live.GetGeneration() {
 		return gardencorev1beta1.LastOperationStatePending, ""
 	}

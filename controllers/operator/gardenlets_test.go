@@ -64,12 +64,14 @@ func TestPublishedText(t *testing.T) {
 	assert.Equal(t, "settings and overlays were published for the gardenlets of seeds a, b, c, and 2 more", publishedText([]string{"a", "b", "c", "d", "e"}))
 }
 
-// TestGardenletsTakeUpWhatIsPublished: a push that changes an overlay only is at its end when the gardenlets have taken it up, for who pushes and for
-// who follows the object; what they hold is held by the Landscape then, and what they cannot do is the failure of the sync.
+// TestGardenletsTakeUpWhatIsPublished: a push that changes an overlay only is at its end when the
+// gardenlets have taken it up, for who pushes and for who follows the object; what they hold is
+// held by the Landscape then, and what they cannot do is the failure of the sync.
 func TestGardenletsTakeUpWhatIsPublished(t *testing.T) {
 	w := newWorld(t)
 	w.Cleanup(func() {
-		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local"))) // the namespace may not be there
+		// the namespace may not be there
+		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local")))
 	})
 	overlay := func(value string) map[string]string {
 		return map[string]string{"components/shoot/b/kustomization.yaml": "resources: [x.yaml]\n",
@@ -201,7 +203,8 @@ func TestGardenletsTakeUpWhatIsPublished(t *testing.T) {
 	assert.Contains(t, w.get(s.name).Status.History[0].Gardenlets, shoot)
 }
 
-// TestReportsAreReadAnewAtTheEnd: what is in memory of the reports may be older than the end of what they are about.
+// TestReportsAreReadAnewAtTheEnd: what is in memory of the reports may be older than the end of
+// what they are about.
 func TestReportsAreReadAnewAtTheEnd(t *testing.T) {
 	w := newWorld(t)
 	seed := &unstructured.Unstructured{}

@@ -73,8 +73,9 @@ func (w *world) writer(sure func() bool) *statusWriter {
 	return &statusWriter{client: w.client, live: w.client, sure: sure, clock: clock.RealClock{}, log: slog.New(slog.NewTextHandler(w.log, nil))}
 }
 
-// TestStatusOfSuccessor: an operator that was stopped for long writes nothing over what the next one has written, and who only thinks that
-// somebody else works writes nothing either. What people change of the object is no reason.
+// TestStatusOfSuccessor: an operator that was stopped for long writes nothing over what the next
+// one has written, and who only thinks that somebody else works writes nothing either. What people
+// change of the object is no reason.
 func TestStatusOfSuccessor(t *testing.T) {
 	w := newWorld(t)
 	l := &landscapev1alpha1.Landscape{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "one"}}

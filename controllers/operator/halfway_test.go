@@ -30,7 +30,8 @@ func (w *world) makeRoom() {
 	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-missing"}})
 }
 
-// atRest is true for a Landscape that is taken in, and of which no sync goes on that has begun before.
+// atRest is true for a Landscape that is taken in, and of which no sync goes on that has begun
+// before.
 func atRest(o *landscapev1alpha1.Landscape) bool {
 	return o.Status.ObservedGeneration == o.Generation && o.Status.LastOperation.State != gardencorev1beta1.LastOperationStateProcessing
 }
@@ -57,8 +58,9 @@ func demandsReview(spec *landscapev1alpha1.LandscapeSpec) {
 // closed is a window that does not open for a long time.
 var closed = []landscapev1alpha1.SyncWindow{{Schedule: "0 0 29 2 *", Duration: metav1.Duration{Duration: time.Minute}}}
 
-// TestWhatFailedHalfwayDoesNotGoBack: a commit has failed halfway, and nothing newer can be applied. Whether the operator is started anew then, or the
-// Landscape is suspended for a moment: what Git has stays, it is not taken back to the revision before.
+// TestWhatFailedHalfwayDoesNotGoBack: a commit has failed halfway, and nothing newer can be
+// applied. Whether the operator is started anew then, or the Landscape is suspended for a moment:
+// what Git has stays, it is not taken back to the revision before.
 func TestWhatFailedHalfwayDoesNotGoBack(t *testing.T) {
 	again := map[string]func(w *world, name string, stop func()){
 		"started anew": func(w *world, _ string, stop func()) {
@@ -155,8 +157,10 @@ func TestWhatFailedHalfwayDoesNotGoBack(t *testing.T) {
 	}
 }
 
-// TestWhatFailedHalfwayIsTriedAgainBehindAnInvalidOne: a commit has failed halfway, and the one after it is not valid: the former is tried again until it is
-// applied, as any that failed, in the process that has tried it and in the one after. That it fails is said beside what is wrong with the newer one.
+// TestWhatFailedHalfwayIsTriedAgainBehindAnInvalidOne: a commit has failed halfway, and the one
+// after it is not valid: the former is tried again until it is applied, as any that failed, in the
+// process that has tried it and in the one after. That it fails is said beside what is wrong with
+// the newer one.
 func TestWhatFailedHalfwayIsTriedAgainBehindAnInvalidOne(t *testing.T) {
 	for name, restarts := range map[string]bool{"in one process": false, "over a restart": true} {
 		t.Run(name, func(t *testing.T) {
@@ -189,7 +193,8 @@ func TestWhatFailedHalfwayIsTriedAgainBehindAnInvalidOne(t *testing.T) {
 	}
 }
 
-// TestWhenACommitGoesOn: a commit that failed halfway goes on where a sync of it could begin, and nowhere else.
+// TestWhenACommitGoesOn: a commit that failed halfway goes on where a sync of it could begin, and
+// nowhere else.
 func TestWhenACommitGoesOn(t *testing.T) {
 	never := []landscapev1alpha1.SyncWindow{{Schedule: "0 0 30 2 *", Duration: metav1.Duration{Duration: time.Minute}}}
 	for name, test := range map[string]struct {
@@ -223,7 +228,8 @@ func TestWhenACommitGoesOn(t *testing.T) {
 	}
 }
 
-// TestAWindowThatNeverOpensIsRefused: with it no commit could ever be applied, nor the one that takes it away.
+// TestAWindowThatNeverOpensIsRefused: with it no commit could ever be applied, nor the one that
+// takes it away.
 func TestAWindowThatNeverOpensIsRefused(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("never-" + w.namespace)
@@ -247,8 +253,9 @@ func TestAWindowThatNeverOpensIsRefused(t *testing.T) {
 	w.ready(r.name, "True Applied: main@sha1:"+mended)
 }
 
-// TestReadyOnlyWhenComplete: a commit has failed halfway. An invalid one and one that waits come after it: that these are no errors of a sync does not make
-// the Landscape ready, and Git that goes back to the commit has it tried again.
+// TestReadyOnlyWhenComplete: a commit has failed halfway. An invalid one and one that waits come
+// after it: that these are no errors of a sync does not make the Landscape ready, and Git that goes
+// back to the commit has it tried again.
 func TestReadyOnlyWhenComplete(t *testing.T) {
 	w := newWorld(t)
 	ground, r := w.repository("ground-"+w.namespace), w.repository("half-"+w.namespace)
@@ -277,7 +284,8 @@ func TestReadyOnlyWhenComplete(t *testing.T) {
 	w.ready(r.name, "True Applied: main@sha1:"+half)
 }
 
-// TestWindowsInGitCountAfterARestart: the windows of the landscape.yaml that is applied count, also before anything was read again.
+// TestWindowsInGitCountAfterARestart: the windows of the landscape.yaml that is applied count, also
+// before anything was read again.
 func TestWindowsInGitCountAfterARestart(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("gitwindows-" + w.namespace)
@@ -297,8 +305,9 @@ func TestWindowsInGitCountAfterARestart(t *testing.T) {
 	assert.Equal(t, "1", w.value("a"), "a pin waits, too")
 }
 
-// TestWhoTakesACommitBackSeesWhatItMade: what a commit has made that failed halfway goes with the one that takes it back without an approval, also where
-// that one fails itself at first, or comes while no operator runs. What was seen counts once for seeds, too.
+// TestWhoTakesACommitBackSeesWhatItMade: what a commit has made that failed halfway goes with the
+// one that takes it back without an approval, also where that one fails itself at first, or comes
+// while no operator runs. What was seen counts once for seeds, too.
 func TestWhoTakesACommitBackSeesWhatItMade(t *testing.T) {
 	back := map[string]string{"x.yaml": ""}
 	for name, revert := range map[string]func(w *world, r *repository, stop func()) string{
@@ -333,7 +342,8 @@ func TestWhoTakesACommitBackSeesWhatItMade(t *testing.T) {
 	}
 }
 
-// TestOneReviewCountsOnceOverTries: a review is the same one when a commit is tried again, so that a recreation passes by it once.
+// TestOneReviewCountsOnceOverTries: a review is the same one when a commit is tried again, so that
+// a recreation passes by it once.
 func TestOneReviewCountsOnceOverTries(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("tries-" + w.namespace)
@@ -360,8 +370,8 @@ func TestOneReviewCountsOnceOverTries(t *testing.T) {
 	assert.Equal(t, byHand, w.uid("r"))
 }
 
-// TestAReviewOfASeedIsCompletedOverTries: what was seen of a seed in the first try of a commit is not to be expected any more when a later one has
-// applied it.
+// TestAReviewOfASeedIsCompletedOverTries: what was seen of a seed in the first try of a commit is
+// not to be expected any more when a later one has applied it.
 func TestAReviewOfASeedIsCompletedOverTries(t *testing.T) {
 	w := newWorld(t)
 	w.Cleanup(func() {

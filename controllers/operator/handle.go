@@ -24,8 +24,8 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// Handle is what people do with a Landscape in a cluster. Each method writes one field at most, and leaves those of others alone; what others
-// write at the same time is not lost.
+// Handle is what people do with a Landscape in a cluster. Each method writes one field at most, and
+// leaves those of others alone; what others write at the same time is not lost.
 type Handle struct {
 	client client.Client
 	key    receiver.Key
@@ -86,8 +86,9 @@ func (h *Handle) Get(ctx context.Context) (*landscapev1alpha1.Landscape, error) 
 	return l, nil
 }
 
-// change writes what a function changes. A list is written as a whole, and so is who did something with why: where somebody else has written
-// the object since it was read, it is read again, and the function is asked anew.
+// change writes what a function changes. A list is written as a whole, and so is who did something
+// with why: where somebody else has written the object since it was read, it is read again, and the
+// function is asked anew.
 func (h *Handle) change(ctx context.Context, what string, change func(*landscapev1alpha1.Landscape) error) (l *landscapev1alpha1.Landscape, err error) {
 	err = retry.RetryOnConflict(besideOthers, func() error {
 		if l, err = h.Get(ctx); err != nil {
@@ -108,7 +109,8 @@ func (h *Handle) change(ctx context.Context, what string, change func(*landscape
 	return l, nil
 }
 
-// besideOthers is how often, and after which time, it is tried to write beside others: people, and the operator, whose status is in the same object.
+// besideOthers is how often, and after which time, it is tried to write beside others: people, and
+// the operator, whose status is in the same object.
 var besideOthers = apiwait.Backoff{Steps: 25, Duration: 10 * time.Millisecond, Factor: 1.2, Jitter: 1}
 
 // Silence tells whether an operator runs that would do what is asked for; nil if one does.
@@ -161,7 +163,8 @@ func (h *Handle) Resume(ctx context.Context) (was bool, err error) {
 // Previous stands for the revision that was applied before the present one.
 const Previous = "previous"
 
-// Pin applies a former revision and stays there. The revision is a whole commit, the beginning of one in the history, or Previous.
+// Pin applies a former revision and stays there. The revision is a whole commit, the beginning of
+// one in the history, or Previous.
 func (h *Handle) Pin(ctx context.Context, revision, reason string) (commit string, err error) {
 	_, err = h.change(ctx, "pinning", func(l *landscapev1alpha1.Landscape) error {
 		if commit, err = formerRevision(l, revision); err != nil {
@@ -184,8 +187,9 @@ func (h *Handle) Unpin(ctx context.Context) (was bool, err error) {
 	return was, err
 }
 
-// Approve lets what is held pass, by its ids. The Landscape lists what its operator and the gardenlets hold. What a gardenlet holds may
-// not be there yet, or be too much for it: with onSeed any id is taken that says its seed.
+// Approve lets what is held pass, by its ids. The Landscape lists what its operator and the
+// gardenlets hold. What a gardenlet holds may not be there yet, or be too much for it: with onSeed
+// any id is taken that says its seed.
 func (h *Handle) Approve(ctx context.Context, ids []string, onSeed bool) error {
 	_, err := h.change(ctx, "approving deletions of", func(l *landscapev1alpha1.Landscape) error {
 		for _, given := range ids {

@@ -28,7 +28,8 @@ func (b *besides) Patch(ctx context.Context, o client.Object, patch client.Patch
 	return b.Client.Patch(ctx, o, patch, options...)
 }
 
-// TestHandleBesideOthers: what two people, or a person and the operator, write at the same time is there afterwards.
+// TestHandleBesideOthers: what two people, or a person and the operator, write at the same time is
+// there afterwards.
 func TestHandleBesideOthers(t *testing.T) {
 	w := newWorld(t)
 	w.landscape("both", w.repository("both"))

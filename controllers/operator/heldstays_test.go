@@ -16,7 +16,8 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// TestARepairGoesOnWithNothing: where no sync may begin, a repair of something else does not apply what a commit that failed halfway has left.
+// TestARepairGoesOnWithNothing: where no sync may begin, a repair of something else does not apply
+// what a commit that failed halfway has left.
 func TestARepairGoesOnWithNothing(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("repaired")
@@ -44,7 +45,8 @@ func TestARepairGoesOnWithNothing(t *testing.T) {
 	assert.Empty(t, w.value("goes"))
 }
 
-// TestWhatWasTooManyWaitsForAnApproval: what the gate held of a sync is not let pass by the next one, nor by a repair, because it is alone by then.
+// TestWhatWasTooManyWaitsForAnApproval: what the gate held of a sync is not let pass by the next
+// one, nor by a repair, because it is alone by then.
 func TestWhatWasTooManyWaitsForAnApproval(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("toomany")

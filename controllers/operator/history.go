@@ -27,8 +27,9 @@ func ended(history []landscapev1alpha1.SyncRecord, at time.Time, r landscapev1al
 	h.EndTime, h.Result, h.Message, h.Changed, h.Approvals, h.TakenUp = &now, r.Result, shortened(r.Message), r.Changed, r.Approvals, r.TakenUp
 }
 
-// repeats tells whether the newest attempt of a revision failed with the same message. What only kept another one meanwhile does not count. With
-// replace there is no second record of the revision: the message of the first becomes the new one.
+// repeats tells whether the newest attempt of a revision failed with the same message. What only
+// kept another one meanwhile does not count. With replace there is no second record of the
+// revision: the message of the first becomes the new one.
 func repeats(history []landscapev1alpha1.SyncRecord, r landscapev1alpha1.SyncRecord, message string, replace bool) (same, recorded bool) {
 	for i := range history {
 		h := &history[i]

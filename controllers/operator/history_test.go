@@ -16,7 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// TestHistoryOfWhatIsDoneAgain: a sync that applies the same commit once more has a beginning of its own, not that of the one before it.
+// TestHistoryOfWhatIsDoneAgain: a sync that applies the same commit once more has a beginning of
+// its own, not that of the one before it.
 func TestHistoryOfWhatIsDoneAgain(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("again")

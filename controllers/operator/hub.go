@@ -56,7 +56,8 @@ func (h *hub) tellAll(p receiver.Progress) {
 	h.each(func(*follower) bool { return true }, p)
 }
 
-// supersede ends those who follow another commit than the one that is synced now, because theirs will not be any more.
+// supersede ends those who follow another commit than the one that is synced now, because theirs
+// will not be any more.
 func (h *hub) supersede(commit string, p receiver.Progress) {
 	p.Done, p.Phase = true, receiver.PhaseSuperseded
 	h.others(commit, p)

@@ -28,8 +28,8 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// TestSecretHygiene: what is in Secrets, of the cluster and of Git, is in no log, status, event, metric or answer, also when everything
-// fails.
+// TestSecretHygiene: what is in Secrets, of the cluster and of Git, is in no log, status, event,
+// metric or answer, also when everything fails.
 func TestSecretHygiene(t *testing.T) {
 	w := newWorld(t)
 	s := w.served("hygiene")
@@ -176,7 +176,8 @@ func body(t *testing.T, address string) string {
 	return string(text)
 }
 
-// TestQuiet: while nothing changes, the clusters get no request but the renewals of the lease, and the source one a poll.
+// TestQuiet: while nothing changes, the clusters get no request but the renewals of the lease, and
+// the source one a poll.
 func TestQuiet(t *testing.T) {
 	w := newWorld(t)
 	s := w.served("quiet")
@@ -214,7 +215,8 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// TestOrder: three Landscapes that build on one another are applied one after the other, and none goes on without the one before.
+// TestOrder: three Landscapes that build on one another are applied one after the other, and none
+// goes on without the one before.
 func TestOrder(t *testing.T) {
 	w := newWorld(t)
 	var all []*served
@@ -260,7 +262,8 @@ func TestOrder(t *testing.T) {
 	all[0].set("2")
 	w.applied(all[1], next, "2")
 
-	// One that is not there is said, also while there is nothing to apply, and what is applied is kept; when it appears, all goes on.
+	// One that is not there is said, also while there is nothing to apply, and what is applied is
+	// kept; when it appears, all goes on.
 	missing := func(l *landscapev1alpha1.Landscape) string {
 		c := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeDependenciesMissing)
 		if c == nil {

@@ -50,7 +50,8 @@ func thoseTried(revisions ...string) (out []landscapev1alpha1.TriedRevision) {
 	return out
 }
 
-// TestWhatStaysApplied: whoever pushes something that cannot be applied is told what is in force as the conditions say it.
+// TestWhatStaysApplied: whoever pushes something that cannot be applied is told what is in force as
+// the conditions say it.
 func TestWhatStaysApplied(t *testing.T) {
 	const a, b = "main@sha1:a", "main@sha1:b"
 	for name, test := range map[string]struct {
@@ -75,7 +76,8 @@ func TestWhatStaysApplied(t *testing.T) {
 	}
 }
 
-// TestAReviewIsTheSameOverTries: that it is noted which commit is tried makes its review no other one, however many were tried before.
+// TestAReviewIsTheSameOverTries: that it is noted which commit is tried makes its review no other
+// one, however many were tried before.
 func TestAReviewIsTheSameOverTries(t *testing.T) {
 	tried := func(names ...string) (out []landscapev1alpha1.TriedRevision) {
 		for _, name := range names {
@@ -104,8 +106,9 @@ func TestAReviewIsTheSameOverTries(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeNotedIsTriedAgain: where what was applied before this process is to be kept, and the status cannot be written, it is said that it is not
-// kept, and tried again; it is no newer revision that was refused.
+// TestWhatCannotBeNotedIsTriedAgain: where what was applied before this process is to be kept, and
+// the status cannot be written, it is said that it is not kept, and tried again; it is no newer
+// revision that was refused.
 func TestWhatCannotBeNotedIsTriedAgain(t *testing.T) {
 	for name, purpose := range map[string]purpose{"a new one": purposeDue, "one that is to be kept": purposeKept} {
 		t.Run(name, func(t *testing.T) {
@@ -130,7 +133,8 @@ func TestWhatCannotBeNotedIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestTheCacheIsAskedForTheTagThatIsKept: where signatures of tags count, what is kept names the tag; nothing may have been applied completely yet.
+// TestTheCacheIsAskedForTheTagThatIsKept: where signatures of tags count, what is kept names the
+// tag; nothing may have been applied completely yet.
 func TestTheCacheIsAskedForTheTagThatIsKept(t *testing.T) {
 	_, public := signingKey(t)
 	l := &landscapev1alpha1.Landscape{}

@@ -17,7 +17,8 @@ import (
 
 // job applies a revision, and keeps it until it is stopped.
 type job struct {
-	// attempt is how the revision came to be applied, but for the trigger, which is that of the last sync; after the first one it is due like any other.
+	// attempt is how the revision came to be applied, but for the trigger, which is that of the
+	// last sync; after the first one it is due like any other.
 	attempt   attempt
 	revision  *revision
 	converger *landscape.Converger
@@ -33,7 +34,8 @@ type job struct {
 	// declaring says how far the declarations are.
 	declaring declaring
 
-	// tries are those in a row of which none was completed, of this job and those of the same commit before it.
+	// tries are those in a row of which none was completed, of this job and those of the same
+	// commit before it.
 	tries   tries
 	pending pendingSeeds
 }
@@ -43,7 +45,8 @@ type permissions struct {
 	approved []string
 	// seen is what could be seen of the revision in its review; nil where none is asked for.
 	seen *permit.Review
-	// spent are the approvals by which something passes in the sync that goes on, as people gave them.
+	// spent are the approvals by which something passes in the sync that goes on, as people gave
+	// them.
 	spent []string
 }
 
@@ -54,7 +57,8 @@ func (p permissions) passed(id string) bool {
 
 // telling says where the sync that goes on is shown, and since when it goes on.
 type telling struct {
-	// record says whether the history has the sync that goes on, shown whether the last operation is it.
+	// record says whether the history has the sync that goes on, shown whether the last operation
+	// is it.
 	record, shown bool
 	began         time.Time
 }
@@ -100,7 +104,8 @@ func (s *syncer) work(ctx context.Context, j *job, limit time.Duration) {
 		err := s.safely(func() (err error) {
 			unpublished := s.publishReview(limited, j)
 			report, err = j.converger.Apply(limited)
-			if unpublished != nil { // a seed that does not know of the review would hold what everybody has seen
+			// a seed that does not know of the review would hold what everybody has seen
+			if unpublished != nil {
 				return errors.Join(err, unpublished)
 			}
 			if j.converger.GardenEnded() { // and nobody is there any more to publish something to
@@ -156,7 +161,8 @@ func (s *syncer) work(ctx context.Context, j *job, limit time.Duration) {
 	}
 }
 
-// dropped notes that a revision is not kept any more by the job that did: it is read and applied anew.
+// dropped notes that a revision is not kept any more by the job that did: it is read and applied
+// anew.
 func (s *syncer) dropped(j *job, err error) {
 	if s.jobs.active != j || s.life.alive.Err() != nil {
 		return
@@ -168,7 +174,8 @@ func (s *syncer) dropped(j *job, err error) {
 	s.notify(notification.Failed, notification.Warning, reasonOf(err), err.Error(), o.commit, o.revision)
 }
 
-// safely works, and gives a panic as an error: what is wrong with one revision or source is no matter of other Landscapes.
+// safely works, and gives a panic as an error: what is wrong with one revision or source is no
+// matter of other Landscapes.
 func (s *syncer) safely(work func() error) error {
 	err := panics.Safe(work)()
 	var fault *panics.Error

@@ -22,7 +22,8 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// waits gives a wait for what is on the server, which looks when it is told to, and its clock. Whether gardenlets work is asked for only when time has passed.
+// waits gives a wait for what is on the server, which looks when it is told to, and its clock.
+// Whether gardenlets work is asked for only when time has passed.
 func (w *world) waits() (*wait, *clocktesting.FakeClock) {
 	w.Helper()
 	virtual, err := conventions.NewCluster("virtual", server.config, apply.ClusterOptions{})
@@ -34,7 +35,8 @@ func (w *world) waits() (*wait, *clocktesting.FakeClock) {
 	return &wait{s: s, j: j, began: noon, virtual: virtual, told: map[string]string{}, seeds: seedsKnown{mute: map[string]time.Time{}, fresh: map[string]bool{}, asked: noon}}, clk
 }
 
-// object makes one that is declared like this on the server, as Pergola does, with a status if there is one.
+// object makes one that is declared like this on the server, as Pergola does, with a status if
+// there is one.
 func (w *world) object(text string, change func(*unstructured.Unstructured)) *unstructured.Unstructured {
 	w.Helper()
 	o := &unstructured.Unstructured{}
@@ -57,11 +59,13 @@ func (w *world) object(text string, change func(*unstructured.Unstructured)) *un
 	return o
 }
 
-// TestWhatIsLeftAloneIsNotWaitedFor: of what no gardenlet reconciles nothing ever comes. The sync ends without it, and says why.
+// TestWhatIsLeftAloneIsNotWaitedFor: of what no gardenlet reconciles nothing ever comes. The sync
+// ends without it, and says why.
 func TestWhatIsLeftAloneIsNotWaitedFor(t *testing.T) {
 	w := newWorld(t)
 	for _, name := range []string{"garden", "garden-left"} {
-		_ = w.client.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}) // it may be there
+		// it may be there
+		_ = w.client.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	status := func(o *unstructured.Unstructured, seed, state string) {
 		o.Object["status"] = map[string]any{"seedName": seed, "observedGeneration": int64(1), "lastOperation": map[string]any{
@@ -90,7 +94,8 @@ func TestWhatIsLeftAloneIsNotWaitedFor(t *testing.T) {
 		o := w.object(local(t, "projects/local/shoot.yaml"), func(o *unstructured.Unstructured) {
 			o.SetNamespace("garden-left")
 			o.SetName(name)
-			o.SetAnnotations(map[string]string{gardencorev1beta1.ShootIgnore: "true"}) // which counts in the garden alone
+			// which counts in the garden alone
+			o.SetAnnotations(map[string]string{gardencorev1beta1.ShootIgnore: "true"})
 			change(o)
 		})
 		if name == "goes" {

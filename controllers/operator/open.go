@@ -8,8 +8,9 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// open prepares the access to the source. It is made anew when the object says something else, and while the source cannot be read also
-// when its Secrets do: they are looked at before each poll then. Without access it says when that is looked for again.
+// open prepares the access to the source. It is made anew when the object says something else, and
+// while the source cannot be read also when its Secrets do: they are looked at before each poll
+// then. Without access it says when that is looked for again.
 func (s *syncer) open(now time.Time) time.Time {
 	id := sourceID(s.object)
 	same := s.origin.opened == id

@@ -14,10 +14,12 @@ type outcome struct {
 	head source.Head
 	// spec is the part of the object it was made with.
 	spec specID
-	// validErr is why the revision was refused, while the windows of the object were those that windows is the digest of.
+	// validErr is why the revision was refused, while the windows of the object were those that
+	// windows is the digest of.
 	validErr error
 	windows  string
-	// fetchErr is why the revision could not be had, with the Secrets that secrets is the digest of.
+	// fetchErr is why the revision could not be had, with the Secrets that secrets is the digest
+	// of.
 	fetchErr  error
 	secrets   string
 	problems  []string

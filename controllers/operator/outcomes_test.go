@@ -17,7 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// TestOutcomes: whoever pushes, or asks for a sync, is told in one sentence, once, why nothing is applied.
+// TestOutcomes: whoever pushes, or asks for a sync, is told in one sentence, once, why nothing is
+// applied.
 func TestOutcomes(t *testing.T) {
 	w := newWorld(t)
 	s := w.served("outcomes")
@@ -81,7 +82,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestInvalidWhileItWaits: whoever pushes what is not valid, or asks for it, is told that and not only that it waits; also of the first revision.
+// TestInvalidWhileItWaits: whoever pushes what is not valid, or asks for it, is told that and not
+// only that it waits; also of the first revision.
 func TestInvalidWhileItWaits(t *testing.T) {
 	w := newWorld(t)
 	first := w.repository("first")
@@ -133,7 +135,8 @@ func TestInvalidWhileItWaits(t *testing.T) {
 	}
 }
 
-// TestFollowHeldElsewhere: who follows a commit by the object is told, too, that it is not applied now.
+// TestFollowHeldElsewhere: who follows a commit by the object is told, too, that it is not applied
+// now.
 func TestFollowHeldElsewhere(t *testing.T) {
 	l := func(reason, message, applied, waiting string) *landscapev1alpha1.Landscape {
 		out := &landscapev1alpha1.Landscape{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "prod"}}

@@ -11,7 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/namespacepolicies"
 )
 
-// keepPolicies keeps the network policies that namespaces of the runtime cluster have, as long as there is a Garden, whoever converges it.
+// keepPolicies keeps the network policies that namespaces of the runtime cluster have, as long as
+// there is a Garden, whoever converges it.
 func (p *parts) keepPolicies(ctx context.Context) {
 	config := rest.CopyConfig(p.role.Config)
 	config.UserAgent, config.WarningHandler = userAgent, rest.NoWarnings{}

@@ -27,7 +27,8 @@ type purpose int
 const (
 	// purposeDue: the source has it, or the pin says it.
 	purposeDue purpose = iota
-	// purposeInstead: it was applied before, and nothing else is to be applied now, since the source cannot be asked.
+	// purposeInstead: it was applied before, and nothing else is to be applied now, since the
+	// source cannot be asked.
 	purposeInstead
 	// purposeKept: it was applied before, and is only to be kept.
 	purposeKept
@@ -40,7 +41,8 @@ func (p purpose) isFormer() bool { return p != purposeDue }
 type attempt struct {
 	trigger string
 	purpose purpose
-	// head is what the source names it by, as it said last; without a name where it is had by its commit alone.
+	// head is what the source names it by, as it said last; without a name where it is had by its
+	// commit alone.
 	head source.Head
 	// spec is the part of the object it is made with.
 	spec specID
@@ -55,7 +57,8 @@ type preparation struct {
 	cancel  context.CancelFunc
 }
 
-// outdated tells whether another revision was applied or tried meanwhile, so that the difference that its review has to show is another one, too.
+// outdated tells whether another revision was applied or tried meanwhile, so that the difference
+// that its review has to show is another one, too.
 func (j *job) outdated(now *landscapev1alpha1.LandscapeStatus) bool {
 	at := j.revision.at()
 	return j.given.seen != nil && j.given.seen.ID != reviewID(basesOf(now, at), at)
@@ -133,12 +136,14 @@ func (s *syncer) reading(object *landscapev1alpha1.Landscape, purpose purpose) *
 	return out
 }
 
-// read reads a revision and validates it. It runs in the background; only one does at a time that is not cancelled.
+// read reads a revision and validates it. It runs in the background; only one does at a time that
+// is not cancelled.
 func (s *syncer) read(ctx context.Context, with *reading, snapshot *source.Snapshot) (r *revision, err error) {
 	if with.identities, err = s.parts.secretsOf(with.object).identities(ctx, with.object.Spec.Decryption); err != nil {
 		return nil, err
 	}
-	if !s.parts.building.TryLock() { // evaluation and rendering of several Landscapes at once would only cost memory
+	// evaluation and rendering of several Landscapes at once would only cost memory
+	if !s.parts.building.TryLock() {
 		s.hub.tell(snapshot.Commit, receiver.Progress{Time: s.parts.role.Clock.Now(), Phase: receiver.PhaseQueued, Message: "another Landscape is read first"})
 		s.parts.building.Lock()
 	}

@@ -16,13 +16,15 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// steps remembers what was told of the steps of a flow: those in which nothing changes are not worth a line for whoever follows.
+// steps remembers what was told of the steps of a flow: those in which nothing changes are not
+// worth a line for whoever follows.
 type steps struct {
 	mu      sync.Mutex
 	changed map[string]string
 }
 
-// news tells whether a person wants to hear of an event: something was written or waited for, it is healthy after that, or it failed.
+// news tells whether a person wants to hear of an event: something was written or waited for, it is
+// healthy after that, or it failed.
 func (t *steps) news(e owner.Event) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -100,14 +102,16 @@ func (s *syncer) drifted(d landscape.Drift) {
 	})
 }
 
-// holdsRepair takes in whether the repair of what somebody has changed waits for an approval: it is approved as what a sync holds.
+// holdsRepair takes in whether the repair of what somebody has changed waits for an approval: it is
+// approved as what a sync holds.
 func (s *syncer) holdsRepair(d landscape.Drift) {
 	one := landscapev1alpha1.HeldDeletion{Cluster: d.Cluster, Object: d.Object.String(), Reason: d.Held, Why: d.Why, Approval: d.Approval}
 	same := func(h landscapev1alpha1.HeldDeletion) bool { return h.Cluster == one.Cluster && h.Object == one.Object }
 	before, here := s.found.heldDrift, heldHere(s.status.now.Held)
 	s.found.heldDrift = slices.DeleteFunc(slices.Clone(before), same)
 	switch {
-	case d.Held != "" && slices.ContainsFunc(here, same) && !slices.ContainsFunc(before, same): // a sync has found it
+	case d.Held != "" && slices.ContainsFunc(here, same) && !slices.ContainsFunc(before, same):
+		// a sync has found it
 	case d.Held != "":
 		s.found.heldDrift = append(s.found.heldDrift, one)
 		here = append(slices.DeleteFunc(here, same), one)

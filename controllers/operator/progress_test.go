@@ -15,7 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// TestAStepThatIsStoppedHasNotFailed: whoever follows hears that a revision is given up, and not that each of its steps failed.
+// TestAStepThatIsStoppedHasNotFailed: whoever follows hears that a revision is given up, and not
+// that each of its steps failed.
 func TestAStepThatIsStoppedHasNotFailed(t *testing.T) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -30,7 +31,8 @@ func TestAStepThatIsStoppedHasNotFailed(t *testing.T) {
 	assert.Empty(t, lines)
 }
 
-// TestManyDeclarationsAreCounted: a line comes every few seconds while they are applied, none when they are few.
+// TestManyDeclarationsAreCounted: a line comes every few seconds while they are applied, none when
+// they are few.
 func TestManyDeclarationsAreCounted(t *testing.T) {
 	var d declaring
 	totals := func() map[string]int { return map[string]int{"runtime": 1, "virtual": 40} }
@@ -49,7 +51,8 @@ func TestManyDeclarationsAreCounted(t *testing.T) {
 	}
 }
 
-// TestWhoCannotBeToldIsSaid: a destination that cannot be used is in the status, and not only in the log.
+// TestWhoCannotBeToldIsSaid: a destination that cannot be used is in the status, and not only in
+// the log.
 func TestWhoCannotBeToldIsSaid(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("untold")

@@ -18,8 +18,8 @@ import (
 // publishedAtATime is how many seeds are published for side by side.
 const publishedAtATime = 8
 
-// publish writes what the seeds need of a revision into the virtual garden, where their gardenlets read it. A seed that is not in the
-// virtual garden yet has no place for it.
+// publish writes what the seeds need of a revision into the virtual garden, where their gardenlets
+// read it. A seed that is not in the virtual garden yet has no place for it.
 func (s *syncer) publish(ctx context.Context, j *job) error {
 	l := j.revision.landscape
 	seeds, err := l.Seeds()
@@ -65,14 +65,16 @@ func (s *syncer) publish(ctx context.Context, j *job) error {
 	}))...)
 }
 
-// publishReview tells the seeds what could be seen in the review of a revision of what they lose by it. It comes before the revision itself.
+// publishReview tells the seeds what could be seen in the review of a revision of what they lose by
+// it. It comes before the revision itself.
 func (s *syncer) publishReview(ctx context.Context, j *job) error {
 	return s.forSeeds(j, func(p *seedpublication.Publisher, virtual *apply.Cluster, seed string, change permit.SeedChange) error {
 		return p.ApplyReview(ctx, virtual, change, seed)
 	})
 }
 
-// completeReview tells the seeds that a revision is applied completely: what its review has shown is not to be expected again.
+// completeReview tells the seeds that a revision is applied completely: what its review has shown
+// is not to be expected again.
 func (s *syncer) completeReview(ctx context.Context, j *job) error {
 	if j.completed || j.converger.Cluster(landscape.Virtual) == nil {
 		return nil
@@ -84,7 +86,8 @@ func (s *syncer) completeReview(ctx context.Context, j *job) error {
 	return err
 }
 
-// forSeeds works for all seeds of a revision of which its review has shown something, with what that is.
+// forSeeds works for all seeds of a revision of which its review has shown something, with what
+// that is.
 func (s *syncer) forSeeds(j *job, work func(p *seedpublication.Publisher, virtual *apply.Cluster, seed string, change permit.SeedChange) error) error {
 	virtual, publisher := j.converger.Cluster(landscape.Virtual), &seedpublication.Publisher{Engine: j.engine, Clock: s.parts.role.Clock}
 	if virtual == nil || j.given.seen == nil {

@@ -112,11 +112,13 @@ func (r *reading) read(ctx context.Context, snapshot *source.Snapshot) (*revisio
 	if err != nil {
 		return nil, fmt.Errorf("validating revision %s: %w", snapshot.Revision(), err)
 	}
-	// Pergola holds these removals in the cluster, and says so: what else the revision changes is applied.
+	// Pergola holds these removals in the cluster, and says so: what else the revision changes is
+	// applied.
 	found = slices.DeleteFunc(found, func(v schemas.Violation) bool {
 		return v.Rule == schemas.RuleDeletionConfirm && landscape.HoldsRemoval(v.Kind)
 	})
-	// A revision does not become invalid while it waits: what the clock decides is left to the API, which refuses the one object.
+	// A revision does not become invalid while it waits: what the clock decides is left to the API,
+	// which refuses the one object.
 	for i := range found {
 		if across.IsTimed(found[i]) {
 			found[i].Severity = schemas.SeverityWarning
@@ -149,7 +151,8 @@ func (r *reading) read(ctx context.Context, snapshot *source.Snapshot) (*revisio
 	return next, nil
 }
 
-// doubtful says which objects the API may refuse: those that are new, or that the clock has overtaken.
+// doubtful says which objects the API may refuse: those that are new, or that the clock has
+// overtaken.
 func doubtful(found []schemas.Violation) []string {
 	var notes []string
 	for _, v := range found {
@@ -168,9 +171,10 @@ func (r *reading) load(ctx context.Context, snapshot *source.Snapshot, folder st
 	return landscapes.LoadFS(ctx, snapshot.FS, folder, landscapes.Options{AgeIdentities: r.identities, Evaluator: r.evaluator, Kept: r.kept})
 }
 
-// applied is what a revision has to be reachable from: the one that was applied completely last, nil for none. What was only tried since is not in the
-// clusters as it stands there, and of what is, the API servers judge. A commit that cannot be had any more, after a force-push for example, is compared
-// with nothing, which the note says.
+// applied is what a revision has to be reachable from: the one that was applied completely last,
+// nil for none. What was only tried since is not in the clusters as it stands there, and of what
+// is, the API servers judge. A commit that cannot be had any more, after a force-push for example,
+// is compared with nothing, which the note says.
 func (r *reading) applied(ctx context.Context, next *revision) (_ *landscapes.Landscape, note string, err error) {
 	at := appliedAt(&r.object.Status)
 	l, err := r.former(ctx, next, at)
@@ -185,8 +189,8 @@ func (r *reading) applied(ctx context.Context, next *revision) (_ *landscapes.La
 	return nil, "", fmt.Errorf("reading revision %s, which was applied before it: %w", at.commit, err)
 }
 
-// whole reads everything once, here where it is an error if the files got lost: what applies the revision has it in memory then, and asks the
-// repository for nothing more.
+// whole reads everything once, here where it is an error if the files got lost: what applies the
+// revision has it in memory then, and asks the repository for nothing more.
 func whole(l *landscapes.Landscape) (err error) {
 	defer panics.Catch(&err)
 	for i := range l.Declarations {
@@ -195,7 +199,8 @@ func whole(l *landscapes.Landscape) (err error) {
 	return nil
 }
 
-// bound puts the limits of the object in the cluster in the place of those that the revision asks for. One that is applied is kept, whatever the windows.
+// bound puts the limits of the object in the cluster in the place of those that the revision asks
+// for. One that is applied is kept, whatever the windows.
 func (r *reading) bound(next *revision) error {
 	own := &r.object.Spec
 	config := next.landscape.Config.DeepCopy()

@@ -14,7 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// TestRemovalWithoutConfirmation: a commit that only removes the file of a Shoot is held, and what else it changes is applied.
+// TestRemovalWithoutConfirmation: a commit that only removes the file of a Shoot is held, and what
+// else it changes is applied.
 func TestRemovalWithoutConfirmation(t *testing.T) {
 	w := newWorld(t)
 	s := w.shoots("removal", nil)
@@ -55,7 +56,8 @@ func TestOperationsThatNobodyTakesUp(t *testing.T) {
 	}
 	s := w.shoots("operations", map[string]string{"operations/a.yaml": operation("rotate-ssh-keypair"), "operations/b.yaml": operation("maintain")})
 	w.start(func(r *Role) { r.Catalogue = smallCatalogue(t) })
-	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL)) // the first sync tells it: the next one is far
+	// the first sync tells it: the next one is far
+	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL))
 	w.applied(s, "", "1")
 	w.ready(s.name, "True Applied: ")
 	l := w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {

@@ -12,7 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// tellWaiting ends those who follow a sync that does not begin before somebody or something lets it.
+// tellWaiting ends those who follow a sync that does not begin before somebody or something lets
+// it.
 func (s *syncer) tellWaiting(suspended string) {
 	wanted, _ := s.wanted()
 	switch {
@@ -20,7 +21,8 @@ func (s *syncer) tellWaiting(suspended string) {
 		s.hub.tellAll(receiver.Progress{Time: s.parts.role.Clock.Now(), Phase: receiver.PhaseHeld, Message: suspendedText(suspended, s.key.String()), Done: true})
 	case s.faults.misconfigured != "": // nothing but a change of the object makes it go on
 		s.hub.tellAll(receiver.Progress{Time: s.parts.role.Clock.Now(), Phase: receiver.PhaseFailed, Err: s.faults.misconfigured + s.staysApplied(), Done: true})
-	case s.jobs.decided.waiting != "" && wanted != "" && s.examining(): // what is wrong with it is of more interest
+	case s.jobs.decided.waiting != "" && wanted != "" && s.examining():
+		// what is wrong with it is of more interest
 	case s.jobs.decided.waiting != "" && wanted != "" && s.jobs.last.commitAt == s.stated(wanted) && s.jobs.last.validErr != nil:
 		if s.asks.answering {
 			return // the source may have a better one
@@ -57,7 +59,8 @@ func (s *syncer) report(suspended string) {
 	if v.read.sourceErr == nil {
 		v.read.sourceErr = s.jobs.last.fetchErr
 	}
-	// What a former process found is true until this one knows better: others wait for this Landscape to be ready.
+	// What a former process found is true until this one knows better: others wait for this
+	// Landscape to be ready.
 	ready := condition.Get(s.status.now.Conditions, landscapev1alpha1.LandscapeReady)
 	s.settles()
 	v.now.unsettled = !s.jobs.settled && ready != nil && ready.Status != gardencorev1beta1.ConditionTrue
@@ -120,8 +123,8 @@ func (s *syncer) report(suspended string) {
 	s.parts.metrics.state(s.key, s.status.now, suspended != "")
 }
 
-// settles notes that there is a verdict on what the source is at: it was tried, or it waits and was validated. That what was applied before is kept
-// says nothing of it.
+// settles notes that there is a verdict on what the source is at: it was tried, or it waits and was
+// validated. That what was applied before is kept says nothing of it.
 func (s *syncer) settles() {
 	wanted, _ := s.wanted()
 	e := s.jobs.examined

@@ -20,7 +20,8 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// TestEndsWhileItFetches: an operator that is told to end does not wait for a server that hangs, and the next one goes on.
+// TestEndsWhileItFetches: an operator that is told to end does not wait for a server that hangs,
+// and the next one goes on.
 func TestEndsWhileItFetches(t *testing.T) {
 	w := newWorld(t)
 	s := w.served("fetching")
@@ -39,8 +40,8 @@ func TestEndsWhileItFetches(t *testing.T) {
 	w.applied(s, "", "1")
 }
 
-// TestKilledWhileItApplies: an operator that is gone from one request to the next, with nobody to write a word or to give the lease
-// back, leaves a sync that the next one completes.
+// TestKilledWhileItApplies: an operator that is gone from one request to the next, with nobody to
+// write a word or to give the lease back, leaves a sync that the next one completes.
 func TestKilledWhileItApplies(t *testing.T) {
 	const count = 200
 	w := newWorld(t)
@@ -112,7 +113,8 @@ func (w *world) asks() *receiver.Client {
 	return &receiver.Client{URL: w.receivers, Token: []byte("hook-token"), HTTP: &http.Client{}, Clock: clock.RealClock{}}
 }
 
-// TestFlood: a thousand proven requests at once are one sync, and the source is asked a handful of times.
+// TestFlood: a thousand proven requests at once are one sync, and the source is asked a handful of
+// times.
 func TestFlood(t *testing.T) {
 	w := newWorld(t)
 	s := w.served("flood")
@@ -148,7 +150,8 @@ func TestFlood(t *testing.T) {
 	assert.LessOrEqual(t, len(requests), 20, requests)
 }
 
-// TestFollow: whoever pushes is told how it ends: for good, because the revision is not valid, or because something is held.
+// TestFollow: whoever pushes is told how it ends: for good, because the revision is not valid, or
+// because something is held.
 func TestFollow(t *testing.T) {
 	w := newWorld(t)
 	s := w.served("follow")
@@ -196,7 +199,8 @@ func TestFollow(t *testing.T) {
 	assert.Equal(t, "x", w.value("f1"))
 }
 
-// TestTwoOwners: the Landscape that had an object first keeps it, the other one says so, and nobody writes.
+// TestTwoOwners: the Landscape that had an object first keeps it, the other one says so, and nobody
+// writes.
 func TestTwoOwners(t *testing.T) {
 	w := newWorld(t)
 	first, second := w.served("first"), w.served("second")

@@ -18,14 +18,16 @@ import (
 )
 
 const (
-	// sampleOfReview is how many Shoots are rendered of those that a change reaches from outside: what it does to them counts for all.
+	// sampleOfReview is how many Shoots are rendered of those that a change reaches from outside:
+	// what it does to them counts for all.
 	sampleOfReview = 32
-	// partsOfReview is how many owners are rendered at a time to see what a change does, which bounds memory.
+	// partsOfReview is how many owners are rendered at a time to see what a change does, which
+	// bounds memory.
 	partsOfReview = 8
 )
 
-// basesOf are the commits that a new one is compared with: the one that was applied last, and those that were tried since. Without a former revision
-// that is the zero value alone.
+// basesOf are the commits that a new one is compared with: the one that was applied last, and those
+// that were tried since. Without a former revision that is the zero value alone.
 func basesOf(status *landscapev1alpha1.LandscapeStatus, next commitAt) []commitAt {
 	out := []commitAt{appliedAt(status)}
 	for _, tried := range triedBeside(status.Tried, next) {
@@ -48,9 +50,11 @@ func reviewID(bases []commitAt, next commitAt) string {
 	return strings.Join(names, ",") + ".." + next.commit + ":" + next.folder
 }
 
-// reviewed are the deletions and recreations that whoever reviewed the change could see: those of the rendered difference between
-// the revision that was applied last and the new one, and between each that was tried since and the new one: who takes a commit back that failed
-// halfway sees what it has made go. Without a former revision there are none. One that cannot be read has shown nothing, which is said.
+// reviewed are the deletions and recreations that whoever reviewed the change could see: those of
+// the rendered difference between the revision that was applied last and the new one, and between
+// each that was tried since and the new one: who takes a commit back that failed halfway sees what
+// it has made go. Without a former revision there are none. One that cannot be read has shown
+// nothing, which is said.
 func (r *reading) reviewed(ctx context.Context, next *revision) (*permit.Review, error) {
 	bases := basesOf(&r.object.Status, next.at())
 	out := permit.ReviewOf(reviewID(bases, next.at()), change.Plan{})
@@ -70,7 +74,8 @@ func (r *reading) reviewed(ctx context.Context, next *revision) (*permit.Review,
 	return out, nil
 }
 
-// former reads a commit that is compared with the new one; nil for none. Whether it would be valid today is of no interest.
+// former reads a commit that is compared with the new one; nil for none. Whether it would be valid
+// today is of no interest.
 func (r *reading) former(ctx context.Context, next *revision, at commitAt) (*landscapes.Landscape, error) {
 	switch {
 	case at.commit == "":
@@ -93,7 +98,8 @@ func (r *reading) former(ctx context.Context, next *revision, at commitAt) (*lan
 	return l, err
 }
 
-// compare renders what the change reaches, a part at a time: the Garden for the clusters of the operator, Seeds and Shoots for the seeds.
+// compare renders what the change reaches, a part at a time: the Garden for the clusters of the
+// operator, Seeds and Shoots for the seeds.
 func (r *reading) compare(ctx context.Context, former *landscapes.Landscape, next *revision, out *permit.Review) error {
 	reach, err := render.Reached(r.catalogue, render.State{Landscape: former, Name: "the former revision", Partial: true},
 		render.State{Landscape: next.landscape}, render.At(r.now), render.Sparingly(sampleOfReview))
@@ -140,7 +146,8 @@ func (r *reading) compare(ctx context.Context, former *landscapes.Landscape, nex
 	return nil
 }
 
-// declaredPlaces are what the clusters of the operator are to have by two landscapes, as far as they differ.
+// declaredPlaces are what the clusters of the operator are to have by two landscapes, as far as
+// they differ.
 func declaredPlaces(former, next *landscapes.Landscape) (before, after []plan.Place) {
 	if former == nil {
 		return nil, landscape.Declared(next, landscape.Locked(next))

@@ -31,7 +31,8 @@ func (w *world) forSeed(name string) *corev1.ConfigMap {
 	return o
 }
 
-// writtenForSeed gives the names of the two ConfigMaps for the Seed of the demonstration, each time when one is written from now on.
+// writtenForSeed gives the names of the two ConfigMaps for the Seed of the demonstration, each time
+// when one is written from now on.
 func (w *world) writtenForSeed() (next func() string) {
 	w.Helper()
 	c, err := client.NewWithWatch(server.config, client.Options{})
@@ -59,12 +60,13 @@ func (w *world) writtenForSeed() (next func() string) {
 	}
 }
 
-// TestSeedsLearnOfTheReview: what a difference of revisions shows of deletions on a seed is published for its gardenlet, before what deletes
-// it; what is there again does not count any more.
+// TestSeedsLearnOfTheReview: what a difference of revisions shows of deletions on a seed is
+// published for its gardenlet, before what deletes it; what is there again does not count any more.
 func TestSeedsLearnOfTheReview(t *testing.T) {
 	w := newWorld(t)
 	w.Cleanup(func() {
-		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local"))) // the namespace may not be there
+		// the namespace may not be there
+		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local")))
 	})
 	const overlay = "components/shoot/b/"
 	more := func(names ...string) map[string]string {
@@ -119,12 +121,13 @@ func TestSeedsLearnOfTheReview(t *testing.T) {
 	assert.Equal(t, before, version(w.forSeed(seedpublication.ReviewName)), "nothing to say")
 }
 
-// TestWhatStaysIsNotLost: a Shoot whose file is gone is held with all it has, so that nothing of it is to be seen as lost; with no review demanded, what
-// was seen is taken back.
+// TestWhatStaysIsNotLost: a Shoot whose file is gone is held with all it has, so that nothing of it
+// is to be seen as lost; with no review demanded, what was seen is taken back.
 func TestWhatStaysIsNotLost(t *testing.T) {
 	w := newWorld(t)
 	w.Cleanup(func() {
-		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local"))) // the namespace may not be there
+		// the namespace may not be there
+		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local")))
 	})
 	extra := map[string]string{"components/seed/a/kustomization.yaml": "resources: [x.yaml]\n", "components/seed/a/x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: garden}\n"}
 	files := map[string]string{"shoot.yaml": strings.Replace(shootFile(t), "  region: local\n", "  region: local\n  seedName: local\n", 1)}

@@ -29,8 +29,9 @@ func (r *repository) recreatable(name, value string) string {
 	return strings.Replace(r.configMap(name, value), "annotations: {", "annotations: {resources.gardener.cloud/delete-on-invalid-update: \"true\", ", 1)
 }
 
-// TestReview: with a required review, what is deleted and recreated in the cluster is no more than what the difference of the two revisions
-// showed. What goes beyond it is held, whatever the revision says; less is applied.
+// TestReview: with a required review, what is deleted and recreated in the cluster is no more than
+// what the difference of the two revisions showed. What goes beyond it is held, whatever the
+// revision says; less is applied.
 func TestReview(t *testing.T) {
 	w := newWorld(t)
 	s := w.served("review")
@@ -74,7 +75,8 @@ func TestReview(t *testing.T) {
 	w.applied(s, third, "1")
 	assert.Empty(t, w.value("d2")+w.value("d3"))
 
-	// Worse: the difference shows two changes, but somebody has frozen one of the objects, which has to be recreated for it.
+	// Worse: the difference shows two changes, but somebody has frozen one of the objects, which
+	// has to be recreated for it.
 	frozen := &corev1.ConfigMap{}
 	frozen.Namespace, frozen.Name = w.namespace, "r1"
 	require.NoError(t, w.client.Patch(context.Background(), frozen, client.RawPatch(types.MergePatchType, []byte(`{"immutable": true}`))))
@@ -105,7 +107,8 @@ func TestReview(t *testing.T) {
 	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 0 && w.value("r1") == "2" })
 }
 
-// TestHeldAfterAReview: of two deletions that a review has shown and the gate holds, the one that is not approved waits for what it waited for.
+// TestHeldAfterAReview: of two deletions that a review has shown and the gate holds, the one that
+// is not approved waits for what it waited for.
 func TestHeldAfterAReview(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("part")
@@ -163,8 +166,8 @@ func TestRevertWithReview(t *testing.T) {
 	assert.Empty(t, w.value("b"))
 }
 
-// TestKeptIsNoRevert: where nothing newer can be applied after a restart, nobody took back what a revision has made that failed halfway, so that it stays
-// until somebody does.
+// TestKeptIsNoRevert: where nothing newer can be applied after a restart, nobody took back what a
+// revision has made that failed halfway, so that it stays until somebody does.
 func TestKeptIsNoRevert(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("kept")
@@ -189,7 +192,8 @@ func TestKeptIsNoRevert(t *testing.T) {
 	assert.Empty(t, l.Status.Held)
 }
 
-// TestNothingToCompareWith: a revision is applied although the former one cannot be read any more; all that it deletes is held, and why is said.
+// TestNothingToCompareWith: a revision is applied although the former one cannot be read any more;
+// all that it deletes is held, and why is said.
 func TestNothingToCompareWith(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("moved")
@@ -214,7 +218,8 @@ func TestNothingToCompareWith(t *testing.T) {
 	assert.Equal(t, "ConfigMap "+w.namespace+"/b", l.Status.Held[0].Object)
 }
 
-// TestAnotherFolderIsReviewed: what moves to another folder is compared with what it was, so that what is left out there was seen.
+// TestAnotherFolderIsReviewed: what moves to another folder is compared with what it was, so that
+// what is left out there was seen.
 func TestAnotherFolderIsReviewed(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("moved")
@@ -233,8 +238,9 @@ func TestAnotherFolderIsReviewed(t *testing.T) {
 	assert.Empty(t, l.Status.Held)
 }
 
-// TestAReviewIsOfWhatIsInTheClusters: what was compared with a revision that is not the applied one any more, or before another one was tried, is
-// prepared anew. While a revision is tried again and again, its review stays the same.
+// TestAReviewIsOfWhatIsInTheClusters: what was compared with a revision that is not the applied one
+// any more, or before another one was tried, is prepared anew. While a revision is tried again and
+// again, its review stays the same.
 func TestAReviewIsOfWhatIsInTheClusters(t *testing.T) {
 	status := func(applied string, tried ...string) *landscapev1alpha1.LandscapeStatus {
 		return &landscapev1alpha1.LandscapeStatus{LastAppliedRevision: applied, LastAppliedPath: ".", Tried: thoseTried(tried...)}
@@ -263,8 +269,8 @@ func (r *remembering) At(_ context.Context, commit string) (*source.Snapshot, er
 	return &source.Snapshot{Head: source.Head{Commit: commit}, FS: minimalFiles}, nil
 }
 
-// TestWhatIsComparedIsReadOnce: what was applied is compared with for what must not change, and again for the review; after a sync that failed it is not
-// the revision that is kept.
+// TestWhatIsComparedIsReadOnce: what was applied is compared with for what must not change, and
+// again for the review; after a sync that failed it is not the revision that is kept.
 func TestWhatIsComparedIsReadOnce(t *testing.T) {
 	object := &landscapev1alpha1.Landscape{}
 	object.Status = landscapev1alpha1.LandscapeStatus{LastAppliedRevision: "main@sha1:a", LastAppliedPath: ".", Tried: thoseTried("main@sha1:b", "main@sha1:c")}

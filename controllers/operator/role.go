@@ -38,7 +38,8 @@ import (
 type Role struct {
 	// Config is the access to the runtime cluster.
 	Config *rest.Config
-	// Outside says that the process does not run in the runtime cluster, so that names of its Services mean nothing here.
+	// Outside says that the process does not run in the runtime cluster, so that names of its
+	// Services mean nothing here.
 	Outside bool
 	// Namespace of the Landscapes; empty for all.
 	Namespace string
@@ -48,10 +49,12 @@ type Role struct {
 	Evaluator evaluation.Evaluator
 	// CacheDir keeps what was fetched and what was found valid, between runs.
 	CacheDir string
-	// FileSources allows repositories in folders of this machine (file://): whoever may write a Landscape can read them all.
+	// FileSources allows repositories in folders of this machine (file://): whoever may write a
+	// Landscape can read them all.
 	FileSources bool
 	Serve       Serving
-	// PolicyNamespaces select namespaces that get the network policies of the Garden's, besides those of Gardener.
+	// PolicyNamespaces select namespaces that get the network policies of the Garden's, besides
+	// those of Gardener.
 	PolicyNamespaces []labels.Selector
 	// Holder is written into the lease.
 	Holder string
@@ -65,9 +68,11 @@ type Role struct {
 type Serving struct {
 	// Address is where the ports are; empty for all addresses of the host.
 	Address string
-	// HealthPort, MetricsPort and ReceiverPort are where it answers; negative: nowhere, 0: any free port.
+	// HealthPort, MetricsPort and ReceiverPort are where it answers; negative: nowhere, 0: any free
+	// port.
 	HealthPort, MetricsPort, ReceiverPort int
-	// ReceiverProxies are the addresses of load balancers in front of the receivers, whose X-Forwarded-For counts.
+	// ReceiverProxies are the addresses of load balancers in front of the receivers, whose
+	// X-Forwarded-For counts.
 	ReceiverProxies []netip.Prefix
 	// OnListen hears the addresses of the ports, for tests with free ones; nil for nobody.
 	OnListen func(health, metrics, receivers string)
@@ -236,7 +241,8 @@ func (p *parts) lead(ctx context.Context) error {
 	return err
 }
 
-// retryLease is how soon it is tried again to get the lease, or to find the definition of Landscapes.
+// retryLease is how soon it is tried again to get the lease, or to find the definition of
+// Landscapes.
 const retryLease = 2 * time.Second
 
 func (p *parts) sleep(ctx context.Context, d time.Duration) bool {

@@ -20,8 +20,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
-// What a gardenlet holds on its seed stands in the report of its Seed. The operator, which knows nothing else of seeds, takes it into the status of the
-// Landscape: there it is looked for, and approved like what the operator holds itself.
+// What a gardenlet holds on its seed stands in the report of its Seed. The operator, which knows
+// nothing else of seeds, takes it into the status of the Landscape: there it is looked for, and
+// approved like what the operator holds itself.
 
 // lookAtSeeds is how often the reports are looked at. They are in memory: nobody is asked.
 const lookAtSeeds = 2 * time.Second
@@ -39,7 +40,8 @@ func heldOnSeeds(all []landscapev1alpha1.HeldDeletion) []landscapev1alpha1.HeldD
 	return slices.DeleteFunc(slices.Clone(all), func(h landscapev1alpha1.HeldDeletion) bool { return !isOnSeed(h) })
 }
 
-// reports reads those of all seeds of a revision. Of a Seed that cannot be read, nothing is known; one that is gone holds nothing.
+// reports reads those of all seeds of a revision. Of a Seed that cannot be read, nothing is known;
+// one that is gone holds nothing.
 func (j *job) reports(ctx context.Context) (map[string]*seedpublication.Report, bool) {
 	seeds, err := j.revision.landscape.Seeds()
 	virtual := j.converger.Cluster(landscape.Virtual)
@@ -78,7 +80,8 @@ func seedRef(name string) apply.Ref {
 func heldIn(reports map[string]*seedpublication.Report) []landscapev1alpha1.HeldDeletion {
 	var out []landscapev1alpha1.HeldDeletion
 	for seed, r := range reports {
-		if r == nil || !isClusterOfSeed(seed) { // of a seed that is called like a cluster of the operator only its Events tell
+		// of a seed that is called like a cluster of the operator only its Events tell
+		if r == nil || !isClusterOfSeed(seed) {
 			continue
 		}
 		incomplete := func(text string, more int) {
@@ -153,11 +156,13 @@ func (s *syncer) showHeld(here []landscapev1alpha1.HeldDeletion) {
 	s.status.now.Held = all[:min(len(all), landscapev1alpha1.MaximumHeld)]
 }
 
-// stillHeld gives what is held the reason that it was held for first, where the gate only says now that this difference does not show it.
+// stillHeld gives what is held the reason that it was held for first, where the gate only says now
+// that this difference does not show it.
 func stillHeld(now, before []landscapev1alpha1.HeldDeletion) []landscapev1alpha1.HeldDeletion {
 	for i := range now {
 		for _, h := range before {
-			// Of what other landscapes were waited for, the former reason says that it goes when they are synced: they are.
+			// Of what other landscapes were waited for, the former reason says that it goes when
+			// they are synced: they are.
 			if h.Approval != "" && h.Cluster == now[i].Cluster && h.Object == now[i].Object && !h.Why.HasMoved() {
 				now[i].Why = permit.StillHeld(now[i].Why, h.Why)
 				now[i].Reason = now[i].Why.String()
@@ -167,7 +172,8 @@ func stillHeld(now, before []landscapev1alpha1.HeldDeletion) []landscapev1alpha1
 	return now
 }
 
-// heldOnSeedsText says how much waits on which seeds, and what cannot be done although it is confirmed; empty for nothing.
+// heldOnSeedsText says how much waits on which seeds, and what cannot be done although it is
+// confirmed; empty for nothing.
 func heldOnSeedsText(held []landscapev1alpha1.HeldDeletion) string {
 	waiting := map[string]int{}
 	var seeds, parts, stuck []string

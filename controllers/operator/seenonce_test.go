@@ -14,7 +14,8 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// TestAReviewCountsForOneSync: a commit recreates an object, which everybody could see. What somebody writes into it later does not go in the same way.
+// TestAReviewCountsForOneSync: a commit recreates an object, which everybody could see. What
+// somebody writes into it later does not go in the same way.
 func TestAReviewCountsForOneSync(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("seenonce")

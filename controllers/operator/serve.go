@@ -61,7 +61,8 @@ func (p *parts) receive(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-// ready is nil once Landscapes are read. An instance that waits for the lease is ready: it takes over when the other one ends.
+// ready is nil once Landscapes are read. An instance that waits for the lease is ready: it takes
+// over when the other one ends.
 func (p *parts) ready() error {
 	p.mu.Lock()
 	waiting := p.waiting

@@ -38,7 +38,8 @@ type served struct {
 	bare *gittest.Repository
 }
 
-// served makes one with a landscape in it. The names of landscapes are those of the server, on which tests run again and again.
+// served makes one with a landscape in it. The names of landscapes are those of the server, on
+// which tests run again and again.
 func (w *world) served(name string) *served {
 	w.Helper()
 	name += "-" + w.namespace
@@ -96,7 +97,8 @@ func (w *world) applied(s *served, commit, value string) *landscapev1alpha1.Land
 	return l
 }
 
-// refuses waits for a reason of the Ready condition, and holds against it that what was applied stays.
+// refuses waits for a reason of the Ready condition, and holds against it that what was applied
+// stays.
 func (w *world) refuses(s *served, reason, value string) *landscapev1alpha1.Landscape {
 	w.Helper()
 	l := w.ready(s.name, "False "+reason)
@@ -107,13 +109,14 @@ func (w *world) refuses(s *served, reason, value string) *landscapev1alpha1.Land
 	return l
 }
 
-// proxy is between the operator and the API server. It counts requests, and can cut the operator off.
+// proxy is between the operator and the API server. It counts requests, and can cut the operator
+// off.
 type proxy struct {
 	*httptest.Server
 	mu       sync.Mutex
 	requests []request
-	// deadly tells of a request whether it is the last thing that the operator does: neither it nor anything after it arrives, as if the
-	// operator was dead. nil: none is.
+	// deadly tells of a request whether it is the last thing that the operator does: neither it nor
+	// anything after it arrives, as if the operator was dead. nil: none is.
 	deadly func(request) bool
 	dead   chan struct{}
 	kill   func()
@@ -254,7 +257,8 @@ func (w *world) eventually(what string, ok func() bool) {
 	require.Eventually(w, ok, time.Minute, 20*time.Millisecond, what)
 }
 
-// unlock takes the lease away from an operator that is dead. That it runs out by itself is not waited for.
+// unlock takes the lease away from an operator that is dead. That it runs out by itself is not
+// waited for.
 func (w *world) unlock() {
 	w.Helper()
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "gardener-operator-leader-election"}}

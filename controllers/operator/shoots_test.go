@@ -52,7 +52,8 @@ func (w *world) shoots(name string, more map[string]string) *served {
 	return s
 }
 
-// shootFile is the Shoot, with schedules, not the newest version, and no Seed: the scheduler chooses.
+// shootFile is the Shoot, with schedules, not the newest version, and no Seed: the scheduler
+// chooses.
 func shootFile(t *testing.T) string {
 	t.Helper()
 	text := local(t, "projects/local/shoot.yaml")
@@ -88,8 +89,9 @@ func field(o *unstructured.Unstructured, path ...string) any {
 	return v
 }
 
-// TestHandedOver: maintenance, hibernation and binding act between two syncs. Nothing of it is set back: neither at once, as drift, nor by
-// the next revision, nor after a restart. When Git moves on, it has its way.
+// TestHandedOver: maintenance, hibernation and binding act between two syncs. Nothing of it is set
+// back: neither at once, as drift, nor by the next revision, nor after a restart. When Git moves
+// on, it has its way.
 func TestHandedOver(t *testing.T) {
 	w := newWorld(t)
 	small := func(r *Role) { r.Catalogue = smallCatalogue(t) }
@@ -141,8 +143,9 @@ func TestHandedOver(t *testing.T) {
 	assert.Equal(t, true, field(w.shoot(), "spec", "hibernation", "enabled"), "without schedules Git decides")
 }
 
-// TestOperationsOnce: a file operations/ID.yaml is executed exactly once, also when the operator dies after it has asked and before it
-// could note that, and also when the next one finds the same file.
+// TestOperationsOnce: a file operations/ID.yaml is executed exactly once, also when the operator
+// dies after it has asked and before it could note that, and also when the next one finds the same
+// file.
 func TestOperationsOnce(t *testing.T) {
 	w := newWorld(t)
 	operation := func(name string) string {

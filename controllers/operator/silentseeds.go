@@ -24,7 +24,8 @@ func seedOf(live *unstructured.Unstructured) string {
 	if live.GetKind() == "Seed" {
 		return live.GetName()
 	}
-	seed, _, _ := unstructured.NestedString(live.Object, "spec", "seedName") // of another form it is empty
+	// of another form it is empty
+	seed, _, _ := unstructured.NestedString(live.Object, "spec", "seedName")
 	return seed
 }
 
@@ -38,8 +39,9 @@ func beats(seed *unstructured.Unstructured) bool {
 	return seedCondition(seed, gardencorev1beta1.GardenletReady) != nil
 }
 
-// askForSilence finds out whose gardenlets do not renew their Lease, and which seeds have no Seed at all. That is what is not in memory: the one changes
-// every two seconds, and of Seeds only those are there that Pergola has applied.
+// askForSilence finds out whose gardenlets do not renew their Lease, and which seeds have no Seed
+// at all. That is what is not in memory: the one changes every two seconds, and of Seeds only those
+// are there that Pergola has applied.
 func (w *wait) askForSilence(ctx context.Context, left []*followed) {
 	now := w.s.parts.role.Clock.Now()
 	if now.Sub(w.seeds.asked) < askEvery {
@@ -75,7 +77,8 @@ func (w *wait) askForSilence(ctx context.Context, left []*followed) {
 	}
 }
 
-// notWaitedFor says why nobody does what was written of a Seed or Shoot, empty where somebody may: its gardenlet leaves it alone, or its seed has none.
+// notWaitedFor says why nobody does what was written of a Seed or Shoot, empty where somebody may:
+// its gardenlet leaves it alone, or its seed has none.
 func (w *wait) notWaitedFor(live *unstructured.Unstructured) string {
 	if why := seedpublication.LeftAlone(live); why != "" {
 		return "its gardenlet leaves it alone, because " + why
@@ -86,7 +89,8 @@ func (w *wait) notWaitedFor(live *unstructured.Unstructured) string {
 	return ""
 }
 
-// withoutWriting is what is left to wait for of what a sync has written and nobody reconciles: what was published besides; nil for nothing.
+// withoutWriting is what is left to wait for of what a sync has written and nobody reconciles: what
+// was published besides; nil for nothing.
 func withoutWriting(f *followed) *followed {
 	if f.digest == "" {
 		return nil
@@ -103,7 +107,8 @@ func hasEnded(state gardencorev1beta1.LastOperationState) bool {
 	return false
 }
 
-// noteFailing notes what follows a Seed and cannot be reconciled, whether it was so before or is since: that of the sync itself went well.
+// noteFailing notes what follows a Seed and cannot be reconciled, whether it was so before or is
+// since: that of the sync itself went well.
 func (w *wait) noteFailing(f *followed, seed *unstructured.Unstructured) {
 	r := seedpublication.ReadReport(seed)
 	if r == nil {
@@ -124,8 +129,8 @@ func (w *wait) giveUp(inVain map[string][]string) {
 	}
 }
 
-// isMute tells whether a gardenlet that works has not said anything for long enough to know that it never does. One that has just begun comes
-// to it soon.
+// isMute tells whether a gardenlet that works has not said anything for long enough to know that it
+// never does. One that has just begun comes to it soon.
 func (w *wait) isMute(seed string) bool {
 	since, known := w.seeds.mute[seed]
 	if !known {

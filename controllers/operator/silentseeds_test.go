@@ -41,12 +41,13 @@ func (w *world) beat(at time.Time) {
 	require.NoError(w, w.client.Status().Patch(ctx, seed, client.RawPatch(types.MergePatchType, []byte(ready))))
 }
 
-// TestGardenletsThatDoNotAnswer are not waited for as long as a sync may take: of one that does not work, and of one that does not say what it has
-// taken up, it is told at once.
+// TestGardenletsThatDoNotAnswer are not waited for as long as a sync may take: of one that does not
+// work, and of one that does not say what it has taken up, it is told at once.
 func TestGardenletsThatDoNotAnswer(t *testing.T) {
 	w := newWorld(t)
 	w.Cleanup(func() {
-		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local"))) // the namespace may not be there
+		// the namespace may not be there
+		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local")))
 	})
 	overlay := func(value string) map[string]string {
 		return map[string]string{"components/shoot/b/kustomization.yaml": "resources: [x.yaml]\n",
@@ -68,7 +69,8 @@ func TestGardenletsThatDoNotAnswer(t *testing.T) {
 		return end
 	}
 
-	// The first sync waits for Seed and Shoot, which it has written, until their gardenlet is known to be gone.
+	// The first sync waits for Seed and Shoot, which it has written, until their gardenlet is known
+	// to be gone.
 	w.beat(time.Now().Add(-10 * time.Minute))
 	l := w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
 		return len(l.Status.History) > 0 && l.Status.History[0].Gardenlets != ""

@@ -25,7 +25,8 @@ func (r *repository) immutable(name, value string) string {
 	return r.configMap(name, value) + "immutable: true\n"
 }
 
-// TestWhatWasRefusedStaysSo: an operator that is started anew compares with what is applied, too, and not with nothing.
+// TestWhatWasRefusedStaysSo: an operator that is started anew compares with what is applied, too,
+// and not with nothing.
 func TestWhatWasRefusedStaysSo(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("refused")
@@ -60,7 +61,8 @@ func TestWhatWasRefusedStaysSo(t *testing.T) {
 	assert.Equal(t, uid, w.uid("v"))
 }
 
-// TestWhatWasOnlyTried: a commit that puts right what could not be applied is compared with what was.
+// TestWhatWasOnlyTried: a commit that puts right what could not be applied is compared with what
+// was.
 func TestWhatWasOnlyTried(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("tried")
@@ -110,7 +112,8 @@ func hourly(from int) string {
 	return fmt.Sprintf("0 %d * * *", (time.Now().UTC().Hour()+from+24)%24)
 }
 
-// TestWindowsThatNeverMeet: what is applied is kept all the same, also by the next process; and what is refused for them is looked at again with others.
+// TestWindowsThatNeverMeet: what is applied is kept all the same, also by the next process; and
+// what is refused for them is looked at again with others.
 func TestWindowsThatNeverMeet(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("windows")
@@ -143,7 +146,8 @@ func TestWindowsThatNeverMeet(t *testing.T) {
 	assert.Equal(t, "3", w.value("a"))
 }
 
-// TestRefusedAndThenNoSource: while nobody can ask what is newest, what is applied is kept as often as ever, and not again and again.
+// TestRefusedAndThenNoSource: while nobody can ask what is newest, what is applied is kept as often
+// as ever, and not again and again.
 func TestRefusedAndThenNoSource(t *testing.T) {
 	w := newWorld(t)
 	s := w.served("nosource")

@@ -20,8 +20,8 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// TestVersions: a Landscape follows the highest signed version. One without a trusted signature, one whose tag was moved and one whose tag
-// is gone keep what is applied.
+// TestVersions: a Landscape follows the highest signed version. One without a trusted signature,
+// one whose tag was moved and one whose tag is gone keep what is applied.
 func TestVersions(t *testing.T) {
 	w := newWorld(t)
 	w.start()
@@ -66,7 +66,8 @@ func TestVersions(t *testing.T) {
 	assert.Contains(t, readiness(l), "tag v1.3.0 is gone, and v1.0.0 would be the highest")
 	third := tag("v1.4.0", key, "5")
 	w.applied(s, third, "5")
-	// The same commit gets a tag that nobody trusts, and one that is: each is looked at when it comes, and not at the next interval.
+	// The same commit gets a tag that nobody trusts, and one that is: each is looked at when it
+	// comes, and not at the next interval.
 	same := func(name, key string) {
 		t.Helper()
 		s.bare.Git("-c", "gpg.format=ssh", "-c", "user.signingkey="+key, "tag", "--sign", "--message", name, name)
@@ -83,7 +84,8 @@ func TestVersions(t *testing.T) {
 	w.applied(s, first, "one")
 }
 
-// TestSubmodules: a layer in a submodule is read at the commit that the landscape names, and nothing moves before that does.
+// TestSubmodules: a layer in a submodule is read at the commit that the landscape names, and
+// nothing moves before that does.
 func TestSubmodules(t *testing.T) {
 	w := newWorld(t)
 	w.start()
@@ -126,7 +128,8 @@ func TestSubmodules(t *testing.T) {
 	require.DirExists(t, filepath.Join(w.cache, "sources", w.namespace, s.name, "modules"))
 }
 
-// TestFloodFromManySources: forges, hooks and people tell of one push from many addresses at once. All are answered, and it is one sync.
+// TestFloodFromManySources: forges, hooks and people tell of one push from many addresses at once.
+// All are answered, and it is one sync.
 func TestFloodFromManySources(t *testing.T) {
 	w := newWorld(t)
 	s := w.served("sources")

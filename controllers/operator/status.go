@@ -21,7 +21,8 @@ import (
 	"github.com/pergola-dev/pergola/health/condition"
 )
 
-// statusWriter holds the status of a Landscape and writes it when it differs from what was written last. Nobody else writes it.
+// statusWriter holds the status of a Landscape and writes it when it differs from what was written
+// last. Nobody else writes it.
 type statusWriter struct {
 	client client.Client
 	live   client.Reader // not from memory
@@ -55,7 +56,8 @@ func (w *statusWriter) of(object *landscapev1alpha1.Landscape) (first bool) {
 	w.known = true
 	w.stored, w.version = *object.Status.DeepCopy(), object.ResourceVersion
 	w.now, w.written = *object.Status.DeepCopy(), *object.Status.DeepCopy()
-	if w.now.LastAppliedRevision != "" && w.now.LastAppliedPath == "" { // of an operator that did not note it
+	// of an operator that did not note it
+	if w.now.LastAppliedRevision != "" && w.now.LastAppliedPath == "" {
 		w.now.LastAppliedPath = folderOf(object)
 	}
 	ended(w.now.History, w.clock.Now(), landscapev1alpha1.SyncRecord{Result: landscapev1alpha1.SyncInterrupted, Message: "the operator ended in the middle of it"})
@@ -75,7 +77,8 @@ func (w *statusWriter) set(v view, attempted string, generation int64) {
 	}
 }
 
-// next says when a sync that failed or waits is tried again. Those that are only due again some time are not worth a write.
+// next says when a sync that failed or waits is tried again. Those that are only due again some
+// time are not worth a write.
 func (w *statusWriter) next(at time.Time) {
 	w.now.NextSync = nil
 	if !at.IsZero() {
@@ -93,7 +96,8 @@ func (w *statusWriter) ended(at time.Time, r landscapev1alpha1.SyncRecord) {
 	ended(w.now.History, at, r)
 }
 
-// refused notes a revision that cannot be applied, and tells whether that is news. An invalid one is recorded once, however often it is read.
+// refused notes a revision that cannot be applied, and tells whether that is news. An invalid one
+// is recorded once, however often it is read.
 func (w *statusWriter) refused(r landscapev1alpha1.SyncRecord, message string, invalid bool) (news bool) {
 	same, recorded := repeats(w.now.History, r, message, invalid)
 	if !recorded {
@@ -126,7 +130,8 @@ func (w *statusWriter) errors(problems []string) {
 	}
 }
 
-// flush writes the status, if there is something new. It tells whether somebody else has written it, so that nothing was.
+// flush writes the status, if there is something new. It tells whether somebody else has written
+// it, so that nothing was.
 func (w *statusWriter) flush(ctx context.Context) (overtaken bool) {
 	if w.object == nil || equality.Semantic.DeepEqual(w.now, w.written) {
 		return false
@@ -169,8 +174,8 @@ var errOvertaken = errors.New("somebody else has written the status")
 // attempts to write beside people who change the object, each of which changes its version.
 const writeAttempts = 5
 
-// write replaces the status that is known by the one that has to be. Nothing is written over what another operator has written meanwhile, nor to
-// an object that was made anew under the name.
+// write replaces the status that is known by the one that has to be. Nothing is written over what
+// another operator has written meanwhile, nor to an object that was made anew under the name.
 func (w *statusWriter) write(ctx context.Context) error {
 	if !w.sure() {
 		return nil // the next one writes it
@@ -210,8 +215,8 @@ func (w *statusWriter) write(ctx context.Context) error {
 	return err
 }
 
-// isRefused tells whether a test of a patch failed. The answer does not say which one it was, other than that to a status which is invalid: that
-// names the object.
+// isRefused tells whether a test of a patch failed. The answer does not say which one it was, other
+// than that to a status which is invalid: that names the object.
 func isRefused(err error) bool {
 	var status apierrors.APIStatus
 	return apierrors.IsInvalid(err) && errors.As(err, &status) && (status.Status().Details == nil || status.Status().Details.Name == "")

@@ -36,7 +36,8 @@ import (
 	"github.com/pergola-dev/pergola/landscapes/evaluation"
 )
 
-// server is the API server that the tests share: it is the runtime cluster and the virtual garden in one.
+// server is the API server that the tests share: it is the runtime cluster and the virtual garden
+// in one.
 var server struct {
 	config *rest.Config
 	count  atomic.Int64
@@ -47,7 +48,8 @@ func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m, func(config *rest.Config) { server.config = config }, crds.All()...))
 }
 
-// quick is how often sources are asked, and how soon it is tried again, where a test does not say otherwise.
+// quick is how often sources are asked, and how soon it is tried again, where a test does not say
+// otherwise.
 const quick = 200 * time.Millisecond
 
 // world is one operator with a namespace of its own.
@@ -110,7 +112,8 @@ func kubeconfig(t *testing.T) string {
 	return string(data)
 }
 
-// start runs an operator until the returned function is called, which the end of the test does at the latest.
+// start runs an operator until the returned function is called, which the end of the test does at
+// the latest.
 func (w *world) start(change ...func(*Role)) (stop func()) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -135,8 +138,9 @@ func (w *world) start(change ...func(*Role)) (stop func()) {
 	return stop
 }
 
-// forget removes what the world leaves on the server, so that tests depend on no other ones: what its Landscapes have applied, and what
-// is remembered of them, which other Landscapes would ask before they delete something.
+// forget removes what the world leaves on the server, so that tests depend on no other ones: what
+// its Landscapes have applied, and what is remembered of them, which other Landscapes would ask
+// before they delete something.
 func (w *world) forget() {
 	ctx := context.Background()
 	landscapes := &landscapev1alpha1.LandscapeList{}

@@ -39,8 +39,8 @@ func emptySecrets(cluster string, names ...string) string {
 	return out.String()
 }
 
-// TestSuperseded: a revision that waits for health is given up for a newer one. The history says so, whoever pushed it is told, and the
-// newer one is applied.
+// TestSuperseded: a revision that waits for health is given up for a newer one. The history says
+// so, whoever pushed it is told, and the newer one is applied.
 func TestSuperseded(t *testing.T) {
 	w := newWorld(t)
 	s := w.served("superseded")

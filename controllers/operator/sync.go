@@ -48,7 +48,8 @@ func (s *syncer) start(p *preparation, j *job) {
 	if !p.purpose.isFormer() {
 		j.told.shown = true
 		s.status.operation(gardencorev1beta1.LastOperationStateProcessing, 0, j.progress())
-		if p.trigger != triggerRetry { // what comes to the same once more is not told again, nor that it is tried
+		// what comes to the same once more is not told again, nor that it is tried
+		if p.trigger != triggerRetry {
 			s.begin(j, now)
 			s.notify(notification.Pending, notification.Info, reasonReconciling, "applying "+j.revision.Revision(), j.revision.Commit, j.revision.Revision())
 		}
@@ -121,7 +122,8 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	same = same || purpose.isFormer() && err != nil && j.tries.failures > 0 && listed(j.tries.problems) == listed(o.problems)
 	j.tries.note(o.problems, now)
 	if refused := s.jobs.last; purpose == purposeKept && refused.failures > 0 && refused.commitAt != o.commitAt {
-		// What is kept in the place of a revision that cannot be applied is not the last attempt: that one would be tried again at once.
+		// What is kept in the place of a revision that cannot be applied is not the last attempt:
+		// that one would be tried again at once.
 		refused.open = o.open
 		o = refused
 	}
@@ -141,7 +143,8 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	}
 	taken := takenUp(report)
 	asked := listed(taken)
-	if (passed != "" || executed != "" || asked != "") && !j.told.record { // also where no object was written
+	// also where no object was written
+	if (passed != "" || executed != "" || asked != "") && !j.told.record {
 		s.begin(j, j.told.began)
 	}
 	message = joined(message, passed, executed, asked)

@@ -47,7 +47,8 @@ func TestSync(t *testing.T) {
 	require.Eventually(t, func() bool { return w.value("a") == "2" }, 20*time.Second, 20*time.Millisecond)
 }
 
-// TestInvalidRevision: the last good one stays applied, loudly, also over a restart, and a repaired one is applied at once.
+// TestInvalidRevision: the last good one stays applied, loudly, also over a restart, and a repaired
+// one is applied at once.
 func TestInvalidRevision(t *testing.T) {
 	w := newWorld(t)
 	file := "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: %s}\n"
@@ -127,7 +128,8 @@ func TestLoosening(t *testing.T) {
 	handle, err := NewHandle(server.config, receiver.Key{Namespace: w.namespace, Name: "loose"}, clock.RealClock{}, "me")
 	require.NoError(t, err)
 	require.ErrorContains(t, handle.Approve(context.Background(), []string{"nonsense"}, false), "nothing that is held has the id")
-	// What a difference or a dry run shows is the id of one object: these work as the one of all together does.
+	// What a difference or a dry run shows is the id of one object: these work as the one of all
+	// together does.
 	ids := map[string]bool{}
 	for _, h := range l.Status.Held {
 		assert.Equal(t, l.Status.Held[0].Together, h.Together)
@@ -247,7 +249,8 @@ func TestPeople(t *testing.T) {
 	w.ready("dependent", "False Stalled: spec.dependsOn is a circle: dependent → dependent")
 }
 
-// TestRestart: an operator that is stopped in the middle of a sync completes it at the next start, and says what happened.
+// TestRestart: an operator that is stopped in the middle of a sync completes it at the next start,
+// and says what happened.
 func TestRestart(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("restart")

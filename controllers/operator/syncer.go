@@ -13,8 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// syncer looks after one Landscape. Its fields belong to the goroutine of run; whoever works for it in the background sends
-// what came out of it as a function (post).
+// syncer looks after one Landscape. Its fields belong to the goroutine of run; whoever works for it
+// in the background sends what came out of it as a function (post).
 type syncer struct {
 	parts *parts
 	key   receiver.Key
@@ -86,7 +86,8 @@ func (s *syncer) do(f func()) {
 	}
 }
 
-// ask has a question answered in the goroutine of the syncer, for those that work for it. It gives the other answer once the syncer has ended.
+// ask has a question answered in the goroutine of the syncer, for those that work for it. It gives
+// the other answer once the syncer has ended.
 func ask[T any](s *syncer, other T, question func() T) T {
 	answer := make(chan T, 1)
 	s.do(func() { answer <- question() })
@@ -125,7 +126,8 @@ func (s *syncer) step() (next time.Time, gone bool) {
 	if err != nil || object == nil || object.DeletionTimestamp != nil {
 		return time.Time{}, err == nil
 	}
-	if s.object != nil && s.object.UID != object.UID { // deleted and made anew since the last look: what is in memory is not about this one
+	// deleted and made anew since the last look: what is in memory is not about this one
+	if s.object != nil && s.object.UID != object.UID {
 		return time.Time{}, true
 	}
 	s.object = object
@@ -193,8 +195,9 @@ func (s *syncer) readable() bool {
 	return s.parts.role.FileSources || !strings.HasPrefix(s.object.Spec.Source.URL, "file://")
 }
 
-// taken says why the name of the Landscape is not its own, empty if it is. What is applied is remembered by the name alone: who takes it
-// over from another one deletes what that one has applied, which no Landscape does only because the other is gone.
+// taken says why the name of the Landscape is not its own, empty if it is. What is applied is
+// remembered by the name alone: who takes it over from another one deletes what that one has
+// applied, which no Landscape does only because the other is gone.
 func (s *syncer) taken() string {
 	twin := s.parts.twin(s.object)
 	ready := condition.Get(s.status.now.Conditions, landscapev1alpha1.LandscapeReady)
@@ -299,7 +302,8 @@ type newest struct {
 	at     time.Time
 }
 
-// currentAt gives a function that says when a commit was last known to be the newest. Another goroutine calls it.
+// currentAt gives a function that says when a commit was last known to be the newest. Another
+// goroutine calls it.
 func (s *syncer) currentAt(commit string) func() time.Time {
 	began := s.parts.role.Clock.Now()
 	return func() time.Time {
@@ -323,8 +327,8 @@ func (s *syncer) stated(commit string) commitAt {
 	return commitAt{commit: commit, folder: folderOf(s.object)}
 }
 
-// toApply is the commit that has to be applied: the wanted one. While the source cannot be asked which one that is, it is the one that
-// is kept, which is applied as often as ever.
+// toApply is the commit that has to be applied: the wanted one. While the source cannot be asked
+// which one that is, it is the one that is kept, which is applied as often as ever.
 func (s *syncer) toApply() (commit string, pinned bool, purpose purpose) {
 	if commit, pinned = s.wanted(); commit == "" && s.origin.pollFailed != nil && s.jobs.active != nil {
 		return s.jobs.active.revision.Commit, false, purposeInstead
@@ -351,10 +355,12 @@ func (s *syncer) situationOf(now time.Time, wanted string, pinned bool, purpose 
 		failures: s.jobs.last.failures, permanent: s.jobs.last.permanent || s.jobs.last.validErr != nil, times: timing{ended: s.jobs.last.ended, interval: interval(spec), retry: retryInterval(spec), spread: spreadOf(s.key.String())},
 		blocked: s.blocked(s.object),
 	}
-	if applied := appliedAt(&s.status.now); len(s.status.now.Tried) == 0 && applied.folder == folderOf(object) { // to go back is a change, too
+	// to go back is a change, too
+	if applied := appliedAt(&s.status.now); len(s.status.now.Tried) == 0 && applied.folder == folderOf(object) {
 		out.is.applied = applied.commit
 	}
-	out.times.windows, _ = windowsAt(now, spec.Windows, s.status.now.Windows) // both were looked at before
+	// both were looked at before
+	out.times.windows, _ = windowsAt(now, spec.Windows, s.status.now.Windows)
 	head, former, stated := s.jobs.last.head, s.jobs.last.spec, specOf(object)
 	out.asked.respecified = s.jobs.last.commit != "" && former != stated || s.jobs.last.fetchErr != nil && s.jobs.last.secrets != s.origin.remote.secrets ||
 		s.jobs.last.validErr != nil && s.jobs.last.windows != digest(spec.Windows)
@@ -378,7 +384,8 @@ func (s *syncer) act(now time.Time) time.Time {
 	switch {
 	case d.trigger == "":
 		if p := s.jobs.preparing; p != nil && p.purpose == purposeDue && d.waiting != "" {
-			s.unprepare() // a window has closed meanwhile, or a Landscape of dependsOn is not ready any more
+			// a window has closed meanwhile, or a Landscape of dependsOn is not ready any more
+			s.unprepare()
 		}
 		next := s.keepFormer(now)
 		if d.waiting != "" {

@@ -27,8 +27,8 @@ type lifetime struct {
 // origin is the source of a Landscape: the access to it, and what it had when it was polled last.
 type origin struct {
 	remote *connection
-	// opened is the part of the object that the access to the source was looked for with; reopen is when it is looked for again, while
-	// there is none.
+	// opened is the part of the object that the access to the source was looked for with; reopen is
+	// when it is looked for again, while there is none.
 	opened string
 	reopen time.Time
 	// closed is closed when the connection before is.
@@ -48,7 +48,8 @@ type requests struct {
 	requested bool
 	// operated says that the Garden was asked for an operation since the last sync began.
 	operated bool
-	// answering says that the poll that goes on was asked for, answered that it is over and those who follow it have to be told how it is.
+	// answering says that the poll that goes on was asked for, answered that it is over and those
+	// who follow it have to be told how it is.
 	answering, answered bool
 	// asking says that a person asked for the sync, and the source did not answer yet.
 	asking bool
@@ -56,7 +57,8 @@ type requests struct {
 
 // faults are what a person has to mend in the object.
 type faults struct {
-	// misconfigured says what is wrong with the object, nameTaken that it is the name, which is or was another one's.
+	// misconfigured says what is wrong with the object, nameTaken that it is the name, which is or
+	// was another one's.
 	misconfigured string
 	nameTaken     bool
 	// toldMissing and toldMisconfigured are what was told of them last.
@@ -77,7 +79,8 @@ type tools struct {
 	permits permit.Memory
 }
 
-// jobs are the revisions at work: the one that is prepared, the one that is applied or kept, and how the last attempt ended.
+// jobs are the revisions at work: the one that is prepared, the one that is applied or kept, and
+// how the last attempt ended.
 type jobs struct {
 	preparing *preparation
 	// examined is what was validated last while it waits.
@@ -87,12 +90,14 @@ type jobs struct {
 	ending chan struct{}
 	// last is the outcome of the last attempt, in this process.
 	last outcome
-	// movesFrom are the Landscapes because of which it failed, see waitsFor; other syncers look at it.
+	// movesFrom are the Landscapes because of which it failed, see waitsFor; other syncers look at
+	// it.
 	movesFrom atomic.Pointer[[]string]
 	// settled says that this process has come to a verdict on what the source is at.
 	settled bool
 	decided decision
-	// unkept says that what was applied before this process cannot be kept by it; nil if it can, or was not tried.
+	// unkept says that what was applied before this process cannot be kept by it; nil if it can, or
+	// was not tried.
 	unkept *unkept
 }
 
@@ -104,7 +109,8 @@ type findings struct {
 	drift []string
 	// heldDrift are the repairs of it that wait for an approval.
 	heldDrift []landscapev1alpha1.HeldDeletion
-	// onSeeds is what gardenlets hold, gardenlets what a sync that went well waits for; nil for nothing.
+	// onSeeds is what gardenlets hold, gardenlets what a sync that went well waits for; nil for
+	// nothing.
 	onSeeds    []landscapev1alpha1.HeldDeletion
 	gardenlets *wait
 }

@@ -20,12 +20,14 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// TestWhatFailedOnASeedIsToldByTheNextSync: a Shoot has failed while its Seed is still waited for, and somebody approves something: the sync of the same
-// commit that begins with it takes the place of the first, and says what has failed.
+// TestWhatFailedOnASeedIsToldByTheNextSync: a Shoot has failed while its Seed is still waited for,
+// and somebody approves something: the sync of the same commit that begins with it takes the place
+// of the first, and says what has failed.
 func TestWhatFailedOnASeedIsToldByTheNextSync(t *testing.T) {
 	w := newWorld(t)
 	w.Cleanup(func() {
-		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local"))) // the namespace may not be there
+		// the namespace may not be there
+		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local")))
 	})
 	files := func(value, purpose string) map[string]string {
 		shoot := strings.Replace(shootFile(t), "  region: local\n", "  region: local\n  seedName: local\n", 1)

@@ -23,12 +23,13 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// TreeOwner is who has objects in a cluster: a landscape, a Garden, a Seed or a Shoot, with its bundles.
+// TreeOwner is who has objects in a cluster: a landscape, a Garden, a Seed or a Shoot, with its
+// bundles.
 type TreeOwner struct {
 	// Owner as its label says: landscape.local, garden.local, shoot.garden-local.local.
 	Owner string `json:"owner"`
-	// Silence says that nobody reconciles it any more, and since when: its gardenlet or operator does not renew its lease. nil while one does, or
-	// where that is not known.
+	// Silence says that nobody reconciles it any more, and since when: its gardenlet or operator
+	// does not renew its lease. nil while one does, or where that is not known.
 	Silence *landscape.Silence `json:"silent,omitempty"`
 	Bundles []TreeBundle       `json:"bundles"`
 }
@@ -52,14 +53,17 @@ type TreeObject struct {
 	Leaving bool `json:"leaving,omitempty"`
 	// Objects are those that a ManagedResource carries.
 	Objects []TreeObject `json:"objects,omitempty"`
-	// OwnedBy has the object: the owner whose inventory lists it here never applied it, because the other one declares it, too.
+	// OwnedBy has the object: the owner whose inventory lists it here never applied it, because the
+	// other one declares it, too.
 	OwnedBy string `json:"ownedBy,omitempty"`
-	// AlsoOf are others that have applied it, and list it: it went from one to another of them, which only the object itself tells.
+	// AlsoOf are others that have applied it, and list it: it went from one to another of them,
+	// which only the object itself tells.
 	AlsoOf []string `json:"alsoOf,omitempty"`
 	entry  apply.Entry
 }
 
-// Tree reads the inventories that a cluster holds. Nothing but ConfigMaps, ManagedResources and the two Leases of who writes them is read.
+// Tree reads the inventories that a cluster holds. Nothing but ConfigMaps, ManagedResources and the
+// two Leases of who writes them is read.
 func Tree(ctx context.Context, config *rest.Config, now time.Time) ([]TreeOwner, error) {
 	scheme := runtime.NewScheme()
 	if err := coordinationv1.AddToScheme(scheme); err != nil {
@@ -101,7 +105,8 @@ func Tree(ctx context.Context, config *rest.Config, now time.Time) ([]TreeOwner,
 	return out, nil
 }
 
-// nameSeed gives clusters that are called by their role, seed, the name of the Seed. A cluster that holds inventories of a Seed is that one.
+// nameSeed gives clusters that are called by their role, seed, the name of the Seed. A cluster that
+// holds inventories of a Seed is that one.
 func nameSeed(owners []TreeOwner) {
 	name := ""
 	for _, o := range owners {
@@ -166,7 +171,8 @@ func carried(ctx context.Context, c client.Reader, ref apply.Ref) ([]TreeObject,
 		return nil, fmt.Sprintf("reading %s: %v", ref, err)
 	}
 	var out []TreeObject
-	resources, _, _ := unstructured.NestedSlice(mr.Object, "status", "resources") // of another form it has none
+	// of another form it has none
+	resources, _, _ := unstructured.NestedSlice(mr.Object, "status", "resources")
 	for _, r := range resources {
 		fields, _ := r.(map[string]any)
 		text := func(key string) string { s, _ := fields[key].(string); return s }

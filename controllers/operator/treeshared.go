@@ -2,8 +2,9 @@ package operator
 
 import "slices"
 
-// noteShared notes of objects that several inventories list who has them. An inventory lists what is to be applied before it is: of what another
-// owner declares, too, and has, it goes on to say that it was never applied.
+// noteShared notes of objects that several inventories list who has them. An inventory lists what
+// is to be applied before it is: of what another owner declares, too, and has, it goes on to say
+// that it was never applied.
 func noteShared(owners []TreeOwner) {
 	type place struct{ cluster, group, kind, namespace, name string }
 	listed := map[place]map[string]bool{} // by owner, whether it has applied it

@@ -16,8 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// TestTwins: of two Landscapes of one name in two namespaces the first one is synced, and nothing of it is touched by the other one, which
-// says why it does nothing.
+// TestTwins: of two Landscapes of one name in two namespaces the first one is synced, and nothing
+// of it is touched by the other one, which says why it does nothing.
 func TestTwins(t *testing.T) {
 	w, other := newWorld(t), newWorld(t)
 	everywhere := func(r *Role) { r.Namespace = "" }
@@ -50,7 +50,8 @@ func TestTwins(t *testing.T) {
 	w.applied(s, s.set("3"), "3")
 	untouched()
 
-	// That the first one is gone is no reason to delete what it has applied: somebody has to say so.
+	// That the first one is gone is no reason to delete what it has applied: somebody has to say
+	// so.
 	require.NoError(t, w.client.Delete(context.Background(), w.get(s.name)))
 	gone := func() {
 		t.Helper()

@@ -19,8 +19,9 @@ type windowState struct {
 
 func neverOpens(s windowState) bool { return !s.open && s.changes.IsZero() }
 
-// Of several lists it is looked for a time at which all are open at so many times at which one opens, and for so long after the first. Where there is none in
-// all that time there is never one; where there are too many openings, the last one that was looked at is when to look again.
+// Of several lists it is looked for a time at which all are open at so many times at which one
+// opens, and for so long after the first. Where there is none in all that time there is never one;
+// where there are too many openings, the last one that was looked at is when to look again.
 const (
 	mostOpenings = 400
 	mostYears    = 2
@@ -28,7 +29,8 @@ const (
 	everyOpening = 40_000
 )
 
-// windowsAt looks at several lists of windows, each of which has to be open; an empty one always is.
+// windowsAt looks at several lists of windows, each of which has to be open; an empty one always
+// is.
 func windowsAt(now time.Time, lists ...[]landscapev1alpha1.SyncWindow) (windowState, error) {
 	return windowsWithin(now, mostOpenings, lists...)
 }
@@ -97,9 +99,10 @@ func windowAt(now time.Time, list []landscapev1alpha1.SyncWindow) (windowState, 
 // mostShift is more than clocks are changed by at once.
 const mostShift = 3 * time.Hour
 
-// windowOf tells whether a window is open, and when it opens next. The schedule is one of clocks on a wall, and the duration real time: where
-// clocks are put forward over the beginning of a window, it opens as if they had not been; where a beginning comes twice, it opens the first
-// time (as RFC 5545 has it).
+// windowOf tells whether a window is open, and when it opens next. The schedule is one of clocks on
+// a wall, and the duration real time: where clocks are put forward over the beginning of a window,
+// it opens as if they had not been; where a beginning comes twice, it opens the first time (as RFC
+// 5545 has it).
 func windowOf(now time.Time, schedule cron.Schedule, zone *time.Location, duration time.Duration) (open bool, next time.Time) {
 	var last time.Time // how far it is looked, once the window is known to be closed
 	for wall := schedule.Next(wallClock(now.Add(-duration), zone).Add(-mostShift)); !wall.IsZero() && (last.IsZero() || wall.Before(last)); wall = schedule.Next(wall) {
@@ -125,7 +128,8 @@ func wallClock(t time.Time, zone *time.Location) time.Time {
 	return t.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// instantOf is when clocks show a time for the first time. One that they leave out is counted by the clocks of before.
+// instantOf is when clocks show a time for the first time. One that they leave out is counted by
+// the clocks of before.
 func instantOf(wall time.Time, zone *time.Location) time.Time {
 	before := wall.Add(-wallClock(wall.Add(-24*time.Hour), zone).Sub(wall.Add(-24 * time.Hour)))
 	after := wall.Add(-wallClock(wall.Add(24*time.Hour), zone).Sub(wall.Add(24 * time.Hour)))

@@ -12,10 +12,12 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// TestWindowsWhenClocksChange: a window opens once at each beginning and is open for its duration, whatever clocks do meanwhile.
+// TestWindowsWhenClocksChange: a window opens once at each beginning and is open for its duration,
+// whatever clocks do meanwhile.
 func TestWindowsWhenClocksChange(t *testing.T) {
-	// In 2026, clocks of Berlin go from 02:00 to 03:00 at 01:00Z of March 29, and from 03:00 to 02:00 at 01:00Z of October 25; those of New York
-	// from 02:00 to 03:00 at 07:00Z of March 8, and from 02:00 to 01:00 at 06:00Z of November 1. Those of Lord Howe change by half an hour.
+	// In 2026, clocks of Berlin go from 02:00 to 03:00 at 01:00Z of March 29, and from 03:00 to
+	// 02:00 at 01:00Z of October 25; those of New York from 02:00 to 03:00 at 07:00Z of March 8,
+	// and from 02:00 to 01:00 at 06:00Z of November 1. Those of Lord Howe change by half an hour.
 	for name, test := range map[string]struct {
 		schedule, duration, zone string
 		// from and to bound the time that is looked at, open are the beginnings and ends in it.

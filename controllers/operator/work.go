@@ -186,8 +186,9 @@ func (p *parts) circle(from *landscapev1alpha1.Landscape) string {
 	return walk(from, []string{from.Name})
 }
 
-// twin is another Landscape of the same name, in another namespace, that goes before this one; empty if there is none. The first one
-// that asks and has none before it keeps the name for as long as it exists: what is applied is remembered by the name alone.
+// twin is another Landscape of the same name, in another namespace, that goes before this one;
+// empty if there is none. The first one that asks and has none before it keeps the name for as long
+// as it exists: what is applied is remembered by the name alone.
 func (p *parts) twin(l *landscapev1alpha1.Landscape) string {
 	list := &landscapev1alpha1.LandscapeList{}
 	if err := p.reader.List(context.Background(), list); err != nil { // from memory
@@ -213,7 +214,8 @@ func (p *parts) twin(l *landscapev1alpha1.Landscape) string {
 	return holder + "/" + l.Name
 }
 
-// goesBefore says which of two Landscapes of one name is synced: one that was synced already, else the older one.
+// goesBefore says which of two Landscapes of one name is synced: one that was synced already, else
+// the older one.
 func goesBefore(a, b *landscapev1alpha1.Landscape) bool {
 	if begun := len(a.Status.History) > 0; begun != (len(b.Status.History) > 0) {
 		return begun
@@ -270,8 +272,9 @@ func (p *parts) openRemote(l *landscapev1alpha1.Landscape, with sourceSecrets) (
 	return remote, located(err)
 }
 
-// openCache makes the access to what was fetched of the source of a Landscape. It takes no credentials, but signatures are verified. What it
-// follows does not matter for what was applied: a reference that is wrong is put aside. What is kept names the tag whose signature counts.
+// openCache makes the access to what was fetched of the source of a Landscape. It takes no
+// credentials, but signatures are verified. What it follows does not matter for what was applied: a
+// reference that is wrong is put aside. What is kept names the tag whose signature counts.
 func (p *parts) openCache(l *landscapev1alpha1.Landscape, keys map[string][]byte, keeps string) (source.Remote, error) {
 	options := p.remoteOptions(l, keys)
 	options.Offline, options.Ref = true, landscapev1alpha1.Reference{}

@@ -26,7 +26,8 @@ import (
 type madeAccess struct {
 	// secret is the name of the Secret that was generated; empty when none was asked for.
 	secret string
-	// former is the authority of clients that another one takes the place of, in PEM, while the API server knows certificates of that one alone.
+	// former is the authority of clients that another one takes the place of, in PEM, while the API
+	// server knows certificates of that one alone.
 	former []byte
 }
 
@@ -35,12 +36,14 @@ func (o *subject) noteServes(made madeAccess, now time.Time) {
 	o.note(func(s *State) { s.access, s.accessSeen = made, now })
 }
 
-// serves tells whether there is an API server that can be asked: that of a Shoot whose components make no access cannot.
+// serves tells whether there is an API server that can be asked: that of a Shoot whose components
+// make no access cannot.
 func (o *subject) serves() bool { return o.now().access.secret != "" || o.identity().Kind == Garden }
 
-// publishAccess gives the access to the API server of an owner, which the secrets manager has made, the name by which it is found. While a new
-// authority of clients is made known beside another one, the access of before stays: API servers that were not started anew yet know no other. It
-// has its turn with publishRotated.
+// publishAccess gives the access to the API server of an owner, which the secrets manager has made,
+// the name by which it is found. While a new authority of clients is made known beside another one,
+// the access of before stays: API servers that were not started anew yet know no other. It has its
+// turn with publishRotated.
 func (r *run) publishAccess(ctx context.Context, manager *secrets.Manager, result render.Result) error {
 	generated, asked := manager.Get(access.SecretName)
 	if target := r.owner.Target; !asked || r.owner.Input.Owner.Kind == Garden && target != nil && !access.IsLate(target.RESTConfig()) {
@@ -59,7 +62,8 @@ func (r *run) publishAccess(ctx context.Context, manager *secrets.Manager, resul
 	return err
 }
 
-// publishRotated is for when all has come about that was applied, and no API server is left that knows only the authority of before.
+// publishRotated is for when all has come about that was applied, and no API server is left that
+// knows only the authority of before.
 func (r *run) publishRotated(ctx context.Context) error {
 	made := r.owner.now().access
 	if made.secret == "" || made.former == nil {
@@ -79,7 +83,8 @@ func (r *run) publishRotated(ctx context.Context) error {
 // keyCACertificate is where a generated authority has its certificate.
 const keyCACertificate = "ca.crt"
 
-// authorityOfAccess is the request for the authority that signs the client certificate of the access; empty where it has none.
+// authorityOfAccess is the request for the authority that signs the client certificate of the
+// access; empty where it has none.
 func authorityOfAccess(configs []secrets.Config) string {
 	byName := make(map[string]secrets.Config, len(configs))
 	for _, c := range configs {
@@ -88,7 +93,8 @@ func authorityOfAccess(configs []secrets.Config) string {
 	return byName[byName[access.SecretName].ClientCertificate].SigningCA
 }
 
-// publish gives access that was made the name by which it is found; it says whether that had to be written.
+// publish gives access that was made the name by which it is found; it says whether that had to be
+// written.
 func (o *subject) publish(ctx context.Context, made madeAccess) (written bool, err error) {
 	client, err := kubernetes.NewForConfig(o.Local.RESTConfig())
 	if err != nil {
@@ -100,7 +106,8 @@ func (o *subject) publish(ctx context.Context, made madeAccess) (written bool, e
 	return written, o.Local.Explain(ref, "write the access to the API server of "+o.String()+" to", err)
 }
 
-// accessInterval is how often it is looked whether the access to an API server is still there while that answers.
+// accessInterval is how often it is looked whether the access to an API server is still there while
+// that answers.
 const accessInterval = 5 * time.Minute
 
 // accessDue tells whether it is time to look, and notes that somebody does.
@@ -113,8 +120,9 @@ func (o *subject) accessDue(now time.Time) (due bool) {
 	return due
 }
 
-// restoreAccess brings back the access to the API server of an owner that somebody has deleted or changed since it was reconciled, and says whether it
-// had to. Nobody else notices that: it is no object of a bundle.
+// restoreAccess brings back the access to the API server of an owner that somebody has deleted or
+// changed since it was reconciled, and says whether it had to. Nobody else notices that: it is no
+// object of a bundle.
 func (o *subject) restoreAccess(ctx context.Context) bool {
 	made := o.now().access
 	if made.secret == "" {
@@ -137,12 +145,13 @@ func (r *run) keepTokens() {
 	})
 }
 
-// managers are the Deployments of gardener-resource-manager for a control plane, by the kind of its owner. The one without prefix in namespace
-// garden is for the runtime cluster.
+// managers are the Deployments of gardener-resource-manager for a control plane, by the kind of its
+// owner. The one without prefix in namespace garden is for the runtime cluster.
 var managers = map[string]string{Garden: "virtual-garden-gardener-resource-manager", Shoot: "gardener-resource-manager"}
 
-// ConnectShoot gives a Shoot that is reconciled by itself its API server, by the access that is written with its control plane. outside says that
-// names of Services on the seed mean nothing here: then it is reached by its own domain. fence may keep requests back; nil keeps none.
+// ConnectShoot gives a Shoot that is reconciled by itself its API server, by the access that is
+// written with its control plane. outside says that names of Services on the seed mean nothing
+// here: then it is reached by its own domain. fence may keep requests back; nil keeps none.
 func ConnectShoot(o *Owner, outside bool, fence transport.WrapperFunc, options apply.ClusterOptions) error {
 	config, err := o.shootAccess(outside, options.Clock)
 	if err != nil {
@@ -170,7 +179,8 @@ func (o *Owner) shootAccess(outside bool, clk clock.PassiveClock) (*rest.Config,
 	return access.Late(source), nil
 }
 
-// ShootAccess is the access to the API server of a Shoot from outside of its seed; where nobody serves it, the error says why.
+// ShootAccess is the access to the API server of a Shoot from outside of its seed; where nobody
+// serves it, the error says why.
 func ShootAccess(ctx context.Context, o Owner) (*rest.Config, error) {
 	at := o.from(State{})
 	switch served, err := at.isServed(ctx); {
@@ -191,11 +201,13 @@ func (o *Owner) address() (string, error) {
 	return "https://api." + domain, nil
 }
 
-// secretGenericKubeconfig is the request whose Secret says how pods beside the virtual garden reach it.
+// secretGenericKubeconfig is the request whose Secret says how pods beside the virtual garden reach
+// it.
 const secretGenericKubeconfig = "generic-token-kubeconfig"
 
-// nameKubeconfig says in an annotation of a Garden which Secret its generic kubeconfig is in: extensions of the garden find it so, as those of a Shoot find it by
-// its Cluster. The name is another one after each rotation.
+// nameKubeconfig says in an annotation of a Garden which Secret its generic kubeconfig is in:
+// extensions of the garden find it so, as those of a Shoot find it by its Cluster. The name is
+// another one after each rotation.
 func (r *run) nameKubeconfig(ctx context.Context, made map[string]render.SecretFact) error {
 	o, name := r.owner, made[secretGenericKubeconfig].Name
 	if o.Input.Owner.Kind != Garden || name == "" {

@@ -15,8 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/secrets"
 )
 
-// Access that is found by its name is one that the API server takes, in every phase of a rotation of authorities: while only the former one is known
-// everywhere, that of before stays.
+// Access that is found by its name is one that the API server takes, in every phase of a rotation
+// of authorities: while only the former one is known everywhere, that of before stays.
 func TestAccessOutlivesRotation(t *testing.T) {
 	s := newSite(t)
 	r, o := s.work, s.work.owner

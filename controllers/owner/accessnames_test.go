@@ -22,7 +22,8 @@ func (s *site) live() *unstructured.Unstructured {
 	return obj
 }
 
-// Extensions of the garden find its generic kubeconfig by an annotation of the Garden, which follows its name and comes back.
+// Extensions of the garden find its generic kubeconfig by an annotation of the Garden, which
+// follows its name and comes back.
 func TestNameOfTheGenericKubeconfig(t *testing.T) {
 	s := newGarden(t)
 	name := func(of string) string {
@@ -52,8 +53,9 @@ func TestNameOfTheGenericKubeconfig(t *testing.T) {
 	assert.Equal(t, "generic-token-kubeconfig-2b", s.live().GetAnnotations()[gardencorev1beta1.GenericTokenKubeconfigSecretName])
 }
 
-// The status of a Garden says while it is reconciled who does it, of which generation, and where its API is; an operation is a Reconcile from the first one on,
-// and one that failed says whether it is tried again.
+// The status of a Garden says while it is reconciled who does it, of which generation, and where
+// its API is; an operation is a Reconcile from the first one on, and one that failed says whether
+// it is tried again.
 func TestStatusOfAGarden(t *testing.T) {
 	s := newGarden(t)
 	r, o := s.work.reconciler, s.work.owner

@@ -58,7 +58,8 @@ func (r *Reconciler) inventory(o *subject, b render.Bundle) apply.Inventory {
 	})
 }
 
-// HasInventory tells whether an owner has an inventory on its cluster, so that something of it may be there.
+// HasInventory tells whether an owner has an inventory on its cluster, so that something of it may
+// be there.
 func HasInventory(ctx context.Context, o Owner) (bool, error) {
 	selector := labels.SelectorFromSet(labels.Set{LabelInventory: ownerLabel(o.Input.Owner)})
 	list, err := o.Local.List(ctx, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, InventoryNamespace, selector)
@@ -130,8 +131,8 @@ func (o *subject) delivered(ctx context.Context, b render.Bundle) ([]*unstructur
 	return []*unstructured.Unstructured{mr, secret}, o.Local, nil
 }
 
-// dataSecret is the data Secret that the live ManagedResource of a bundle has, nil if there is none that can be read: a new one
-// is made then.
+// dataSecret is the data Secret that the live ManagedResource of a bundle has, nil if there is none
+// that can be read: a new one is made then.
 func (o *subject) dataSecret(ctx context.Context, b render.Bundle) *unstructured.Unstructured {
 	live, err := o.Local.Get(ctx, managedRef(b))
 	if err != nil {
@@ -150,7 +151,8 @@ func (o *subject) dataSecret(ctx context.Context, b render.Bundle) *unstructured
 	return secret
 }
 
-// applyBundle sends one bundle and returns what has to be waited for. Why it failed is kept for the conditions.
+// applyBundle sends one bundle and returns what has to be waited for. Why it failed is kept for the
+// conditions.
 func (r *run) applyBundle(ctx context.Context, b render.Bundle) (waiter, error) {
 	w, err := r.sendBundle(ctx, b)
 	if !r.pending {
@@ -214,7 +216,8 @@ func (r *run) sendBundle(ctx context.Context, b render.Bundle) (waiter, error) {
 	return w, err
 }
 
-// sendManaged writes the ManagedResource of a bundle and its data Secret, then does what the resource-manager does.
+// sendManaged writes the ManagedResource of a bundle and its data Secret, then does what the
+// resource-manager does.
 func (r *run) sendManaged(ctx context.Context, b render.Bundle, cluster *apply.Cluster, objects []*unstructured.Unstructured) (waiter, error) {
 	carried, err := r.takeBack(ctx, b)
 	if err != nil {
@@ -249,8 +252,9 @@ func (r *run) sendManaged(ctx context.Context, b render.Bundle, cluster *apply.C
 	return w, err
 }
 
-// takeBack lets a ManagedResource go that somebody deletes although its bundle is wanted. Its objects stay, and what it
-// knew of them is returned for its successor: nothing is deleted by a slip of the hand.
+// takeBack lets a ManagedResource go that somebody deletes although its bundle is wanted. Its
+// objects stay, and what it knew of them is returned for its successor: nothing is deleted by a
+// slip of the hand.
 func (r *run) takeBack(ctx context.Context, b render.Bundle) ([]apply.Entry, error) {
 	live, err := r.owner.Local.Get(ctx, managedRef(b))
 	if err != nil || live.GetDeletionTimestamp() == nil {
@@ -293,8 +297,9 @@ func (r *run) applyManaged(ctx context.Context, b render.Bundle) (waiter, error)
 	return w, err
 }
 
-// waitsForServer tells whether the objects of a bundle wait until somebody serves the API server of the Shoot, or answers its webhooks. Where somebody
-// serves that of a Shoot, it returns when that one answers.
+// waitsForServer tells whether the objects of a bundle wait until somebody serves the API server of
+// the Shoot, or answers its webhooks. Where somebody serves that of a Shoot, it returns when that
+// one answers.
 func (r *run) waitsForServer(ctx context.Context, b render.Bundle) (bool, error) {
 	served, err := r.serving.admits(ctx, r.owner, b)
 	if err != nil {
@@ -306,7 +311,8 @@ func (r *run) waitsForServer(ctx context.Context, b render.Bundle) (bool, error)
 	}
 	err = r.awaitTarget(ctx, "the API server of "+r.owner.String())
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		r.owner.note(func(s *State) { s.sent(b.Name, err) }) // the time of its step is over, and it failed in it
+		// the time of its step is over, and it failed in it
+		r.owner.note(func(s *State) { s.sent(b.Name, err) })
 	}
 	return false, err
 }
@@ -332,7 +338,8 @@ func (r *run) desiredElsewhere(b render.Bundle) func(apply.Ref) bool {
 	return r.wantedElsewhere(b, false)
 }
 
-// wantedElsewhere counts the bundle itself, too, where it is asked for the ManagedResource that carries the bundle.
+// wantedElsewhere counts the bundle itself, too, where it is asked for the ManagedResource that
+// carries the bundle.
 func (r *run) wantedElsewhere(b render.Bundle, carrier bool) func(apply.Ref) bool {
 	wanted := map[apply.Ref]bool{}
 	for _, other := range append(r.owner.Bundles(), b) {

@@ -76,7 +76,8 @@ func (r *Reconciler) care(ctx context.Context, o *subject) (_ []gardencorev1beta
 	return conditions, errors.Join(err, o.Home.Explain(o.Ref, "write the conditions", werr))
 }
 
-// observed is the condition about monitoring where its objects are well, with what the instances of Prometheus say.
+// observed is the condition about monitoring where its objects are well, with what the instances of
+// Prometheus say.
 func (r *Reconciler) observed(ctx context.Context, o *subject, b *condition.Builder, status commonStatus, old, judged gardencorev1beta1.Condition) gardencorev1beta1.Condition {
 	v, err := r.prometheisSee(ctx, o)
 	switch {
@@ -96,7 +97,8 @@ func unreachable(ctx context.Context, c *apply.Cluster) string {
 	return ""
 }
 
-// unknown says of the conditions about components that they could not be judged: what they said last may be wrong by now.
+// unknown says of the conditions about components that they could not be judged: what they said
+// last may be wrong by now.
 func notKnown(b *condition.Builder, o *subject, conditions []gardencorev1beta1.Condition, why string) []gardencorev1beta1.Condition {
 	var out []gardencorev1beta1.Condition
 	for _, c := range conditions {
@@ -107,8 +109,9 @@ func notKnown(b *condition.Builder, o *subject, conditions []gardencorev1beta1.C
 	return out
 }
 
-// apiServerConditions is the condition about the API server that an owner serves; none where there is nothing to say. That of a Shoot is judged
-// where somebody serves it, and from its first answer on: who has seen it once wants to know that nobody serves it any more.
+// apiServerConditions is the condition about the API server that an owner serves; none where there
+// is nothing to say. That of a Shoot is judged where somebody serves it, and from its first answer
+// on: who has seen it once wants to know that nobody serves it any more.
 func (r *Reconciler) apiServerConditions(ctx context.Context, o *subject, b *condition.Builder, status commonStatus, look *serving) []gardencorev1beta1.Condition {
 	kind := kinds[o.Input.Owner.Kind]
 	if kind.apiServer == "" || o.Target == nil {
@@ -149,12 +152,13 @@ func (o *subject) hibernated() bool {
 	return asleep && in.Owner.Kind == Shoot
 }
 
-// reasonApplyFailed is the reason of a condition one of whose bundles could not be applied (upstream's reason in the
-// conditions of a ManagedResource).
+// reasonApplyFailed is the reason of a condition one of whose bundles could not be applied
+// (upstream's reason in the conditions of a ManagedResource).
 const reasonApplyFailed = "ApplyFailed"
 
-// componentCondition is True when all bundles are applied and healthy; the first one that is not decides, root causes before symptoms: what could not be
-// applied, what is not healthy, what is not there yet.
+// componentCondition is True when all bundles are applied and healthy; the first one that is not
+// decides, root causes before symptoms: what could not be applied, what is not healthy, what is not
+// there yet.
 func (r *Reconciler) componentCondition(ctx context.Context, o *subject, b *condition.Builder, status commonStatus, old gardencorev1beta1.Condition,
 	bundles []render.Bundle, failures map[string]string, look *serving) gardencorev1beta1.Condition {
 	for _, bundle := range bundles {
@@ -175,7 +179,8 @@ func (r *Reconciler) componentCondition(ctx context.Context, o *subject, b *cond
 		}
 		switch {
 		case err != nil:
-			// What is known to be wrong says more: a virtual garden cannot be asked before its etcd is there.
+			// What is known to be wrong says more: a virtual garden cannot be asked before its etcd
+			// is there.
 			if unjudged == nil {
 				unjudged = err
 			}
@@ -197,8 +202,8 @@ func (r *Reconciler) componentCondition(ctx context.Context, o *subject, b *cond
 	return b.OK(old, running[0], running[1])
 }
 
-// failed is the condition after a failing check. One that was never judged before gets its threshold, too: what is
-// just being created is not broken.
+// failed is the condition after a failing check. One that was never judged before gets its
+// threshold, too: what is just being created is not broken.
 func (r *Reconciler) failed(b *condition.Builder, old gardencorev1beta1.Condition, status commonStatus, reason, message string, codes []gardencorev1beta1.ErrorCode) gardencorev1beta1.Condition {
 	if _, hasThreshold := r.Judging.Thresholds[old.Type]; hasThreshold && old.Reason == condition.ReasonInitialized {
 		return b.Progressing(old, reason, message, codes...)
@@ -246,7 +251,8 @@ func (r *Reconciler) bundleFailure(ctx context.Context, o *subject, b render.Bun
 		if v, err := rm.CheckHealth(ctx, mr); err == nil && v != nil && (!v.Healthy || r.Judging.ProgressingThreshold == nil) {
 			return located(cluster, v), nil
 		}
-		if !condition.Equal(before, mr.Status.Conditions) { // they were written, which the live cache may not have heard of
+		// they were written, which the live cache may not have heard of
+		if !condition.Equal(before, mr.Status.Conditions) {
 			if obj, err = o.Local.GetLive(ctx, ref); err != nil {
 				return nil, o.Local.Explain(ref, "read", err)
 			}

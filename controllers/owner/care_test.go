@@ -99,7 +99,8 @@ func TestBundlesAreSortedByName(t *testing.T) {
 	assert.Equal(t, []BundleState{{Bundle: "a", Cluster: "runtime"}, {Bundle: "a", Cluster: "virtual"}, {Bundle: "b", Cluster: "runtime"}}, list)
 }
 
-// The API server of a Shoot is judged where somebody serves it, and from its first answer on: one that is played is not said to be down.
+// The API server of a Shoot is judged where somebody serves it, and from its first answer on: one
+// that is played is not said to be down.
 func TestAPIServerOfAShoot(t *testing.T) {
 	answers := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
 	defer answers.Close()
@@ -149,7 +150,8 @@ func TestAPIServerOfAShoot(t *testing.T) {
 	}
 }
 
-// A Deployment that is available between two crashes is not healthy, to whoever waits for it, judges it or shows it.
+// A Deployment that is available between two crashes is not healthy, to whoever waits for it,
+// judges it or shows it.
 func TestADeploymentThatIsAvailableBetweenTwoCrashes(t *testing.T) {
 	s := newSite(t)
 	deployment := s.object("{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: NS}, spec: {replicas: 1, selector: {matchLabels: {app: web}}, " +

@@ -13,8 +13,9 @@ import (
 // labelCopy is on each copy, for the garbage collector (upstream's).
 const labelCopy = "resources.gardener.cloud/garbage-collectable-reference"
 
-// isCopy tells a ConfigMap or Secret that render has named after its content: another one takes its place as secrets and facts change, which no
-// difference of revisions knows. A name alone says nothing: anybody may choose one that looks like it.
+// isCopy tells a ConfigMap or Secret that render has named after its content: another one takes its
+// place as secrets and facts change, which no difference of revisions knows. A name alone says
+// nothing: anybody may choose one that looks like it.
 func isCopy(e apply.Entry) bool {
 	_, hashed := plan.Unhashed(e.Name)
 	return hashed && (e.Kind == "ConfigMap" || e.Kind == "Secret") && e.Group() == "" && e.Labels[labelCopy] == "true"
@@ -22,8 +23,9 @@ func isCopy(e apply.Entry) bool {
 
 var operatingSystemConfig = schema.GroupKind{Group: "extensions.gardener.cloud", Kind: "OperatingSystemConfig"}
 
-// isReplaced tells a copy, or the OperatingSystemConfig of a pool, in whose place there is another one under a new hash: a difference shows one that changes
-// its name, and none that goes, so that the gate does not count it either. With the pool itself it does go.
+// isReplaced tells a copy, or the OperatingSystemConfig of a pool, in whose place there is another
+// one under a new hash: a difference shows one that changes its name, and none that goes, so that
+// the gate does not count it either. With the pool itself it does go.
 func isReplaced(e apply.Entry, role string, bundles []render.Bundle) bool {
 	base, hashed := plan.Unhashed(e.Name)
 	if !hashed || e.GroupKind() != operatingSystemConfig && !isCopy(e) {

@@ -43,8 +43,8 @@ func TestOnlyCopiesNeedNoReview(t *testing.T) {
 	}
 }
 
-// TestAPoolThatGoesNeedsAReview: the OperatingSystemConfig of a pool whose hash is another one now is replaced, as the difference shows; that of a pool
-// that goes is deleted.
+// TestAPoolThatGoesNeedsAReview: the OperatingSystemConfig of a pool whose hash is another one now
+// is replaced, as the difference shows; that of a pool that goes is deleted.
 func TestAPoolThatGoesNeedsAReview(t *testing.T) {
 	const old, next = "4e7c8d0011223344", "efa99f0011223344"
 	config := func(kind, namespace, name string) render.Object {

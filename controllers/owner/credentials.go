@@ -21,7 +21,8 @@ import (
 )
 
 const (
-	// annotationPopulated on the Deployment of an API server says that all its processes read what the new encryption key writes (upstream's).
+	// annotationPopulated on the Deployment of an API server says that all its processes read what
+	// the new encryption key writes (upstream's).
 	annotationPopulated = "credentials.gardener.cloud/new-encryption-key-populated"
 	// annotationResigned on it says that all servers have certificates of the new CAs.
 	annotationResigned = "credentials.pergola.dev/servers-resigned"
@@ -143,7 +144,8 @@ func (o *subject) withCredentials(in render.Input) (render.Input, error) {
 	return in, nil
 }
 
-// rotated gives the requests to the secrets manager as rotations want them, and when they were initiated.
+// rotated gives the requests to the secrets manager as rotations want them, and when they were
+// initiated.
 func (o *subject) rotated(configs []secrets.Config) ([]secrets.Config, map[string]time.Time) {
 	if !o.rotates() {
 		return configs, nil
@@ -152,8 +154,9 @@ func (o *subject) rotated(configs []secrets.Config) ([]secrets.Config, map[strin
 	return c.Requests(configs, c.Progress), c.Times()
 }
 
-// takeUp begins the operations that the Garden is asked for, and those that follow from the declaration. It gives what the status has to say of
-// it, and the text of the annotation, which is to be removed then. What cannot be done is an error beside them.
+// takeUp begins the operations that the Garden is asked for, and those that follow from the
+// declaration. It gives what the status has to say of it, and the text of the annotation, which is
+// to be removed then. What cannot be done is an error beside them.
 func (r *Reconciler) takeUp(ctx context.Context, o *subject, live *unstructured.Unstructured, now metav1.Time) (fields map[string]any, asked string, refused error, err error) {
 	status, _, _ := unstructured.NestedMap(live.Object, "status")
 	before, err := rotation.Read(status)
@@ -202,7 +205,8 @@ func declaredAtRest(garden map[string]any) gardencorev1beta1.EncryptionAtRest {
 	return out
 }
 
-// takeAway removes the annotation of operations that were taken up. The status says already that they were; one that was set since stays.
+// takeAway removes the annotation of operations that were taken up. The status says already that
+// they were; one that was set since stays.
 func (o *subject) takeAway(ctx context.Context, asked string) error {
 	if asked == "" {
 		return nil

@@ -19,7 +19,8 @@ import (
 // Annotations by which people confirm that something goes (upstream's).
 const (
 	AnnotationConfirmDeletion = "confirmation.gardener.cloud/deletion"
-	// AnnotationForceDeletion on a Garden that is being deleted gives its virtual garden up where that does not answer. Upstream has it for Shoots.
+	// AnnotationForceDeletion on a Garden that is being deleted gives its virtual garden up where
+	// that does not answer. Upstream has it for Shoots.
 	AnnotationForceDeletion = "confirmation.gardener.cloud/force-deletion"
 )
 
@@ -85,7 +86,8 @@ func (s *steps) takeDown(ctx context.Context) error {
 	return s.letGo(ctx)
 }
 
-// awaitFirst has all nodes of a flow come after the one that awaits a state, and refuses a flow that leaves something behind.
+// awaitFirst has all nodes of a flow come after the one that awaits a state, and refuses a flow
+// that leaves something behind.
 func awaitFirst(definition render.Flow, kind kindFacts) error {
 	first := ""
 	for _, name := range append([]string{kind.awaitedFirst}, kind.tasksOfDeletion...) {
@@ -103,7 +105,8 @@ func awaitFirst(definition render.Flow, kind kindFacts) error {
 	return nil
 }
 
-// begins is called when nothing is in the way any more: from now on nothing is repaired, judged or requested for the components.
+// begins is called when nothing is in the way any more: from now on nothing is repaired, judged or
+// requested for the components.
 func (s *steps) begins() {
 	s.run.reconciler.Tokens.Stop(s.run.owner.ControlPlane())
 	s.run.owner.note(func(now *State) { now.ended("the " + s.run.owner.Ref.Kind + " is being deleted") })

@@ -24,7 +24,8 @@ import (
 const (
 	// teardownInterval is how often it is looked whether what is being deleted is gone.
 	teardownInterval = time.Second
-	// virtualPatience is twice as long as objects of the virtual garden may take to go. They end with its etcd at the latest.
+	// virtualPatience is twice as long as objects of the virtual garden may take to go. They end
+	// with its etcd at the latest.
 	virtualPatience = 2 * time.Minute
 )
 
@@ -39,7 +40,8 @@ func (s *steps) takeDownBundle(ctx context.Context, b render.Bundle, keep bool, 
 		return s.removeAll(ctx, b, keep, report)
 	}
 	if s.isLost() == "" {
-		limited, cancel := context.WithTimeout(ctx, s.run.timeout(virtualPatience)/2) // whatever time the step has: there is something to be done after that
+		// whatever time the step has: there is something to be done after that
+		limited, cancel := context.WithTimeout(ctx, s.run.timeout(virtualPatience)/2)
 		err := s.removeAll(limited, b, keep, report)
 		cancel()
 		if err == nil || ctx.Err() != nil {
@@ -155,7 +157,8 @@ func (s *steps) leftOf(ctx context.Context, cluster *apply.Cluster, result *appl
 	return "cluster " + cluster.Name() + ": " + strings.Join(out, "; ")
 }
 
-// saidBy is what the controller of an extension object, or of an Etcd, says about what keeps it from going: a bucket that has to be retained, for example.
+// saidBy is what the controller of an extension object, or of an Etcd, says about what keeps it
+// from going: a bucket that has to be retained, for example.
 func saidBy(live *unstructured.Unstructured) string {
 	for _, path := range [][]string{{"status", "lastError", "description"}, {"status", "lastOperation", "description"}} {
 		if text, _, _ := unstructured.NestedString(live.Object, path...); text != "" && render.IsRequested(live.GroupVersionKind()) {
@@ -187,7 +190,8 @@ func (s *steps) release(ctx context.Context, b render.Bundle) error {
 	}
 }
 
-// confirm confirms the deletion of objects whose webhooks let nothing else go: the person who deletes the owner has confirmed it for all that runs for it.
+// confirm confirms the deletion of objects whose webhooks let nothing else go: the person who
+// deletes the owner has confirmed it for all that runs for it.
 func (s *steps) confirm(ctx context.Context, cluster *apply.Cluster, entries []apply.Entry) error {
 	for _, e := range entries {
 		if !render.IsRequested(e.Ref.GVK()) && e.Ref.GroupKind() != (schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}) {
@@ -205,8 +209,8 @@ func (s *steps) confirm(ctx context.Context, cluster *apply.Cluster, entries []a
 	return nil
 }
 
-// unkeep lets definitions go that otherwise stay whatever is deleted, since what is of their kinds would go with them: here nothing is. It waits until that
-// is known.
+// unkeep lets definitions go that otherwise stay whatever is deleted, since what is of their kinds
+// would go with them: here nothing is. It waits until that is known.
 func (s *steps) unkeep(ctx context.Context, cluster *apply.Cluster, entries []apply.Entry, used map[apply.Ref]string) (waits bool, err error) {
 	keep := conventions.Keys().KeepObject
 	for _, e := range entries {
@@ -226,7 +230,8 @@ func (s *steps) unkeep(ctx context.Context, cluster *apply.Cluster, entries []ap
 	return waits, nil
 }
 
-// usedDefinitions are the definitions among the objects of a bundle of whose kinds there is something that belongs to others: that would go with them.
+// usedDefinitions are the definitions among the objects of a bundle of whose kinds there is
+// something that belongs to others: that would go with them.
 func (s *steps) usedDefinitions(ctx context.Context, cluster *apply.Cluster, entries []apply.Entry) (map[apply.Ref]string, error) {
 	out := map[apply.Ref]string{}
 	for _, e := range entries {

@@ -20,8 +20,9 @@ import (
 	"github.com/pergola-dev/pergola/secrets"
 )
 
-// What of a Garden is in no bundle goes in the end: generated Secrets, the access that was made of them, copies that nobody refers to, and what its resource
-// manager has made and could not take back.
+// What of a Garden is in no bundle goes in the end: generated Secrets, the access that was made of
+// them, copies that nobody refers to, and what its resource manager has made and could not take
+// back.
 
 // labelService is on the NetworkPolicies that resource managers make for Services (upstream's).
 const labelService = "networking.resources.gardener.cloud/service-name"

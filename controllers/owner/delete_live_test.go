@@ -100,7 +100,8 @@ func (d *deletion) left() (out []string) {
 	return out
 }
 
-// Seeds and Shoots go as their flows say: nothing before the confirmation, then bundle after bundle, in the end the object.
+// Seeds and Shoots go as their flows say: nothing before the confirmation, then bundle after
+// bundle, in the end the object.
 func TestDelete(t *testing.T) {
 	for kind, c := range map[string]struct {
 		object string

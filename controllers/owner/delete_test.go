@@ -16,7 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// In the flow of the catalogue nothing goes before it is known that the virtual garden is not in use, and what everything needs goes last.
+// In the flow of the catalogue nothing goes before it is known that the virtual garden is not in
+// use, and what everything needs goes last.
 func TestOrderOfTheEnd(t *testing.T) {
 	in := render.Input{Owner: render.Owner{Kind: Garden, Name: "g", ControlPlaneNamespace: "garden"}, Objects: map[string]map[string]any{Garden: {
 		"spec": map[string]any{"runtimeCluster": map[string]any{"networking": map[string]any{"pods": []any{"10.1.0.0/16"}}}},

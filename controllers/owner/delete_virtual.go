@@ -23,7 +23,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// usersOf are the kinds in a virtual garden for which something runs elsewhere: who takes the garden away leaves that behind for ever.
+// usersOf are the kinds in a virtual garden for which something runs elsewhere: who takes the
+// garden away leaves that behind for ever.
 func usersOf() []schema.GroupVersionKind {
 	core := gardencorev1beta1.SchemeGroupVersion
 	return []schema.GroupVersionKind{
@@ -35,7 +36,8 @@ func usersOf() []schema.GroupVersionKind {
 // verifyInterval is how often it is looked again for what is in the way (upstream: 5 s).
 const verifyInterval = 5 * time.Second
 
-// awaitUnused waits until nothing runs for the virtual garden any more. It does not ask a virtual garden that was never there, or is gone.
+// awaitUnused waits until nothing runs for the virtual garden any more. It does not ask a virtual
+// garden that was never there, or is gone.
 func (s *steps) awaitUnused(ctx context.Context, report func(flow.State, string)) error {
 	why, err := s.virtualGone(ctx)
 	if err != nil {
@@ -62,7 +64,8 @@ func (s *steps) awaitUnused(ctx context.Context, report func(flow.State, string)
 	return nil
 }
 
-// virtualGone says why there is nothing to ask: its API server or its etcd is not there, or was never so far that anything was put into it.
+// virtualGone says why there is nothing to ask: its API server or its etcd is not there, or was
+// never so far that anything was put into it.
 func (s *steps) virtualGone(ctx context.Context) (string, error) {
 	if !slices.ContainsFunc(s.there, func(o orphan) bool { return o.bundle.Cluster == render.ClusterVirtual }) {
 		return neverUsed, nil
@@ -83,7 +86,8 @@ func (s *steps) virtualGone(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// neverUsed is why a virtual garden is not asked in which nothing of the Garden is yet, or any more.
+// neverUsed is why a virtual garden is not asked in which nothing of the Garden is yet, or any
+// more.
 const neverUsed = "nothing of the Garden is in it"
 
 // silentError says that the virtual garden does not answer.
@@ -92,7 +96,8 @@ type silentError struct{ err error }
 func (e *silentError) Error() string { return e.err.Error() }
 func (e *silentError) Unwrap() error { return e.err }
 
-// virtualUsed says what is still in the virtual garden that others have to take down before it, or that this is not known.
+// virtualUsed says what is still in the virtual garden that others have to take down before it, or
+// that this is not known.
 func (s *steps) virtualUsed(ctx context.Context) error {
 	o := s.run.owner
 	if o.Target == nil {
@@ -162,13 +167,15 @@ func (s *steps) invalidate(context.Context) error {
 	return nil
 }
 
-// Classes of ManagedResources: those whose objects are in the virtual garden, and those of the runtime cluster.
+// Classes of ManagedResources: those whose objects are in the virtual garden, and those of the
+// runtime cluster.
 const (
 	virtualClass = ""
 	runtimeClass = "seed"
 )
 
-// awaitOnly waits until no ManagedResource of a class is there any more, or none but those of bundles that have their turn later.
+// awaitOnly waits until no ManagedResource of a class is there any more, or none but those of
+// bundles that have their turn later.
 func awaitOnly(class string, own bool) func(*steps, context.Context, func(flow.State, string)) error {
 	return func(s *steps, ctx context.Context, report func(flow.State, string)) error {
 		said := ""
@@ -192,8 +199,8 @@ func awaitOnly(class string, own bool) func(*steps, context.Context, func(flow.S
 	}
 }
 
-// managedOf names the ManagedResources of a class. Where the virtual garden is lost, those of it that are being deleted are let go: nobody can delete their
-// objects, and nobody has to.
+// managedOf names the ManagedResources of a class. Where the virtual garden is lost, those of it
+// that are being deleted are let go: nobody can delete their objects, and nobody has to.
 func (s *steps) managedOf(ctx context.Context, class string, own bool) ([]string, error) {
 	local := s.run.owner.Local
 	gvk := resourcesv1alpha1.SchemeGroupVersion.WithKind("ManagedResource")

@@ -20,11 +20,13 @@ import (
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
-// What the Extensions of the operator install belongs to the Garden: it is rendered with it, and has its steps in the Garden's flow. Here is what is done for
-// the Extensions themselves; what is said of them is in extensions_status.go.
+// What the Extensions of the operator install belongs to the Garden: it is rendered with it, and
+// has its steps in the Garden's flow. Here is what is done for the Extensions themselves; what is
+// said of them is in extensions_status.go.
 
-// readExtensions finds the Extensions that there are, whoever made them. What Git declares goes before what is there; what Git does not declare any more is
-// still there while it is being deleted.
+// readExtensions finds the Extensions that there are, whoever made them. What Git declares goes
+// before what is there; what Git does not declare any more is still there while it is being
+// deleted.
 func (r *Reconciler) readExtensions(ctx context.Context, o *subject) error {
 	if o.Input.Owner.Kind != Garden {
 		return nil
@@ -44,7 +46,8 @@ func (r *Reconciler) readExtensions(ctx context.Context, o *subject) error {
 	return nil
 }
 
-// resourceChecksums tell contents of what Extensions take values from apart, so that what a chart makes of its configuration follows them.
+// resourceChecksums tell contents of what Extensions take values from apart, so that what a chart
+// makes of its configuration follows them.
 func (o *subject) resourceChecksums(ctx context.Context) (map[string]string, error) {
 	out := map[string]string{}
 	for _, resource := range o.Input.WantedResources() {
@@ -86,7 +89,8 @@ func (r *Reconciler) mergeExtensions(o *subject, live []*unstructured.Unstructur
 	})
 }
 
-// pullCharts asks for the charts of Extensions. One that cannot be had is no error here: it is one of the bundle that it is for.
+// pullCharts asks for the charts of Extensions. One that cannot be had is no error here: it is one
+// of the bundle that it is for.
 func (r *Reconciler) pullCharts(ctx context.Context, o *subject) map[string]render.Chart {
 	if r.Charts == nil {
 		return nil
@@ -103,7 +107,8 @@ func (r *Reconciler) pullCharts(ctx context.Context, o *subject) map[string]rend
 	})
 }
 
-// listWhole asks for all objects of a kind, also those that nobody has given a label of ours; none where the kind is not served.
+// listWhole asks for all objects of a kind, also those that nobody has given a label of ours; none
+// where the kind is not served.
 func listWhole(ctx context.Context, c *apply.Cluster, gvk schema.GroupVersionKind) ([]*unstructured.Unstructured, error) {
 	mapping, err := c.Mapping(ctx, gvk)
 	if apply.IsUnserved(err) {
@@ -141,7 +146,8 @@ func bundleAdmissionRuntime(extension string) string {
 	return "extension-admission-runtime-" + extension
 }
 
-// extensionReferences are the Secrets and ConfigMaps that Extensions name: they are protected as those of the Garden are.
+// extensionReferences are the Secrets and ConfigMaps that Extensions name: they are protected as
+// those of the Garden are.
 func (o *subject) extensionReferences() []across.Reference {
 	var out []across.Reference
 	for _, e := range o.input().Extensions {
@@ -163,7 +169,8 @@ func (r *run) guardExtensions(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// releaseExtensions lets those go that are being deleted and that the Garden does not need. One that Git declares is made anew by the next run.
+// releaseExtensions lets those go that are being deleted and that the Garden does not need. One
+// that Git declares is made anew by the next run.
 func (r *run) releaseExtensions(ctx context.Context) error {
 	rendered := map[string]bool{}
 	for _, b := range r.owner.Bundles() {
@@ -184,7 +191,8 @@ func (r *run) releaseExtensions(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// isInstalled tells whether something is left of what was installed for an Extension: a deletion may be held until somebody approves it.
+// isInstalled tells whether something is left of what was installed for an Extension: a deletion
+// may be held until somebody approves it.
 func (r *run) isInstalled(ctx context.Context, extension string) (bool, error) {
 	for _, name := range installedFor(extension) {
 		ref := managedResourceRef(r.owner.ControlPlane(), name)

@@ -33,7 +33,8 @@ data:
   capabilities: {{ printf "%t %t %t" (.Capabilities.APIVersions.Has "apps/v1/Deployment") (.Capabilities.APIVersions.Has "extensions/v1beta1") (.Capabilities.APIVersions.Has "policy/v1beta1") | quote }}
 `
 
-// TestExtensionRendersAlike: the chart of an Extension gives the same objects of its declaration in Git and of the live object.
+// TestExtensionRendersAlike: the chart of an Extension gives the same objects of its declaration in
+// Git and of the live object.
 func TestExtensionRendersAlike(t *testing.T) {
 	apiserver.Needed(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

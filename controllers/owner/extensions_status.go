@@ -33,7 +33,8 @@ const (
 	reasonNoInstallation       = "NoRequiredControllerInstallation"
 )
 
-// careExtensions writes what is known of Extensions now: who needs them, and whether what was installed is healthy.
+// careExtensions writes what is known of Extensions now: who needs them, and whether what was
+// installed is healthy.
 func (r *Reconciler) careExtensions(ctx context.Context, o *subject, bundles []render.Bundle) error {
 	live := o.now().extensions
 	if len(live) == 0 {
@@ -96,7 +97,8 @@ func kindsUsed(bundles []render.Bundle, e render.Extension) []string {
 	return slices.Compact(kinds)
 }
 
-// installations are those of extensions on Seeds; not known while the virtual garden cannot be asked.
+// installations are those of extensions on Seeds; not known while the virtual garden cannot be
+// asked.
 func (r *Reconciler) installations(ctx context.Context, o *subject) ([]gardencorev1beta1.ControllerInstallation, bool) {
 	if o.Target == nil || !access.IsThere(ctx, o.Target.RESTConfig()) {
 		return nil, false
@@ -241,7 +243,8 @@ func (r *run) tellInstalled(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// endExtensions says that nothing is installed for Extensions any more, and lets go of them: their Garden is gone.
+// endExtensions says that nothing is installed for Extensions any more, and lets go of them: their
+// Garden is gone.
 func (r *run) endExtensions(ctx context.Context) error {
 	b := condition.New(r.reconciler.Clock, nil)
 	var problems []error

@@ -49,8 +49,8 @@ func namespaces(o *subject) []string {
 	return []string{InventoryNamespace, o.Input.Owner.ControlPlaneNamespace}
 }
 
-// namespace says whether one of them is there. That it is being deleted is an error, said once here instead of for every
-// object that cannot be made in it.
+// namespace says whether one of them is there. That it is being deleted is an error, said once here
+// instead of for every object that cannot be made in it.
 func (r *Reconciler) namespace(ctx context.Context, o *subject, name string) (there bool, err error) {
 	ref := apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: name}
 	live, err := o.Local.Get(ctx, ref)
@@ -69,8 +69,8 @@ func (r *Reconciler) namespace(ctx context.Context, o *subject, name string) (th
 	return true, nil
 }
 
-// facts are gathered anew for every reconciliation: what the cluster is, which secrets there are, what the status
-// of extension objects says, and addresses.
+// facts are gathered anew for every reconciliation: what the cluster is, which secrets there are,
+// what the status of extension objects says, and addresses.
 func (r *Reconciler) facts(ctx context.Context, o *subject) (render.Facts, error) {
 	if err := r.readExtensions(ctx, o); err != nil {
 		return render.Facts{Clusters: map[string]render.ClusterFact{}}, err
@@ -141,7 +141,8 @@ func requestsOf(o *subject, result render.Result) ([]secrets.Config, error) {
 	return configs, nil
 }
 
-// autoRotated are the CAs that are replaced without asking: those of which is said when the old one does not count any more.
+// autoRotated are the CAs that are replaced without asking: those of which is said when the old one
+// does not count any more.
 func autoRotated(configs []secrets.Config) []string {
 	var out []string
 	for _, c := range configs {

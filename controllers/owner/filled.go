@@ -13,9 +13,11 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// filled gives a bundle in which Secrets and ConfigMaps that are copies have their values (render.MarkCopied), and objects of charts those that their values
-// were taken from (render.MarkFilled). The bundle itself stays as it is: values are nowhere but in what is sent. What a plan does not find is left empty there, or
-// as it was rendered (it is made before it is copied); who applies demands all of it.
+// filled gives a bundle in which Secrets and ConfigMaps that are copies have their values
+// (render.MarkCopied), and objects of charts those that their values were taken from
+// (render.MarkFilled). The bundle itself stays as it is: values are nowhere but in what is sent.
+// What a plan does not find is left empty there, or as it was rendered (it is made before it is
+// copied); who applies demands all of it.
 func (o *subject) filled(ctx context.Context, b render.Bundle, all bool) (render.Bundle, error) {
 	originals := &originals{owner: o, found: map[apply.Ref]map[string]string{}, all: all}
 	copied := false
@@ -115,8 +117,8 @@ func withValues(rendered *unstructured.Unstructured, data map[string]any) *unstr
 	return out
 }
 
-// valuesOf gives the values of a Secret or ConfigMap beside the control plane, as they are stored; nothing where there is none. One that never changes is
-// taken as it was seen last.
+// valuesOf gives the values of a Secret or ConfigMap beside the control plane, as they are stored;
+// nothing where there is none. One that never changes is taken as it was seen last.
 func (o *subject) valuesOf(ctx context.Context, ref apply.Ref) (map[string]string, error) {
 	live, err := o.Local.Get(ctx, ref)
 	if err != nil || live.Object["immutable"] != true {

@@ -29,7 +29,8 @@ func (s *site) original(name, value string, immutable bool) {
 	require.NoError(s, err)
 }
 
-// TestCopiesAreFilled when they are applied, and only then; they follow their originals, are repaired, and go with their bundle.
+// TestCopiesAreFilled when they are applied, and only then; they follow their originals, are
+// repaired, and go with their bundle.
 func TestCopiesAreFilled(t *testing.T) {
 	for name, direct := range map[string]bool{"direct": true, "managed": false} {
 		t.Run(name, func(t *testing.T) {
@@ -50,7 +51,8 @@ func TestCopiesAreFilled(t *testing.T) {
 			assert.NotContains(t, s.work.owner.last.bundles[0].Objects[0].Object, "data", "no value is kept")
 			assert.NotEqual(t, apply.Configured, s.mustApply(b)["copy"], "nothing to do")
 
-			// Another original, as a rotation makes one, and another content of one that may change. A plan shows no values.
+			// Another original, as a rotation makes one, and another content of one that may
+			// change. A plan shows no values.
 			s.original("ca-2", second, false)
 			b = s.bundle(direct, s.copied("ca-2"), s.configMap("beside"))
 			items, _, err := s.work.reconciler.planBundle(s.ctx, s.work.owner, b, &serving{})
@@ -109,7 +111,8 @@ func TestCopiesOfConfigMaps(t *testing.T) {
 	}
 }
 
-// TestValuesOfChartsAreFilledIn: what a chart has written with a token is sent with the value, and a plan shows no value of a Secret.
+// TestValuesOfChartsAreFilledIn: what a chart has written with a token is sent with the value, and
+// a plan shows no value of a Secret.
 func TestValuesOfChartsAreFilledIn(t *testing.T) {
 	s := newSite(t)
 	password := "not to be seen"

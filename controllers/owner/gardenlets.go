@@ -19,8 +19,9 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// updateGardenlets gives the charts of Gardenlets that ask for it by a label the version that the garden has come to; the gardenlets then update
-// themselves. Gardenlets go last: none may be newer than the API that it works with.
+// updateGardenlets gives the charts of Gardenlets that ask for it by a label the version that the
+// garden has come to; the gardenlets then update themselves. Gardenlets go last: none may be newer
+// than the API that it works with.
 func (r *run) updateGardenlets(ctx context.Context) error {
 	o := r.owner
 	version := gardenerVersion(o.Bundles())
@@ -56,8 +57,9 @@ func (r *run) updateGardenlets(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// versionChange is what another version of its chart changes in a Gardenlet; nil where nothing is to be changed. It stays with the registry that the Gardenlet
-// names, which may be a mirror, and with a digest, by which somebody wants that chart and no other.
+// versionChange is what another version of its chart changes in a Gardenlet; nil where nothing is
+// to be changed. It stays with the registry that the Gardenlet names, which may be a mirror, and
+// with a digest, by which somebody wants that chart and no other.
 func versionChange(gardenlet *unstructured.Unstructured, version string) map[string]any {
 	fields, _, _ := unstructured.NestedMap(gardenlet.Object, "spec", "deployment", "helm", "ociRepository")
 	var named gardencorev1.OCIRepository
@@ -74,7 +76,8 @@ func versionChange(gardenlet *unstructured.Unstructured, version string) map[str
 	return map[string]any{"ref": strings.TrimSuffix(*named.Ref, ":"+chart.Tag) + ":" + version}
 }
 
-// gardenerVersion is the one that the garden says it has (ConfigMap gardener-info); empty where it says none.
+// gardenerVersion is the one that the garden says it has (ConfigMap gardener-info); empty where it
+// says none.
 func gardenerVersion(bundles []render.Bundle) string {
 	for _, b := range bundles {
 		for _, o := range b.Objects {

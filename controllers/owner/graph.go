@@ -26,15 +26,18 @@ type steps struct {
 	run *run
 	// live is the owner as a deletion has found it, nil for other operations.
 	live *unstructured.Unstructured
-	// rendered are the bundles to apply and request, nil for an operation that renders nothing; late are the components whose facts change meanwhile.
+	// rendered are the bundles to apply and request, nil for an operation that renders nothing;
+	// late are the components whose facts change meanwhile.
 	rendered map[string]render.Bundle
 	late     map[string]bool
-	// there has the bundles that are in the clusters and may be removed, last in the flow of reconciliation first; named has the bundles that nodes name.
+	// there has the bundles that are in the clusters and may be removed, last in the flow of
+	// reconciliation first; named has the bundles that nodes name.
 	there []orphan
 	named map[string]bool
 	// open has the steps with bundles for the virtual garden that are not healthy yet.
 	open map[string]bool
-	// lost says why nobody asks the virtual garden any more: it is gone, or given up. It is empty while the virtual garden exists.
+	// lost says why nobody asks the virtual garden any more: it is gone, or given up. It is empty
+	// while the virtual garden exists.
 	lost string
 }
 
@@ -164,7 +167,8 @@ func Outline(definition render.Flow) (graph flow.Graph) {
 	return graph
 }
 
-// apply sends the rendered bundles of a node. The step is skipped if none of its bundles was rendered.
+// apply sends the rendered bundles of a node. The step is skipped if none of its bundles was
+// rendered.
 func (s *steps) apply(n render.FlowNode) (does work, skipped string, err error) {
 	if s.rendered == nil && len(n.Bundles) > 0 {
 		return nil, "", fmt.Errorf("a deletion renders nothing that it could %s", n.Verb)
@@ -212,7 +216,8 @@ func (r *run) timeout(declared time.Duration) time.Duration {
 	return declared
 }
 
-// targetStep notices when the last step that fills the target has become healthy. Events come one at a time.
+// targetStep notices when the last step that fills the target has become healthy. Events come one
+// at a time.
 func (s *steps) targetStep(e flow.Event) {
 	if !s.open[e.ID] || e.State != flow.Healthy && e.State != flow.RolledOut {
 		return
@@ -264,8 +269,9 @@ func wrote(waits []waiter) string {
 // lateRounds bounds how often a bundle is applied because applying it made a fact known.
 const lateRounds = 3
 
-// applyLate applies a bundle whose component reads facts that change while the flow runs. Applying it may itself make
-// one known (the address of its own Service): then it is rendered and applied again.
+// applyLate applies a bundle whose component reads facts that change while the flow runs. Applying
+// it may itself make one known (the address of its own Service): then it is rendered and applied
+// again.
 func (r *run) applyLate(ctx context.Context, b render.Bundle) (waiter, error) {
 	b, used, err := r.refresh(ctx, b, r.owner.Input.Facts)
 	if err != nil {

@@ -16,10 +16,11 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// A bundle may change between direct and ManagedResource. Its objects stay then: the inventory of the former delivery is
-// carried over before that delivery ends, so that no run, wherever it is interrupted, forgets or deletes one. The inventory
-// ConfigMap of a bundle has the same name for both. In the one case it holds the objects, in the other the ManagedResource
-// with its data Secrets, and after a change for a moment both.
+// A bundle may change between direct and ManagedResource. Its objects stay then: the inventory of
+// the former delivery is carried over before that delivery ends, so that no run, wherever it is
+// interrupted, forgets or deletes one. The inventory ConfigMap of a bundle has the same name for
+// both. In the one case it holds the objects, in the other the ManagedResource with its data
+// Secrets, and after a change for a moment both.
 
 // carrierOf says whether an object is the ManagedResource of a bundle, or one of its data Secrets.
 func carrierOf(b render.Bundle, ref apply.Ref) bool {
@@ -42,8 +43,8 @@ func split(b render.Bundle, entries []apply.Entry) (carriers, objects []apply.En
 	return carriers, objects
 }
 
-// known are the objects that a bundle has on its cluster, by whichever delivery it got them; mixed says that it is not
-// the present one alone.
+// known are the objects that a bundle has on its cluster, by whichever delivery it got them; mixed
+// says that it is not the present one alone.
 func (r *Reconciler) known(ctx context.Context, o *subject, b render.Bundle) (known []apply.Entry, mixed bool, err error) {
 	entries, err := r.inventory(o, b).Load(ctx)
 	if err != nil {
@@ -72,8 +73,8 @@ func (r *Reconciler) known(ctx context.Context, o *subject, b render.Bundle) (kn
 	return apply.Union(managed, r.Engine.From(setName(o.Input.Owner, b.Name), objects)), len(objects) > 0, nil
 }
 
-// formerManaged is the reconciler of the ManagedResource that a bundle is delivered by so far, and what that holds; nil when
-// it is gone.
+// formerManaged is the reconciler of the ManagedResource that a bundle is delivered by so far, and
+// what that holds; nil when it is gone.
 func (r *Reconciler) formerManaged(ctx context.Context, o *subject, b render.Bundle) (*managedresource.Reconciler, []apply.Entry, error) {
 	live, err := o.Local.GetLive(ctx, managedRef(b))
 	if apierrors.IsNotFound(err) {
@@ -100,8 +101,9 @@ func (r *Reconciler) managerOf(o *subject, b render.Bundle, live *unstructured.U
 	return r.resourceManager(o, b)
 }
 
-// endManaged carries what the ManagedResource of a bundle holds over to the inventory of the direct bundle, and then removes
-// the ManagedResource and its data Secrets; the objects stay. It does nothing when there is none.
+// endManaged carries what the ManagedResource of a bundle holds over to the inventory of the direct
+// bundle, and then removes the ManagedResource and its data Secrets; the objects stay. It does
+// nothing when there is none.
 func (r *run) endManaged(ctx context.Context, b render.Bundle) error {
 	inventory := r.reconciler.inventory(r.owner, b)
 	entries, err := inventory.Load(ctx)
@@ -135,7 +137,8 @@ func (r *run) endManaged(ctx context.Context, b render.Bundle) error {
 	return err
 }
 
-// endDirect carries what a direct bundle holds over to its ManagedResource, and then forgets it; the objects stay.
+// endDirect carries what a direct bundle holds over to its ManagedResource, and then forgets it;
+// the objects stay.
 func (r *run) endDirect(ctx context.Context, b render.Bundle, inventory apply.Inventory, carried, objects []apply.Entry) error {
 	carried = apply.Union(carried, r.reconciler.Engine.From(setName(r.owner.Input.Owner, b.Name), objects))
 	if len(carried) == 0 {

@@ -15,8 +15,8 @@ import (
 const claim = `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: claim, namespace: NS},
   spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`
 
-// A bundle that changes from direct to a ManagedResource, and back: its objects stay, what left it goes, and the dry run
-// says so.
+// A bundle that changes from direct to a ManagedResource, and back: its objects stay, what left it
+// goes, and the dry run says so.
 func TestABundleChangesItsDelivery(t *testing.T) {
 	for name, direct := range map[string]bool{"direct, then managed": true, "managed, then direct": false} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +55,8 @@ func TestABundleChangesItsDelivery(t *testing.T) {
 	}
 }
 
-// A ManagedResource that an earlier run left terminating is let go, and one that is taken back into use keeps its objects.
+// A ManagedResource that an earlier run left terminating is let go, and one that is taken back into
+// use keeps its objects.
 func TestATerminatingManagedResource(t *testing.T) {
 	for name, direct := range map[string]bool{"becomes direct": true, "stays managed": false} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +105,8 @@ func TestAnInterruptedHandOver(t *testing.T) {
 	assert.Equal(t, []string{"ConfigMap/a"}, s.inventoried())
 }
 
-// What a person made stays, whatever is written into the status of a ManagedResource, and the dry run says so.
+// What a person made stays, whatever is written into the status of a ManagedResource, and the dry
+// run says so.
 func TestAForeignObjectInTheStatus(t *testing.T) {
 	s := newSite(t)
 	b := s.bundle(false, s.configMap("a"))
@@ -119,7 +121,8 @@ func TestAForeignObjectInTheStatus(t *testing.T) {
 	assert.Empty(t, s.plan(b))
 }
 
-// Objects that left a bundle while its inventory was lost are found by what they show, on the neighbours' kinds, too.
+// Objects that left a bundle while its inventory was lost are found by what they show, on the
+// neighbours' kinds, too.
 func TestALostInventoryOfADirectBundle(t *testing.T) {
 	s := newSite(t)
 	account := s.object("{apiVersion: v1, kind: ServiceAccount, metadata: {name: goes, namespace: NS}}")
@@ -138,7 +141,8 @@ func TestALostInventoryOfADirectBundle(t *testing.T) {
 	assert.Contains(t, s.uids("serviceaccounts"), "serviceaccounts/stays")
 }
 
-// A bundle that is not rendered any more takes along what is its own, and nothing else; the dry run says the same.
+// A bundle that is not rendered any more takes along what is its own, and nothing else; the dry run
+// says the same.
 func TestAnOrphanLeavesAloneWhatIsNotIts(t *testing.T) {
 	for name, direct := range map[string]bool{"direct": true, "managed": false} {
 		t.Run(name, func(t *testing.T) {

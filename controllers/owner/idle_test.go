@@ -49,8 +49,9 @@ type told func(*http.Request) (*http.Response, error)
 
 func (f told) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// The care of a Garden lists nothing while nothing changes: not the ManagedResources of others, and not the pods of a Deployment that became
-// available a few minutes ago. What changes it sees all the same. What it asks for each time is the health of the API server and the Garden itself.
+// The care of a Garden lists nothing while nothing changes: not the ManagedResources of others, and
+// not the pods of a Deployment that became available a few minutes ago. What changes it sees all
+// the same. What it asks for each time is the health of the API server and the Garden itself.
 func TestIdleCareListsNothing(t *testing.T) {
 	s := newGarden(t)
 	now := time.Date(2026, 1, 1, 0, 1, 0, 0, time.UTC)

@@ -22,8 +22,9 @@ import (
 // Health of a bundle, worst first.
 type Health string
 
-// The states. A bundle is not applied when one of its objects never was, or when its ManagedResource says so; waiting while nobody serves the API server
-// of the Shoot that it belongs to; left over when its component is not enabled any more.
+// The states. A bundle is not applied when one of its objects never was, or when its
+// ManagedResource says so; waiting while nobody serves the API server of the Shoot that it belongs
+// to; left over when its component is not enabled any more.
 const (
 	StateUnknown     Health = "unknown"
 	StateNotApplied  Health = "notApplied"
@@ -89,7 +90,8 @@ func (r *Reconciler) inspect(ctx context.Context, o *subject) (_ *Inspection, er
 	return out, nil
 }
 
-// summary is the condition of bundles: the worst of them decides. What is not there yet is so because of what it comes after, if that is not well.
+// summary is the condition of bundles: the worst of them decides. What is not there yet is so
+// because of what it comes after, if that is not well.
 func summary(b *condition.Builder, old gardencorev1beta1.Condition, running [2]string, bundles []BundleState) gardencorev1beta1.Condition {
 	for _, is := range []func(BundleState) bool{
 		func(s BundleState) bool { return s.State == StateUnknown },
@@ -117,7 +119,8 @@ func summary(b *condition.Builder, old gardencorev1beta1.Condition, running [2]s
 // reasonPending is why a bundle is not applied that nothing was tried with yet.
 const reasonPending = "Pending"
 
-// inspectBundles looks at every bundle that is wanted, and at those that are left over; and at what else counts, see others.
+// inspectBundles looks at every bundle that is wanted, and at those that are left over; and at what
+// else counts, see others.
 func (r *Reconciler) inspectBundles(ctx context.Context, o *subject, look *serving) ([]BundleState, map[string]*health.Verdict, error) {
 	facts, err := r.facts(ctx, o)
 	if err != nil {
@@ -219,7 +222,8 @@ func (r *Reconciler) inspectBundle(ctx context.Context, o *subject, b render.Bun
 	}
 }
 
-// applied gives the inventory of a bundle, and the condition by which its ManagedResource says that it is not applied.
+// applied gives the inventory of a bundle, and the condition by which its ManagedResource says that
+// it is not applied.
 func (r *Reconciler) applied(ctx context.Context, o *subject, b render.Bundle) ([]apply.Entry, *gardencorev1beta1.Condition, error) {
 	if b.Delivery.Direct {
 		entries, err := r.inventory(o, b).Load(ctx)

@@ -36,11 +36,13 @@ type kindFacts struct {
 	careNamespaces []string
 	// keepsLastErrors: status has lastErrors.
 	keepsLastErrors bool
-	// encrypters are the Deployments of API servers that write to etcd, for owners whose credentials are rotated here.
+	// encrypters are the Deployments of API servers that write to etcd, for owners whose
+	// credentials are rotated here.
 	encrypters []string
 	// etcd is the Etcd with what they encrypt.
 	etcd string
-	// awaitedFirst is the state that a deletion awaits before it touches anything; empty for none. It calls tasksOfDeletion: no bundle has what they take back.
+	// awaitedFirst is the state that a deletion awaits before it touches anything; empty for none.
+	// It calls tasksOfDeletion: no bundle has what they take back.
 	awaitedFirst    string
 	tasksOfDeletion []string
 	// finalizers keep the owner until it is taken down.
@@ -79,8 +81,8 @@ var kinds = map[string]kindFacts{
 // targets are the roles that the API server of an owner has for bundles.
 var targets = map[string]string{Garden: render.ClusterVirtual, Shoot: render.ClusterShoot}
 
-// operationType says what a reconciliation is called in lastOperation. The first one of a Garden is called as all others are: extensions wait for a Reconcile
-// that has succeeded.
+// operationType says what a reconciliation is called in lastOperation. The first one of a Garden is
+// called as all others are: extensions wait for a Reconcile that has succeeded.
 func operationType(kind string, last *gardencorev1beta1.LastOperation) gardencorev1beta1.LastOperationType {
 	if kind == Garden {
 		return gardencorev1beta1.LastOperationTypeReconcile

@@ -14,7 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// leaving is an object that left its bundle and was still there when the apply ended: a finalizer, or the content of a namespace.
+// leaving is an object that left its bundle and was still there when the apply ended: a finalizer,
+// or the content of a namespace.
 type leaving struct {
 	ref     apply.Ref
 	cluster *apply.Cluster
@@ -68,8 +69,8 @@ func (r *Reconciler) finishRemovals(ctx context.Context, o *subject, bundles ...
 	return errors.Join(problems...)
 }
 
-// refsOf are the objects that a ManagedResource wants. What left it and is held, or still being deleted, is in its inventory, too: it may
-// go at any time, and its health is not to be waited for.
+// refsOf are the objects that a ManagedResource wants. What left it and is held, or still being
+// deleted, is in its inventory, too: it may go at any time, and its health is not to be waited for.
 func refsOf(ctx context.Context, rm *managedresource.Reconciler, outcome *managedresource.Outcome) ([]apply.Ref, error) {
 	entries, err := rm.Inventory(outcome.Object).Load(ctx)
 	if err != nil {

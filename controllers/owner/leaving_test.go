@@ -16,7 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/health/condition"
 )
 
-// What left a bundle and takes its time, as a namespace does, is not waited for: neither while it is there nor when it is gone.
+// What left a bundle and takes its time, as a namespace does, is not waited for: neither while it
+// is there nor when it is gone.
 func TestWhatIsBeingDeletedIsNotWaitedFor(t *testing.T) {
 	for name, direct := range map[string]bool{"direct": true, "managed": false} {
 		t.Run(name, func(t *testing.T) {

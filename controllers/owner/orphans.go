@@ -22,8 +22,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// judge asks the deletion gate about the objects a bundle wants to lose. All deletions of one run on
-// one cluster count together.
+// judge asks the deletion gate about the objects a bundle wants to lose. All deletions of one run
+// on one cluster count together.
 func (r *run) judge(role string, entries []apply.Entry) []apply.Held {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,7 +43,8 @@ func (r *run) judge(role string, entries []apply.Entry) []apply.Held {
 	r.deleted[cluster] += len(refs) - len(verdict.Held)
 	held := verdict.Of(cluster, refs)
 	reported := func(h permit.HeldObjects) bool { return h.Cluster == cluster && h.Approval == verdict.ID }
-	if len(held.Objects) > 0 && !slices.ContainsFunc(r.report.Held, reported) { // a bundle may be applied more than once
+	// a bundle may be applied more than once
+	if len(held.Objects) > 0 && !slices.ContainsFunc(r.report.Held, reported) {
 		r.report.Held = append(r.report.Held, held)
 	}
 	return held.Objects
@@ -190,7 +191,8 @@ func (r *Reconciler) contents(ctx context.Context, o *subject, gone orphan) ([]a
 	return known, err
 }
 
-// removeBundle deletes the objects of a bundle and then its inventory. Of a ManagedResource all go or none.
+// removeBundle deletes the objects of a bundle and then its inventory. Of a ManagedResource all go
+// or none.
 func (r *run) removeBundle(ctx context.Context, b render.Bundle, contents []apply.Entry, held []apply.Held) error {
 	cluster, err := r.owner.cluster(b.Cluster)
 	if err != nil {
@@ -233,7 +235,8 @@ func except(said apply.Ref, tell func(apply.ObjectResult)) func(apply.ObjectResu
 	}
 }
 
-// keepHeld notes in the inventory of a ManagedResource why it is kept, as the engine does with objects that it applies.
+// keepHeld notes in the inventory of a ManagedResource why it is kept, as the engine does with
+// objects that it applies.
 func (r *run) keepHeld(ctx context.Context, b render.Bundle, held []apply.Held) error {
 	rm, err := r.reconciler.resourceManager(r.owner, b)
 	if err != nil {
@@ -286,7 +289,8 @@ func (r *run) progress(b render.Bundle) func(apply.ObjectResult) {
 	}
 }
 
-// removalWaits tells whether a bundle can only go in a later run, because it has objects in a Shoot whose API server nobody serves now.
+// removalWaits tells whether a bundle can only go in a later run, because it has objects in a Shoot
+// whose API server nobody serves now.
 func (r *run) removalWaits(ctx context.Context, b render.Bundle, contents []apply.Entry) (bool, error) {
 	served, err := r.serving.reaches(ctx, r.owner, b)
 	if err != nil || served || len(contents) == 0 || b.Delivery.Direct {
@@ -307,7 +311,8 @@ func keepsObjects(managed *unstructured.Unstructured) bool {
 	return keeps
 }
 
-// removeManaged deletes a ManagedResource and waits for its objects to go, or keeps them. It says false when it was gone before.
+// removeManaged deletes a ManagedResource and waits for its objects to go, or keeps them. It says
+// false when it was gone before.
 func (r *run) removeManaged(ctx context.Context, b render.Bundle, keep bool) (deleted bool, err error) {
 	ref := managedRef(b)
 	obj, err := r.owner.Local.GetLive(ctx, ref)
@@ -322,7 +327,8 @@ func (r *run) removeManaged(ctx context.Context, b render.Bundle, keep bool) (de
 		return false, err
 	}
 	if keep || !r.isServed(ctx, b) || b.Cluster == render.ClusterShoot && keepsObjects(obj) {
-		return true, rm.Dissolve(ctx, b.Namespace, b.Name) // nothing is to be deleted in the cluster, and nobody has to be asked there
+		// nothing is to be deleted in the cluster, and nobody has to be asked there
+		return true, rm.Dissolve(ctx, b.Namespace, b.Name)
 	}
 	rm.Options = apply.ApplyOptions{OnObject: r.progress(b), DesiredElsewhere: r.desiredElsewhere(b)}
 	if obj.GetDeletionTimestamp() == nil {

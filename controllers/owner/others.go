@@ -17,8 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// The care of a Garden judges every ManagedResource in its namespaces, as upstream's does: also those that no bundle is, of extensions and
-// of components that have left and are not gone yet.
+// The care of a Garden judges every ManagedResource in its namespaces, as upstream's does: also
+// those that no bundle is, of extensions and of components that have left and are not gone yet.
 
 const (
 	runtimeHealthy       = "RuntimeComponentsHealthy"
@@ -29,7 +29,8 @@ const (
 	careLabel = "care.gardener.cloud/condition-type"
 )
 
-// conditionsOf are those that a bundle counts for. A ManagedResource of the virtual garden counts for that, too, whatever it is about.
+// conditionsOf are those that a bundle counts for. A ManagedResource of the virtual garden counts
+// for that, too, whatever it is about.
 func conditionsOf(b render.Bundle) []string {
 	switch {
 	case b.Condition == "":
@@ -57,8 +58,8 @@ func conditionsOfResource(mr *unstructured.Unstructured) []string {
 	return out
 }
 
-// others gives, by condition, the first ManagedResource of the owner's namespaces that is not well, of those that no bundle is. Until bundles
-// are known nobody can tell which these are.
+// others gives, by condition, the first ManagedResource of the owner's namespaces that is not well,
+// of those that no bundle is. Until bundles are known nobody can tell which these are.
 func (r *Reconciler) others(ctx context.Context, o *subject, bundles []render.Bundle) (map[string]*health.Verdict, error) {
 	namespaces := kinds[o.Input.Owner.Kind].careNamespaces
 	if len(bundles) == 0 {
@@ -102,8 +103,9 @@ func managedResourcesIn(ctx context.Context, c *apply.Cluster, namespace string)
 	return allIn(ctx, c, resourcesv1alpha1.SchemeGroupVersion.WithKind("ManagedResource"), namespace, nil, "spec,status.conditions,status.observedGeneration")
 }
 
-// allIn lists objects of a namespace by name, whoever wrote them: what we have written is in the live cache, and of what somebody else has some fields are
-// followed. Where their kind is not served there are none.
+// allIn lists objects of a namespace by name, whoever wrote them: what we have written is in the
+// live cache, and of what somebody else has some fields are followed. Where their kind is not
+// served there are none.
 func allIn(ctx context.Context, c *apply.Cluster, gvk schema.GroupVersionKind, namespace string, labelled labels.Set, keep string) ([]*unstructured.Unstructured, error) {
 	all, err := c.List(ctx, gvk, namespace, labels.SelectorFromSet(labelled))
 	if apply.IsUnserved(err) {

@@ -95,7 +95,8 @@ func (s *site) cared() map[string]string {
 	return out
 }
 
-// What breaks a component makes the condition fall that it belongs to, and no other, with the reason that upstream gives; and it rises by itself.
+// What breaks a component makes the condition fall that it belongs to, and no other, with the
+// reason that upstream gives; and it rises by itself.
 func TestConditionsOfAGarden(t *testing.T) {
 	s := newGarden(t)
 	s.install("monitoring.coreos.com/v1", "Prometheus", "prometheuses")
@@ -125,7 +126,8 @@ func TestConditionsOfAGarden(t *testing.T) {
 		{"alertmanager-garden", observabilityHealthy, false, `{apiVersion: monitoring.coreos.com/v1, kind: Alertmanager, metadata: {name: garden, namespace: NS}, spec: {replicas: 1}}`, server, serverDown, "AlertmanagerUnhealthy"},
 		{"vali", observabilityHealthy, false, `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: vali, namespace: NS}, ` + workload + `}`,
 			`status: {observedGeneration: 1, replicas: 1, readyReplicas: 1, updatedReplicas: 1, currentReplicas: 1}`, `status: {observedGeneration: 1, replicas: 1, readyReplicas: 0, updatedReplicas: 1}`, "StatefulSetUnhealthy"},
-		// A Deployment of a ManagedResource is rolled out with its last pod, which nobody makes here.
+		// A Deployment of a ManagedResource is rolled out with its last pod, which nobody makes
+		// here.
 		{"virtual-garden-istio", runtimeHealthy, false, `{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: gateway, namespace: NS}, spec: {selector: {matchLabels: {app: APP}}, template: {metadata: {labels: {app: APP}}, spec: {containers: [{name: c, image: i}]}}}}`,
 			`status: {observedGeneration: 1, currentNumberScheduled: 1, desiredNumberScheduled: 1, numberMisscheduled: 0, numberReady: 1, updatedNumberScheduled: 1}`,
 			`status: {observedGeneration: 1, currentNumberScheduled: 0, desiredNumberScheduled: 1, numberMisscheduled: 0, numberReady: 0, updatedNumberScheduled: 1}`, "DaemonSetUnhealthy"},
@@ -164,7 +166,8 @@ func TestConditionsOfAGarden(t *testing.T) {
 	}
 }
 
-// A ManagedResource that no component of ours has counts as upstream counts it; one in another namespace does not.
+// A ManagedResource that no component of ours has counts as upstream counts it; one in another
+// namespace does not.
 func TestEveryManagedResourceOfAGardenCounts(t *testing.T) {
 	s := newGarden(t)
 	o := s.work.owner

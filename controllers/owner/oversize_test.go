@@ -13,7 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// A bundle that does not fit into its data Secret is refused before anything is written, and the dry run says so, too.
+// A bundle that does not fit into its data Secret is refused before anything is written, and the
+// dry run says so, too.
 func TestABundleThatIsTooLarge(t *testing.T) {
 	s := newSite(t)
 	s.mustApply(s.bundle(false, s.configMap("a")))
@@ -48,7 +49,8 @@ func (s *site) managed() any {
 	return mr.Object["spec"]
 }
 
-// A ManagedResource never refers to a Secret that could not be written, and the one it refers to stays.
+// A ManagedResource never refers to a Secret that could not be written, and the one it refers to
+// stays.
 func TestAManagedResourceRefersToWhatIsThere(t *testing.T) {
 	s := newSite(t)
 	s.mustApply(s.bundle(false, s.configMap("a")))

@@ -40,8 +40,8 @@ func (r *Reconciler) plan(ctx context.Context, o *subject) ([]change.Item, int, 
 	if err != nil {
 		return nil, 0, err
 	}
-	// A Secret that is asked for in another way is made anew, and what refers to it restarts. Of an owner that has none yet nothing is there
-	// that could.
+	// A Secret that is asked for in another way is made anew, and what refers to it restarts. Of an
+	// owner that has none yet nothing is there that could.
 	if len(facts.Secrets) > 0 {
 		if _, facts.Secrets, err = r.secretsIn(ctx, o, result, secrets.Trial); err != nil {
 			return nil, 0, err
@@ -136,13 +136,15 @@ func (r *Reconciler) planBundle(ctx context.Context, o *subject, b render.Bundle
 	return append(found.Items, planDeleted(ctx, o, b)...), found.Unchanged, r.Coming.Settle(found.Items, err)
 }
 
-// planDeleted is what becomes of a ManagedResource that somebody deletes: it is made anew, and its objects stay.
+// planDeleted is what becomes of a ManagedResource that somebody deletes: it is made anew, and its
+// objects stay.
 func planDeleted(ctx context.Context, o *subject, b render.Bundle) []change.Item {
 	if b.Delivery.Direct {
 		return nil
 	}
 	live, err := o.Local.Get(ctx, managedRef(b))
-	if err != nil || live.GetDeletionTimestamp() == nil { // that it is not there is no news: its objects are new then
+	// that it is not there is no news: its objects are new then
+	if err != nil || live.GetDeletionTimestamp() == nil {
 		return nil
 	}
 	reason := "somebody has deleted it; its objects stay"
@@ -154,7 +156,8 @@ func planDeleted(ctx context.Context, o *subject, b render.Bundle) []change.Item
 	}}
 }
 
-// approvalOf is the id that lets an object pass that the gate holds; empty for one that is held for another reason.
+// approvalOf is the id that lets an object pass that the gate holds; empty for one that is held for
+// another reason.
 func (r *Report) approvalOf(ref apply.Ref) string {
 	for _, h := range r.Held {
 		for _, o := range h.Objects {

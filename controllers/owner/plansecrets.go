@@ -21,7 +21,8 @@ type PlannedSecret struct {
 	Namespace string
 	Object    string
 	Kind      secrets.Kind
-	// Made says that there is none yet. From is the Secret whose data it gets then; empty: they are generated.
+	// Made says that there is none yet. From is the Secret whose data it gets then; empty: they are
+	// generated.
 	Made bool
 	From string
 	// Instead are the Secrets that were generated for the same name before, and count no more.
@@ -73,7 +74,8 @@ func (r *Reconciler) planSecrets(ctx context.Context, o *subject) ([]PlannedSecr
 	return out, nil
 }
 
-// secretsFor are the Secrets beside an owner that are labelled for a request, and those that were generated for one, by its name.
+// secretsFor are the Secrets beside an owner that are labelled for a request, and those that were
+// generated for one, by its name.
 func secretsFor(ctx context.Context, o *subject) (given map[string]string, before map[string][]string, err error) {
 	client, err := kubernetes.NewForConfig(o.Local.RESTConfig())
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// planWaiting compares a bundle with what its ManagedResource declares, for an API server that nobody serves, and so nobody can be asked, or webhooks
-// that nobody answers: what was
-// never applied is to be created.
+// planWaiting compares a bundle with what its ManagedResource declares, for an API server that
+// nobody serves, and so nobody can be asked, or webhooks that nobody answers: what was never
+// applied is to be created.
 func (r *Reconciler) planWaiting(ctx context.Context, o *subject, b render.Bundle) ([]change.Item, int, error) {
 	name := o.ClusterName(b)
 	former := b
@@ -32,8 +32,9 @@ func (r *Reconciler) planWaiting(ctx context.Context, o *subject, b render.Bundl
 	return found.Items, found.Unchanged, nil
 }
 
-// declaredBefore are the objects that the ManagedResource of a bundle declares, and that were applied. Of a direct bundle nobody else than its cluster
-// knows what they look like: they are taken for what is wanted.
+// declaredBefore are the objects that the ManagedResource of a bundle declares, and that were
+// applied. Of a direct bundle nobody else than its cluster knows what they look like: they are
+// taken for what is wanted.
 func (r *Reconciler) declaredBefore(ctx context.Context, o *subject, b render.Bundle) ([]render.Object, error) {
 	known, _, err := r.known(ctx, o, b)
 	if err != nil || len(known) == 0 {
@@ -82,7 +83,8 @@ func (r *Reconciler) declaredBy(ctx context.Context, o *subject, b render.Bundle
 	return out, nil
 }
 
-// planWaitingRemoval is what a bundle loses that is not rendered any more, once somebody serves the API server that has its objects.
+// planWaitingRemoval is what a bundle loses that is not rendered any more, once somebody serves the
+// API server that has its objects.
 func planWaitingRemoval(o *subject, b render.Bundle, entries []apply.Entry) []change.Item {
 	var out []change.Item
 	for _, e := range entries {

@@ -10,8 +10,9 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// Problems takes a joined error apart: one line for every single error, each with the words around it. Consequences of another error come last: an
-// object that was not tried, a step that is blocked, a further question to a cluster that does not answer.
+// Problems takes a joined error apart: one line for every single error, each with the words around
+// it. Consequences of another error come last: an object that was not tried, a step that is
+// blocked, a further question to a cluster that does not answer.
 func Problems(err error) []string {
 	var causes, effects []string
 	down := map[string]bool{}
@@ -55,7 +56,8 @@ type problem struct {
 	effect bool
 	// interrupted says that somebody stopped what would have been done.
 	interrupted bool
-	// down is the cluster that did not answer, if that is the problem; again is the text where another one has told why.
+	// down is the cluster that did not answer, if that is the problem; again is the text where
+	// another one has told why.
 	down, again string
 }
 
@@ -102,8 +104,8 @@ func problems(err error) []problem {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// LostError is the cause of a context that ends because somebody else may converge now: nothing more is written, no
-// status either.
+// LostError is the cause of a context that ends because somebody else may converge now: nothing
+// more is written, no status either.
 type LostError struct{ Err error }
 
 func (e *LostError) Error() string { return "stopped, because the lease was lost: " + e.Err.Error() }

@@ -25,8 +25,8 @@ const (
 
 var kindPrometheus = schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "Prometheus"}
 
-// prometheisSee asks each server of each Prometheus that is ours to ask, and gives the first one that does not see what it should; nil where all do, or
-// nobody is to be asked.
+// prometheisSee asks each server of each Prometheus that is ours to ask, and gives the first one
+// that does not see what it should; nil where all do, or nobody is to be asked.
 func (r *Reconciler) prometheisSee(ctx context.Context, o *subject) (*health.Verdict, error) {
 	role := kinds[o.Input.Owner.Kind].role
 	if r.Judging.Prometheis == nil || o.Input.Owner.Kind != Garden {

@@ -20,7 +20,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// prometheis play the servers of a namespace: each says of itself what was said of its pod, and is well otherwise.
+// prometheis play the servers of a namespace: each says of itself what was said of its pod, and is
+// well otherwise.
 type prometheis struct {
 	server *httptest.Server
 	mu     sync.Mutex
@@ -69,8 +70,9 @@ func (p *prometheis) say(pod, what string) {
 	}
 }
 
-// With the feature gate PrometheusHealthChecks each server of each Prometheus of the garden is asked, whoever has made that: all have to see what they
-// should, and the condition rises by itself when they do.
+// With the feature gate PrometheusHealthChecks each server of each Prometheus of the garden is
+// asked, whoever has made that: all have to see what they should, and the condition rises by itself
+// when they do.
 func TestPrometheisAreAsked(t *testing.T) {
 	s := newGarden(t)
 	s.install("monitoring.coreos.com/v1", "Prometheus", "prometheuses")

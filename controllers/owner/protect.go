@@ -22,7 +22,8 @@ const (
 	finalizerReference = "gardener.cloud/reference-protection"
 )
 
-// guard keeps a Garden, and what it refers to, from going before it was taken down. There is one Garden: another one is refused.
+// guard keeps a Garden, and what it refers to, from going before it was taken down. There is one
+// Garden: another one is refused.
 func (r *run) guard(ctx context.Context) error {
 	o := r.owner
 	if o.Input.Owner.Kind != Garden {
@@ -93,7 +94,8 @@ func goesBefore(a, b *metav1.PartialObjectMetadata) bool {
 	return a.Name < b.Name
 }
 
-// protect gives the finalizer to what is referred to; release takes it from all else in the namespace.
+// protect gives the finalizer to what is referred to; release takes it from all else in the
+// namespace.
 func (r *run) protect(ctx context.Context, referred []across.Reference, release bool) error {
 	o := r.owner
 	client, err := metadata.NewForConfig(o.Home.RESTConfig())

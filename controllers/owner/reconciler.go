@@ -45,7 +45,8 @@ type Reconciler struct {
 	Hooks   Hooks
 	// Charts pulls those that Extensions name; nil has none, and what they bring stays as it is.
 	Charts *charts.Puller
-	// Coming is what plans have seen to be made, by one owner for the next; it may be nil for who plans nothing.
+	// Coming is what plans have seen to be made, by one owner for the next; it may be nil for who
+	// plans nothing.
 	Coming *coming.Objects
 	// Tokens are requested for control planes from when they are reconciled; nil for nobody's.
 	Tokens *accesstokens.Keeper
@@ -60,13 +61,15 @@ type Reconciler struct {
 // Judging is how the conditions of owners come about.
 type Judging struct {
 	Thresholds condition.Thresholds
-	// ProgressingThreshold is how long a ManagedResource may be rolling out before care calls it unhealthy; nil is not at all.
+	// ProgressingThreshold is how long a ManagedResource may be rolling out before care calls it
+	// unhealthy; nil is not at all.
 	ProgressingThreshold *time.Duration
 	// HealthRules are the landscape's own, which go before those of the kinds; nil for none.
 	HealthRules health.Rules
 	// ExistenceOnly is content with the existence of objects whose kind has no rule.
 	ExistenceOnly bool
-	// Prometheis gives the way to the servers of a cluster, by its connection, that care asks whether they see what they should; nil: nobody is asked.
+	// Prometheis gives the way to the servers of a cluster, by its connection, that care asks
+	// whether they see what they should; nil: nobody is asked.
 	Prometheis func(*rest.Config) prometheus.Reach
 	// CareInterval is how often conditions are judged while a reconciliation runs (upstream: 30 s).
 	CareInterval time.Duration
@@ -78,7 +81,8 @@ type Hooks struct {
 	OnEvent func(Event)
 	// OnObject hears about every object sent.
 	OnObject func(owner string, bundle string, r apply.ObjectResult)
-	// OnOutcome hears what came of the steps before the status says it: whatever it tells is known by then to those who wait for the status.
+	// OnOutcome hears what came of the steps before the status says it: whatever it tells is known
+	// by then to those who wait for the status.
 	OnOutcome func(ctx context.Context, report *Report, err error)
 }
 
@@ -101,7 +105,8 @@ type Report struct {
 	// JudgedAt is when the conditions were.
 	JudgedAt time.Time            `json:"judgedAt,omitzero"`
 	Held     []permit.HeldObjects `json:"held,omitempty"`
-	// Notes are about objects that were not dealt with as the inventories say: those that are not ours.
+	// Notes are about objects that were not dealt with as the inventories say: those that are not
+	// ours.
 	Notes []string `json:"notes,omitempty"`
 	// Changed is how many objects were written; Written says what was done with them.
 	Changed int         `json:"changed"`
@@ -127,7 +132,8 @@ func (r *Reconciler) reconcile(ctx context.Context, o *subject) (*Report, error)
 	return run.report, run.conclude(ctx, err, func() error { return r.judgeInTheEnd(ctx, o, run.report) })
 }
 
-// conclude writes the outcome, also of a run that was interrupted; but then there is no time to judge.
+// conclude writes the outcome, also of a run that was interrupted; but then there is no time to
+// judge.
 func (r *run) conclude(ctx context.Context, err error, judge func() error) error {
 	if lost(ctx) {
 		return err
@@ -145,7 +151,8 @@ func (r *run) conclude(ctx context.Context, err error, judge func() error) error
 	return errors.Join(err, judged, write(final, err))
 }
 
-// judgeInTheEnd judges an owner that was reconciled. That there was no time left for it is no error of its own.
+// judgeInTheEnd judges an owner that was reconciled. That there was no time left for it is no error
+// of its own.
 func (r *Reconciler) judgeInTheEnd(ctx context.Context, o *subject, report *Report) error {
 	final, cancel := inTheEnd(ctx)
 	defer cancel()
@@ -157,7 +164,8 @@ func (r *Reconciler) judgeInTheEnd(ctx context.Context, o *subject, report *Repo
 	return err
 }
 
-// inTheEnd is a context for what is judged and written after a run. Nobody waits long for a run that was stopped, or whose time is over.
+// inTheEnd is a context for what is judged and written after a run. Nobody waits long for a run
+// that was stopped, or whose time is over.
 func inTheEnd(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := concluding
 	if ctx.Err() != nil {
@@ -166,7 +174,8 @@ func inTheEnd(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), limit)
 }
 
-// concluding is how long the outcome of a run may take to be judged, and again to be written: API servers that are busy answer in this time.
+// concluding is how long the outcome of a run may take to be judged, and again to be written: API
+// servers that are busy answer in this time.
 const concluding = 15 * time.Second
 
 func (r *Reconciler) giveUp(ctx context.Context, o *subject, cause error) {
@@ -193,7 +202,8 @@ func (r *Reconciler) careWhile(ctx context.Context, o *subject) (stop func()) {
 			case <-ctx.Done():
 				return
 			case <-tick.C():
-				// A judgement that could not be made or written is repeated next time, and at the end for good.
+				// A judgement that could not be made or written is repeated next time, and at the
+				// end for good.
 				_, _ = r.care(ctx, o)
 			}
 		}
@@ -214,7 +224,8 @@ type run struct {
 	mu sync.Mutex
 	// deleted counts the objects that this run has deleted, by cluster.
 	deleted map[string]int
-	// serving knows whether the API server of a Shoot is served; patient says that one that is may take as long to answer as the step has time.
+	// serving knows whether the API server of a Shoot is served; patient says that one that is may
+	// take as long to answer as the step has time.
 	serving serving
 	patient bool
 	// blocked knows why steps are not started.
@@ -223,14 +234,16 @@ type run struct {
 	requests map[string]string
 	// round is which one it is of those that rotations of credentials need.
 	round rotation.Round
-	// repairing is for a run that brings back what was applied, and left what it could not; pending says that it is rendered otherwise since.
+	// repairing is for a run that brings back what was applied, and left what it could not; pending
+	// says that it is rendered otherwise since.
 	repairing, pending bool
 	left               []apply.Ref
 	// begun is when the reconciliation was; zero for a repair.
 	begun time.Time
 }
 
-// reconcile runs the flow, and again as long as a rotation needs it: its steps are reached by one way only.
+// reconcile runs the flow, and again as long as a rotation needs it: its steps are reached by one
+// way only.
 func (r *run) reconcile(ctx context.Context) error {
 	if err := r.guard(ctx); err != nil {
 		r.owner.note(func(s *State) { s.notJudged(err) })
@@ -288,8 +301,8 @@ func (r *run) pass(ctx context.Context) (again bool, err error) {
 	return r.rotate(ctx, result)
 }
 
-// prepare gathers facts, makes the secrets and renders. Facts of secrets that are there already are taken as they
-// are, so that usually one rendering is enough.
+// prepare gathers facts, makes the secrets and renders. Facts of secrets that are there already are
+// taken as they are, so that usually one rendering is enough.
 func (r *run) prepare(ctx context.Context) (render.Result, *secrets.Manager, error) {
 	o := r.owner
 	if err := r.ensureNamespace(ctx); err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// readReferences keeps what the declaration refers to, as it is now. A garden that is not made yet has nothing.
+// readReferences keeps what the declaration refers to, as it is now. A garden that is not made yet
+// has nothing.
 func (r *Reconciler) readReferences(ctx context.Context, o *subject) error {
 	var found []references.Found
 	var err error
@@ -29,13 +30,15 @@ func (r *Reconciler) readReferences(ctx context.Context, o *subject) error {
 	return nil
 }
 
-// expectReferences puts what Git declares in the place of what is there now, for a plan: that is applied first. It gives the facts.
+// expectReferences puts what Git declares in the place of what is there now, for a plan: that is
+// applied first. It gives the facts.
 func (o *subject) expectReferences() (map[string]render.ReferenceFact, error) {
 	o.note(func(s *State) { s.referenced = references.Declared(s.referenced, o.Input) })
 	return references.Facts(o.now().referenced)
 }
 
-// withCopies adds the bundle of what a Shoot refers to to those that are rendered. A Garden is where its references are.
+// withCopies adds the bundle of what a Shoot refers to to those that are rendered. A Garden is
+// where its references are.
 func (o *subject) withCopies(result render.Result) (render.Result, error) {
 	if o.Input.Owner.Kind != Shoot {
 		return result, nil
@@ -56,8 +59,8 @@ func (r *run) referencesThere(rest bool) error {
 	return nil
 }
 
-// isReferenceCopy tells a copy of what a Shoot refers to. The original is in the garden, so that nothing is lost with it, and no review of
-// a revision shows it.
+// isReferenceCopy tells a copy of what a Shoot refers to. The original is in the garden, so that
+// nothing is lost with it, and no review of a revision shows it.
 func isReferenceCopy(e apply.Entry) bool {
 	return (e.Kind == "ConfigMap" || e.Kind == "Secret") && e.Group() == "" && e.Labels[references.LabelCopy] == "true"
 }

@@ -21,7 +21,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// referringSite is a Shoot that refers to a ConfigMap and a Secret, in the namespace of another project's site.
+// referringSite is a Shoot that refers to a ConfigMap and a Secret, in the namespace of another
+// project's site.
 func referringSite(t *testing.T, fields string) *site {
 	s := newSite(t)
 	o := s.work.owner
@@ -84,7 +85,8 @@ func kubeconfigOf(name string) string {
 	return base64.StdEncoding.EncodeToString([]byte(plainKubeconfig(name)))
 }
 
-// What a Shoot refers to gets to its control plane, follows its original, and goes when nothing refers to it.
+// What a Shoot refers to gets to its control plane, follows its original, and goes when nothing
+// refers to it.
 func TestReferencesAreCopied(t *testing.T) {
 	s := referringSite(t, refersToBoth)
 	first, second := kubeconfigOf("first"), kubeconfigOf("second")
@@ -137,8 +139,8 @@ func TestReferencesAreCopied(t *testing.T) {
 	assert.Empty(t, s.work.report.Held)
 }
 
-// The Secret behind the binding of a Shoot gets to its control plane under the name that extensions know, follows its original, asks them again, and is
-// brought back; nothing shows its content.
+// The Secret behind the binding of a Shoot gets to its control plane under the name that extensions
+// know, follows its original, asks them again, and is brought back; nothing shows its content.
 func TestCredentialsAreCopied(t *testing.T) {
 	s := referringSite(t, "")
 	o := s.work.owner

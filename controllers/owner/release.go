@@ -14,11 +14,13 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// The objects of a Shoot are in the etcd of its control plane. Where the namespace of that is being deleted, nobody can delete them, and nobody has to:
-// they go with it. So its ManagedResources are let go, or they would keep the namespace for ever.
+// The objects of a Shoot are in the etcd of its control plane. Where the namespace of that is being
+// deleted, nobody can delete them, and nobody has to: they go with it. So its ManagedResources are
+// let go, or they would keep the namespace for ever.
 
-// ReleaseLeaving lets the ManagedResources of Shoots go that are deleted with the namespaces of their control planes on a cluster, whether or not the
-// Shoots are looked after any more. It costs nothing while there are none.
+// ReleaseLeaving lets the ManagedResources of Shoots go that are deleted with the namespaces of
+// their control planes on a cluster, whether or not the Shoots are looked after any more. It costs
+// nothing while there are none.
 func (r *Reconciler) ReleaseLeaving(ctx context.Context, local *apply.Cluster) error {
 	gvk := resourcesv1alpha1.SchemeGroupVersion.WithKind("ManagedResource")
 	all, err := local.List(ctx, gvk, "", labels.Everything())
@@ -55,7 +57,8 @@ func (r *Reconciler) ReleaseLeaving(ctx context.Context, local *apply.Cluster) e
 	return errors.Join(problems...)
 }
 
-// managedOfShoots are the ManagedResources by which something gets into a Shoot, by the inventories of their bundles.
+// managedOfShoots are the ManagedResources by which something gets into a Shoot, by the inventories
+// of their bundles.
 func managedOfShoots(ctx context.Context, local *apply.Cluster) (map[apply.Ref]bool, error) {
 	inventories, err := local.List(ctx, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, InventoryNamespace,
 		labels.SelectorFromSet(labels.Set{LabelCluster: render.ClusterShoot}))

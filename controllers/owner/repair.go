@@ -15,17 +15,19 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// A repair comes when somebody has changed something, whatever a reconciliation is at. It deletes nothing. A bundle that was applied as it is rendered
-// is applied again; of one that is rendered otherwise since, only what was applied is brought back: the rest has its turn in the flow.
+// A repair comes when somebody has changed something, whatever a reconciliation is at. It deletes
+// nothing. A bundle that was applied as it is rendered is applied again; of one that is rendered
+// otherwise since, only what was applied is brought back: the rest has its turn in the flow.
 
 // Repaired is what a repair could not bring back.
 type Repaired struct {
 	// Held is what the gate holds.
 	Held []permit.HeldObjects
-	// Left are objects that are declared otherwise by now than they were applied last: they are as somebody left them until a reconciliation applies
-	// that.
+	// Left are objects that are declared otherwise by now than they were applied last: they are as
+	// somebody left them until a reconciliation applies that.
 	Left []apply.Ref
-	// Ignored says that nothing was looked at, because an annotation of the ManagedResource wants that.
+	// Ignored says that nothing was looked at, because an annotation of the ManagedResource wants
+	// that.
 	Ignored bool
 }
 
@@ -65,15 +67,18 @@ func (r *Reconciler) repair(ctx context.Context, o *subject, setID string) (done
 	return Repaired{}, false, nil
 }
 
-// repairOf is a run that applies a bundle again that was applied, or brings back what was applied of one that is rendered otherwise since.
+// repairOf is a run that applies a bundle again that was applied, or brings back what was applied
+// of one that is rendered otherwise since.
 func (r *Reconciler) repairOf(o *subject, b render.Bundle) *run {
 	return &run{reconciler: r, owner: o, report: &Report{}, repairing: true, pending: !o.isApplied(b)}
 }
 
-// errDelivery is why nothing is repaired of a bundle that is delivered otherwise from now on: how it was applied is known to its former delivery only.
+// errDelivery is why nothing is repaired of a bundle that is delivered otherwise from now on: how
+// it was applied is known to its former delivery only.
 var errDelivery = errors.New("it is delivered otherwise than it was applied last (delivery.direct): the next reconciliation does that, and repairs it")
 
-// isManaged tells whether a set is that of the ManagedResource that a bundle has which is direct from now on.
+// isManaged tells whether a set is that of the ManagedResource that a bundle has which is direct
+// from now on.
 func (r *Reconciler) isManaged(ctx context.Context, o *subject, b render.Bundle, setID string) bool {
 	live, err := o.Local.Get(ctx, managedRef(b))
 	if err != nil {
@@ -83,7 +88,8 @@ func (r *Reconciler) isManaged(ctx context.Context, o *subject, b render.Bundle,
 	return err == nil && rm.SetName(b.Namespace, b.Name) == setID
 }
 
-// repairDirect brings back what was applied of a direct bundle. What else is rendered of it by now is not there to be waited for.
+// repairDirect brings back what was applied of a direct bundle. What else is rendered of it by now
+// is not there to be waited for.
 func (r *run) repairDirect(ctx context.Context, b render.Bundle, cluster *apply.Cluster, objects []*unstructured.Unstructured) error {
 	inventory := r.reconciler.inventory(r.owner, b)
 	entries, err := inventory.Load(ctx)
@@ -98,7 +104,8 @@ func (r *run) repairDirect(ctx context.Context, b render.Bundle, cluster *apply.
 	return err
 }
 
-// repairManaged has the objects of a ManagedResource brought back as it declares them. What is rendered of it by now is not applied yet.
+// repairManaged has the objects of a ManagedResource brought back as it declares them. What is
+// rendered of it by now is not applied yet.
 func (r *run) repairManaged(ctx context.Context, b render.Bundle) (waiter, error) {
 	rm, err := r.reconciler.resourceManager(r.owner, b)
 	if err != nil {
@@ -110,8 +117,9 @@ func (r *run) repairManaged(ctx context.Context, b render.Bundle) (waiter, error
 	return r.applyManaged(ctx, b)
 }
 
-// managedStays is an error for a ManagedResource that is not as it was applied: what somebody made of it must not reach its objects, which would go with
-// it should it be deleted, or have another class.
+// managedStays is an error for a ManagedResource that is not as it was applied: what somebody made
+// of it must not reach its objects, which would go with it should it be deleted, or have another
+// class.
 func (r *run) managedStays(ctx context.Context, b render.Bundle, rm *managedresource.Reconciler) (ignored bool, _ error) {
 	live, err := r.owner.Local.GetLive(ctx, managedRef(b))
 	if apierrors.IsNotFound(err) {

@@ -17,8 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// TestTheRestIsWatched: a run that ends before it comes to a bundle, be its time over, has drift of that told which this engine has not applied; and again
-// what was told and not repaired.
+// TestTheRestIsWatched: a run that ends before it comes to a bundle, be its time over, has drift of
+// that told which this engine has not applied; and again what was told and not repaired.
 func TestTheRestIsWatched(t *testing.T) {
 	for name, direct := range map[string]bool{"direct": true, "managed": false} {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +51,8 @@ func TestTheRestIsWatched(t *testing.T) {
 	}
 }
 
-// TestARepairGoesOnWithNothing: of a bundle that is rendered anew and not applied yet it brings back what was applied, and says what it cannot.
+// TestARepairGoesOnWithNothing: of a bundle that is rendered anew and not applied yet it brings
+// back what was applied, and says what it cannot.
 func TestARepairGoesOnWithNothing(t *testing.T) {
 	for name, direct := range map[string]bool{"direct": true, "managed": false} {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +77,8 @@ func TestARepairGoesOnWithNothing(t *testing.T) {
 	}
 }
 
-// TestARepairLeavesAManagedResourceThatGoes: who deletes it by hand, while its bundle is rendered anew and not applied yet, loses nothing of what it knows.
+// TestARepairLeavesAManagedResourceThatGoes: who deletes it by hand, while its bundle is rendered
+// anew and not applied yet, loses nothing of what it knows.
 func TestARepairLeavesAManagedResourceThatGoes(t *testing.T) {
 	s := newSite(t)
 	old := s.bundle(false, s.configMap("same"), s.configMap("goes"))
@@ -103,7 +105,8 @@ func TestARepairLeavesAManagedResourceThatGoes(t *testing.T) {
 	assert.NotNil(t, s.get("new"))
 }
 
-// TestARepairKeepsAnEditedManagedResource from its objects: what somebody made of it is put right first.
+// TestARepairKeepsAnEditedManagedResource from its objects: what somebody made of it is put right
+// first.
 func TestARepairKeepsAnEditedManagedResource(t *testing.T) {
 	s := newSite(t)
 	b := s.bundle(false, s.configMap("same"))
@@ -175,7 +178,8 @@ func TestARepairAndTheDataSecret(t *testing.T) {
 	}
 }
 
-// TestARepairDoesNotChangeTheDelivery: how it was applied is known where it was, and nobody else tells of it.
+// TestARepairDoesNotChangeTheDelivery: how it was applied is known where it was, and nobody else
+// tells of it.
 func TestARepairDoesNotChangeTheDelivery(t *testing.T) {
 	s := newSite(t)
 	was := s.bundle(false, s.configMap("same"))

@@ -17,7 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Annotations of the protocol between gardenlet and extensions (gardener: docs/extensions/reconcile-trigger.md).
+// Annotations of the protocol between gardenlet and extensions (gardener:
+// docs/extensions/reconcile-trigger.md).
 const (
 	annotationOperation = "gardener.cloud/operation"
 	annotationTimestamp = "gardener.cloud/timestamp"
@@ -25,30 +26,35 @@ const (
 	operationReconcile = "reconcile"
 )
 
-// annotationRequested holds the digest of the content that the latest request was for. It is written in the same PATCH as the request:
-// where the digest of the content differs, nobody has asked for that content yet, whenever the process was killed.
+// annotationRequested holds the digest of the content that the latest request was for. It is
+// written in the same PATCH as the request: where the digest of the content differs, nobody has
+// asked for that content yet, whenever the process was killed.
 const annotationRequested = "extensions.pergola.dev/requested"
 
 const (
-	// requestInterval is how old the latest request for an object may become: a new version of an extension, and what somebody changed in the
-	// infrastructure, reach objects that never change. Upstream asks every hour.
+	// requestInterval is how old the latest request for an object may become: a new version of an
+	// extension, and what somebody changed in the infrastructure, reach objects that never change.
+	// Upstream asks every hour.
 	requestInterval = 24 * time.Hour
 	// workTime is how long an extension may be Processing until its work is taken for lost.
 	workTime = 10 * time.Minute
 )
 
-// isCostly reports whether upstream asks for a kind only with a reason, because its reconciliation calls the infrastructure at length.
+// isCostly reports whether upstream asks for a kind only with a reason, because its reconciliation
+// calls the infrastructure at length.
 func isCostly(ref apply.Ref) bool {
 	return ref.Kind == "Infrastructure" || ref.Kind == "DNSRecord" || !render.IsExtension(ref.GVK())
 }
 
-// operation is the one to request for a bundle: that of its node, or a reconciliation outside of a flow, as for a repair.
+// operation is the one to request for a bundle: that of its node, or a reconciliation outside of a
+// flow, as for a repair.
 func (r *run) operation(bundle string) string {
 	return cmp.Or(r.requests[bundle], operationReconcile)
 }
 
-// request asks the controllers of extension objects and of etcd-druid for an operation on the objects of a bundle, where they have a reason to. It
-// gives the timestamps of the requests that were written.
+// request asks the controllers of extension objects and of etcd-druid for an operation on the
+// objects of a bundle, where they have a reason to. It gives the timestamps of the requests that
+// were written.
 func (r *run) request(ctx context.Context, c *apply.Cluster, operation string, objects []*unstructured.Unstructured, result *apply.Result) (map[apply.Ref]string, error) {
 	stamped, declared := map[apply.Ref]string{}, map[apply.Ref]*unstructured.Unstructured{}
 	for _, obj := range objects {
@@ -77,8 +83,9 @@ func (r *run) request(ctx context.Context, c *apply.Cluster, operation string, o
 	return stamped, nil
 }
 
-// requestDue reports whether an object that did not change needs a request: none was made for its content, the latest one was not answered,
-// somebody wants the owner to be reconciled, or the latest one is old.
+// requestDue reports whether an object that did not change needs a request: none was made for its
+// content, the latest one was not answered, somebody wants the owner to be reconciled, or the
+// latest one is old.
 func (r *run) requestDue(ref apply.Ref, live *unstructured.Unstructured, digest string) bool {
 	now := r.reconciler.Clock.Now()
 	stamp, err := time.Parse(time.RFC3339Nano, live.GetAnnotations()[annotationTimestamp])
@@ -95,7 +102,8 @@ func (r *run) requestDue(ref apply.Ref, live *unstructured.Unstructured, digest 
 	return !isCostly(ref) && now.Sub(stamp) >= requestInterval
 }
 
-// isOthersOperation reports whether an object waits for another operation than the one that is requested, which must not be taken from it.
+// isOthersOperation reports whether an object waits for another operation than the one that is
+// requested, which must not be taken from it.
 func isOthersOperation(live *unstructured.Unstructured, requested string) bool {
 	operation := live.GetAnnotations()[annotationOperation]
 	return operation != "" && operation != requested
@@ -114,7 +122,8 @@ func lastOperation(live *unstructured.Unstructured) (state string, updated time.
 	return state, updated
 }
 
-// writeRequest is a PATCH of its own, because the controller takes the annotation away again: it is nothing that the bundle owns.
+// writeRequest is a PATCH of its own, because the controller takes the annotation away again: it is
+// nothing that the bundle owns.
 func (r *run) writeRequest(ctx context.Context, c *apply.Cluster, ref apply.Ref, operation, digest string) (string, error) {
 	stamp := r.reconciler.Clock.Now().UTC().Format(time.RFC3339Nano)
 	patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{
@@ -126,8 +135,10 @@ func (r *run) writeRequest(ctx context.Context, c *apply.Cluster, ref apply.Ref,
 	return stamp, nil
 }
 
-// repeatRequests asks again where a request got lost while a step waits for the answer: the annotation is gone, nobody works on it, and the status is
-// that of an earlier request or generation. An extension that reports an error tries again by itself; the next reconciliation asks it.
+// repeatRequests asks again where a request got lost while a step waits for the answer: the
+// annotation is gone, nobody works on it, and the status is that of an earlier request or
+// generation. An extension that reports an error tries again by itself; the next reconciliation
+// asks it.
 func (r *run) repeatRequests(ctx context.Context, waits []waiter) error {
 	now := r.reconciler.Clock.Now()
 	for _, w := range waits {
@@ -153,12 +164,14 @@ func (r *run) repeatRequests(ctx context.Context, waits []waiter) error {
 	return nil
 }
 
-// requestDigest is that of all that the controller of an object reads when it is asked: the object as it is declared, the Secrets that it refers to, and of the
-// Cluster object what Git and users decide. What controllers write into a status is left out: they would ask themselves.
+// requestDigest is that of all that the controller of an object reads when it is asked: the object
+// as it is declared, the Secrets that it refers to, and of the Cluster object what Git and users
+// decide. What controllers write into a status is left out: they would ask themselves.
 func (r *run) requestDigest(ctx context.Context, c *apply.Cluster, obj *unstructured.Unstructured) (string, error) {
 	read := []any{obj.Object["spec"], obj.GetLabels(), obj.GetAnnotations()}
 	for _, ref := range secretsOf(obj) {
-		// A Secret that somebody else keeps is not in the cache, and is told about by whoever keeps it.
+		// A Secret that somebody else keeps is not in the cache, and is told about by whoever keeps
+		// it.
 		if secret, err := c.Get(ctx, ref); err == nil {
 			read = append(read, secret.Object["data"])
 		}
@@ -187,7 +200,8 @@ func secretsOf(obj *unstructured.Unstructured) (out []apply.Ref) {
 	return []apply.Ref{{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: name}}
 }
 
-// clusterContent is what the Cluster object of a control plane tells extensions, nil where it has none.
+// clusterContent is what the Cluster object of a control plane tells extensions, nil where it has
+// none.
 func (r *run) clusterContent(namespace string) any {
 	for _, b := range r.owner.Bundles() {
 		for _, obj := range b.Objects {

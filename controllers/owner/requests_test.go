@@ -45,7 +45,8 @@ func (l *severed) RoundTrip(req *http.Request) (*http.Response, error) {
 	return l.next.RoundTrip(req)
 }
 
-// asking is a control plane with extension objects, and processes that ask for them one after another.
+// asking is a control plane with extension objects, and processes that ask for them one after
+// another.
 type asking struct {
 	*site
 	clock *clocktesting.FakeClock
@@ -132,7 +133,8 @@ func (a *asking) apply() {
 	require.NoError(a, err)
 }
 
-// TestRequestsSurviveTheirProcess kills a process after each of its writes, for each reason to ask: its successor asks for what was not asked for.
+// TestRequestsSurviveTheirProcess kills a process after each of its writes, for each reason to ask:
+// its successor asks for what was not asked for.
 func TestRequestsSurviveTheirProcess(t *testing.T) {
 	both := []string{"infrastructures", "networks"}
 	for name, c := range map[string]struct {
@@ -219,7 +221,8 @@ func TestRequestsAreRepeated(t *testing.T) {
 	}
 }
 
-// TestRequestsForAnOwner asks all extensions when somebody asks for the owner, once in each reconciliation, and takes no other operation from anybody.
+// TestRequestsForAnOwner asks all extensions when somebody asks for the owner, once in each
+// reconciliation, and takes no other operation from anybody.
 func TestRequestsForAnOwner(t *testing.T) {
 	a := newAsking(t)
 	a.apply()
@@ -239,7 +242,8 @@ func TestRequestsForAnOwner(t *testing.T) {
 	assert.Equal(t, "wait-for-state", live.GetAnnotations()[annotationOperation])
 }
 
-// TestRequestsAreRepeatedWhileAStepWaits for the answer of an extension that lost the request; one that fails tries again by itself.
+// TestRequestsAreRepeatedWhileAStepWaits for the answer of an extension that lost the request; one
+// that fails tries again by itself.
 func TestRequestsAreRepeatedWhileAStepWaits(t *testing.T) {
 	for state, want := range map[string]bool{"": true, "Succeeded": true, "Error": false, "Processing": false} {
 		t.Run("state "+state, func(t *testing.T) {

@@ -31,11 +31,12 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// mostPasses bounds how often the flow is run in one reconciliation: a rotation of the encryption key that completes by itself takes three.
+// mostPasses bounds how often the flow is run in one reconciliation: a rotation of the encryption
+// key that completes by itself takes three.
 const mostPasses = 4
 
-// rotate does what rotations ask for besides new secrets, once everything was applied with these, and notes how far they are. It is true when
-// the flow has to be run again.
+// rotate does what rotations ask for besides new secrets, once everything was applied with these,
+// and notes how far they are. It is true when the flow has to be run again.
 func (r *run) rotate(ctx context.Context, result render.Result) (again bool, err error) {
 	o := r.owner
 	c := o.now().rotation
@@ -81,7 +82,8 @@ func (r *run) rotate(ctx context.Context, result render.Result) (again bool, err
 	before := c.State
 	after, again := before.Finish(metav1.NewTime(r.reconciler.Clock.Now()))
 	if changed {
-		// What is not encrypted any more can still be read for as long as the status has it; then the configuration forgets about it.
+		// What is not encrypted any more can still be read for as long as the status has it; then
+		// the configuration forgets about it.
 		again = again || c.EncryptionAtRest != nil
 		after.EncryptionAtRest = &declared
 	}
@@ -100,7 +102,8 @@ func (r *run) rotate(ctx context.Context, result render.Result) (again bool, err
 	return again, r.reconciler.noteState(ctx, o, after)
 }
 
-// nextRound notes what all API servers have reached with the round that is over. It is true when they have to be started once more.
+// nextRound notes what all API servers have reached with the round that is over. It is true when
+// they have to be started once more.
 func (r *run) nextRound(ctx context.Context, c credentials) (bool, error) {
 	o, next := r.owner, c
 	if c.Phase(rotation.ETCDEncryptionKey) == gardencorev1beta1.RotationPreparing && !c.Populated {
@@ -119,8 +122,9 @@ func (r *run) nextRound(ctx context.Context, c credentials) (bool, error) {
 	return next.Progress != c.Progress, nil
 }
 
-// formerPodsGone waits until no process of an API server runs any more that was started before the last roll-out: to clients that are connected with it, it
-// goes on to serve for a while, with the keys of before.
+// formerPodsGone waits until no process of an API server runs any more that was started before the
+// last roll-out: to clients that are connected with it, it goes on to serve for a while, with the
+// keys of before.
 func (r *run) formerPodsGone(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, renewTime)
 	defer cancel()
@@ -207,7 +211,8 @@ const (
 	renewInterval = time.Second
 )
 
-// renewTokens has the tokens of the control plane's processes signed by the current key. Whoever keeps tokens does it (a resource manager, or we).
+// renewTokens has the tokens of the control plane's processes signed by the current key. Whoever
+// keeps tokens does it (a resource manager, or we).
 func (r *run) renewTokens(ctx context.Context) error {
 	o := r.owner
 	client, err := kubernetes.NewForConfig(o.Local.RESTConfig())
@@ -259,7 +264,8 @@ func (r *run) seeds() (rotation.Seeds, error) {
 	return rotation.Seeds{Client: client, Leases: leases, FieldManager: kinds[o.identity().Kind].role, Clock: r.reconciler.Clock, Tell: func(m string) { r.tell("renew-on-seeds", m) }}, nil
 }
 
-// handOut has seeds take over the new password of the monitoring, by which that of the Garden reads theirs.
+// handOut has seeds take over the new password of the monitoring, by which that of the Garden reads
+// theirs.
 func (r *run) handOut(ctx context.Context, result render.Result) error {
 	o := r.owner
 	if o.Target == nil {

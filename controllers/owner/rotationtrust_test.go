@@ -17,8 +17,9 @@ import (
 	"github.com/pergola-dev/pergola/secrets"
 )
 
-// In each round of a rotation of CAs some are started anew before others: who asks knows the server as it was and as it will be, whichever comes first. So the
-// API server goes on to ask gardener-admission-controller who may do what.
+// In each round of a rotation of CAs some are started anew before others: who asks knows the server
+// as it was and as it will be, whichever comes first. So the API server goes on to ask
+// gardener-admission-controller who may do what.
 func TestServersAreKnownInEveryRound(t *testing.T) {
 	s := newSite(t)
 	client, err := kubernetes.NewForConfig(server.config)

@@ -141,7 +141,8 @@ func TestServedBy(t *testing.T) {
 	}
 }
 
-// Who has to get by webhooks that nobody answers deletes them; they come back when somebody answers.
+// Who has to get by webhooks that nobody answers deletes them; they come back when somebody
+// answers.
 func TestServedByIsNotRepairedMeanwhile(t *testing.T) {
 	s := newHookSite(t)
 	s.deployment()

@@ -19,16 +19,18 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// What belongs into a Shoot is applied where somebody serves its API server. Nobody does while the Shoot is hibernated, and where pods are only
-// played: then its ManagedResources are written as always, nothing fails, and their objects wait until somebody serves. Where somebody should and
+// What belongs into a Shoot is applied where somebody serves its API server. Nobody does while the
+// Shoot is hibernated, and where pods are only played: then its ManagedResources are written as
+// always, nothing fails, and their objects wait until somebody serves. Where somebody should and
 // does not answer, that is an error.
 //
-// A bundle whose webhooks a Deployment answers (servedBy) is not even written while no pod of that is ready: webhooks that fail closed refuse what they
-// are about until somebody answers. What was applied before stays as it is, is not brought back where somebody deletes it meanwhile, and goes as always
-// with its bundle.
+// A bundle whose webhooks a Deployment answers (servedBy) is not even written while no pod of that
+// is ready: webhooks that fail closed refuse what they are about until somebody answers. What was
+// applied before stays as it is, is not brought back where somebody deletes it meanwhile, and goes
+// as always with its bundle.
 
-// serving knows, for one look at an owner, whether somebody serves the API server of the Shoot, and which Deployments answer webhooks. The zero value
-// has not looked yet.
+// serving knows, for one look at an owner, whether somebody serves the API server of the Shoot, and
+// which Deployments answer webhooks. The zero value has not looked yet.
 type serving struct {
 	mu        sync.Mutex
 	known, is bool
@@ -62,7 +64,8 @@ func (s *serving) isServed(ctx context.Context, o *subject) bool {
 	return err == nil && is
 }
 
-// reaches tells whether a bundle can be applied to its cluster now. That of a Garden or Seed is always there to be asked.
+// reaches tells whether a bundle can be applied to its cluster now. That of a Garden or Seed is
+// always there to be asked.
 func (s *serving) reaches(ctx context.Context, o *subject, b render.Bundle) (bool, error) {
 	if b.Cluster != render.ClusterShoot {
 		return true, nil
@@ -70,7 +73,8 @@ func (s *serving) reaches(ctx context.Context, o *subject, b render.Bundle) (boo
 	return s.of(ctx, o)
 }
 
-// admits tells whether a bundle can be sent now: somebody serves its cluster, and somebody answers its webhooks.
+// admits tells whether a bundle can be sent now: somebody serves its cluster, and somebody answers
+// its webhooks.
 func (s *serving) admits(ctx context.Context, o *subject, b render.Bundle) (bool, error) {
 	if reaches, err := s.reaches(ctx, o, b); err != nil || !reaches || b.Delivery.ServedBy == "" {
 		return reaches, err
@@ -102,7 +106,8 @@ func (o *subject) isServed(ctx context.Context) (bool, error) {
 	return o.hasPod(ctx, "kube-apiserver", access.Serves)
 }
 
-// hasPod tells whether a Deployment of the control plane, which is not scaled to zero, has such a pod.
+// hasPod tells whether a Deployment of the control plane, which is not scaled to zero, has such a
+// pod.
 func (o *subject) hasPod(ctx context.Context, name string, such func(corev1.Pod) bool) (bool, error) {
 	ref := apply.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: o.ControlPlane(), Name: name}
 	deployment, err := o.Local.Get(ctx, ref)
@@ -180,7 +185,8 @@ func (r *Reconciler) applyWaiting(ctx context.Context, o *subject) error {
 			continue
 		}
 		work := r.repairOf(o, b)
-		if work.pending { // what is rendered otherwise by now has its turn in the next reconciliation
+		// what is rendered otherwise by now has its turn in the next reconciliation
+		if work.pending {
 			continue
 		}
 		if b.Cluster == render.ClusterShoot {

@@ -111,7 +111,8 @@ const (
 	played    = "239.1.2.3"
 )
 
-// right is a bundle with the right of a user in the Shoot, as the components of the control plane have them.
+// right is a bundle with the right of a user in the Shoot, as the components of the control plane
+// have them.
 func (s *shootSite) right(keep bool, users ...string) render.Bundle {
 	b := render.Bundle{Name: "shoot-core-thing", Component: "shoot/thing", Owner: s.work.owner.Input.Owner, Cluster: render.ClusterShoot, Namespace: s.ns,
 		Condition: "ControlPlaneHealthy", Delivery: render.Delivery{KeepObjects: keep}}
@@ -161,7 +162,8 @@ func (s *shootSite) judged(b render.Bundle) gardencorev1beta1.Condition {
 	return s.work.reconciler.componentCondition(s.ctx, s.work.owner, builder, commonStatus{}, builder.Initial("ControlPlaneHealthy"), []render.Bundle{b}, failures, &serving{})
 }
 
-// What belongs into a Shoot gets there where somebody serves its API server, and waits where nobody does.
+// What belongs into a Shoot gets there where somebody serves its API server, and waits where nobody
+// does.
 func TestIntoAShoot(t *testing.T) {
 	api := shootAPI(t)
 	for name, test := range map[string]func(*shootSite){

@@ -60,7 +60,8 @@ func certificateFor(t *testing.T, name string) (chain, key []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})
 }
 
-// After all was written anew etcd is saved, once; the process that does it is known by its CA and knows us by a certificate. Where there is none, nobody is asked.
+// After all was written anew etcd is saved, once; the process that does it is known by its CA and
+// knows us by a certificate. Where there is none, nobody is asked.
 func TestSnapshotAfterReencryption(t *testing.T) {
 	s := newSite(t)
 	var taken atomic.Int64
@@ -90,7 +91,8 @@ func TestSnapshotAfterReencryption(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(local.Close)
 	s.work.owner.Input = render.Input{Owner: render.Owner{Kind: Garden, Name: s.ns, ControlPlaneNamespace: s.ns}}
-	s.work.status = &statusWriter{reconciler: s.work.reconciler, owner: s.work.owner, writing: true} // nobody reads it here
+	// nobody reads it here
+	s.work.status = &statusWriter{reconciler: s.work.reconciler, owner: s.work.owner, writing: true}
 	s.work.blocked = blocked.New(flow.Graph{})
 	require.NoError(t, s.work.snapshot(t.Context()), "there is no kind Etcd, or no Etcd")
 	s.work.owner.Local = local // which has not looked for the kind yet

@@ -13,7 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// State is what the last run of an owner left behind. It is a value: a transition replaces lists and maps and changes none, so that a copy stays as it is.
+// State is what the last run of an owner left behind. It is a value: a transition replaces lists
+// and maps and changes none, so that a copy stays as it is.
 type State struct {
 	// bundles are those of the last rendering.
 	bundles []render.Bundle
@@ -21,13 +22,15 @@ type State struct {
 	failures map[string]string
 	// applied has, for each bundle, the rendering that was applied last.
 	applied map[string]string
-	// unjudged says why there are no bundles to judge: the last reconciliation did not get as far as rendering, or the owner is being deleted.
+	// unjudged says why there are no bundles to judge: the last reconciliation did not get as far
+	// as rendering, or the owner is being deleted.
 	unjudged string
 	// access is the access to the API server that the last reconciliation has made.
 	access madeAccess
 	// accessSeen is when we last checked that the Secret with it exists by its name.
 	accessSeen time.Time
-	// waiting are the bundles whose objects wait until somebody serves the API server of the Shoot, or answers their webhooks.
+	// waiting are the bundles whose objects wait until somebody serves the API server of the Shoot,
+	// or answers their webhooks.
 	waiting map[string]bool
 	// leaving are the objects that were still being deleted after the last apply, by bundle.
 	leaving map[string][]leaving
@@ -91,24 +94,27 @@ func (s *State) sent(bundle string, err error) {
 	s.failures = with(s.failures, bundle, strings.Join(Problems(err), "; "), err != nil)
 }
 
-// appliedAs keeps how a bundle was rendered that was applied last, nothing where another rendering failed: one that fails when it is applied again was
-// applied all the same.
+// appliedAs keeps how a bundle was rendered that was applied last, nothing where another rendering
+// failed: one that fails when it is applied again was applied all the same.
 func (s *State) appliedAs(b render.Bundle, err error) {
 	now := renderingOf(b)
 	s.applied = with(s.applied, b.Name, now, err == nil || s.applied[b.Name] == now)
 }
 
-// waits keeps whether objects of a bundle wait until somebody serves the API server that they belong to, or answers its webhooks.
+// waits keeps whether objects of a bundle wait until somebody serves the API server that they
+// belong to, or answers its webhooks.
 func (s *State) waits(bundle string, waits bool) {
 	s.waiting = with(s.waiting, bundle, true, waits)
 }
 
-// left keeps the objects of a bundle that are still being deleted after an apply. Nothing watches them, so FinishRemovals checks.
+// left keeps the objects of a bundle that are still being deleted after an apply. Nothing watches
+// them, so FinishRemovals checks.
 func (s *State) left(bundle string, found []leaving) {
 	s.leaving = with(s.leaving, bundle, found, len(found) > 0)
 }
 
-// ended is for when the owner is taken down: nothing of it is repaired, judged or requested any more.
+// ended is for when the owner is taken down: nothing of it is repaired, judged or requested any
+// more.
 func (s *State) ended(why string) {
 	*s = State{accessSeen: s.accessSeen, rotation: s.rotation, extensions: s.extensions, found: s.found, seeds: s.seeds, unjudged: why}
 }
@@ -155,7 +161,8 @@ func (o *subject) now() State {
 	return o.last
 }
 
-// end is now for the end of a call. The steps that an interrupted flow leaves behind tell nobody any more: another call may be at work.
+// end is now for the end of a call. The steps that an interrupted flow leaves behind tell nobody
+// any more: another call may be at work.
 func (o *subject) end() State {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -9,7 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Steps that an interrupted flow leaves behind may end while another call is at work. The State of the former call is not told any more.
+// Steps that an interrupted flow leaves behind may end while another call is at work. The State of
+// the former call is not told any more.
 func TestALateStepTellsNobody(t *testing.T) {
 	var kept State
 	o := Owner{Input: render.Input{Owner: render.Owner{Kind: Shoot, Name: "a"}}, OnState: func(s State) { kept = s }}

@@ -94,7 +94,8 @@ func (r *Reconciler) newStatus(o *subject) *statusWriter {
 	return s
 }
 
-// begin is start for who reconciles: it takes up what the owner is asked for. What of that cannot be done is refused.
+// begin is start for who reconciles: it takes up what the owner is asked for. What of that cannot
+// be done is refused.
 func (s *statusWriter) begin(ctx context.Context) (refused, err error) {
 	o := s.owner
 	if !o.rotates() {
@@ -165,8 +166,9 @@ func (s *statusWriter) identity() map[string]any {
 	return out
 }
 
-// progress notes the state of the flow. It is written at once when the last writing is long enough ago, else as soon as
-// it is: the newest state always gets there. round says what the flow is gone for this time, where it is gone more than once; empty where it is not.
+// progress notes the state of the flow. It is written at once when the last writing is long enough
+// ago, else as soon as it is: the newest state always gets there. round says what the flow is gone
+// for this time, where it is gone more than once; empty where it is not.
 func (s *statusWriter) progress(e flow.Event, round string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -271,8 +273,8 @@ func (s *statusWriter) done() string {
 	return "reconciled"
 }
 
-// interrupt writes that the operation waits to be continued: that a process is stopped, or has something newer to apply, is no error. What
-// had failed before that is one.
+// interrupt writes that the operation waits to be continued: that a process is stopped, or has
+// something newer to apply, is no error. What had failed before that is one.
 func (s *statusWriter) interrupt(ctx context.Context, cause error) error {
 	if failed := failures(cause); len(failed) > 0 {
 		return s.conclude(ctx, failed)
@@ -305,7 +307,8 @@ type Observation struct {
 func Observed(ctx context.Context, c *apply.Cluster, ref apply.Ref) (Observation, error) {
 	live, status, err := ReadStatus(ctx, c, ref)
 	out := Observation{LastOperation: status.LastOperation, Conditions: status.Conditions}
-	if err != nil || len(kinds[strings.ToLower(ref.Kind)].encrypters) == 0 { // owners are of the kinds of their objects, in lower case
+	// owners are of the kinds of their objects, in lower case
+	if err != nil || len(kinds[strings.ToLower(ref.Kind)].encrypters) == 0 {
 		return out, err
 	}
 	content, _, _ := unstructured.NestedMap(live.Object, "status")

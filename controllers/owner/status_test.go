@@ -117,7 +117,8 @@ func TestProgressIsNotWrittenAfterTheLeaseIsLost(t *testing.T) {
 	assert.Empty(t, written)
 }
 
-// A process that is stopped, or has something newer to apply, fails at nothing; what had failed before is told.
+// A process that is stopped, or has something newer to apply, fails at nothing; what had failed
+// before is told.
 func TestAnInterruptionIsNoError(t *testing.T) {
 	canceled := &apply.ObjectError{Object: apply.Ref{Kind: "ConfigMap", Name: "a"}, Op: "apply", Reason: apply.Canceled, Message: "interrupted before it was done", Err: context.Canceled}
 	broken := &apply.ObjectError{Object: apply.Ref{Kind: "ConfigMap", Name: "b"}, Op: "apply", Reason: apply.Invalid, Message: "no good"}

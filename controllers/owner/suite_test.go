@@ -33,7 +33,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// server is the API server that the tests of this package share; each test has its own namespace and owner.
+// server is the API server that the tests of this package share; each test has its own namespace
+// and owner.
 var server struct {
 	config *rest.Config
 	count  atomic.Int64
@@ -139,7 +140,8 @@ func (s *site) bundle(direct bool, objects ...*unstructured.Unstructured) render
 	return b
 }
 
-// apply sends a bundle and gives what was told about its objects, ManagedResource and data Secrets left out.
+// apply sends a bundle and gives what was told about its objects, ManagedResource and data Secrets
+// left out.
 func (s *site) apply(b render.Bundle) (map[string]apply.Action, error) {
 	out := map[string]apply.Action{}
 	s.work.reconciler.Hooks.OnObject = func(_, _ string, r apply.ObjectResult) {

@@ -14,7 +14,8 @@ import (
 type TakenUp struct {
 	Owner     string `json:"owner"`
 	Operation string `json:"operation"`
-	// By is the program that asked, as the API server knows it: whose hands it was in only that server's audit log tells. Empty where nobody is known.
+	// By is the program that asked, as the API server knows it: whose hands it was in only that
+	// server's audit log tells. Empty where nobody is known.
 	By string `json:"by,omitempty"`
 }
 

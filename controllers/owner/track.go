@@ -9,11 +9,13 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// trackTimeout is how long it may take to find out what was applied of the bundles that a run did not come to.
+// trackTimeout is how long it may take to find out what was applied of the bundles that a run did
+// not come to.
 const trackTimeout = 10 * time.Second
 
-// watchTheRest has drift told of what was applied of the bundles that a run did not come to: after a restart nobody else knows of them until one does. And
-// what could not be repaired is looked at again: it may be declared as it was applied by now.
+// watchTheRest has drift told of what was applied of the bundles that a run did not come to: after
+// a restart nobody else knows of them until one does. And what could not be repaired is looked at
+// again: it may be declared as it was applied by now.
 func (r *run) watchTheRest(ctx context.Context) {
 	if ctx.Err() != nil { // a sync that takes too long ends, and what it has applied is kept
 		ctx = context.WithoutCancel(ctx)
@@ -36,7 +38,8 @@ func (r *run) watchTheRest(ctx context.Context) {
 	}
 }
 
-// track has drift of a bundle told as it was applied last. What cannot be read is found out when it is applied.
+// track has drift of a bundle told as it was applied last. What cannot be read is found out when it
+// is applied.
 func (r *run) track(ctx context.Context, b render.Bundle) {
 	o, home := r.owner, r.owner.Local
 	inventory := r.reconciler.inventory(o, b)

@@ -103,8 +103,9 @@ func (r *run) lookAll(ctx context.Context, waits []waiter, rolledOut, details bo
 	return open, nil
 }
 
-// restore applies bundles again of which somebody has deleted objects while a step waits for them: nobody else does that as long as the owner is
-// worked on. What is deleted again and again, or cannot be made, is made again every half a minute.
+// restore applies bundles again of which somebody has deleted objects while a step waits for them:
+// nobody else does that as long as the owner is worked on. What is deleted again and again, or
+// cannot be made, is made again every half a minute.
 func (r *run) restore(ctx context.Context, waits []waiter) {
 	for i, w := range waits {
 		if w.again == nil || r.reconciler.Clock.Since(w.restored) < remindInterval || w.problem == "" && !slices.ContainsFunc(w.refs, func(ref apply.Ref) bool {
@@ -157,9 +158,10 @@ func (r *run) look(ctx context.Context, w waiter, rolledOut, details bool) (stri
 	return "", nil
 }
 
-// replicasMissing says how far the roll-out of a Deployment is; empty when it is done. Its condition alone may lie for a
-// moment: when a change takes it back to an earlier template, it goes on to say NewReplicaSetAvailable until the first
-// new pod is there (kube-controller-manager: syncRolloutStatus).
+// replicasMissing says how far the roll-out of a Deployment is; empty when it is done. Its
+// condition alone may lie for a moment: when a change takes it back to an earlier template, it goes
+// on to say NewReplicaSetAvailable until the first new pod is there (kube-controller-manager:
+// syncRolloutStatus).
 func replicasMissing(obj *unstructured.Unstructured) string {
 	if obj == nil || obj.GetKind() != "Deployment" {
 		return ""
@@ -176,7 +178,8 @@ func replicasMissing(obj *unstructured.Unstructured) string {
 	return fmt.Sprintf("DeploymentProgressing: %d of %d replicas are up to date, %d old ones are there", updated, wanted, all-updated)
 }
 
-// reasonUnseen is why an extension object is not healthy yet, whatever its status says: that is about what it was before.
+// reasonUnseen is why an extension object is not healthy yet, whatever its status says: that is
+// about what it was before.
 const reasonUnseen = "Pending"
 
 func (r *run) quickVerdict(ctx context.Context, w waiter, ref apply.Ref) (health.Verdict, error) {
@@ -209,7 +212,8 @@ func describe(cluster string, v health.Verdict) string {
 	return text
 }
 
-// settle writes the health conditions of ManagedResources once their objects are good, and forgets what has gone meanwhile.
+// settle writes the health conditions of ManagedResources once their objects are good, and forgets
+// what has gone meanwhile.
 func (r *run) settle(ctx context.Context, waits []waiter, rolledOut bool) error {
 	if !rolledOut {
 		return nil
@@ -237,8 +241,8 @@ func (w waiter) checkManaged(ctx context.Context) error {
 	return err
 }
 
-// timedOut says what was still open, one error per object with the reason of its pods. When only the step's own time
-// is up, the runner adds what was reported last; that is not repeated.
+// timedOut says what was still open, one error per object with the reason of its pods. When only
+// the step's own time is up, the runner adds what was reported last; that is not repeated.
 func (r *run) timedOut(ctx context.Context, waits []waiter, rolledOut bool, said string) error {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, context.Canceled) || lost(ctx) {

@@ -7,13 +7,16 @@ import (
 	"strings"
 )
 
-// Approvals are the ids that people have given to one keeper of clusters, the operator or a gardenlet, and those of them that are used. The id of held objects
-// follows from the objects alone, so that a difference before the merge and the cluster give the same one. It counts once: the second time that it is needed
-// people get it with -2 at its end, then with -3. Both lists have the ids as people give them.
+// Approvals are the ids that people have given to one keeper of clusters, the operator or a
+// gardenlet, and those of them that are used. The id of held objects follows from the objects
+// alone, so that a difference before the merge and the cluster give the same one. It counts once:
+// the second time that it is needed people get it with -2 at its end, then with -3. Both lists have
+// the ids as people give them.
 type Approvals struct{ Given, Used []string }
 
-// GivenTo are the ids that people have given to the gardenlet of a seed, as SEED/ID, or with no seed to the operator. Everyone who knows the names of objects can
-// compute an id, so that an approval counts where it was given and nowhere else.
+// GivenTo are the ids that people have given to the gardenlet of a seed, as SEED/ID, or with no
+// seed to the operator. Everyone who knows the names of objects can compute an id, so that an
+// approval counts where it was given and nowhere else.
 func GivenTo(seed string, given []string) (out []string) {
 	for _, text := range given {
 		at, id, onSeed := strings.Cut(text, "/")
@@ -69,8 +72,9 @@ func (a Approvals) Forget() Approvals {
 	return a
 }
 
-// Lapsed are the approvals that let nothing pass now: their object, or their set as a whole, is not held any more, by the Plain ids of held. Kept for later they
-// would let objects pass that nobody has seen held.
+// Lapsed are the approvals that let nothing pass now: their object, or their set as a whole, is not
+// held any more, by the Plain ids of held. Kept for later they would let objects pass that nobody
+// has seen held.
 func (a Approvals) Lapsed(held map[string]bool) (out []string) {
 	for _, id := range a.Given {
 		if !held[Plain(id)] && a.Unused(id) {
@@ -80,8 +84,9 @@ func (a Approvals) Lapsed(held map[string]bool) (out []string) {
 	return out
 }
 
-// Lapse gives the ids that have lapsed for one owner after a run that has seen everything. These are the ids of objects that were held before, unless the objects
-// passed by them, and the ids that had lapsed before the run. An id of objects that are held now has not lapsed.
+// Lapse gives the ids that have lapsed for one owner after a run that has seen everything. These
+// are the ids of objects that were held before, unless the objects passed by them, and the ids that
+// had lapsed before the run. An id of objects that are held now has not lapsed.
 func Lapse(lapsed, before, now, passed map[string]bool) map[string]bool {
 	out := map[string]bool{}
 	maps.Copy(out, before)

@@ -8,7 +8,8 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// TestApprovalsCountOnce: what has passed is used, in the order in which it was approved, and what is approved no more is forgotten.
+// TestApprovalsCountOnce: what has passed is used, in the order in which it was approved, and what
+// is approved no more is forgotten.
 func TestApprovalsCountOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		approved, used, passed []string
@@ -64,7 +65,8 @@ func TestLapsed(t *testing.T) {
 	}
 }
 
-// TestLapse: an id lapses when what it stands for is not held any more, or not all of it, and counts again when it is.
+// TestLapse: an id lapses when what it stands for is not held any more, or not all of it, and
+// counts again when it is.
 func TestLapse(t *testing.T) {
 	ids := func(ids ...string) map[string]bool {
 		out := map[string]bool{}

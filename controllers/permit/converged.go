@@ -7,8 +7,9 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Converged is how an owner on a seed was converged last. It needs no review as long as its basis, all of it that comes from Git, is the same, except for objects
-// that were held then. A review that the owner was converged with does not count again.
+// Converged is how an owner on a seed was converged last. It needs no review as long as its basis,
+// all of it that comes from Git, is the same, except for objects that were held then. A review that
+// the owner was converged with does not count again.
 type Converged struct {
 	// Basis that it was converged with; empty from when another one begins until that one is done.
 	Basis string `json:"basis,omitempty"`
@@ -18,7 +19,8 @@ type Converged struct {
 	Held []string `json:"held,omitempty"`
 }
 
-// Begin prepares the record for a convergence. Another basis clears the former one: if Git went back to it halfway, changes of the new one would pass unseen.
+// Begin prepares the record for a convergence. Another basis clears the former one: if Git went
+// back to it halfway, changes of the new one would pass unseen.
 func (c Converged) Begin(basis string) Converged {
 	if c.Basis != basis {
 		c.Basis = ""
@@ -26,7 +28,8 @@ func (c Converged) Begin(basis string) Converged {
 	return c
 }
 
-// End completes the record after a convergence, with the number of the last change that was applied completely when it began.
+// End completes the record after a convergence, with the number of the last change that was applied
+// completely when it began.
 func (c Converged) End(basis string, complete int, held []HeldObjects) Converged {
 	return Converged{Basis: basis, Done: max(c.Done, complete), Held: Unreviewed(held)}
 }

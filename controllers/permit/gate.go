@@ -11,25 +11,29 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Gate holds deletions and recreations that go beyond an ordinary change. The diff before a merge and the engine use the same gate. The zero value holds nothing.
+// Gate holds deletions and recreations that go beyond an ordinary change. The diff before a merge
+// and the engine use the same gate. The zero value holds nothing.
 type Gate struct {
 	// MaxDeletions in one run on one cluster; nil is no limit, 0 holds every deletion.
 	MaxDeletions *int
-	// MaxShare of the objects of a cluster in one run, in percent; nil is no limit, 0 holds every deletion.
-	// Other shares say nothing about up to SmallSet deletions, and do not hold them.
+	// MaxShare of the objects of a cluster in one run, in percent; nil is no limit, 0 holds every
+	// deletion. Other shares say nothing about up to SmallSet deletions, and do not hold them.
 	MaxShare *int
-	// Protected kinds are never deleted without approval, whatever the numbers: `Kind` in any API group, or
-	// `Kind.group`; `Kind.` is the core group.
+	// Protected kinds are never deleted without approval, whatever the numbers: `Kind` in any API
+	// group, or `Kind.group`; `Kind.` is the core group.
 	Protected []string
-	// Approved holds the ids (see ApprovalID) that a person has approved: of single objects, or of all that are held together.
+	// Approved holds the ids (see ApprovalID) that a person has approved: of single objects, or of
+	// all that are held together.
 	Approved map[string]bool
-	// Ledger is asked before objects pass by an approved id. Objects that it refuses stay held. Without one every approved object passes.
+	// Ledger is asked before objects pass by an approved id. Objects that it refuses stay held.
+	// Without one every approved object passes.
 	Ledger Ledger
-	// Reviewed tells whether a deletion or recreation was in the difference that people have reviewed; what was not is held. nil asks
-	// for no review.
+	// Reviewed tells whether a deletion or recreation was in the difference that people have
+	// reviewed; what was not is held. nil asks for no review.
 	Reviewed func(cluster string, ref change.Ref) bool
-	// Before has the reasons why a former run held objects. Those that it held for their number stay held until somebody approves them or the limit changes,
-	// however few they are now: the run let as many pass as are expected of one.
+	// Before has the reasons why a former run held objects. Those that it held for their number
+	// stay held until somebody approves them or the limit changes, however few they are now: the
+	// run let as many pass as are expected of one.
 	Before map[change.Ref]change.Reason
 
 	spent int // deletions of this run that were let through before
@@ -38,8 +42,8 @@ type Gate struct {
 // SmallSet is the number of deletions up to which a share says nothing.
 const SmallSet = 10
 
-// DefaultGate is used where a landscape does not set its own: 100 deletions, 50 %, and the kinds whose
-// deletion loses data or clusters.
+// DefaultGate is used where a landscape does not set its own: 100 deletions, 50 %, and the kinds
+// whose deletion loses data or clusters.
 func DefaultGate() Gate {
 	return Gate{
 		MaxDeletions: Limit(100), MaxShare: Limit(50),
@@ -60,8 +64,8 @@ func ParseShare(s string) (int, error) {
 	return n, nil
 }
 
-// After is the gate for the rest of a run in which n deletions on the cluster have been let through: limits
-// count for the run as a whole.
+// After is the gate for the rest of a run in which n deletions on the cluster have been let
+// through: limits count for the run as a whole.
 func (g Gate) After(n int) Gate {
 	g.spent += n
 	return g
@@ -75,12 +79,13 @@ type Verdict struct {
 	ID string
 }
 
-// Judge decides over deletions and recreations of one run on one cluster; total is the number of objects that
-// are managed there. It asks the Ledger, which notes that an approval is used.
+// Judge decides over deletions and recreations of one run on one cluster; total is the number of
+// objects that are managed there. It asks the Ledger, which notes that an approval is used.
 func (g Gate) Judge(cluster string, refs []change.Ref, total int) Verdict {
 	v := Verdict{Held: map[change.Ref]change.Reason{}}
 	beyond := g.beyond(cluster, len(refs), total)
-	// together has those that are approved by ids of their own, too: they were held with the others when people were shown the id of all.
+	// together has those that are approved by ids of their own, too: they were held with the others
+	// when people were shown the id of all.
 	together := map[change.Ref]change.Reason{}
 	for _, ref := range refs {
 		var reason change.Reason
@@ -110,7 +115,8 @@ func (g Gate) Judge(cluster string, refs []change.Ref, total int) Verdict {
 	return v
 }
 
-// Approves reports whether these objects pass by an approved id. It asks the Ledger, which notes that the approval is used.
+// Approves reports whether these objects pass by an approved id. It asks the Ledger, which notes
+// that the approval is used.
 func (g Gate) Approves(id string, refs ...change.Ref) bool {
 	return g.Approved[id] && (g.Ledger == nil || g.Ledger(id, refs))
 }
@@ -131,8 +137,9 @@ func (g Gate) beyond(cluster string, deletions, total int) change.Reason {
 	return change.Reason{}
 }
 
-// stillHeld reports whether an object was held because there were too many, by a limit that holds still. Inventories of former versions have no
-// codes: an object that such an inventory held stays held until it is approved.
+// stillHeld reports whether an object was held because there were too many, by a limit that holds
+// still. Inventories of former versions have no codes: an object that such an inventory held stays
+// held until it is approved.
 func (g Gate) stillHeld(cluster string, ref change.Ref) bool {
 	before := g.Before[ref]
 	if before.Code == "" {
@@ -144,8 +151,9 @@ func (g Gate) stillHeld(cluster string, ref change.Ref) bool {
 	return limit != nil && *limit == before.Limit && cluster == before.Cluster
 }
 
-// StillHeld keeps the reason for which an object was held before. A review counts for one sync only, so the gate says in the next one that no review has shown
-// the object, although the former one did.
+// StillHeld keeps the reason for which an object was held before. A review counts for one sync
+// only, so the gate says in the next one that no review has shown the object, although the former
+// one did.
 func StillHeld(reason, before change.Reason) change.Reason {
 	if reason.Code != landscapev1alpha1.HeldNotReviewed || before.IsZero() || before.Code == landscapev1alpha1.HeldNotReviewed {
 		return reason
@@ -161,8 +169,8 @@ func (g Gate) protects(ref change.Ref) bool {
 	})
 }
 
-// Mark marks the items of a plan that the gate holds. totals gives the number of managed objects by cluster.
-// It returns the approval ids by cluster.
+// Mark marks the items of a plan that the gate holds. totals gives the number of managed objects by
+// cluster. It returns the approval ids by cluster.
 func (g Gate) Mark(p *change.Plan, totals map[string]int) map[string]string {
 	byCluster := map[string][]change.Ref{}
 	for _, item := range p.Items {

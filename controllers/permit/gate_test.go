@@ -109,7 +109,8 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestTogetherAndAlone: the id of all that is held lets all pass, also beside ids of single objects among it, and so does the one of what these leave.
+// TestTogetherAndAlone: the id of all that is held lets all pass, also beside ids of single objects
+// among it, and so does the one of what these leave.
 func TestTogetherAndAlone(t *testing.T) {
 	a, b, c := change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "a"}, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "b"}, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "c"}
 	of := func(refs ...change.Ref) string { return ApprovalID("x", refs...) }
@@ -187,7 +188,8 @@ func TestParseShare(t *testing.T) {
 	}
 }
 
-// TestTake: what cannot be noted to be used lets nothing pass, and it is known what would pass by it.
+// TestTake: what cannot be noted to be used lets nothing pass, and it is known what would pass by
+// it.
 func TestTake(t *testing.T) {
 	a, b, c := change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "a"}, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "b"}, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "c"}
 	alone, together := ApprovalID("x", a), ApprovalID("x", b, c)

@@ -11,7 +11,8 @@ import (
 type HeldObjects struct {
 	Cluster string       `json:"cluster"`
 	Objects []apply.Held `json:"objects"`
-	// Approval is the id that lets exactly these pass together; empty when nothing does. Each of them has one of its own besides.
+	// Approval is the id that lets exactly these pass together; empty when nothing does. Each of
+	// them has one of its own besides.
 	Approval string `json:"approval,omitempty"`
 }
 
@@ -39,7 +40,8 @@ func HeldIDs(held []HeldObjects) map[string]bool {
 	return out
 }
 
-// Unseen is for a run that did not finish: it adds the objects that were held before, and that the run did not reach.
+// Unseen is for a run that did not finish: it adds the objects that were held before, and that the
+// run did not reach.
 func Unseen(held, before []HeldObjects) []HeldObjects {
 	known := map[string]bool{}
 	for _, h := range held {

@@ -16,7 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// Notes are values by key that outlive the process: JSON in the data of a ConfigMap, which one process writes. They are safe for concurrent use.
+// Notes are values by key that outlive the process: JSON in the data of a ConfigMap, which one
+// process writes. They are safe for concurrent use.
 type Notes[T any] struct {
 	cluster *apply.Cluster
 	ref     apply.Ref
@@ -28,12 +29,14 @@ type Notes[T any] struct {
 	known map[string]T
 }
 
-// NewNotes makes notes in a ConfigMap, which is created with the first one. manager is the field manager that writes them.
+// NewNotes makes notes in a ConfigMap, which is created with the first one. manager is the field
+// manager that writes them.
 func NewNotes[T any](cluster *apply.Cluster, configMap apply.Ref, manager string) *Notes[T] {
 	return &Notes[T]{cluster: cluster, ref: configMap, manager: manager}
 }
 
-// Read reads what a former process has noted, once. A value that cannot be read is the zero value: that there is one is known.
+// Read reads what a former process has noted, once. A value that cannot be read is the zero value:
+// that there is one is known.
 func (n *Notes[T]) Read(ctx context.Context) error {
 	if n.IsRead() {
 		return nil
@@ -84,8 +87,9 @@ func (n *Notes[T]) Get(key string) (T, bool) {
 	return value, known
 }
 
-// Change gives a function the value of a key and writes what it makes of that, if it is another one, while nobody else writes. It writes nothing before the
-// ConfigMap was read. With allowsLess, the value counts in memory before it is written, even if the write fails.
+// Change gives a function the value of a key and writes what it makes of that, if it is another
+// one, while nobody else writes. It writes nothing before the ConfigMap was read. With allowsLess,
+// the value counts in memory before it is written, even if the write fails.
 func (n *Notes[T]) Change(ctx context.Context, key string, change func(now T, known bool) (next T, allowsLess bool)) error {
 	n.writing.Lock()
 	defer n.writing.Unlock()

@@ -6,14 +6,16 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Review has the deletions and recreations that a reviewer could see in rendered differences of revisions. Others are held, for example because a cluster is
-// not as Git said it was.
+// Review has the deletions and recreations that a reviewer could see in rendered differences of
+// revisions. Others are held, for example because a cluster is not as Git said it was.
 type Review struct {
-	// ID names the revisions that were compared: what happened by their review does not happen by it again, whoever applies it.
+	// ID names the revisions that were compared: what happened by their review does not happen by
+	// it again, whoever applies it.
 	ID string
 	// here are the approval ids of objects on the clusters of the operator.
 	here map[string]bool
-	// seeds has what seeds lose and get, by their names. everywhere is what Shoots of all seeds may lose, as those of a sample do.
+	// seeds has what seeds lose and get, by their names. everywhere is what Shoots of all seeds may
+	// lose, as those of a sample do.
 	seeds      map[string]SeedChange
 	everywhere SeedChange
 }
@@ -37,8 +39,8 @@ func (r *Review) Show(items ...change.Item) {
 // Home is the seed that a Seed or Shoot is converged on, and the namespace there that a Shoot has.
 type Home struct{ Seed, ControlPlane string }
 
-// ShowOnSeed adds what a difference says of a seed, whose gardenlet also has what is in its Shoots. A deletion that one Shoot of a sample shows, every Shoot may have, on
-// every seed.
+// ShowOnSeed adds what a difference says of a seed, whose gardenlet also has what is in its Shoots.
+// A deletion that one Shoot of a sample shows, every Shoot may have, on every seed.
 func (r *Review) ShowOnSeed(item change.Item, at Home, sampled bool) {
 	object, seed := ObjectIn(at.ControlPlane, item.Object), r.seeds[at.Seed]
 	switch {

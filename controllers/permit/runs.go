@@ -8,39 +8,49 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Memory is what one process remembers of permissions, from one Runs of a landscape to the next. The zero value remembers nothing.
+// Memory is what one process remembers of permissions, from one Runs of a landscape to the next.
+// The zero value remembers nothing.
 type Memory struct {
 	mu sync.Mutex
-	// waits are the ids of objects that may go and were not told to go yet: until that, they need no second permission.
+	// waits are the ids of objects that may go and were not told to go yet: until that, they need
+	// no second permission.
 	waits map[string]bool
-	// review is the one that done is about: the ids of what it showed and what was deleted, recreated, or told to go for that.
+	// review is the one that done is about: the ids of what it showed and what was deleted,
+	// recreated, or told to go for that.
 	review string
 	done   map[string]bool
 }
 
-// Runs makes each permission count once in the runs of a landscape. A review counts until everything was applied, and for each object until that was deleted,
-// recreated or told to go: such an object goes, however long it takes, and needs no permission any more. Runs notes that an approval is used before it lets an
-// object pass. The approval stops counting after the run: if everything was applied, or if its one object was deleted, recreated or told to go. While the
-// landscape is maintained between two runs, neither counts: nobody has seen or approved the deletions of a repair.
+// Runs makes each permission count once in the runs of a landscape. A review counts until
+// everything was applied, and for each object until that was deleted, recreated or told to go: such
+// an object goes, however long it takes, and needs no permission any more. Runs notes that an
+// approval is used before it lets an object pass. The approval stops counting after the run: if
+// everything was applied, or if its one object was deleted, recreated or told to go. While the
+// landscape is maintained between two runs, neither counts: nobody has seen or approved the
+// deletions of a repair.
 type Runs struct {
 	mu sync.Mutex
-	// seen reports whether the review has shown a deletion; nil where none is demanded. review names it.
+	// seen reports whether the review has shown a deletion; nil where none is demanded. review
+	// names it.
 	seen   func(cluster string, ref change.Ref) bool
 	review string
 	// over is set once everything was applied, maintaining between two runs.
 	over, maintaining bool
-	// approved are all ids, passed those by which something passed, spent those that do not count any more.
+	// approved are all ids, passed those by which something passed, spent those that do not count
+	// any more.
 	approved, passed, spent map[string]bool
 	// done are the ids of what was deleted or recreated, or told to go.
 	done map[string]bool
-	// open are the ids that count now. The gate reads them during a run; they change between two runs only.
+	// open are the ids that count now. The gate reads them during a run; they change between two
+	// runs only.
 	open map[string]bool
 	// memory outlives this value, ledger this process; nil for none.
 	memory *Memory
 	ledger Ledger
 }
 
-// NewRuns gives the gate for the runs of a landscape. Without a review none is demanded; without a memory nothing is remembered from former runs.
+// NewRuns gives the gate for the runs of a landscape. Without a review none is demanded; without a
+// memory nothing is remembered from former runs.
 func NewRuns(gate Gate, review *Review, memory *Memory) (Gate, *Runs) {
 	if memory == nil {
 		memory = &Memory{}
@@ -104,7 +114,8 @@ func (m *Memory) note(id string, o apply.ObjectResult) {
 			m.waits = map[string]bool{}
 		}
 		m.waits[id] = true
-	case o.Told || o.Action != apply.HeldBack && o.Action != apply.Skipped && o.Action != apply.Failed: // of these it is not known that they were told to go
+	case o.Told || o.Action != apply.HeldBack && o.Action != apply.Skipped && o.Action != apply.Failed:
+		// of these it is not known that they were told to go
 		delete(m.waits, id)
 	}
 }

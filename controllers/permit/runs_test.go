@@ -10,8 +10,9 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// TestOneReviewOneRecreation: what has happened by a review does not happen by it again, although another converger is at it, because the sync failed
-// or the operator looked at it anew, and although the object that was told to go takes its time. Another review counts.
+// TestOneReviewOneRecreation: what has happened by a review does not happen by it again, although
+// another converger is at it, because the sync failed or the operator looked at it anew, and
+// although the object that was told to go takes its time. Another review counts.
 func TestOneReviewOneRecreation(t *testing.T) {
 	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b"}
 	for name, test := range map[string]struct {
@@ -50,7 +51,8 @@ func TestOneReviewOneRecreation(t *testing.T) {
 	}
 }
 
-// TestPassingForgets: what is declared again, or has gone, has to be let pass anew; what could not be looked at has not.
+// TestPassingForgets: what is declared again, or has gone, has to be let pass anew; what could not
+// be looked at has not.
 func TestPassingForgets(t *testing.T) {
 	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b"}
 	id := ApprovalID("c", ref)

@@ -11,20 +11,24 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Bounds of what is kept of reviews, in time and bytes. What is dropped is held when it comes up: the safe side.
+// Bounds of what is kept of reviews, in time and bytes. What is dropped is held when it comes up:
+// the safe side.
 const (
 	reviewAge  = 14 * 24 * time.Hour
 	reviewSize = 700 << 10
 )
 
-// inControlPlane stands for the namespace of a control plane, so that the same object has one name in all Shoots.
+// inControlPlane stands for the namespace of a control plane, so that the same object has one name
+// in all Shoots.
 const inControlPlane = "{control-plane}"
 
-// SeedChange is what the difference of two revisions does on one seed, as far as a review is about it.
+// SeedChange is what the difference of two revisions does on one seed, as far as a review is about
+// it.
 type SeedChange struct {
 	// ID names the revisions: the same change is not noted again.
 	ID string
-	// Lost are deletions and recreations, Made objects that are created: by ObjectIn, with the owners that have them.
+	// Lost are deletions and recreations, Made objects that are created: by ObjectIn, with the
+	// owners that have them.
 	Lost, Made map[string]map[string]bool
 }
 
@@ -50,8 +54,8 @@ func AllOf(owner string) string {
 	return kind + " *"
 }
 
-// ObjectIn names an object of an owner the same for all owners of its kind. controlPlane is the namespace of a Shoot on its seed; the Seed's
-// own objects have none.
+// ObjectIn names an object of an owner the same for all owners of its kind. controlPlane is the
+// namespace of a Shoot on its seed; the Seed's own objects have none.
 func ObjectIn(controlPlane string, ref change.Ref) string {
 	text := ref.Group() + "/" + ref.String()
 	if controlPlane == "" {
@@ -62,11 +66,12 @@ func ObjectIn(controlPlane string, ref change.Ref) string {
 	return whole.ReplaceAllString(text, "${1}"+inControlPlane+"${2}")
 }
 
-// SeedReview is what whoever reviewed the changes of a landscape could see of deletions and recreations on one seed. The zero value has nothing.
+// SeedReview is what whoever reviewed the changes of a landscape could see of deletions and
+// recreations on one seed. The zero value has nothing.
 type SeedReview struct {
 	Entries []SeedEntry
-	// Number is that of the last change, and Change its ID. Complete is the number of the last one that was applied completely: whoever is converged after it
-	// has done what it shows.
+	// Number is that of the last change, and Change its ID. Complete is the number of the last one
+	// that was applied completely: whoever is converged after it has done what it shows.
 	Number, Complete int
 	Change           string
 }
@@ -81,8 +86,9 @@ type SeedEntry struct {
 	Owners []string `json:"owners"`
 }
 
-// Has reports whether a change after a number showed that an owner loses an object. For an owner that is not shown, because it is not in Git or is bound to
-// its Seed elsewhere, the losses of others of its kind count.
+// Has reports whether a change after a number showed that an owner loses an object. For an owner
+// that is not shown, because it is not in Git or is bound to its Seed elsewhere, the losses of
+// others of its kind count.
 func (r *SeedReview) Has(owner string, shown bool, object string, after int) bool {
 	kind, _, _ := strings.Cut(owner, " ")
 	return slices.ContainsFunc(r.Entries, func(s SeedEntry) bool {
@@ -96,12 +102,14 @@ func (r *SeedReview) Has(owner string, shown bool, object string, after int) boo
 	})
 }
 
-// After adds a change to the review, and drops entries whose objects the change creates again. It drops the oldest entries where the review would be too large.
+// After adds a change to the review, and drops entries whose objects the change creates again. It
+// drops the oldest entries where the review would be too large.
 func (r *SeedReview) After(c SeedChange, now time.Time) *SeedReview {
 	if c.ID == r.Change {
 		return r
 	}
-	// Numbers go on where the ConfigMap was deleted: what was done by an old one must not pass for what a new one shows.
+	// Numbers go on where the ConfigMap was deleted: what was done by an old one must not pass for
+	// what a new one shows.
 	out := &SeedReview{Number: max(r.Number+1, int(now.Unix())), Complete: r.Complete, Change: c.ID}
 	for object, owners := range c.Lost {
 		out.Entries = append(out.Entries, SeedEntry{Number: out.Number, At: now.UTC().Truncate(time.Second), Object: object, Owners: slices.Sorted(maps.Keys(owners))})

@@ -28,9 +28,11 @@ type Passing struct {
 	UID    types.UID  `json:"uid"`
 }
 
-// Uses are what the approvals of one cluster were used for, by the ids as people gave them. The use of an approval is written before the first object goes by it,
-// with the objects that it lets go: wherever the process ends, no approval lets a second deletion pass. These objects themselves, known by their UIDs, may go
-// until they are gone: a convergence that fails halfway is repeated, maybe by another process.
+// Uses are what the approvals of one cluster were used for, by the ids as people gave them. The use
+// of an approval is written before the first object goes by it, with the objects that it lets go:
+// wherever the process ends, no approval lets a second deletion pass. These objects themselves,
+// known by their UIDs, may go until they are gone: a convergence that fails halfway is repeated,
+// maybe by another process.
 type Uses struct {
 	notes   *Notes[Use]
 	cluster *apply.Cluster
@@ -55,8 +57,9 @@ func (u *Uses) Passing() (out []Passing) {
 	return out
 }
 
-// Take is the Ledger of an owner. Objects whose approval was used before pass as long as they exist. Others need an approval that counts: Take notes its use, and
-// returns it as people gave it. counts is as for Spend.
+// Take is the Ledger of an owner. Objects whose approval was used before pass as long as they
+// exist. Others need an approval that counts: Take notes its use, and returns it as people gave it.
+// counts is as for Spend.
 func (u *Uses) Take(ctx context.Context, owner, id string, refs []change.Ref, counts func() (shown string, counts bool)) (passes bool, spent string, err error) {
 	if passes, err = u.passes(ctx, id, refs); passes || err != nil {
 		return passes, "", err
@@ -65,7 +68,8 @@ func (u *Uses) Take(ctx context.Context, owner, id string, refs []change.Ref, co
 	return spent != "", spent, err
 }
 
-// passes reports whether the id is for objects of this cluster, and all of them that are there may go still.
+// passes reports whether the id is for objects of this cluster, and all of them that are there may
+// go still.
 func (u *Uses) passes(ctx context.Context, id string, refs []change.Ref) (bool, error) {
 	may, known := map[types.UID]bool{}, map[string]bool{}
 	for _, p := range u.Passing() {
@@ -85,7 +89,8 @@ func (u *Uses) living(ctx context.Context, refs []change.Ref) (out []Passing, er
 		switch {
 		case err == nil:
 			out = append(out, Passing{Object: ref, UID: live.GetUID()})
-		case !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err): // without its definition it is gone, too
+		case !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err):
+			// without its definition it is gone, too
 			return nil, u.cluster.Explain(ref, "read", err)
 		}
 	}
@@ -95,8 +100,9 @@ func (u *Uses) living(ctx context.Context, refs []change.Ref) (out []Passing, er
 // ErrNotRead is why no approval counts yet.
 var ErrNotRead = errors.New("which ones are used could not be read yet")
 
-// Spend notes that an owner uses an approval for objects; without objects it only uses the approval up. It returns the approval as people gave it, empty where it
-// does not count. counts says both, and nobody else writes while Spend calls it.
+// Spend notes that an owner uses an approval for objects; without objects it only uses the approval
+// up. It returns the approval as people gave it, empty where it does not count. counts says both,
+// and nobody else writes while Spend calls it.
 func (u *Uses) Spend(ctx context.Context, owner string, refs []change.Ref, counts func() (shown string, counts bool)) (spent string, err error) {
 	u.notes.writing.Lock()
 	defer u.notes.writing.Unlock()
@@ -117,8 +123,9 @@ func (u *Uses) Spend(ctx context.Context, owner string, refs []change.Ref, count
 	return shown, nil
 }
 
-// Settle ends the approvals of an owner, after a run that has seen everything. An object that is declared again needs another approval to go once more.
-// Objects that still exist may go. An object that cannot be read is checked again the next time.
+// Settle ends the approvals of an owner, after a run that has seen everything. An object that is
+// declared again needs another approval to go once more. Objects that still exist may go. An object
+// that cannot be read is checked again the next time.
 func (u *Uses) Settle(ctx context.Context, owner string, wanted func(change.Ref) bool) (errs error) {
 	for id, one := range u.notes.All() {
 		if one.Owner != owner || len(one.Passing) == 0 {
@@ -149,7 +156,8 @@ func (u *Uses) Settle(ctx context.Context, owner string, wanted func(change.Ref)
 	return errs
 }
 
-// Forget drops what is not given any more: an id that is taken back and given again counts anew. No use is noted while it asks.
+// Forget drops what is not given any more: an id that is taken back and given again counts anew. No
+// use is noted while it asks.
 func (u *Uses) Forget(ctx context.Context, given func(id string) bool) error {
 	return u.notes.Drop(ctx, func(id string) bool { return !given(id) })
 }

@@ -64,7 +64,8 @@ func (l *ledger) delete(name string) {
 	require.NoError(l, l.api.CoreV1().ConfigMaps("default").Delete(l.Context(), name, metav1.DeleteOptions{}))
 }
 
-// TestUses: an approval counts once, whichever process asks, and its objects may go until they are gone.
+// TestUses: an approval counts once, whichever process asks, and its objects may go until they are
+// gone.
 func TestUses(t *testing.T) {
 	l := newLedger(t, "uses")
 	ref, uid := l.configMap("goes")
@@ -137,7 +138,8 @@ func TestWantedAgain(t *testing.T) {
 	assert.Empty(t, u.Passing())
 }
 
-// TestPassingTogether: objects that were approved together may go until the last of them is gone, whichever of them are asked for.
+// TestPassingTogether: objects that were approved together may go until the last of them is gone,
+// whichever of them are asked for.
 func TestPassingTogether(t *testing.T) {
 	l := newLedger(t, "together")
 	a, _ := l.configMap("together-a")

@@ -1,5 +1,7 @@
-// Package prometheus asks instances of Prometheus whether they see what they should see. That the servers of one are there does not say so: they run on
-// while a target cannot be reached, or nothing is scraped at all. Rules of each instance record it as Query (components/kubernetes/prometheus_contents.cue).
+// Package prometheus asks instances of Prometheus whether they see what they should see. That the
+// servers of one are there does not say so: they run on while a target cannot be reached, or
+// nothing is scraped at all. Rules of each instance record it as Query
+// (components/kubernetes/prometheus_contents.cue).
 package prometheus
 
 import (
@@ -17,7 +19,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/addresses"
 )
 
-// Query is what is asked for: one series of value 1 where all is well, else one of value 0 for each trouble, with labels that name it.
+// Query is what is asked for: one series of value 1 where all is well, else one of value 0 for each
+// trouble, with labels that name it.
 const Query = "healthcheck:up"
 
 const (
@@ -27,7 +30,8 @@ const (
 	maxTrouble = 400
 )
 
-// Check asks one server. trouble is what it says is wrong, empty where nothing is; an error says why nothing can be told of it.
+// Check asks one server. trouble is what it says is wrong, empty where nothing is; an error says
+// why nothing can be told of it.
 func Check(ctx context.Context, server api.Client) (trouble string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
@@ -46,7 +50,8 @@ func Check(ctx context.Context, server api.Client) (trouble string, err error) {
 	return judge(vector)
 }
 
-// judge reads an answer. One that contradicts itself tells nothing: the rules are not those that they should be.
+// judge reads an answer. One that contradicts itself tells nothing: the rules are not those that
+// they should be.
 func judge(vector model.Vector) (trouble string, err error) {
 	if len(vector) == 0 {
 		return "", errors.New("it has no series " + Query + ": its rules have not been evaluated yet, or are missing")

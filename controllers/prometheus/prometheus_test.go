@@ -125,7 +125,8 @@ func TestInside(t *testing.T) {
 	assert.Equal(t, "prometheus-longterm-1.prometheus-operated.garden.svc:9090", dialed)
 }
 
-// From elsewhere it is asked through the API server, as whoever the kubeconfig is, also by one who may only read.
+// From elsewhere it is asked through the API server, as whoever the kubeconfig is, also by one who
+// may only read.
 func TestOutside(t *testing.T) {
 	asked := make(chan string, 9)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

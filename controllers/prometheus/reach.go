@@ -18,7 +18,8 @@ const port = 9090
 type Reach struct {
 	// Client is for one pod of an instance.
 	Client func(namespace, pod string) (api.Client, error)
-	// Doubtful says that the way may be closed while all is well: nothing is said of servers that do not answer then.
+	// Doubtful says that the way may be closed while all is well: nothing is said of servers that
+	// do not answer then.
 	Doubtful bool
 }
 
@@ -27,8 +28,8 @@ func Pod(instance string, replica int64) string {
 	return fmt.Sprintf("prometheus-%s-%d", instance, replica)
 }
 
-// Inside reaches servers as other pods do: by the names of their pods, which the Service prometheus-operated gives them. config is that of the cluster, whose
-// dialer and proxy count.
+// Inside reaches servers as other pods do: by the names of their pods, which the Service
+// prometheus-operated gives them. config is that of the cluster, whose dialer and proxy count.
 func Inside(config *rest.Config) Reach {
 	transport := &http.Transport{Proxy: config.Proxy, DialContext: config.Dial, DisableKeepAlives: true}
 	return Reach{Client: func(namespace, pod string) (api.Client, error) {
@@ -36,7 +37,8 @@ func Inside(config *rest.Config) Reach {
 	}}
 }
 
-// Outside reaches servers through the API server of their cluster, with the rights of config (pods/proxy). Network policies may not let it through.
+// Outside reaches servers through the API server of their cluster, with the rights of config
+// (pods/proxy). Network policies may not let it through.
 func Outside(config *rest.Config) Reach {
 	return Reach{Doubtful: true, Client: func(namespace, pod string) (api.Client, error) {
 		server, _, err := rest.DefaultServerUrlFor(config)
@@ -45,7 +47,8 @@ func Outside(config *rest.Config) Reach {
 		}
 		transport, err := rest.TransportFor(config)
 		if err != nil {
-			return nil, errors.New("the certificates of the kubeconfig cannot be used") // the cause may quote them
+			// the cause may quote them
+			return nil, errors.New("the certificates of the kubeconfig cannot be used")
 		}
 		at := server.JoinPath("api", "v1", "namespaces", namespace, "pods", fmt.Sprintf("%s:%d", pod, port), "proxy")
 		return api.NewClient(api.Config{Address: at.String(), RoundTripper: transport})

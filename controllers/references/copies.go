@@ -17,11 +17,13 @@ const (
 	LabelCopy = "references.pergola.dev/copy"
 )
 
-// component is where plans and reports say that the bundle comes from. It is none of the catalogue: the content is not known to a render.
+// component is where plans and reports say that the bundle comes from. It is none of the catalogue:
+// the content is not known to a render.
 const component = "shoot/" + render.BundleReferences
 
-// Copies is the bundle (upstream has a ManagedResource of its name) of all that a Shoot refers to, for the namespace of its control plane. It is not resolved while something is missing: then
-// it is as it was. It says false where the Shoot refers to nothing.
+// Copies is the bundle (upstream has a ManagedResource of its name) of all that a Shoot refers to,
+// for the namespace of its control plane. It is not resolved while something is missing: then it is
+// as it was. It says false where the Shoot refers to nothing.
 func Copies(of render.Owner, found []Found) (render.Bundle, bool, error) {
 	b := render.Bundle{
 		Name: render.BundleReferences, Component: component, Owner: of, Cluster: render.ClusterSeed, Namespace: of.ControlPlaneNamespace,
@@ -45,7 +47,8 @@ func Copies(of render.Owner, found []Found) (render.Bundle, bool, error) {
 	return b, len(found) > 0, b.Seal(unresolved...)
 }
 
-// copyOf takes the content and nothing else: labels and annotations of users mean nothing on a seed, and what cannot be changed here may well be replaced there.
+// copyOf takes the content and nothing else: labels and annotations of users mean nothing on a
+// seed, and what cannot be changed here may well be replaced there.
 func copyOf(original *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
 	content := map[string]any{}
 	for _, field := range []string{"data", "binaryData", "type"} {

@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// nameCredentials is the Secret that extensions work with (upstream's name, and the value of its label).
+	// nameCredentials is the Secret that extensions work with (upstream's name, and the value of
+	// its label).
 	nameCredentials = "cloudprovider"
 	labelPurpose    = "gardener.cloud/purpose"
 )
@@ -44,8 +45,8 @@ func ofCluster(in *apply.Cluster, get reader) reader {
 	}
 }
 
-// credentials follow the binding of a Shoot to the Secret behind it. It says false for an owner without binding; cluster is where they are, for what is said of
-// one that is missing.
+// credentials follow the binding of a Shoot to the Secret behind it. It says false for an owner
+// without binding; cluster is where they are, for what is said of one that is missing.
 func credentials(of render.Input, cluster string, read reader) (Found, bool, error) {
 	r, has := of.Credentials()
 	if !has {

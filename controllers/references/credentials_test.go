@@ -132,7 +132,8 @@ type: Opaque
 `).Object, b.Objects[0].Object)
 }
 
-// A plan takes the binding and the Secret that Git declares, and what was found where Git declares only one of them.
+// A plan takes the binding and the Secret that Git declares, and what was found where Git declares
+// only one of them.
 func TestDeclaredCredentials(t *testing.T) {
 	const (
 		binding = "{apiVersion: security.gardener.cloud/v1alpha1, kind: CredentialsBinding, metadata: {name: b, namespace: garden-local}, credentialsRef: {apiVersion: v1, kind: Secret, name: account}}"

@@ -31,7 +31,8 @@ func Facts(found []Found) (map[string]render.ReferenceFact, error) {
 	return out, nil
 }
 
-// Declared puts objects that Git declares in the place of those that were found: so they will be when what Git declares has been applied.
+// Declared puts objects that Git declares in the place of those that were found: so they will be
+// when what Git declares has been applied.
 func Declared(found []Found, in render.Input) []Found {
 	out := slices.Clone(found)
 	for i := range out {

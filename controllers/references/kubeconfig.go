@@ -16,8 +16,9 @@ import (
 // keyKubeconfig is where a Secret has a kubeconfig (upstream's constant of the core API).
 const keyKubeconfig = "kubeconfig"
 
-// checkKubeconfig refuses a kubeconfig of a Shoot's user that would have its API server run programs or read files: that runs on the seed, and belongs to
-// somebody else. (gardener: pkg/client/kubernetes, ValidateConfig, by which upstream's admission refuses them.)
+// checkKubeconfig refuses a kubeconfig of a Shoot's user that would have its API server run
+// programs or read files: that runs on the seed, and belongs to somebody else. (gardener:
+// pkg/client/kubernetes, ValidateConfig, by which upstream's admission refuses them.)
 func checkKubeconfig(r across.Reference, live *unstructured.Unstructured) error {
 	if r.Kind != "Secret" || !slices.Contains(r.Files(), keyKubeconfig) {
 		return nil
@@ -30,12 +31,13 @@ func checkKubeconfig(r across.Reference, live *unstructured.Unstructured) error 
 	return CheckKubeconfig(raw)
 }
 
-// CheckKubeconfig refuses a kubeconfig by which whoever uses it would run programs or read files. The error goes on from what has it, and quotes nothing of
-// it.
+// CheckKubeconfig refuses a kubeconfig by which whoever uses it would run programs or read files.
+// The error goes on from what has it, and quotes nothing of it.
 func CheckKubeconfig(raw []byte) error {
 	config, err := clientcmd.Load(raw)
 	if err != nil {
-		return fmt.Errorf("has data[%s] that is no kubeconfig", keyKubeconfig) // the cause may quote it
+		// the cause may quote it
+		return fmt.Errorf("has data[%s] that is no kubeconfig", keyKubeconfig)
 	}
 	for _, user := range config.AuthInfos {
 		if err := checkUser(user); err != nil {

@@ -19,7 +19,8 @@ type Found struct {
 	across.Reference
 	// Namespace of the object; empty means that of what the owner refers to.
 	Namespace string
-	// Credentials says that it is the Secret behind the binding of a Shoot. Fields are those that name the binding.
+	// Credentials says that it is the Secret behind the binding of a Shoot. Fields are those that
+	// name the binding.
 	Credentials bool
 	// Object is nil where Problem says why it cannot be used.
 	Object  *unstructured.Unstructured
@@ -29,7 +30,8 @@ type Found struct {
 // kindShoot is the kind of owner whose users are not those who operate the landscape.
 const kindShoot = "shoot"
 
-// Read looks in a cluster for what an owner refers to. The error is that of the cluster; what is missing there, or not what it has to be, is said of each.
+// Read looks in a cluster for what an owner refers to. The error is that of the cluster; what is
+// missing there, or not what it has to be, is said of each.
 func Read(ctx context.Context, in *apply.Cluster, of render.Input) ([]Found, error) {
 	var out []Found
 	namespace := of.ReferenceNamespace()
@@ -68,7 +70,8 @@ func Any(of render.Input) bool {
 	return has || len(of.RefersTo()) > 0
 }
 
-// Missing are the references that lead to nothing, as if their cluster had been asked: for one that is not there yet.
+// Missing are the references that lead to nothing, as if their cluster had been asked: for one that
+// is not there yet.
 func Missing(in *apply.Cluster, of render.Input) []Found {
 	var out []Found
 	for _, r := range of.RefersTo() {
@@ -90,7 +93,8 @@ func Problems(found []Found) error {
 	return errors.Join(problems...)
 }
 
-// check looks at the content. The values of a Secret are not looked at here: that a key is there is enough.
+// check looks at the content. The values of a Secret are not looked at here: that a key is there is
+// enough.
 func check(r across.Reference, live *unstructured.Unstructured) error {
 	data := map[string]string{}
 	for _, field := range []string{"data", "binaryData"} {

@@ -35,8 +35,9 @@ func (s *site) classed(name, class, spec string, manifests ...string) {
 	s.create("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: " + name + ", namespace: NS}, spec: {class: " + class + ", " + spec + "secretRefs: [{name: " + name + "}]}}")
 }
 
-// TestClassesThatWantOneObject: each class applies as a field manager of its own, so nothing goes to and fro between two; the
-// second one names the first, and gets the object when that gives it up.
+// TestClassesThatWantOneObject: each class applies as a field manager of its own, so nothing goes
+// to and fro between two; the second one names the first, and gets the object when that gives it
+// up.
 func TestClassesThatWantOneObject(t *testing.T) {
 	s := newSite(t)
 	_, stop := s.start("")
@@ -68,8 +69,8 @@ func TestClassesThatWantOneObject(t *testing.T) {
 	assert.Equal(t, "c", moved.Object["data"].(map[string]any)["a"])
 }
 
-// TestClassesTakeUpAtOnce: all and a class that it comprises are both responsible; one of them has a ManagedResource in the end, and goes
-// on with it.
+// TestClassesTakeUpAtOnce: all and a class that it comprises are both responsible; one of them has
+// a ManagedResource in the end, and goes on with it.
 func TestClassesTakeUpAtOnce(t *testing.T) {
 	s := newSite(t)
 	_, stop := s.start(resourcesv1alpha1.ClassAll)
@@ -148,7 +149,8 @@ func TestTwoOfOneClass(t *testing.T) {
 	two.becomes("second", good...)
 }
 
-// TestClassChangeKeepsObjects: what the former class leaves where it is becomes that of the new one, whole.
+// TestClassChangeKeepsObjects: what the former class leaves where it is becomes that of the new
+// one, whole.
 func TestClassChangeKeepsObjects(t *testing.T) {
 	s := newSite(t)
 	_, stop := s.start("")
@@ -173,8 +175,8 @@ func TestClassChangeKeepsObjects(t *testing.T) {
 	assert.NotContains(t, after.Object["data"], "stale")
 }
 
-// TestAutoscalerThatGoes: replicas are the autoscaler's as long as there is one, and those that are declared again at once when it
-// is gone.
+// TestAutoscalerThatGoes: replicas are the autoscaler's as long as there is one, and those that are
+// declared again at once when it is gone.
 func TestAutoscalerThatGoes(t *testing.T) {
 	s := newSite(t)
 	_, stop := s.start("")

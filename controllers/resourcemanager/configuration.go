@@ -16,7 +16,8 @@ import (
 )
 
 // Configuration is upstream's component configuration of gardener-resource-manager
-// (pkg/apis/config/resourcemanager/v1alpha1), so that workloads which are configured for that one can run this one.
+// (pkg/apis/config/resourcemanager/v1alpha1), so that workloads which are configured for that one
+// can run this one.
 type Configuration struct {
 	metav1.TypeMeta        `json:",inline"`
 	SourceClientConnection ClientConnection  `json:"sourceClientConnection"`
@@ -30,8 +31,8 @@ type Configuration struct {
 	Webhooks               Webhooks          `json:"webhooks"`
 }
 
-// ClientConnection is the access to a cluster. Limits of the client are read and not used: the API server's own priority and
-// fairness decides, and requests at a time are bounded.
+// ClientConnection is the access to a cluster. Limits of the client are read and not used: the API
+// server's own priority and fairness decides, and requests at a time are bounded.
 type ClientConnection struct {
 	// Kubeconfig is a path; without one it is the access of the pod.
 	Kubeconfig         string           `json:"kubeconfig"`
@@ -40,7 +41,8 @@ type ClientConnection struct {
 	QPS                float32          `json:"qps"`
 	Burst              int32            `json:"burst"`
 	CacheResyncPeriod  *metav1.Duration `json:"cacheResyncPeriod,omitempty"`
-	// Namespaces of the source in which ManagedResources are; of the target nothing is limited by it. None are all.
+	// Namespaces of the source in which ManagedResources are; of the target nothing is limited by
+	// it. None are all.
 	Namespaces []string `json:"namespaces,omitempty"`
 }
 
@@ -135,7 +137,8 @@ type Workers struct {
 	SyncPeriod      *metav1.Duration `json:"syncPeriod,omitempty"`
 }
 
-// Absent is a part of upstream's resource manager that this one lacks: it can be configured and not turned on.
+// Absent is a part of upstream's resource manager that this one lacks: it can be configured and not
+// turned on.
 type Absent struct {
 	Enabled          bool             `json:"enabled"`
 	ConcurrentSyncs  *int             `json:"concurrentSyncs,omitempty"`
@@ -161,7 +164,8 @@ const (
 	configurationKind    = "ResourceManagerConfiguration"
 )
 
-// ReadConfiguration reads a file. Fields that do not exist and values that make no sense are errors with their places.
+// ReadConfiguration reads a file. Fields that do not exist and values that make no sense are errors
+// with their places.
 func ReadConfiguration(path string) (*Configuration, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {

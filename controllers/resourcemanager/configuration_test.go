@@ -67,7 +67,8 @@ func TestDefaultsOfTheConfiguration(t *testing.T) {
 	assert.Equal(t, "[::1]:1", Server{BindAddress: "::1", Port: 1}.Address())
 }
 
-// TestWrongConfigurations: each line of the error begins with the place, which « stands for in the text.
+// TestWrongConfigurations: each line of the error begins with the place, which « stands for in the
+// text.
 func TestWrongConfigurations(t *testing.T) {
 	const both = "apiVersion: resourcemanager.config.gardener.cloud/v1alpha1 and kind: ResourceManagerConfiguration"
 	const duration = "and must be a duration such as 30s, 5m or 1h30m"

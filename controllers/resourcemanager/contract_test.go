@@ -67,7 +67,8 @@ func (s *site) quiet(m *Manager, name string) {
 	})
 }
 
-// TestRequests counts what one ManagedResource costs: nothing is read twice, the status is written at the beginning and at the end.
+// TestRequests counts what one ManagedResource costs: nothing is read twice, the status is written
+// at the beginning and at the end.
 func TestRequests(t *testing.T) {
 	s := newSite(t)
 	s.managed("warm", configMap("warm")) // opens the caches
@@ -102,7 +103,8 @@ func TestRequests(t *testing.T) {
 	assert.Equal(t, map[string]int{"patch": 1, "delete": 4}, map[string]int(m.options.Source.Requests().Sub(before)))
 }
 
-// TestRestart: a new process that finds all as it was reads no Secret and writes nothing; what changed while none ran is found.
+// TestRestart: a new process that finds all as it was reads no Secret and writes nothing; what
+// changed while none ran is found.
 func TestRestart(t *testing.T) {
 	s := newSite(t)
 	deployment := "{apiVersion: apps/v1, kind: Deployment, metadata: {name: app, namespace: NS}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: c}]}}}}"
@@ -174,7 +176,8 @@ func TestSameContent(t *testing.T) {
 	assert.Equal(t, before.GetResourceVersion(), after.GetResourceVersion())
 }
 
-// TestMoves: an object that goes from one ManagedResource to another is not deleted, whichever changes first.
+// TestMoves: an object that goes from one ManagedResource to another is not deleted, whichever
+// changes first.
 func TestMoves(t *testing.T) {
 	for _, first := range []string{"giver", "taker"} {
 		t.Run("first the "+first, func(t *testing.T) {
@@ -224,7 +227,8 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// TestMovesOfClusterScopedObjects: a namespace on an object that has none changes nothing about whose it is.
+// TestMovesOfClusterScopedObjects: a namespace on an object that has none changes nothing about
+// whose it is.
 func TestMovesOfClusterScopedObjects(t *testing.T) {
 	s := newSite(t)
 	class := func(metadata string) string {
@@ -250,7 +254,8 @@ func TestMovesOfClusterScopedObjects(t *testing.T) {
 	assert.Equal(t, before.GetUID(), after.GetUID())
 }
 
-// TestNeighbourThatMakesNoSense: a ManagedResource whose Secret can never be read keeps nobody from deleting.
+// TestNeighbourThatMakesNoSense: a ManagedResource whose Secret can never be read keeps nobody from
+// deleting.
 func TestNeighbourThatMakesNoSense(t *testing.T) {
 	s := newSite(t)
 	s.managed("thing", configMap("one"), configMap("two"))
@@ -265,7 +270,8 @@ func TestNeighbourThatMakesNoSense(t *testing.T) {
 	s.becomes("thing", good...)
 }
 
-// TestDocumentsThatCannotBeTold: what follows the end of a document is an error, and nothing is deleted for it.
+// TestDocumentsThatCannotBeTold: what follows the end of a document is an error, and nothing is
+// deleted for it.
 func TestDocumentsThatCannotBeTold(t *testing.T) {
 	s := newSite(t)
 	s.managed("thing", configMap("one"), configMap("two"))
@@ -349,7 +355,8 @@ func TestStuckObject(t *testing.T) {
 	s.gone("ManagedResource", "thing")
 }
 
-// TestFailureStays: attempts that fail alike change nothing in the status, so that it tells since when.
+// TestFailureStays: attempts that fail alike change nothing in the status, so that it tells since
+// when.
 func TestFailureStays(t *testing.T) {
 	s := newSite(t)
 	s.managed("thing", configMap("fine"), "{apiVersion: v1, kind: Service, metadata: {name: wrong, namespace: NS}, spec: {type: Nothing, ports: [{port: 1}]}}")
@@ -367,7 +374,8 @@ func TestFailureStays(t *testing.T) {
 	assert.Equal(t, before.GetResourceVersion(), after.GetResourceVersion())
 }
 
-// TestFight: somebody who changes an object back again and again is named, and written against less and less.
+// TestFight: somebody who changes an object back again and again is named, and written against less
+// and less.
 func TestFight(t *testing.T) {
 	s := newSite(t)
 	s.managed("thing", configMap("one"), configMap("two"))
@@ -422,8 +430,8 @@ func TestFightBesideARollout(t *testing.T) {
 	assert.Contains(t, s.message("thing", "ResourcesProgressing"), "Besides: Deployment ")
 }
 
-// TestStatusOfUpstream: where the definition of ManagedResources is upstream's, which does not know our digests, nothing is sent
-// again and again either.
+// TestStatusOfUpstream: where the definition of ManagedResources is upstream's, which does not know
+// our digests, nothing is sent again and again either.
 func TestStatusOfUpstream(t *testing.T) {
 	s := newSite(t)
 	definitions := s.api.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
@@ -472,7 +480,8 @@ func TestStatusOfUpstream(t *testing.T) {
 	s.quiet(m, name)
 	assert.Empty(t, m.options.Source.Requests().Sub(before))
 
-	// What was changed while nobody looked is taken back, although no process knows what was applied.
+	// What was changed while nobody looked is taken back, although no process knows what was
+	// applied.
 	stop()
 	live, err := s.get("ConfigMap", name)
 	require.NoError(t, err)

@@ -17,7 +17,8 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 )
 
-// definition looks whether the source serves ManagedResources, with and without the lease, and tells why it does not.
+// definition looks whether the source serves ManagedResources, with and without the lease, and
+// tells why it does not.
 type definition struct {
 	api   discovery.ServerResourcesInterfaceWithContext
 	host  string
@@ -40,8 +41,8 @@ func newDefinition(source *rest.Config, log *slog.Logger) (*definition, error) {
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (*definition) NeedLeaderElection() bool { return false }
 
-// Start implements manager.Runnable. It goes on once ManagedResources are served, less often: with their definition all of them go,
-// and a watch does not tell that.
+// Start implements manager.Runnable. It goes on once ManagedResources are served, less often: with
+// their definition all of them go, and a watch does not tell that.
 func (d *definition) Start(ctx context.Context) error {
 	told, seen := "", false
 	for {
@@ -50,7 +51,8 @@ func (d *definition) Start(ctx context.Context) error {
 			return nil
 		}
 		if seen && what != "" && what != absent {
-			what, reason = told, d.reasonNow() // a cluster that does not answer has not lost the definition
+			// a cluster that does not answer has not lost the definition
+			what, reason = told, d.reasonNow()
 		}
 		d.mu.Lock()
 		d.reason = reason
@@ -91,12 +93,14 @@ func (d *definition) reasonNow() string {
 	return d.reason
 }
 
-// look tells why ManagedResources are not served, in a word, in a sentence, and what to do about it; nothing where they are.
+// look tells why ManagedResources are not served, in a word, in a sentence, and what to do about
+// it; nothing where they are.
 func (d *definition) look(ctx context.Context) (what, reason, hint string) {
 	version := resourcesv1alpha1.SchemeGroupVersion.String()
 	list, err := d.api.ServerResourcesForGroupVersionWithContext(ctx, version)
 	switch {
-	case err == nil && serves(list), apierrors.IsForbidden(err): // where the API may not be read, the ManagedResources may be
+	case err == nil && serves(list), apierrors.IsForbidden(err):
+		// where the API may not be read, the ManagedResources may be
 		return "", "", ""
 	case err == nil, apierrors.IsNotFound(err):
 		return absent, fmt.Sprintf("the source cluster has no CustomResourceDefinition of ManagedResources (%s)", version),

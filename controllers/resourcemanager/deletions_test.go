@@ -12,8 +12,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
 )
 
-// TestDeletionsAreLeftToTheOwner of a ManagedResource that says so: what leaves it stays, what would have to be made anew does, and it all stays when
-// the ManagedResource goes. All else is done as ever.
+// TestDeletionsAreLeftToTheOwner of a ManagedResource that says so: what leaves it stays, what
+// would have to be made anew does, and it all stays when the ManagedResource goes. All else is done
+// as ever.
 func TestDeletionsAreLeftToTheOwner(t *testing.T) {
 	const immutable = "{apiVersion: v1, kind: ConfigMap, metadata: {name: fixed, namespace: NS}, immutable: true, data: {a: b}}"
 	for name, left := range map[string]bool{"left": true, "not left": false} {

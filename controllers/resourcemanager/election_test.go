@@ -103,7 +103,8 @@ func (r *running) becomes(t *testing.T, status int, answer string) {
 	}, deadline, 20*time.Millisecond, answer)
 }
 
-// What is done where is in the first line; who waits for the lease says for whom, once; an orderly end is no error.
+// What is done where is in the first line; who waits for the lease says for whom, once; an orderly
+// end is no error.
 func TestElectionIsTold(t *testing.T) {
 	s := newSite(t)
 	settings := fmt.Sprintf("sourceClientConnection: {namespaces: [%s]}\ncontrollers: {resourceClass: ours}\nleaderElection: {leaseDuration: 4s, renewDeadline: 3s, retryPeriod: 100ms}\n", s.ns)
@@ -171,7 +172,8 @@ func TestProblemsOfTheLease(t *testing.T) {
 	assert.Len(t, log.with("level=ERROR"), 2, "its end is no error")
 }
 
-// What the end itself brings about is left out of the log; the same is told as long as nobody asked for the end.
+// What the end itself brings about is left out of the log; the same is told as long as nobody asked
+// for the end.
 func TestLogOfTheEnd(t *testing.T) {
 	ending := false
 	book := &logbook{}
@@ -217,7 +219,8 @@ func TestLeaseIsLost(t *testing.T) {
 	require.ErrorContains(t, <-ended, "the lease "+s.ns+"/gardener-resource-manager is lost: ")
 }
 
-// Without the definition of ManagedResources it is not ready and says why, and begins once it is there.
+// Without the definition of ManagedResources it is not ready and says why, and begins once it is
+// there.
 func TestDefinitionIsMissing(t *testing.T) {
 	config := apiserver.Start(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -267,7 +270,8 @@ func TestDefinitionIsMissing(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-// A cluster that does not answer is told before ManagedResources were seen; later it is not taken for one without their definition.
+// A cluster that does not answer is told before ManagedResources were seen; later it is not taken
+// for one without their definition.
 func TestSourceDoesNotAnswer(t *testing.T) {
 	apiserver.Needed(t)
 	log, clock := &logbook{}, testingclock.NewFakeClock(time.Now())

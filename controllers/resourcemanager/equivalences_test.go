@@ -9,8 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestEquivalences: what is declared under another kind that counts as the same is not deleted under the former one, and forgotten.
-// Any two kinds will do: the API server does not care whether they are one object.
+// TestEquivalences: what is declared under another kind that counts as the same is not deleted
+// under the former one, and forgotten. Any two kinds will do: the API server does not care whether
+// they are one object.
 func TestEquivalences(t *testing.T) {
 	s := newSite(t)
 	_, stop := s.start("")

@@ -17,13 +17,15 @@ import (
 const (
 	// window is over which the changes of an object by others are counted.
 	window = time.Minute
-	// fighting is from how many of them on somebody works against us: a person who tries something changes it back once or twice.
+	// fighting is from how many of them on somebody works against us: a person who tries something
+	// changes it back once or twice.
 	fighting = 5
 	// firstPause and longestPause bound how long an object is then left as the other one wants it.
 	firstPause, longestPause = 2 * time.Second, 5 * time.Minute
 )
 
-// fights counts who changes objects back, so that two controllers do not write an object all day without anybody knowing.
+// fights counts who changes objects back, so that two controllers do not write an object all day
+// without anybody knowing.
 type fights struct {
 	clock clock.PassiveClock
 
@@ -40,7 +42,8 @@ type fight struct {
 	pause  time.Duration
 }
 
-// seen notes a change of an object by somebody else. It tells how long to leave it alone; begins is true when that is the first time.
+// seen notes a change of an object by somebody else. It tells how long to leave it alone; begins is
+// true when that is the first time.
 func (f *fights) seen(key types.NamespacedName, d apply.DriftEvent) (pause time.Duration, begins bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -56,7 +59,8 @@ func (f *fights) seen(key types.NamespacedName, d apply.DriftEvent) (pause time.
 	}
 	now := f.clock.Now()
 	one.times = append(slices.DeleteFunc(one.times, func(t time.Time) bool { return now.Sub(t) > window+one.pause*fighting }), now)
-	if d.Deleted || len(d.Fields) > 0 || one.who == "" { // else it is known that it happened, and not more than before
+	// else it is known that it happened, and not more than before
+	if d.Deleted || len(d.Fields) > 0 || one.who == "" {
 		one.who, one.what = whoOf(d), whatOf(d)
 	}
 	if len(one.times) < fighting {
@@ -68,7 +72,8 @@ func (f *fights) seen(key types.NamespacedName, d apply.DriftEvent) (pause time.
 	return one.pause, one.rounds == 1
 }
 
-// over drops what has been quiet for long, and tells how many objects of a ManagedResource are still fought over.
+// over drops what has been quiet for long, and tells how many objects of a ManagedResource are
+// still fought over.
 func (f *fights) over(key types.NamespacedName) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -94,7 +99,8 @@ func (f *fights) forget(key types.NamespacedName) {
 	delete(f.objects, key)
 }
 
-// told is the reason and the message for a ManagedResource of which an object is fought over; empty when none is.
+// told is the reason and the message for a ManagedResource of which an object is fought over; empty
+// when none is.
 func (f *fights) told(namespace, name string) (reason, message string) {
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	if f.over(key) == 0 {

@@ -25,7 +25,8 @@ type misfit struct {
 	message      string
 }
 
-// form compares a document with a type. What the decoder says has no place, and it stops at the first.
+// form compares a document with a type. What the decoder says has no place, and it stops at the
+// first.
 type form struct {
 	misfits []misfit
 	// within are the nodes that are being looked at: an alias can lead back to one.
@@ -153,7 +154,8 @@ func (f *form) check(node *yaml.Node, t reflect.Type, path string) {
 
 func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" }
 
-// namedFields are the fields of a structure by the names that files have for them, with those of what it embeds.
+// namedFields are the fields of a structure by the names that files have for them, with those of
+// what it embeds.
 func namedFields(t reflect.Type) map[string]reflect.Type {
 	out := map[string]reflect.Type{}
 	for i := range t.NumField() {
@@ -375,7 +377,8 @@ func asErrors(file string, wrong []misfit) error {
 	return errors.Join(lines...)
 }
 
-// placeOf is where a field is in a document, or the nearest one above it that is there. Values are meant, and names of what is missing.
+// placeOf is where a field is in a document, or the nearest one above it that is there. Values are
+// meant, and names of what is missing.
 func placeOf(document *yaml.Node, path string) (line, column int) {
 	node := target(document)
 	line, column = node.Line, node.Column

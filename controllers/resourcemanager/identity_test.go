@@ -11,8 +11,8 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 )
 
-// TestIdentityOfTheSource: it may be given, changed and taken away while nothing runs; what left the ManagedResources meanwhile is
-// deleted, and nothing else.
+// TestIdentityOfTheSource: it may be given, changed and taken away while nothing runs; what left
+// the ManagedResources meanwhile is deleted, and nothing else.
 func TestIdentityOfTheSource(t *testing.T) {
 	s := newSite(t)
 	with := func(id string) (stop func()) {
@@ -62,7 +62,8 @@ func TestIdentityOfTheSource(t *testing.T) {
 	}
 }
 
-// TestIdentityOfAnother: another source whose ManagedResource has the same name and took the object keeps it.
+// TestIdentityOfAnother: another source whose ManagedResource has the same name and took the object
+// keeps it.
 func TestIdentityOfAnother(t *testing.T) {
 	s := newSite(t)
 	_, stop := s.run(s.with(Options{Namespace: s.ns, ClusterID: "mine"}))

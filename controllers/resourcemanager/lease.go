@@ -21,15 +21,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// lease is the lock of the election, which tells people what it waits for: who holds it, or why it cannot be had. Each is told when
-// it changes and not at each attempt, which are seconds apart.
+// lease is the lock of the election, which tells people what it waits for: who holds it, or why it
+// cannot be had. Each is told when it changes and not at each attempt, which are seconds apart.
 type lease struct {
 	resourcelock.LeaseLock
 	log  *slog.Logger
 	term time.Duration
 
 	mu sync.Mutex
-	// told is what was told last, and problem why the lease cannot be had; both are empty where there is nothing to tell.
+	// told is what was told last, and problem why the lease cannot be had; both are empty where
+	// there is nothing to tell.
 	told, problem string
 }
 
@@ -146,7 +147,8 @@ func (e eventsOf) Eventf(o runtime.Object, eventType, reason, message string, ar
 	e.GetEventRecorder("gardener-resource-manager").Eventf(o, nil, eventType, reason, "Elect", message, args...)
 }
 
-// electionLog leaves out what the election and its end say although it is told better, or is as it should be.
+// electionLog leaves out what the election and its end say although it is told better, or is as it
+// should be.
 type electionLog struct {
 	slog.Handler
 	// ending tells whether the end was asked for.
@@ -156,9 +158,11 @@ type electionLog struct {
 // Handle implements slog.Handler.
 func (h electionLog) Handle(ctx context.Context, r slog.Record) error {
 	switch {
-	case r.Message == "Error retrieving lease lock", r.Message == "Error initially creating lease lock": // at each attempt; see lease
+	case r.Message == "Error retrieving lease lock", r.Message == "Error initially creating lease lock":
+		// at each attempt; see lease
 		return nil
-	case r.Level >= slog.LevelError && h.ending() && holds(r, leaseLost, context.Canceled.Error()): // it was given back, and what was under way is cut off
+	case r.Level >= slog.LevelError && h.ending() && holds(r, leaseLost, context.Canceled.Error()):
+		// it was given back, and what was under way is cut off
 		return nil
 	}
 	return h.Handler.Handle(ctx, r)

@@ -27,8 +27,8 @@ import (
 
 // Options of a Manager.
 type Options struct {
-	// Source holds the ManagedResources and their Secrets; its live cache has to hold all ManagedResources (SourceOptions).
-	// Target gets the objects; it may be the same.
+	// Source holds the ManagedResources and their Secrets; its live cache has to hold all
+	// ManagedResources (SourceOptions). Target gets the objects; it may be the same.
 	Source, Target *apply.Cluster
 	// Class of the ManagedResources, as in spec.class; empty is the default class, * are all.
 	Class string
@@ -41,19 +41,21 @@ type Options struct {
 	Clock clock.WithTicker
 	// Log is slog.Default by default.
 	Log *slog.Logger
-	// ManagedBy is the value of the label resources.gardener.cloud/managed-by; default gardener. Source and Target select by it.
+	// ManagedBy is the value of the label resources.gardener.cloud/managed-by; default gardener.
+	// Source and Target select by it.
 	ManagedBy string
-	// GarbageCollector says that Secrets and ConfigMaps with the label of the garbage collector are left to it: they are not deleted
-	// when they leave a ManagedResource.
+	// GarbageCollector says that Secrets and ConfigMaps with the label of the garbage collector are
+	// left to it: they are not deleted when they leave a ManagedResource.
 	GarbageCollector bool
 	// HealthRules go before those of the kinds; nil for none.
 	HealthRules health.Rules
 	// Version of this program: another one may do other things with the same manifests.
 	Version string
-	// Force takes fields over from other managers; by default they are reported as conflicts, and objects can ask for it by the
-	// annotation landscape.pergola.dev/force-conflicts.
+	// Force takes fields over from other managers; by default they are reported as conflicts, and
+	// objects can ask for it by the annotation landscape.pergola.dev/force-conflicts.
 	Force bool
-	// ExistenceOnly leaves kinds that have no rule unjudged, as upstream does; by default they are judged in the terms of kstatus.
+	// ExistenceOnly leaves kinds that have no rule unjudged, as upstream does; by default they are
+	// judged in the terms of kstatus.
 	ExistenceOnly bool
 	// Event is told what people may want to know of a ManagedResource; it may be nil.
 	Event func(mr *resourcesv1alpha1.ManagedResource, reason, message string)
@@ -63,14 +65,16 @@ type Options struct {
 type Pace struct {
 	// Workers is the number of ManagedResources that are worked on at a time; default 5.
 	Workers int
-	// Sync is how often a ManagedResource is looked at again although nothing is known to have changed; default 1 minute.
+	// Sync is how often a ManagedResource is looked at again although nothing is known to have
+	// changed; default 1 minute.
 	Sync time.Duration
-	// Settle is how long after the start requests of an instance that worked before may still arrive; default 30 seconds, the
-	// timeout of a request.
+	// Settle is how long after the start requests of an instance that worked before may still
+	// arrive; default 30 seconds, the timeout of a request.
 	Settle time.Duration
 }
 
-// SourceOptions are what the cluster has to be made with that a Manager reads ManagedResources from.
+// SourceOptions are what the cluster has to be made with that a Manager reads ManagedResources
+// from.
 func SourceOptions(namespace string) apply.ClusterOptions {
 	return apply.ClusterOptions{Whole: []schema.GroupKind{managedResourceKind.GroupKind()}, Namespace: namespace}
 }
@@ -90,9 +94,11 @@ var managedResourceKind = resourcesv1alpha1.SchemeGroupVersion.WithKind("Managed
 const forceHint = "give the object the annotation landscape.pergola.dev/force-conflicts=true"
 
 const (
-	// retryDeletion is how soon a deletion is looked at again that waits for finalizers; upstream's value.
+	// retryDeletion is how soon a deletion is looked at again that waits for finalizers; upstream's
+	// value.
 	retryDeletion = 5 * time.Second
-	// retryRolling and lastRolling bound how soon the health of objects is looked at again that are rolled out.
+	// retryRolling and lastRolling bound how soon the health of objects is looked at again that are
+	// rolled out.
 	retryRolling, lastRolling = 5 * time.Second, time.Minute
 	// retryCluster is how soon it is tried again after a cluster did not answer.
 	retryCluster = 4 * time.Second
@@ -100,8 +106,8 @@ const (
 	firstRetry, lastRetry = 500 * time.Millisecond, 2 * time.Minute
 	// settle is how long changes of objects are gathered before their health is judged.
 	settle = 200 * time.Millisecond
-	// hold is how long objects that are deleted hold back those of kinds that come later in the order of deletion, when they left
-	// the set; holdAll, when the whole set goes.
+	// hold is how long objects that are deleted hold back those of kinds that come later in the
+	// order of deletion, when they left the set; holdAll, when the whole set goes.
 	hold, holdAll = 3 * time.Second, 30 * time.Second
 	// served is how long one pass waits for a CustomResourceDefinition to be established.
 	served = 10 * time.Second
@@ -210,7 +216,8 @@ func (m *Manager) Start(ctx context.Context) error {
 	return nil
 }
 
-// dropIdle ends watches of kinds that are in no inventory any more: everything that is in one is looked at within Sync.
+// dropIdle ends watches of kinds that are in no inventory any more: everything that is in one is
+// looked at within Sync.
 func (m *Manager) dropIdle(ctx context.Context) {
 	after := max(idle, 2*m.options.Pace.Sync)
 	tick := m.options.Clock.NewTicker(after / 2)
@@ -227,7 +234,8 @@ func (m *Manager) dropIdle(ctx context.Context) {
 	}
 }
 
-// read opens the caches of the source; what they hold comes as changes. It fails only when the context ends.
+// read opens the caches of the source; what they hold comes as changes. It fails only when the
+// context ends.
 func (m *Manager) read(ctx context.Context) error {
 	for {
 		err := m.secrets.start(ctx)
@@ -276,8 +284,9 @@ func (m *Manager) next(ctx context.Context) bool {
 	return true
 }
 
-// pause is how long to wait after a failure: longer and longer where it is about the ManagedResource, and shortly where a cluster
-// does not answer, since that costs next to nothing and all is to go on soon after it does.
+// pause is how long to wait after a failure: longer and longer where it is about the
+// ManagedResource, and shortly where a cluster does not answer, since that costs next to nothing
+// and all is to go on soon after it does.
 func (m *Manager) pause(key types.NamespacedName, err error) time.Duration {
 	if apply.IsPassing(err) {
 		return wait.Jitter(retryCluster, 0.2)
@@ -285,8 +294,8 @@ func (m *Manager) pause(key types.NamespacedName, err error) time.Duration {
 	return m.pauses.When(key)
 }
 
-// remember puts a ManagedResource into the queue for the time at which it is to be applied: the queue has one time for it, which
-// a look at its health took away.
+// remember puts a ManagedResource into the queue for the time at which it is to be applied: the
+// queue has one time for it, which a look at its health took away.
 func (m *Manager) remember(key types.NamespacedName) {
 	m.mu.Lock()
 	due, ok := m.due[key]
@@ -308,8 +317,9 @@ func (m *Manager) take(key types.NamespacedName) bool {
 	return true
 }
 
-// demand says that a ManagedResource is to be applied after a while, or sooner if that was said already. At once is no point in time:
-// a clock that is put back before anybody looks would make it one of the future.
+// demand says that a ManagedResource is to be applied after a while, or sooner if that was said
+// already. At once is no point in time: a clock that is put back before anybody looks would make it
+// one of the future.
 func (m *Manager) demand(key types.NamespacedName, after time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -322,7 +332,8 @@ func (m *Manager) demand(key types.NamespacedName, after time.Duration) {
 	}
 }
 
-// work reconciles a ManagedResource, or only judges its objects. It tells when to look again, 0 is never, and what was done.
+// work reconciles a ManagedResource, or only judges its objects. It tells when to look again, 0 is
+// never, and what was done.
 func (m *Manager) work(ctx context.Context, key types.NamespacedName, full bool) (time.Duration, string, error) {
 	if !full {
 		return 0, resultJudged, m.judge(ctx, key)
@@ -374,8 +385,8 @@ func (m *Manager) judge(ctx context.Context, key types.NamespacedName) error {
 	return nil
 }
 
-// lookAgain sees to it that a roll-out is looked at again, less and less often: what happens to pods is not watched, and their events
-// tell why it does not go on.
+// lookAgain sees to it that a roll-out is looked at again, less and less often: what happens to
+// pods is not watched, and their events tell why it does not go on.
 func (m *Manager) lookAgain(key types.NamespacedName, mr *resourcesv1alpha1.ManagedResource) {
 	c := condition.Get(mr.Status.Conditions, resourcesv1alpha1.ResourcesProgressing)
 	if c != nil && c.Status == gardencorev1beta1.ConditionTrue {
@@ -383,7 +394,8 @@ func (m *Manager) lookAgain(key types.NamespacedName, mr *resourcesv1alpha1.Mana
 	}
 }
 
-// isApplied tells whether health can be judged: what is there is what was asked for, as far as it is known.
+// isApplied tells whether health can be judged: what is there is what was asked for, as far as it
+// is known.
 func isApplied(mr *resourcesv1alpha1.ManagedResource) bool {
 	for _, c := range mr.Status.Conditions {
 		if c.Type == resourcesv1alpha1.ResourcesApplied {

@@ -236,7 +236,8 @@ func (s *site) becomes(name string, want ...string) {
 
 var good = []string{"ResourcesApplied=True/ApplySucceeded", "ResourcesHealthy=True/ResourcesHealthy", "ResourcesProgressing=False/ResourcesRolledOut"}
 
-// TestClasses: what another tool wrote, in upstream's format, is deployed for each class of use, with upstream's conditions.
+// TestClasses: what another tool wrote, in upstream's format, is deployed for each class of use,
+// with upstream's conditions.
 func TestClasses(t *testing.T) {
 	for name, class := range map[string]struct{ manager, spec, finalizer string }{
 		"default":       {"", "", resourcesv1alpha1.FinalizerName},
@@ -285,8 +286,8 @@ func brotlied(t testing.TB, text string) []byte {
 	return out.Bytes()
 }
 
-// TestFollows: changes of Secrets and of the ManagedResource are followed, drift is repaired, health is told, and a cluster in
-// which nothing happens is left alone.
+// TestFollows: changes of Secrets and of the ManagedResource are followed, drift is repaired,
+// health is told, and a cluster in which nothing happens is left alone.
 func TestFollows(t *testing.T) {
 	s := newSite(t)
 	secret := s.object("{apiVersion: v1, kind: Secret, metadata: {name: data, namespace: NS}}")
@@ -337,7 +338,8 @@ func TestFollows(t *testing.T) {
 		o, err := s.get("Deployment", "app")
 		return err == nil && o.GetDeletionTimestamp() != nil
 	})
-	s.patch("Deployment", "app", "metadata: {finalizers: null}") // the garbage collector of Kubernetes does not run here
+	// the garbage collector of Kubernetes does not run here
+	s.patch("Deployment", "app", "metadata: {finalizers: null}")
 	s.gone("ConfigMap", "one")
 	s.becomes("thing", good...)
 
@@ -371,7 +373,8 @@ func TestFollows(t *testing.T) {
 	})
 }
 
-// TestHandover: with another class, the instance of the old one deletes what it deployed before the new one begins.
+// TestHandover: with another class, the instance of the old one deletes what it deployed before the
+// new one begins.
 func TestHandover(t *testing.T) {
 	s := newSite(t)
 	s.data(map[string]any{"a.yaml": one})

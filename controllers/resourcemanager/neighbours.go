@@ -15,10 +15,12 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// neighbours answers what other ManagedResources of the class want, from their data Secrets: these say so before they are
-// applied, so an object that moves from one ManagedResource to another is not deleted, whichever of the two is looked at first.
+// neighbours answers what other ManagedResources of the class want, from their data Secrets: these
+// say so before they are applied, so an object that moves from one ManagedResource to another is
+// not deleted, whichever of the two is looked at first.
 //
-// It is an index. What changes is only marked, and read when somebody asks: most of the time nobody deletes anything.
+// It is an index. What changes is only marked, and read when somebody asks: most of the time nobody
+// deletes anything.
 type neighbours struct {
 	m *Manager
 
@@ -64,7 +66,8 @@ func (i *index) replace(key types.NamespacedName, objects map[objectName]bool) {
 	}
 }
 
-// objectName names an object whatever the version of its API. The namespace "default" counts as none, which it stands for.
+// objectName names an object whatever the version of its API. The namespace "default" counts as
+// none, which it stands for.
 type objectName struct {
 	kind            schema.GroupKind
 	namespace, name string
@@ -84,7 +87,8 @@ func (n *neighbours) changed(key types.NamespacedName) {
 	n.stale[key] = true
 }
 
-// Declares implements managedresource.Neighbours. When it cannot be told now, the object stays with the one that has it.
+// Declares implements managedresource.Neighbours. When it cannot be told now, the object stays with
+// the one that has it.
 func (n *neighbours) Declares(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, origin string, ref apply.Ref) (declared, known bool) {
 	key, ok := n.m.keyOf(origin)
 	if !ok {
@@ -103,8 +107,8 @@ func (n *neighbours) Declares(ctx context.Context, mr *resourcesv1alpha1.Managed
 	return declared || n.heldByOtherClass(ctx, key, name), true
 }
 
-// declaredElsewhere asks for a ManagedResource in a namespace that we do not watch, as far as we may. Of one in another cluster nothing
-// is known.
+// declaredElsewhere asks for a ManagedResource in a namespace that we do not watch, as far as we
+// may. Of one in another cluster nothing is known.
 func (n *neighbours) declaredElsewhere(ctx context.Context, origin string, ref apply.Ref) (declared, known bool) {
 	key, ok := n.m.parsed(origin)
 	if !ok {
@@ -120,8 +124,9 @@ func (n *neighbours) declaredElsewhere(ctx context.Context, origin string, ref a
 	return inInventory(mr)[nameOf(ref.GroupKind(), ref.Namespace, ref.Name)], true
 }
 
-// heldByOtherClass tells whether a ManagedResource of another class has deployed an object and has not given it up: what that one
-// wants is for its own resource manager to say, but its inventory can be read. One that cannot be read may hold it.
+// heldByOtherClass tells whether a ManagedResource of another class has deployed an object and has
+// not given it up: what that one wants is for its own resource manager to say, but its inventory
+// can be read. One that cannot be read may hold it.
 func (n *neighbours) heldByOtherClass(ctx context.Context, key types.NamespacedName, name objectName) bool {
 	mr, err := n.m.reconciler.Read(ctx, key.Namespace, key.Name)
 	if err != nil {
@@ -145,7 +150,8 @@ func (n *neighbours) Want(ctx context.Context, mr *resourcesv1alpha1.ManagedReso
 			return true, nil
 		}
 	}
-	delete(held, keyFor(mr)) // it changes its class: then its objects are made anew, as upstream has it
+	// it changes its class: then its objects are made anew, as upstream has it
+	delete(held, keyFor(mr))
 	for key := range held {
 		wanted, err := n.wantedByOtherClass(ctx, key, name)
 		if err != nil || wanted {
@@ -155,8 +161,9 @@ func (n *neighbours) Want(ctx context.Context, mr *resourcesv1alpha1.ManagedReso
 	return false, nil
 }
 
-// wantedByOtherClass tells whether a ManagedResource of another class that has tried to deploy an object declares it. That is read now
-// and not kept: it hardly ever happens, and there may be many of them.
+// wantedByOtherClass tells whether a ManagedResource of another class that has tried to deploy an
+// object declares it. That is read now and not kept: it hardly ever happens, and there may be many
+// of them.
 func (n *neighbours) wantedByOtherClass(ctx context.Context, key types.NamespacedName, name objectName) (bool, error) {
 	mr, err := n.m.reconciler.Read(ctx, key.Namespace, key.Name)
 	if apierrors.IsNotFound(err) || err == nil && mr.DeletionTimestamp != nil {
@@ -203,8 +210,8 @@ func (n *neighbours) read(ctx context.Context) error {
 	return nil
 }
 
-// wishes are the objects that a ManagedResource declares; of one of another class what is in its inventory (held) instead. One that
-// is gone or is being deleted wants none.
+// wishes are the objects that a ManagedResource declares; of one of another class what is in its
+// inventory (held) instead. One that is gone or is being deleted wants none.
 func (n *neighbours) wishes(ctx context.Context, key types.NamespacedName) (declared, held map[objectName]bool, err error) {
 	mr, err := n.m.reconciler.Read(ctx, key.Namespace, key.Name)
 	if apierrors.IsNotFound(err) {
@@ -228,8 +235,8 @@ func inInventory(mr *resourcesv1alpha1.ManagedResource) map[objectName]bool {
 	return out
 }
 
-// declaredBy are the objects in the Secrets of a ManagedResource. Where one is missing, makes no sense or is forbidden to us, what is in
-// the inventory counts, too.
+// declaredBy are the objects in the Secrets of a ManagedResource. Where one is missing, makes no
+// sense or is forbidden to us, what is in the inventory counts, too.
 func (n *neighbours) declaredBy(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (map[objectName]bool, error) {
 	objects, _, err := n.m.reconciler.Declared(ctx, mr)
 	if err != nil && apply.IsPassing(err) {

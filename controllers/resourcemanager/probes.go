@@ -12,7 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/serving"
 )
 
-// probes say that the process lives, and that it can do its work and its webhooks can be asked. One that waits for the lease is ready.
+// probes say that the process lives, and that it can do its work and its webhooks can be asked. One
+// that waits for the lease is ready.
 func (p *parts) probes(context.Context) error {
 	address := p.role.Configuration.Server.HealthProbes.Address()
 	if address == "0" {
@@ -41,7 +42,8 @@ func (p *parts) probes(context.Context) error {
 	return nil
 }
 
-// known is nil once there can be ManagedResources and, where this instance has the lease, it has read them.
+// known is nil once there can be ManagedResources and, where this instance has the lease, it has
+// read them.
 func (p *parts) known() error {
 	if err := p.definition.ready(); err != nil {
 		return err

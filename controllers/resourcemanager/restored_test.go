@@ -21,8 +21,9 @@ func (s *site) dataOf(name string) map[string]any {
 	return data
 }
 
-// TestRestoredObjects: an object that somebody brought back from a backup, or whose managedFields were wiped, is ours as before: changes of
-// its declaration are applied, and what leaves it is removed.
+// TestRestoredObjects: an object that somebody brought back from a backup, or whose managedFields
+// were wiped, is ours as before: changes of its declaration are applied, and what leaves it is
+// removed.
 func TestRestoredObjects(t *testing.T) {
 	for name, restore := range map[string]func(s *site){
 		"from a backup, while nobody looks": func(s *site) {
@@ -68,7 +69,8 @@ func TestRestoredObjects(t *testing.T) {
 	}
 }
 
-// TestIgnoredForAWhile: what was changed while an object was ignored is repaired as soon as it is not.
+// TestIgnoredForAWhile: what was changed while an object was ignored is repaired as soon as it is
+// not.
 func TestIgnoredForAWhile(t *testing.T) {
 	s := newSite(t)
 	_, stop := s.start("")

@@ -38,7 +38,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/addresses"
 )
 
-// Role is the whole of `pergola resource-manager`: the Manager and what else its configuration turns on, in one process.
+// Role is the whole of `pergola resource-manager`: the Manager and what else its configuration
+// turns on, in one process.
 type Role struct {
 	Configuration *Configuration
 	// Source and Target are the clusters; Target is nil where it is the source.
@@ -63,7 +64,8 @@ type parts struct {
 	definition *definition
 	// ending tells whether the end was asked for.
 	ending func() bool
-	// other is the target for controllers of controller-runtime, where it is another cluster than the source.
+	// other is the target for controllers of controller-runtime, where it is another cluster than
+	// the source.
 	other cluster.Cluster
 }
 
@@ -126,7 +128,8 @@ func (p *parts) clusters() (err error) {
 	if p.role.Target == nil && c.namespace() == "" {
 		return nil
 	}
-	// A source that is limited to a namespace cannot be the target as well, even if it is the same cluster.
+	// A source that is limited to a namespace cannot be the target as well, even if it is the same
+	// cluster.
 	config := p.role.Target
 	if config == nil {
 		config = p.role.Source
@@ -145,7 +148,8 @@ func (p *parts) manager(context.Context) error {
 	}
 	c, le := p.role.Configuration, p.role.Configuration.LeaderElection
 	options := manager.Options{
-		Scheme: scheme, Logger: logr.FromSlogHandler(electionLog{p.role.Log.Handler(), p.ending}), HealthProbeBindAddress: "0", // see probes
+		// see probes
+		Scheme: scheme, Logger: logr.FromSlogHandler(electionLog{p.role.Log.Handler(), p.ending}), HealthProbeBindAddress: "0",
 		Metrics:        metricsserver.Options{BindAddress: c.Server.Metrics.Address(), ExtraHandlers: p.profiles()},
 		LeaderElection: *le.LeaderElect, LeaderElectionID: le.ResourceName, LeaderElectionNamespace: p.leaseNamespace(), LeaderElectionReleaseOnCancel: true,
 		// A process may run the role again; only one at a time has its metrics.
@@ -198,7 +202,8 @@ func (p *parts) profiles() map[string]http.Handler {
 		"/debug/pprof/symbol": http.HandlerFunc(pprof.Symbol), "/debug/pprof/trace": http.HandlerFunc(pprof.Trace), "/debug/pprof/cmdline": http.HandlerFunc(pprof.Cmdline)}
 }
 
-// leaseNamespace is where the lease is when that is not said: where the ManagedResources are, or the namespace of the pod.
+// leaseNamespace is where the lease is when that is not said: where the ManagedResources are, or
+// the namespace of the pod.
 func (p *parts) leaseNamespace() string {
 	if n := p.role.Configuration.LeaderElection.ResourceNamespace; n != "" {
 		return n
@@ -283,7 +288,8 @@ func (p *parts) webhooks(ctx context.Context) error {
 		return err
 	}
 	o := resourcewebhooks.Options{Webhooks: p.role.Configuration.Webhooks.Webhooks, Source: p.mgr.GetAPIReader(), Target: live, Log: p.role.Log}
-	// What is asked for all the time is kept. ConfigMaps and Services are read one by one: only few of many matter.
+	// What is asked for all the time is kept. ConfigMaps and Services are read one by one: only few
+	// of many matter.
 	if p.other == nil {
 		o.Target, o.Live = p.mgr.GetClient(), p.mgr.GetAPIReader()
 	} else {

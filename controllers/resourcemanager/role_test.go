@@ -32,7 +32,8 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// TestRole runs everything that a configuration turns on, with the lease: each part does its work, and what it does is told.
+// TestRole runs everything that a configuration turns on, with the lease: each part does its work,
+// and what it does is told.
 func TestRole(t *testing.T) {
 	s := newSite(t)
 	folder := t.TempDir()
@@ -111,7 +112,8 @@ webhooks:
 	}
 	status, _ = get(http.DefaultClient, fmt.Sprintf("http://127.0.0.1:%d/debug/pprof/cmdline", metrics))
 	assert.Equal(t, http.StatusOK, status)
-	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // only that somebody answers
+	// only that somebody answers
+	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	status, _ = get(insecure, fmt.Sprintf("https://127.0.0.1:%d/", webhooks))
 	assert.Equal(t, http.StatusNotFound, status)
 }

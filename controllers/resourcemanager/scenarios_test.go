@@ -20,8 +20,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// judged is a scenario of upstream's health controller: what a ManagedResource is said to have applied, what there is, and
-// which conditions that gives; none where it is not to be judged.
+// judged is a scenario of upstream's health controller: what a ManagedResource is said to have
+// applied, what there is, and which conditions that gives; none where it is not to be judged.
 type judged struct {
 	class, applied string
 	resource       string // apiVersion kind name, of status.resources
@@ -81,7 +81,8 @@ func TestHealthScenarios(t *testing.T) {
 		group, plural := strings.TrimSuffix(strings.Fields(definition)[1], ","), strings.TrimSuffix(strings.Fields(definition)[4], ",")
 		o := definitions.object("{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: " + plural + "." + group + "}, spec: {scope: Namespaced, " + definition +
 			" served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}")
-		definitions.eventually("the definition can be made", func() bool { // a run before this one may still delete it
+		// a run before this one may still delete it
+		definitions.eventually("the definition can be made", func() bool {
 			_, err := definitions.resource(o).Create(definitions.ctx, o, metav1.CreateOptions{})
 			return err == nil
 		})
@@ -125,7 +126,8 @@ func TestHealthScenarios(t *testing.T) {
 				_, has := live.Object["status"]
 				return err == nil && (has || c.applied == "")
 			})
-			if last != nil { // the API server takes a moment to serve and to list objects of a new kind
+			// the API server takes a moment to serve and to list objects of a new kind
+			if last != nil {
 				s.eventually("the cache knows the object", func() bool {
 					o, err := m.options.Target.Get(s.ctx, apply.RefOf(last))
 					if err != nil {
@@ -158,7 +160,8 @@ func merged(a, b map[string]string) map[string]string {
 	return out
 }
 
-// TestEveryScenarioIsPlayed: scenarios of upstream's resource manager that the engine does not play are played here.
+// TestEveryScenarioIsPlayed: scenarios of upstream's resource manager that the engine does not play
+// are played here.
 func TestEveryScenarioIsPlayed(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(corpus.Dir(t), "scenarios", "gardener-*.md"))
 	require.NoError(t, err)
@@ -172,7 +175,8 @@ func TestEveryScenarioIsPlayed(t *testing.T) {
 	}
 }
 
-// TestDroppedFieldsInTheCondition: what the API server accepts and drops is in the condition, with its path, and stays there while nothing changes.
+// TestDroppedFieldsInTheCondition: what the API server accepts and drops is in the condition, with
+// its path, and stays there while nothing changes.
 func TestDroppedFieldsInTheCondition(t *testing.T) {
 	s := newSite(t)
 	s.data(map[string]any{"a.yaml": `

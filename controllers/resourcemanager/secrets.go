@@ -22,8 +22,8 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// secrets watches the metadata of Secrets and keeps the content of those that ManagedResources refer to, while their version
-// stays: values of other Secrets never come here.
+// secrets watches the metadata of Secrets and keeps the content of those that ManagedResources
+// refer to, while their version stays: values of other Secrets never come here.
 type secrets struct {
 	source  *apply.Cluster
 	changed func(managedResource types.NamespacedName)
@@ -162,8 +162,8 @@ func (s *secrets) all() []types.NamespacedName {
 	return slices.Collect(maps.Keys(s.uses))
 }
 
-// versions is a digest of the versions of the Secrets of a ManagedResource, as they are or as they were read last, and of what else
-// decides what becomes of them; empty where a Secret is not known.
+// versions is a digest of the versions of the Secrets of a ManagedResource, as they are or as they
+// were read last, and of what else decides what becomes of them; empty where a Secret is not known.
 func (m *Manager) versions(mr *resourcesv1alpha1.ManagedResource, read bool) string {
 	sum := sha256.New()
 	fmt.Fprintln(sum, m.options.Version, m.options.ManagedBy, m.options.Force, m.options.ClusterID, m.options.GarbageCollector)

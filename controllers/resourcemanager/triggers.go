@@ -57,9 +57,9 @@ func sameInventory(old, new *unstructured.Unstructured) bool {
 	return reflect.DeepEqual(was, is)
 }
 
-// concerns tells whether a change of a ManagedResource asks for anything: its spec, what people and controllers ask by
-// annotations, its deletion, the finalizer of another class, and health that was lost. Our own writes do not.
-// Source: pkg/resourcemanager/controller/managedresource (predicates).
+// concerns tells whether a change of a ManagedResource asks for anything: its spec, what people and
+// controllers ask by annotations, its deletion, the finalizer of another class, and health that was
+// lost. Our own writes do not. Source: pkg/resourcemanager/controller/managedresource (predicates).
 func concerns(old, new *unstructured.Unstructured) bool {
 	if old == nil || old.GetUID() != new.GetUID() || old.GetGeneration() != new.GetGeneration() {
 		return true
@@ -103,7 +103,8 @@ func secretRefs(mr *unstructured.Unstructured) []string {
 	return names
 }
 
-// drifted repairs what somebody else has changed: at once, unless that one changes it back again and again.
+// drifted repairs what somebody else has changed: at once, unless that one changes it back again
+// and again.
 func (m *Manager) drifted(d apply.DriftEvent) {
 	key, ok := m.keyOf(d.Set)
 	if !ok {
@@ -132,8 +133,8 @@ func (m *Manager) secretChanged(key types.NamespacedName) {
 	m.enqueue(key, true)
 }
 
-// targetChanged judges the ManagedResource of an object that changed; what we own of it is the matter of drift. An object that is
-// gone may be the end of a deletion that was waited for.
+// targetChanged judges the ManagedResource of an object that changed; what we own of it is the
+// matter of drift. An object that is gone may be the end of a deletion that was waited for.
 func (m *Manager) targetChanged(e apply.ChangeEvent) {
 	o := e.New
 	if o == nil {
@@ -143,7 +144,8 @@ func (m *Manager) targetChanged(e apply.ChangeEvent) {
 		return
 	}
 	if key, ok := m.keyOf(o.GetAnnotations()[resourcesv1alpha1.Origin]); ok {
-		// What was ignored and is not any more may differ by now, and the other way round it is not ours to describe.
+		// What was ignored and is not any more may differ by now, and the other way round it is not
+		// ours to describe.
 		m.enqueue(key, e.New == nil || e.Old != nil && managedresource.IsIgnored(e.Old) != managedresource.IsIgnored(e.New))
 	}
 	if e.Ref.GroupKind() == autoscalerKind {
@@ -151,10 +153,12 @@ func (m *Manager) targetChanged(e apply.ChangeEvent) {
 	}
 }
 
-// autoscalerKind is that of objects which take the number of replicas over from the declaration of what they scale.
+// autoscalerKind is that of objects which take the number of replicas over from the declaration of
+// what they scale.
 var autoscalerKind = schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}
 
-// scalingChanged looks at what an autoscaler begins or ends to scale: its replicas are the autoscaler's, or ours again.
+// scalingChanged looks at what an autoscaler begins or ends to scale: its replicas are the
+// autoscaler's, or ours again.
 func (m *Manager) scalingChanged(e apply.ChangeEvent) {
 	was, is := scaledBy(e.Old), scaledBy(e.New)
 	if was == is {
@@ -172,7 +176,8 @@ func (m *Manager) scalingChanged(e apply.ChangeEvent) {
 	}
 }
 
-// scaledBy is what an autoscaler scales, the empty reference if it is nil. Whatever version it names, the object is one.
+// scaledBy is what an autoscaler scales, the empty reference if it is nil. Whatever version it
+// names, the object is one.
 func scaledBy(hpa *unstructured.Unstructured) apply.Ref {
 	if hpa == nil {
 		return apply.Ref{}
@@ -222,7 +227,8 @@ func (m *Manager) parsed(set string) (types.NamespacedName, bool) {
 	return types.NamespacedName{Namespace: namespace, Name: name}, true
 }
 
-// fieldsOf are the paths that drifted with who owns them now; no values, since logs are read by many.
+// fieldsOf are the paths that drifted with who owns them now; no values, since logs are read by
+// many.
 func fieldsOf(d apply.DriftEvent) []string {
 	var out []string
 	for _, f := range d.Fields {

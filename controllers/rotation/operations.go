@@ -11,7 +11,8 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// operation is what an annotation asks of a Garden (gardener: pkg/apis/operator/v1alpha1/types_garden.go, constants of operations).
+// operation is what an annotation asks of a Garden (gardener:
+// pkg/apis/operator/v1alpha1/types_garden.go, constants of operations).
 type operation struct {
 	of        []Kind
 	completes bool
@@ -34,12 +35,13 @@ var operations = map[string]operation{
 	"rotate-workload-identity-key-complete": {of: []Kind{WorkloadIdentityKey}, completes: true},
 }
 
-// oneStepSince is the minor version of Kubernetes 1 from which the encryption key is rotated in one step only
-// (gardener: pkg/api/operator/v1alpha1/validation/garden.go).
+// oneStepSince is the minor version of Kubernetes 1 from which the encryption key is rotated in one
+// step only (gardener: pkg/api/operator/v1alpha1/validation/garden.go).
 const oneStepSince = 34
 
-// Begin takes operations up, divided by ';' as in the annotation. minor is the version of the API server, Kubernetes 1.minor. What cannot be done
-// now is an error that says why; the rest is done. An operation that was begun already, by somebody who got no further, is not begun again.
+// Begin takes operations up, divided by ';' as in the annotation. minor is the version of the API
+// server, Kubernetes 1.minor. What cannot be done now is an error that says why; the rest is done.
+// An operation that was begun already, by somebody who got no further, is not begun again.
 func (s State) Begin(asked string, minor int, now metav1.Time) (State, error) {
 	out := s.clone()
 	var problems []error
@@ -97,8 +99,9 @@ func (s State) begin(out State, name string, op operation, minor int, now metav1
 	return nil
 }
 
-// BeginForProvider starts a rotation of the encryption key, which completes by itself, where the provider that is declared is another one than
-// that of what is in etcd: a provider comes with a key of its own. Nothing is started while nothing is known of etcd, or a rotation is under way.
+// BeginForProvider starts a rotation of the encryption key, which completes by itself, where the
+// provider that is declared is another one than that of what is in etcd: a provider comes with a
+// key of its own. Nothing is started while nothing is known of etcd, or a rotation is under way.
 func (s State) BeginForProvider(declared string, now metav1.Time) State {
 	phase := s.Phase(ETCDEncryptionKey)
 	if s.EncryptionAtRest == nil || s.EncryptionAtRest.Provider.Type == "" || string(s.EncryptionAtRest.Provider.Type) == declared ||

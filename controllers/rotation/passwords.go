@@ -13,14 +13,17 @@ import (
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
-// NewPasswords tells whether the passwords of observability were made anew and that is not over yet: seeds have those of before.
+// NewPasswords tells whether the passwords of observability were made anew and that is not over
+// yet: seeds have those of before.
 func (s State) NewPasswords() bool {
 	r := s.Rotation[Observability]
 	return r.LastInitiationTime != nil && (r.LastCompletionTime == nil || r.LastCompletionTime.Before(r.LastInitiationTime))
 }
 
-// HandOut has seeds take over the password of the landscape's monitoring: it waits until the Secret in namespace garden is the one that each seed's namespace has a copy
-// of, and has the Seeds reconciled, for which it does not wait (as upstream). A namespace without a copy has nobody who makes one, and none is waited for.
+// HandOut has seeds take over the password of the landscape's monitoring: it waits until the Secret
+// in namespace garden is the one that each seed's namespace has a copy of, and has the Seeds
+// reconciled, for which it does not wait (as upstream). A namespace without a copy has nobody who
+// makes one, and none is waited for.
 func (s Seeds) HandOut(ctx context.Context, secret string) error {
 	what, copies := "a copy of Secret garden/"+secret, s
 	if s.Tell != nil {

@@ -29,7 +29,8 @@ func TestNewPasswords(t *testing.T) {
 	}
 }
 
-// Seeds are reconciled when each has a copy of the new password, and nobody waits for the end of that.
+// Seeds are reconciled when each has a copy of the new password, and nobody waits for the end of
+// that.
 func TestNewPasswordsAreHandedOut(t *testing.T) {
 	g := newGarden(t)
 	copied := func(seed, name string) {

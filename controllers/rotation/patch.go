@@ -10,8 +10,8 @@ import (
 // cleared are the fields of a Rotation that may go again; a merge patch has to say so.
 var cleared = []string{"lastInitiationFinishedTime", "lastCompletionTriggeredTime", "autoCompleteAfterPrepared"}
 
-// Patch gives the fields of the status that turn one state into another, for a merge patch; nil when they are the same. What others have put beside
-// the fields known here stays.
+// Patch gives the fields of the status that turn one state into another, for a merge patch; nil
+// when they are the same. What others have put beside the fields known here stays.
 func Patch(before, after State) map[string]any {
 	rotations, out := map[string]any{}, map[string]any{}
 	for kind, r := range after.Rotation {

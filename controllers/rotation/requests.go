@@ -7,8 +7,9 @@ import (
 	"github.com/pergola-dev/pergola/secrets"
 )
 
-// of are the requests to the secrets manager that rotate with a kind; what they sign and derive follows by itself.
-// (gardener: pkg/operator/controller/garden/garden/components.go, caCertConfigurations and lastSecretRotationStartTimes)
+// of are the requests to the secrets manager that rotate with a kind; what they sign and derive
+// follows by itself. (gardener: pkg/operator/controller/garden/garden/components.go,
+// caCertConfigurations and lastSecretRotationStartTimes)
 var of = map[Kind][]string{
 	CertificateAuthorities: {
 		"ca", "ca-client", "ca-etcd", "ca-etcd-peer", "ca-front-proxy", "ca-gardener",
@@ -36,13 +37,15 @@ func (s State) Times() map[string]time.Time {
 type Progress struct {
 	// Populated: all read what the new encryption key writes, so that it may write.
 	Populated bool
-	// Resigned: all servers have certificates of the new CAs, so that nobody needs the old ones any more.
+	// Resigned: all servers have certificates of the new CAs, so that nobody needs the old ones any
+	// more.
 	Resigned bool
 }
 
-// Requests are those of the components as the rotations want them: old secrets are dropped by the second step, and data is written with the old
-// key for as long as not every API server reads the new one. CAs are dropped in two rounds: who talks to a server that has not been started anew yet would
-// not know it otherwise.
+// Requests are those of the components as the rotations want them: old secrets are dropped by the
+// second step, and data is written with the old key for as long as not every API server reads the
+// new one. CAs are dropped in two rounds: who talks to a server that has not been started anew yet
+// would not know it otherwise.
 func (s State) Requests(configs []secrets.Config, p Progress) []secrets.Config {
 	ignored, signing := map[string]bool{}, map[string]bool{}
 	for kind, names := range of {

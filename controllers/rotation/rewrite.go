@@ -20,13 +20,15 @@ import (
 )
 
 const (
-	// defaultPage is how many objects are listed at a time: a garden has many, and an API server does not keep all of them for one answer.
+	// defaultPage is how many objects are listed at a time: a garden has many, and an API server
+	// does not keep all of them for one answer.
 	defaultPage = 500
 	// writers is how many objects are written at a time.
 	writers = 8
 )
 
-// EncryptedResources are the resources that the API servers are asked to encrypt, or were before: objects of all of them have to be written anew.
+// EncryptedResources are the resources that the API servers are asked to encrypt, or were before:
+// objects of all of them have to be written anew.
 func EncryptedResources(configs []secrets.Config) []string {
 	var out []string
 	for _, c := range configs {
@@ -38,7 +40,8 @@ func EncryptedResources(configs []secrets.Config) []string {
 	return slices.Compact(out)
 }
 
-// Rewriter has the objects of an API server written anew, so that they are in etcd as the API server encrypts now.
+// Rewriter has the objects of an API server written anew, so that they are in etcd as the API
+// server encrypts now.
 type Rewriter struct {
 	// Client knows metadata, which is enough: the content of Secrets is read by nobody.
 	Client metadata.Interface
@@ -49,10 +52,12 @@ type Rewriter struct {
 	Progress func(written int)
 }
 
-// Rewrite writes all objects of some resources ("secrets", "shoots.core.gardener.cloud"), with patches that change nothing: an API server writes such an
-// object anew if it is not in etcd as it would write it, and else leaves it alone (k8s.io/apiserver, storage/etcd3, GuaranteedUpdate). So it costs what there
-// is to do, it can be done again after an interruption, and no trace is left in the objects. What does not exist any more is passed over, and
-// so is a resource that is not served: there are no objects of it.
+// Rewrite writes all objects of some resources ("secrets", "shoots.core.gardener.cloud"), with
+// patches that change nothing: an API server writes such an object anew if it is not in etcd as it
+// would write it, and else leaves it alone (k8s.io/apiserver, storage/etcd3, GuaranteedUpdate). So
+// it costs what there is to do, it can be done again after an interruption, and no trace is left in
+// the objects. What does not exist any more is passed over, and so is a resource that is not
+// served: there are no objects of it.
 func (w Rewriter) Rewrite(ctx context.Context, resources []string) (int, error) {
 	var written atomic.Int64
 	for _, resource := range resources {

@@ -26,7 +26,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// encrypting is an API server that encrypts Secrets, and takes up another configuration while it runs.
+// encrypting is an API server that encrypts Secrets, and takes up another configuration while it
+// runs.
 type encrypting struct {
 	*testing.T
 	file   string

@@ -7,7 +7,8 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// Round says which of the ways of the flow it is that the steps under way take, one after the other. The zero value is none: nothing is under way.
+// Round says which of the ways of the flow it is that the steps under way take, one after the
+// other. The zero value is none: nothing is under way.
 type Round struct {
 	Number, Of int
 	// Doing is what this one brings about.
@@ -36,8 +37,9 @@ func (r Round) Percent(ofThis int) int {
 // left is how many there are still, with this one.
 func (r Round) left() int { return r.Of - r.Number + 1 }
 
-// Next is the round after another one of the same reconciliation, or the first for none. It goes on counting where a reconciliation before was
-// interrupted. changed says that other things are to be encrypted in etcd than are.
+// Next is the round after another one of the same reconciliation, or the first for none. It goes on
+// counting where a reconciliation before was interrupted. changed says that other things are to be
+// encrypted in etcd than are.
 func (r Round) Next(s State, p Progress, changed bool) Round {
 	now := s.round(p, changed)
 	switch {
@@ -65,7 +67,8 @@ func (s State) round(p Progress, changed bool) Round {
 	}
 	var doing []string
 	for _, r := range rounds {
-		if r.Of > 0 && (out.Number == 1 || r.Number > 1) { // what takes one round was done in the first
+		// what takes one round was done in the first
+		if r.Of > 0 && (out.Number == 1 || r.Number > 1) {
 			doing = append(doing, r.Doing)
 		}
 	}
@@ -73,7 +76,8 @@ func (s State) round(p Progress, changed bool) Round {
 	return out
 }
 
-// roundOfChange is that of a declaration that wants other things encrypted than are. It is for a round in which nothing else has to come about first.
+// roundOfChange is that of a declaration that wants other things encrypted than are. It is for a
+// round in which nothing else has to come about first.
 func (s State) roundOfChange(p Progress) Round {
 	if s.Phase(ETCDEncryptionKey) == gardencorev1beta1.RotationPreparing && !p.Populated ||
 		s.Phase(CertificateAuthorities) == gardencorev1beta1.RotationCompleting && !p.Resigned {
@@ -135,7 +139,8 @@ func (r Rotation) roundOfEncryption(preparing, populated bool) Round {
 	return Round{Number: 1, Of: 1, Doing: "the old encryption key goes"}
 }
 
-// Told says how the rotations stand that are not at their end, for people: what goes on by itself, and what waits for them.
+// Told says how the rotations stand that are not at their end, for people: what goes on by itself,
+// and what waits for them.
 func (s State) Told() []string {
 	byPhase, waits := map[gardencorev1beta1.CredentialsRotationPhase][]string{}, []string{}
 	for _, k := range twoSteps {
@@ -161,7 +166,8 @@ func (s State) Told() []string {
 	return out
 }
 
-// allWait tells whether the second step of all can be asked for at once. The encryption key may have done its own.
+// allWait tells whether the second step of all can be asked for at once. The encryption key may
+// have done its own.
 func (s State) allWait() bool {
 	for _, k := range twoSteps {
 		done := k == ETCDEncryptionKey && s.Phase(k) == gardencorev1beta1.RotationCompleted

@@ -23,16 +23,18 @@ import (
 )
 
 const (
-	// seedsTimeout is how long the gardenlets of all seeds have for one operation, seedsInterval how often it is looked (upstream waits as long, and looks every 5 s).
+	// seedsTimeout is how long the gardenlets of all seeds have for one operation, seedsInterval
+	// how often it is looked (upstream waits as long, and looks every 5 s).
 	seedsTimeout, seedsInterval = 10 * time.Minute, 2 * time.Second
 	// silence is how old a Lease is at least of which an error says so.
 	silence = time.Minute
-	// namespaceGardenlets is where Gardenlets are, prefixSelfHosted begins the names of those of self-hosted Shoots (upstream's).
+	// namespaceGardenlets is where Gardenlets are, prefixSelfHosted begins the names of those of
+	// self-hosted Shoots (upstream's).
 	namespaceGardenlets, prefixSelfHosted = "garden", "self-hosted-shoot-"
 )
 
-// SeedOperations are what gardenlets have to be asked for now, one after the other: what is on seeds has the credentials of before, which
-// do not count any more when the rotation is complete.
+// SeedOperations are what gardenlets have to be asked for now, one after the other: what is on
+// seeds has the credentials of before, which do not count any more when the rotation is complete.
 func (s State) SeedOperations() []string {
 	var out []string
 	for _, each := range []struct {
@@ -61,14 +63,17 @@ type Seeds struct {
 	Tell func(message string)
 }
 
-// Ask sets an operation on all Seeds that a gardenlet looks after, and waits until each has done it: it takes the annotation away then. A Seed that is
-// asked for something else is asked when that is done. One without a gardenlet (it has no Lease) is reached with somebody's kubeconfig, and has nothing of its own
-// to renew. What has not happened in ten minutes is an error that names the Seeds, and why, as far as can be told; asking again goes on.
+// Ask sets an operation on all Seeds that a gardenlet looks after, and waits until each has done
+// it: it takes the annotation away then. A Seed that is asked for something else is asked when that
+// is done. One without a gardenlet (it has no Lease) is reached with somebody's kubeconfig, and has
+// nothing of its own to renew. What has not happened in ten minutes is an error that names the
+// Seeds, and why, as far as can be told; asking again goes on.
 func (s Seeds) Ask(ctx context.Context, operation string) error {
 	return s.until(ctx, "Seed ", operation, s.askAll)
 }
 
-// AskSelfHosted asks the gardenlets of self-hosted Shoots, which have a Gardenlet and no Seed, and waits until all are done.
+// AskSelfHosted asks the gardenlets of self-hosted Shoots, which have a Gardenlet and no Seed, and
+// waits until all are done.
 func (s Seeds) AskSelfHosted(ctx context.Context, operation string) error {
 	return s.until(ctx, "Gardenlet "+namespaceGardenlets+"/", operation, s.askSelfHosted)
 }
@@ -120,7 +125,8 @@ func (s Seeds) askAll(ctx context.Context, operation string, asked map[types.UID
 	return s.ask(ctx, operation, asked, true)
 }
 
-// ask is askAll; without wait only those are given that could not be asked yet, because they are asked for something else.
+// ask is askAll; without wait only those are given that could not be asked yet, because they are
+// asked for something else.
 func (s Seeds) ask(ctx context.Context, operation string, asked map[types.UID]bool, wait bool) (map[string]string, error) {
 	seeds, err := s.list(ctx)
 	if err != nil {
@@ -167,8 +173,8 @@ func (s Seeds) list(ctx context.Context) ([]metav1.PartialObjectMetadata, error)
 	return slices.DeleteFunc(list.Items, func(seed metav1.PartialObjectMetadata) bool { return seed.DeletionTimestamp != nil }), nil
 }
 
-// askSelfHosted is askAll for Gardenlets of self-hosted Shoots. All are waited for (as upstream does): they have no Lease by which one would know that nobody looks
-// after them.
+// askSelfHosted is askAll for Gardenlets of self-hosted Shoots. All are waited for (as upstream
+// does): they have no Lease by which one would know that nobody looks after them.
 func (s Seeds) askSelfHosted(ctx context.Context, operation string, asked map[types.UID]bool) (map[string]string, error) {
 	resource := s.Client.Resource(seedmanagementv1alpha1.SchemeGroupVersion.WithResource("gardenlets")).Namespace(namespaceGardenlets)
 	list, err := resource.List(ctx, metav1.ListOptions{})

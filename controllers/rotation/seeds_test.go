@@ -50,7 +50,8 @@ func newGarden(t *testing.T) *garden {
 	return g
 }
 
-// seed makes one, asked for something already, whose gardenlet was heard some time ago; not at all when that is negative.
+// seed makes one, asked for something already, whose gardenlet was heard some time ago; not at all
+// when that is negative.
 func (g *garden) seed(name, asked string, ago time.Duration) {
 	g.Helper()
 	o := &unstructured.Unstructured{Object: map[string]any{
@@ -183,7 +184,8 @@ func TestGardenletsThatDoNotAnswer(t *testing.T) {
 	assert.ErrorContains(t, err, "Seed dead: renew-kubeconfig is not done")
 }
 
-// Gardenlets of self-hosted Shoots have no Seed: they are asked by their Gardenlets, those of seeds are not.
+// Gardenlets of self-hosted Shoots have no Seed: they are asked by their Gardenlets, those of seeds
+// are not.
 func TestGardenletsOfSelfHostedShootsAreAsked(t *testing.T) {
 	g := newGarden(t)
 	client, err := dynamic.NewForConfig(g.config)

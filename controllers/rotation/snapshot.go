@@ -19,7 +19,8 @@ const snapshotTime = 5 * time.Minute
 type Backup struct {
 	// Address is where it listens, "SERVICE.NAMESPACE.svc:8080".
 	Address string
-	// CA is whom its certificate is of; without, it is asked in plain text. Certificate is shown to it.
+	// CA is whom its certificate is of; without, it is asked in plain text. Certificate is shown to
+	// it.
 	CA          []byte
 	Certificate *tls.Certificate
 	// Proxy and Dial are how services of the cluster are reached from here; nil for directly.

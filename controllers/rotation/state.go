@@ -102,8 +102,8 @@ func (s State) complete(k Kind, now metav1.Time) {
 	s.Rotation[k] = r
 }
 
-// Finish notes that a reconciliation has done all of the steps that were under way. It is true when another one has to follow at once: for
-// rotations that complete by themselves.
+// Finish notes that a reconciliation has done all of the steps that were under way. It is true when
+// another one has to follow at once: for rotations that complete by themselves.
 func (s State) Finish(now metav1.Time) (State, bool) {
 	out, again := s.clone(), false
 	for _, k := range slices.Sorted(maps.Keys(s.Rotation)) {

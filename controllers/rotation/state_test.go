@@ -197,7 +197,8 @@ func TestRequests(t *testing.T) {
 	assert.Equal(t, []string{"configmaps", "secrets"}, EncryptedResources(configs))
 }
 
-// A patch takes one state to the other, as an API server applies it, and leaves alone what others have put there.
+// A patch takes one state to the other, as an API server applies it, and leaves alone what others
+// have put there.
 func TestPatch(t *testing.T) {
 	first, err := State{}.Begin("rotate-credentials-start", 34, at(1))
 	require.NoError(t, err)

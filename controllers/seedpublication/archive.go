@@ -10,7 +10,8 @@ import (
 	"slices"
 )
 
-// Archive packs files, the same for the same files on every machine: uncompressed, by name, without times.
+// Archive packs files, the same for the same files on every machine: uncompressed, by name, without
+// times.
 func Archive(files map[string][]byte) ([]byte, error) {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)

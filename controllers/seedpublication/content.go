@@ -30,8 +30,8 @@ type Content struct {
 	Catalogue string
 	// Folder is that of the landscape in Files.
 	Folder string
-	// Files by their path in the repository: landscape.yaml with the settings that count for seeds, overlays, and the default
-	// domains.
+	// Files by their path in the repository: landscape.yaml with the settings that count for seeds,
+	// overlays, and the default domains.
 	Files map[string][]byte
 	// Review says whether one is demanded; it stands in Files, too.
 	Review landscapev1alpha1.ReviewMode
@@ -40,8 +40,8 @@ type Content struct {
 // fileDomains holds the default domains of the landscape, in its folder.
 const fileDomains = "pergola-default-domains.yaml"
 
-// EncryptedError says that an overlay has an encrypted file. It is not published: sealed it is of no use to a seed, and open it
-// must not be.
+// EncryptedError says that an overlay has an encrypted file. It is not published: sealed it is of
+// no use to a seed, and open it must not be.
 type EncryptedError struct{ File string }
 
 func (e *EncryptedError) Error() string {
@@ -52,12 +52,13 @@ func (e *EncryptedError) Error() string {
 type Decided struct {
 	// Approved are the ids of held deletions that may pass on the seed that it is published for.
 	Approved []string
-	// Review says whether what seeds lose has to be foreseeable in reviews, by the object or by Git.
+	// Review says whether what seeds lose has to be foreseeable in reviews, by the object or by
+	// Git.
 	Review landscapev1alpha1.ReviewMode
 }
 
-// Of takes from a landscape what its seeds need. Nothing of the Garden, of other seeds, of sources, access and secrets is in it, so that
-// a commit about these changes nothing here.
+// Of takes from a landscape what its seeds need. Nothing of the Garden, of other seeds, of sources,
+// access and secrets is in it, so that a commit about these changes nothing here.
 func Of(l *landscapes.Landscape, decided Decided) (*Content, error) {
 	c := &Content{Catalogue: components.Version, Folder: l.Path, Files: map[string][]byte{}, Review: decided.Review}
 	if l.Config.Spec.Catalogue != nil {
@@ -82,7 +83,8 @@ func Of(l *landscapes.Landscape, decided Decided) (*Content, error) {
 	return c, c.check()
 }
 
-// addFolder takes the files of an overlay, links to files as what they point to: rendering reads them so, too.
+// addFolder takes the files of an overlay, links to files as what they point to: rendering reads
+// them so, too.
 func (c *Content) addFolder(from fs.FS, dir string) error {
 	return fs.WalkDir(from, dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -107,7 +109,8 @@ func (c *Content) addFolder(from fs.FS, dir string) error {
 	})
 }
 
-// encrypted tells whether SOPS has encrypted a file: its documents say so in a field of their own, and values look like that.
+// encrypted tells whether SOPS has encrypted a file: its documents say so in a field of their own,
+// and values look like that.
 func encrypted(name string, data []byte) bool {
 	if bytes.Contains(data, []byte("ENC[AES256_GCM,")) {
 		return true
@@ -126,8 +129,8 @@ func encrypted(name string, data []byte) bool {
 	return false
 }
 
-// addSettings writes the part of landscape.yaml that counts for Seeds and Shoots. Layers are merged into it already; they are
-// named as far as overlays come from them.
+// addSettings writes the part of landscape.yaml that counts for Seeds and Shoots. Layers are merged
+// into it already; they are named as far as overlays come from them.
 func (c *Content) addSettings(l *landscapes.Landscape, layers map[string]bool, decided Decided) error {
 	in := l.Config.Spec
 	out := landscapev1alpha1.Landscape{Spec: landscapev1alpha1.LandscapeSpec{
@@ -180,8 +183,8 @@ func gardenConditions() []gardencorev1beta1.ConditionType {
 	}
 }
 
-// addDomains notes the default domains, which Shoots without one of their own are named below. They stand in annotations of Secrets;
-// what is in these is not published.
+// addDomains notes the default domains, which Shoots without one of their own are named below. They
+// stand in annotations of Secrets; what is in these is not published.
 func (c *Content) addDomains(l *landscapes.Landscape) error {
 	var out []byte
 	for i := range l.Declarations {

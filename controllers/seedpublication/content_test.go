@@ -86,7 +86,8 @@ func publication(t *testing.T, changes map[string]string) *Publication {
 	return p
 }
 
-// TestContent: what comes out is a landscape with the same settings and overlays for seeds, and nothing else.
+// TestContent: what comes out is a landscape with the same settings and overlays for seeds, and
+// nothing else.
 func TestContent(t *testing.T) {
 	p := publication(t, nil)
 	assert.Equal(t, []string{

@@ -37,12 +37,13 @@ type Publisher struct {
 type Outcome struct {
 	// Changed objects; 0 when all was there.
 	Changed int
-	// Revision and Digest of what is published now: the revision is older than the one given when nothing changed.
+	// Revision and Digest of what is published now: the revision is older than the one given when
+	// nothing changed.
 	Revision, Digest string
 }
 
-// Apply publishes a content for a seed. What is there already costs no request. The Seed has to be in the virtual garden, since its
-// namespace belongs to it.
+// Apply publishes a content for a seed. What is there already costs no request. The Seed has to be
+// in the virtual garden, since its namespace belongs to it.
 func (p *Publisher) Apply(ctx context.Context, virtual *apply.Cluster, c *Content, seed, revision string) (Outcome, error) {
 	next, err := New(c, revision)
 	if err != nil {
@@ -134,7 +135,8 @@ func (p *Publisher) needed(name string, former *Publication) bool {
 	return of(former.Digest) || former.Former != "" && of(former.Former) && p.Clock.Since(former.Since) < grace
 }
 
-// ensureNamespace makes the namespace of a seed, as upstream's controller-manager does: it goes with the Seed.
+// ensureNamespace makes the namespace of a seed, as upstream's controller-manager does: it goes
+// with the Seed.
 func ensureNamespace(ctx context.Context, virtual *apply.Cluster, seed string) error {
 	ref := apply.Ref{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: "Seed", Name: seed}
 	live, err := virtual.GetLive(ctx, ref)

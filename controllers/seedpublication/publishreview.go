@@ -13,8 +13,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// ApplyReview publishes for a seed what a change shows of deletions and recreations there. It has to come before the change itself, so that
-// nothing is held that was to be seen. It costs no write when that is known already; a seed without a namespace has nothing to lose.
+// ApplyReview publishes for a seed what a change shows of deletions and recreations there. It has
+// to come before the change itself, so that nothing is held that was to be seen. It costs no write
+// when that is known already; a seed without a namespace has nothing to lose.
 func (p *Publisher) ApplyReview(ctx context.Context, virtual *apply.Cluster, c permit.SeedChange, seed string) error {
 	live, err := p.liveReview(ctx, virtual, seed)
 	if err != nil {
@@ -48,7 +49,8 @@ func (p *Publisher) CompleteReview(ctx context.Context, virtual *apply.Cluster, 
 	return p.writeReview(ctx, virtual, r, seed)
 }
 
-// dropReview takes back all that was seen on a seed, where no review is demanded any more: what happens from now on is in none.
+// dropReview takes back all that was seen on a seed, where no review is demanded any more: what
+// happens from now on is in none.
 func dropReview(ctx context.Context, virtual *apply.Cluster, seed string) error {
 	ref := reviewRef(seed)
 	configMaps := virtual.Dynamic().Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(ref.Namespace)

@@ -17,8 +17,8 @@ type InvalidError struct{ Reason string }
 
 func (e *InvalidError) Error() string { return e.Reason }
 
-// Read puts a publication together. part gives a Secret of the same namespace by its name, nil if there is none. The error is an
-// *IncompleteError or an *InvalidError.
+// Read puts a publication together. part gives a Secret of the same namespace by its name, nil if
+// there is none. The error is an *IncompleteError or an *InvalidError.
 func Read(pointer *unstructured.Unstructured, part func(name string) *unstructured.Unstructured) (*Publication, error) {
 	p, parts, err := header(pointer)
 	if err != nil {

@@ -13,11 +13,13 @@ import (
 	"github.com/pergola-dev/pergola/internal/printable"
 )
 
-// AnnotationReport on a Seed says what its gardenlet has made of what was published, as a Report in JSON. The gardenlet writes it, and the operator,
-// which never reaches a seed, knows by it what is held there and what goes on.
+// AnnotationReport on a Seed says what its gardenlet has made of what was published, as a Report in
+// JSON. The gardenlet writes it, and the operator, which never reaches a seed, knows by it what is
+// held there and what goes on.
 const AnnotationReport = "landscape.pergola.dev/seed-report"
 
-// ConditionSettings says whether a Seed uses the settings and overlays that were published for it last.
+// ConditionSettings says whether a Seed uses the settings and overlays that were published for it
+// last.
 const ConditionSettings gardencorev1beta1.ConditionType = "SettingsUpToDate"
 
 // Bounds of a Report: it stands in an annotation, of which an object has 256 KiB at most.
@@ -25,7 +27,8 @@ const (
 	maxReportHeld   = 50
 	maxReportOwners = 10
 	maxReportText   = 300
-	// maxReportNumber is more than a seed has of anything. The sum over all seeds fits into 32 bits.
+	// maxReportNumber is more than a seed has of anything. The sum over all seeds fits into 32
+	// bits.
 	maxReportNumber = 1_000_000
 )
 
@@ -33,18 +36,22 @@ const (
 type Report struct {
 	// Digest is that of the publication in use; empty before one is.
 	Digest string `json:"digest,omitempty"`
-	// Converging are owners, "Shoot namespace/name", that were not converged yet with what is declared and published now; ten at most, and
-	// ConvergingMore others. Failing are those of which that went wrong last, and FailingMore others.
+	// Converging are owners, "Shoot namespace/name", that were not converged yet with what is
+	// declared and published now; ten at most, and ConvergingMore others. Failing are those of
+	// which that went wrong last, and FailingMore others.
 	Converging     []string `json:"converging,omitempty"`
 	ConvergingMore int      `json:"convergingMore,omitempty"`
 	Failing        []string `json:"failing,omitempty"`
 	FailingMore    int      `json:"failingMore,omitempty"`
-	// Held is not deleted, or not recreated, before somebody approves it; 50 at most, and HeldMore others.
+	// Held is not deleted, or not recreated, before somebody approves it; 50 at most, and HeldMore
+	// others.
 	Held     []Held `json:"held,omitempty"`
 	HeldMore int    `json:"heldMore,omitempty"`
-	// Unread says why nothing of it is known, for those who tell people; ReadReport gives none like that.
+	// Unread says why nothing of it is known, for those who tell people; ReadReport gives none like
+	// that.
 	Unread string `json:"-"`
-	// Dropped is how many entries were left out when it was read, because they are not of the form that gardenlets write.
+	// Dropped is how many entries were left out when it was read, because they are not of the form
+	// that gardenlets write.
 	Dropped int `json:"-"`
 }
 
@@ -59,7 +66,8 @@ type Held struct {
 	Why    change.Reason `json:"why"`
 	// Text is what gardenlets of former versions have in the place of Why; ReadReport gives none.
 	Text string `json:"reason,omitempty"`
-	// Approval is the id that lets it alone pass; empty where none does. Together is the one of all that is held with it, if that is more.
+	// Approval is the id that lets it alone pass; empty where none does. Together is the one of all
+	// that is held with it, if that is more.
 	Approval string `json:"approval,omitempty"`
 	Together string `json:"together,omitempty"`
 }
@@ -92,7 +100,8 @@ func first(owners []string, more int) ([]string, int) {
 	return owners, more
 }
 
-// ReadReport reads the report of a Seed: nil of one that has none, or none that can be read (UnreadReport), as from a gardenlet of another version.
+// ReadReport reads the report of a Seed: nil of one that has none, or none that can be read
+// (UnreadReport), as from a gardenlet of another version.
 func ReadReport(seed *unstructured.Unstructured) *Report {
 	if seed == nil {
 		return nil
@@ -108,11 +117,13 @@ func ReadReport(seed *unstructured.Unstructured) *Report {
 		}
 		out.Held[i].Text = ""
 	}
-	out.bound() // it is passed on into the status of others, and whoever may patch the Seed may have written it
+	// it is passed on into the status of others, and whoever may patch the Seed may have written it
+	out.bound()
 	return out
 }
 
-// UnreadReport says why the report of a Seed cannot be read; empty of one that has none, or one that can.
+// UnreadReport says why the report of a Seed cannot be read; empty of one that has none, or one
+// that can.
 func UnreadReport(seed *unstructured.Unstructured) string {
 	if seed == nil {
 		return ""

@@ -14,7 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// TestReport: what a gardenlet says is read as it was written, costs a write only when it is another one, and stays small.
+// TestReport: what a gardenlet says is read as it was written, costs a write only when it is
+// another one, and stays small.
 func TestReport(t *testing.T) {
 	seed := &unstructured.Unstructured{Object: map[string]any{}}
 	assert.Nil(t, ReadReport(nil))
@@ -55,8 +56,9 @@ func TestReport(t *testing.T) {
 	assert.True(t, write(small))
 }
 
-// TestReportOfAnotherForm: what no gardenlet writes is left out when it is read, and counted; what one reports is made to be of the form.
-// TestUnreadReport: a report that cannot be read is not taken for none.
+// TestReportOfAnotherForm: what no gardenlet writes is left out when it is read, and counted; what
+// one reports is made to be of the form. TestUnreadReport: a report that cannot be read is not
+// taken for none.
 func TestUnreadReport(t *testing.T) {
 	seed := &unstructured.Unstructured{Object: map[string]any{}}
 	seed.SetName("one")

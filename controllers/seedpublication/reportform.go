@@ -10,8 +10,9 @@ import (
 	"github.com/pergola-dev/pergola/internal/printable"
 )
 
-// A report stands in the status of the Landscape, in messages, and in commands that people copy. Whoever may patch a Seed may write it, so that
-// what is not of the form that gardenlets write is left out, and counted.
+// A report stands in the status of the Landscape, in messages, and in commands that people copy.
+// Whoever may patch a Seed may write it, so that what is not of the form that gardenlets write is
+// left out, and counted.
 
 // forms are those of the texts of a report.
 type forms struct{ digest, approval, cluster, object, code *regexp.Regexp }
@@ -54,7 +55,8 @@ func (r *Report) dropUnknown() {
 	drop(n - len(r.Held))
 }
 
-// reason reports whether a gardenlet may hold something for it. HeldReport is for those who read reports.
+// reason reports whether a gardenlet may hold something for it. HeldReport is for those who read
+// reports.
 func (is forms) reason(why change.Reason) bool {
 	return is.code.MatchString(string(why.Code)) && why.Code != landscapev1alpha1.HeldReport && isNumber(why.Count) && isNumber(why.Total) && isNumber(why.Limit) &&
 		why.String() == printable.Line(why.String()) && len(why.Cluster)+len(why.Kind) <= maxReportText

@@ -16,15 +16,17 @@ const ReviewName = "pergola-review"
 
 // Keys of that ConfigMap.
 const (
-	// keySeen holds the list of entries, as JSON; keyNumber the number of the last change, keyComplete that of the last one that was applied
-	// completely, and keyChange which change the last one is.
+	// keySeen holds the list of entries, as JSON; keyNumber the number of the last change,
+	// keyComplete that of the last one that was applied completely, and keyChange which change the
+	// last one is.
 	keySeen     = "seen"
 	keyNumber   = "number"
 	keyComplete = "complete"
 	keyChange   = "change"
 )
 
-// ReadReview reads the ConfigMap; nil is an empty one. One that cannot be read is as if nothing had been seen.
+// ReadReview reads the ConfigMap; nil is an empty one. One that cannot be read is as if nothing had
+// been seen.
 func ReadReview(configMap *unstructured.Unstructured) (*permit.SeedReview, error) {
 	r := &permit.SeedReview{}
 	if configMap == nil {

@@ -7,8 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// AnnotationUsedApprovals on a Seed has the ids of the approvals that have let a deletion pass on it, with commas between them. The gardenlet
-// writes it: what is published for it, it may only read.
+// AnnotationUsedApprovals on a Seed has the ids of the approvals that have let a deletion pass on
+// it, with commas between them. The gardenlet writes it: what is published for it, it may only
+// read.
 const AnnotationUsedApprovals = "landscape.pergola.dev/used-approvals"
 
 // UsedApprovals reads them; a Seed that is nil has none.

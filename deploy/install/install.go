@@ -25,15 +25,16 @@ const FieldManager = "pergola-install"
 // Options of an Installer.
 type Options struct {
 	Cluster *apply.Cluster
-	// Seed is whose access is meant, for deploy.GardenletAccess: the virtual garden has one installation for each seed. Empty is the
-	// one that all seeds shared in former versions.
+	// Seed is whose access is meant, for deploy.GardenletAccess: the virtual garden has one
+	// installation for each seed. Empty is the one that all seeds shared in former versions.
 	Seed  string
 	Clock clock.WithTicker
 	// Force takes fields over from other field managers, for example from Helm or kubectl apply.
 	Force bool
 	// Gate holds deletions back; the zero value holds none.
 	Gate permit.Gate
-	// Timeout of the wait for health, and of each phase of a deletion; zero does not wait for health.
+	// Timeout of the wait for health, and of each phase of a deletion; zero does not wait for
+	// health.
 	Timeout time.Duration
 	// OnObject hears what was done with each object.
 	OnObject func(apply.ObjectResult)
@@ -76,7 +77,8 @@ func New(role deploy.Role, namespace string, o Options) *Installer {
 	return &Installer{role: role, namespace: namespace, options: o, engine: conventions.NewEngine(apply.Options{Clock: o.Clock})}
 }
 
-// parts of an installation: what outlives it, and what goes with it. Priority classes are neither: the Garden or Seed has them, too.
+// parts of an installation: what outlives it, and what goes with it. Priority classes are neither:
+// the Garden or Seed has them, too.
 type parts struct {
 	kept, own, classes []*unstructured.Unstructured
 }
@@ -124,7 +126,8 @@ func (i *Installer) inventory(name string) apply.Inventory {
 	return apply.NewConfigMapInventory(i.options.Cluster, i.namespace, "pergola-"+name, labels)
 }
 
-// Apply installs, and waits until what was installed is healthy. What was done is reported also beside an error.
+// Apply installs, and waits until what was installed is healthy. What was done is reported also
+// beside an error.
 func (i *Installer) Apply(ctx context.Context, in *deploy.Installation) (*Report, error) {
 	report := &Report{}
 	p := split(in)
@@ -158,8 +161,9 @@ func (i *Installer) apply(ctx context.Context, objects []*unstructured.Unstructu
 	return err
 }
 
-// namespaces are those that have to be there for the objects: that of the installation, and those of Gardener's system. That of a seed is made by
-// whoever publishes for it, as it goes with the Seed.
+// namespaces are those that have to be there for the objects: that of the installation, and those
+// of Gardener's system. That of a seed is made by whoever publishes for it, as it goes with the
+// Seed.
 func (i *Installer) namespaces(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	names := []string{i.namespace}
 	for _, o := range objects {
@@ -228,8 +232,9 @@ func (i *Installer) ensure(ctx context.Context, o *unstructured.Unstructured, re
 	return nil
 }
 
-// Delete takes the installation away. Definitions, Landscapes, priority classes and the namespace stay, and so does everything that
-// Pergola has applied: a Landscape that nobody syncs any more changes nothing.
+// Delete takes the installation away. Definitions, Landscapes, priority classes and the namespace
+// stay, and so does everything that Pergola has applied: a Landscape that nobody syncs any more
+// changes nothing.
 func (i *Installer) Delete(ctx context.Context) (*Report, error) {
 	s, inventory := i.set(nil, false)
 	result, err := i.engine.Delete(ctx, i.options.Cluster, s, inventory, apply.DeleteOptions{KeepCRDs: true, Timeout: i.options.Timeout, OnObject: i.options.OnObject})

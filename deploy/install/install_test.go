@@ -72,7 +72,8 @@ func object(apiVersion, kind, namespace, name string) apply.Ref {
 	return apply.Ref{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name}
 }
 
-// TestLifeOfAnInstallation goes from the first installation over an upgrade to the end, each run with a connection of its own.
+// TestLifeOfAnInstallation goes from the first installation over an upgrade to the end, each run
+// with a connection of its own.
 func TestLifeOfAnInstallation(t *testing.T) {
 	ctx := testContext(t)
 	run := func() *install.Installer {

@@ -13,7 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/deploy"
 )
 
-// Plan says what Apply would do, and what it would hold, with the ids that approve it. Nothing is written.
+// Plan says what Apply would do, and what it would hold, with the ids that approve it. Nothing is
+// written.
 func (i *Installer) Plan(ctx context.Context, in *deploy.Installation) (change.Plan, error) {
 	p := split(in)
 	var out change.Plan
@@ -37,7 +38,8 @@ func (i *Installer) Plan(ctx context.Context, in *deploy.Installation) (change.P
 		var asked []*unstructured.Unstructured
 		for _, o := range map[bool][]*unstructured.Unstructured{true: p.kept, false: p.own}[kept] {
 			if missing[o.GetNamespace()] {
-				create(apply.RefOf(o)) // the server knows nothing of objects in a namespace that does not exist
+				// the server knows nothing of objects in a namespace that does not exist
+				create(apply.RefOf(o))
 				continue
 			}
 			asked = append(asked, o)

@@ -8,13 +8,15 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// seedInventory is the inventory of one seed's access. Those of all seeds once shared an inventory, in which the last one that was
-// installed took the place of the others: what is there of the seed is gone on with, and leaves it at the first write.
+// seedInventory is the inventory of one seed's access. Those of all seeds once shared an inventory,
+// in which the last one that was installed took the place of the others: what is there of the seed
+// is gone on with, and leaves it at the first write.
 type seedInventory struct {
 	apply.Inventory
 	former apply.Inventory
 	seed   string
-	// others are the entries of the former inventory that belong to other seeds; taken, that some belong to this one.
+	// others are the entries of the former inventory that belong to other seeds; taken, that some
+	// belong to this one.
 	others []apply.Entry
 	taken  bool
 }

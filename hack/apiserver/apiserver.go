@@ -1,5 +1,6 @@
-// Package apiserver gives tests a real API server: etcd and kube-apiserver from the folder that KUBEBUILDER_ASSETS names, which
-// `make test` sets. Tests of several clusters with controllers use hack/local instead.
+// Package apiserver gives tests a real API server: etcd and kube-apiserver from the folder that
+// KUBEBUILDER_ASSETS names, which `make test` sets. Tests of several clusters with controllers use
+// hack/local instead.
 package apiserver
 
 import (
@@ -41,7 +42,8 @@ func Needed(t testing.TB) {
 	}
 }
 
-// New gives a server with some definitions that nobody else uses before its end: one of the run's pool where there is one (command pool), else a new one.
+// New gives a server with some definitions that nobody else uses before its end: one of the run's
+// pool where there is one (command pool), else a new one.
 func New(definitions ...*apiextensionsv1.CustomResourceDefinition) (config *rest.Config, end func() error, err error) {
 	if socket := os.Getenv(Pool); socket != "" {
 		return lease(socket, definitions)
@@ -53,8 +55,8 @@ func New(definitions ...*apiextensionsv1.CustomResourceDefinition) (config *rest
 	return config, env.Stop, nil
 }
 
-// Main is the TestMain of a package whose tests share one server with some definitions; it gives its exit code. Without
-// programs the tests run without a server: config is not called.
+// Main is the TestMain of a package whose tests share one server with some definitions; it gives
+// its exit code. Without programs the tests run without a server: config is not called.
 func Main(m *testing.M, config func(*rest.Config), definitions ...*apiextensionsv1.CustomResourceDefinition) int {
 	if !There() {
 		return m.Run()

@@ -12,8 +12,9 @@ import (
 	"github.com/pergola-dev/pergola/hack/mortal"
 )
 
-// envtest starts programs by their path, and says nothing of how. So it gets the path of this one, in a spelling for each: started by that name it asks to end
-// with who started it, and becomes the other one.
+// envtest starts programs by their path, and says nothing of how. So it gets the path of this one,
+// in a spelling for each: started by that name it asks to end with who started it, and becomes the
+// other one.
 const (
 	asEtcd      = "/proc/self/exe"
 	asAPIServer = "/proc/thread-self/exe"
@@ -32,7 +33,8 @@ func init() {
 	os.Exit(1)
 }
 
-// become returns only with an error. It is called in the first thread of the process, which is the one that stays.
+// become returns only with an error. It is called in the first thread of the process, which is the
+// one that stays.
 func become(starter, name string) error {
 	parent, err := strconv.Atoi(starter)
 	if err != nil {

@@ -11,10 +11,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Pool is the variable of the environment that names the socket of the pool of servers of a run of tests.
+// Pool is the variable of the environment that names the socket of the pool of servers of a run of
+// tests.
 const Pool = "PERGOLA_API_SERVERS"
 
-// Request asks a pool for a server that serves some definitions. The server belongs to whoever asked until the connection ends.
+// Request asks a pool for a server that serves some definitions. The server belongs to whoever
+// asked until the connection ends.
 type Request struct {
 	Definitions []*apiextensionsv1.CustomResourceDefinition `json:"definitions,omitempty"`
 }
@@ -28,7 +30,8 @@ type Answer struct {
 	Error       string `json:"error,omitempty"`
 }
 
-// leases holds the connections to the pool, which Go closes where nobody holds them: each lasts until its end, or that of the process.
+// leases holds the connections to the pool, which Go closes where nobody holds them: each lasts
+// until its end, or that of the process.
 var leases struct {
 	sync.Mutex
 	open []net.Conn
@@ -55,7 +58,8 @@ func lease(socket string, definitions []*apiextensionsv1.CustomResourceDefinitio
 	defer leases.Unlock()
 	leases.open = append(leases.open, connection)
 	config := &rest.Config{
-		Host: answer.Host, QPS: 1000, Burst: 2000, // as envtest has it: no test waits for its own rate limit
+		// as envtest has it: no test waits for its own rate limit
+		Host: answer.Host, QPS: 1000, Burst: 2000,
 		TLSClientConfig: rest.TLSClientConfig{CAData: answer.CA, CertData: answer.Certificate, KeyData: answer.Key},
 	}
 	return config, func() error { return giveBack(connection) }, nil

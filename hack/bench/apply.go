@@ -88,7 +88,8 @@ func (a applyCases) ways(command string, wipe bool) []*Case {
 	return cases
 }
 
-// unchanged is the contract: what did not change costs lists and watches, and nothing for each object.
+// unchanged is the contract: what did not change costs lists and watches, and nothing for each
+// object.
 func unchanged(row Row, objects int) []string {
 	var broken []string
 	for _, r := range row.Results {
@@ -124,7 +125,8 @@ func (a applyCases) do(ctx context.Context, name, namespace string, more ...stri
 	return nil
 }
 
-// kubectlVersion is part of the name, because it makes a great difference; a build without a version has none.
+// kubectlVersion is part of the name, because it makes a great difference; a build without a
+// version has none.
 func kubectlVersion(ctx context.Context, kubectl string) string {
 	var answer struct {
 		ClientVersion struct {

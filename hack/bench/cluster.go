@@ -44,7 +44,8 @@ func (s settings) up(ctx context.Context, state string, args ...string) (states,
 	return status, nil
 }
 
-// startClusters brings up whole clusters, with controllers and nodes that play their part, and gives their kubeconfigs by name.
+// startClusters brings up whole clusters, with controllers and nodes that play their part, and
+// gives their kubeconfigs by name.
 func (s settings) startClusters(ctx context.Context, state string, names ...string) (map[string]string, error) {
 	status, err := s.up(ctx, state, "--clusters", strings.Join(names, ","))
 	if err != nil {

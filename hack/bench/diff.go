@@ -8,11 +8,12 @@ import (
 	"path/filepath"
 )
 
-// objectsOfShoot is how many objects a Shoot of the group diff has: itself and those of landscape/access.yaml.tmpl.
+// objectsOfShoot is how many objects a Shoot of the group diff has: itself and those of
+// landscape/access.yaml.tmpl.
 const objectsOfShoot = 4
 
-// diff measures diffs of two revisions: one in which one Shoot of a large landscape differs, and one that reaches every owner of a
-// smaller one.
+// diff measures diffs of two revisions: one in which one Shoot of a large landscape differs, and
+// one that reaches every owner of a smaller one.
 func diff(ctx context.Context, s settings, report *Report) error {
 	if _, err := exec.LookPath("git"); err != nil {
 		report.LeftOut = append(report.LeftOut, "diff, there is no git")
@@ -45,7 +46,8 @@ func diff(ctx context.Context, s settings, report *Report) error {
 	cache := filepath.Join(s.work, "diff-known")
 	row, err := measure(ctx, s, fmt.Sprintf("diff of one Shoot in %d objects, two revisions", shoots.shoots*objectsOfShoot), s.runs, []*Case{
 		{Name: "pergola diff with its cache", Subject: true, Finding: true, Before: once(func(ctx context.Context) error {
-			return exec.CommandContext(ctx, s.pergola, "validate", l.dir, "--cache-dir", cache).Run() // as the pipeline does before
+			// as the pipeline does before
+			return exec.CommandContext(ctx, s.pergola, "validate", l.dir, "--cache-dir", cache).Run()
 		}), Command: []string{s.pergola, "diff", l.dir, "--from", "HEAD~1", "--to", "HEAD", "--cache-dir", cache}},
 		{Name: "floor: git diff", Dir: repository, Command: []string{"git", "diff", "--exit-code", "--quiet", "HEAD", "HEAD"}},
 		{Name: "floor: that Shoot rendered twice, in a process that runs", Inside: true,
@@ -67,7 +69,8 @@ const pinnedImage = `  images:
     repository: mirror.example.com/kube-apiserver
 `
 
-// diffOfAll measures a diff that reaches every owner, beside the renders of both sides that it cannot do without.
+// diffOfAll measures a diff that reaches every owner, beside the renders of both sides that it
+// cannot do without.
 func diffOfAll(ctx context.Context, s settings, report *Report) error {
 	small := s
 	small.shoots = reachedShoots

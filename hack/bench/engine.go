@@ -11,7 +11,8 @@ import (
 	"path/filepath"
 )
 
-// Contracts of the engine: requests for a bundle of four objects that is new, and for one in which one object changed.
+// Contracts of the engine: requests for a bundle of four objects that is new, and for one in which
+// one object changed.
 const requestsOfNewBundle = 9
 
 // scenario is a row of the table.
@@ -31,7 +32,8 @@ func engineScenarios(s settings) []scenario {
 	}
 }
 
-// engine measures the resource manager beside Flux and bare patches: each has an API server of its own, one after the other.
+// engine measures the resource manager beside Flux and bare patches: each has an API server of its
+// own, one after the other.
 func engine(ctx context.Context, s settings, report *Report) error {
 	contenders := []struct{ name, label, controller string }{
 		{"pergola", "pergola resource-manager", s.pergola},

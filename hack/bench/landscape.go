@@ -9,7 +9,8 @@ import (
 	"text/template"
 )
 
-// The files of the landscape, as templates. Their placeholders are the fields of the types below and of shoots.go.
+// The files of the landscape, as templates. Their placeholders are the fields of the types below
+// and of shoots.go.
 //
 //go:embed landscape/*.tmpl
 var templateFiles embed.FS
@@ -40,8 +41,8 @@ type project struct {
 	Identity bool
 }
 
-// landscape is a folder with one Garden, some Seeds and Projects and many Shoots. What it holds depends on nothing but
-// the number of Shoots.
+// landscape is a folder with one Garden, some Seeds and Projects and many Shoots. What it holds
+// depends on nothing but the number of Shoots.
 type landscape struct {
 	dir       string
 	templates *template.Template
@@ -140,7 +141,8 @@ func seeds() []seed {
 	return out
 }
 
-// projects are one for each team and stage. Names have ten characters at most, as Gardener asks for.
+// projects are one for each team and stage. Names have ten characters at most, as Gardener asks
+// for.
 func projects() []project {
 	var out []project
 	for _, team := range []string{"auth", "crm", "data", "erp", "iot", "log", "ml", "pay", "search", "web"} {

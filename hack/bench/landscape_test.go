@@ -93,7 +93,8 @@ func testLandscape(t *testing.T, shoots int) *landscape {
 	return l
 }
 
-// findings leaves out the warnings about fields that nothing reads: the Shoots set what real ones set.
+// findings leaves out the warnings about fields that nothing reads: the Shoots set what real ones
+// set.
 func findings(t *testing.T, l *landscape) []schemas.Violation {
 	t.Helper()
 	loaded, violations, err := landscapes.Load(t.Context(), l.dir, landscapes.Options{})

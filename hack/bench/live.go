@@ -10,7 +10,8 @@ import (
 	"slices"
 )
 
-// live measures what whoever is on call asks clusters that hold landscapes/local: what differs, and what there is.
+// live measures what whoever is on call asks clusters that hold landscapes/local: what differs, and
+// what there is.
 func live(ctx context.Context, s settings, report *Report) (err error) {
 	if s.before == "" {
 		report.LeftOut = append(report.LeftOut, "the peer of diff --live and tree, there is no earlier build")

@@ -1,6 +1,7 @@
-// Command bench measures Pergola beside a peer or a floor in the same run: time, CPU, peak memory, requests.
-// README.md says what each row means. This program starts and measures processes; what is measured inside of a
-// process is in cases/, a program of its own: the memory of the one that measures would count for its children.
+// Command bench measures Pergola beside a peer or a floor in the same run: time, CPU, peak memory,
+// requests. README.md says what each row means. This program starts and measures processes; what is
+// measured inside of a process is in cases/, a program of its own: the memory of the one that
+// measures would count for its children.
 package main
 
 import (

@@ -60,7 +60,8 @@ type Case struct {
 	// Dir is the folder it is started in, that of the bench if empty.
 	Dir string
 	Env []string
-	// Inside takes time, CPU and requests from the JSON that the command prints, instead of the process as a whole.
+	// Inside takes time, CPU and requests from the JSON that the command prints, instead of the
+	// process as a whole.
 	Inside bool
 	// Finding says that exit code 1 is a result: there is something to tell.
 	Finding bool
@@ -71,7 +72,8 @@ type Case struct {
 // slow is what takes more seconds than this: it is run once only.
 const slow = 15
 
-// measure runs the cases of a row in turns, forwards and backwards, so that a busy machine hits all of them alike.
+// measure runs the cases of a row in turns, forwards and backwards, so that a busy machine hits all
+// of them alike.
 func measure(ctx context.Context, s settings, title string, runs int, cases []*Case) (Row, error) {
 	samples := make([][]Sample, len(cases))
 	for run := range runs {

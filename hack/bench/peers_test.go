@@ -32,7 +32,8 @@ func peer(t *testing.T, name string, l *landscape) *Case {
 	return cases[0]
 }
 
-// A peer that accepts everything would be fast: each must find what is wrong with the structure of one Shoot.
+// A peer that accepts everything would be fast: each must find what is wrong with the structure of
+// one Shoot.
 func TestPeersCheck(t *testing.T) {
 	for _, name := range []string{"cue", "kubeconform"} {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,8 @@ type Report struct {
 // Machine says where the numbers are from; they mean nothing on another one.
 type Machine struct {
 	Cores int `json:"cores"`
-	// Load is the average number of processes that wanted a core in the minute before, 0 where it is not known.
+	// Load is the average number of processes that wanted a core in the minute before, 0 where it
+	// is not known.
 	Load      float64 `json:"load,omitempty"`
 	Processor string  `json:"processor,omitempty"`
 	OS        string  `json:"os"`
@@ -98,7 +99,8 @@ func (r *Row) compare() {
 	}
 }
 
-// with adds results of another row to compare with, when those cases would be the same commands again.
+// with adds results of another row to compare with, when those cases would be the same commands
+// again.
 func (r *Row) with(others ...Result) {
 	for _, other := range others {
 		other.Subject = false

@@ -56,7 +56,8 @@ func (d dice) chance(percent int) bool { return d.IntN(100) < percent }
 // between includes both ends.
 func (d dice) between(least, most int) int { return least + d.IntN(most-least+1) }
 
-// newShoot describes the Shoot of a number. Its revision is a label, and nothing else depends on it.
+// newShoot describes the Shoot of a number. Its revision is a label, and nothing else depends on
+// it.
 func newShoot(i, revision int, seeds []seed, projects []project) shoot {
 	d := newDice(i)
 	square := d.Float64() * d.Float64() // few projects have many Shoots
@@ -105,7 +106,8 @@ func (x *shoot) purpose(d dice) {
 	}
 }
 
-// networks keep clear of those of seeds, which are 10.100.0.0/16 to 10.179.0.0/16, and of the runtime cluster.
+// networks keep clear of those of seeds, which are 10.100.0.0/16 to 10.179.0.0/16, and of the
+// runtime cluster.
 func (x *shoot) networks(d dice) {
 	switch d.IntN(3) {
 	case 0:

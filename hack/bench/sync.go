@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// most is how much memory the operator may take for a landscape of 2,000 Shoots, the pages of its program included.
+// most is how much memory the operator may take for a landscape of 2,000 Shoots, the pages of its
+// program included.
 const (
 	most       = 500 << 20
 	mostShoots = 2000
@@ -59,7 +60,8 @@ func (s settings) synchronise(ctx context.Context, group, landscape string, more
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, s.log
 	if err := cmd.Run(); err != nil {
-		text, _ := os.ReadFile(filepath.Join(work, "operator.log")) // without it the error has to be enough
+		// without it the error has to be enough
+		text, _ := os.ReadFile(filepath.Join(work, "operator.log"))
 		return nil, fmt.Errorf("%w\nend of the log of the operator:\n%s", err, tail(string(text)))
 	}
 	if err := json.Unmarshal(out.Bytes(), &samples); err != nil {

@@ -10,7 +10,8 @@ import (
 	"strconv"
 )
 
-// validate measures the validation of a landscape with many Shoots: all of it, and again after one Shoot was changed.
+// validate measures the validation of a landscape with many Shoots: all of it, and again after one
+// Shoot was changed.
 func validate(ctx context.Context, s settings, report *Report) error {
 	l, err := writeLandscape(s, filepath.Join(s.work, "landscape"))
 	if err != nil {
@@ -65,8 +66,9 @@ func validate(ctx context.Context, s settings, report *Report) error {
 	return nil
 }
 
-// peers check the structure of the Shoots alone: no rules, and no landscape around them. They are started in the folder of the
-// landscape, because so many whole paths are more than a command line takes.
+// peers check the structure of the Shoots alone: no rules, and no landscape around them. They are
+// started in the folder of the landscape, because so many whole paths are more than a command line
+// takes.
 func (l *landscape) peers(ctx context.Context, s settings) ([]*Case, error) {
 	var peers []*Case
 	if s.cue != "" {

@@ -1,4 +1,5 @@
-// Package chartregistry is a registry of charts for tests: over HTTPS, with an authority of its own and a login.
+// Package chartregistry is a registry of charts for tests: over HTTPS, with an authority of its own
+// and a login.
 package chartregistry
 
 import (

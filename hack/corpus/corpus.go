@@ -1,5 +1,6 @@
-// Package corpus finds the data of conformance tests: what upstream and other tools accept, render and report. It is no part
-// of a clone. What is read from it, and how, is the matter of the tests of each package.
+// Package corpus finds the data of conformance tests: what upstream and other tools accept, render
+// and report. It is no part of a clone. What is read from it, and how, is the matter of the tests
+// of each package.
 package corpus
 
 import (
@@ -8,8 +9,8 @@ import (
 	"testing"
 )
 
-// Dir is the folder that PERGOLA_CORPUS names, or shared/corpus beside the repository. Without it the test is left out, which
-// `make test` says.
+// Dir is the folder that PERGOLA_CORPUS names, or shared/corpus beside the repository. Without it
+// the test is left out, which `make test` says.
 func Dir(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv("PERGOLA_CORPUS")

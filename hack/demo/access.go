@@ -20,7 +20,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// tokenFor is how long a token of the demonstration is good: the processes are stopped with the clusters.
+// tokenFor is how long a token of the demonstration is good: the processes are stopped with the
+// clusters.
 const tokenFor = 24 * time.Hour
 
 // clientOf connects to the cluster of a context.

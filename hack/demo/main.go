@@ -1,4 +1,5 @@
-// Command demo does in `make demo` what a person would do with kubectl, so that the demonstration needs none:
+// Command demo does in `make demo` what a person would do with kubectl, so that the demonstration
+// needs none:
 //
 //	demo drift WATCH-LOG                       deletes a managed Deployment, edits a managed ConfigMap, waits until both are as they were
 //	demo identity CONTEXT NAMESPACE/NAME FILE  writes a kubeconfig with a token of a ServiceAccount
@@ -141,7 +142,8 @@ func drift(ctx context.Context, watchLog string) error {
 	return poll(ctx, "all ManagedResources to be healthy", func() (bool, error) { return allHealthy(ctx, resources) })
 }
 
-// allHealthy tells whether every ManagedResource was judged healthy: what was repaired has to start again first.
+// allHealthy tells whether every ManagedResource was judged healthy: what was repaired has to start
+// again first.
 func allHealthy(ctx context.Context, client dynamic.Interface) (bool, error) {
 	list, err := client.Resource(resourcesv1alpha1.SchemeGroupVersion.WithResource("managedresources")).List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"sync/atomic"
 )
 
-// flag shows a flag of the processes of some pods, when all of them have the value: those of a former revision end a little after the next ones have begun.
+// flag shows a flag of the processes of some pods, when all of them have the value: those of a
+// former revision end a little after the next ones have begun.
 func flag(ctx context.Context, pod, name, value string) error {
 	want := "--" + name + "=" + value
 	var lines []string

@@ -13,7 +13,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// reach writes the access to the API server of a control plane, as its Secret has it, for somebody outside of its cluster.
+// reach writes the access to the API server of a control plane, as its Secret has it, for somebody
+// outside of its cluster.
 func reach(ctx context.Context, contextName, secret, server, name, file string) error {
 	client, err := clientOf(contextName)
 	if err != nil {
@@ -73,7 +74,8 @@ func namespace(ctx context.Context, contextName, name string) error {
 	return nil
 }
 
-// said is the version of an API server in words: the one that it behaves as, which the landscape declares, and the one that it is.
+// said is the version of an API server in words: the one that it behaves as, which the landscape
+// declares, and the one that it is.
 func said(v *version.Info) string {
 	if v.EmulationMinor == "" || v.EmulationMinor == v.Minor {
 		return "Kubernetes " + v.GitVersion

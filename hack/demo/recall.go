@@ -40,7 +40,8 @@ type kept struct {
 	UID   string `json:"uid"`
 }
 
-// remember writes a Secret and a ServiceAccount that may read it, and a kubeconfig with the two ways to it: the certificate of the context, and a token.
+// remember writes a Secret and a ServiceAccount that may read it, and a kubeconfig with the two
+// ways to it: the certificate of the context, and a token.
 func remember(ctx context.Context, contextName, file string) error {
 	client, err := clientOf(contextName)
 	if err != nil {
@@ -107,7 +108,8 @@ func remember(ctx context.Context, contextName, file string) error {
 	return os.WriteFile(file+".kept", text, 0o600)
 }
 
-// recall reads with a kubeconfig of before what it has written, by the proxy that the context has now.
+// recall reads with a kubeconfig of before what it has written, by the proxy that the context has
+// now.
 func recall(ctx context.Context, contextName, file string) error {
 	near, err := only(contextName)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 // quiet is how long nobody is told that something is waited for.
 const quiet = 10 * time.Second
 
-// patiently says again and again what is waited for, and for how long, until done is called. The text may change.
+// patiently says again and again what is waited for, and for how long, until done is called. The
+// text may change.
 func patiently(what func() string) (done func()) {
 	began, ended, gone := time.Now(), make(chan struct{}), make(chan struct{})
 	go func() {

@@ -35,7 +35,8 @@ func recordWorld(ctx context.Context, contextName, file string) error {
 	return os.WriteFile(file, data, 0o600)
 }
 
-// sameWorld waits until all objects of a cluster are as they were recorded, and says which are not: what Kubernetes derives from others takes a moment to go.
+// sameWorld waits until all objects of a cluster are as they were recorded, and says which are not:
+// what Kubernetes derives from others takes a moment to go.
 func sameWorld(ctx context.Context, contextName, file string) error {
 	config, err := configOf(contextName)
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/writer"
 )
 
-// write writes ten times a second until it is told to end, by the access in a file, which it reads again when that changes.
+// write writes ten times a second until it is told to end, by the access in a file, which it reads
+// again when that changes.
 func write(ctx context.Context, file, namespace string) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mostFields is how many a struct of controllers has at most, embedded ones counted: more are no value that one can hold in the head.
+// mostFields is how many a struct of controllers has at most, embedded ones counted: more are no
+// value that one can hold in the head.
 const mostFields = 15
 
 // structType is a struct with the file that it is in.
@@ -60,7 +61,8 @@ func structs(t *testing.T) map[string]structType {
 	return out
 }
 
-// embedded is the name of the struct that a field without a name has; empty where the struct is of another module.
+// embedded is the name of the struct that a field without a name has; empty where the struct is of
+// another module.
 func (s structType) embedded(e ast.Expr) string {
 	switch x := e.(type) {
 	case *ast.StarExpr:
@@ -102,7 +104,8 @@ func fields(all map[string]structType, of structType) int {
 	return n
 }
 
-// TestStructsStaySmall counts fields of controllers and commands. Decoded configuration and API types are in api.
+// TestStructsStaySmall counts fields of controllers and commands. Decoded configuration and API
+// types are in api.
 func TestStructsStaySmall(t *testing.T) {
 	all := structs(t)
 	for name, of := range all {

@@ -14,7 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// parsing are the functions of package strings, and the beginnings of the methods of regular expressions, that decide by a text or take it apart.
+// parsing are the functions of package strings, and the beginnings of the methods of regular
+// expressions, that decide by a text or take it apart.
 var parsing = map[string]bool{"Contains": true, "ContainsAny": true, "Cut": true, "CutPrefix": true, "CutSuffix": true, "EqualFold": true, "Fields": true,
 	"HasPrefix": true, "HasSuffix": true, "Index": true, "LastIndex": true, "Split": true, "SplitN": true, "SplitSeq": true, "TrimPrefix": true, "TrimSuffix": true}
 
@@ -29,7 +30,8 @@ func isParsing(call *ast.CallExpr) bool {
 	return strings.HasPrefix(fun.Sel.Name, "Match") || strings.HasPrefix(fun.Sel.Name, "Find")
 }
 
-// isForPeople reports whether an expression is the message of a condition, event, status or error, as it is or in other letters.
+// isForPeople reports whether an expression is the message of a condition, event, status or error,
+// as it is or in other letters.
 func isForPeople(e ast.Expr) bool {
 	switch x := e.(type) {
 	case *ast.SelectorExpr:
@@ -63,7 +65,8 @@ func exceptions(t *testing.T) map[string]bool {
 	return out
 }
 
-// TestNoTextIsParsed: a text is for people. A program that decides by it changes what it does when somebody words it better.
+// TestNoTextIsParsed: a text is for people. A program that decides by it changes what it does when
+// somebody words it better.
 func TestNoTextIsParsed(t *testing.T) {
 	allowed := exceptions(t)
 	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {

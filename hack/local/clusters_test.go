@@ -169,7 +169,8 @@ func testCustomResources(a api) {
 	testFailures(a, infrastructure, etcd)
 }
 
-// testFailures makes both objects fail, lets them recover, reconciles a new generation and deletes them.
+// testFailures makes both objects fail, lets them recover, reconciles a new generation and deletes
+// them.
 func testFailures(a api, infrastructure, etcd string) {
 	const message = `quota "cpus" is used up: 12 of 12`
 	a.patch(infrastructure, `{"metadata":{"annotations":{"local.pergola.dev/fail":"quota \"cpus\" is used up: 12 of 12","local.pergola.dev/fail-codes":"ERR_INFRA_QUOTA_EXCEEDED","gardener.cloud/operation":"reconcile"}}}`)

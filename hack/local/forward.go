@@ -15,7 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
-// forwardCommand makes one Service reachable at a port of the machine, for programs that know nothing of proxies.
+// forwardCommand makes one Service reachable at a port of the machine, for programs that know
+// nothing of proxies.
 func forwardCommand(where *places) *cobra.Command {
 	var port int
 	command := &cobra.Command{

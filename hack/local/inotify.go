@@ -9,14 +9,16 @@ import (
 )
 
 const (
-	// inotifyInstances is where Linux has how many of them a user may have. An API server takes seven, and each program that reads its certificates again one or
-	// more: the kernel's 128 are enough for one landscape whose control planes run for real, not for two.
+	// inotifyInstances is where Linux has how many of them a user may have. An API server takes
+	// seven, and each program that reads its certificates again one or more: the kernel's 128 are
+	// enough for one landscape whose control planes run for real, not for two.
 	inotifyInstances = "/proc/sys/fs/inotify/max_user_instances"
 	// wantedInstances are enough for some.
 	wantedInstances = 1024
 )
 
-// makeRoom raises the number of inotify instances where it may, and says how it is done where it may not. Pods fail with "too many open files" without.
+// makeRoom raises the number of inotify instances where it may, and says how it is done where it
+// may not. Pods fail with "too many open files" without.
 func makeRoom(file string, out io.Writer) {
 	text, err := os.ReadFile(file)
 	if err != nil {

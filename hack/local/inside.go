@@ -14,12 +14,14 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
-// insideVariable is set for this program where it runs inside of the namespaces of a state folder. Whoever has started it there has the lock, too.
+// insideVariable is set for this program where it runs inside of the namespaces of a state folder.
+// Whoever has started it there has the lock, too.
 const insideVariable = "PERGOLA_LOCAL_INSIDE"
 
 func inside() bool { return os.Getenv(insideVariable) != "" }
 
-// again runs this program inside of the namespaces, which writes to out. That it says that not all is well is no error of the way.
+// again runs this program inside of the namespaces, which writes to out. That it says that not all
+// is well is no error of the way.
 func again(ctx context.Context, holder *hold.Holder, self string, out *os.File, args ...string) error {
 	folder, err := os.Getwd()
 	if err != nil {
@@ -42,7 +44,8 @@ func again(ctx context.Context, holder *hold.Holder, self string, out *os.File, 
 // errSaid ends a command with exit code 2 after it has said everything itself.
 var errSaid = errors.New("it failed inside of the namespaces")
 
-// holderOf is the one that the clusters of a state folder live in; nil where they live in none, and for who is inside of it.
+// holderOf is the one that the clusters of a state folder live in; nil where they live in none, and
+// for who is inside of it.
 func holderOf(m *cluster.Manager) (*hold.Holder, error) {
 	if inside() {
 		return nil, nil
@@ -50,7 +53,8 @@ func holderOf(m *cluster.Manager) (*hold.Holder, error) {
 	return hold.Find(string(m.Dir))
 }
 
-// statusOf is the status of the clusters of a state folder, wherever they live, with the process ids of whoever asks.
+// statusOf is the status of the clusters of a state folder, wherever they live, with the process
+// ids of whoever asks.
 func statusOf(ctx context.Context, m *cluster.Manager) (cluster.Status, error) {
 	holder, err := holderOf(m)
 	if err != nil {
@@ -96,7 +100,8 @@ func statusInside(ctx context.Context, m *cluster.Manager, holder *hold.Holder) 
 	return status, nil
 }
 
-// upLiving brings clusters up inside of the namespaces, whose ports lead there. The caller has the lock.
+// upLiving brings clusters up inside of the namespaces, whose ports lead there. The caller has the
+// lock.
 func upLiving(ctx context.Context, m *cluster.Manager, options cluster.Options) error {
 	// Inside there is no network to get modules from.
 	if err := m.Prepare(ctx, options); err != nil {
@@ -114,14 +119,16 @@ func upLiving(ctx context.Context, m *cluster.Manager, options cluster.Options) 
 		return err
 	}
 	for _, c := range state.Clusters {
-		if c.Name == options.Clusters[0] { // whose names the proxy knows; those of the landscape all of them know
+		// whose names the proxy knows; those of the landscape all of them know
+		if c.Name == options.Clusters[0] {
 			return holder.SetResolver(ctx, net.JoinHostPort(c.DNS(), "53"))
 		}
 	}
 	return nil
 }
 
-// forwardAll settles the ports by which clusters and the proxy are reached from outside, which are the same inside.
+// forwardAll settles the ports by which clusters and the proxy are reached from outside, which are
+// the same inside.
 func forwardAll(ctx context.Context, m *cluster.Manager, holder *hold.Holder, names []string) (*statedir.State, error) {
 	state, err := m.Dir.Load()
 	if err != nil {

@@ -390,7 +390,8 @@ func testNothingLeft(t *testing.T, l *living) {
 	require.NoError(t, err)
 	for _, file := range processes {
 		line, err := os.ReadFile(file)
-		// What waits for the end of this test, to clean up after it (mortal.After), knows the folder, too.
+		// What waits for the end of this test, to clean up after it (mortal.After), knows the
+		// folder, too.
 		if err == nil && !strings.HasPrefix(string(line), "sh\x00-c\x00cat ") {
 			assert.NotContains(t, string(line), l.dir)
 		}

@@ -175,8 +175,8 @@ func (a api) awaitGone(path string) {
 	}, 60*time.Second, 50*time.Millisecond, path)
 }
 
-// dig follows a dotted path; "conditions[Ready]" is the element of a list whose type is Ready, and a
-// number in brackets is an index.
+// dig follows a dotted path; "conditions[Ready]" is the element of a list whose type is Ready, and
+// a number in brackets is an index.
 func dig(value any, path string) any {
 	for _, field := range strings.Split(path, "/") {
 		name, key, isList := strings.Cut(strings.TrimSuffix(field, "]"), "[")

@@ -1,5 +1,5 @@
-// Command local runs Kubernetes control planes on this machine, as plain processes: real API servers
-// with fake nodes. See README.md.
+// Command local runs Kubernetes control planes on this machine, as plain processes: real API
+// servers with fake nodes. See README.md.
 package main
 
 import (

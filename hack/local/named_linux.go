@@ -9,10 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// resolvers of the machine, which programs ask instead of DNS servers: they know no names of clusters, and are hidden.
+// resolvers of the machine, which programs ask instead of DNS servers: they know no names of
+// clusters, and are hidden.
 var resolvers = []string{"/run/systemd/resolve/io.systemd.Resolve", "/run/nscd/socket", "/var/run/nscd/socket"}
 
-// becomeNamed goes on as a command for which names are those that a DNS server knows, by an /etc/resolv.conf of its own. It is for the inside of namespaces.
+// becomeNamed goes on as a command for which names are those that a DNS server knows, by an
+// /etc/resolv.conf of its own. It is for the inside of namespaces.
 func becomeNamed(server string, command []string) error {
 	// What is changed for one thread is what the command has: it replaces all of them.
 	runtime.LockOSThread()

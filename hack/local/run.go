@@ -15,7 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/hold"
 )
 
-// runCommand runs something where the addresses of pods and Services can be reached, and have their names.
+// runCommand runs something where the addresses of pods and Services can be reached, and have their
+// names.
 func runCommand(where *places) *cobra.Command {
 	var of string
 	command := &cobra.Command{
@@ -83,7 +84,8 @@ func executable(name string) (string, error) {
 	return path, nil
 }
 
-// nameServer is the address of the DNS server of a cluster whose pods run; without a name that of the first one.
+// nameServer is the address of the DNS server of a cluster whose pods run; without a name that of
+// the first one.
 func nameServer(m *cluster.Manager, name string) (string, error) {
 	state, err := m.Dir.Load()
 	if err != nil {

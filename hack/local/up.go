@@ -128,7 +128,8 @@ func checkNames(names []string) error {
 	return nil
 }
 
-// runsPods tells whether pods run for real, as the flag has it. Clusters stay of the sort that they were made: their pods would not move.
+// runsPods tells whether pods run for real, as the flag has it. Clusters stay of the sort that they
+// were made: their pods would not move.
 func runsPods(wanted string, state *statedir.State) (bool, error) {
 	made := len(state.Clusters) > 0
 	switch wanted {

@@ -7,5 +7,6 @@ import (
 	"syscall"
 )
 
-// apart is in a session of its own: what is sent to the group of the test, as by Ctrl-C, is not for it.
+// apart is in a session of its own: what is sent to the group of the test, as by Ctrl-C, is not for
+// it.
 func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

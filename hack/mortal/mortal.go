@@ -1,5 +1,6 @@
-// Package mortal is for tests that start programs: these end with the process of the test, however it ends. One that is killed, by hand or because its time
-// is over, cleans nothing up. On other systems than Linux only After does that.
+// Package mortal is for tests that start programs: these end with the process of the test, however
+// it ends. One that is killed, by hand or because its time is over, cleans nothing up. On other
+// systems than Linux only After does that.
 package mortal
 
 import (
@@ -18,8 +19,8 @@ func Start(cmd *exec.Cmd) error {
 	return err
 }
 
-// Lasting does something in a thread that lasts as long as this process, and tells its error: Linux ends a program with the thread that started it, and Go
-// ends threads before the process.
+// Lasting does something in a thread that lasts as long as this process, and tells its error: Linux
+// ends a program with the thread that started it, and Go ends threads before the process.
 func Lasting(do func() error, result *error) {
 	var t thread
 	select {
@@ -52,8 +53,8 @@ func (t thread) run() {
 	}
 }
 
-// After runs a command once this process has ended, for what it cannot start itself. Nothing is heard of it: it is for what is to be gone, and is so
-// already where the process could clean up.
+// After runs a command once this process has ended, for what it cannot start itself. Nothing is
+// heard of it: it is for what is to be gone, and is so already where the process could clean up.
 func After(name string, args ...string) error {
 	cmd := exec.Command("sh", append([]string{"-c", `cat >/dev/null; exec "$@" >/dev/null 2>&1`, "sh", name}, args...)...)
 	apart(cmd)
@@ -70,7 +71,8 @@ func After(name string, args ...string) error {
 	return nil
 }
 
-// kept are the pipes that the system closes with this process; an unused one would be closed before.
+// kept are the pipes that the system closes with this process; an unused one would be closed
+// before.
 var kept struct {
 	sync.Mutex
 	pipes []io.Closer

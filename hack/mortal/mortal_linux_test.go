@@ -77,7 +77,8 @@ func gone(t *testing.T, pid int) {
 		if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 			return true
 		}
-		state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // one that nobody collects is dead, too
+		// one that nobody collects is dead, too
+		state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		return err == nil && strings.Contains(string(state), ") Z ")
 	}, time.Minute, 10*time.Millisecond, "process %d is still there", pid)
 }
@@ -106,7 +107,8 @@ func TestKilled(t *testing.T) {
 // TestTie: who was left before is told.
 func TestTie(t *testing.T) {
 	assert.ErrorContains(t, Tie(os.Getppid()+1), "which started this one, has ended")
-	_, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_PDEATHSIG, 0, 0) // not for the rest of the tests
+	// not for the rest of the tests
+	_, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_PDEATHSIG, 0, 0)
 	assert.Zero(t, errno)
 }
 

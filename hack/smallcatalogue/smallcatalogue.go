@@ -1,5 +1,6 @@
-// Package smallcatalogue is for tests that render a few objects of their own in the place of the whole catalogue: it has what every catalogue begins with.
-// Components and flows are added by the test.
+// Package smallcatalogue is for tests that render a few objects of their own in the place of the
+// whole catalogue: it has what every catalogue begins with. Components and flows are added by the
+// test.
 package smallcatalogue
 
 import (
@@ -10,8 +11,9 @@ import (
 	"github.com/pergola-dev/pergola/components"
 )
 
-// New is a catalogue without components: the module, the inputs of components, the language of flows, and the images. It panics where the catalogue, which is part of the
-// program, has no such file.
+// New is a catalogue without components: the module, the inputs of components, the language of
+// flows, and the images. It panics where the catalogue, which is part of the program, has no such
+// file.
 func New() fstest.MapFS {
 	out := fstest.MapFS{}
 	for _, name := range []string{"cue.mod/module.cue", "inputs.cue", "flow.cue", "imagevector.yaml"} {

@@ -1,5 +1,6 @@
-// Package speeds says what `make check` and `make test` leave out of the tests that `make test-all` runs: speeds.txt lists it. The scripts leave out whole
-// tests by name; a test that tries many points or parts asks here which ones it tries.
+// Package speeds says what `make check` and `make test` leave out of the tests that `make test-all`
+// runs: speeds.txt lists it. The scripts leave out whole tests by name; a test that tries many
+// points or parts asks here which ones it tries.
 package speeds
 
 import (
@@ -56,7 +57,8 @@ func partsOf(t testing.TB) []string {
 	return nil
 }
 
-// Points gives the points of a test, counted from 1 without an end; in `make test` those that are listed.
+// Points gives the points of a test, counted from 1 without an end; in `make test` those that are
+// listed.
 func Points(t testing.TB) iter.Seq[int] {
 	t.Helper()
 	if !testing.Short() {
@@ -76,8 +78,9 @@ func Points(t testing.TB) iter.Seq[int] {
 	return slices.Values(points)
 }
 
-// Has reports whether a test tries a part; in `make test` it tries those that are listed. A test that passes without having asked for one of these
-// fails: the part has another name now, and nothing would try it.
+// Has reports whether a test tries a part; in `make test` it tries those that are listed. A test
+// that passes without having asked for one of these fails: the part has another name now, and
+// nothing would try it.
 func Has(t testing.TB, part string) bool {
 	t.Helper()
 	if !testing.Short() {

@@ -13,7 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestListNamesTests: what is listed is there, once, so that nothing is left out by a name that has changed or that two tests have.
+// TestListNamesTests: what is listed is there, once, so that nothing is left out by a name that has
+// changed or that two tests have.
 func TestListNamesTests(t *testing.T) {
 	root := "../.."
 	tests := map[string]int{}

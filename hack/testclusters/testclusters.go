@@ -1,5 +1,6 @@
-// Package testclusters is for tests of the whole: it builds the programs that they run, starts local clusters (hack/local) of a folder, and says what is
-// missing for that. Tests that need one API server only use package apiserver.
+// Package testclusters is for tests of the whole: it builds the programs that they run, starts
+// local clusters (hack/local) of a folder, and says what is missing for that. Tests that need one
+// API server only use package apiserver.
 package testclusters
 
 import (
@@ -32,7 +33,8 @@ func Repository() (string, error) {
 	}
 }
 
-// Missing says why no clusters are started: nobody asked for servers, or building their executables takes many minutes. living adds what runs pods for real.
+// Missing says why no clusters are started: nobody asked for servers, or building their executables
+// takes many minutes. living adds what runs pods for real.
 func Missing(root string, living bool) string {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		return "KUBEBUILDER_ASSETS is not set: needs local clusters (make test sets it)"
@@ -67,7 +69,8 @@ type Programs struct {
 	Keep bool
 }
 
-// Build makes both programs in a folder. PERGOLA_LOCAL may name a command of hack/local that is there already.
+// Build makes both programs in a folder. PERGOLA_LOCAL may name a command of hack/local that is
+// there already.
 func Build(root, dir, state string) (Programs, error) {
 	p := Programs{Root: root, State: state, Pergola: filepath.Join(dir, "pergola"), Local: os.Getenv("PERGOLA_LOCAL")}
 	if _, err := run(root, filepath.Join(root, "hack/build.sh"), p.Pergola, "./cmd/pergola"); err != nil {
@@ -84,7 +87,8 @@ func Build(root, dir, state string) (Programs, error) {
 	return p, nil
 }
 
-// Clusters runs the command of hack/local with the state folder, and gives what it has printed to standard output.
+// Clusters runs the command of hack/local with the state folder, and gives what it has printed to
+// standard output.
 func (p Programs) Clusters(args ...string) ([]byte, error) {
 	return run(p.Root, p.Local, append([]string{"--dir", p.State}, args...)...)
 }
@@ -103,7 +107,8 @@ type Status struct {
 	} `json:"clusters"`
 }
 
-// Up starts clusters. They are apart from this process, and gone soon after it, unless they are to be kept: a test that is killed does not stop them.
+// Up starts clusters. They are apart from this process, and gone soon after it, unless they are to
+// be kept: a test that is killed does not stop them.
 func (p Programs) Up(args ...string) (Status, error) {
 	if _, before := ending.LoadOrStore(p.State, true); !before && !p.Keep {
 		if err := mortal.After(p.Local, "--dir", p.State, "clean"); err != nil {

@@ -43,7 +43,8 @@ func add(out map[string]any, path string, value any) {
 			return
 		}
 	case []any:
-		if keys := keysOf(v); len(keys) > 0 && path != ".spec.versions" { // these of a definition have thousands of fields
+		// these of a definition have thousands of fields
+		if keys := keysOf(v); len(keys) > 0 && path != ".spec.versions" {
 			for i, child := range v {
 				add(out, path+"["+keys[i]+"]", child)
 			}

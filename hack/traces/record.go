@@ -28,10 +28,10 @@ rules:
 - level: None
 `
 
-// scripts stand in place of programs. The script of kube-apiserver adds the flags of the audit. Its log
-// is named after the cluster, which hack/local has in the prefix of etcd's keys, and the port: a
-// server that starts again goes on with its log. The script of node, which runs pods, has the real
-// kube-apiserver for them: a pod has no shell.
+// scripts stand in place of programs. The script of kube-apiserver adds the flags of the audit. Its
+// log is named after the cluster, which hack/local has in the prefix of etcd's keys, and the port:
+// a server that starts again goes on with its log. The script of node, which runs pods, has the
+// real kube-apiserver for them: a pod has no shell.
 var scripts = map[string]string{
 	"kube-apiserver": `#!/bin/bash
 name=server port=

@@ -87,7 +87,8 @@ func trace(events []*event) (lines []line) {
 			case e.ResponseStatus.Code == 201:
 				l.head, l.paths = append(l.head, "created"), changed(nil, after)
 			case before == nil:
-				l.head = append(l.head, "known from here") // somebody made it before the recording, or the server did
+				// somebody made it before the recording, or the server did
+				l.head = append(l.head, "known from here")
 			default:
 				if l.paths = changed(before, after); len(l.paths) == 0 && e.version() == was {
 					l.head = append(l.head, "nothing")

@@ -1,5 +1,5 @@
-// Package world compares all objects of a cluster from before a Garden with those from after it: what its end has left behind, taken with it, or changed.
-// For tests and demonstrations only.
+// Package world compares all objects of a cluster from before a Garden with those from after it:
+// what its end has left behind, taken with it, or changed. For tests and demonstrations only.
 package world
 
 import (
@@ -74,8 +74,8 @@ func Of(ctx context.Context, config *rest.Config) (World, error) {
 	return out, nil
 }
 
-// stays tells what may be left of a Garden: Events, Leases, claims that are retained with their volumes, and what Pergola's own chart and bootstrap bring, which
-// are no part of the Garden.
+// stays tells what may be left of a Garden: Events, Leases, claims that are retained with their
+// volumes, and what Pergola's own chart and bootstrap bring, which are no part of the Garden.
 func stays(o *unstructured.Unstructured) bool {
 	ref := apply.RefOf(o)
 	switch ref.Kind {
@@ -85,7 +85,8 @@ func stays(o *unstructured.Unstructured) bool {
 		return ref.Name == "garden"
 	case "PriorityClass": // of the chart, which keeps it, too
 		return ref.Name == "gardener-garden-system-critical"
-	case "CustomResourceDefinition", "APIService": // the latter is made by the API server for the former
+	case "CustomResourceDefinition", "APIService":
+		// the latter is made by the API server for the former
 		return strings.HasSuffix(ref.Name, ".operator.gardener.cloud")
 	case "ConfigMap":
 		return ref.Namespace == "garden" && (ref.Name == "kube-root-ca.crt" || ref.Name == "pergola-inventory.landscape-bootstrap")
@@ -110,8 +111,9 @@ func missing(w World, has func(name string) bool) []string {
 	return out
 }
 
-// Changed gives the objects that are in both worlds and are others, or say something else: labels, annotations, finalizers, owners, or content. Each is followed by what it said before
-// and says now, values of Secrets among it: it is for tests.
+// Changed gives the objects that are in both worlds and are others, or say something else: labels,
+// annotations, finalizers, owners, or content. Each is followed by what it said before and says
+// now, values of Secrets among it: it is for tests.
 func (w World) Changed(before World) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(w)) {
@@ -140,8 +142,8 @@ func said(o *unstructured.Unstructured) string {
 	return string(text)
 }
 
-// Record is what is kept of a world in a file: what its objects say, as digests. It has no values of Secrets. One that only Leases, Events and their like are
-// in has no digest.
+// Record is what is kept of a world in a file: what its objects say, as digests. It has no values
+// of Secrets. One that only Leases, Events and their like are in has no digest.
 type Record map[string]string
 
 // Record makes one.

@@ -1,5 +1,6 @@
-// Package writer is a client that works with an API server all the time, for tests and the demonstration of rotations: it writes ten times a
-// second, makes lost connections anew as any client does, and counts what failed otherwise.
+// Package writer is a client that works with an API server all the time, for tests and the
+// demonstration of rotations: it writes ten times a second, makes lost connections anew as any
+// client does, and counts what failed otherwise.
 package writer
 
 import (
@@ -38,7 +39,8 @@ type Writer struct {
 // Counts are what became of the writes.
 type Counts struct {
 	Written, Lost int
-	// Slowest is how long the slowest write that succeeded took: an API server waits for an etcd that is started anew.
+	// Slowest is how long the slowest write that succeeded took: an API server waits for an etcd
+	// that is started anew.
 	Slowest time.Duration
 	// Failed are answers that were errors, and connections that could not be made in two seconds.
 	Failed map[string]int

@@ -13,8 +13,8 @@ import (
 // Condition is the API's condition.
 type Condition = v1beta1.Condition
 
-// Thresholds says for how long a failing check of a condition type may last before the condition turns False. Types
-// that are not in it have no threshold: their conditions turn False at once.
+// Thresholds says for how long a failing check of a condition type may last before the condition
+// turns False. Types that are not in it have no threshold: their conditions turn False at once.
 type Thresholds map[v1beta1.ConditionType]time.Duration
 
 const (
@@ -78,7 +78,8 @@ func (b *Builder) Progressing(old Condition, reason, message string, codes ...v1
 	return b.Update(old, v1beta1.ConditionProgressing, reason, message, codes...)
 }
 
-// Unknown is the condition after a check that could not be made. An empty reason means ConditionCheckError.
+// Unknown is the condition after a check that could not be made. An empty reason means
+// ConditionCheckError.
 func (b *Builder) Unknown(old Condition, reason, message string, codes ...v1beta1.ErrorCode) Condition {
 	if reason == "" {
 		reason = ReasonCheckError
@@ -86,8 +87,9 @@ func (b *Builder) Unknown(old Condition, reason, message string, codes ...v1beta
 	return b.Update(old, v1beta1.ConditionUnknown, reason, message, codes...)
 }
 
-// Failed is the condition after a check that failed; see failedStatus for what becomes of it. A transition that lies ahead
-// of the clock, which then was put back, is taken for one of now: its threshold would last for who knows how long.
+// Failed is the condition after a check that failed; see failedStatus for what becomes of it. A
+// transition that lies ahead of the clock, which then was put back, is taken for one of now: its
+// threshold would last for who knows how long.
 func (b *Builder) Failed(old Condition, last *v1beta1.LastOperation, reason, message string, codes ...v1beta1.ErrorCode) Condition {
 	if now := b.clock.Now(); old.LastTransitionTime.After(now) {
 		old.LastTransitionTime = metav1.NewTime(now)
@@ -95,8 +97,9 @@ func (b *Builder) Failed(old Condition, last *v1beta1.LastOperation, reason, mes
 	return b.Update(old, b.failedStatus(old, last, reason), reason, message, codes...)
 }
 
-// Update gives the condition its new content. lastTransitionTime moves only when the status changes, lastUpdateTime
-// only when anything changes. Empty reason and message are said to be unspecified, since the API requires both.
+// Update gives the condition its new content. lastTransitionTime moves only when the status
+// changes, lastUpdateTime only when anything changes. Empty reason and message are said to be
+// unspecified, since the API requires both.
 func (b *Builder) Update(old Condition, status v1beta1.ConditionStatus, reason, message string, codes ...v1beta1.ErrorCode) Condition {
 	if reason == "" {
 		reason = ReasonUnspecified

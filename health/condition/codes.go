@@ -8,8 +8,9 @@ import (
 	"github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// codePatterns are the texts by which Gardener's core tells the class of an error. Classes of the infrastructure are
-// told by the extensions, which report codes themselves (reference gardenlet, section 7).
+// codePatterns are the texts by which Gardener's core tells the class of an error. Classes of the
+// infrastructure are told by the extensions, which report codes themselves (reference gardenlet,
+// section 7).
 var codePatterns = sync.OnceValue(func() map[v1beta1.ErrorCode]*regexp.Regexp {
 	return map[v1beta1.ErrorCode]*regexp.Regexp{
 		v1beta1.ErrorConfigurationProblem: regexp.MustCompile(
@@ -37,7 +38,8 @@ func Codes(text string) []v1beta1.ErrorCode {
 	return out
 }
 
-// Retryable says whether an operation that failed with these codes is worth another try. No code means yes.
+// Retryable says whether an operation that failed with these codes is worth another try. No code
+// means yes.
 func Retryable(codes []v1beta1.ErrorCode) bool {
 	return !slices.ContainsFunc(codes, func(c v1beta1.ErrorCode) bool { return !c.Retryable() })
 }

@@ -18,7 +18,8 @@ func Get(list []Condition, kind v1beta1.ConditionType) *Condition {
 	return nil
 }
 
-// Merge replaces conditions by type and appends new ones. Order and conditions of other controllers stay.
+// Merge replaces conditions by type and appends new ones. Order and conditions of other controllers
+// stay.
 func Merge(old []Condition, updates ...Condition) []Condition {
 	out := slices.Clone(old)
 	for _, c := range updates {

@@ -4,13 +4,14 @@ import (
 	"github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// failedStatus decides what a failing check makes of a condition (pkg/api/core/v1beta1/helper: FailedCondition):
+// failedStatus decides what a failing check makes of a condition (pkg/api/core/v1beta1/helper:
+// FailedCondition):
 //
 //   - True turns Progressing if its type has a threshold, else False.
-//   - Progressing stays while the last successful operation, or the transition to Progressing, is no older than the
-//     threshold; then it turns False.
-//   - False turns Progressing again only with a threshold, and if an operation succeeded within it or the reason is
-//     another one.
+//   - Progressing stays while the last successful operation, or the transition to Progressing, is
+//     no older than the threshold; then it turns False.
+//   - False turns Progressing again only with a threshold, and if an operation succeeded within it
+//     or the reason is another one.
 //   - Unknown turns False.
 //
 // Which times count is said in the package documentation.
@@ -48,9 +49,9 @@ func orUnspecified(reason string) string {
 	return reason
 }
 
-// Pardon turns False into Progressing where a failure is to be expected: before the first operation, during a creation
-// or deletion that has not succeeded, and while an operation runs that has met no error yet. The times stay
-// (pkg/gardenlet/controller/shoot/care: PardonConditions).
+// Pardon turns False into Progressing where a failure is to be expected: before the first
+// operation, during a creation or deletion that has not succeeded, and while an operation runs that
+// has met no error yet. The times stay (pkg/gardenlet/controller/shoot/care: PardonConditions).
 func (b *Builder) Pardon(list []Condition, last *v1beta1.LastOperation, errors []v1beta1.LastError) []Condition {
 	if !pardoned(last, errors) {
 		return list

@@ -99,8 +99,8 @@ func TestMessagesDoNotProlongThresholds(t *testing.T) {
 	}
 }
 
-// When the clock is put back, times lie ahead of it. Neither a transition nor an operation then holds a condition at
-// Progressing for longer than the threshold.
+// When the clock is put back, times lie ahead of it. Neither a transition nor an operation then
+// holds a condition at Progressing for longer than the threshold.
 func TestClockPutBack(t *testing.T) {
 	clk := clocktesting.NewFakeClock(start.Add(time.Hour))
 	b := condition.New(clk, condition.Thresholds{kind: time.Minute})

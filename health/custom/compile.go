@@ -10,8 +10,8 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// Rule says how objects of a kind are judged. At least one of Healthy and Progressing is given; what is not given is
-// left to the built-in rule of the kind.
+// Rule says how objects of a kind are judged. At least one of Healthy and Progressing is given;
+// what is not given is left to the built-in rule of the kind.
 type Rule struct {
 	// APIGroup of the kind; empty is the core group. All versions are meant.
 	APIGroup string
@@ -19,10 +19,11 @@ type Rule struct {
 	Kind string
 	// Healthy is a CEL expression over `self` that yields a bool.
 	Healthy string
-	// Progressing is a CEL expression over `self` that yields a bool: whether a rollout is under way.
+	// Progressing is a CEL expression over `self` that yields a bool: whether a rollout is under
+	// way.
 	Progressing string
-	// Message is a CEL expression over `self` that yields a string. It is asked for when the object is not healthy or
-	// is progressing. Without it, a sentence says that the rule decided so.
+	// Message is a CEL expression over `self` that yields a string. It is asked for when the object
+	// is not healthy or is progressing. Without it, a sentence says that the rule decided so.
 	Message string
 }
 
@@ -37,7 +38,8 @@ const (
 	libraryMajor, libraryMinor = 1, 34
 )
 
-// Set is a list of rules, ready to judge. It is safe for concurrent use. The zero value, and nil, have no rules.
+// Set is a list of rules, ready to judge. It is safe for concurrent use. The zero value, and nil,
+// have no rules.
 type Set struct {
 	rules map[schema.GroupKind]*compiled
 }

@@ -10,10 +10,11 @@ import (
 
 // Field is a field of the object that an expression reads.
 type Field struct {
-	// Path goes from the object down to where the expression calls a function; AnyItem is the step into a list or map that a macro, such as
-	// exists, goes through.
+	// Path goes from the object down to where the expression calls a function; AnyItem is the step
+	// into a list or map that a macro, such as exists, goes through.
 	Path []string
-	// Compared is the literal that the field is compared with: a string, a bool, an int64, a uint64 or a float64; nil if there is none.
+	// Compared is the literal that the field is compared with: a string, a bool, an int64, a uint64
+	// or a float64; nil if there is none.
 	Compared any
 	// Whole: the field is all of the expression, so that its value is the result.
 	Whole bool
@@ -22,7 +23,8 @@ type Field struct {
 // AnyItem is the step from a list or map to what it holds.
 const AnyItem = "[]"
 
-// Fields are the fields of the object that an expression reads. An expression that does not compile has none.
+// Fields are the fields of the object that an expression reads. An expression that does not compile
+// has none.
 func Fields(expression string) []Field {
 	env, err := newEnvironment()
 	if err != nil || len(expression) > maxExpression {
@@ -85,7 +87,8 @@ func (r *reader) comparisons(call celast.CallExpr, variables map[string][]string
 	}
 }
 
-// selected is the path of fields that an expression selects, nil if it begins elsewhere than at the object.
+// selected is the path of fields that an expression selects, nil if it begins elsewhere than at the
+// object.
 func selected(e celast.Expr, variables map[string][]string) []string {
 	switch e.Kind() {
 	case celast.IdentKind:

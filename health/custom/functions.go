@@ -16,8 +16,8 @@ type Vocabulary struct {
 	Macros []string
 }
 
-// Words gives the vocabulary of expressions. Functions that need an object which rules do not have (the API server's
-// authorizer) are left out.
+// Words gives the vocabulary of expressions. Functions that need an object which rules do not have
+// (the API server's authorizer) are left out.
 func Words() (Vocabulary, error) {
 	env, err := newEnvironment()
 	if err != nil {

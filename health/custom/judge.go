@@ -16,15 +16,16 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// costLimit bounds one evaluation, in the units of CEL: a fifth of what the API server grants a rule, some hundredths of a
-// second. Going through a list of ten thousand items is well within it.
+// costLimit bounds one evaluation, in the units of CEL: a fifth of what the API server grants a
+// rule, some hundredths of a second. Going through a list of ten thousand items is well within it.
 const costLimit = celconfig.PerCallLimit / 5
 
 var _ health.Rules = (*Set)(nil)
 
-// Judge applies the rule of the object's kind; false if there is none. An answer that needs a field that the object
-// lacks is: not healthy, but progressing. A rule that fails otherwise (types that do not fit, too expensive) makes the verdict
-// a HealthCheckError, not a panic and not an error of the caller.
+// Judge applies the rule of the object's kind; false if there is none. An answer that needs a field
+// that the object lacks is: not healthy, but progressing. A rule that fails otherwise (types that
+// do not fit, too expensive) makes the verdict a HealthCheckError, not a panic and not an error of
+// the caller.
 func (s *Set) Judge(obj *unstructured.Unstructured) (health.Ruling, bool) {
 	if s == nil || obj == nil {
 		return health.Ruling{}, false
@@ -96,7 +97,8 @@ func (e *missingError) Error() string {
 	return fmt.Sprintf("field %q is not reported yet", e.field)
 }
 
-// like says that the object has a field whose name is next to the same: the rule has most likely misspelt it.
+// like says that the object has a field whose name is next to the same: the rule has most likely
+// misspelt it.
 func like(field string, obj map[string]any) string {
 	field = field[strings.LastIndex(field, ".")+1:]
 	var names []string
@@ -165,8 +167,8 @@ func classify(err error) error {
 	return &missingError{field: m[1]}
 }
 
-// withoutNulls gives the value without the fields that are null: they are as good as missing. What has none is given as
-// it is.
+// withoutNulls gives the value without the fields that are null: they are as good as missing. What
+// has none is given as it is.
 func withoutNulls(value any) any {
 	if !hasNull(value) {
 		return value

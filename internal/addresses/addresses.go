@@ -1,11 +1,12 @@
-// Package addresses shows addresses of clusters and proxies without the user and password that may stand in them, and knows what a proxy says of one
-// that it cannot reach.
+// Package addresses shows addresses of clusters and proxies without the user and password that may
+// stand in them, and knows what a proxy says of one that it cannot reach.
 package addresses
 
 import "regexp"
 
-// userInfo is what stands between the scheme of an address and its host. A password may hold a slash, with which the address is
-// none that can be parsed; so it ends at the last @ of what may be an address.
+// userInfo is what stands between the scheme of an address and its host. A password may hold a
+// slash, with which the address is none that can be parsed; so it ends at the last @ of what may be
+// an address.
 var userInfo = regexp.MustCompile("([A-Za-z][A-Za-z0-9+.-]*://)[^\\s\"'`<>]*@")
 
 // Plain gives a text with its addresses, without users and passwords.

@@ -7,7 +7,8 @@ import (
 	"net/http"
 )
 
-// IsUnsent tells whether an error says that no connection was made to where a request should go, or none that is trusted: it was not seen there.
+// IsUnsent tells whether an error says that no connection was made to where a request should go, or
+// none that is trusted: it was not seen there.
 func IsUnsent(err error) bool {
 	var (
 		op      *net.OpError
@@ -20,8 +21,9 @@ func IsUnsent(err error) bool {
 		errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect") || isProxyRefusal(err)
 }
 
-// isProxyRefusal tells whether a proxy has answered that it gets no connection to where a request should go. Of the answer to CONNECT
-// http.Transport gives the text of the status as an error without a type.
+// isProxyRefusal tells whether a proxy has answered that it gets no connection to where a request
+// should go. Of the answer to CONNECT http.Transport gives the text of the status as an error
+// without a type.
 func isProxyRefusal(err error) bool {
 	for ; err != nil; err = errors.Unwrap(err) {
 		switch err.Error() {

@@ -14,7 +14,8 @@ import (
 func TestIsUnsent(t *testing.T) {
 	for code, want := range map[int]bool{
 		http.StatusBadGateway: true, http.StatusServiceUnavailable: true, http.StatusGatewayTimeout: true,
-		http.StatusForbidden: false, http.StatusProxyAuthRequired: false, // which the next request need not meet: somebody has to do something
+		// which the next request need not meet: somebody has to do something
+		http.StatusForbidden: false, http.StatusProxyAuthRequired: false,
 	} {
 		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }))
 		address, err := url.Parse(proxy.URL)

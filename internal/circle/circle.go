@@ -1,8 +1,9 @@
-// Package circle finds steps that wait for each other. Flows of the catalogue are checked with it before anything is applied, and graphs before they run.
+// Package circle finds steps that wait for each other. Flows of the catalogue are checked with it
+// before anything is applied, and graphs before they run.
 package circle
 
-// Find gives the ids of one circle, the first repeated at the end, each needing the next; nil if there is none. It looks in the order of ids
-// and needs.
+// Find gives the ids of one circle, the first repeated at the end, each needing the next; nil if
+// there is none. It looks in the order of ids and needs.
 func Find(ids []string, needs func(id string) []string) []string {
 	const visiting, done = 1, 2
 	mark := map[string]int{}

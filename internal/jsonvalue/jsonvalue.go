@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Equal is reflect.DeepEqual for what JSON can hold, several times as fast: most objects of a comparison are equal.
+// Equal is reflect.DeepEqual for what JSON can hold, several times as fast: most objects of a
+// comparison are equal.
 func Equal(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:

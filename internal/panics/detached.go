@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// Detached runs work that cannot be stopped (CUE, Helm, the generation of keys) and does not wait for it when the context ends: the work continues, and its result
-// is dropped. So an interrupted run still has the time to write its state. A panic becomes an error.
+// Detached runs work that cannot be stopped (CUE, Helm, the generation of keys) and does not wait
+// for it when the context ends: the work continues, and its result is dropped. So an interrupted
+// run still has the time to write its state. A panic becomes an error.
 func Detached[T any](ctx context.Context, work func() (T, error)) (T, error) {
 	type outcome struct {
 		value T

@@ -9,7 +9,8 @@ import (
 
 // Error is a panic that was caught.
 type Error struct {
-	// Value of the panic. An error that is none of the Go runtime is what it is; all else is a fault of Pergola.
+	// Value of the panic. An error that is none of the Go runtime is what it is; all else is a
+	// fault of Pergola.
 	Value any
 	// Stack of the goroutine that it happened in. It has no values of variables in it.
 	Stack []byte
@@ -32,7 +33,8 @@ func (e *Error) Unwrap() error {
 	return err
 }
 
-// Catch makes an error of a panic. It has to be deferred itself. What the function would have given otherwise is lost.
+// Catch makes an error of a panic. It has to be deferred itself. What the function would have given
+// otherwise is lost.
 func Catch(err *error) {
 	if p := recover(); p != nil {
 		*err = caught(p)

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Group is an errgroup.Group whose Wait panics with an *Error when one of its functions did, once all have ended: whoever waits has a
-// goroutine that somebody answers for. The zero value is ready.
+// Group is an errgroup.Group whose Wait panics with an *Error when one of its functions did, once
+// all have ended: whoever waits has a goroutine that somebody answers for. The zero value is ready.
 type Group struct {
 	group errgroup.Group
 	of    *errgroup.Group // that of WithContext, nil for the zero value

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// SideBySide calls a function for all elements of a list, so many at a time (negative: all), waits for all calls, and joins their errors in
-// the order of the list. A panic becomes an error.
+// SideBySide calls a function for all elements of a list, so many at a time (negative: all), waits
+// for all calls, and joins their errors in the order of the list. A panic becomes an error.
 func SideBySide[T any](limit int, list []T, call func(int, T) error) error {
 	problems := make([]error, len(list))
 	var group errgroup.Group

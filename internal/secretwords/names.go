@@ -12,14 +12,16 @@ type Secrecy int
 const (
 	// None: such values are no secrets.
 	None Secrecy = iota
-	// MayRefer are names such as secret and token: where the value is an object, it may only say which Secret it means.
+	// MayRefer are names such as secret and token: where the value is an object, it may only say
+	// which Secret it means.
 	MayRefer
-	// Always are names such as password: nothing below them is shown, except what is below a reference.
+	// Always are names such as password: nothing below them is shown, except what is below a
+	// reference.
 	Always
 )
 
-// secretKeys end the names of fields, files, variables and flags that hold secrets, in lower case without
-// separators and plural.
+// secretKeys end the names of fields, files, variables and flags that hold secrets, in lower case
+// without separators and plural.
 var secretKeys = []string{"password", "passwd", "passphrase", "pwd", "apikey", "secretkey", "accesskey", "accountkey",
 	"encryptionkey", "signingkey", "masterkey", "storagekey", "authkey", "hmackey",
 	"accesskeyid", "clientsecret", "sharedsecret", "webhooksecret", "apisecret", "appsecret", "jwtsecret", "signingsecret",
@@ -43,7 +45,8 @@ var (
 	shortPassword = regexp.MustCompile(`(?:^|[-_. ])(?i:pw)$|[a-z0-9]P[wW]$|(?i:admin|root|user|db)(?i:pw)$`)
 	// shortCode is a PIN or a one-time password as a word of its own: userPin, SIM_PIN, otp.
 	shortCode = regexp.MustCompile(`(?:^|[-_. ])(?i:pin|t?otp)$|[a-z0-9](?:P[Ii][Nn]|O[Tt][Pp])$`)
-	// secretVariable is a variable of the environment such as JWT_SECRET; fields such as tlsSecret name a Secret.
+	// secretVariable is a variable of the environment such as JWT_SECRET; fields such as tlsSecret
+	// name a Secret.
 	secretVariable = regexp.MustCompile(`^[A-Z0-9_]+_SECRETS?$`)
 	// secretReference is such a variable with the name of a Secret.
 	secretReference = regexp.MustCompile(`(EXISTING|PULL|TLS)_SECRETS?$`)
@@ -51,8 +54,8 @@ var (
 	namesSecret = regexp.MustCompile(`(?i)(?:existing|pull|tls|cert|certificate|ingress|ref)\.secret$`)
 )
 
-// IsSecret tells by a name that the value is secret. Names of files with kubeconfigs count: what is in them
-// is a credential.
+// IsSecret tells by a name that the value is secret. Names of files with kubeconfigs count: what is
+// in them is a credential.
 func IsSecret(name string) bool { return Of(name) != None }
 
 // Of tells what a name says about its value.
@@ -70,7 +73,8 @@ func Of(name string) Secrecy {
 	return None
 }
 
-// suffixes say of a secret which one it is or how it is written, in lower case after a separator; endings are those that may follow without one.
+// suffixes say of a secret which one it is or how it is written, in lower case after a separator;
+// endings are those that may follow without one.
 var (
 	suffixes = []string{"txt", "json", "yaml", "yml", "env", "b64", "conf", "properties", "prod", "production", "dev", "development", "stage", "staging", "test", "old", "new",
 		"next", "current", "previous", "primary", "secondary", "main", "default", "value", "hash", "hashed", "plain", "raw", "data", "string", "base64", "hex", "encoded",

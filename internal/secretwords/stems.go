@@ -32,7 +32,8 @@ func Stem(s string, from int) (begin, end int, ok bool) {
 	return 0, 0, false
 }
 
-// standsAlone is true for a word with no letters around it, or none but those of another case: userPin, pinCode, TOTP.
+// standsAlone is true for a word with no letters around it, or none but those of another case:
+// userPin, pinCode, TOTP.
 func standsAlone(s string, begin, end int) bool {
 	before := begin == 0 || !isLetter(s[begin-1]) || isUpper(s[begin]) && !isUpper(s[begin-1]) || s[begin-1]|0x20 == 't'
 	return before && (end == len(s) || !isLetter(s[end]) || isUpper(s[end]) || strings.HasPrefix(strings.ToLower(s[end:min(len(s), end+6)]), "code") ||

@@ -1,8 +1,10 @@
-// Package secretwords knows the names that tell of a secret value beside them: of fields, files, labels, variables and flags.
+// Package secretwords knows the names that tell of a secret value beside them: of fields, files,
+// labels, variables and flags.
 //
-// Of and IsSecret tell exactly, for what shows values beside hidden ones (a diff). In takes too much rather than too little, for
-// errors about files, which may only repeat what is surely no secret: all names that IsSecret knows are In, and words such as "key"
-// and "auth" besides. Stem is for those who look for names in long texts.
+// Of and IsSecret tell exactly, for what shows values beside hidden ones (a diff). In takes too
+// much rather than too little, for errors about files, which may only repeat what is surely no
+// secret: all names that IsSecret knows are In, and words such as "key" and "auth" besides. Stem is
+// for those who look for names in long texts.
 //
 // What a value looks like, and what stands around it, is told by package plan.
 package secretwords

@@ -104,7 +104,8 @@ func (s *Servers) Serve(ctx context.Context) error {
 	return group.Wait()
 }
 
-// Answers says ok, or which questions have another answer, and why: unlike an API server, a role has nothing to hide.
+// Answers says ok, or which questions have another answer, and why: unlike an API server, a role
+// has nothing to hide.
 func Answers(questions ...Question) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		var wrong []string

@@ -12,12 +12,14 @@ func Word(word string, candidates []string) string {
 	return Within(word, candidates, max(1, len(word)/3))
 }
 
-// Within is Word with another limit of edits. Among equally close candidates it gives the first by name.
+// Within is Word with another limit of edits. Among equally close candidates it gives the first by
+// name.
 func Within(word string, candidates []string, limit int) string {
 	best, bestDistance := "", limit+1
 	small := strings.ToLower(word)
 	for _, candidate := range candidates {
-		// Words differ by one edit at least for each letter that one has more: most candidates need no look.
+		// Words differ by one edit at least for each letter that one has more: most candidates need
+		// no look.
 		if longer := len(candidate) - len(word); max(longer, -longer) > bestDistance {
 			continue
 		}
@@ -32,8 +34,8 @@ func Within(word string, candidates []string, limit int) string {
 	return best
 }
 
-// IsMisspelt reports whether a word is so close to one of the names that it says nothing else: it has another case, or one
-// edit in a long name.
+// IsMisspelt reports whether a word is so close to one of the names that it says nothing else: it
+// has another case, or one edit in a long name.
 func IsMisspelt(word string, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		return strings.EqualFold(word, name) || len(name) > 5 && distance(strings.ToLower(word), strings.ToLower(name)) == 1

@@ -14,12 +14,12 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
 )
 
-// endpoints are the variables of the OpenTelemetry specification that name a collector. Further ones (headers, certificates,
-// sampling) are read by the libraries.
+// endpoints are the variables of the OpenTelemetry specification that name a collector. Further
+// ones (headers, certificates, sampling) are read by the libraries.
 var endpoints = []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"}
 
-// Start sends traces to the collector that the environment names, by gRPC; without one nothing is sent. The returned function sends
-// what is left, within a few seconds.
+// Start sends traces to the collector that the environment names, by gRPC; without one nothing is
+// sent. The returned function sends what is left, within a few seconds.
 func Start(ctx context.Context, service, version string) (end func(), err error) {
 	named := false
 	for _, name := range endpoints {

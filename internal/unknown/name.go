@@ -1,4 +1,5 @@
-// Package unknown makes the errors about a name that does not exist: every command, flag and argument says it in the same words.
+// Package unknown makes the errors about a name that does not exist: every command, flag and
+// argument says it in the same words.
 package unknown
 
 import (
@@ -16,7 +17,8 @@ const Shown = 12
 // mostGuesses is the number of names that an error suggests.
 const mostGuesses = 3
 
-// Name is an error for a name that does not exist: it says which names are close to it, and all names unless there are many.
+// Name is an error for a name that does not exist: it says which names are close to it, and all
+// names unless there are many.
 func Name(what, name string, known []string) error {
 	text := fmt.Sprintf("there is no %s %q%s", what, name, Hint(name, known))
 	guessed := strings.HasSuffix(text, "?")
@@ -31,7 +33,8 @@ func Name(what, name string, known []string) error {
 	return fmt.Errorf("%s; want one of %s", text, strings.Join(known, ", "))
 }
 
-// Hint suggests the names that are close to one, such as `; did you mean "seed/vpa" or "shoot/vpa"?`; empty if none is close.
+// Hint suggests the names that are close to one, such as `; did you mean "seed/vpa" or
+// "shoot/vpa"?`; empty if none is close.
 func Hint(name string, known []string) string {
 	near := Near(name, known)
 	if len(near) == 0 {
@@ -44,8 +47,9 @@ func Hint(name string, known []string) string {
 	return "; did you mean " + strings.Join(quoted, " or ") + "?"
 }
 
-// Near gives the names that are most likely meant, at most three: a misspelt one, else those of which the name is only the last part
-// ("vpa", "shoot/local"), or which are the last part of it ("components/seed/vpa").
+// Near gives the names that are most likely meant, at most three: a misspelt one, else those of
+// which the name is only the last part ("vpa", "shoot/local"), or which are the last part of it
+// ("components/seed/vpa").
 func Near(name string, known []string) []string {
 	parts := split(name)
 	if guess := suggest.Word(name, known); guess != "" && isNear(parts, split(guess)) {
@@ -80,7 +84,8 @@ func Near(name string, known []string) []string {
 	return nil
 }
 
-// isNear compares names of as many parts part by part: garden/nope is not garden/vpa, however much of the two is the same.
+// isNear compares names of as many parts part by part: garden/nope is not garden/vpa, however much
+// of the two is the same.
 func isNear(parts, candidate []string) bool {
 	for i := 0; len(parts) == len(candidate) && i < len(parts); i++ {
 		if suggest.Word(parts[i], candidate[i:i+1]) == "" {

@@ -15,7 +15,8 @@ import (
 // evaluate gives the objects of a package.
 func evaluate(pkg Package) (result Result) {
 	r := newReader(pkg)
-	// The evaluator is known to panic on some broken input; that must not end a run over many files.
+	// The evaluator is known to panic on some broken input; that must not end a run over many
+	// files.
 	defer func() {
 		if recover() != nil {
 			result = failed(pkg, "the CUE evaluator failed on this package; simplify it")
@@ -58,7 +59,8 @@ func failed(pkg Package, message string) Result {
 	}}}
 }
 
-// checkImports allows packages of the CUE standard library that compute, and nothing that reaches out.
+// checkImports allows packages of the CUE standard library that compute, and nothing that reaches
+// out.
 func (r *reader) checkImports(name string, file *ast.File) bool {
 	allowed := true
 	for spec := range file.ImportSpecs() {

@@ -34,7 +34,8 @@ func ns(name string) string {
 	return fmt.Sprintf(`{apiVersion: "v1", kind: "Namespace", metadata: name: %q}`, name)
 }
 
-// TestWhatIsADeclaration: objects count at any depth, and what declares nothing is reported once, at its outermost field.
+// TestWhatIsADeclaration: objects count at any depth, and what declares nothing is reported once,
+// at its outermost field.
 func TestWhatIsADeclaration(t *testing.T) {
 	const nothing = "this is no declaration: it has no apiVersion and kind, and nothing in it has"
 	const helpers = "; names of helpers begin with _ or #"
@@ -116,7 +117,8 @@ func TestInProcessReturnsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-// TestUndefinedFields: a field that a value does not have is named where the package has one of that name, with the one that may be misspelt.
+// TestUndefinedFields: a field that a value does not have is named where the package has one of
+// that name, with the one that may be misspelt.
 func TestUndefinedFields(t *testing.T) {
 	const head = "import \"strings\"\n_seeds: {a: {region: \"x\", zone: \"1\"}, b: {"
 	const tail = "}}\nx: {for n, seed in _seeds {(n): {apiVersion: \"v1\", kind: \"Secret\", metadata: {name: n, labels: {r: strings.ToLower(seed.region), z: seed.zone}}}}}\n"

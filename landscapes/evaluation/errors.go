@@ -22,7 +22,8 @@ const maxViolations = 100
 
 func (r *reader) report(file string, line, column int, typ schemas.Type, format string, args ...any) {
 	v := schemas.Violation{Severity: schemas.SeverityError, File: file, Line: line, Column: column, Type: typ, Rule: RuleCUE, Message: fmt.Sprintf(format, args...)}
-	if !slices.Contains(r.result.Violations, v) { // a comprehension has one fault in each value that it makes
+	// a comprehension has one fault in each value that it makes
+	if !slices.Contains(r.result.Violations, v) {
 		r.result.Violations = append(r.result.Violations, v)
 	}
 }
@@ -62,7 +63,8 @@ func (r *reader) reportAll(file string, err error) {
 	}
 }
 
-// locate finds where a field, or the closest parent of it, is written: for errors that name a field without its place.
+// locate finds where a field, or the closest parent of it, is written: for errors that name a field
+// without its place.
 func (r *reader) locate(path []string) token.Pos {
 	best := token.NoPos
 	for _, file := range r.syntax {
@@ -98,8 +100,9 @@ func findField(declarations []ast.Decl, name string) *ast.Field {
 	return nil
 }
 
-// undefinedField names a field that a value does not have, where the package has one of that name elsewhere: names of fields are no secrets. It gives the
-// field that is most likely misspelt. Empty text is for other errors.
+// undefinedField names a field that a value does not have, where the package has one of that name
+// elsewhere: names of fields are no secrets. It gives the field that is most likely misspelt. Empty
+// text is for other errors.
 func (r *reader) undefinedField(e errors.Error) string {
 	format, args := e.Msg()
 	name, ok := strings.CutPrefix(fmt.Sprintf(format, args...), "undefined field: ")
@@ -128,8 +131,8 @@ func (r *reader) undefinedField(e errors.Error) string {
 	return message
 }
 
-// quotable tells whether an error may repeat names of a line: a name may be a value that should have been in quotes. Of several
-// files that belong together, any may say that it is a Secret.
+// quotable tells whether an error may repeat names of a line: a name may be a value that should
+// have been in quotes. Of several files that belong together, any may say that it is a Secret.
 func (r *reader) quotable(name string, line int) bool {
 	for _, file := range r.pkg.Files {
 		text := string(file.Data)
@@ -163,8 +166,8 @@ var standardPackages = []string{
 	"encoding/yaml", "html", "list", "math", "math/bits", "net", "path", "regexp", "strconv", "strings", "struct", "text/tabwriter", "text/template", "time", "uuid",
 }
 
-// sentence says what is wrong without any value: CUE's own messages quote them, and a file may hold a Secret. Names are
-// repeated only where that is said to be right.
+// sentence says what is wrong without any value: CUE's own messages quote them, and a file may hold
+// a Secret. Names are repeated only where that is said to be right.
 func sentence(e errors.Error, names bool) string {
 	format, args := e.Msg()
 	text := fmt.Sprintf(format, args...)

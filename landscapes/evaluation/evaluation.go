@@ -11,12 +11,14 @@ const RuleCUE = "landscape/cue"
 
 // Evaluator evaluates CUE packages. It is safe for concurrent use.
 type Evaluator interface {
-	// Evaluate gives the objects of a package and what is wrong with it. The error says that the package could not be
-	// evaluated for reasons that are not its own; it is ctx.Err() soon after ctx ended.
+	// Evaluate gives the objects of a package and what is wrong with it. The error says that the
+	// package could not be evaluated for reasons that are not its own; it is ctx.Err() soon after
+	// ctx ended.
 	Evaluate(ctx context.Context, pkg Package) (Result, error)
 }
 
-// Package is the CUE files that are evaluated together: at least one. Other packages than CUE's own are not seen.
+// Package is the CUE files that are evaluated together: at least one. Other packages than CUE's own
+// are not seen.
 type Package struct {
 	Files []File `json:"files"`
 	// Depth is the deepest nesting of values; default 64.
@@ -42,7 +44,8 @@ type Result struct {
 // Kind tells what a Value is.
 type Kind string
 
-// The kinds of values. The content of all but maps and lists is text, so that nothing is lost on the way.
+// The kinds of values. The content of all but maps and lists is text, so that nothing is lost on
+// the way.
 const (
 	Map    Kind = "map"
 	List   Kind = "list"
@@ -65,8 +68,8 @@ type Value struct {
 	Items  []*Value          `json:"i,omitempty"`
 }
 
-// InProcess evaluates in this process: for files that are trusted to end, and for tests. When ctx ends, what runs goes
-// on in the background, because nothing can stop it.
+// InProcess evaluates in this process: for files that are trusted to end, and for tests. When ctx
+// ends, what runs goes on in the background, because nothing can stop it.
 type InProcess struct{}
 
 // Evaluate implements Evaluator.

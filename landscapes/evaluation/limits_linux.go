@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// isolate puts a worker into a process group of its own, which the terminal does not signal, and lets it end with its
-// parent. Isolated, it has a network of its own, without any interface.
+// isolate puts a worker into a process group of its own, which the terminal does not signal, and
+// lets it end with its parent. Isolated, it has a network of its own, without any interface.
 func isolate(cmd *exec.Cmd, isolated bool) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if !isolated {
@@ -22,8 +22,8 @@ func isolate(cmd *exec.Cmd, isolated bool) {
 	cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
 }
 
-// limitProcess limits this process: memory, a little above what it is ended for otherwise, and no core dumps, which
-// would hold Secrets.
+// limitProcess limits this process: memory, a little above what it is ended for otherwise, and no
+// core dumps, which would hold Secrets.
 func limitProcess(limits Limits) error {
 	memory := uint64(limits.Memory) + 256<<20
 	for _, limit := range []struct {
@@ -50,7 +50,8 @@ func limitProcess(limits Limits) error {
 	return nil
 }
 
-// allowTime lets this process use so much more processor time: it ends even if its parent was stopped meanwhile.
+// allowTime lets this process use so much more processor time: it ends even if its parent was
+// stopped meanwhile.
 func allowTime(more time.Duration) error {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWorkersAreConfined: limits of the kernel, and a network of their own where the machine allows it.
+// TestWorkersAreConfined: limits of the kernel, and a network of their own where the machine allows
+// it.
 func TestWorkersAreConfined(t *testing.T) {
 	pool := newPool(t, Limits{Memory: 512 << 20})
 	_, err := pool.Evaluate(t.Context(), pkg(namespaceCUE))

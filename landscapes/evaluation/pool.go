@@ -31,8 +31,9 @@ const (
 // errTooLong is the cause of a context that ended because a package took too long.
 var errTooLong = errors.New("the package took too long")
 
-// Pool evaluates in worker processes: at most as many as GOMAXPROCS at a time, started when they are needed, and used
-// again. A package that exceeds the limits costs its worker, and is a violation. Close ends them.
+// Pool evaluates in worker processes: at most as many as GOMAXPROCS at a time, started when they
+// are needed, and used again. A package that exceeds the limits costs its worker, and is a
+// violation. Close ends them.
 type Pool struct {
 	program string
 	args    []string
@@ -46,8 +47,8 @@ type Pool struct {
 	closed bool
 }
 
-// NewPool makes a pool of workers that run the program with the arguments; it has to call Serve with its standard
-// input and output. An empty program is this one.
+// NewPool makes a pool of workers that run the program with the arguments; it has to call Serve
+// with its standard input and output. An empty program is this one.
 func NewPool(limits Limits, program string, args ...string) *Pool {
 	if limits.Timeout <= 0 {
 		limits.Timeout = 30 * time.Second
@@ -148,7 +149,8 @@ func (p *Pool) release(w *worker) {
 	}
 }
 
-// Close ends all idle workers, and those at work when they are done. It returns when the idle ones are gone.
+// Close ends all idle workers, and those at work when they are done. It returns when the idle ones
+// are gone.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	idle := p.idle
@@ -159,7 +161,8 @@ func (p *Pool) Close() {
 	}
 }
 
-// thisProgram gives a path of the running program that stays right when the file is replaced meanwhile.
+// thisProgram gives a path of the running program that stays right when the file is replaced
+// meanwhile.
 func thisProgram() (string, error) {
 	if runtime.GOOS == "linux" {
 		return "/proc/self/exe", nil

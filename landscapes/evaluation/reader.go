@@ -41,7 +41,8 @@ func newReader(pkg Package) *reader {
 	return r
 }
 
-// placeOf gives the place of a value; a value without a place in the package has that of its parent.
+// placeOf gives the place of a value; a value without a place in the package has that of its
+// parent.
 func (r *reader) placeOf(value cue.Value, parent place) place {
 	if pos := value.Pos(); pos.IsValid() {
 		if file, ours := r.index[pos.Filename()]; ours {
@@ -57,9 +58,10 @@ type child struct {
 	at    place
 }
 
-// collect takes an object, or looks for objects in fields and items, at any depth. It is false if there is none, so
-// that the caller reports the outermost field that declares nothing: a misspelt kind must not remove an object
-// silently. Hidden fields, definitions and what is empty hide nothing, and are passed over.
+// collect takes an object, or looks for objects in fields and items, at any depth. It is false if
+// there is none, so that the caller reports the outermost field that declares nothing: a misspelt
+// kind must not remove an object silently. Hidden fields, definitions and what is empty hide
+// nothing, and are passed over.
 func (r *reader) collect(value cue.Value, parent place, depth int) bool {
 	at := r.placeOf(value, parent)
 	if r.stopped {
@@ -112,7 +114,8 @@ func (r *reader) collect(value cue.Value, parent place, depth int) bool {
 	return true
 }
 
-// children gives the parts of a struct or list; false for other values and for those that cannot be read, which are reported.
+// children gives the parts of a struct or list; false for other values and for those that cannot be
+// read, which are reported.
 func (r *reader) children(value cue.Value, kind cue.Kind, at place) ([]child, bool) {
 	var children []child
 	switch kind {

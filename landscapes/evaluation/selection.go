@@ -12,14 +12,15 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// Selected reports whether CUE takes a file into a package by its name. Names that begin with _ or a dot, tests and tools are left out.
+// Selected reports whether CUE takes a file into a package by its name. Names that begin with _ or
+// a dot, tests and tools are left out.
 func Selected(name string) bool {
 	base := path.Base(name)
 	return !strings.HasPrefix(base, "_") && !strings.HasPrefix(base, ".") && !strings.HasSuffix(base, "_test.cue") && !strings.HasSuffix(base, "_tool.cue")
 }
 
-// Header gives the name in the package clause of a file, empty if there is none, and whether @ignore() before that clause leaves the
-// file out of every package.
+// Header gives the name in the package clause of a file, empty if there is none, and whether
+// @ignore() before that clause leaves the file out of every package.
 func Header(file File) (packageName string, ignored bool) {
 	syntax, err := parser.ParseFile(file.Name, file.Data, parser.PackageClauseOnly)
 	if err != nil {
@@ -28,7 +29,8 @@ func Header(file File) (packageName string, ignored bool) {
 	return syntax.PackageName(), slices.ContainsFunc(header(syntax), func(a *ast.Attribute) bool { return key(a) == "ignore" })
 }
 
-// First gives the line of the first declaration of a file, 0 if it has none, and says which of its fields are hidden, "" if none is.
+// First gives the line of the first declaration of a file, 0 if it has none, and says which of its
+// fields are hidden, "" if none is.
 func First(file File) (line int, hidden string) {
 	syntax, err := parser.ParseFile(file.Name, file.Data)
 	if err != nil {
@@ -57,7 +59,8 @@ func First(file File) (line int, hidden string) {
 	return line, hidden
 }
 
-// header gives the attributes of a file as a whole: those before the package clause, or before the first field where there is none.
+// header gives the attributes of a file as a whole: those before the package clause, or before the
+// first field where there is none.
 func header(file *ast.File) []*ast.Attribute {
 	var attributes []*ast.Attribute
 	for _, declaration := range file.Decls {
@@ -77,7 +80,8 @@ func key(attribute *ast.Attribute) string {
 	return name
 }
 
-// refusals say why an attribute by which the cue command decides what a file says is not allowed. Other attributes mean nothing to CUE.
+// refusals say why an attribute by which the cue command decides what a file says is not allowed.
+// Other attributes mean nothing to CUE.
 var refusals = map[string]string{
 	"extern": "@extern is not allowed: declarations do not read other files",
 	"embed":  "@embed is not allowed: declarations do not read other files; write the content here",
@@ -86,7 +90,8 @@ var refusals = map[string]string{
 	"ignore": "@ignore() has no effect here, and the file counts: put it before the package clause, as the first line of the file",
 }
 
-// checkAttributes reports attributes that would have no effect, or another one than with the cue command.
+// checkAttributes reports attributes that would have no effect, or another one than with the cue
+// command.
 func (r *reader) checkAttributes(name string, file *ast.File) bool {
 	sound := true
 	leading := header(file)
@@ -109,7 +114,8 @@ func (r *reader) checkAttributes(name string, file *ast.File) bool {
 	return sound
 }
 
-// Declares gives the line of the first struct of a file that has the fields apiVersion and kind; 0 if there is none. Nothing is evaluated.
+// Declares gives the line of the first struct of a file that has the fields apiVersion and kind; 0
+// if there is none. Nothing is evaluated.
 func Declares(file File) (line int, err error) {
 	syntax, err := parser.ParseFile(file.Name, file.Data)
 	if err != nil {

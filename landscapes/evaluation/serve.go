@@ -13,8 +13,9 @@ import (
 // exitMemory is the exit code of a worker that needed too much memory.
 const exitMemory = 77
 
-// Serve is the worker's side: it evaluates the packages that a Pool sends to in, and answers on out, until in ends. It
-// limits the process it runs in and exits it when a limit is reached, so nothing else may run there.
+// Serve is the worker's side: it evaluates the packages that a Pool sends to in, and answers on
+// out, until in ends. It limits the process it runs in and exits it when a limit is reached, so
+// nothing else may run there.
 func Serve(in io.Reader, out io.Writer) error {
 	var limits Limits
 	if err := readMessage(in, &limits); err != nil {
@@ -45,8 +46,8 @@ func Serve(in io.Reader, out io.Writer) error {
 	}
 }
 
-// watchMemory ends the process when it holds more memory than it may. What the operating system enforces comes later,
-// and with a message that speaks of something else.
+// watchMemory ends the process when it holds more memory than it may. What the operating system
+// enforces comes later, and with a message that speaks of something else.
 func watchMemory(limit int64) {
 	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	for range time.Tick(10 * time.Millisecond) {

@@ -35,7 +35,8 @@ type worker struct {
 	packages, bytes int
 }
 
-// startWorker runs the program and waits until it is ready. It gets no environment: no kubeconfig, no keys, no proxy.
+// startWorker runs the program and waits until it is ready. It gets no environment: no kubeconfig,
+// no keys, no proxy.
 func startWorker(ctx context.Context, isolated bool, limits Limits, program string, args []string) (*worker, error) {
 	w := &worker{cmd: exec.Command(program, args...), stderr: &head{limit: 4096}, done: make(chan struct{})}
 	w.cmd.Dir = os.TempDir()
@@ -61,8 +62,9 @@ func startWorker(ctx context.Context, isolated bool, limits Limits, program stri
 	return w, nil
 }
 
-// launch starts the process from a thread that stays while it runs: the signal by which the operating system ends the
-// worker together with its parent is sent at the end of the thread that started it.
+// launch starts the process from a thread that stays while it runs: the signal by which the
+// operating system ends the worker together with its parent is sent at the end of the thread that
+// started it.
 func (w *worker) launch() error {
 	childIn, in, err := os.Pipe()
 	if err != nil {
@@ -92,7 +94,8 @@ func (w *worker) launch() error {
 	return err
 }
 
-// evaluate sends a package and waits for the result. The worker is not usable any more after an error.
+// evaluate sends a package and waits for the result. The worker is not usable any more after an
+// error.
 func (w *worker) evaluate(ctx context.Context, pkg Package) (Result, error) {
 	defer context.AfterFunc(ctx, w.kill)()
 	w.packages++

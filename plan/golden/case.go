@@ -21,16 +21,18 @@ import (
 type Case struct {
 	// About says what the case shows, for reviewers.
 	About string
-	// Base is the file of declarations that it begins with, components/<owner>/cases/<base>.yaml; default "default".
+	// Base is the file of declarations that it begins with, components/<owner>/cases/<base>.yaml;
+	// default "default".
 	Base string
-	// Declarations are laid over those of the base as a layer of a landscape is: maps are merged, lists replaced, null takes
-	// away. One that the base does not have is added.
+	// Declarations are laid over those of the base as a layer of a landscape is: maps are merged,
+	// lists replaced, null takes away. One that the base does not have is added.
 	Declarations []map[string]any
 	// Landscape is the spec of landscape.yaml, for images and components.
 	Landscape map[string]any
 	// Facts of the owner; what is not given stays symbolic.
 	Facts render.Facts
-	// Record is "objects", or "digests" to keep no more of each object than a digest: for CustomResourceDefinitions.
+	// Record is "objects", or "digests" to keep no more of each object than a digest: for
+	// CustomResourceDefinitions.
 	Record string
 
 	name, component string

@@ -68,14 +68,16 @@ func documents(data []byte) []document {
 	for _, text := range strings.SplitAfter(string(data), "\n---\n") {
 		content := strings.TrimSuffix(text, "---\n")
 		d := document{text: content, line: line}
-		_ = yaml.Unmarshal([]byte(content), &d.object) // one that is no YAML has no fields, and differs as text
+		// one that is no YAML has no fields, and differs as text
+		_ = yaml.Unmarshal([]byte(content), &d.object)
 		out = append(out, d)
 		line += strings.Count(text, "\n")
 	}
 	return out
 }
 
-// Compare tells how a rendered file differs from the recorded one; nil is a file that there is not. Neither changes.
+// Compare tells how a rendered file differs from the recorded one; nil is a file that there is not.
+// Neither changes.
 func Compare(file string, recorded, rendered []byte) []Difference {
 	if bytes.Equal(recorded, rendered) && (recorded == nil) == (rendered == nil) {
 		return nil
@@ -134,7 +136,8 @@ func commonLines(a, b string) int {
 }
 
 const (
-	// maxDiffed is how long a text may be to be compared line by line, in bytes: the work grows with its square.
+	// maxDiffed is how long a text may be to be compared line by line, in bytes: the work grows
+	// with its square.
 	maxDiffed = 256 << 10
 	// maxDiff is how many lines of a difference are shown.
 	maxDiff = 60

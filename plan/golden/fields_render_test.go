@@ -20,8 +20,9 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// changesOf gives for each case the names of what differs with the other value. Those that should change nothing are laid over one declaration, as far
-// as they do not touch the same fields: when that changes nothing, none of them does, and otherwise each is looked at alone.
+// changesOf gives for each case the names of what differs with the other value. Those that should
+// change nothing are laid over one declaration, as far as they do not touch the same fields: when
+// that changes nothing, none of them does, and otherwise each is looked at alone.
 func changesOf(ctx context.Context, cases []fieldCase) (changes [][]string, problems []error) {
 	changes, problems = make([][]string, len(cases)), make([]error, len(cases))
 	var alone []int
@@ -97,7 +98,8 @@ func (c fieldCase) other() map[string]any {
 	return map[string]any{c.Field: c.Value}
 }
 
-// goesWith tells whether two cases begin alike and set fields that have nothing to do with each other.
+// goesWith tells whether two cases begin alike and set fields that have nothing to do with each
+// other.
 func (c fieldCase) goesWith(other fieldCase) bool {
 	if c.GardenAPI != other.GardenAPI || keyOf(c.With) != keyOf(other.With) {
 		return false
@@ -156,7 +158,8 @@ func (f fieldTest) changes(c fieldCase) ([]string, error) {
 	return out, nil
 }
 
-// batch is how many declarations are rendered at once: so few that one evaluation of a component serves all of them.
+// batch is how many declarations are rendered at once: so few that one evaluation of a component
+// serves all of them.
 const batch = 6
 
 // prepare renders what the cases need and is not rendered yet.

@@ -21,14 +21,17 @@ import (
 type fieldCase struct {
 	// Field of the declaration; elements of lists are written [].
 	Field string `yaml:"field"`
-	// Value is the other one. Where the field is in a list, Set has the fields to lay over the declaration, with the whole list.
+	// Value is the other one. Where the field is in a list, Set has the fields to lay over the
+	// declaration, with the whole list.
 	Value any            `yaml:"value"`
 	Set   map[string]any `yaml:"set"`
-	// With are fields laid over the declaration before and after: what has to be there for the field to count.
+	// With are fields laid over the declaration before and after: what has to be there for the
+	// field to count.
 	With map[string]any `yaml:"with"`
 	// GardenAPI is the mode of the landscape; crd if it is not said.
 	GardenAPI string `yaml:"gardenAPI"`
-	// Changes are the objects, as "<cluster> <Kind> <namespace>/<name>", and requests to the secrets manager, as "secret <name>".
+	// Changes are the objects, as "<cluster> <Kind> <namespace>/<name>", and requests to the
+	// secrets manager, as "secret <name>".
 	Changes []string `yaml:"changes"`
 	// Refused is the rule that forbids the other value.
 	Refused string `yaml:"refused"`
@@ -36,8 +39,9 @@ type fieldCase struct {
 	Unread string `yaml:"unread"`
 }
 
-// TestFieldsOfTheGarden proves for each field of a Garden that another value of it changes what it has to, and nothing else.
-// testdata/garden-fields.yaml has them; a field of the API that is not there fails. PERGOLA_FIELDS_ALONE=1 renders each by itself.
+// TestFieldsOfTheGarden proves for each field of a Garden that another value of it changes what it
+// has to, and nothing else. testdata/garden-fields.yaml has them; a field of the API that is not
+// there fails. PERGOLA_FIELDS_ALONE=1 renders each by itself.
 func TestFieldsOfTheGarden(t *testing.T) {
 	var cases []fieldCase
 	data, err := os.ReadFile("testdata/garden-fields.yaml")
@@ -79,7 +83,8 @@ func TestFieldsOfTheGarden(t *testing.T) {
 	assert.Empty(t, listed, "fields that the API does not have")
 }
 
-// What is not read is looked at together; who changes something all the same is found, and the others are not blamed for it.
+// What is not read is looked at together; who changes something all the same is found, and the
+// others are not blamed for it.
 func TestFieldsThatAreReadAllTheSame(t *testing.T) {
 	cases := []fieldCase{
 		{Field: "spec.runtimeCluster.networking.blockCIDRs", Value: []any{"169.254.169.254/32"}, Unread: "x"},

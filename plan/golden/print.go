@@ -9,7 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/printable"
 )
 
-// Print writes a report for people: the summary first, then each case that differs, by object and field.
+// Print writes a report for people: the summary first, then each case that differs, by object and
+// field.
 func Print(w io.Writer, r *Report) error {
 	var b strings.Builder
 	b.WriteString(r.Summary.String())
@@ -127,8 +128,8 @@ func indent(text, by string) string {
 	return b.String()
 }
 
-// Annotations writes the differences as commands of GitHub's workflows, which shows them at the recorded lines. root is the folder
-// of the catalogue in the repository.
+// Annotations writes the differences as commands of GitHub's workflows, which shows them at the
+// recorded lines. root is the folder of the catalogue in the repository.
 func Annotations(w io.Writer, r *Report, root string) error {
 	var b strings.Builder
 	write := func(file string, line int, title, text string) {
@@ -159,7 +160,8 @@ func Annotations(w io.Writer, r *Report, root string) error {
 	return err
 }
 
-// AnnotateFiles is Annotations for a recorded render of a landscape, whose files lie in the folder root.
+// AnnotateFiles is Annotations for a recorded render of a landscape, whose files lie in the folder
+// root.
 func AnnotateFiles(w io.Writer, differences []Difference, root string) error {
 	var b strings.Builder
 	for _, d := range differences {

@@ -15,7 +15,8 @@ import (
 // componentFile says what a component comes to besides its bundles.
 const componentFile = "component.yaml"
 
-// record lays a result out: one file for each bundle, first what belongs to the bundle as a whole, then the objects in order.
+// record lays a result out: one file for each bundle, first what belongs to the bundle as a whole,
+// then the objects in order.
 func (c Case) record(result render.Result) (files map[string][]byte, origins map[string]string, err error) {
 	files, origins = map[string][]byte{}, map[string]string{}
 	add := func(name string, doc ...any) error {
@@ -60,7 +61,8 @@ func (c Case) record(result render.Result) (files map[string][]byte, origins map
 	return files, origins, nil
 }
 
-// summaryOf is what reviewers see of a component as a whole: also the Secrets it asks for, by their request.
+// summaryOf is what reviewers see of a component as a whole: also the Secrets it asks for, by their
+// request.
 func summaryOf(c render.Component) map[string]any {
 	out := map[string]any{"enabled": c.Enabled}
 	if !c.Enabled {

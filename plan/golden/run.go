@@ -19,8 +19,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// Run renders all cases of some components ("garden/vpa"; none: all) side by side, on all cores, and compares with what the
-// catalogue has recorded. A case that cannot be rendered is part of the report; the error is for a catalogue that cannot be read.
+// Run renders all cases of some components ("garden/vpa"; none: all) side by side, on all cores,
+// and compares with what the catalogue has recorded. A case that cannot be rendered is part of the
+// report; the error is for a catalogue that cannot be read.
 func Run(ctx context.Context, catalogue fs.FS, only []string) (*Report, error) {
 	dirs, err := componentsOf(catalogue, only)
 	if err != nil {
@@ -117,7 +118,8 @@ func (c Case) landscape(ctx context.Context, catalogue fs.FS) (*landscapes.Lands
 	if err != nil {
 		return nil, err
 	}
-	// MapFS is for tests in its name only: it is the file system in memory that the standard library has.
+	// MapFS is for tests in its name only: it is the file system in memory that the standard
+	// library has.
 	files := fstest.MapFS{"base/base.yaml": {Data: base}, "case/landscape.yaml": {Data: settings}}
 	for i, d := range c.Declarations {
 		text, err := json.Marshal(d)

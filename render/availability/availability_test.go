@@ -209,7 +209,8 @@ spec:
 	}
 }
 
-// Pods of a StatefulSet are found by its selector, which does not change, and counted whatever their revision.
+// Pods of a StatefulSet are found by its selector, which does not change, and counted whatever
+// their revision.
 func TestConstraintsOfStatefulSets(t *testing.T) {
 	s := read[appsv1.StatefulSet](t, "{spec: {replicas: 2, selector: {matchExpressions: [{key: app, operator: Exists}]}, template: {metadata: {labels: {app: a, version: v2}}}}}")
 	w := OfStatefulSet(s)

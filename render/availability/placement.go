@@ -13,7 +13,8 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// componentController is the value of label HighAvailabilityConfigType for controllers; others are servers.
+// componentController is the value of label HighAvailabilityConfigType for controllers; others are
+// servers.
 const componentController = "controller"
 
 const (
@@ -57,8 +58,8 @@ func (p Placement) MustSpreadHosts(annotations map[string]string) bool {
 	return ptr.Deref(p.FailureTolerance, "") != "" || isTrue(annotations[HostSpread])
 }
 
-// mustSpreadZones tells whether pods have to run in different zones: in control planes if a zone may fail, elsewhere if
-// there are several.
+// mustSpreadZones tells whether pods have to run in different zones: in control planes if a zone
+// may fail, elsewhere if there are several.
 func (p Placement) mustSpreadZones() bool {
 	return len(p.Zones) > 1 && (p.FailureTolerance == nil || *p.FailureTolerance == gardencorev1beta1.FailureToleranceTypeZone)
 }
@@ -68,8 +69,8 @@ func isTrue(value string) bool {
 	return err == nil && yes
 }
 
-// replicas says how many there should be of what has this metadata and number now; nil leaves the number alone. What is
-// scaled to none stays so: it is hibernated.
+// replicas says how many there should be of what has this metadata and number now; nil leaves the
+// number alone. What is scaled to none stays so: it is hibernated.
 func (p Placement) replicas(metadata *metav1.ObjectMeta, now *int32) (*int32, error) {
 	component := metadata.Labels[gardencorev1beta1.HighAvailabilityConfigType]
 	if ptr.Deref(now, 0) == 0 || component == "" {

@@ -9,7 +9,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Workload is what a Deployment and a StatefulSet have in common. It refers to the object that it was made of, which Spread changes.
+// Workload is what a Deployment and a StatefulSet have in common. It refers to the object that it
+// was made of, which Spread changes.
 type Workload struct {
 	metadata *metav1.ObjectMeta
 	replicas **int32
@@ -20,12 +21,14 @@ type Workload struct {
 	revisions bool
 }
 
-// OfDeployment has the pods of each revision spread by themselves, so the labels of the new one may be others.
+// OfDeployment has the pods of each revision spread by themselves, so the labels of the new one may
+// be others.
 func OfDeployment(d *appsv1.Deployment) Workload {
 	return Workload{&d.ObjectMeta, &d.Spec.Replicas, &d.Spec.Template, &metav1.LabelSelector{MatchLabels: d.Spec.Template.Labels}, true}
 }
 
-// OfStatefulSet has the pods of both revisions counted, so what selects them must not change when labels do.
+// OfStatefulSet has the pods of both revisions counted, so what selects them must not change when
+// labels do.
 func OfStatefulSet(s *appsv1.StatefulSet) Workload {
 	return Workload{&s.ObjectMeta, &s.Spec.Replicas, &s.Spec.Template, s.Spec.Selector, false}
 }
@@ -39,8 +42,8 @@ type Surroundings struct {
 	SeveralNodes bool
 }
 
-// Tolerations are how long pods stay on a node that is not ready, or not reachable, in seconds, where they do not say so themselves; nil leaves
-// them to Kubernetes (300).
+// Tolerations are how long pods stay on a node that is not ready, or not reachable, in seconds,
+// where they do not say so themselves; nil leaves them to Kubernetes (300).
 type Tolerations struct{ NotReady, Unreachable *int64 }
 
 // hosts is the number of nodes that pods are spread over at least, where they must be.
@@ -76,7 +79,8 @@ func (p Placement) Spread(w Workload, around Surroundings, tolerated Tolerations
 	return nil
 }
 
-// pinToZones demands the zones in each alternative of a pod's node affinity, instead of what these say of zones.
+// pinToZones demands the zones in each alternative of a pod's node affinity, instead of what these
+// say of zones.
 func pinToZones(spec *corev1.PodSpec, zones []string) {
 	if spec.Affinity == nil {
 		spec.Affinity = &corev1.Affinity{}
@@ -126,8 +130,8 @@ func (p Placement) constraints(w Workload, around Surroundings) []corev1.Topolog
 	return result
 }
 
-// countRevision makes a constraint count pods of the same revision only. Kubernetes takes no keys without a selector, and none that
-// the selector has.
+// countRevision makes a constraint count pods of the same revision only. Kubernetes takes no keys
+// without a selector, and none that the selector has.
 func countRevision(c *corev1.TopologySpreadConstraint) {
 	if c.LabelSelector == nil || slices.Contains(c.MatchLabelKeys, appsv1.DefaultDeploymentUniqueLabelKey) {
 		return

@@ -20,8 +20,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// beyond finds mistakes that API servers accept, or that parts of them refuse which no schema tells of: kubelets, aggregators and operators
-// report them in their own logs only.
+// beyond finds mistakes that API servers accept, or that parts of them refuse which no schema tells
+// of: kubelets, aggregators and operators report them in their own logs only.
 func (k *Kind) beyond(object map[string]any) []structure.Finding {
 	out := append(annotations(object), readLabels(nil, object)...)
 	if k.goType == nil {
@@ -119,7 +119,8 @@ func containers(at fieldpath.Path, value any) []structure.Finding {
 	return out
 }
 
-// checkContainer: its image has the form of one, and what asks it for a port by name names one that it has.
+// checkContainer: its image has the form of one, and what asks it for a port by name names one that
+// it has.
 func checkContainer(at fieldpath.Path, container map[string]any) []structure.Finding {
 	var out []structure.Finding
 	if image, ok := container["image"].(string); ok {
@@ -157,7 +158,8 @@ func checkContainer(at fieldpath.Path, container map[string]any) []structure.Fin
 	return out
 }
 
-// alikeFlags: a flag that is but one letter away from another one of the program is that one misspelt, and the program would not start.
+// alikeFlags: a flag that is but one letter away from another one of the program is that one
+// misspelt, and the program would not start.
 func alikeFlags(at fieldpath.Path, container map[string]any) []structure.Finding {
 	var out []structure.Finding
 	seen := []string{}
@@ -181,7 +183,8 @@ func alikeFlags(at fieldpath.Path, container map[string]any) []structure.Finding
 // shortestAlike is the length of a flag from which on two that differ by a letter are the same one.
 const shortestAlike = 12
 
-// featureGates looks at those of programs of Kubernetes, which do not start with one that they do not know.
+// featureGates looks at those of programs of Kubernetes, which do not start with one that they do
+// not know.
 func featureGates(at fieldpath.Path, container map[string]any) []structure.Finding {
 	if name, _ := container["name"].(string); !slices.Contains([]string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"}, name) {
 		return nil
@@ -220,8 +223,8 @@ func valueAt(value any, path fieldpath.Path) any {
 
 var promQL = parser.NewParser(parser.Options{})
 
-// expressions looks at those of a PrometheusRule: the operator leaves out a rule with one that Prometheus does not read, or that is an alert and a
-// recording at once.
+// expressions looks at those of a PrometheusRule: the operator leaves out a rule with one that
+// Prometheus does not read, or that is an alert and a recording at once.
 func expressions(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	groups, _ := valueAt(object, fieldpath.Path{"spec", "groups"}).([]any)
@@ -261,8 +264,8 @@ func expressions(object map[string]any) []structure.Finding {
 }
 
 // podSecurity looks at the labels by which a Namespace asks for a level of pod security
-// (https://kubernetes.io/docs/concepts/security/pod-security-admission/#pod-security-admission-labels-for-namespaces): the admission of API servers
-// refuses one that there is not.
+// (https://kubernetes.io/docs/concepts/security/pod-security-admission/#pod-security-admission-labels-for-namespaces):
+// the admission of API servers refuses one that there is not.
 func podSecurity(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	labels, _ := valueAt(object, fieldpath.Path{"metadata", "labels"}).(map[string]any)
@@ -283,7 +286,8 @@ func podSecurity(object map[string]any) []structure.Finding {
 	return out
 }
 
-// annotations looks at those by which gardener-resource-manager is told how to manage an object: one that it does not know changes nothing.
+// annotations looks at those by which gardener-resource-manager is told how to manage an object:
+// one that it does not know changes nothing.
 func annotations(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	given, _ := valueAt(object, fieldpath.Path{"metadata", "annotations"}).(map[string]any)
@@ -323,7 +327,8 @@ var yesOrNo = []string{
 	resourcesv1alpha1.PreserveResources, resourcesv1alpha1.SkipHealthCheck,
 }
 
-// replicas are never below zero; definitions of operators do not say so, and their workloads are refused then.
+// replicas are never below zero; definitions of operators do not say so, and their workloads are
+// refused then.
 func replicas(object map[string]any) []structure.Finding {
 	path := fieldpath.Path{"spec", "replicas"}
 	var count float64
@@ -339,7 +344,8 @@ func replicas(object map[string]any) []structure.Finding {
 	return nil
 }
 
-// apiService has what kube-aggregator asks for (k8s.io/kube-aggregator/pkg/apis/apiregistration/validation).
+// apiService has what kube-aggregator asks for
+// (k8s.io/kube-aggregator/pkg/apis/apiregistration/validation).
 func apiService(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	text := func(path ...any) string {

@@ -17,7 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// files looks at what a ConfigMap holds as files: who mounts one that is named .yaml or .json reads it as such. Templates are for others to fill in.
+// files looks at what a ConfigMap holds as files: who mounts one that is named .yaml or .json reads
+// it as such. Templates are for others to fill in.
 func files(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	data, _ := object["data"].(map[string]any)
@@ -68,8 +69,8 @@ func readYAML(text string) error {
 	}
 }
 
-// scrapeTimes: Prometheus takes no configuration in which a scrape may take longer than until the next one. Source: the operator's
-// pkg/prometheus, CompareScrapeTimeoutToScrapeInterval.
+// scrapeTimes: Prometheus takes no configuration in which a scrape may take longer than until the
+// next one. Source: the operator's pkg/prometheus, CompareScrapeTimeoutToScrapeInterval.
 func scrapeTimes(at fieldpath.Path, value any, interval, timeout string) []structure.Finding {
 	object, _ := value.(map[string]any)
 	every, set := object[interval].(string)

@@ -24,7 +24,8 @@ type custom struct {
 	rules *schemacel.Validator
 }
 
-// validatorOf makes the check when the first object asks for it. A schema that the server would refuse leaves the check of the metadata.
+// validatorOf makes the check when the first object asks for it. A schema that the server would
+// refuse leaves the check of the metadata.
 func validatorOf(props *apiextensionsv1.JSONSchemaProps, whole bool) func(map[string]any) field.ErrorList {
 	made := sync.OnceValue(func() custom { return newCustom(props, whole) })
 	return func(object map[string]any) field.ErrorList {
@@ -62,7 +63,8 @@ func newCustom(props *apiextensionsv1.JSONSchemaProps, whole bool) custom {
 	return c
 }
 
-// decoded is an object as the server reads it: rules tell whole numbers from others by how they are written.
+// decoded is an object as the server reads it: rules tell whole numbers from others by how they are
+// written.
 func decoded(object map[string]any) (map[string]any, error) {
 	data, err := json.Marshal(object)
 	if err != nil {

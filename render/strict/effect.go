@@ -19,10 +19,11 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// This file finds parts of objects that API servers take, and that have no effect, or none that anybody wants.
+// This file finds parts of objects that API servers take, and that have no effect, or none that
+// anybody wants.
 
-// labelValues are the values of labels that webhooks and controllers of Gardener read (docs/concepts/resource-manager.md, docs/operations/network_policies.md
-// of upstream).
+// labelValues are the values of labels that webhooks and controllers of Gardener read
+// (docs/concepts/resource-manager.md, docs/operations/network_policies.md of upstream).
 var labelValues = map[string][]string{
 	"high-availability-config.resources.gardener.cloud/type": {"controller", "server"},
 	"networking.gardener.cloud/to-blocked-cidrs":             {"allowed"},
@@ -63,10 +64,12 @@ func readLabels(at fieldpath.Path, value any) []structure.Finding {
 	return out
 }
 
-// flagAndValue is a flag and its value in one text, which a program reads as a flag with a space in its name.
+// flagAndValue is a flag and its value in one text, which a program reads as a flag with a space in
+// its name.
 var flagAndValue = regexp.MustCompile(`^(--?[A-Za-z][A-Za-z0-9-]*) ([^ ].*)$`)
 
-// commandWords finds a command that is one text with its arguments, and a flag that is one text with its value: no program has the one or the other.
+// commandWords finds a command that is one text with its arguments, and a flag that is one text
+// with its value: no program has the one or the other.
 func commandWords(at fieldpath.Path, container map[string]any) []structure.Finding {
 	var out []structure.Finding
 	for _, field := range []string{"command", "args"} {
@@ -95,7 +98,8 @@ func commandName(at fieldpath.Path, container map[string]any) []structure.Findin
 	return nil
 }
 
-// policyTypes of a NetworkPolicy: rules for a direction that the policy is not for have no effect, and an empty list of peers allows all.
+// policyTypes of a NetworkPolicy: rules for a direction that the policy is not for have no effect,
+// and an empty list of peers allows all.
 func policyTypes(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	for _, of := range [][2]string{{"ingress", "from"}, {"egress", "to"}} {
@@ -184,7 +188,8 @@ func subjects(object map[string]any) []structure.Finding {
 	return out
 }
 
-// clusterResources are resources without a namespace, which a Role cannot grant: Namespaces are not among them, since a request for one is in it.
+// clusterResources are resources without a namespace, which a Role cannot grant: Namespaces are not
+// among them, since a request for one is in it.
 var clusterResources = []string{
 	"apiservices", "clusterrolebindings", "clusterroles", "csidrivers", "csinodes", "customresourcedefinitions", "ingressclasses", "mutatingwebhookconfigurations",
 	"nodes", "persistentvolumes", "priorityclasses", "runtimeclasses", "storageclasses", "validatingadmissionpolicies", "validatingwebhookconfigurations", "volumeattachments",
@@ -277,7 +282,8 @@ func budget(object map[string]any) []structure.Finding {
 	return []structure.Finding{{Path: fieldpath.Path{"spec", "selector"}, Type: "Required", Message: "must be set: a budget without a selector is for no pod"}}
 }
 
-// members of an etcd: with an even number it lives through the loss of no more of them than with one less.
+// members of an etcd: with an even number it lives through the loss of no more of them than with
+// one less.
 func members(object map[string]any) []structure.Finding {
 	path := fieldpath.Path{"spec", "replicas"}
 	if count, ok := valueAt(object, path).(int64); ok && count > 0 && count%2 == 0 {
@@ -286,7 +292,8 @@ func members(object map[string]any) []structure.Finding {
 	return nil
 }
 
-// allowedPorts looks at the annotations of a Service by which it is scraped: no policy is made of one that cannot be read.
+// allowedPorts looks at the annotations of a Service by which it is scraped: no policy is made of
+// one that cannot be read.
 func allowedPorts(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	given, _ := valueAt(object, fieldpath.Path{"metadata", "annotations"}).(map[string]any)
@@ -357,7 +364,8 @@ func webhookRules(object map[string]any) []structure.Finding {
 	return out
 }
 
-// always reports whether an alert fires whatever its metrics are: a comparison with bool yields 0 or 1, and both are values.
+// always reports whether an alert fires whatever its metrics are: a comparison with bool yields 0
+// or 1, and both are values.
 func always(expression parser.Expr) bool {
 	for {
 		paren, is := expression.(*parser.ParenExpr)
@@ -411,7 +419,8 @@ func emptyLabels(at fieldpath.Path, rule map[string]any, expression parser.Expr)
 	return out
 }
 
-// requiredFields of a definition are among its fields: an object that has to have another one is never valid.
+// requiredFields of a definition are among its fields: an object that has to have another one is
+// never valid.
 func requiredFields(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	var walk func(at fieldpath.Path, value any)

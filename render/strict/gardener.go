@@ -41,7 +41,8 @@ func dnsValues(object map[string]any) []structure.Finding {
 // unitTypes are those of systemd (systemd.unit(5)).
 var unitTypes = []string{".automount", ".device", ".mount", ".path", ".scope", ".service", ".slice", ".socket", ".swap", ".target", ".timer"}
 
-// decimalPermissions are those that are meant in octal digits where they stand in decimal ones: none of them is a mode of a file that anybody writes.
+// decimalPermissions are those that are meant in octal digits where they stand in decimal ones:
+// none of them is a mode of a file that anybody writes.
 var decimalPermissions = []float64{400, 440, 444, 500, 544, 550, 555, 600, 640, 644, 660, 664, 666, 700, 740, 744, 750, 755, 770, 775, 777}
 
 // osConfig looks at the files and units of an OperatingSystemConfig.

@@ -41,7 +41,8 @@ func newGoTypes() *goTypes {
 	items := &structure.Node{}
 	g.nodes[reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrArray]()] = items
 	*items = *g.node(reflect.TypeFor[apiextensionsv1.JSONSchemaProps]())
-	g.node(reflect.TypeFor[corev1.Protocol]()).Default = string(corev1.ProtocolTCP) // ports are told apart by it
+	// ports are told apart by it
+	g.node(reflect.TypeFor[corev1.Protocol]()).Default = string(corev1.ProtocolTCP)
 	g.hideSecrets()
 	return g
 }

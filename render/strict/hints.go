@@ -10,7 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// Hints finds parts of an object that work and are hardly meant: they are warnings, where all else that the package finds is wrong.
+// Hints finds parts of an object that work and are hardly meant: they are warnings, where all else
+// that the package finds is wrong.
 func Hints(o *unstructured.Unstructured) []structure.Finding {
 	switch kind := o.GetKind(); kind {
 	case "PrometheusRule":

@@ -12,7 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// This file finds configuration of Istio that its definitions take, and istiod or Envoy refuse, or never use.
+// This file finds configuration of Istio that its definitions take, and istiod or Envoy refuse, or
+// never use.
 
 // istioFields looks at the objects of Istio's APIs.
 func istioFields(kind string, object map[string]any) []structure.Finding {
@@ -29,7 +30,8 @@ func istioFields(kind string, object map[string]any) []structure.Finding {
 	return nil
 }
 
-// istioDurations are fields that hold durations, and istioMaps those whose keys are names of anything.
+// istioDurations are fields that hold durations, and istioMaps those whose keys are names of
+// anything.
 var (
 	istioDurations = []string{
 		"baseEjectionTime", "connectTimeout", "fixedDelay", "idleTimeout", "interval", "maxAge", "maxConnectionDuration", "perTryTimeout", "time", "timeout", "ttl",
@@ -38,7 +40,8 @@ var (
 	onlyDigits = regexp.MustCompile(`^[0-9]*[1-9][0-9]*(\.[0-9]+)?$`)
 )
 
-// istioValues finds durations without a unit, and regular expressions that Envoy does not read. Its expressions are those of RE2, as Go's are.
+// istioValues finds durations without a unit, and regular expressions that Envoy does not read. Its
+// expressions are those of RE2, as Go's are.
 func istioValues(at fieldpath.Path, value any) []structure.Finding {
 	var out []structure.Finding
 	switch v := value.(type) {
@@ -85,8 +88,8 @@ func unreachable(object map[string]any) []structure.Finding {
 	return out
 }
 
-// servers of a Gateway have a certificate where they need one, and none where their protocol has no TLS. Source: istio's
-// pkg/config/validation, validateServer and validateTLSOptions.
+// servers of a Gateway have a certificate where they need one, and none where their protocol has no
+// TLS. Source: istio's pkg/config/validation, validateServer and validateTLSOptions.
 func servers(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	list, _ := valueAt(object, fieldpath.Path{"spec", "servers"}).([]any)

@@ -17,7 +17,8 @@ import (
 // Kind is the schema of one version of a kind.
 type Kind struct {
 	*structure.Kind
-	// Resource is the name by which requests are for its objects, as a definition gives it; empty for a kind of Kubernetes.
+	// Resource is the name by which requests are for its objects, as a definition gives it; empty
+	// for a kind of Kubernetes.
 	Resource string
 	// goType is that of a kind of Kubernetes.
 	goType reflect.Type
@@ -32,7 +33,8 @@ var kubernetes = struct {
 	kinds map[schema.GroupVersionKind]*Kind
 }{kinds: map[schema.GroupVersionKind]*Kind{}}
 
-// Kubernetes gives the schema of a kind of Kubernetes itself, nil where k8s.io/api has no such kind.
+// Kubernetes gives the schema of a kind of Kubernetes itself, nil where k8s.io/api has no such
+// kind.
 func Kubernetes(gvk schema.GroupVersionKind) *Kind {
 	kubernetes.Lock()
 	defer kubernetes.Unlock()
@@ -57,7 +59,8 @@ func Kubernetes(gvk schema.GroupVersionKind) *Kind {
 
 var definitionKind = apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")
 
-// Defined gives the kinds of a definition, one for each of its versions. A version whose schema cannot be read has none.
+// Defined gives the kinds of a definition, one for each of its versions. A version whose schema
+// cannot be read has none.
 func Defined(crd *apiextensionsv1.CustomResourceDefinition) map[schema.GroupVersionKind]*Kind {
 	out := map[schema.GroupVersionKind]*Kind{}
 	for _, version := range crd.Spec.Versions {
@@ -71,7 +74,8 @@ func Defined(crd *apiextensionsv1.CustomResourceDefinition) map[schema.GroupVers
 	return out
 }
 
-// Check finds what an API server of a minor release would refuse or drop of an object, in the order of its fields.
+// Check finds what an API server of a minor release would refuse or drop of an object, in the order
+// of its fields.
 func (k *Kind) Check(object map[string]any, minor int) []structure.Finding {
 	found := k.CheckForm(object, minor)
 	if slices.ContainsFunc(found, func(f structure.Finding) bool { return !MissesNamespace(f) }) {
@@ -85,7 +89,8 @@ func (k *Kind) Check(object map[string]any, minor int) []structure.Finding {
 	return inOrder(append(found, k.beyond(object)...))
 }
 
-// MissesNamespace reports whether all that is found is that an object has no namespace, which many get later.
+// MissesNamespace reports whether all that is found is that an object has no namespace, which many
+// get later.
 func MissesNamespace(f structure.Finding) bool {
 	return f.Type == typeRequired && f.Path.String() == "metadata.namespace"
 }
@@ -104,7 +109,8 @@ func inOrder(found []structure.Finding) []structure.Finding {
 	return found
 }
 
-// CheckPart finds what is wrong with a part of an object: it need not have all that the object must have.
+// CheckPart finds what is wrong with a part of an object: it need not have all that the object must
+// have.
 func (k *Kind) CheckPart(object map[string]any) []structure.Finding {
 	found := slices.Concat(k.Kind.Check(object), k.Root.Doubles(object))
 	return slices.DeleteFunc(found, func(f structure.Finding) bool { return f.Type == string(typeRequired) })

@@ -112,7 +112,8 @@ func TestReleases(t *testing.T) {
 	}
 }
 
-// TestTableIsCurrent: the table was generated from the k8s.io/api that this is built with, and is about types and fields that it has.
+// TestTableIsCurrent: the table was generated from the k8s.io/api that this is built with, and is
+// about types and fields that it has.
 func TestTableIsCurrent(t *testing.T) {
 	module, err := os.ReadFile("../../go.mod")
 	require.NoError(t, err)

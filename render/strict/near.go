@@ -39,13 +39,15 @@ func numberAt(value any, path fieldpath.Path) (float64, bool) {
 	return 0, false
 }
 
-// podSecurityLabels are those of Namespaces (https://kubernetes.io/docs/concepts/security/pod-security-admission/).
+// podSecurityLabels are those of Namespaces
+// (https://kubernetes.io/docs/concepts/security/pod-security-admission/).
 var podSecurityLabels = []string{
 	"pod-security.kubernetes.io/audit", "pod-security.kubernetes.io/audit-version", "pod-security.kubernetes.io/enforce",
 	"pod-security.kubernetes.io/enforce-version", "pod-security.kubernetes.io/warn", "pod-security.kubernetes.io/warn-version",
 }
 
-// aggregationLabels are those by which ClusterRoles of Kubernetes and Gardener take the rules of others
+// aggregationLabels are those by which ClusterRoles of Kubernetes and Gardener take the rules of
+// others
 // (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#default-roles-and-role-bindings).
 var aggregationLabels = []string{
 	"rbac.authorization.k8s.io/aggregate-to-admin", "rbac.authorization.k8s.io/aggregate-to-edit", "rbac.authorization.k8s.io/aggregate-to-view",
@@ -70,7 +72,8 @@ func nearKeys(at fieldpath.Path, object map[string]any, known []string) []struct
 	return out
 }
 
-// namespaceSelectors of webhooks and policies: no Namespace has a label that is nearly one of the system.
+// namespaceSelectors of webhooks and policies: no Namespace has a label that is nearly one of the
+// system.
 func namespaceSelectors(at fieldpath.Path, value any) []structure.Finding {
 	var out []structure.Finding
 	wrong := func(path fieldpath.Path, name string) {
@@ -105,8 +108,9 @@ func namespaceSelectors(at fieldpath.Path, value any) []structure.Finding {
 
 var knownAccessModes = []string{"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"}
 
-// accessModes of volumes that operators claim: definitions take any text, and the claim is refused. Outside of claims a field may be called so for
-// something else, so that only near words are found there.
+// accessModes of volumes that operators claim: definitions take any text, and the claim is refused.
+// Outside of claims a field may be called so for something else, so that only near words are found
+// there.
 func accessModes(at fieldpath.Path, value any, claim bool) []structure.Finding {
 	var out []structure.Finding
 	switch v := value.(type) {

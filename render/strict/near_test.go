@@ -14,7 +14,8 @@ import (
 // objectCase is an object and a part of what is found of it, "" for nothing.
 type objectCase struct{ object, want string }
 
-// checkObjects checks objects of kinds of Kubernetes, and of other kinds as if their definitions took anything.
+// checkObjects checks objects of kinds of Kubernetes, and of other kinds as if their definitions
+// took anything.
 func checkObjects(t *testing.T, cases map[string]objectCase) {
 	t.Helper()
 	for name, tt := range cases {

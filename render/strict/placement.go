@@ -23,7 +23,8 @@ var nodeLabels = map[string][]string{
 	"topology.kubernetes.io/zone":      nil,
 }
 
-// placementErrors finds what leaves pods without a node: labels nearly as those that nodes have, and a spread over nodes that counts other pods.
+// placementErrors finds what leaves pods without a node: labels nearly as those that nodes have,
+// and a spread over nodes that counts other pods.
 func placementErrors(at *field.Path, template *core.PodTemplateSpec) field.ErrorList {
 	var errs field.ErrorList
 	key := func(at *field.Path, name string) {

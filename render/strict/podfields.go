@@ -16,7 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// This file finds fields of pods that API servers and kubelets take, and that do not do as they are written.
+// This file finds fields of pods that API servers and kubelets take, and that do not do as they are
+// written.
 
 // fieldErrors finds what the fields of pods and their containers do not do.
 func fieldErrors(at *field.Path, spec *core.PodSpec) field.ErrorList {
@@ -52,7 +53,8 @@ func fewBytes(amount resource.Quantity) string {
 	return structure.Amount("storage", amount)
 }
 
-// decimalModes are the modes of files that are meant in octal digits where they stand in decimal ones; API servers refuse those above 511.
+// decimalModes are the modes of files that are meant in octal digits where they stand in decimal
+// ones; API servers refuse those above 511.
 var decimalModes = []int32{400, 440, 444, 500}
 
 func modeErrors(at *field.Path, source core.VolumeSource) field.ErrorList {
@@ -102,7 +104,8 @@ func modeErrors(at *field.Path, source core.VolumeSource) field.ErrorList {
 	return errs
 }
 
-// knownTaints are those that Kubernetes and Gardener put on nodes (https://kubernetes.io/docs/reference/labels-annotations-taints/).
+// knownTaints are those that Kubernetes and Gardener put on nodes
+// (https://kubernetes.io/docs/reference/labels-annotations-taints/).
 var knownTaints = []string{
 	"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master", "node.cloudprovider.kubernetes.io/shutdown",
 	"node.cloudprovider.kubernetes.io/uninitialized", "node.gardener.cloud/critical-components-not-ready", "node.kubernetes.io/disk-pressure",
@@ -133,7 +136,8 @@ func taints(object map[string]any) []structure.Finding {
 	return out
 }
 
-// variableName is a name that programs of a shell do not have, which could stand in the same brackets.
+// variableName is a name that programs of a shell do not have, which could stand in the same
+// brackets.
 var variableName = regexp.MustCompile(`^[A-Z][A-Z0-9_]+$`)
 
 // references gives the variables that a kubelet replaces in a text: $(NAME), and not $$(NAME).
@@ -153,8 +157,10 @@ func references(text string) []string {
 	return out
 }
 
-// variableErrors finds $(NAME) that stays as it is: a kubelet knows only variables that are defined before, and leaves the others as text
-// (https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/). Any variable may come of envFrom.
+// variableErrors finds $(NAME) that stays as it is: a kubelet knows only variables that are defined
+// before, and leaves the others as text
+// (https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/).
+// Any variable may come of envFrom.
 func variableErrors(at *field.Path, c *core.Container) field.ErrorList {
 	if len(c.EnvFrom) > 0 {
 		return nil
@@ -166,7 +172,8 @@ func variableErrors(at *field.Path, c *core.Container) field.ErrorList {
 	}
 	check := func(at *field.Path, text string, before []string, self string) {
 		for _, name := range references(text) {
-			if slices.Contains(before, name) || strings.Contains(name, "_SERVICE_") || strings.Contains(name, "_PORT") { // those of Services
+			// those of Services
+			if slices.Contains(before, name) || strings.Contains(name, "_SERVICE_") || strings.Contains(name, "_PORT") {
 				continue
 			}
 			if slices.Contains(defined, name) {
@@ -233,7 +240,8 @@ func podSpec(kind string, object map[string]any) (fieldpath.Path, any) {
 	return path, valueAt(object, path)
 }
 
-// dnsPolicy of pods in the network of a node: they ask the servers of the node whatever ClusterFirst says.
+// dnsPolicy of pods in the network of a node: they ask the servers of the node whatever
+// ClusterFirst says.
 func dnsPolicy(kind string, object map[string]any) []structure.Finding {
 	at, spec := podSpec(kind, object)
 	if valueAt(spec, fieldpath.Path{"hostNetwork"}) != true || valueAt(spec, fieldpath.Path{"dnsPolicy"}) != "ClusterFirst" {

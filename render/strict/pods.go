@@ -18,7 +18,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// podsOf gives the template of the pods that an object makes, or that it is, and where it stands; nil where there is none.
+// podsOf gives the template of the pods that an object makes, or that it is, and where it stands;
+// nil where there is none.
 func podsOf(o runtime.Object) (*field.Path, *core.PodTemplateSpec) {
 	spec := field.NewPath("spec")
 	switch o := o.(type) {
@@ -44,8 +45,8 @@ func podsOf(o runtime.Object) (*field.Path, *core.PodTemplateSpec) {
 	return nil, nil
 }
 
-// podErrors finds what API servers take of pods, and nodes do not run, or run otherwise than it is written: what kube-apiserver warns of, and what
-// kubelets and container runtimes refuse.
+// podErrors finds what API servers take of pods, and nodes do not run, or run otherwise than it is
+// written: what kube-apiserver warns of, and what kubelets and container runtimes refuse.
 func podErrors(o runtime.Object) field.ErrorList {
 	at, template := podsOf(o)
 	if template == nil {
@@ -70,7 +71,8 @@ func child(at *field.Path, name string) *field.Path {
 	return at.Child(name)
 }
 
-// errorOf takes the field out of a warning of kube-apiserver, which names it before a colon, or begins with the volume that it is about.
+// errorOf takes the field out of a warning of kube-apiserver, which names it before a colon, or
+// begins with the volume that it is about.
 func errorOf(at *field.Path, warning string) *field.Error {
 	place, words, _ := strings.Cut(warning, ": ")
 	if strings.ContainsAny(place, " \"") {
@@ -79,7 +81,8 @@ func errorOf(at *field.Path, warning string) *field.Error {
 	return &field.Error{Type: field.ErrorTypeInvalid, Field: place, Detail: words}
 }
 
-// capabilityNames are those of Linux (include/uapi/linux/capability.h), and ALL, as container runtimes take them.
+// capabilityNames are those of Linux (include/uapi/linux/capability.h), and ALL, as container
+// runtimes take them.
 var capabilityNames = strings.Fields(`ALL AUDIT_CONTROL AUDIT_READ AUDIT_WRITE BLOCK_SUSPEND BPF CHECKPOINT_RESTORE CHOWN DAC_OVERRIDE DAC_READ_SEARCH
 	FOWNER FSETID IPC_LOCK IPC_OWNER KILL LEASE LINUX_IMMUTABLE MAC_ADMIN MAC_OVERRIDE MKNOD NET_ADMIN NET_BIND_SERVICE NET_BROADCAST NET_RAW
 	PERFMON SETFCAP SETGID SETPCAP SETUID SYSLOG SYS_ADMIN SYS_BOOT SYS_CHROOT SYS_MODULE SYS_NICE SYS_PACCT SYS_PTRACE SYS_RAWIO SYS_RESOURCE

@@ -21,10 +21,12 @@ import (
 // relabelLists are the fields that hold steps of relabelling.
 var relabelLists = []string{"relabelings", "metricRelabelings", "relabelingConfigs", "relabelConfigs", "metricRelabelConfigs", "writeRelabelConfigs", "alertRelabelings"}
 
-// targetActions are those that write to a label, or compare with one (prometheus/model/relabel, Config.Validate). The first one is the default.
+// targetActions are those that write to a label, or compare with one (prometheus/model/relabel,
+// Config.Validate). The first one is the default.
 var targetActions = []string{"replace", "hashmod", "lowercase", "uppercase", "keepequal", "dropequal"}
 
-// relabellings of an object have regular expressions that Prometheus reads, labels to write to, and labels to read.
+// relabellings of an object have regular expressions that Prometheus reads, labels to write to, and
+// labels to read.
 func relabellings(at fieldpath.Path, value any) []structure.Finding {
 	var out []structure.Finding
 	switch v := value.(type) {
@@ -87,7 +89,8 @@ func remotes(object map[string]any) []structure.Finding {
 	return out
 }
 
-// receivers of the routes of an AlertmanagerConfig are its own; the operator leaves out the whole object else.
+// receivers of the routes of an AlertmanagerConfig are its own; the operator leaves out the whole
+// object else.
 func receivers(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	var names []string
@@ -145,7 +148,8 @@ func quantile(function string, expression parser.Expr) string {
 	return fmt.Sprintf("%s of %v is infinite: a quantile is between 0 and 1, such as 0.99", function, number.Val)
 }
 
-// withoutBuckets finds an aggregation of classic buckets that drops the label by which they differ. Native histograms have no such label.
+// withoutBuckets finds an aggregation of classic buckets that drops the label by which they differ.
+// Native histograms have no such label.
 func withoutBuckets(expression parser.Expr) string {
 	for {
 		paren, is := expression.(*parser.ParenExpr)
@@ -170,8 +174,8 @@ func withoutBuckets(expression parser.Expr) string {
 	return fmt.Sprintf("histogram_quantile finds no buckets: %s drops the label le; add it to by (...)", e.Op)
 }
 
-// recordedNames finds names of recorded series that are nearly those which the object itself records. A name with one letter for another may be
-// that of something else.
+// recordedNames finds names of recorded series that are nearly those which the object itself
+// records. A name with one letter for another may be that of something else.
 func recordedNames(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	var recorded []string
@@ -217,7 +221,8 @@ func sameLetters(a, b string) bool {
 	return slices.Equal(slices.Sorted(slices.Values([]byte(a))), slices.Sorted(slices.Values([]byte(b))))
 }
 
-// templateFunctions are those that texts of alerts may use: Prometheus' own (template/template.go of Prometheus) and those of text/template.
+// templateFunctions are those that texts of alerts may use: Prometheus' own (template/template.go
+// of Prometheus) and those of text/template.
 var templateFunctions = strings.Fields(`args externalURL first graphLink humanize humanize1024 humanizeDuration humanizePercentage humanizeTimestamp label match
 	now parseDuration pathPrefix query reReplaceAll safeHtml sortByLabel stripDomain stripPort strvalue tableLink title tmpl toDuration toLower toTime
 	toUpper urlQueryEscape value
@@ -225,7 +230,8 @@ var templateFunctions = strings.Fields(`args externalURL first graphLink humaniz
 
 var noFunction = regexp.MustCompile(`function "([^"]+)" not defined`)
 
-// templateProblem says what is wrong with a text that Prometheus reads as a template for alerts, "" if nothing is.
+// templateProblem says what is wrong with a text that Prometheus reads as a template for alerts, ""
+// if nothing is.
 func templateProblem(text string) string {
 	functions := map[string]any{}
 	for _, name := range templateFunctions {

@@ -17,8 +17,8 @@ func IsRole(gvk schema.GroupVersionKind) bool {
 	return gvk.Group == "rbac.authorization.k8s.io" && (gvk.Kind == "Role" || gvk.Kind == "ClusterRole")
 }
 
-// Role looks at the rules of a Role or ClusterRole: API servers take any words, and grant nothing by those that no request has. An API is known
-// by what Plurals gives for its kinds.
+// Role looks at the rules of a Role or ClusterRole: API servers take any words, and grant nothing
+// by those that no request has. An API is known by what Plurals gives for its kinds.
 func Role(object map[string]any, known func(group string) map[string]string) []structure.Finding {
 	var out []structure.Finding
 	rules, _ := object["rules"].([]any)
@@ -44,7 +44,8 @@ func Role(object map[string]any, known func(group string) map[string]string) []s
 	return out
 }
 
-// Plurals are the resources of a group of Kubernetes, and of the kinds that definitions make of it, by the names of the kinds in small letters.
+// Plurals are the resources of a group of Kubernetes, and of the kinds that definitions make of it,
+// by the names of the kinds in small letters.
 func Plurals(group string, defined iter.Seq[*Kind]) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, requests.Kubernetes(group))

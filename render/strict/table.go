@@ -16,8 +16,8 @@ type table struct {
 	// keys tell the items of a list apart; an empty list of keys says that items are a set.
 	keys  map[string][]string
 	enums map[string][]string
-	// since are the minor releases of Kubernetes that introduced a field, or a kind, which has no field. Those of the oldest known release have
-	// none.
+	// since are the minor releases of Kubernetes that introduced a field, or a kind, which has no
+	// field. Those of the oldest known release have none.
 	since map[string]int
 }
 

@@ -22,8 +22,9 @@ func KubernetesKinds() []schema.GroupVersionKind {
 	return out
 }
 
-// Unknown says why there is no such kind, where the known ones tell: the APIs of Kubernetes have no other kinds, and an API without a dot in its name is one
-// of these. Of an API that definitions make, it names a kind that was probably meant. It is "" where neither is so.
+// Unknown says why there is no such kind, where the known ones tell: the APIs of Kubernetes have no
+// other kinds, and an API without a dot in its name is one of these. Of an API that definitions
+// make, it names a kind that was probably meant. It is "" where neither is so.
 func Unknown(gvk schema.GroupVersionKind, known []schema.GroupVersionKind) string {
 	groups, versions, kinds := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	elsewhere := ""
@@ -57,8 +58,9 @@ func Unknown(gvk schema.GroupVersionKind, known []schema.GroupVersionKind) strin
 	return ""
 }
 
-// Near says which API was probably meant by one that is unknown: one that is written nearly the same and has the kind, or one that differs by a letter.
-// It is "" where the API is known or like none.
+// Near says which API was probably meant by one that is unknown: one that is written nearly the
+// same and has the kind, or one that differs by a letter. It is "" where the API is known or like
+// none.
 func Near(gvk schema.GroupVersionKind, known []schema.GroupVersionKind) string {
 	var all, ofKind []string
 	for _, k := range known {

@@ -68,19 +68,22 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// validators are kube-apiserver's own checks of an object that is created, with the options that the strategies of
-// k8s.io/kubernetes/pkg/registry give them. They take the internal version, in which every served version ends.
+// validators are kube-apiserver's own checks of an object that is created, with the options that
+// the strategies of k8s.io/kubernetes/pkg/registry give them. They take the internal version, in
+// which every served version ends.
 var validators = map[reflect.Type]func(runtime.Object) field.ErrorList{}
 
 func validated[T runtime.Object](check func(T) field.ErrorList) {
 	validators[reflect.TypeFor[T]()] = func(o runtime.Object) field.ErrorList { return check(o.(T)) }
 }
 
-// SymbolicMark is part of every value that stands for an unknown fact. Errors about such a value are ignored: the true value takes its place.
+// SymbolicMark is part of every value that stands for an unknown fact. Errors about such a value
+// are ignored: the true value takes its place.
 const SymbolicMark = "XXXXXXXX"
 
 func init() {
-	capabilities.Setup(true, 0) // as --allow-privileged of kube-apiserver, which a landscape's clusters need
+	// as --allow-privileged of kube-apiserver, which a landscape's clusters need
+	capabilities.Setup(true, 0)
 	validated(corevalidation.ValidateConfigMap)
 	validated(corevalidation.ValidateSecret)
 	validated(corevalidation.ValidateNamespace)
@@ -230,7 +233,8 @@ func validateObject(gvk schema.GroupVersionKind, object map[string]any) field.Er
 	if len(errs) == 0 {
 		errs = podErrors(internal)
 	}
-	// Some rules are written in the types only. Those that may still change are compared by the server, and not enforced.
+	// Some rules are written in the types only. Those that may still change are compared by the
+	// server, and not enforced.
 	for _, e := range scheme.Validate(context.Background(), nil, versioned) {
 		said := slices.ContainsFunc(errs, func(o *field.Error) bool { return o.Field == e.Field && o.Type == e.Type })
 		if !said && !e.IsAlpha() && e.Type != field.ErrorTypeInternal {
@@ -240,8 +244,9 @@ func validateObject(gvk schema.GroupVersionKind, object map[string]any) field.Er
 	return errs
 }
 
-// withoutFollowUp leaves out what follows from other errors: that labels do not match a selector that is not there, and that a container has no volume
-// where something is wrong with a volume, which the server then does not know.
+// withoutFollowUp leaves out what follows from other errors: that labels do not match a selector
+// that is not there, and that a container has no volume where something is wrong with a volume,
+// which the server then does not know.
 func withoutFollowUp(errs field.ErrorList) field.ErrorList {
 	noSelector, wrongVolume := false, false
 	for _, e := range errs {
@@ -284,13 +289,15 @@ func unreadable(err error) *field.Error {
 	return field.Invalid(nil, nil, "cannot be read: "+err.Error())
 }
 
-// validateMetadata is what the server checks of every object. Whether the kind has namespaces is not known here.
+// validateMetadata is what the server checks of every object. Whether the kind has namespaces is
+// not known here.
 func validateMetadata(object map[string]any) field.ErrorList {
 	o := &unstructured.Unstructured{Object: object}
 	return apivalidation.ValidateObjectMetaAccessor(o, o.GetNamespace() != "", apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
 }
 
-// findingOf converts an error to the words of package structure. Some constraints name the field in the server's words only.
+// findingOf converts an error to the words of package structure. Some constraints name the field in
+// the server's words only.
 func findingOf(e *field.Error, secret bool) structure.Finding {
 	path, words := e.Field, wordsOf(e, secret)
 	if m := quotedField.FindStringSubmatch(words); m != nil && atTop(e) {
@@ -335,7 +342,8 @@ func wordsOf(e *field.Error, secret bool) string {
 	switch e.Type {
 	case field.ErrorTypeRequired:
 		value = ""
-		if valid, ok := strings.CutPrefix(words, "valid values: "); ok { // which the server also says where another value is set
+		// which the server also says where another value is set
+		if valid, ok := strings.CutPrefix(words, "valid values: "); ok {
 			words = "must be one of " + valid
 		} else {
 			words = strings.TrimSuffix("must be set: "+words, ": ")

@@ -19,7 +19,8 @@ type (
 	}
 )
 
-// younger finds what a release does not have: the kind itself, which it has not yet or no more, or fields. What a status holds is not declared.
+// younger finds what a release does not have: the kind itself, which it has not yet or no more, or
+// fields. What a status holds is not declared.
 func (k *Kind) younger(object map[string]any, minor int) []structure.Finding {
 	version := func(of int) string { return fmt.Sprintf("Kubernetes 1.%d", of) }
 	typed := reflect.New(k.goType).Interface()

@@ -7,8 +7,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// autoscalerOfGarden: in the runtime cluster of a Garden its setting decides about the vertical pod autoscaler. Source: pkg/gardenlet/controller/seed/seed
-// (SkipIf: seedIsGarden).
+// autoscalerOfGarden: in the runtime cluster of a Garden its setting decides about the vertical pod
+// autoscaler. Source: pkg/gardenlet/controller/seed/seed (SkipIf: seedIsGarden).
 func autoscalerOfGarden(spec string) func(*check) {
 	return func(c *check) {
 		seed := table(c.object(), strings.Split(spec, ".")...)
@@ -19,7 +19,8 @@ func autoscalerOfGarden(spec string) func(*check) {
 			garden := in.Content().Object
 			const setting = "settings.verticalPodAutoscaler.enabled"
 			const gardens = "spec.runtimeCluster." + setting
-			// Without the setting a Garden brings none (upstream: vpaEnabled in pkg/operator/controller/garden/garden); with it the default is true.
+			// Without the setting a Garden brings none (upstream: vpaEnabled in
+			// pkg/operator/controller/garden/garden); with it the default is true.
 			ofGarden := table(garden, "spec", "runtimeCluster", "settings", "verticalPodAutoscaler") != nil && at(garden, strings.Split(gardens, ".")...) != false
 			ofSeed := at(seed, strings.Split(setting, ".")...) != false
 			if ofGarden == ofSeed || !c.inRuntimeCluster(seed, garden) {
@@ -37,8 +38,9 @@ func autoscalerOfGarden(spec string) func(*check) {
 	}
 }
 
-// inRuntimeCluster tells whether a Seed, the one that is looked at, is in the runtime cluster of a Garden. landscape.yaml knows it where it says how both are
-// reached; else it is told by the networks, as two clusters have not just the same.
+// inRuntimeCluster tells whether a Seed, the one that is looked at, is in the runtime cluster of a
+// Garden. landscape.yaml knows it where it says how both are reached; else it is told by the
+// networks, as two clusters have not just the same.
 func (c *check) inRuntimeCluster(seed, garden map[string]any) bool {
 	for _, in := range c.all(kindLandscape) {
 		landscape := in.Content().Object

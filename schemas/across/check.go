@@ -19,13 +19,14 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// External names an object that exists outside of the landscape: made by hand, by another tool or through the API.
+// External names an object that exists outside of the landscape: made by hand, by another tool or
+// through the API.
 type External struct {
 	Kind, Namespace, Name string
 }
 
-// Matches compares with patterns as path.Match has them: * stands for any text. An empty namespace is that of
-// cluster-scoped objects.
+// Matches compares with patterns as path.Match has them: * stands for any text. An empty namespace
+// is that of cluster-scoped objects.
 func (e External) Matches(kind, namespace, name string) bool {
 	in, err := path.Match(e.Namespace, namespace)
 	if err != nil || !in {
@@ -41,17 +42,19 @@ type Options struct {
 	Now time.Time
 	// External are the objects that need not be declared.
 	External []External
-	// Rules gives the findings of the rules about a single object, to hold it against them once the API has filled it in; nil leaves
-	// that out.
+	// Rules gives the findings of the rules about a single object, to hold it against them once the
+	// API has filled it in; nil leaves that out.
 	Rules func(schemas.Input) []schemas.Violation
-	// OnlyThere is true for objects that others are held against, but that are not looked at themselves; nil means none.
+	// OnlyThere is true for objects that others are held against, but that are not looked at
+	// themselves; nil means none.
 	OnlyThere func(*schemas.Input) bool
 	// Kept holds what was found about objects between runs; nil keeps nothing.
 	Kept *kept.Store
 }
 
-// Check gives the findings about a whole landscape, sorted. What is structurally wrong in an object is not its matter: such
-// a field is passed over. With Input.Old what was there before and did not change may have expired meanwhile.
+// Check gives the findings about a whole landscape, sorted. What is structurally wrong in an object
+// is not its matter: such a field is passed over. With Input.Old what was there before and did not
+// change may have expired meanwhile.
 func Check(inputs []schemas.Input, opts Options) []schemas.Violation {
 	c := &check{index: newIndex(inputs), Options: opts, byKind: map[string][]rule{}}
 	for _, r := range rules() {
@@ -74,8 +77,9 @@ func Check(inputs []schemas.Input, opts Options) []schemas.Violation {
 	return slices.Compact(c.found)
 }
 
-// judgingOrder gives the indices of Gardens, of other objects and of Shoots, in this order. Of two objects that exclude each other the finding is at
-// the later one: a Shoot changes more easily than its Seed, and a Seed more easily than the Garden.
+// judgingOrder gives the indices of Gardens, of other objects and of Shoots, in this order. Of two
+// objects that exclude each other the finding is at the later one: a Shoot changes more easily than
+// its Seed, and a Seed more easily than the Garden.
 func judgingOrder(inputs []schemas.Input) []int {
 	ranks := make([]int, len(inputs))
 	order := make([]int, len(inputs))
@@ -111,7 +115,8 @@ func (c *check) keyOf(in *schemas.Input) kept.Key {
 	return sha256.Sum256(w.Bytes())
 }
 
-// recall gives what is kept about the objects, with the keys, and notes what others ask for. Objects are read side by side.
+// recall gives what is kept about the objects, with the keys, and notes what others ask for.
+// Objects are read side by side.
 func (c *check) recall(inputs []schemas.Input) ([]kept.Key, []record) {
 	keys, records := make([]kept.Key, len(inputs)), make([]record, len(inputs))
 	var group panics.Group
@@ -161,7 +166,8 @@ func (c *check) recorded(key kept.Key) (record, bool) {
 	return readRecord(data)
 }
 
-// still tells whether an object without findings has none, because nothing that it depends on has changed.
+// still tells whether an object without findings has none, because nothing that it depends on has
+// changed.
 func (c *check) still(in *schemas.Input, before *notes) bool {
 	if before == nil || c.answersTo(before.questions) != before.answers {
 		return false
@@ -203,7 +209,8 @@ func (c *check) look(in *schemas.Input) *notes {
 	return noted
 }
 
-// Rules describes the rules, by id and kind: one that is about several kinds is there for each of them.
+// Rules describes the rules, by id and kind: one that is about several kinds is there for each of
+// them.
 func Rules() []schemas.Rule {
 	var out []schemas.Rule
 	for _, r := range rules() {
@@ -273,7 +280,8 @@ func (c *check) report(field string, typ schemas.Type, format string, args ...an
 	c.reportAbout(c.in, field, typ, format, args...)
 }
 
-// reportAbout a finding about a field of an object that the one that is looked at refers to. Another one that refers to it has the same.
+// reportAbout a finding about a field of an object that the one that is looked at refers to.
+// Another one that refers to it has the same.
 func (c *check) reportAbout(in *schemas.Input, field string, typ schemas.Type, format string, args ...any) {
 	id := identityOf(in)
 	v := schemas.Violation{

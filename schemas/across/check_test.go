@@ -45,12 +45,14 @@ func goodLandscape(t testing.TB) []*unstructured.Unstructured {
 	}
 }
 
-// entry is a case of testdata/tests.yaml: what is laid over the good landscape, and what is found then.
+// entry is a case of testdata/tests.yaml: what is laid over the good landscape, and what is found
+// then.
 type entry struct {
 	Rule string `json:"rule"`
 	Why  string `json:"why"`
-	// Change is laid over the object of that kind and name: maps are merged, lists replaced, null deletes. Add are objects
-	// like the one of their kind and the name in Like, Remove kinds that are taken out.
+	// Change is laid over the object of that kind and name: maps are merged, lists replaced, null
+	// deletes. Add are objects like the one of their kind and the name in Like, Remove kinds that
+	// are taken out.
 	Change   []map[string]any `json:"change"`
 	Add      []addition       `json:"add"`
 	Remove   []string         `json:"remove"`

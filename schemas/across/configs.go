@@ -62,7 +62,8 @@ type problem struct {
 	field   string
 	typ     schemas.Type
 	message string
-	// warning: the process reads it, and does something else than was most likely meant. Taken: the process reads it, too, and it is wrong.
+	// warning: the process reads it, and does something else than was most likely meant. Taken: the
+	// process reads it, too, and it is wrong.
 	warning, taken bool
 }
 
@@ -86,8 +87,8 @@ func wrong(format string, args ...any) problems {
 	return problems{{typ: schemas.TypeInvalid, message: fmt.Sprintf(format, args...)}}
 }
 
-// configOf reads the configuration in the ConfigMap that a field names, and reports what is wrong with it where it is written. It
-// gives nil then, and for what the landscape does not have.
+// configOf reads the configuration in the ConfigMap that a field names, and reports what is wrong
+// with it where it is written. It gives nil then, and for what the landscape does not have.
 func (c *check) configOf(fieldName, name, key string, read func(string) (runtime.Object, problems)) runtime.Object {
 	in := c.configMapOf(name)
 	if in == nil {
@@ -150,8 +151,8 @@ func fieldKind(fieldName string) string {
 	return steps[max(0, len(steps)-2)]
 }
 
-// auditPolicies: the audit policy of each API server is one. Source: pkg/admissioncontroller/webhook/admission/auditpolicy,
-// pkg/operator/webhook/validation/garden.
+// auditPolicies: the audit policy of each API server is one. Source:
+// pkg/admissioncontroller/webhook/admission/auditpolicy, pkg/operator/webhook/validation/garden.
 func auditPolicies(servers ...string) func(*check) {
 	return func(c *check) {
 		for _, server := range servers {
@@ -161,14 +162,15 @@ func auditPolicies(servers ...string) func(*check) {
 	}
 }
 
-// frontendConfig: what is handed on to the dashboard can be read. Source: pkg/operator/controller/garden/garden/components.go.
+// frontendConfig: what is handed on to the dashboard can be read. Source:
+// pkg/operator/controller/garden/garden/components.go.
 func frontendConfig(c *check) {
 	const at = gardenDashboard + ".frontendConfigMapRef.name"
 	c.configOf(at, text(c.object(), strings.Split(at, ".")...), keyFrontend, readFrontend)
 }
 
-// structuredAuthentication: the configuration is one, and no issuer in it is that of the API server itself. Source:
-// pkg/admissioncontroller/webhook/admission/authenticationconfig.
+// structuredAuthentication: the configuration is one, and no issuer in it is that of the API server
+// itself. Source: pkg/admissioncontroller/webhook/admission/authenticationconfig.
 func structuredAuthentication(server string) func(*check) {
 	return func(c *check) {
 		at := server + ".structuredAuthentication.configMapName"
@@ -192,8 +194,9 @@ func structuredAuthentication(server string) func(*check) {
 	}
 }
 
-// structuredAuthorization: the configuration is one, Gardener fills in how webhooks are reached, and each of them has a
-// kubeconfig. Source: pkg/admissioncontroller/webhook/admission/authorizationconfig.
+// structuredAuthorization: the configuration is one, Gardener fills in how webhooks are reached,
+// and each of them has a kubeconfig. Source:
+// pkg/admissioncontroller/webhook/admission/authorizationconfig.
 func structuredAuthorization(server string) func(*check) {
 	return func(c *check) {
 		at := server + ".structuredAuthorization.configMapName"
@@ -217,7 +220,8 @@ func structuredAuthorization(server string) func(*check) {
 	}
 }
 
-// decoders read the configuration files of API servers: as they do, unknown fields are refused in all but audit policies.
+// decoders read the configuration files of API servers: as they do, unknown fields are refused in
+// all but audit policies.
 type decoders struct{ audit, apiserver runtime.Decoder }
 
 var fileDecoders = sync.OnceValue(func() decoders {
@@ -235,13 +239,15 @@ func readAuditPolicy(content string) (runtime.Object, problems) {
 	if len(found) > 0 {
 		return nil, found
 	}
-	if len(policy.Rules) == 0 { // as kube-apiserver refuses it (k8s.io/apiserver, pkg/audit/policy: LoadPolicyFromBytes)
+	// as kube-apiserver refuses it (k8s.io/apiserver, pkg/audit/policy: LoadPolicyFromBytes)
+	if len(policy.Rules) == 0 {
 		return nil, problems{{field: "rules", typ: schemas.TypeRequired, message: "an audit policy has at least one rule; to log nothing: level None"}}
 	}
 	return policy, append(inWords(auditvalidation.ValidatePolicy(policy)), auditWords(policy)...)
 }
 
-// auditWords finds what no request has: kube-apiserver takes a rule with it, which is for nothing then.
+// auditWords finds what no request has: kube-apiserver takes a rule with it, which is for nothing
+// then.
 func auditWords(policy *audit.Policy) problems {
 	var out problems
 	add := func(wrong, format string, at ...any) {
@@ -287,7 +293,8 @@ func ofSecrets(resources []audit.GroupResources) bool {
 	})
 }
 
-// spareSecrets reports whether a rule keeps the content of Secrets from the log, of some users at least.
+// spareSecrets reports whether a rule keeps the content of Secrets from the log, of some users at
+// least.
 func spareSecrets(rule audit.PolicyRule) bool {
 	return (rule.Level == audit.LevelNone || rule.Level == audit.LevelMetadata) && len(rule.NonResourceURLs) == 0 && ofSecrets(rule.Resources)
 }
@@ -307,7 +314,8 @@ func readAuthentication(content string) (runtime.Object, problems) {
 			out = append(out, problem{field: fmt.Sprintf("jwt[%d].claimMappings.groups.prefix", i), typ: schemas.TypeInvalid, warning: true,
 				message: "is empty, so that the issuer can put anyone into the groups of Kubernetes, system:masters among them: set a prefix, or refuse groups that begin with system: in userValidationRules"})
 		}
-		for field, prefix := range map[string]*string{"username": jwt.ClaimMappings.Username.Prefix, "groups": jwt.ClaimMappings.Groups.Prefix} { // findings are sorted
+		// findings are sorted
+		for field, prefix := range map[string]*string{"username": jwt.ClaimMappings.Username.Prefix, "groups": jwt.ClaimMappings.Groups.Prefix} {
 			if prefix != nil && strings.HasPrefix(*prefix, "system:") {
 				out = append(out, problem{field: fmt.Sprintf("jwt[%d].claimMappings.%s.prefix", i, field), typ: schemas.TypeInvalid, warning: true,
 					message: fmt.Sprintf("%q is the beginning of the names of Kubernetes' own users and groups, which the issuer could give to anyone then", *prefix)})
@@ -317,7 +325,8 @@ func readAuthentication(content string) (runtime.Object, problems) {
 	return c, out
 }
 
-// ourAuthorizers are in every configuration of a Shoot or Garden, by their names (components/kubernetes/apiserver_auth.cue and those who use it).
+// ourAuthorizers are in every configuration of a Shoot or Garden, by their names
+// (components/kubernetes/apiserver_auth.cue and those who use it).
 var ourAuthorizers = [...]string{"node", "rbac", "node-agent-authorizer", "seed-authorizer", "shoot-authorizer"}
 
 func readAuthorization(content string) (runtime.Object, problems) {
@@ -335,7 +344,8 @@ func readAuthorization(content string) (runtime.Object, problems) {
 		if a.Webhook.ConnectionInfo != (apiserver.WebhookConnectionInfo{}) {
 			found = append(found, problem{field: fmt.Sprintf("authorizers[%d].webhook.connectionInfo", i), typ: schemas.TypeForbidden, message: "must not be set: Gardener sets it to the kubeconfig of the webhook"})
 		}
-		c.Authorizers[i].Webhook.ConnectionInfo.Type = apiserver.AuthorizationWebhookConnectionInfoTypeInCluster // what Gardener sets is not known here
+		// what Gardener sets is not known here
+		c.Authorizers[i].Webhook.ConnectionInfo.Type = apiserver.AuthorizationWebhookConnectionInfoTypeInCluster
 	}
 	webhooks := sets.New(string(apiserver.TypeWebhook)) // Gardener adds the other types itself
 	return c, append(found, inWords(apiservervalidation.ValidateAuthorizationConfiguration(authorizationcel.NewDefaultCompiler(), nil, c, webhooks, webhooks))...)
@@ -357,7 +367,8 @@ func readFrontend(content string) (runtime.Object, problems) {
 	return &unstructured.Unstructured{Object: fields}, nil
 }
 
-// notYAML says what is wrong with a text that should be YAML. One with several fields in a line is most likely that of a block that joins its lines.
+// notYAML says what is wrong with a text that should be YAML. One with several fields in a line is
+// most likely that of a block that joins its lines.
 func notYAML(content string, err error) problems {
 	hint := ""
 	if line, _, _ := strings.Cut(content, "\n"); strings.Count(line, ": ") > 1 {
@@ -369,7 +380,8 @@ func notYAML(content string, err error) problems {
 // decoded reads a file of the given type.
 func decoded[T runtime.Object](decoder runtime.Decoder, content, what string) (T, problems) {
 	var none T
-	var fields map[string]any // what the decoder says of anything but an object is about its own types
+	// what the decoder says of anything but an object is about its own types
+	var fields map[string]any
 	raw, err := yaml.YAMLToJSON([]byte(content))
 	if err != nil {
 		return none, notYAML(content, err)
@@ -391,8 +403,8 @@ func decoded[T runtime.Object](decoder runtime.Decoder, content, what string) (T
 	return result, nil
 }
 
-// inWords are what a function of the API server found. Values are named only where there are few that are allowed: others may be
-// keys and certificates.
+// inWords are what a function of the API server found. Values are named only where there are few
+// that are allowed: others may be keys and certificates.
 func inWords(found field.ErrorList) problems {
 	var out problems
 	for _, e := range found {

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Reference is a ConfigMap or Secret that the control plane of a Garden or Shoot gets. It is in the namespace of the Shoot, or in namespace garden.
+// Reference is a ConfigMap or Secret that the control plane of a Garden or Shoot gets. It is in the
+// namespace of the Shoot, or in namespace garden.
 type Reference struct {
 	// Kind is Secret or ConfigMap.
 	Kind, Name string
@@ -19,8 +20,10 @@ type Reference struct {
 	Fields []string
 }
 
-// ControlPlaneReferences are those of an object of a kind (Garden, Shoot), by kind and name: what its kube-apiserver (of a Garden also
-// gardener-apiserver) mounts, and what a Shoot hands to extensions (spec.resources). Of a Garden the latter stay where they are. What is referred to by other fields gets there in other ways, or not at all.
+// ControlPlaneReferences are those of an object of a kind (Garden, Shoot), by kind and name: what
+// its kube-apiserver (of a Garden also gardener-apiserver) mounts, and what a Shoot hands to
+// extensions (spec.resources). Of a Garden the latter stay where they are. What is referred to by
+// other fields gets there in other ways, or not at all.
 func ControlPlaneReferences(kind string, object map[string]any) []Reference {
 	return referencesOf(kind, object, isForControlPlane)
 }
@@ -36,7 +39,8 @@ type Referred struct {
 	Namespace, Name string
 }
 
-// ReferredBy are the objects that one of a known kind refers to, of any kind; a Project refers to its namespace.
+// ReferredBy are the objects that one of a known kind refers to, of any kind; a Project refers to
+// its namespace.
 func ReferredBy(o *unstructured.Unstructured) []Referred {
 	var out []Referred
 	for _, r := range references() {
@@ -55,7 +59,8 @@ func ReferredBy(o *unstructured.Unstructured) []Referred {
 	return out
 }
 
-// writtenKind is the kind that a reference writes; one without a version is in the group of the kind that is meant.
+// writtenKind is the kind that a reference writes; one without a version is in the group of the
+// kind that is meant.
 func writtenKind(kind, version string, meant schema.GroupKind) schema.GroupKind {
 	if version == "" {
 		return schema.GroupKind{Group: meant.Group, Kind: kind}
@@ -63,13 +68,15 @@ func writtenKind(kind, version string, meant schema.GroupKind) schema.GroupKind 
 	return schema.FromAPIVersionAndKind(version, kind).GroupKind()
 }
 
-// Credentials is the binding by which a Shoot uses the account of an infrastructure, false where it names none. Without workers a Shoot needs no infrastructure.
+// Credentials is the binding by which a Shoot uses the account of an infrastructure, false where it
+// names none. Without workers a Shoot needs no infrastructure.
 func Credentials(shoot map[string]any) (Reference, bool) {
 	spec := table(shoot, "spec")
 	if len(list(table(spec, "provider"), "workers")) == 0 {
 		return Reference{}, false
 	}
-	for field, kind := range map[string]string{"credentialsBindingName": kindCredentialsBinding.Kind, "secretBindingName": "SecretBinding"} { // one at most
+	// one at most
+	for field, kind := range map[string]string{"credentialsBindingName": kindCredentialsBinding.Kind, "secretBindingName": "SecretBinding"} {
 		if name := text(spec, field); name != "" {
 			return Reference{Kind: kind, Name: name, Fields: []string{"spec." + field}}, true
 		}
@@ -77,7 +84,8 @@ func Credentials(shoot map[string]any) (Reference, bool) {
 	return Reference{}, false
 }
 
-// CredentialsOf gives the field of a SecretBinding or CredentialsBinding that names credentials, their kind, namespace and name.
+// CredentialsOf gives the field of a SecretBinding or CredentialsBinding that names credentials,
+// their kind, namespace and name.
 func CredentialsOf(binding map[string]any) (field string, kind schema.GroupKind, namespace, name string) {
 	field, kind = "secretRef", kindSecret
 	if text(binding, "kind") == kindCredentialsBinding.Kind {
@@ -126,7 +134,8 @@ func isForControlPlane(r reference) bool {
 	return strings.HasPrefix(r.path, gardenKube+".") || strings.HasPrefix(r.path, gardenAPI+".") || strings.HasPrefix(r.path, shootKube+".") || isForDashboards(r.path) || r.of == "Shoot" && r.path == "spec.resources[].resourceRef"
 }
 
-// isForDashboards: what is before the control plane of a Garden, and can wait while something is missing.
+// isForDashboards: what is before the control plane of a Garden, and can wait while something is
+// missing.
 func isForDashboards(field string) bool {
 	return strings.HasPrefix(field, gardenDashboard+".") || strings.HasPrefix(field, gardenDiscovery+".")
 }
@@ -148,8 +157,9 @@ func (r Reference) IsAuthority() bool {
 	})
 }
 
-// Check looks at the content of what is referred to, as far as its use says what that has to be: the keys that are mounted are there, and configurations are
-// such as their API server can read. Values are in no error.
+// Check looks at the content of what is referred to, as far as its use says what that has to be:
+// the keys that are mounted are there, and configurations are such as their API server can read.
+// Values are in no error.
 func (r Reference) Check(data map[string]string) error {
 	for _, field := range r.Fields {
 		keys, read := fileOf(field)

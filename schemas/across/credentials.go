@@ -14,7 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// referred gives the object that a field names, nil if it is not of the kind, or not in the landscape.
+// referred gives the object that a field names, nil if it is not of the kind, or not in the
+// landscape.
 func (c *check) referred(field, kind string) *schemas.Input {
 	ref := table(c.object(), strings.Split(field, ".")...)
 	if text(ref, "kind") != kind {
@@ -27,8 +28,9 @@ func (c *check) referred(field, kind string) *schemas.Input {
 	return c.find(id)
 }
 
-// workloadIdentity: a WorkloadIdentity is for one type of provider, which is that of whatever uses it. Types are those of a
-// text with commas, which a binding may have. Source: plugin/pkg/global/resourcereferencemanager, plugin/pkg/seed/validator,
+// workloadIdentity: a WorkloadIdentity is for one type of provider, which is that of whatever uses
+// it. Types are those of a text with commas, which a binding may have. Source:
+// plugin/pkg/global/resourcereferencemanager, plugin/pkg/seed/validator,
 // plugin/pkg/global/backupbucketvalidator.
 func workloadIdentity(ref, types string) func(*check) {
 	return func(c *check) {
@@ -43,8 +45,8 @@ func workloadIdentity(ref, types string) func(*check) {
 	}
 }
 
-// bindingProvider: the credentials of a new Shoot are for its provider. Types are those of a text with commas, which a binding
-// may have. Source: plugin/pkg/shoot/validator (validateProvider).
+// bindingProvider: the credentials of a new Shoot are for its provider. Types are those of a text
+// with commas, which a binding may have. Source: plugin/pkg/shoot/validator (validateProvider).
 func (c *check) bindingProvider() {
 	if c.in.Changed() {
 		return
@@ -64,7 +66,8 @@ func (c *check) bindingProvider() {
 	}
 }
 
-// credentialKeys: the Secret of a binding has the keys that the extension of its provider reads. Values are never named.
+// credentialKeys: the Secret of a binding has the keys that the extension of its provider reads.
+// Values are never named.
 func credentialKeys(ref func(*check) (namespace, name string)) func(*check) {
 	return func(c *check) {
 		namespace, name := ref(c)
@@ -97,8 +100,8 @@ func secretOf(c *check) (namespace, name string) {
 	return cmp.Or(text(c.object(), "secretRef", "namespace"), c.namespace()), text(c.object(), "secretRef", "name")
 }
 
-// bindingNamespace: the gardenlet takes the Secret of another namespace only where gardener-apiserver has checked that the author of the binding may
-// read it (docs/gardenlet.md).
+// bindingNamespace: the gardenlet takes the Secret of another namespace only where
+// gardener-apiserver has checked that the author of the binding may read it (docs/gardenlet.md).
 func bindingNamespace(field string) func(*check) {
 	return func(c *check) {
 		namespace := text(c.object(), field, "namespace")
@@ -116,8 +119,8 @@ func bindingNamespace(field string) func(*check) {
 	}
 }
 
-// pluginKubeconfigs: a Secret of an admission plugin reaches the control plane by spec.resources, and has a kubeconfig.
-// Source: plugin/pkg/shoot/validator (validateAdmissionPlugins).
+// pluginKubeconfigs: a Secret of an admission plugin reaches the control plane by spec.resources,
+// and has a kubeconfig. Source: plugin/pkg/shoot/validator (validateAdmissionPlugins).
 func (c *check) pluginKubeconfigs() {
 	each(c.object(), "spec.kubernetes.kubeAPIServer.admissionPlugins[].kubeconfigSecretName", func(field string, value any) {
 		name, ok := value.(string)
@@ -177,8 +180,8 @@ func (c *check) quotaScopes() {
 	}
 }
 
-// exposureScheduling: what an ExposureClass adds to the scheduling of a Shoot must not be there already. The API looks when a
-// Shoot is made. Source: plugin/pkg/shoot/exposureclass.
+// exposureScheduling: what an ExposureClass adds to the scheduling of a Shoot must not be there
+// already. The API looks when a Shoot is made. Source: plugin/pkg/shoot/exposureclass.
 func (c *check) exposureScheduling() {
 	class := c.find(identity{kind: kindExposureClass, name: text(c.object(), "spec", "exposureClassName")})
 	if class == nil || c.in.Changed() {

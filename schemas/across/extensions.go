@@ -8,11 +8,12 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// wanted is a field of an object that needs an extension: of a fixed kind, or one for each item of a list.
+// wanted is a field of an object that needs an extension: of a fixed kind, or one for each item of
+// a list.
 type wanted struct{ path, kind string }
 
-// wants are the extensions that an object needs. Source: plugin/pkg/global/extensionvalidation, and for Gardens
-// pkg/operator/controller/extension/required/runtime.
+// wants are the extensions that an object needs. Source: plugin/pkg/global/extensionvalidation, and
+// for Gardens pkg/operator/controller/extension/required/runtime.
 func wants(kind string) []wanted {
 	switch kind {
 	case "Garden":
@@ -34,7 +35,8 @@ func wants(kind string) []wanted {
 	return nil
 }
 
-// knownTypes are those of published extensions (https://github.com/gardener, https://gardener.cloud/docs/extensions).
+// knownTypes are those of published extensions (https://github.com/gardener,
+// https://gardener.cloud/docs/extensions).
 var knownTypes = []string{
 	"alicloud", "alicloud-dns", "aws", "aws-route53", "azure", "azure-dns", "azure-private-dns", "calico", "cilium", "cloudflare-dns", "coreos", "equinixmetal",
 	"flatcar", "gardenlinux", "gcp", "google-clouddns", "gvisor", "infoblox-dns", "ironcore", "memoryone-chost", "memoryone-gardenlinux", "metal", "netlify-dns", "openstack",
@@ -42,11 +44,13 @@ var knownTypes = []string{
 	"shoot-networking-filter", "shoot-networking-problemdetector", "shoot-oidc-service", "shoot-rsyslog-relp", "stackit", "suse-chost", "ubuntu", "vsphere",
 }
 
-// typeLocal is provider-local's. Gardener's development setup registers it, and no landscape has to.
+// typeLocal is provider-local's. Gardener's development setup registers it, and no landscape has
+// to.
 const typeLocal = "local"
 
-// extensions: somebody has to be registered for what an object asks for. What those offer that are elsewhere is not known; a landscape that declares no
-// registration at all has those of its Seeds elsewhere. A Garden is served by Extensions alone: ControllerRegistrations are for seeds.
+// extensions: somebody has to be registered for what an object asks for. What those offer that are
+// elsewhere is not known; a landscape that declares no registration at all has those of its Seeds
+// elsewhere. A Garden is served by Extensions alone: ControllerRegistrations are for seeds.
 func (c *check) extensions() {
 	offers, registrations := c.registered(), "ControllerRegistration or Extension"
 	elsewhere := len(offers) == 0 || c.hasExternal(kindRegistration.Kind) || c.hasExternal(kindOperatorExtension.Kind)

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Objects come as they are written: a field may be missing or of any type. What is wrong is the matter of the structure.
+// Objects come as they are written: a field may be missing or of any type. What is wrong is the
+// matter of the structure.
 
 func at(object map[string]any, fields ...string) any {
 	var value any = object

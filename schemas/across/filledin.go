@@ -14,8 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
-// fillersAround shows to mutations what Shoots get values from that other rules look at, and that the API can refuse: cloud
-// profiles and Seeds.
+// fillersAround shows to mutations what Shoots get values from that other rules look at, and that
+// the API can refuse: cloud profiles and Seeds.
 type fillersAround struct{ *index }
 
 // Get implements mutation.Around.
@@ -33,7 +33,8 @@ func (f fillersAround) Get(kind schema.GroupKind, namespace, name string) *unstr
 // List implements mutation.Around.
 func (f fillersAround) List(schema.GroupKind) []*unstructured.Unstructured { return nil }
 
-// filled is what the API fills in of the Shoot that is looked at, from its cloud profile and its Seed.
+// filled is what the API fills in of the Shoot that is looked at, from its cloud profile and its
+// Seed.
 func (c *check) filled() mutation.Result {
 	id, _ := profileField(c.object(), c.namespace())
 	c.ask(question{aboutProfile, id})
@@ -61,15 +62,17 @@ func (c *check) filled() mutation.Result {
 	return c.fill
 }
 
-// ruledFields are what is filled in from other objects and what rules look at. The rest holds them by itself.
+// ruledFields are what is filled in from other objects and what rules look at. The rest holds them
+// by itself.
 var ruledFields = regexp.MustCompile(`^spec\.(networking\.(pods|services)|kubernetes\.version|provider\.workers\[\d+\]\.(kubernetes\.version|machine\.image(\..*)?))$`)
 
-// stayingFields are those of them that the API filled in when the Shoot was made, and that never change. What it fills in of the others is as old
-// as the last change.
+// stayingFields are those of them that the API filled in when the Shoot was made, and that never
+// change. What it fills in of the others is as old as the last change.
 var stayingFields = regexp.MustCompile(`^spec\.networking\.(pods|services)$`)
 
-// rulesForFilled holds a Shoot against its rules as it is when the API has filled it in, and as it was, and reports what is found only then.
-// A Kubernetes version that is left open altogether is chosen by the clock: a Shoot that has not changed keeps its own, which nobody knows here.
+// rulesForFilled holds a Shoot against its rules as it is when the API has filled it in, and as it
+// was, and reports what is found only then. A Kubernetes version that is left open altogether is
+// chosen by the clock: a Shoot that has not changed keeps its own, which nobody knows here.
 func (c *check) rulesForFilled() {
 	if c.Rules == nil {
 		return
@@ -115,7 +118,8 @@ func (c *check) rulesForFilled() {
 	}
 }
 
-// rulesWith gives the findings about a Shoot that is filled in, and as it was before; false where its form is broken, which the structure says.
+// rulesWith gives the findings about a Shoot that is filled in, and as it was before; false where
+// its form is broken, which the structure says.
 func (c *check) rulesWith(in schemas.Input, changes mutation.Result, former *unstructured.Unstructured) ([]schemas.Violation, bool) {
 	in.Object = in.Object.DeepCopy()
 	if changes.ApplyTo(in.Object) != nil {
@@ -164,8 +168,9 @@ func (f formerlyAround) Get(kind schema.GroupKind, namespace, name string) *unst
 // List implements mutation.Around.
 func (f formerlyAround) List(schema.GroupKind) []*unstructured.Unstructured { return nil }
 
-// formerly is the Shoot as it was before, with what the API had filled in of it then from its Seed, and what that was; nil if it is new. Nothing is
-// filled in where that Seed is not in the landscape, then and now.
+// formerly is the Shoot as it was before, with what the API had filled in of it then from its Seed,
+// and what that was; nil if it is new. Nothing is filled in where that Seed is not in the
+// landscape, then and now.
 func (c *check) formerly() (*unstructured.Unstructured, []mutation.Change) {
 	if !c.in.Changed() {
 		return nil, nil
@@ -192,7 +197,8 @@ func (c *check) formerly() (*unstructured.Unstructured, []mutation.Change) {
 // fieldOfRule tells findings apart.
 type fieldOfRule struct{ field, rule string }
 
-// reportRefusals reports those that belong to the rule. A Shoot that has not changed keeps the version that was chosen for it.
+// reportRefusals reports those that belong to the rule. A Shoot that has not changed keeps the
+// version that was chosen for it.
 func (c *check) reportRefusals() {
 	_, same := c.in.AsNew()
 	for _, problem := range c.filled().Problems {
@@ -204,7 +210,8 @@ func (c *check) reportRefusals() {
 	}
 }
 
-// openVersion: a version that is left open can only be filled in from a profile that is known, not from one elsewhere.
+// openVersion: a version that is left open can only be filled in from a profile that is known, not
+// from one elsewhere.
 func (c *check) openVersion() {
 	version := text(c.object(), "spec", "kubernetes", "version")
 	id, _ := profileField(c.object(), c.namespace())

@@ -40,8 +40,8 @@ var (
 	kindRegistration       = core("ControllerRegistration")
 )
 
-// index finds the objects of a landscape. Rules ask it by its methods only, which note the questions: while the answers stay
-// the same, so does what the rules find.
+// index finds the objects of a landscape. Rules ask it by its methods only, which note the
+// questions: while the answers stay the same, so does what the rules find.
 type index struct {
 	objects map[identity]*schemas.Input
 	names   map[schema.GroupKind][]*schemas.Input
@@ -124,7 +124,8 @@ func (i *index) kindsNamed(name string) []schema.GroupKind {
 	return kinds
 }
 
-// suggest is a hint at a declared object of the kind and namespace whose name is like the one that does not exist.
+// suggest is a hint at a declared object of the kind and namespace whose name is like the one that
+// does not exist.
 func (i *index) suggest(id identity) string {
 	var names []string
 	for _, in := range i.names[id.kind] {

@@ -10,9 +10,10 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// What cloud profiles must keep, because something uses it. Source: plugin/pkg/global/resourcereferencemanager, which refuses
-// no less and no more: types of machines and volumes may go, Shoots keep theirs. Objects that use something count as they
-// are declared now; what maintenance made of them in the cluster is not known here.
+// What cloud profiles must keep, because something uses it. Source:
+// plugin/pkg/global/resourcereferencemanager, which refuses no less and no more: types of machines
+// and volumes may go, Shoots keep theirs. Objects that use something count as they are declared
+// now; what maintenance made of them in the cluster is not known here.
 
 // users names objects that use something, with their places.
 func users(of []*schemas.Input) string {
@@ -90,7 +91,8 @@ func that(inputs []*schemas.Input, is func(object map[string]any) bool) []*schem
 	return slices.DeleteFunc(slices.Clone(inputs), func(in *schemas.Input) bool { return !is(in.Content().Object) })
 }
 
-// runsKubernetes tells whether the control plane of a Shoot has a version. Pools are not asked: theirs is not above it.
+// runsKubernetes tells whether the control plane of a Shoot has a version. Pools are not asked:
+// theirs is not above it.
 func runsKubernetes(version string) func(map[string]any) bool {
 	return func(shoot map[string]any) bool { return text(shoot, "spec", "kubernetes", "version") == version }
 }
@@ -123,7 +125,8 @@ func (c *check) keptVersions() {
 	}
 }
 
-// keptImages: machine images and versions in use stay in the CloudProfile; it adds none that a profile which builds on it has.
+// keptImages: machine images and versions in use stay in the CloudProfile; it adds none that a
+// profile which builds on it has.
 func (c *check) keptImages() {
 	if !c.in.Changed() {
 		return
@@ -165,7 +168,8 @@ func (c *check) keptImages() {
 	}
 }
 
-// fieldOfImage is the place of a machine image in the object that is looked at, or of the list where it is gone.
+// fieldOfImage is the place of a machine image in the object that is looked at, or of the list
+// where it is gone.
 func (c *check) fieldOfImage(name string) string {
 	for i, item := range list(c.object(), "spec", "machineImages") {
 		if image, _ := item.(map[string]any); text(image, "name") == name {
@@ -175,8 +179,9 @@ func (c *check) fieldOfImage(name string) string {
 	return "spec.machineImages"
 }
 
-// keptCapabilities: values of capabilities that profiles which build on the CloudProfile name stay. Where they name nothing but
-// architectures, the profile may go back to the form without capabilities.
+// keptCapabilities: values of capabilities that profiles which build on the CloudProfile name stay.
+// Where they name nothing but architectures, the profile may go back to the form without
+// capabilities.
 func (c *check) keptCapabilities() {
 	lost := lostCapabilities(c.oldObject(), c.object())
 	if len(lost) == 0 {
@@ -241,8 +246,8 @@ func usedCapabilities(profile map[string]any) map[string]map[string]bool {
 	return out
 }
 
-// keptOverrides: versions that a NamespacedCloudProfile offers longer, or has by itself, stay as long as they are in use and the
-// CloudProfile below does not offer them.
+// keptOverrides: versions that a NamespacedCloudProfile offers longer, or has by itself, stay as
+// long as they are in use and the CloudProfile below does not offer them.
 func (c *check) keptOverrides() {
 	versions, before, now := gone(versionsOf(c.oldObject()), versionsOf(c.object())), imagesOf(c.oldObject()), imagesOf(c.object())
 	images := slices.ContainsFunc(slices.Sorted(maps.Keys(before)), func(name string) bool { return len(gone(before[name], now[name])) > 0 })
@@ -275,7 +280,8 @@ func (c *check) keptOverrides() {
 	}
 }
 
-// parentSpec is the CloudProfile that the NamespacedCloudProfile looked at builds on, nil where it is not known or is broken.
+// parentSpec is the CloudProfile that the NamespacedCloudProfile looked at builds on, nil where it
+// is not known or is broken.
 func (c *check) parentSpec() *gardencorev1beta1.CloudProfileSpec {
 	in := c.find(parentOf(c.in))
 	if in == nil {

@@ -37,8 +37,9 @@ func digestOfContent(object *unstructured.Unstructured) kept.Key {
 	return in.Digest()
 }
 
-// TestWhatIsKeptIsStillTrue: whatever changes in a landscape, what was kept about it before leads to the same findings as looking
-// at all of it. The changes are those of the tests of all rules, and versions that expire.
+// TestWhatIsKeptIsStillTrue: whatever changes in a landscape, what was kept about it before leads
+// to the same findings as looking at all of it. The changes are those of the tests of all rules,
+// and versions that expire.
 func TestWhatIsKeptIsStillTrue(t *testing.T) {
 	data, err := os.ReadFile("testdata/tests.yaml")
 	require.NoError(t, err)
@@ -60,7 +61,8 @@ func TestWhatIsKeptIsStillTrue(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatChangedIsRead: nobody reads the content of an object that is the same, as are those it depends on.
+// TestOnlyWhatChangedIsRead: nobody reads the content of an object that is the same, as are those
+// it depends on.
 func TestOnlyWhatChangedIsRead(t *testing.T) {
 	dir := t.TempDir()
 	run := func(change func([]schemas.Input)) map[string]int {
@@ -132,7 +134,8 @@ func TestUnchangedObjectsHaveNoMoreFindings(t *testing.T) {
 	assert.NotZero(t, fewer, "some rules are about new objects only")
 }
 
-// TestFirstChangeReadsWhatChanged: what was looked at as new need not be read when something else changes.
+// TestFirstChangeReadsWhatChanged: what was looked at as new need not be read when something else
+// changes.
 func TestFirstChangeReadsWhatChanged(t *testing.T) {
 	store := kept.InMemory()
 	Check(later(entry{}.inputs(t), map[string]int{}), Options{Now: noon, Kept: store})

@@ -47,7 +47,8 @@ type host struct {
 	place string
 }
 
-// hostOfManagedSeed gives the Shoot of a ManagedSeed as the API shows it; nil for one that is not declared or cannot be read.
+// hostOfManagedSeed gives the Shoot of a ManagedSeed as the API shows it; nil for one that is not
+// declared or cannot be read.
 func (c *check) hostOfManagedSeed() *host {
 	in := c.find(identity{kindShoot, c.namespace(), text(c.object(), "spec", "shoot", "name")})
 	shoot := &gardencorev1beta1.Shoot{}
@@ -58,7 +59,8 @@ func (c *check) hostOfManagedSeed() *host {
 	return &host{shoot.Spec, place(in)}
 }
 
-// hostOfManagedSeedSet gives the Shoot that each replica of a ManagedSeedSet gets, as far as the template says.
+// hostOfManagedSeedSet gives the Shoot that each replica of a ManagedSeedSet gets, as far as the
+// template says.
 func (c *check) hostOfManagedSeedSet() *host {
 	template := table(c.object(), "spec", "shootTemplate")
 	shoot := &gardencorev1beta1.Shoot{}
@@ -69,7 +71,8 @@ func (c *check) hostOfManagedSeedSet() *host {
 	return &host{shoot.Spec, "spec.shootTemplate"}
 }
 
-// managedSeed: the Shoot of a ManagedSeed can become a Seed. Source: plugin/pkg/managedseed/validator (Admit).
+// managedSeed: the Shoot of a ManagedSeed can become a Seed. Source:
+// plugin/pkg/managedseed/validator (Admit).
 func (c *check) managedSeed() {
 	const field = "spec.shoot.name"
 	if shoot := c.hostOfManagedSeed(); shoot != nil {
@@ -89,7 +92,8 @@ func (c *check) hostAwake() {
 	}
 }
 
-// managedSeedSet: the Shoots of a ManagedSeedSet can become Seeds. That they have workers is a rule of its own.
+// managedSeedSet: the Shoots of a ManagedSeedSet can become Seeds. That they have workers is a rule
+// of its own.
 func (c *check) managedSeedSet() {
 	if shoot := c.hostOfManagedSeedSet(); shoot != nil && len(shoot.spec.Provider.Workers) > 0 {
 		c.canBeSeed(shoot, "spec.shootTemplate.spec")
@@ -110,7 +114,8 @@ func (c *check) canBeSeed(shoot *host, field string) {
 	}
 }
 
-// seedConfigured: a ManagedSeed says how its Seed is. Source: pkg/api/seedmanagement/helper (ExtractSeedSpec).
+// seedConfigured: a ManagedSeed says how its Seed is. Source: pkg/api/seedmanagement/helper
+// (ExtractSeedSpec).
 func (c *check) seedConfigured() {
 	config := table(c.object(), strings.Split(configOfManagedSeed, ".")...)
 	switch {
@@ -121,8 +126,9 @@ func (c *check) seedConfigured() {
 	}
 }
 
-// seedAsDeclared: where the Seed of a gardenlet is declared, too, both say the same: the gardenlet writes it from its configuration, and whoever applies
-// the declaration writes it from there. A field that only one of them has is left to it.
+// seedAsDeclared: where the Seed of a gardenlet is declared, too, both say the same: the gardenlet
+// writes it from its configuration, and whoever applies the declaration writes it from there. A
+// field that only one of them has is left to it.
 func seedAsDeclared(spec string) func(*check) {
 	return func(c *check) {
 		declared := c.find(identity{kind: kindSeed, name: c.name()})
@@ -149,7 +155,8 @@ func seedAsDeclared(spec string) func(*check) {
 	}
 }
 
-// seedOfHost: what is said of a Seed is what its Shoot has. Source: plugin/pkg/managedseed/validator (admitSeedSpec).
+// seedOfHost: what is said of a Seed is what its Shoot has. Source:
+// plugin/pkg/managedseed/validator (admitSeedSpec).
 func seedOfHost(config string, hostOf func(*check) *host) func(*check) {
 	return func(c *check) {
 		at := config + ".seedConfig.spec"
@@ -182,7 +189,8 @@ func seedOfHost(config string, hostOf func(*check) *host) func(*check) {
 	}
 }
 
-// routedByTopology: topology-aware routing needs a feature gate that old versions of Kubernetes can turn off.
+// routedByTopology: topology-aware routing needs a feature gate that old versions of Kubernetes can
+// turn off.
 func (c *check) routedByTopology(at string, seed map[string]any, shoot *host) {
 	const gate = "TopologyAwareHints"
 	if routing := table(seed, "settings", "topologyAwareRouting"); routing == nil || routing["enabled"] != true {
@@ -205,7 +213,8 @@ func (c *check) routedByTopology(at string, seed map[string]any, shoot *host) {
 	}
 }
 
-// zonesOfHost: zones are those of the pools; zones that the Seed had before may be others, as upstream once allowed.
+// zonesOfHost: zones are those of the pools; zones that the Seed had before may be others, as
+// upstream once allowed.
 func (c *check) zonesOfHost(at string, seed map[string]any, shoot *host) {
 	var offered []string
 	for _, worker := range shoot.spec.Provider.Workers {

@@ -13,11 +13,13 @@ type name struct {
 	dns, behind string
 	// field is what it is made of.
 	field string
-	// record says that DNS has it; else it is one of those that a record with *. in front stands for.
+	// record says that DNS has it; else it is one of those that a record with *. in front stands
+	// for.
 	record bool
 }
 
-// Who has which domain, and which name. Only one has a record; a record is no matter for what others have beside it, but for what they have above it.
+// Who has which domain, and which name. Only one has a record; a record is no matter for what
+// others have beside it, but for what they have above it.
 const (
 	domainOf    = "domain"
 	recordOf    = "record of DNS"
@@ -25,8 +27,8 @@ const (
 	belowRecord = "at or above a record of DNS"
 )
 
-// namesOf are the names of a Garden, Seed or Shoot, and those of a Seed that another kind declares (components/garden; pkg/gardenlet/controller/seed,
-// pkg/gardenlet/operation/botanist).
+// namesOf are the names of a Garden, Seed or Shoot, and those of a Seed that another kind declares
+// (components/garden; pkg/gardenlet/controller/seed, pkg/gardenlet/operation/botanist).
 func namesOf(in *schemas.Input) []name {
 	object, id := in.Content().Object, identityOf(in)
 	switch id.kind {
@@ -107,7 +109,8 @@ func fieldOfDomain(in *schemas.Input, wanted string) string {
 	return found
 }
 
-// domainsUnique: nothing answers at one domain for two, and no name in DNS is in the way of another one.
+// domainsUnique: nothing answers at one domain for two, and no name in DNS is in the way of another
+// one.
 func (c *check) domainsUnique() {
 	reported := map[string]bool{}
 	domainsIn(c.in, func(field, domain string) {
@@ -123,7 +126,8 @@ func (c *check) domainsUnique() {
 	c.namesUnique(reported)
 }
 
-// namesUnique: DNS has one record for a name, and one with *. in front does not stand for names that have something of their own, or below of them (RFC 4592).
+// namesUnique: DNS has one record for a name, and one with *. in front does not stand for names
+// that have something of their own, or below of them (RFC 4592).
 func (c *check) namesUnique(reported map[string]bool) {
 	for _, n := range namesOf(c.in) {
 		if reported[n.field] { // one fault is told once

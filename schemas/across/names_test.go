@@ -17,7 +17,8 @@ func (w writtenIn) Position(field string) schemas.Position {
 	return schemas.Position{File: string(w), Line: len(field), Column: 1 + strings.Count(field, ".")}
 }
 
-// TestBothPlacesAreSaid: who has the name first is told by file, line, column and field, as is who comes later.
+// TestBothPlacesAreSaid: who has the name first is told by file, line, column and field, as is who
+// comes later.
 func TestBothPlacesAreSaid(t *testing.T) {
 	e := entry{Change: []map[string]any{{"kind": "Garden", "spec": map[string]any{"virtualCluster": map[string]any{"gardener": map[string]any{
 		"gardenerDiscoveryServer": map[string]any{"domain": map[string]any{"name": "API.one.team.shoots.example.org"}},

@@ -11,7 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// mostEdits is how far a namespace that nobody declares is from the one that is meant. Other ones may be made through the API.
+// mostEdits is how far a namespace that nobody declares is from the one that is meant. Other ones
+// may be made through the API.
 const mostEdits = 2
 
 // presentNamespaces are in every cluster, or in every garden.

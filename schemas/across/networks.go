@@ -15,7 +15,8 @@ type network struct {
 	prefix netip.Prefix
 }
 
-// networksAt reads ranges of fields that hold one or a list of them. What is no range is the matter of the structure.
+// networksAt reads ranges of fields that hold one or a list of them. What is no range is the matter
+// of the structure.
 func networksAt(object map[string]any, paths ...string) []network {
 	var out []network
 	read := func(path string, value any) {
@@ -49,8 +50,9 @@ func runtimeNetworks(garden map[string]any) []network {
 	return networksAt(garden, runtime+"nodes", runtime+"pods", runtime+"services")
 }
 
-// shootNetworks: control planes route to the networks of their Shoot, so these must not be those of the Seed. Ranges that the
-// Shoot does not have yet come from the Seed when it is bound. Source: plugin/pkg/shoot/validator; pkg/utils/validation/cidr.
+// shootNetworks: control planes route to the networks of their Shoot, so these must not be those of
+// the Seed. Ranges that the Shoot does not have yet come from the Seed when it is bound. Source:
+// plugin/pkg/shoot/validator; pkg/utils/validation/cidr.
 func (c *check) shootNetworks() {
 	seed := c.seedOf()
 	if seed == nil {
@@ -87,8 +89,8 @@ func (c *check) openNetworks(seed string) {
 	}
 }
 
-// seedOfRuntime: a Seed beside the runtime cluster is another network. One with just the same ranges is the runtime
-// cluster itself.
+// seedOfRuntime: a Seed beside the runtime cluster is another network. One with just the same
+// ranges is the runtime cluster itself.
 func (c *check) seedOfRuntime() {
 	for _, in := range c.all(kindGarden) {
 		own, runtime := seedNetworks(c.object()), runtimeNetworks(in.Content().Object)
@@ -98,7 +100,8 @@ func (c *check) seedOfRuntime() {
 	}
 }
 
-// shootOfRuntime: a Shoot on a Seed that is the runtime cluster is covered by its Seed; others are warned.
+// shootOfRuntime: a Shoot on a Seed that is the runtime cluster is covered by its Seed; others are
+// warned.
 func (c *check) shootOfRuntime() {
 	for _, in := range c.all(kindGarden) {
 		seed, runtime := c.seedOf(), runtimeNetworks(in.Content().Object)

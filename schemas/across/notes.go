@@ -31,7 +31,8 @@ const (
 	aboutProfile  about = 'f' // what a cloud profile offers at this time
 )
 
-// notes are what was found about an object that has no findings: it has none as long as it, and the answers, are the same.
+// notes are what was found about an object that has no findings: it has none as long as it, and the
+// answers, are the same.
 type notes struct {
 	questions []question
 	// uses are the values it has that only one object may have.

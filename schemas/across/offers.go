@@ -140,7 +140,8 @@ func (c *check) machineType(p *profile, worker map[string]any, path string) *gar
 	return machine
 }
 
-// usableMachines: new pools have no machine type that the profile only keeps for those that have it.
+// usableMachines: new pools have no machine type that the profile only keeps for those that have
+// it.
 func (c *check) usableMachines() {
 	p := c.profileOf()
 	if p == nil {
@@ -155,8 +156,9 @@ func (c *check) usableMachines() {
 	}
 }
 
-// reserved: what is kept back for Kubernetes must leave something of the machine. Settings of a pool count before those of all. systemReserved
-// does not count (gardener v1.150.0, plugin/pkg/shoot/validator/admission.go, validateKubeletConfig).
+// reserved: what is kept back for Kubernetes must leave something of the machine. Settings of a
+// pool count before those of all. systemReserved does not count (gardener v1.150.0,
+// plugin/pkg/shoot/validator/admission.go, validateKubeletConfig).
 func (c *check) reserved(machine *gardencorev1beta1.MachineType, worker map[string]any, path string) {
 	if machine == nil {
 		return
@@ -165,14 +167,16 @@ func (c *check) reserved(machine *gardencorev1beta1.MachineType, worker map[stri
 	if own == nil {
 		own, field = table(c.object(), "spec", "kubernetes", "kubelet"), "spec.kubernetes.kubelet"
 	}
-	for name, capacity := range map[string]resource.Quantity{"cpu": machine.CPU, "memory": machine.Memory} { // findings are sorted
+	// findings are sorted
+	for name, capacity := range map[string]resource.Quantity{"cpu": machine.CPU, "memory": machine.Memory} {
 		kept, err := resource.ParseQuantity(fmt.Sprint(at(own, "kubeReserved", name)))
 		if err == nil && !kept.IsZero() && kept.Cmp(capacity) >= 0 {
 			c.report(field+".kubeReserved."+name, schemas.TypeInvalid, "kubeReserved keeps back %s of %s, and machines of type %q of %s have %s", kept.String(), name, machine.Name, path, capacity.String())
 		}
 	}
 	for _, threshold := range []string{"evictionHard", "evictionSoft"} {
-		free, err := resource.ParseQuantity(fmt.Sprint(at(own, threshold, "memoryAvailable"))) // not where it is a share
+		// not where it is a share
+		free, err := resource.ParseQuantity(fmt.Sprint(at(own, threshold, "memoryAvailable")))
 		if err != nil || free.Cmp(machine.Memory) < 0 {
 			continue
 		}
@@ -216,8 +220,8 @@ func (c *check) volume(p *profile, worker, volume map[string]any, path string, m
 	}
 }
 
-// versions checks the Kubernetes versions of the control plane and of pools. Two rules share it: one says what the profile does not list, the
-// other what it lists and cannot be used now.
+// versions checks the Kubernetes versions of the control plane and of pools. Two rules share it:
+// one says what the profile does not list, the other what it lists and cannot be used now.
 func (c *check) versions() {
 	p := c.profileOf()
 	if p == nil {
@@ -239,9 +243,10 @@ func (c *check) versions() {
 	}
 }
 
-// version reports one that is not offered, or not any more, unless it is the one from before. What had one before may also go
-// to a newer one that has expired: maintenance takes that way when versions are forced. Source: plugin/pkg/shoot/validator
-// (validateKubernetesVersionConstraints, validateMachineImagesConstraints).
+// version reports one that is not offered, or not any more, unless it is the one from before. What
+// had one before may also go to a newer one that has expired: maintenance takes that way when
+// versions are forced. Source: plugin/pkg/shoot/validator (validateKubernetesVersionConstraints,
+// validateMachineImagesConstraints).
 func (c *check) version(p *profile, field, what, written, before string, offered []gardencorev1beta1.ExpirableVersion) {
 	if written == "" || written == before {
 		return

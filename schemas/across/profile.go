@@ -29,7 +29,8 @@ func profileField(shoot map[string]any, namespace string) (id identity, field st
 	return identity{kindCloudProfile, "", text(shoot, "spec", "cloudProfileName")}, "spec.cloudProfileName"
 }
 
-// profileOf gives the profile of the Shoot that is looked at, nil when it is not in the landscape, or broken.
+// profileOf gives the profile of the Shoot that is looked at, nil when it is not in the landscape,
+// or broken.
 func (c *check) profileOf() *profile {
 	id, _ := profileField(c.object(), c.namespace())
 	c.ask(question{aboutProfile, id})

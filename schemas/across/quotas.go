@@ -14,8 +14,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// quotaKept: the Shoots whose bindings name a Quota stay within it, at the greatest size of their pools. A project's Quota counts the Shoots of each
-// namespace for itself. Source: plugin/pkg/shoot/quotavalidator.
+// quotaKept: the Shoots whose bindings name a Quota stay within it, at the greatest size of their
+// pools. A project's Quota counts the Shoots of each namespace for itself. Source:
+// plugin/pkg/shoot/quotavalidator.
 func (c *check) quotaKept() {
 	limits := table(c.object(), "spec", "metrics")
 	byProject := text(c.object(), "spec", "scope", "kind") == kindProject.Kind
@@ -71,8 +72,8 @@ func (c *check) countsFor(shoot map[string]any, namespace string) bool {
 	return false
 }
 
-// addUse adds what a Shoot has at its greatest. Volumes are of the class that their type has in the cloud profile; there is one load balancer, and one
-// more for the ingress controller.
+// addUse adds what a Shoot has at its greatest. Volumes are of the class that their type has in the
+// cloud profile; there is one load balancer, and one more for the ingress controller.
 func (c *check) addUse(used corev1.ResourceList, shoot map[string]any, namespace string) {
 	add := func(metric corev1.ResourceName, amount resource.Quantity, times int64) {
 		amount.Mul(times)
@@ -105,7 +106,8 @@ func (c *check) addUse(used corev1.ResourceList, shoot map[string]any, namespace
 			class, size = machine.Storage.Class, *machine.Storage.StorageSize
 		} else if volume := p.volumes[text(worker, "volume", "type")]; volume != nil {
 			class = volume.Class
-			size, _ = resource.ParseQuantity(text(worker, "volume", "size")) // the structure says what is wrong with it
+			// the structure says what is wrong with it
+			size, _ = resource.ParseQuantity(text(worker, "volume", "size"))
 		}
 		if class == gardencorev1beta1.VolumeClassStandard || class == gardencorev1beta1.VolumeClassPremium {
 			add(corev1.ResourceName("storage."+class), size, most)

@@ -22,8 +22,8 @@ const (
 	asWritten = "?"      // the field says so; without it, the own one
 )
 
-// reference is a field that names another object: by its name alone, or by a structure with name and perhaps kind, apiVersion
-// and namespace.
+// reference is a field that names another object: by its name alone, or by a structure with name
+// and perhaps kind, apiVersion and namespace.
 type reference struct {
 	of        string // kind of the object that refers, as rules name it
 	path      string
@@ -31,8 +31,9 @@ type reference struct {
 	namespace string
 }
 
-// references, by the fields of the API. Upstream: the reference protection of Gardens, Seeds, Shoots and ControllerDeployments
-// (pkg/controller/reference) and the admission plugin ResourceReferenceManager.
+// references, by the fields of the API. Upstream: the reference protection of Gardens, Seeds,
+// Shoots and ControllerDeployments (pkg/controller/reference) and the admission plugin
+// ResourceReferenceManager.
 func references() []reference {
 	garden := func(path string, to schema.GroupKind) reference { return reference{"Garden", path, to, inGarden} }
 	shoot := func(path string, to schema.GroupKind) reference { return reference{"Shoot", path, to, inOwn} }
@@ -157,7 +158,8 @@ func article(kind string) string {
 	return "a " + kind
 }
 
-// target is the object that the value of a reference names, in an object of a namespace; without a name if the value names none.
+// target is the object that the value of a reference names, in an object of a namespace; without a
+// name if the value names none.
 func (r reference) target(value any, own string, kindOf func(kind, version string, meant schema.GroupKind) schema.GroupKind) identity {
 	id := identity{kind: r.to}
 	switch v := value.(type) {
@@ -210,13 +212,15 @@ func (c *check) exists(r reference, at string, value any) {
 	c.report(field, schemas.TypeInvalid, "there is no %s %q%s in this landscape%s; declare it, or list it in landscape.yaml under spec.external", id.kind.Kind, id.name, where, c.suggest(id))
 }
 
-// IsMissing tells findings about what is referred to and not there: where not all is read, that may be in what is not.
+// IsMissing tells findings about what is referred to and not there: where not all is read, that may
+// be in what is not.
 func IsMissing(v schemas.Violation) bool {
 	return strings.HasSuffix(v.Rule, "/references") || slices.Contains([]string{"shoot/profile-exists", "shoot/seed-exists", "shoot/project-exists", "landscape/namespace-misspelt"}, v.Rule)
 }
 
-// hasKeys reports a reference to a Secret without the keys that are mounted of it. Their names are readable also where the values are encrypted; a Secret
-// without any is filled by somebody else. What is wrong with the content of ConfigMaps, other rules say.
+// hasKeys reports a reference to a Secret without the keys that are mounted of it. Their names are
+// readable also where the values are encrypted; a Secret without any is filled by somebody else.
+// What is wrong with the content of ConfigMaps, other rules say.
 func (c *check) hasKeys(field string, id identity) {
 	if id.kind != kindSecret {
 		return
@@ -232,7 +236,8 @@ func (c *check) hasKeys(field string, id identity) {
 	}
 }
 
-// inSaidCluster reports a reference to what its annotation puts into another cluster than that of the object that refers.
+// inSaidCluster reports a reference to what its annotation puts into another cluster than that of
+// the object that refers.
 func (c *check) inSaidCluster(r reference, field string, id identity) bool {
 	said := text(c.find(id).Content().Object, "metadata", "annotations", annotationCluster)
 	own := text(c.object(), "metadata", "annotations", annotationCluster)
@@ -250,8 +255,9 @@ func (c *check) inSaidCluster(r reference, field string, id identity) bool {
 	return true
 }
 
-// inItsCluster reports a reference out of the virtual garden to what is put into the runtime cluster, because the Garden or an Extension refers to it, too:
-// a declared object is in one cluster, so that the virtual garden has none of that name.
+// inItsCluster reports a reference out of the virtual garden to what is put into the runtime
+// cluster, because the Garden or an Extension refers to it, too: a declared object is in one
+// cluster, so that the virtual garden has none of that name.
 func (c *check) inItsCluster(r reference, field string, id identity) {
 	if r.of == "Garden" || r.of == "Extension" || id.namespace != gardencorev1beta1.GardenNamespace || id.kind != kindSecret && id.kind != kindConfigMap {
 		return
@@ -277,7 +283,8 @@ func (c *check) inItsCluster(r reference, field string, id identity) {
 // annotationCluster is controllers/landscape.AnnotationCluster.
 const annotationCluster = "landscape.pergola.dev/cluster"
 
-// refersTo tells whether the value of a reference in the runtime cluster is about an object of namespace garden.
+// refersTo tells whether the value of a reference in the runtime cluster is about an object of
+// namespace garden.
 func refersTo(r reference, value any, id identity) bool {
 	switch v := value.(type) {
 	case string:
@@ -305,8 +312,8 @@ func (c *check) isNamespaced(kind schema.GroupKind) bool {
 	return slices.Contains([]schema.GroupKind{kindSecret, kindConfigMap, kindCredentialsBinding, kindWorkloadIdentity, core("SecretBinding"), core("InternalSecret"), core("Quota"), kindShoot}, kind)
 }
 
-// kindOf is the kind that a reference spells out; where it leaves the version out, it is the one that is meant, or the declared
-// one of that name.
+// kindOf is the kind that a reference spells out; where it leaves the version out, it is the one
+// that is meant, or the declared one of that name.
 func (c *check) kindOf(kind, version string, meant schema.GroupKind) schema.GroupKind {
 	if version != "" {
 		return schema.FromAPIVersionAndKind(version, kind).GroupKind()

@@ -27,8 +27,8 @@ func build(path []string, value any) map[string]any {
 	return map[string]any{name: inner}
 }
 
-// TestReferences: each field of the table is one of the API, is found where it names nothing, and is fine where it names
-// something, or what exists outside of the landscape.
+// TestReferences: each field of the table is one of the API, is found where it names nothing, and
+// is fine where it names something, or what exists outside of the landscape.
 func TestReferences(t *testing.T) {
 	kinds, err := schemas.StructuralKinds()
 	require.NoError(t, err)
@@ -89,7 +89,8 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// A declared Secret is in one cluster: what Garden and Seed both name is where the Garden is, and the Seed's reference leads to nothing.
+// A declared Secret is in one cluster: what Garden and Seed both name is where the Garden is, and
+// the Seed's reference leads to nothing.
 func TestReferencesOutOfTheirCluster(t *testing.T) {
 	object := func(apiVersion, kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
 		o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}

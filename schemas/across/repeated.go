@@ -10,7 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// foretold are warnings of rules about single objects, which cannot see who uses something, with the rules here that can.
+// foretold are warnings of rules about single objects, which cannot see who uses something, with
+// the rules here that can.
 var foretold = map[string]string{
 	"seed/zones-stay":      "seed/zones-in-use",
 	"seed/domains-changed": "seed/domains-in-use",
@@ -44,8 +45,9 @@ func isForetold(this, by schemas.Violation) bool {
 	return foretold[this.Rule] == by.Rule && valueIn(this) == valueIn(by)
 }
 
-// OneForEachFault drops what is said of a field a second time: one fault is reported once. Rules judge values on their own, as
-// upstream's do, so that a value of a wrong form is also one that no profile offers and that no object has as its name.
+// OneForEachFault drops what is said of a field a second time: one fault is reported once. Rules
+// judge values on their own, as upstream's do, so that a value of a wrong form is also one that no
+// profile offers and that no object has as its name.
 func OneForEachFault(found []schemas.Violation) []schemas.Violation {
 	at := bySubject(found)
 	return slices.DeleteFunc(slices.Clone(found), func(v schemas.Violation) bool {
@@ -59,7 +61,8 @@ func OneForEachFault(found []schemas.Violation) []schemas.Violation {
 			return true
 		}
 		switch v.Type {
-		case schemas.TypeNotSupported: // a reference without a kind is none to a kind that cannot be referred to
+		case schemas.TypeNotSupported:
+			// a reference without a kind is none to a kind that cannot be referred to
 			return has(here.field+".apiVersion", schemas.TypeRequired) || has(here.field+".kind", schemas.TypeRequired)
 		case schemas.TypeDuplicate: // an item is there twice, and so is its key
 			item := here.field[:max(0, strings.LastIndexByte(here.field, '.'))]
@@ -69,7 +72,8 @@ func OneForEachFault(found []schemas.Violation) []schemas.Violation {
 	})
 }
 
-// isAboutMalformed tells whether a rule of this package judges what holds a malformed value: it is judged again when that is mended.
+// isAboutMalformed tells whether a rule of this package judges what holds a malformed value: it is
+// judged again when that is mended.
 func isAboutMalformed(v schemas.Violation, found []schemas.Violation) bool {
 	here := subjectOf(v)
 	return order(v) > 0 && slices.ContainsFunc(found, func(other schemas.Violation) bool {
@@ -80,7 +84,8 @@ func isAboutMalformed(v schemas.Violation, found []schemas.Violation) bool {
 	})
 }
 
-// saysMore tells whether, of two findings about one field, the other one makes this one superfluous.
+// saysMore tells whether, of two findings about one field, the other one makes this one
+// superfluous.
 func saysMore(other, this schemas.Violation) bool {
 	value, otherValue := valueIn(this), valueIn(other)
 	same := value != "" && value == otherValue
@@ -94,9 +99,11 @@ func saysMore(other, this schemas.Violation) bool {
 		return false
 	case this.Severity != other.Severity:
 		return isError && (same || this.Rule == "structure/empty-value")
-	case this.Type == schemas.TypeRequired || other.Type == schemas.TypeRequired: // where nothing is, it has no form
+	case this.Type == schemas.TypeRequired || other.Type == schemas.TypeRequired:
+		// where nothing is, it has no form
 		return this.Type != schemas.TypeRequired && (value == "" || value == `""` || this.Rule != other.Rule)
-	case this.Type == schemas.TypeForbidden && other.Type != schemas.TypeForbidden: // that a value is not allowed, or the field
+	case this.Type == schemas.TypeForbidden && other.Type != schemas.TypeForbidden:
+		// that a value is not allowed, or the field
 		return strings.HasPrefix(this.Message, value) && same
 	case this.Type != schemas.TypeForbidden && other.Type == schemas.TypeForbidden:
 		return !(strings.HasPrefix(other.Message, otherValue) && same)
@@ -116,10 +123,12 @@ func saysMore(other, this schemas.Violation) bool {
 	return cmp.Or(cmp.Compare(other.Rule, this.Rule), cmp.Compare(other.Message, this.Message)) < 0
 }
 
-// isGeneral tells whether a rule is one for all kinds: rules of the kind know better which values it may have.
+// isGeneral tells whether a rule is one for all kinds: rules of the kind know better which values
+// it may have.
 func isGeneral(v schemas.Violation) bool { return strings.HasPrefix(v.Rule, "any/") }
 
-// order is 0 for rules about single objects, which judge the form of a value, and the place in the list of those here.
+// order is 0 for rules about single objects, which judge the form of a value, and the place in the
+// list of those here.
 func order(v schemas.Violation) int { return orders()[v.Rule] }
 
 var orders = sync.OnceValue(func() map[string]int {

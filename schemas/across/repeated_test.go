@@ -24,7 +24,8 @@ func TestOneFaultIsToldOnce(t *testing.T) {
 	assert.Equal(t, []schemas.Violation{zone, domain}, OneForEachFault([]schemas.Violation{zone, domain}), "of Shoots that are not in Git only the API knows")
 }
 
-// TestOneFaultInALandscape: a value that several rules judge gives one finding, and each further fault one of its own.
+// TestOneFaultInALandscape: a value that several rules judge gives one finding, and each further
+// fault one of its own.
 func TestOneFaultInALandscape(t *testing.T) {
 	for name, test := range map[string]struct {
 		change string

@@ -21,7 +21,8 @@ var timed = sync.OnceValue(func() map[string]bool {
 	return ids
 })
 
-// IsTimed reports whether a finding is of a rule that reads the clock: the same declarations may have it on one day and not on another.
+// IsTimed reports whether a finding is of a rule that reads the clock: the same declarations may
+// have it on one day and not on another.
 func IsTimed(v schemas.Violation) bool { return timed()[v.Rule] }
 
 // rules are all of them, in the order in which they are checked.

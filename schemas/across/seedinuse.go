@@ -7,8 +7,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// What a Seed must keep, because Shoots are on it. Source: plugin/pkg/utils (ValidateZoneRemovalFromSeeds,
-// ValidateInternalDomainChangeForSeed, ValidateDefaultDomainsChangeForSeed), which is asked for Seeds and ManagedSeeds.
+// What a Seed must keep, because Shoots are on it. Source: plugin/pkg/utils
+// (ValidateZoneRemovalFromSeeds, ValidateInternalDomainChangeForSeed,
+// ValidateDefaultDomainsChangeForSeed), which is asked for Seeds and ManagedSeeds.
 
 // Where the specification of a Seed is in kinds that have one.
 const (
@@ -51,7 +52,8 @@ func keptZones(at string) func(*check) {
 	}
 }
 
-// keptDomains: the internal domain stays while there are Shoots, a default domain while Shoots have names below it.
+// keptDomains: the internal domain stays while there are Shoots, a default domain while Shoots have
+// names below it.
 func keptDomains(at string) func(*check) {
 	return func(c *check) {
 		before, now, ok := c.seedSpecs(at)

@@ -58,7 +58,8 @@ func seedSelected(field ...string) func(*check) {
 	}
 }
 
-// providersSelected: a cloud profile names providers of Seeds in its selector, of which one has to be there; an asterisk is any.
+// providersSelected: a cloud profile names providers of Seeds in its selector, of which one has to
+// be there; an asterisk is any.
 func (c *check) providersSelected() {
 	wanted := texts(list(c.object(), "spec", "seedSelector", "providerTypes"))
 	if len(wanted) == 0 || slices.Contains(wanted, "*") || c.hasExternal(kindSeed.Kind) {
@@ -100,7 +101,8 @@ func (c *check) bucketOfSeed() {
 	}
 }
 
-// shootsFit: Shoots stay on a Seed whose taints or labels change, and none like them comes to it any more.
+// shootsFit: Shoots stay on a Seed whose taints or labels change, and none like them comes to it
+// any more.
 func (c *check) shootsFit() {
 	if !c.in.Changed() {
 		return
@@ -164,7 +166,8 @@ func labelsOf(object map[string]any) labels.Set {
 	return set
 }
 
-// readSelector reads the selector of labels in a field, nil if there is none, or its structure is broken.
+// readSelector reads the selector of labels in a field, nil if there is none, or its structure is
+// broken.
 func readSelector(value any) *metav1.LabelSelector {
 	fields, is := value.(map[string]any)
 	selector := &metav1.LabelSelector{}
@@ -174,7 +177,8 @@ func readSelector(value any) *metav1.LabelSelector {
 	return selector
 }
 
-// visibleSeed: a Shoot without a Seed gets one from the scheduler, which takes those that are visible.
+// visibleSeed: a Shoot without a Seed gets one from the scheduler, which takes those that are
+// visible.
 func (c *check) visibleSeed() {
 	if text(c.object(), "spec", "seedName") != "" || c.hasExternal(kindSeed.Kind) {
 		return
@@ -200,7 +204,8 @@ func (c *check) visibleSeed() {
 	}
 }
 
-// bastionOfShoot: a Bastion is at the provider of its Shoot, and one that has no SSH access has none.
+// bastionOfShoot: a Bastion is at the provider of its Shoot, and one that has no SSH access has
+// none.
 func (c *check) bastionOfShoot() {
 	in := c.find(identity{kindShoot, c.namespace(), text(c.object(), "spec", "shootRef", "name")})
 	if in == nil {
@@ -215,7 +220,8 @@ func (c *check) bastionOfShoot() {
 	}
 }
 
-// ownIssuer: tokens of two clusters with one issuer have two sets of keys, of which a verifier finds one.
+// ownIssuer: tokens of two clusters with one issuer have two sets of keys, of which a verifier
+// finds one.
 func (c *check) ownIssuer() {
 	const field, words = "spec.kubernetes.kubeAPIServer.serviceAccountConfig.issuer", "the issuer %q is that of %s already; each cluster has keys of its own"
 	issuer := text(c.object(), strings.Split(field, ".")...)
@@ -228,8 +234,9 @@ func (c *check) ownIssuer() {
 	c.once("issuer of service accounts", issuer, field, words, issuer)
 }
 
-// seedRegion: a Seed is in a region that a profile of its provider has, and in its zones. Profiles need not have them: only a name that is nearly
-// one of theirs is a slip. Another number is another region, and another last letter another zone. At is where a template of a Seed is.
+// seedRegion: a Seed is in a region that a profile of its provider has, and in its zones. Profiles
+// need not have them: only a name that is nearly one of theirs is a slip. Another number is another
+// region, and another last letter another zone. At is where a template of a Seed is.
 func seedRegion(at ...string) func(*check) {
 	return func(c *check) {
 		spec := append(slices.Clone(at), "spec", "provider")
@@ -287,7 +294,8 @@ func (c *check) regionsOf(provider string) (regions []string, zones map[string][
 	return regions, zones
 }
 
-// strays reports whether a zone is in another region by its name: those of the region all begin with the name of the region.
+// strays reports whether a zone is in another region by its name: those of the region all begin
+// with the name of the region.
 func strays(zone, region string, known []string) bool {
 	return len(known) > 0 && zone != "" && !strings.HasPrefix(zone, region) && !slices.ContainsFunc(known, func(name string) bool { return !strings.HasPrefix(name, region) })
 }

@@ -22,7 +22,8 @@ func (c *check) seedOf() map[string]any {
 	return in.Content().Object
 }
 
-// staysOnSeed is true for a Shoot that was on its Seed before: what the Seed asks of Shoots that come drives none away.
+// staysOnSeed is true for a Shoot that was on its Seed before: what the Seed asks of Shoots that
+// come drives none away.
 func (c *check) staysOnSeed() bool {
 	return c.in.Changed() && text(c.oldObject(), "spec", "seedName") == text(c.object(), "spec", "seedName")
 }
@@ -78,8 +79,9 @@ func (c *check) nameLength() {
 	}
 }
 
-// taints: a Seed is used only by Shoots that tolerate all its taints. Source: plugin/pkg/shoot/validator; tolerations are
-// added by plugin/pkg/shoot/tolerationrestriction and plugin/pkg/shoot/exposureclass.
+// taints: a Seed is used only by Shoots that tolerate all its taints. Source:
+// plugin/pkg/shoot/validator; tolerations are added by plugin/pkg/shoot/tolerationrestriction and
+// plugin/pkg/shoot/exposureclass.
 func (c *check) taints() {
 	seed := c.seedOf()
 	if seed == nil || c.staysOnSeed() {
@@ -92,7 +94,8 @@ func (c *check) taints() {
 	}
 }
 
-// tolerates reports whether a Shoot tolerates a taint of a Seed, by its own tolerations or those of its Project and its ExposureClass.
+// tolerates reports whether a Shoot tolerates a taint of a Seed, by its own tolerations or those of
+// its Project and its ExposureClass.
 func (c *check) tolerates(shoot, taint map[string]any) bool {
 	namespace := text(shoot, "metadata", "namespace")
 	if text(taint, "key") == gardencorev1beta1.SeedTaintProtected && namespace == gardencorev1beta1.GardenNamespace {
@@ -111,7 +114,8 @@ func (c *check) tolerates(shoot, taint map[string]any) bool {
 	})
 }
 
-// tolerationsAllowed: the plugin ShootTolerationRestriction takes the tolerations that the Project or its own configuration lists.
+// tolerationsAllowed: the plugin ShootTolerationRestriction takes the tolerations that the Project
+// or its own configuration lists.
 func (c *check) tolerationsAllowed() {
 	project, gardens := c.project(), c.all(kindGarden)
 	if project == nil || len(gardens) == 0 {
@@ -174,7 +178,8 @@ func (c *check) seedSelector() {
 	}
 }
 
-// zonesOfSeed: control planes that survive the loss of a zone need three, and named zones have to be those of the Seed.
+// zonesOfSeed: control planes that survive the loss of a zone need three, and named zones have to
+// be those of the Seed.
 func (c *check) zonesOfSeed() {
 	seed := c.seedOf()
 	if seed == nil {
@@ -207,7 +212,8 @@ func (c *check) restrictionsOfSeed() {
 	})
 }
 
-// defaultDomain: below a default domain of the Seed the name is SHOOT.PROJECT.DOMAIN. Source: plugin/pkg/shoot/dns.
+// defaultDomain: below a default domain of the Seed the name is SHOOT.PROJECT.DOMAIN. Source:
+// plugin/pkg/shoot/dns.
 func (c *check) defaultDomain() {
 	seed, project, domain := c.seedOf(), c.project(), text(c.object(), "spec", "dns", "domain")
 	if seed == nil || project == nil || domain == "" {
@@ -230,8 +236,9 @@ func (c *check) defaultDomain() {
 	})
 }
 
-// domainServed: somebody makes the records of a domain: a provider that the Shoot names, or the Seed for the domains that are its own by default. Source:
-// pkg/utils/gardener (ConstructExternalDomain).
+// domainServed: somebody makes the records of a domain: a provider that the Shoot names, or the
+// Seed for the domains that are its own by default. Source: pkg/utils/gardener
+// (ConstructExternalDomain).
 func (c *check) domainServed() {
 	seed, domain := c.seedOf(), text(c.object(), "spec", "dns", "domain")
 	if seed == nil || domain == "" || len(list(c.object(), "spec", "dns", "providers")) > 0 {

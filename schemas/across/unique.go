@@ -13,8 +13,8 @@ import (
 // use is a value that only one object of a landscape may have.
 type use struct{ what, value string }
 
-// once notes who has a value, and reports it at everybody who comes later. Format begins with the arguments and ends with the
-// place of the first.
+// once notes who has a value, and reports it at everybody who comes later. Format begins with the
+// arguments and ends with the place of the first.
 func (c *check) once(what, value, field, format string, args ...any) {
 	if value == "" {
 		return
@@ -30,8 +30,8 @@ func (c *check) once(what, value, field, format string, args ...any) {
 	}
 }
 
-// shootDomain: names below the domain of a Shoot are its own, so that no other one has a domain above or below. Source:
-// plugin/pkg/shoot/validator.
+// shootDomain: names below the domain of a Shoot are its own, so that no other one has a domain
+// above or below. Source: plugin/pkg/shoot/validator.
 func (c *check) shootDomain() {
 	domain := strings.ToLower(strings.Trim(text(c.object(), "spec", "dns", "domain"), "."))
 	if domain == "" {
@@ -90,7 +90,8 @@ func (c *check) projectNamespace() {
 	c.once("namespace of a project", namespace, "spec.namespace", "the namespace %q is that of %s already", namespace)
 }
 
-// namespaceLabelled: a namespace that is there already belongs to a Project by its labels; otherwise the Project fails.
+// namespaceLabelled: a namespace that is there already belongs to a Project by its labels;
+// otherwise the Project fails.
 func (c *check) namespaceLabelled() {
 	in := c.find(identity{kind: kindNamespace, name: text(c.object(), "spec", "namespace")})
 	if in == nil {
@@ -99,7 +100,8 @@ func (c *check) namespaceLabelled() {
 	if in.Content().GetAnnotations()[annotationCluster] == "runtime" {
 		c.report("spec.namespace", schemas.TypeInvalid, "%s is put into the runtime cluster by its annotation %s, but the Project is in the virtual one; remove the annotation", place(in), annotationCluster)
 	}
-	label := func(key string) any { return at(in.Content().Object, "metadata", "labels", key) } // also beside one that is no text
+	// also beside one that is no text
+	label := func(key string) any { return at(in.Content().Object, "metadata", "labels", key) }
 	if label(gardencorev1beta1.GardenRole) != gardencorev1beta1.GardenRoleProject || label(gardencorev1beta1.ProjectName) != c.name() {
 		c.report("spec.namespace", schemas.TypeInvalid, "%s does not have the labels %s: %s and %s: %s, so that the Project cannot take it over", place(in),
 			gardencorev1beta1.GardenRole, gardencorev1beta1.GardenRoleProject, gardencorev1beta1.ProjectName, c.name())
@@ -115,7 +117,8 @@ func (c *check) namespaceOfProject() {
 	project := c.find(identity{kind: kindProject, name: name})
 	if project == nil {
 		id := identity{kind: kindProject, name: name}
-		if hint := c.suggest(id); hint != "" && !c.isExternal(id) { // another one may be in a file that cannot be read, or elsewhere
+		// another one may be in a file that cannot be read, or elsewhere
+		if hint := c.suggest(id); hint != "" && !c.isExternal(id) {
 			c.report("metadata.labels["+gardencorev1beta1.ProjectName+"]", schemas.TypeInvalid, "there is no Project %q%s", name, hint)
 		}
 		return
@@ -125,7 +128,8 @@ func (c *check) namespaceOfProject() {
 	}
 }
 
-// memberNamespaces: a service account that is a member is in a namespace that is not nearly that of a Project.
+// memberNamespaces: a service account that is a member is in a namespace that is not nearly that of
+// a Project.
 func (c *check) memberNamespaces() {
 	var known []string
 	for _, in := range c.all(kindProject) {
@@ -153,7 +157,8 @@ func (c *check) seedName() {
 // offer is a kind and type of extension objects.
 type offer struct{ kind, typ string }
 
-// primary: one registration is responsible for a kind and type. Source: plugin/pkg/controllerregistration/resources.
+// primary: one registration is responsible for a kind and type. Source:
+// plugin/pkg/controllerregistration/resources.
 func (c *check) primary() {
 	for i, item := range list(c.object(), "spec", "resources") {
 		r, ok := item.(map[string]any)

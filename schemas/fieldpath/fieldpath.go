@@ -1,6 +1,6 @@
-// Package fieldpath writes and reads the paths of fields inside an object, in the form that the Kubernetes API uses
-// in its errors: spec.provider.workers[0].name, metadata.annotations[gardener.cloud/operation].
-// It knows nothing of schemas and files.
+// Package fieldpath writes and reads the paths of fields inside an object, in the form that the
+// Kubernetes API uses in its errors: spec.provider.workers[0].name,
+// metadata.annotations[gardener.cloud/operation]. It knows nothing of schemas and files.
 package fieldpath
 
 import (
@@ -12,7 +12,8 @@ import (
 // Key is a key of a map, in contrast to the name of a field: written in brackets.
 type Key string
 
-// Path is a list of steps: string for a field, Key for the key of a map, int for the index of a list.
+// Path is a list of steps: string for a field, Key for the key of a map, int for the index of a
+// list.
 type Path []any
 
 // Append gives a new path with further steps; the receiver stays as it is.
@@ -71,7 +72,8 @@ func Parse(text string) Path {
 	return path
 }
 
-// Name gives the step as the text of a map key; an index becomes its digits, because a map may have such keys too.
+// Name gives the step as the text of a map key; an index becomes its digits, because a map may have
+// such keys too.
 func Name(step any) string {
 	switch s := step.(type) {
 	case string:

@@ -1,11 +1,12 @@
-// Command generate writes schemas/base, one closed CUE definition per kind, from the definitions in api/crds; and
-// docs/rules.md, the list of all rules.
+// Command generate writes schemas/base, one closed CUE definition per kind, from the definitions in
+// api/crds; and docs/rules.md, the list of all rules.
 //
-// It is run by `make generate`, as `go run ./schemas/generate schemas/base`, from the root of the repository. Its output
-// depends on its input only.
+// It is run by `make generate`, as `go run ./schemas/generate schemas/base`, from the root of the
+// repository. Its output depends on its input only.
 //
-// CUE's own importer (encoding/jsonschema.ExtractCRDs) is not used because it leaves metadata, map keys, quantities and
-// durations open, and because its calls of builtin functions cost more per object than plain constraints.
+// CUE's own importer (encoding/jsonschema.ExtractCRDs) is not used because it leaves metadata, map
+// keys, quantities and durations open, and because its calls of builtin functions cost more per
+// object than plain constraints.
 package main
 
 import (

@@ -49,7 +49,8 @@ func (r *Reader) Uint() uint64 {
 	return n
 }
 
-// Count reads the number of parts that follow. Each of them has a byte at least, so that a broken number takes no memory.
+// Count reads the number of parts that follow. Each of them has a byte at least, so that a broken
+// number takes no memory.
 func (r *Reader) Count() int {
 	n := r.Uint()
 	if n > uint64(len(r.data)) {

@@ -24,8 +24,8 @@ var program = sync.OnceValues(func() (string, error) {
 	return fmt.Sprintf("%s %d %d", path, info.Size(), info.ModTime().UnixNano()), nil
 })
 
-// buildID is what the Go linker writes into a program: a digest of all that it was made of. It is "" where there is none, or the
-// program is not in ELF.
+// buildID is what the Go linker writes into a program: a digest of all that it was made of. It is
+// "" where there is none, or the program is not in ELF.
 func buildID(path string) string {
 	file, err := elf.Open(path)
 	if err != nil {

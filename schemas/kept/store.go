@@ -19,7 +19,8 @@ type Key [sha256.Size]byte
 
 const (
 	magic = "pergola kept 1\n"
-	// keptRuns is how many runs a value stays that nobody asked for: enough to go back and forth between branches.
+	// keptRuns is how many runs a value stays that nobody asked for: enough to go back and forth
+	// between branches.
 	keptRuns = 20
 	// limit is the size in bytes of a store beyond which it keeps only what the last run used.
 	limit = 256 << 20
@@ -48,8 +49,9 @@ type entry struct {
 	unused uint64
 }
 
-// Open reads the store of the landscape of the given name in a folder, which is made when it is first written. A store that is
-// broken, or that another program wrote, is empty: results can always be found again.
+// Open reads the store of the landscape of the given name in a folder, which is made when it is
+// first written. A store that is broken, or that another program wrote, is empty: results can
+// always be found again.
 func Open(dir, name string) *Store {
 	program, err := program()
 	if err != nil {
@@ -155,8 +157,8 @@ func forgetOld(dir string, now time.Time) {
 	}
 }
 
-// write gives the content of the file: what it is, the digest of what follows, the program, and the values with their keys, in no
-// order.
+// write gives the content of the file: what it is, the digest of what follows, the program, and the
+// values with their keys, in no order.
 func (s *Store) write() []byte {
 	size := 0
 	for _, e := range s.entries {

@@ -11,9 +11,10 @@ import (
 
 type ownerReference = metav1.OwnerReference
 
-// Of gives what the API fills in of an object as it is written, which is not changed; old is the object before the change, nil
-// for a new one. It is empty for kinds without mutations, for an object that is being deleted, and for one whose form is
-// broken. Defaults of the API are not among the changes, although they are in effect.
+// Of gives what the API fills in of an object as it is written, which is not changed; old is the
+// object before the change, nil for a new one. It is empty for kinds without mutations, for an
+// object that is being deleted, and for one whose form is broken. Defaults of the API are not among
+// the changes, although they are in effect.
 func (s *Surroundings) Of(object, old *unstructured.Unstructured) Result {
 	if object == nil || object.GetDeletionTimestamp() != nil {
 		return Result{}
@@ -51,7 +52,8 @@ func (s *Surroundings) ofShoot(object, old *unstructured.Unstructured) Result {
 	return s.Shoot(shoot, before)
 }
 
-// Since gives the changes of a declaration that stands for the whole object, which lived as before; see ShootSince.
+// Since gives the changes of a declaration that stands for the whole object, which lived as before;
+// see ShootSince.
 func (s *Surroundings) Since(object, before *unstructured.Unstructured) Result {
 	if object == nil || object.GetDeletionTimestamp() != nil || object.GroupVersionKind().GroupKind() != kindShoot {
 		return s.Of(object, before)
@@ -63,7 +65,8 @@ func (s *Surroundings) Since(object, before *unstructured.Unstructured) Result {
 	return s.ShootSince(shoot, read[gardencorev1beta1.Shoot](before))
 }
 
-// Apply gives an object with what the API fills in, and what that is; the object itself, where there is nothing.
+// Apply gives an object with what the API fills in, and what that is; the object itself, where
+// there is nothing.
 func (s *Surroundings) Apply(object, old *unstructured.Unstructured) (*unstructured.Unstructured, Result, error) {
 	result := s.Of(object, old)
 	if len(result.Changes) == 0 {

@@ -16,14 +16,15 @@ import (
 
 // Around finds what stands around an object. What it gives is never changed.
 type Around interface {
-	// Get gives the object of a kind and name, nil if there is none; the namespace of cluster-scoped objects is empty.
+	// Get gives the object of a kind and name, nil if there is none; the namespace of
+	// cluster-scoped objects is empty.
 	Get(kind schema.GroupKind, namespace, name string) *unstructured.Unstructured
 	// List gives the objects of a kind, in an order that stays the same.
 	List(kind schema.GroupKind) []*unstructured.Unstructured
 }
 
-// Reads are the kinds that mutations look at. Of Secrets they read only the default domains (label gardener.cloud/role:
-// default-domain, in namespace garden), and of these only annotations.
+// Reads are the kinds that mutations look at. Of Secrets they read only the default domains (label
+// gardener.cloud/role: default-domain, in namespace garden), and of these only annotations.
 func Reads() []schema.GroupKind {
 	return []schema.GroupKind{
 		kindBackupBucket, kindCloudProfile, kindControllerRegistration, kindCredentialsBinding, kindExposureClass, kindManagedSeed,
@@ -42,8 +43,8 @@ type objects struct {
 	byKind     map[schema.GroupKind][]*unstructured.Unstructured
 }
 
-// Objects makes an Around of objects: of a landscape, or of what was read from a cluster. Of two with the same name the first
-// counts.
+// Objects makes an Around of objects: of a landscape, or of what was read from a cluster. Of two
+// with the same name the first counts.
 func Objects(list []*unstructured.Unstructured) Around {
 	o := objects{byIdentity: make(map[identity]*unstructured.Unstructured, len(list)), byKind: map[schema.GroupKind][]*unstructured.Unstructured{}}
 	for _, object := range list {
@@ -63,12 +64,13 @@ func (o objects) Get(kind schema.GroupKind, namespace, name string) *unstructure
 
 func (o objects) List(kind schema.GroupKind) []*unstructured.Unstructured { return o.byKind[kind] }
 
-// Surroundings are what mutations see at a time. It keeps what it read, so that one should serve all objects of a landscape. It
-// is not safe for concurrent use.
+// Surroundings are what mutations see at a time. It keeps what it read, so that one should serve
+// all objects of a landscape. It is not safe for concurrent use.
 type Surroundings struct {
 	around Around
 	now    time.Time
-	// Typed forms of what was asked for, with API defaults; nil for what is not there or cannot be read.
+	// Typed forms of what was asked for, with API defaults; nil for what is not there or cannot be
+	// read.
 	profiles map[identity]*profile
 	seeds    map[string]*gardencorev1beta1.Seed
 	classes  map[string]*gardencorev1beta1.ExposureClass
@@ -79,8 +81,8 @@ type Surroundings struct {
 	askedProjects, askedDomains, askedEnabled bool
 }
 
-// New gives the surroundings at a time. Without a time (the zero one) nobody knows which versions have expired, so that no
-// version is chosen.
+// New gives the surroundings at a time. Without a time (the zero one) nobody knows which versions
+// have expired, so that no version is chosen.
 func New(around Around, now time.Time) *Surroundings {
 	return &Surroundings{
 		around: around, now: now, profiles: map[identity]*profile{}, seeds: map[string]*gardencorev1beta1.Seed{},
@@ -92,7 +94,8 @@ func core(kind string) schema.GroupKind {
 	return schema.GroupKind{Group: gardencorev1beta1.SchemeGroupVersion.Group, Kind: kind}
 }
 
-// read gives the typed form of an object, nil when there is none or its form is broken, which validation says.
+// read gives the typed form of an object, nil when there is none or its form is broken, which
+// validation says.
 func read[T any](object *unstructured.Unstructured) *T {
 	if object == nil {
 		return nil

@@ -14,10 +14,11 @@ import (
 
 // Change is a field that was filled in.
 type Change struct {
-	// Field as findings write it: spec.provider.workers[0].machine.image.version. The index after the last item of a list
-	// stands for a new item.
+	// Field as findings write it: spec.provider.workers[0].machine.image.version. The index after
+	// the last item of a list stands for a new item.
 	Field string `json:"field"`
-	// Value that the field got; nil where it was taken away, which only happens to labels that the API keeps by itself.
+	// Value that the field got; nil where it was taken away, which only happens to labels that the
+	// API keeps by itself.
 	Value any `json:"value"`
 	// Mutation is the id of the mutation that did it; see Mutations.
 	Mutation string `json:"mutation"`
@@ -29,12 +30,14 @@ type Change struct {
 type Result struct {
 	// Changes in the order in which they were made.
 	Changes []Change
-	// Problems are why the API would refuse the object instead: nothing to take a value from fits. They have no place.
+	// Problems are why the API would refuse the object instead: nothing to take a value from fits.
+	// They have no place.
 	Problems []schemas.Violation
 }
 
-// Lasting are the changes that are made when an object is new, and last as long as it does: versions, images and architectures of
-// machines, networks and the domain. Whoever keeps objects by their declarations has to keep these with them.
+// Lasting are the changes that are made when an object is new, and last as long as it does:
+// versions, images and architectures of machines, networks and the domain. Whoever keeps objects by
+// their declarations has to keep these with them.
 func (r Result) Lasting() Result {
 	lasting := []string{shootDomain, shootNetworks, shootKubernetes, shootPools, shootArchitecture, shootImages}
 	return Result{Changes: slices.DeleteFunc(slices.Clone(r.Changes), func(c Change) bool { return !slices.Contains(lasting, c.Mutation) })}
@@ -66,8 +69,8 @@ func (r *recorder) refusedNow(rule, field string, message string, args ...any) {
 	r.Problems[len(r.Problems)-1].NewOnly = true
 }
 
-// ApplyTo makes the changes in an object, in place. The error says that a value cannot be written as JSON, or that the object
-// has another form than the one that the changes are for.
+// ApplyTo makes the changes in an object, in place. The error says that a value cannot be written
+// as JSON, or that the object has another form than the one that the changes are for.
 func (r Result) ApplyTo(object *unstructured.Unstructured) error {
 	for _, change := range r.Changes {
 		value, err := generic(change.Value)
@@ -107,7 +110,8 @@ func set(object map[string]any, path fieldpath.Path, value any) (map[string]any,
 	return fields, nil
 }
 
-// place gives what stands at the beginning of a path with a value at its end; maps on the way are made.
+// place gives what stands at the beginning of a path with a value at its end; maps on the way are
+// made.
 func place(at any, path fieldpath.Path, value any) (any, error) {
 	if len(path) == 0 {
 		return value, nil
@@ -137,7 +141,8 @@ func place(at any, path fieldpath.Path, value any) (any, error) {
 	return fields, nil
 }
 
-// placeItem is place in a list. Lists may be shorter than the one that the change was found in, which had defaults.
+// placeItem is place in a list. Lists may be shorter than the one that the change was found in,
+// which had defaults.
 func placeItem(list []any, index int, path fieldpath.Path, value any) (any, error) {
 	if index >= len(list) {
 		item, err := place(nil, path, value)

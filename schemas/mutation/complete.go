@@ -11,17 +11,18 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// ManagedSeeds are the declarations of a landscape, with the ManagedSeeds among them as the API shows them: it holds them against the rules
-// of Seeds only after their Shoots have filled them in.
+// ManagedSeeds are the declarations of a landscape, with the ManagedSeeds among them as the API
+// shows them: it holds them against the rules of Seeds only after their Shoots have filled them in.
 type ManagedSeeds struct {
-	// Inputs are the declarations in their order. A ManagedSeed whose Shoot is not declared stays as it is.
+	// Inputs are the declarations in their order. A ManagedSeed whose Shoot is not declared stays
+	// as it is.
 	Inputs []schemas.Input
 
 	changes map[string][]Change
 }
 
-// CompleteManagedSeeds fills in the ManagedSeeds among the inputs, which stay as they are. It reads no object of a landscape without
-// a ManagedSeed.
+// CompleteManagedSeeds fills in the ManagedSeeds among the inputs, which stay as they are. It reads
+// no object of a landscape without a ManagedSeed.
 func CompleteManagedSeeds(inputs []schemas.Input, now time.Time) ManagedSeeds {
 	out := ManagedSeeds{Inputs: inputs}
 	isManagedSeed := func(in schemas.Input) bool {
@@ -58,8 +59,8 @@ func formerContent(in *schemas.Input) *unstructured.Unstructured {
 	return in.Content()
 }
 
-// completeManagedSeed gives a ManagedSeed with the configuration that its Shoot gives to it, and what that is. A Shoot without zones
-// gives an empty list, which says that nothing more is to come.
+// completeManagedSeed gives a ManagedSeed with the configuration that its Shoot gives to it, and
+// what that is. A Shoot without zones gives an empty list, which says that nothing more is to come.
 func (s *Surroundings) completeManagedSeed(object *unstructured.Unstructured) (*unstructured.Unstructured, []Change) {
 	result := s.managedSeed(object)
 	result.Changes = slices.DeleteFunc(result.Changes, func(c Change) bool { return c.Mutation != managedSeedConfig })
@@ -72,7 +73,8 @@ func (s *Surroundings) completeManagedSeed(object *unstructured.Unstructured) (*
 		return object, nil // its form is broken, which the structure says
 	}
 	if _, found, err := unstructured.NestedFieldNoCopy(full.Object, zones...); err == nil && !found {
-		_ = unstructured.SetNestedSlice(full.Object, []any{}, zones...) // the fields around it were read just now
+		// the fields around it were read just now
+		_ = unstructured.SetNestedSlice(full.Object, []any{}, zones...)
 	}
 	return full, result.Changes
 }
@@ -100,7 +102,8 @@ type inputObjects struct {
 	content    func(*schemas.Input) *unstructured.Unstructured
 }
 
-// Inputs makes an Around of inputs: of their content, or of that before the change. Of two with the same name the first counts.
+// Inputs makes an Around of inputs: of their content, or of that before the change. Of two with the
+// same name the first counts.
 func Inputs(inputs []schemas.Input, content func(*schemas.Input) *unstructured.Unstructured) Around {
 	around := inputObjects{byIdentity: map[identity]*schemas.Input{}, byKind: map[schema.GroupKind][]*schemas.Input{}, content: content}
 	for i := range inputs {

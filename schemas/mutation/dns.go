@@ -9,8 +9,8 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// dns gives the Shoot its domain and its primary provider. The name of a Shoot that the API makes up is not known yet, so that
-// there is no domain for it. Source: plugin/pkg/shoot/dns.
+// dns gives the Shoot its domain and its primary provider. The name of a Shoot that the API makes
+// up is not known yet, so that there is no domain for it. Source: plugin/pkg/shoot/dns.
 func (m *shootMutator) dns() {
 	m.keepPrimary()
 	m.keepDomain()
@@ -88,7 +88,8 @@ func primary(providers []gardencorev1beta1.DNSProvider) int {
 	return slices.IndexFunc(providers, func(p gardencorev1beta1.DNSProvider) bool { return p.Primary != nil && *p.Primary })
 }
 
-// unmanaged says whether nobody serves a domain. Source: pkg/api/core/helper (ShootUsesUnmanagedDNS).
+// unmanaged says whether nobody serves a domain. Source: pkg/api/core/helper
+// (ShootUsesUnmanagedDNS).
 func unmanaged(shoot *gardencorev1beta1.Shoot) bool {
 	if shoot.Spec.DNS == nil || len(shoot.Spec.DNS.Providers) == 0 {
 		return false

@@ -36,7 +36,8 @@ func around(t testing.TB, texts ...string) *mutation.Surroundings {
 	return mutation.New(mutation.Objects(objects), now)
 }
 
-// applied gives the object with what was filled in, and checks that there is no more to fill in then.
+// applied gives the object with what was filled in, and checks that there is no more to fill in
+// then.
 func applied(t testing.TB, s *mutation.Surroundings, object, old *unstructured.Unstructured) (*unstructured.Unstructured, mutation.Result) {
 	t.Helper()
 	before := object.DeepCopy()

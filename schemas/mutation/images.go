@@ -6,8 +6,9 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// architectures gives pools that name none that of their machine type; where the type has several, or is not offered, the API
-// has a default. Source: plugin/pkg/shoot/mutator (defaultWorkerArchitectures).
+// architectures gives pools that name none that of their machine type; where the type has several,
+// or is not offered, the API has a default. Source: plugin/pkg/shoot/mutator
+// (defaultWorkerArchitectures).
 func (m *shootMutator) architectures() {
 	if m.profile == nil {
 		return
@@ -26,8 +27,8 @@ func (m *shootMutator) architectures() {
 	}
 }
 
-// machineImages completes the images of pools. Those from before stay where name or version are left out: only maintenance
-// raises them. Source: plugin/pkg/shoot/mutator (ensureMachineImages).
+// machineImages completes the images of pools. Those from before stay where name or version are
+// left out: only maintenance raises them. Source: plugin/pkg/shoot/mutator (ensureMachineImages).
 func (m *shootMutator) machineImages() {
 	if m.profile == nil {
 		return
@@ -105,7 +106,8 @@ func (m *shootMutator) chooseImage(worker *gardencorev1beta1.Worker, field strin
 		any := m.newestImage(worker, offered, written, func(gardencorev1beta1.ExpirableVersion) gardencorev1beta1.VersionClassification {
 			return gardencorev1beta1.ClassificationSupported
 		})
-		// A shortened version that is not offered, or has expired, is the matter of the rules about what a profile offers.
+		// A shortened version that is not offered, or has expired, is the matter of the rules about
+		// what a profile offers.
 		switch {
 		case written != "" && !m.anyUsable(offered, written):
 		case any != "":
@@ -152,8 +154,8 @@ func (m *shootMutator) imageFor(worker *gardencorev1beta1.Worker, name string) *
 	return nil
 }
 
-// newestImage gives the newest version that fits a pool, deprecated ones last, by the class that each version is said to have.
-// Source: pkg/api/core/helper (DetermineLatestMachineImageVersion).
+// newestImage gives the newest version that fits a pool, deprecated ones last, by the class that
+// each version is said to have. Source: pkg/api/core/helper (DetermineLatestMachineImageVersion).
 func (m *shootMutator) newestImage(worker *gardencorev1beta1.Worker, image *gardencorev1beta1.MachineImage, written string, classOf func(gardencorev1beta1.ExpirableVersion) gardencorev1beta1.VersionClassification) string {
 	machine := m.profile.machineType(worker.Machine.Type)
 	inPlace := gardencorev1beta1.IsUpdateStrategyInPlace(worker.UpdateStrategy)

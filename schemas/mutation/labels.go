@@ -49,7 +49,8 @@ func (l labelSet) add(kind, typ string) {
 	}
 }
 
-// extensionLabels gives an object these labels about extensions and no others. Source: plugin/pkg/global/extensionlabels.
+// extensionLabels gives an object these labels about extensions and no others. Source:
+// plugin/pkg/global/extensionlabels.
 func (r *recorder) extensionLabels(object metav1.Object, wanted labelSet) {
 	r.id = anyExtensionLabels
 	r.maintain(object, wanted, "the object uses extensions of this type", func(key string) bool {
@@ -57,8 +58,8 @@ func (r *recorder) extensionLabels(object metav1.Object, wanted labelSet) {
 	})
 }
 
-// seedLabels gives an object a label for each of these Seeds and no others. Source: pkg/utils/gardener
-// (MaintainSeedNameLabels).
+// seedLabels gives an object a label for each of these Seeds and no others. Source:
+// pkg/utils/gardener (MaintainSeedNameLabels).
 func (r *recorder) seedLabels(object metav1.Object, names ...*string) {
 	r.id = anySeedLabels
 	wanted := labelSet{}
@@ -98,15 +99,16 @@ type autoEnabled struct {
 	workerless bool
 }
 
-// autoEnabled gives the extensions that all clusters of a type have, by the registrations; where an Extension of the operator
-// stands for a registration, by it.
+// autoEnabled gives the extensions that all clusters of a type have, by the registrations; where an
+// Extension of the operator stands for a registration, by it.
 func (s *Surroundings) autoEnabled(cluster gardencorev1beta1.ClusterType) []autoEnabled {
 	if s.askedEnabled {
 		return s.enabled[cluster]
 	}
 	s.askedEnabled, s.enabled = true, map[gardencorev1beta1.ClusterType][]autoEnabled{}
 	for _, object := range slices.Concat(s.around.List(kindControllerRegistration), s.around.List(kindOperatorExtension)) {
-		registration := read[gardencorev1beta1.ControllerRegistration](object) // both have spec.resources
+		// both have spec.resources
+		registration := read[gardencorev1beta1.ControllerRegistration](object)
 		if registration == nil {
 			continue
 		}
@@ -121,8 +123,8 @@ func (s *Surroundings) autoEnabled(cluster gardencorev1beta1.ClusterType) []auto
 	return s.enabled[cluster]
 }
 
-// extensions adds the extensions of a cluster: those that all have, and its own. Source: pkg/utils/gardener
-// (ComputeEnabledTypesForKindExtension…).
+// extensions adds the extensions of a cluster: those that all have, and its own. Source:
+// pkg/utils/gardener (ComputeEnabledTypesForKindExtension…).
 func (s *Surroundings) extensions(wanted labelSet, cluster gardencorev1beta1.ClusterType, own []gardencorev1beta1.Extension, workerless bool) {
 	for _, extension := range s.autoEnabled(cluster) {
 		if !workerless || extension.workerless {

@@ -110,7 +110,8 @@ func zonesOf(shoot *gardencorev1beta1.Shoot) []string {
 	return slices.Compact(slices.Sorted(slices.Values(zones)))
 }
 
-// dnsProvider is who serves the domain of a Shoot: its primary provider, or that of the default domain; nil if nobody does.
+// dnsProvider is who serves the domain of a Shoot: its primary provider, or that of the default
+// domain; nil if nobody does.
 func (s *Surroundings) dnsProvider(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.SeedDNSProvider {
 	if i := primary(shoot.Spec.DNS.Providers); i >= 0 {
 		provider := shoot.Spec.DNS.Providers[i]
@@ -162,8 +163,8 @@ func (s *Surroundings) credentialsOf(shoot *gardencorev1beta1.Shoot, provider *g
 	return nil
 }
 
-// bastion gives a Bastion what its Shoot has. In files no Shoot has a uid, so that there is no owner.
-// Source: plugin/pkg/bastion/validator.
+// bastion gives a Bastion what its Shoot has. In files no Shoot has a uid, so that there is no
+// owner. Source: plugin/pkg/bastion/validator.
 func (s *Surroundings) bastion(object *unstructured.Unstructured) Result {
 	r := &recorder{kind: kindBastion.Kind, namespace: object.GetNamespace(), name: object.GetName(), id: bastionShoot}
 	name, _, _ := unstructured.NestedString(object.Object, "spec", "shootRef", "name")

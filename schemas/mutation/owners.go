@@ -10,7 +10,8 @@ import (
 	seedmanagementv1alpha1 "github.com/pergola-dev/pergola/api/seedmanagement/v1alpha1"
 )
 
-// Seed gives a Seed the defaults of the API and what mutations fill in; only the latter is in the result.
+// Seed gives a Seed the defaults of the API and what mutations fill in; only the latter is in the
+// result.
 func (s *Surroundings) Seed(seed *gardencorev1beta1.Seed) Result {
 	gardencorev1beta1.SetDefaults_Seed(seed)
 	if seed.DeletionTimestamp != nil {
@@ -44,9 +45,10 @@ func (s *Surroundings) parent(seed string) *string {
 	return shoot.Spec.SeedName
 }
 
-// Project gives a Project the defaults of the API and what mutations fill in; only the latter is in the result. old is the one
-// before the change, nil for a new one. A Project that names no owner and has no member with this role stays without: only the
-// API knows who makes it. Source: plugin/pkg/project/mutator.
+// Project gives a Project the defaults of the API and what mutations fill in; only the latter is in
+// the result. old is the one before the change, nil for a new one. A Project that names no owner
+// and has no member with this role stays without: only the API knows who makes it. Source:
+// plugin/pkg/project/mutator.
 func (s *Surroundings) Project(project, old *gardencorev1beta1.Project) Result {
 	gardencorev1beta1.SetDefaults_Project(project)
 	if project.DeletionTimestamp != nil {

@@ -69,8 +69,8 @@ func (p *profile) machineType(name string) *gardencorev1beta1.MachineType {
 
 const architecture = "architecture"
 
-// architectureOf gives the one architecture of a machine type, "" if there is none or more than one.
-// Source: pkg/apis/core/v1beta1 (MachineType.GetArchitecture).
+// architectureOf gives the one architecture of a machine type, "" if there is none or more than
+// one. Source: pkg/apis/core/v1beta1 (MachineType.GetArchitecture).
 func (p *profile) architectureOf(machine *gardencorev1beta1.MachineType) string {
 	values := machine.Capabilities[architecture]
 	if len(values) == 0 {
@@ -95,8 +95,8 @@ func (p *profile) capability(name string) []string {
 	return nil
 }
 
-// runsOn says whether an image version exists for an architecture. Without flavors it has all that the profile knows.
-// Source: pkg/api/core/v1beta1/helper (ArchitectureSupportedByImageVersion).
+// runsOn says whether an image version exists for an architecture. Without flavors it has all that
+// the profile knows. Source: pkg/api/core/v1beta1/helper (ArchitectureSupportedByImageVersion).
 func (p *profile) runsOn(version *gardencorev1beta1.MachineImageVersion, wanted string) bool {
 	var known []string
 	for _, flavor := range version.CapabilityFlavors {
@@ -111,8 +111,9 @@ func (p *profile) runsOn(version *gardencorev1beta1.MachineImageVersion, wanted 
 	return slices.Contains(known, wanted)
 }
 
-// fits says whether an image version has a flavor with the capabilities of a machine type; what either of them leaves out
-// has all values that the profile knows. Source: pkg/api/core/v1beta1/helper (AreCapabilitiesSupportedByImageFlavors).
+// fits says whether an image version has a flavor with the capabilities of a machine type; what
+// either of them leaves out has all values that the profile knows. Source:
+// pkg/api/core/v1beta1/helper (AreCapabilitiesSupportedByImageFlavors).
 func (p *profile) fits(machine *gardencorev1beta1.MachineType, version *gardencorev1beta1.MachineImageVersion) bool {
 	if len(version.CapabilityFlavors) == 0 {
 		return true

@@ -8,7 +8,8 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// tolerations of the Project are added, unless the Shoot names the key. Source: plugin/pkg/shoot/tolerationrestriction.
+// tolerations of the Project are added, unless the Shoot names the key. Source:
+// plugin/pkg/shoot/tolerationrestriction.
 func (m *shootMutator) tolerations() {
 	project := m.project(m.shoot.Namespace)
 	if project == nil || project.Spec.Tolerations == nil {
@@ -31,8 +32,9 @@ func (m *shootMutator) tolerate(toleration gardencorev1beta1.Toleration, reason 
 	m.shoot.Spec.Tolerations = append(m.shoot.Spec.Tolerations, *toleration.DeepCopy())
 }
 
-// exposureClass merges the scheduling of the class into that of the Shoot. Where both speak of the same, the Shoot stays as it
-// is: the rule shoot/exposure-class-scheduling refuses it. Source: plugin/pkg/shoot/exposureclass.
+// exposureClass merges the scheduling of the class into that of the Shoot. Where both speak of the
+// same, the Shoot stays as it is: the rule shoot/exposure-class-scheduling refuses it. Source:
+// plugin/pkg/shoot/exposureclass.
 func (m *shootMutator) exposureClass() {
 	if m.shoot.Spec.ExposureClassName == nil {
 		return

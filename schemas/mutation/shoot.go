@@ -30,20 +30,23 @@ type shootMutator struct {
 	anyVersion bool
 }
 
-// Shoot gives a Shoot the defaults of the API and what mutations fill in; only the latter is in the result. old is the Shoot
-// before the change, nil for a new one. A Shoot that is being deleted gets the defaults only.
+// Shoot gives a Shoot the defaults of the API and what mutations fill in; only the latter is in the
+// result. old is the Shoot before the change, nil for a new one. A Shoot that is being deleted gets
+// the defaults only.
 func (s *Surroundings) Shoot(shoot, old *gardencorev1beta1.Shoot) Result {
 	return s.fillShoot(shoot, old, old == nil, false)
 }
 
-// ShootSince is Shoot for a declaration that stands for the whole Shoot, at a later time than before: what only new Shoots get it gets
-// again, since nothing else says that it has it, and what it leaves open stays as it was before. Nil before is the same as Shoot.
+// ShootSince is Shoot for a declaration that stands for the whole Shoot, at a later time than
+// before: what only new Shoots get it gets again, since nothing else says that it has it, and what
+// it leaves open stays as it was before. Nil before is the same as Shoot.
 func (s *Surroundings) ShootSince(shoot, before *gardencorev1beta1.Shoot) Result {
 	return s.fillShoot(shoot, before, true, false)
 }
 
-// RenderedShoot is ShootSince for rendering, where nobody knows whether the Shoot is new. A version that is left open, and of which none can be
-// chosen at the time, is the newest one that the profile lists: the Shoot may have had it before it expired. The problem says so all the same.
+// RenderedShoot is ShootSince for rendering, where nobody knows whether the Shoot is new. A version
+// that is left open, and of which none can be chosen at the time, is the newest one that the
+// profile lists: the Shoot may have had it before it expired. The problem says so all the same.
 func (s *Surroundings) RenderedShoot(shoot, before *gardencorev1beta1.Shoot) Result {
 	return s.fillShoot(shoot, before, true, true)
 }
@@ -95,13 +98,15 @@ func (m *shootMutator) oldWorker(name string) *gardencorev1beta1.Worker {
 	return nil
 }
 
-// before says whether the version of the Shoot is older than a minor version; one that leaves it open counts as older.
+// before says whether the version of the Shoot is older than a minor version; one that leaves it
+// open counts as older.
 func (m *shootMutator) before(minor uint64) bool {
 	version, err := semver.NewVersion(m.shoot.Spec.Kubernetes.Version)
 	return m.shoot.Spec.Kubernetes.Version == "" || err == nil && version.Major() == 1 && version.Minor() < minor
 }
 
-// profileName: until 1.34 Shoots may use the older field. Source: pkg/api/core/shoot (SyncCloudProfileFields).
+// profileName: until 1.34 Shoots may use the older field. Source: pkg/api/core/shoot
+// (SyncCloudProfileFields).
 func (m *shootMutator) profileName() {
 	const lastOfOldField = 34
 	spec := &m.shoot.Spec
@@ -114,8 +119,8 @@ func (m *shootMutator) profileName() {
 	m.filled("spec.cloudProfile.name", *spec.CloudProfileName, "the name in spec.cloudProfileName")
 }
 
-// dnsCredentials: until 1.35 providers may use the older field. Source: pkg/apiserver/registry/core/shoot
-// (SyncDNSProviderCredentials).
+// dnsCredentials: until 1.35 providers may use the older field. Source:
+// pkg/apiserver/registry/core/shoot (SyncDNSProviderCredentials).
 func (m *shootMutator) dnsCredentials() {
 	const lastOfOldField = 35
 	if m.shoot.Spec.DNS == nil || !m.before(lastOfOldField) {
@@ -136,10 +141,10 @@ func (m *shootMutator) dnsCredentials() {
 	}
 }
 
-// networks: what the Shoot leaves open comes from its Seed. A Shoot without workers and with IPv6 gets a range for services
-// that is made of its name, where upstream draws lots, so that the same declaration always means the same. The ranges from before stay:
-// they cannot change, whatever the Seed says by now.
-// Source: plugin/pkg/shoot/mutator (defaultShootNetworks).
+// networks: what the Shoot leaves open comes from its Seed. A Shoot without workers and with IPv6
+// gets a range for services that is made of its name, where upstream draws lots, so that the same
+// declaration always means the same. The ranges from before stay: they cannot change, whatever the
+// Seed says by now. Source: plugin/pkg/shoot/mutator (defaultShootNetworks).
 func (m *shootMutator) networks() {
 	seed := m.seedOf()
 	if m.shoot.Spec.Networking == nil {

@@ -12,14 +12,15 @@ import (
 // fullParts is how many parts a version has that stays as it is.
 const fullParts = 3
 
-// RuleVersionsUsable and RuleImagesUsable are the rules about versions that a cloud profile lists and that cannot be used at the time.
+// RuleVersionsUsable and RuleImagesUsable are the rules about versions that a cloud profile lists
+// and that cannot be used at the time.
 const (
 	RuleVersionsUsable = "shoot/versions-usable"
 	RuleImagesUsable   = "shoot/images-usable"
 )
 
-// shortened says whether a version leaves something open, as 1.34 and an empty one do. A text that is no version leaves
-// nothing open: validation speaks of it.
+// shortened says whether a version leaves something open, as 1.34 and an empty one do. A text that
+// is no version leaves nothing open: validation speaks of it.
 func shortened(version string) bool {
 	if version == "" {
 		return true
@@ -36,7 +37,8 @@ func shortened(version string) bool {
 	return true
 }
 
-// Open says whether a version leaves something open, so that the API completes it from a cloud profile.
+// Open says whether a version leaves something open, so that the API completes it from a cloud
+// profile.
 func Open(version string) bool { return shortened(version) }
 
 // beginsWith says whether a full version is one of those that a shortened one stands for.
@@ -65,10 +67,11 @@ func newest(versions []gardencorev1beta1.ExpirableVersion, wanted func(gardencor
 	return name
 }
 
-// kubernetesVersions completes the version of the control plane and those of pools. Upstream takes the newest one again
-// with every change that leaves it open; here the version from before stays as long as it is one of those that are meant, so
-// that a declaration in Git does not raise it outside of the maintenance.
-// Source: plugin/pkg/shoot/mutator (defaultKubernetes, defaultKubernetesVersionForWorkers).
+// kubernetesVersions completes the version of the control plane and those of pools. Upstream takes
+// the newest one again with every change that leaves it open; here the version from before stays as
+// long as it is one of those that are meant, so that a declaration in Git does not raise it outside
+// of the maintenance. Source: plugin/pkg/shoot/mutator (defaultKubernetes,
+// defaultKubernetesVersionForWorkers).
 func (m *shootMutator) kubernetesVersions() {
 	if m.profile == nil || m.now.IsZero() {
 		return
@@ -112,7 +115,8 @@ func (m *shootMutator) kubernetesVersion(field string, version *string, before s
 		m.filled(field, found, "the newest supported version%s of %s", likeness(written), m.profile.place)
 		return
 	}
-	// Versions that are not offered, or not any more, are the matter of the rule about what a profile offers.
+	// Versions that are not offered, or not any more, are the matter of the rule about what a
+	// profile offers.
 	usable := newest(m.profile.spec.Kubernetes.Versions, func(v gardencorev1beta1.ExpirableVersion) bool { return matches(v) && m.alive(v) })
 	if written == "" || usable != "" {
 		m.refusedNow(RuleVersionsUsable, field, "%s has no supported version%s: versions in preview and deprecated ones are not chosen by themselves%s",

@@ -17,9 +17,9 @@ const (
 	landscapeReference  = "https://github.com/pergola-dev/pergola/blob/main/landscapes/README.md#landscapeyaml"
 )
 
-// page gives the reference of the fields of a kind, "" where none is known. Upstream's pages have an anchor for every type,
-// which is its name in lower case; that of operations.gardener.cloud is linked as a whole, since its anchors depend on the
-// generator that wrote it.
+// page gives the reference of the fields of a kind, "" where none is known. Upstream's pages have
+// an anchor for every type, which is its name in lower case; that of operations.gardener.cloud is
+// linked as a whole, since its anchors depend on the generator that wrote it.
 func page(gvk schema.GroupVersionKind) string {
 	anchor := "#" + strings.ToLower(gvk.Kind)
 	switch gvk.Group {
@@ -48,8 +48,9 @@ func page(gvk schema.GroupVersionKind) string {
 	return ""
 }
 
-// documentation gives the reference of what a finding is about, "" for findings about files and about kinds without one. A
-// finding names its kind without the group; where several groups have the kind, the rule or the file tells which one it is.
+// documentation gives the reference of what a finding is about, "" for findings about files and
+// about kinds without one. A finding names its kind without the group; where several groups have
+// the kind, the rule or the file tells which one it is.
 func (s *sources) documentation(v schemas.Violation) string {
 	if v.Kind == "" {
 		return ""

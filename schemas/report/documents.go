@@ -19,8 +19,8 @@ type document struct {
 // marker begins or ends a document.
 var marker = regexp.MustCompile(`^(---|\.\.\.)(\s|$)`)
 
-// split gives the documents of a file of YAML or JSON. Each is parsed by itself, so that a broken one says nothing about the
-// others.
+// split gives the documents of a file of YAML or JSON. Each is parsed by itself, so that a broken
+// one says nothing about the others.
 func split(lines []string) []*document {
 	var documents []*document
 	current := &document{}

@@ -2,8 +2,9 @@ package report
 
 import "strings"
 
-// Quotable gives what tells whether an error may repeat what stands in a line, counted from 1, of a YAML document: not where the
-// text may hold an object with secret values, nor where a word in the line tells of one.
+// Quotable gives what tells whether an error may repeat what stands in a line, counted from 1, of a
+// YAML document: not where the text may hold an object with secret values, nor where a word in the
+// line tells of one.
 func Quotable(text string) func(line int) bool { return quotable(text, careful) }
 
 // QuotableCUE is Quotable for a CUE file.

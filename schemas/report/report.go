@@ -24,8 +24,8 @@ func Formats() []string { return []string{FormatText, FormatJSON, FormatSARIF, F
 type Options struct {
 	// Format is one of Formats; empty means text.
 	Format string
-	// Sources gives the content of a file that findings name, for the source lines of the text, and for the group of a kind that
-	// several groups have; nil leaves them out.
+	// Sources gives the content of a file that findings name, for the source lines of the text, and
+	// for the group of a kind that several groups have; nil leaves them out.
 	Sources func(file string) ([]byte, error)
 	// Colored marks severities and carets by colour; only text has it.
 	Colored bool
@@ -67,7 +67,8 @@ func writeJSON(w io.Writer, violations []schemas.Violation, files *sources) erro
 	return enc.Encode(list)
 }
 
-// writeGitHub writes workflow commands, which GitHub shows as annotations on the lines of a pull request.
+// writeGitHub writes workflow commands, which GitHub shows as annotations on the lines of a pull
+// request.
 func writeGitHub(w io.Writer, violations []schemas.Violation) error {
 	for _, v := range violations {
 		text := v.Message

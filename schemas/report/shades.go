@@ -16,7 +16,8 @@ import (
 type shade int
 
 const (
-	// shown is a line whose fields the schema knows, none of them as one that holds a secret, or whose others do not tell of one.
+	// shown is a line whose fields the schema knows, none of them as one that holds a secret, or
+	// whose others do not tell of one.
 	shown shade = iota
 	// guarded is a line that cannot be taken apart: it is shown if no word in it tells of a secret.
 	guarded
@@ -26,7 +27,8 @@ const (
 // encrypted is a file that is encrypted, or holds a key in plain text: none of its lines is shown.
 var encrypted = regexp.MustCompile(`(?m)^\s*["']?sops["']?\s*:|ENC\[|PRIVATE KEY`)
 
-// confidential is text that may be an object with secret values, for what cannot be read as an object.
+// confidential is text that may be an object with secret values, for what cannot be read as an
+// object.
 var confidential = regexp.MustCompile(`\b(Secret|SecretList|InternalSecret|InternalSecretList|ShootState|ShootStateList|List)\b["']?\s*(#.*)?(?m:$|[,}])`)
 
 // secretKinds hold secret values wherever it is in them.
@@ -42,13 +44,14 @@ func isSecretKind(kind string) bool {
 type shading struct {
 	kinds  func(schema.GroupVersionKind) *structure.Kind
 	shades []shade
-	// last is the line that was marked last, with its shade: the lines up to the next mark are a part of the same value.
+	// last is the line that was marked last, with its shade: the lines up to the next mark are a
+	// part of the same value.
 	last      int
 	lastShade shade
 }
 
-// shadesOf gives the shades of the lines of all documents. What cannot be read, behind what is hidden because it cannot be read, may
-// be the rest of it: a line of text that looks like a marker.
+// shadesOf gives the shades of the lines of all documents. What cannot be read, behind what is
+// hidden because it cannot be read, may be the rest of it: a line of text that looks like a marker.
 func shadesOf(documents []*document, kinds func(schema.GroupVersionKind) *structure.Kind) []shade {
 	var all []shade
 	rest := false
@@ -77,8 +80,8 @@ func careful(text string) shade {
 	return guarded
 }
 
-// carefulCUE gives the shade of text in CUE. Nothing is evaluated for it: where the text leaves open what a kind is, or has fields as
-// objects with secret values have them, all of it is hidden.
+// carefulCUE gives the shade of text in CUE. Nothing is evaluated for it: where the text leaves
+// open what a kind is, or has fields as objects with secret values have them, all of it is hidden.
 func carefulCUE(text string) shade {
 	if confidential.MatchString(text) || holdsValues(text, plainKindCUE) || oddLabel.MatchString(text) {
 		return hidden
@@ -94,12 +97,13 @@ var (
 	plainKind   = regexp.MustCompile(`^[ \t]*["']?[A-Za-z]+["']?[ \t\r]*(#.*|[,}].*)?$`)
 	// plainKindCUE may have other kinds beside it: those are looked for by confidential.
 	plainKindCUE = regexp.MustCompile(`^[ \t]*"[A-Za-z]+"[ \t\r]*(//.*|[,}].*)?$`)
-	// oddLabel is the name of a field that has escapes, or is computed. One that is put together of text and the value of a
-	// name, as "\(name)", is that of a declaration.
+	// oddLabel is the name of a field that has escapes, or is computed. One that is put together of
+	// text and the value of a name, as "\(name)", is that of a declaration.
 	oddLabel = regexp.MustCompile(`"[^"\n]*\\[^("\n][^"\n]*"[ \t]*[?!]?[ \t]*:|\)[ \t]*[?!]?[ \t]*:`)
 )
 
-// holdsValues tells whether fields are written down that hold secret values, or a kind in another form than a plain one.
+// holdsValues tells whether fields are written down that hold secret values, or a kind in another
+// form than a plain one.
 func holdsValues(text string, plain *regexp.Regexp) bool {
 	return valuesField.MatchString(text) || slices.ContainsFunc(kindField.FindAllStringSubmatch(text, -1), func(found []string) bool {
 		return !plain.MatchString(found[1])
@@ -130,7 +134,8 @@ func (s *shading) object(o *yaml.Node) bool {
 	return true
 }
 
-// list marks the lines of a list of objects. It is hidden if one of them is, and so is all that is no item.
+// list marks the lines of a list of objects. It is hidden if one of them is, and so is all that is
+// no item.
 func (s *shading) list(list *yaml.Node) bool {
 	items := values(list, "items")
 	if len(items) != 1 || items[0].Kind != yaml.SequenceNode {
@@ -203,7 +208,8 @@ func (s *shading) value(v *yaml.Node, node *structure.Node, sh shade) {
 	}
 }
 
-// inherited is the shade of what is in a value: what is guarded says nothing of its fields, which are judged by their own.
+// inherited is the shade of what is in a value: what is guarded says nothing of its fields, which
+// are judged by their own.
 func inherited(sh shade) shade {
 	if sh == hidden {
 		return hidden
@@ -233,7 +239,8 @@ func fieldOf(node *structure.Node, name string) (*structure.Node, shade) {
 	return node.Additional, shown
 }
 
-// untold is the shade of a value that no schema describes. Fields in it are judged by their names and values.
+// untold is the shade of a value that no schema describes. Fields in it are judged by their names
+// and values.
 func untold(v *yaml.Node) shade {
 	switch v.Kind {
 	case yaml.ScalarNode:
@@ -252,7 +259,8 @@ func untold(v *yaml.Node) shade {
 	return guarded
 }
 
-// fits tells whether a value is of the form that its schema asks for. Another one may be what belongs somewhere else.
+// fits tells whether a value is of the form that its schema asks for. Another one may be what
+// belongs somewhere else.
 func fits(v *yaml.Node, node *structure.Node) bool {
 	switch v.Kind {
 	case yaml.MappingNode:

@@ -32,7 +32,8 @@ spec:
     infrastructureConfig: {apiKey: hidden}
 `
 
-// shownAt gives what a report shows of a file beside the finding, which is in a line counted from 1.
+// shownAt gives what a report shows of a file beside the finding, which is in a line counted from
+// 1.
 func shownAt(t *testing.T, file, content string, line int) string {
 	t.Helper()
 	v := schemas.Violation{Severity: schemas.SeverityError, File: file, Line: line, Column: 1, Message: "no"}

@@ -21,7 +21,8 @@ type sources struct {
 	kinds map[schema.GroupVersionKind]*structure.Kind
 }
 
-// file is the content of one, by lines. The shades are those of its lines, none where nothing of it is shown.
+// file is the content of one, by lines. The shades are those of its lines, none where nothing of it
+// is shown.
 type file struct {
 	lines     []string
 	documents []*document
@@ -70,7 +71,8 @@ func (s *sources) shaded(name string) *file {
 func (s *sources) kind(gvk schema.GroupVersionKind) *structure.Kind {
 	if s.kinds == nil {
 		s.kinds = map[schema.GroupVersionKind]*structure.Kind{}
-		// Without schemas every line is guarded; that they cannot be read was an error before there were findings.
+		// Without schemas every line is guarded; that they cannot be read was an error before there
+		// were findings.
 		known, _ := schemas.StructuralKinds()
 		for _, kind := range known {
 			s.kinds[kind.GVK] = kind
@@ -118,7 +120,8 @@ func (s *sources) excerpt(v schemas.Violation) (line, indent string, ok bool) {
 	return string(shown), string(before), true
 }
 
-// tells says whether a line of a shade may tell a secret. No schema describes what stands in a comment.
+// tells says whether a line of a shade may tell a secret. No schema describes what stands in a
+// comment.
 func tells(line string, sh shade) bool {
 	switch sh {
 	case hidden:

@@ -13,7 +13,8 @@ import (
 // widest is the number of characters of a source line that are shown around the place of a finding.
 const widest = 120
 
-// writeText writes a line for each finding, the source line it speaks of with a caret, and a summary.
+// writeText writes a line for each finding, the source line it speaks of with a caret, and a
+// summary.
 func writeText(w io.Writer, violations []schemas.Violation, o Options) error {
 	s := newSources(o.Sources)
 	paint := painter(o.Colored)

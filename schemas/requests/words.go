@@ -15,7 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// Kubernetes are the resources of a group of Kubernetes by the names of the kinds in small letters; empty for a group of others.
+// Kubernetes are the resources of a group of Kubernetes by the names of the kinds in small letters;
+// empty for a group of others.
 func Kubernetes(group string) map[string]string { return kubernetes()[group] }
 
 var kubernetes = sync.OnceValue(func() map[string]map[string]string {
@@ -36,7 +37,8 @@ var kubernetes = sync.OnceValue(func() map[string]map[string]string {
 // version is the form of the version of an API.
 var version = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
 
-// shortGroups are the APIs of Kubernetes without a dot in their name; extensions is the one of former releases.
+// shortGroups are the APIs of Kubernetes without a dot in their name; extensions is the one of
+// former releases.
 var shortGroups = []string{"", "apps", "autoscaling", "batch", "extensions", "policy"}
 
 // Group says what is wrong with a group of APIs, "" if nothing is.
@@ -71,7 +73,8 @@ var gardenerGroups = []string{
 	"resources.gardener.cloud", "security.gardener.cloud", "seedmanagement.gardener.cloud", "settings.gardener.cloud", "views.gardener.cloud",
 }
 
-// Resource says what is wrong with a resource of groups, "" if nothing is; known are the resources of a group, as Kubernetes gives them.
+// Resource says what is wrong with a resource of groups, "" if nothing is; known are the resources
+// of a group, as Kubernetes gives them.
 func Resource(name string, groups []string, known func(group string) map[string]string) string {
 	if slices.ContainsFunc(groups, func(group string) bool { return strings.HasSuffix(group, "metrics.k8s.io") }) {
 		return "" // they are named after metrics
@@ -106,7 +109,8 @@ func Resource(name string, groups []string, known func(group string) map[string]
 	return ""
 }
 
-// groupOf gives the API of Kubernetes that has a resource, where the given APIs of Kubernetes do not have it.
+// groupOf gives the API of Kubernetes that has a resource, where the given APIs of Kubernetes do
+// not have it.
 func groupOf(resource string, groups []string) (string, bool) {
 	if len(groups) == 0 || slices.ContainsFunc(groups, func(group string) bool { return !slices.Contains(shortGroups, group) || group == "extensions" }) {
 		return "", false // an API of others, or of former releases, has what it likes
@@ -127,8 +131,10 @@ func notPlural(name, resource, plural string) string {
 	return fmt.Sprintf("%q is no resource that requests are for: they are named in the plural and in small letters; did you mean %q?", name, plural+strings.TrimPrefix(name, resource))
 }
 
-// knownVerbs are those of Kubernetes (https://kubernetes.io/docs/reference/access-authn-authz/authorization/#determine-the-request-verb). APIs may have
-// others, such as manage-members of Projects, so only one that is written nearly like one of these is wrong.
+// knownVerbs are those of Kubernetes
+// (https://kubernetes.io/docs/reference/access-authn-authz/authorization/#determine-the-request-verb).
+// APIs may have others, such as manage-members of Projects, so only one that is written nearly like
+// one of these is wrong.
 var knownVerbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "use", "bind", "escalate", "impersonate", "approve", "sign", "attest"}
 
 // otherVerbs are words for what others of these verbs do.
@@ -151,7 +157,8 @@ func Verb(verb string) string {
 	return ""
 }
 
-// knownSubjects are users and groups of Kubernetes (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#default-roles-and-role-bindings)
+// knownSubjects are users and groups of Kubernetes
+// (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#default-roles-and-role-bindings)
 // and of Gardener (pkg/apis/core/v1beta1/constants of upstream).
 var knownSubjects = []string{
 	"gardener.cloud:system:gardenadm-bootstrap", "gardener.cloud:system:seeds", "gardener.cloud:system:shoots", "gardener.cloud:system:viewers",
@@ -159,7 +166,8 @@ var knownSubjects = []string{
 	"system:kube-proxy", "system:kube-scheduler", "system:masters", "system:monitoring", "system:nodes", "system:serviceaccounts", "system:unauthenticated",
 }
 
-// Subject says what is wrong with the name of a user or group, "" if nothing is: one that is nearly that of the system is for nobody.
+// Subject says what is wrong with the name of a user or group, "" if nothing is: one that is nearly
+// that of the system is for nobody.
 func Subject(name string) string {
 	if slices.Contains(knownSubjects, name) {
 		return ""
@@ -170,8 +178,9 @@ func Subject(name string) string {
 	return ""
 }
 
-// SubjectOf is Subject for one kind of subject of a binding: User or Group. The user of a ServiceAccount and the groups of ServiceAccounts differ by one
-// letter (https://kubernetes.io/docs/reference/access-authn-authz/authentication/#service-account-tokens).
+// SubjectOf is Subject for one kind of subject of a binding: User or Group. The user of a
+// ServiceAccount and the groups of ServiceAccounts differ by one letter
+// (https://kubernetes.io/docs/reference/access-authn-authz/authentication/#service-account-tokens).
 func SubjectOf(kind, name string) string {
 	const one, all = "system:serviceaccount:", "system:serviceaccounts"
 	namespace, account, isOne := strings.Cut(strings.TrimPrefix(name, one), ":")

@@ -10,14 +10,15 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// Statement is a line of schemas/coverage.tsv: what upstream asks for or does, and what here is about it.
+// Statement is a line of schemas/coverage.tsv: what upstream asks for or does, and what here is
+// about it.
 type Statement struct {
 	ID     string
 	Topic  string
 	Source string // where upstream has it
 	Text   string
-	// Rules are ids of rules, or one of the words structure (the definition of the kind says it) and default (a value is
-	// filled in).
+	// Rules are ids of rules, or one of the words structure (the definition of the kind says it)
+	// and default (a value is filled in).
 	Rules []string
 	// Reason says why there is no rule, or what a rule cannot see.
 	Reason string
@@ -31,8 +32,8 @@ const (
 
 const coverageHead = "id\ttopic\tsource\tstatement\trules\treason"
 
-// ReadCoverage reads schemas/coverage.tsv. A line that does not say what here is about it, a rule that there is not, and an
-// id that is there twice are errors.
+// ReadCoverage reads schemas/coverage.tsv. A line that does not say what here is about it, a rule
+// that there is not, and an id that is there twice are errors.
 func ReadCoverage(data []byte, rules []schemas.Rule) ([]Statement, error) {
 	lines := strings.Split(strings.TrimRight(string(bytes.TrimPrefix(data, []byte("\ufeff"))), "\n"), "\n")
 	if lines[0] != coverageHead {

@@ -17,7 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// defaulting gives an empty object of a kind whose defaults are set by a function, and that function; nil for other kinds.
+// defaulting gives an empty object of a kind whose defaults are set by a function, and that
+// function; nil for other kinds.
 func defaulting(kind *structure.Kind) (object any, set func()) {
 	const core, operator, security, seedmanagement = gardencorev1beta1.GroupName, operatorv1alpha1.GroupName, securityv1alpha1.GroupName, seedmanagementv1alpha1.GroupName
 	switch kind.GVK.GroupKind() {
@@ -68,10 +69,12 @@ func variants(kind *structure.Kind) []map[string]any {
 	return []map[string]any{nil}
 }
 
-// filledIn gives the default of a field that is set by a function and not by the definition: what an object has there that
-// was made of nothing but the fields around it. It is nil for none, and for one that depends on the name of the object.
+// filledIn gives the default of a field that is set by a function and not by the definition: what
+// an object has there that was made of nothing but the fields around it. It is nil for none, and
+// for one that depends on the name of the object.
 func filledIn(kind *structure.Kind, path fieldpath.Path) (any, error) {
-	// First with all that is around the field, then with less and less: some blocks are only filled in as a whole.
+	// First with all that is around the field, then with less and less: some blocks are only filled
+	// in as a whole.
 	for depth := len(path); depth > 0; depth-- {
 		for _, spec := range variants(kind) {
 			first, err := filledInFor(kind, path, depth, "one", spec)
@@ -109,7 +112,9 @@ func filledInFor(kind *structure.Kind, path fieldpath.Path, depth int, name stri
 	}
 	switch before.(type) {
 	case map[string]any, []any:
-		return nil, nil // it is there because something in it was asked for, or because the type has no form without it
+		// it is there because something in it was asked for, or because the type has no form
+		// without it
+		return nil, nil
 	}
 	set()
 	after, err := read(object, kind, path)

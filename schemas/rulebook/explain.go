@@ -20,8 +20,9 @@ type Explanation struct {
 	// Type is the type in words, such as "list of objects".
 	Type     string `json:"type"`
 	Required bool   `json:"required"`
-	// Default is the value that the API fills in where the field is left out; nil for none. Some defaults depend on other
-	// fields: this is the one of an object that has nothing but what is around the field.
+	// Default is the value that the API fills in where the field is left out; nil for none. Some
+	// defaults depend on other fields: this is the one of an object that has nothing but what is
+	// around the field.
 	Default any `json:"default,omitempty"`
 	// Values are all that are allowed; none listed means that any of the type and form is.
 	Values []string `json:"values,omitempty"`
@@ -30,8 +31,8 @@ type Explanation struct {
 	Documentation string   `json:"documentation,omitempty"`
 	// Fields are those of an object, of the items of a list, or of the values of a map.
 	Fields []Field `json:"fields,omitempty"`
-	// Rules are about the field or what is in it, Around about what it is in. Those about every field of every kind are
-	// there for the kind only.
+	// Rules are about the field or what is in it, Around about what it is in. Those about every
+	// field of every kind are there for the kind only.
 	Rules  []Mention `json:"rules,omitempty"`
 	Around []Mention `json:"rulesAround,omitempty"`
 	// Others are kinds of the same name, or other versions of it, under names that tell them apart.
@@ -56,8 +57,8 @@ type Mention struct {
 	Class schemas.Class `json:"class"`
 }
 
-// Explain answers a question such as Shoot.spec.provider.workers. Indices may be left out. The error tells what is not
-// known, with a hint at what was probably meant.
+// Explain answers a question such as Shoot.spec.provider.workers. Indices may be left out. The
+// error tells what is not known, with a hint at what was probably meant.
 func Explain(question string) (*Explanation, error) {
 	kind, field, others, err := parse(question)
 	if err != nil {

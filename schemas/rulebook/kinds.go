@@ -13,7 +13,8 @@ import (
 )
 
 // names are those by which a kind is known, in lower case: Shoot, Shoot.core.gardener.cloud,
-// Shoot.v1beta1.core.gardener.cloud, and extensions.Worker for one of the group extensions.gardener.cloud.
+// Shoot.v1beta1.core.gardener.cloud, and extensions.Worker for one of the group
+// extensions.gardener.cloud.
 func names(kind *structure.Kind) []string {
 	gvk := kind.GVK
 	list := []string{structure.RulesName(gvk), gvk.Kind, gvk.Kind + "." + gvk.Version}
@@ -40,9 +41,9 @@ func Kinds() ([]string, error) {
 	return slices.Compact(list), nil
 }
 
-// parse finds the kind at the begin of a question such as Shoot.spec.provider, and gives the rest. Where several kinds have
-// the name, it is the one that a landscape declares rather than one that extensions work on, in its newest version; the
-// others are named by others.
+// parse finds the kind at the begin of a question such as Shoot.spec.provider, and gives the rest.
+// Where several kinds have the name, it is the one that a landscape declares rather than one that
+// extensions work on, in its newest version; the others are named by others.
 func parse(question string) (kind *structure.Kind, field string, others []string, err error) {
 	kinds, err := schemas.StructuralKinds()
 	if err != nil {
@@ -80,7 +81,8 @@ func parse(question string) (kind *structure.Kind, field string, others []string
 	return fitting[0], strings.TrimPrefix(question[best:], "."), others, nil
 }
 
-// kindOfKubernetes is the kind of Kubernetes that a word names, in any case of letters; empty for none.
+// kindOfKubernetes is the kind of Kubernetes that a word names, in any case of letters; empty for
+// none.
 func kindOfKubernetes(word string) string {
 	for gvk := range scheme.Scheme.AllKnownTypes() {
 		if strings.EqualFold(gvk.Kind, word) {

@@ -16,7 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// TestPageIsCurrent: docs/rules.md is what the generator would write now, and schemas/coverage.tsv has no fault.
+// TestPageIsCurrent: docs/rules.md is what the generator would write now, and schemas/coverage.tsv
+// has no fault.
 func TestPageIsCurrent(t *testing.T) {
 	page, err := Page(filepath.Join("..", "coverage.tsv"))
 	require.NoError(t, err)
@@ -141,7 +142,8 @@ func TestExplain(t *testing.T) {
 	assert.Contains(t, ids(append(e.Rules, e.Around...)), "shoot/operations")
 }
 
-// TestWhatARuleRequiresIsNotCalledOptional: who asks for the field of garden/sni-domains is not told that it may be left out.
+// TestWhatARuleRequiresIsNotCalledOptional: who asks for the field of garden/sni-domains is not
+// told that it may be left out.
 func TestWhatARuleRequiresIsNotCalledOptional(t *testing.T) {
 	e, err := Explain("garden.spec.virtualCluster.kubernetes.kubeAPIServer.sni.domainPatterns")
 	require.NoError(t, err)

@@ -14,8 +14,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// Rules lists all rules, those of single objects, those across a landscape and those of its files, by id and kind. A rule about several kinds
-// that has different fields in each is there for each of them.
+// Rules lists all rules, those of single objects, those across a landscape and those of its files,
+// by id and kind. A rule about several kinds that has different fields in each is there for each of
+// them.
 func Rules() ([]schemas.Rule, error) {
 	own, err := schemas.Rules()
 	if err != nil {
@@ -26,7 +27,8 @@ func Rules() ([]schemas.Rule, error) {
 	return all, nil
 }
 
-// Find gives the rule with an id, for each kind that it is about, and an error with a hint for an id that there is not.
+// Find gives the rule with an id, for each kind that it is about, and an error with a hint for an
+// id that there is not.
 func Find(id string) ([]schemas.Rule, error) {
 	all, err := Rules()
 	if err != nil {

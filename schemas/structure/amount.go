@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Amounts that are no amount of what they are for. No machine has more cores, and no program less memory or volume less room; a suffix that was meant
-// otherwise is far beyond.
+// Amounts that are no amount of what they are for. No machine has more cores, and no program less
+// memory or volume less room; a suffix that was meant otherwise is far beyond.
 const (
 	mostCores = 10_000
 	leastRoom = 1 << 20
@@ -18,8 +18,8 @@ const (
 	mostMemoryOfPod      = 8 << 40
 )
 
-// Amount says what is wrong with a quantity of a resource, or of a field of that meaning, "" if nothing is. API servers take any quantity, whatever
-// it is one of.
+// Amount says what is wrong with a quantity of a resource, or of a field of that meaning, "" if
+// nothing is. API servers take any quantity, whatever it is one of.
 func Amount(name string, amount resource.Quantity) string {
 	text := amount.String()
 	switch {
@@ -37,7 +37,8 @@ func Amount(name string, amount resource.Quantity) string {
 	return ""
 }
 
-// AmountOfPod says what is wrong with a quantity of a resource as a bound for one pod, "" if nothing is.
+// AmountOfPod says what is wrong with a quantity of a resource as a bound for one pod, "" if
+// nothing is.
 func AmountOfPod(name string, amount resource.Quantity) string {
 	switch {
 	case name != "cpu" && name != "memory":

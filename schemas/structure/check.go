@@ -11,17 +11,20 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// Finding is one place where an object departs from its schema. Type has the values of schemas.Type.
+// Finding is one place where an object departs from its schema. Type has the values of
+// schemas.Type.
 type Finding struct {
 	Path    fieldpath.Path
 	Type    string
 	Message string
-	// Meant is the field that the author of an unknown one most likely meant, nil if there is no such guess, or if it is set.
+	// Meant is the field that the author of an unknown one most likely meant, nil if there is no
+	// such guess, or if it is set.
 	Meant fieldpath.Path
 }
 
-// Check compares an object with its schema and lists all findings, in the order of the fields.
-// The object must hold the types of unstructured content: map[string]any, []any, string, bool, int64, float64, nil.
+// Check compares an object with its schema and lists all findings, in the order of the fields. The
+// object must hold the types of unstructured content: map[string]any, []any, string, bool, int64,
+// float64, nil.
 func (k *Kind) Check(object map[string]any) []Finding {
 	c := &checker{kind: k.GVK.Kind, root: k.Root, leaves: k.Aggregated()}
 	c.check(nil, k.Root, object)
@@ -32,8 +35,8 @@ type checker struct {
 	kind     string
 	root     *Node
 	findings []Finding
-	// leaves: a missing object is reported by its required fields, because the aggregated API server decodes into
-	// structs, where the object exists and its fields are empty.
+	// leaves: a missing object is reported by its required fields, because the aggregated API
+	// server decodes into structs, where the object exists and its fields are empty.
 	leaves bool
 }
 
@@ -109,7 +112,8 @@ func (c *checker) checkObject(path fieldpath.Path, n *Node, object map[string]an
 	}
 }
 
-// checkNamed checks a value in a map. Its key may tell that it is secret, which matters only where something is wrong.
+// checkNamed checks a value in a map. Its key may tell that it is secret, which matters only where
+// something is wrong.
 func (c *checker) checkNamed(path fieldpath.Path, n *Node, key string, value any) {
 	found := len(c.findings)
 	c.check(path, n, value)
@@ -158,7 +162,8 @@ func (c *checker) unknown(path fieldpath.Path, name string, n *Node, object map[
 	c.findings[len(c.findings)-1].Meant = meant
 }
 
-// wordOfYAML11 is what YAML 1.1 reads for a word without quotes; empty where that is the word itself.
+// wordOfYAML11 is what YAML 1.1 reads for a word without quotes; empty where that is the word
+// itself.
 func wordOfYAML11(name string) string {
 	switch strings.ToLower(name) {
 	case "n", "no", "off":
@@ -187,8 +192,8 @@ func (c *checker) missing(path fieldpath.Path, n *Node) {
 	c.add(path, "Required", "must be set")
 }
 
-// isPart tells whether a path is that of the spec or the metadata: an object without them is not an object whose fields
-// are empty, but one that somebody did not finish.
+// isPart tells whether a path is that of the spec or the metadata: an object without them is not an
+// object whose fields are empty, but one that somebody did not finish.
 func isPart(path fieldpath.Path) bool {
 	return len(path) == 1 && (path[0] == "spec" || path[0] == "metadata")
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// Doubles finds the items of lists that are told apart by keys, and of sets, which are given twice. Values of a wrong type are left to Check.
+// Doubles finds the items of lists that are told apart by keys, and of sets, which are given twice.
+// Values of a wrong type are left to Check.
 func (n *Node) Doubles(value any) []Finding {
 	c := &checker{}
 	c.doubles(nil, n, value)

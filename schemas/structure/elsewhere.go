@@ -5,8 +5,9 @@ import "github.com/pergola-dev/pergola/schemas/fieldpath"
 // mostBelow is how many steps a field that was put into the wrong place may be away.
 const mostBelow = 3
 
-// elsewhere gives the place to which a field belongs that does not exist where it is written: below the field that it is in, or else below
-// one around that. It gives nil if there is no such place, or more than one that is as near.
+// elsewhere gives the place to which a field belongs that does not exist where it is written: below
+// the field that it is in, or else below one around that. It gives nil if there is no such place,
+// or more than one that is as near.
 func (n *Node) elsewhere(path fieldpath.Path) fieldpath.Path {
 	name := fieldpath.Name(path[len(path)-1])
 	for around := len(path) - 1; around >= 0; around-- {

@@ -16,8 +16,9 @@ const (
 	formatIPv6     = "ipv6"
 )
 
-// formats are the formats of each type that are checked. A definition with another one is refused, so that none is
-// ignored: whoever needs a new one adds it here, to checkFormat and to writer.format.
+// formats are the formats of each type that are checked. A definition with another one is refused,
+// so that none is ignored: whoever needs a new one adds it here, to checkFormat and to
+// writer.format.
 var formats = map[string][]string{
 	"":        {""},
 	"object":  {""},

@@ -12,8 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// FromGo reads the schema of a configuration from the Go type that its process decodes it into. Such a type says which fields there
-// are, and of which form; whether one is required it does not say. open are paths whose content stays open, as others check it.
+// FromGo reads the schema of a configuration from the Go type that its process decodes it into.
+// Such a type says which fields there are, and of which form; whether one is required it does not
+// say. open are paths whose content stays open, as others check it.
 func FromGo(gvk schema.GroupVersionKind, t reflect.Type, open ...string) (*Kind, error) {
 	root, err := nodeOf(t, nil)
 	if err != nil {

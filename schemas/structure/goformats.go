@@ -18,14 +18,14 @@ const goTag = "pergola"
 const (
 	// tagSensitive marks a value that must not be quoted, with everything in it.
 	tagSensitive = "sensitive"
-	// tagOtherVersion marks a field of another version of the kind, which is served where an object was written in that
-	// version, and which no declaration of this version may have.
+	// tagOtherVersion marks a field of another version of the kind, which is served where an object
+	// was written in that version, and which no declaration of this version may have.
 	tagOtherVersion = "otherVersion"
 )
 
-// addGoFormats adds what only the Go types say: the tags, and the fields whose type is a duration. In a CRD these are
-// plain text, but the API server of upstream, and every controller, decodes them into a duration and refuses
-// anything else.
+// addGoFormats adds what only the Go types say: the tags, and the fields whose type is a duration.
+// In a CRD these are plain text, but the API server of upstream, and every controller, decodes them
+// into a duration and refuses anything else.
 func addGoFormats(root *Node, gvk schema.GroupVersionKind, scheme *runtime.Scheme) error {
 	object, err := scheme.New(gvk)
 	if err != nil {

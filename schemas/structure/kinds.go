@@ -23,11 +23,12 @@ func (k *Kind) Aggregated() bool {
 	return slices.Contains([]string{"core", "operations", "security", "seedmanagement"}, group)
 }
 
-// extensionsGroup has kinds of the same name as other groups: BackupBucket, BackupEntry, Bastion and Extension.
+// extensionsGroup has kinds of the same name as other groups: BackupBucket, BackupEntry, Bastion
+// and Extension.
 const extensionsGroup = "extensions.gardener.cloud"
 
-// RulesName names a kind where rules speak of it: its name, in the group of the extensions with "extensions." before it.
-// All versions of a kind have the same rules.
+// RulesName names a kind where rules speak of it: its name, in the group of the extensions with
+// "extensions." before it. All versions of a kind have the same rules.
 func RulesName(gvk schema.GroupVersionKind) string {
 	if gvk.Group == extensionsGroup {
 		return "extensions." + gvk.Kind
@@ -49,8 +50,8 @@ func (k *Kind) Definition() string {
 // Kinds are the known kinds by group, version and kind.
 type Kinds map[schema.GroupVersionKind]*Kind
 
-// FromCRDs reads all versions of the given definitions. Formats that the definitions cannot carry (durations) are
-// taken from the Go types that the scheme knows; the scheme may be nil.
+// FromCRDs reads all versions of the given definitions. Formats that the definitions cannot carry
+// (durations) are taken from the Go types that the scheme knows; the scheme may be nil.
 func FromCRDs(crds []*apiextensionsv1.CustomResourceDefinition, scheme *runtime.Scheme) (Kinds, error) {
 	kinds := make(Kinds, len(crds))
 	for _, crd := range crds {
@@ -80,7 +81,8 @@ func FromCRDs(crds []*apiextensionsv1.CustomResourceDefinition, scheme *runtime.
 	return kinds, nil
 }
 
-// Foreign gives the schema of a kind of which only the metadata are known. Whether the name is missing is not said.
+// Foreign gives the schema of a kind of which only the metadata are known. Whether the name is
+// missing is not said.
 func Foreign(gvk schema.GroupVersionKind) *Kind {
 	metadata := metadataNode(true)
 	metadata.Required = nil
@@ -89,7 +91,8 @@ func Foreign(gvk schema.GroupVersionKind) *Kind {
 	return &Kind{GVK: gvk, Root: root}
 }
 
-// completeRoot adds what definitions leave to the API server: the type and the metadata of every object.
+// completeRoot adds what definitions leave to the API server: the type and the metadata of every
+// object.
 func completeRoot(root *Node, gvk schema.GroupVersionKind, namespaced bool) {
 	if root.Properties == nil {
 		root.Properties = map[string]*Node{}
@@ -103,7 +106,8 @@ func completeRoot(root *Node, gvk schema.GroupVersionKind, namespaced bool) {
 			required = append(required, name)
 		}
 	}
-	// The API has no object without a spec where parts of the spec are required: its Go types are no pointers.
+	// The API has no object without a spec where parts of the spec are required: its Go types are
+	// no pointers.
 	if spec := root.Properties["spec"]; spec != nil && len(spec.Required) > 0 && !slices.Contains(required, "spec") {
 		required = append(required, "spec")
 	}
@@ -115,7 +119,8 @@ func completeRoot(root *Node, gvk schema.GroupVersionKind, namespaced bool) {
 			root.Properties[name].markSensitive()
 		}
 	case "Landscape", "Gardenlet":
-		// In a file a Landscape needs no namespace: it is the folder itself. For a Gardenlet there is only one.
+		// In a file a Landscape needs no namespace: it is the folder itself. For a Gardenlet there
+		// is only one.
 		root.Properties["metadata"].Required = []string{"name"}
 	}
 }

@@ -22,8 +22,8 @@ func (n *Node) Lookup(path fieldpath.Path) *Node {
 	return n
 }
 
-// Field follows the names of fields from the root, without indices: what a list holds is what the list is. It gives nil
-// where the schema says nothing.
+// Field follows the names of fields from the root, without indices: what a list holds is what the
+// list is. It gives nil where the schema says nothing.
 func (n *Node) Field(path fieldpath.Path) *Node {
 	for _, step := range path {
 		n = n.Held()

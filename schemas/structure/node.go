@@ -24,12 +24,13 @@ type Node struct {
 	Open bool
 	// Sensitive values are never quoted in messages.
 	Sensitive bool
-	// SecretNames: names of unknown fields are not quoted either, since a value may have got into the place of a name.
+	// SecretNames: names of unknown fields are not quoted either, since a value may have got into
+	// the place of a name.
 	SecretNames bool
 	// IntOrString values are integers or text.
 	IntOrString bool
-	// Fraction: an IntOrString may be any number. It is a quantity that the aggregated API server reads, which takes
-	// 0.5 as well as "0.5"; a definition refuses it.
+	// Fraction: an IntOrString may be any number. It is a quantity that the aggregated API server
+	// reads, which takes 0.5 as well as "0.5"; a definition refuses it.
 	Fraction bool
 
 	Properties map[string]*Node
@@ -52,7 +53,8 @@ type Node struct {
 	// ListType and ListKeys say how the items of a list are told apart: atomic, set or map.
 	ListType string
 	ListKeys []string
-	// Since are the minor releases of Kubernetes that introduced fields of an object of its own, where that is known.
+	// Since are the minor releases of Kubernetes that introduced fields of an object of its own,
+	// where that is known.
 	Since map[string]int
 }
 
@@ -83,7 +85,8 @@ func (n *Node) Names() []string { return slices.Sorted(maps.Keys(n.Properties)) 
 // IsMap tells whether the node is a map with free keys.
 func (n *Node) IsMap() bool { return n.Additional != nil }
 
-// FromForeign converts the schema of a definition that others wrote, and reports whether the node says all that the schema does.
+// FromForeign converts the schema of a definition that others wrote, and reports whether the node
+// says all that the schema does.
 func FromForeign(gvk schema.GroupVersionKind, namespaced bool, props *apiextensionsv1.JSONSchemaProps) (kind *Kind, whole bool) {
 	whole = true
 	root, err := fromProps(props, "", func(error) error { whole = false; return nil })
@@ -97,7 +100,8 @@ func FromForeign(gvk schema.GroupVersionKind, namespaced bool, props *apiextensi
 // refused fails for every construct that is not known.
 func refused(err error) error { return err }
 
-// fromProps converts a schema of a CRD. It gives constructs that neither CUE base nor messages know to a function, which makes them errors or not.
+// fromProps converts a schema of a CRD. It gives constructs that neither CUE base nor messages know
+// to a function, which makes them errors or not.
 func fromProps(props *apiextensionsv1.JSONSchemaProps, path string, unknown func(error) error) (*Node, error) {
 	n := &Node{
 		Type: props.Type, Description: props.Description, Nullable: props.Nullable,
@@ -144,7 +148,8 @@ func (n *Node) readValues(props *apiextensionsv1.JSONSchemaProps) error {
 		}
 		n.Enum = append(n.Enum, text)
 	}
-	// A schema may name values twice when two markers of controller-gen meet (allOf); the last one counts.
+	// A schema may name values twice when two markers of controller-gen meet (allOf); the last one
+	// counts.
 	for _, all := range props.AllOf {
 		if len(all.Enum) > 0 && len(n.Enum) == 0 {
 			if err := n.readValues(&apiextensionsv1.JSONSchemaProps{Enum: all.Enum}); err != nil {

@@ -8,7 +8,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// TestUnknownConstraintsAreRefused: what neither the CUE base nor the messages know must not be ignored.
+// TestUnknownConstraintsAreRefused: what neither the CUE base nor the messages know must not be
+// ignored.
 func TestUnknownConstraintsAreRefused(t *testing.T) {
 	three := 3.0
 	for name, props := range map[string]apiextensionsv1.JSONSchemaProps{

@@ -6,8 +6,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// Normalise gives a copy of the object as the API server would take it in: fields written as null are left out, and
-// whole numbers written with a decimal point become integers. The paths of the fields left out are returned too.
+// Normalise gives a copy of the object as the API server would take it in: fields written as null
+// are left out, and whole numbers written with a decimal point become integers. The paths of the
+// fields left out are returned too.
 func (k *Kind) Normalise(object map[string]any) (map[string]any, []fieldpath.Path) {
 	n := &normaliser{}
 	clean, _ := n.value(nil, k.Root, object).(map[string]any)

@@ -8,7 +8,8 @@ import (
 
 // removedField is a field that upstream's API had once.
 type removedField struct {
-	// kind is the only kind that the field is of, "" for any: parts of one kind are parts of others, too.
+	// kind is the only kind that the field is of, "" for any: parts of one kind are parts of
+	// others, too.
 	kind string
 	// path is the end of the path of the field, without indices.
 	path string
@@ -16,8 +17,9 @@ type removedField struct {
 	instead string
 }
 
-// removedFields are those whose release notes name a successor, or that there is none. Fields that the API still has for old versions of Kubernetes
-// are a matter of rules, such as shoot/fields-removed.
+// removedFields are those whose release notes name a successor, or that there is none. Fields that
+// the API still has for old versions of Kubernetes are a matter of rules, such as
+// shoot/fields-removed.
 var removedFields = [...]removedField{
 	{"", "kubeAPIServer.oidcConfig", "use structuredAuthentication, which names a ConfigMap with an AuthenticationConfiguration"},
 	{"", "kubernetes.allowPrivilegedContainers", "use the admission plugin PodSecurity, in kubeAPIServer.admissionPlugins or by labels of namespaces"},
@@ -37,7 +39,8 @@ var removedFields = [...]removedField{
 	{"Seed", "spec.secretRef", "remove it; the gardenlet runs in the cluster of the Seed and uses its ServiceAccount"},
 }
 
-// removed gives what replaces a field that does not exist any more, "" if the API never had the field.
+// removed gives what replaces a field that does not exist any more, "" if the API never had the
+// field.
 func removed(kind string, path fieldpath.Path) string {
 	var names []string
 	for _, step := range path {

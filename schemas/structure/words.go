@@ -47,7 +47,8 @@ func (n *Node) named(key string) *Node {
 	return &secret
 }
 
-// described names the value that was found, shortened: what is written wrong must be visible, a whole document must not.
+// described names the value that was found, shortened: what is written wrong must be visible, a
+// whole document must not.
 func (n *Node) described(value any) string {
 	if n.Sensitive {
 		return kindOf(value)
@@ -103,8 +104,8 @@ func kindOf(value any) string {
 	return fmt.Sprintf("a value of the Go type %T", value)
 }
 
-// isTooWide tells whether a number stands for an integer that 64 bit cannot hold: readers of YAML and JSON give such
-// integers as floating point numbers.
+// isTooWide tells whether a number stands for an integer that 64 bit cannot hold: readers of YAML
+// and JSON give such integers as floating point numbers.
 func isTooWide(value any) bool {
 	number, ok := value.(float64)
 	return ok && (number < math.MinInt64 || number >= -math.MinInt64)
@@ -168,7 +169,8 @@ func (n *Node) patternWords() string {
 	return "does not have the form " + n.Pattern.String()
 }
 
-// bounds gives the smallest and the largest number, from minimum, maximum and the width of the format.
+// bounds gives the smallest and the largest number, from minimum, maximum and the width of the
+// format.
 func (n *Node) bounds() (low, high float64) {
 	low, high = math.Inf(-1), math.Inf(1)
 	switch n.Format {
@@ -205,7 +207,8 @@ func (n *Node) rangeWords() string {
 	return "must be " + least + number(low) + " and " + most + number(high)
 }
 
-// Form says in words what a value has to hold besides its type, for people who ask before they write.
+// Form says in words what a value has to hold besides its type, for people who ask before they
+// write.
 func (n *Node) Form() []string {
 	var words []string
 	switch {

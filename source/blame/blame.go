@@ -60,8 +60,8 @@ func Open(dir string, limits Limits) (*Repository, error) {
 	return &Repository{repo: repo, limits: limits}, nil
 }
 
-// Line says which commit wrote a line (from 1) of a file of the work tree. The error is for what hinders the answer, such as a
-// broken repository or the end of ctx.
+// Line says which commit wrote a line (from 1) of a file of the work tree. The error is for what
+// hinders the answer, such as a broken repository or the end of ctx.
 func (r *Repository) Line(ctx context.Context, file string, line int) (Answer, error) {
 	var answer Answer
 	err := panics.Safe(func() (err error) { // go-git believes much of a damaged repository
@@ -162,7 +162,8 @@ const (
 	endPartial = "or before it: the clone is partial, and lacks what the file was before; `git fetch --refetch --no-filter` gets it"
 )
 
-// before is where a line was in a parent of the commit; end tells why the clone does not show all parents, empty where it does.
+// before is where a line was in a parent of the commit; end tells why the clone does not show all
+// parents, empty where it does.
 func (r *Repository) before(ctx context.Context, at place) (former place, moved bool, end string, err error) {
 	var parents []*gitobject.Commit
 	for i := range at.commit.ParentHashes {

@@ -141,7 +141,8 @@ func TestShallowClone(t *testing.T) {
 	assert.Contains(t, answer.Reason, "shallow")
 }
 
-// TestPartialClone: what the file was before is at the remote, and so the line may be older than it seems.
+// TestPartialClone: what the file was before is at the remote, and so the line may be older than it
+// seems.
 func TestPartialClone(t *testing.T) {
 	repo := gittest.New(t, t.TempDir(), "landscape")
 	repo.Push("a.yaml", "one\n", "first")

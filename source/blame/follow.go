@@ -2,11 +2,13 @@ package blame
 
 import "strings"
 
-// maxTable bounds the comparison of parts that have no line in common that is there only once: beyond it they count as changed.
+// maxTable bounds the comparison of parts that have no line in common that is there only once:
+// beyond it they count as changed.
 const maxTable = 1 << 20
 
-// follow finds where a line (from 1) of the new text is in the old one, if it is there unchanged. The work is bounded: what is
-// the same at the beginning and at the end is left out, the rest is cut at lines that are unique in both.
+// follow finds where a line (from 1) of the new text is in the old one, if it is there unchanged.
+// The work is bounded: what is the same at the beginning and at the end is left out, the rest is
+// cut at lines that are unique in both.
 func follow(old, new string, line int) (int, bool) {
 	a, b := strings.Split(old, "\n"), strings.Split(new, "\n")
 	if line < 1 || line > len(b) {
@@ -47,7 +49,8 @@ func followIn(a, b []string, line int) (int, bool) {
 	}
 }
 
-// anchor is a line that both texts have once, next to the line in question, in the order that most of them have.
+// anchor is a line that both texts have once, next to the line in question, in the order that most
+// of them have.
 func anchor(a, b []string, line int) (inA, inB int, ok bool) {
 	count := map[string][3]int{}
 	for i, text := range a {

@@ -29,7 +29,8 @@ func (p place) text(limit int64) (string, error) {
 		}
 		return "", err
 	}
-	// Not by File, which takes a content that a partial clone lacks for a file that the commit lacks.
+	// Not by File, which takes a content that a partial clone lacks for a file that the commit
+	// lacks.
 	blob, err := tree.TreeEntryFile(entry)
 	if err != nil {
 		return "", err

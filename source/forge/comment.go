@@ -22,12 +22,14 @@ const pagesOfComments = 50
 type Comment struct {
 	// Marker is the id by which it is found again. It is in the comment, and not seen.
 	Marker string
-	// Body in Markdown. One of nothing but white space deletes the comment with DeleteEmpty, and is an error without.
+	// Body in Markdown. One of nothing but white space deletes the comment with DeleteEmpty, and is
+	// an error without.
 	Body        string
 	DeleteEmpty bool
 	// Author is the login that the token writes as, where it is known; else the forge is asked.
 	Author string
-	// Whole says in a comment that had to be cut where all of it is; unset: in the output of the job.
+	// Whole says in a comment that had to be cut where all of it is; unset: in the output of the
+	// job.
 	Whole string
 }
 
@@ -70,9 +72,10 @@ func Patient(c clock.Clock) Patience {
 	return Patience{Clock: c, Backoff: wait.Backoff{Duration: 2 * time.Second, Factor: 2, Jitter: 0.2, Steps: 5, Cap: 5 * time.Minute}}
 }
 
-// Keep leaves exactly one comment of the token's user with the marker in the pull request (merge request) of that number.
-// It looks anew before each try, so that one whose answer got lost is not written twice, and once more after it made one:
-// of those that runs at the same time made, the oldest stays.
+// Keep leaves exactly one comment of the token's user with the marker in the pull request (merge
+// request) of that number. It looks anew before each try, so that one whose answer got lost is not
+// written twice, and once more after it made one: of those that runs at the same time made, the
+// oldest stays.
 func (f *Forge) Keep(ctx context.Context, repository string, number int, c Comment, p Patience) (Result, error) {
 	if err := checkRepository(repository); err != nil {
 		return Result{}, err
@@ -159,7 +162,8 @@ func (p *pull) keep(ctx context.Context, body string) (Result, error) {
 		}
 		outcome = Created
 		if ours, err = p.ours(ctx); err != nil {
-			return Result{Outcome: outcome, Link: made.Link}, nil // it was written; that it cannot be seen yet harms nobody
+			// it was written; that it cannot be seen yet harms nobody
+			return Result{Outcome: outcome, Link: made.Link}, nil
 		}
 		ours = with(ours, made)
 	}
@@ -178,8 +182,8 @@ func (p *pull) keep(ctx context.Context, body string) (Result, error) {
 	return Result{Outcome: outcome, Link: oldest.Link, Removed: len(ours) - 1}, nil
 }
 
-// ours are the comments that begin with the marker and are by the token's user, the oldest first. What others write with
-// our marker stays theirs: who writes a comment can change it later.
+// ours are the comments that begin with the marker and are by the token's user, the oldest first.
+// What others write with our marker stays theirs: who writes a comment can change it later.
 func (p *pull) ours(ctx context.Context) ([]*scm.Comment, error) {
 	var out []*scm.Comment
 	seen := map[int]bool{}
@@ -206,8 +210,8 @@ func (p *pull) ours(ctx context.Context) ([]*scm.Comment, error) {
 	return out, nil
 }
 
-// own says whether a login is the token's. Tokens of CI jobs may not ask who they are: then it is a login that only such a
-// token can have.
+// own says whether a login is the token's. Tokens of CI jobs may not ask who they are: then it is a
+// login that only such a token can have.
 func (p *pull) own(login string) bool {
 	switch {
 	case p.author != "":
@@ -220,9 +224,10 @@ func (p *pull) own(login string) bool {
 	return login == "gitea-actions" || login == "forgejo-actions" // reserved names
 }
 
-// with is the list with the comment that was made, where it is not in it: what other runs delete while the pages are read
-// moves the later ones to a page that was read already. So each run knows of its own and of the oldest, before which
-// nothing is deleted, and of two at least one is removed by who made it.
+// with is the list with the comment that was made, where it is not in it: what other runs delete
+// while the pages are read moves the later ones to a page that was read already. So each run knows
+// of its own and of the oldest, before which nothing is deleted, and of two at least one is removed
+// by who made it.
 func with(ours []*scm.Comment, made *scm.Comment) []*scm.Comment {
 	i, listed := slices.BinarySearchFunc(ours, made.ID, func(c *scm.Comment, id int) int { return c.ID - id })
 	if listed {

@@ -56,8 +56,8 @@ func Temporary(err error) (bool, time.Duration) {
 	return errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF), 0
 }
 
-// courier carries requests: it adds the token, for its forge only, and turns refusals into errors before the library
-// sees them, which would write them to the log as they are.
+// courier carries requests: it adds the token, for its forge only, and turns refusals into errors
+// before the library sees them, which would write them to the log as they are.
 type courier struct {
 	provider string
 	base     *url.URL

@@ -5,14 +5,15 @@ import (
 	"strings"
 )
 
-// limits are what a comment may have at most, in bytes: GitHub takes 65,536 characters, GitLab 1,000,000; Gitea and Forgejo
-// keep up to 65,535 bytes on each of their databases.
+// limits are what a comment may have at most, in bytes: GitHub takes 65,536 characters, GitLab
+// 1,000,000; Gitea and Forgejo keep up to 65,535 bytes on each of their databases.
 var limits = map[string]int{GitHub: 65_000, GitLab: 950_000, Gitea: 65_000, Forgejo: 65_000}
 
 // room is kept for what is closed at the end, and the hint.
 const room = 2_000
 
-// fit cuts Markdown after a line, closes what is open there (code, folded parts), and says how many lines are missing.
+// fit cuts Markdown after a line, closes what is open there (code, folded parts), and says how many
+// lines are missing.
 func fit(body string, limit int, whole string) (string, int) {
 	if len(body) <= limit {
 		return body, 0

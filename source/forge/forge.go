@@ -32,7 +32,8 @@ func Providers() []string { return []string{GitHub, GitLab, Gitea, Forgejo} }
 type Options struct {
 	// Provider is one of Providers.
 	Provider string
-	// URL of the forge, or of its API. Unset: that of github.com or gitlab.com; Gitea and Forgejo have none.
+	// URL of the forge, or of its API. Unset: that of github.com or gitlab.com; Gitea and Forgejo
+	// have none.
 	URL string
 	// Token that is let in.
 	Token string
@@ -150,8 +151,9 @@ func checkRepository(name string) error {
 	return nil
 }
 
-// Locate gives the forge and the name of the repository that a source URL means. at is the address of the forge, where it
-// is known otherwise (a forge below a path, or whose API is elsewhere); then only the name is looked for.
+// Locate gives the forge and the name of the repository that a source URL means. at is the address
+// of the forge, where it is known otherwise (a forge below a path, or whose API is elsewhere); then
+// only the name is looked for.
 func Locate(source, at string) (forge, repository string, err error) {
 	u, err := url.Parse(source)
 	if err != nil || u.Host == "" {
@@ -188,7 +190,8 @@ func Locate(source, at string) (forge, repository string, err error) {
 	return forge, repository, nil
 }
 
-// Whoami gives the login of the token, "" where the token may not ask (those of CI jobs often may not).
+// Whoami gives the login of the token, "" where the token may not ask (those of CI jobs often may
+// not).
 func (f *Forge) Whoami(ctx context.Context) (string, error) {
 	user, _, err := f.client.Users.Find(ctx)
 	var refused *Error

@@ -104,7 +104,8 @@ func TestStatuses(t *testing.T) {
 		}
 		want := []string{"pending", "pending", "failure", "success", "pending"}
 		if f.provider == GitLab {
-			want = []string{"pending", "failed", "success", "pending"} // the same again is refused there, and no error
+			// the same again is refused there, and no error
+			want = []string{"pending", "failed", "success", "pending"}
 		}
 		assert.Equal(t, want, states)
 		assert.Equal(t, "https://x.example.com/y?z=1", s.Statuses()[len(want)-1].Target)
@@ -184,7 +185,8 @@ func TestCommentsSurviveFaults(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *forgetest.Server, f *Forge) {
 		posts := map[bool]string{true: "/notes", false: "/comments"}[f.provider == GitLab]
 		s.Fail(forgetest.Failure{Path: "/user", Status: 502}, forgetest.Failure{Method: "GET", Path: posts, Status: 503},
-			forgetest.Failure{Method: "POST", Path: posts, Status: 504, Done: true}, // made, but the answer got lost
+			// made, but the answer got lost
+			forgetest.Failure{Method: "POST", Path: posts, Status: 504, Done: true},
 			forgetest.Failure{Method: "GET", Path: posts, Status: 500})
 		var waits int
 		patience := hasty()

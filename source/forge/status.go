@@ -59,7 +59,8 @@ func (f *Forge) SetStatus(ctx context.Context, repository, commit string, s Stat
 	return f.explain(fmt.Sprintf("setting the status of commit %.12s in %s", commit, repository), err)
 }
 
-// setGitLabStatus is not the library's: it asks for the project first, and sends an empty target, which GitLab refuses.
+// setGitLabStatus is not the library's: it asks for the project first, and sends an empty target,
+// which GitLab refuses.
 func (f *Forge) setGitLabStatus(ctx context.Context, repository, commit string, s Status) error {
 	state := map[State]string{Pending: "pending", Success: "success", Failure: "failed"}[s.State]
 	in := map[string]string{"state": state, "name": s.Context, "description": s.Description}
@@ -76,7 +77,8 @@ func (f *Forge) setGitLabStatus(ctx context.Context, repository, commit string, 
 
 func gitlabProject(repository string) string { return "api/v4/projects/" + url.QueryEscape(repository) }
 
-// send makes a request of ours with the client of the library, and reads the answer into out where that is not nil.
+// send makes a request of ours with the client of the library, and reads the answer into out where
+// that is not nil.
 func (f *Forge) send(ctx context.Context, method, path string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {

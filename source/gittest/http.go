@@ -69,7 +69,8 @@ func (s *HTTPServer) Intercept(by func(http.ResponseWriter, *http.Request) bool)
 	s.intercept = by
 }
 
-// Reset forgets what was counted, and gives it: the requests in order, and how many bytes were sent.
+// Reset forgets what was counted, and gives it: the requests in order, and how many bytes were
+// sent.
 func (s *HTTPServer) Reset() ([]string, int64) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

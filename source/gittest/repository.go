@@ -29,7 +29,8 @@ func New(t testing.TB, root, name string) *Repository {
 	return r
 }
 
-// Git runs a command in the work tree, without any configuration of the user, and gives what it says.
+// Git runs a command in the work tree, without any configuration of the user, and gives what it
+// says.
 func (r *Repository) Git(args ...string) string {
 	r.t.Helper()
 	return r.run(r.Work, args...)
@@ -79,7 +80,8 @@ func (r *Repository) Push(name, content, message string) string {
 	return commit
 }
 
-// Commits makes many commits of one file on the branch that is checked out, without pushing them, and gives the last.
+// Commits makes many commits of one file on the branch that is checked out, without pushing them,
+// and gives the last.
 func (r *Repository) Commits(count int, name string) string {
 	r.t.Helper()
 	parent := r.Git("rev-parse", "HEAD")

@@ -21,7 +21,8 @@ const (
 
 // Answer is the body of each answer that is not followed.
 type Answer struct {
-	// Result is one word: requested, ignored, ping, refused, replayed, limited, too_large or invalid.
+	// Result is one word: requested, ignored, ping, refused, replayed, limited, too_large or
+	// invalid.
 	Result string `json:"result"`
 	// Message for people.
 	Message string `json:"message"`
@@ -31,7 +32,8 @@ func (r *Receiver) answer(w http.ResponseWriter, receiver, result string, status
 	r.metrics.requests.WithLabelValues(receiver, result).Inc()
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(Answer{Result: result, Message: message}) // who sent it may be gone
+	// who sent it may be gone
+	_ = json.NewEncoder(w).Encode(Answer{Result: result, Message: message})
 }
 
 func (r *Receiver) slowDown(w http.ResponseWriter, receiver string) {

@@ -10,7 +10,8 @@ import (
 // maxBody is how much one body may have, in bytes.
 const maxBody = 1 << 20
 
-// hurry is how long a body may take where its sender holds much memory, and what is left of one that is not read.
+// hurry is how long a body may take where its sender holds much memory, and what is left of one
+// that is not read.
 const hurry = 2 * time.Second
 
 // incoming is a body in memory.
@@ -72,7 +73,9 @@ func (b *incoming) read(w http.ResponseWriter, req *http.Request) int {
 	}
 }
 
-// hasten bounds the time for what is still to come of a request; the server reads that before it answers.
+// hasten bounds the time for what is still to come of a request; the server reads that before it
+// answers.
 func hasten(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(hurry)) // of a connection, which knows only real time
+	// of a connection, which knows only real time
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(hurry))
 }

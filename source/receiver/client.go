@@ -47,9 +47,9 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("it answered %d: %s", e.Status, e.Answer.Message)
 }
 
-// Ask sends one push to the receiver NAMESPACE/LANDSCAPE/NAME and, with tell, follows the sync until its last Progress. It
-// gives the last Progress, with Phase "" where the sync is not followed, and whether the push was of a ref that the
-// Landscape follows.
+// Ask sends one push to the receiver NAMESPACE/LANDSCAPE/NAME and, with tell, follows the sync
+// until its last Progress. It gives the last Progress, with Phase "" where the sync is not
+// followed, and whether the push was of a ref that the Landscape follows.
 func (c *Client) Ask(ctx context.Context, receiver string, push Push, tell func(Progress)) (last Progress, followed bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -7,8 +7,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// collapse makes one sync of many pushes: the first one is told at once, the newest of those that follow within a quiet
-// time at its end. What it remembers is one push a Landscape.
+// collapse makes one sync of many pushes: the first one is told at once, the newest of those that
+// follow within a quiet time at its end. What it remembers is one push a Landscape.
 type collapse struct {
 	clock clock.WithDelayedExecution
 	tell  func(context.Context, Key, Push)

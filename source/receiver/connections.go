@@ -6,15 +6,16 @@ import (
 	"sync"
 )
 
-// A connection costs a goroutine and a few kilobytes from its first byte on, before any request has a sender and a proof: whoever opens many and
-// sends headers slowly has all of them for seconds. So they are bounded, together and by sender.
+// A connection costs a goroutine and a few kilobytes from its first byte on, before any request has
+// a sender and a proof: whoever opens many and sends headers slowly has all of them for seconds. So
+// they are bounded, together and by sender.
 const (
 	maxConnections       = 1024
 	maxConnectionsSender = 128
 )
 
-// Bounded gives a listener that closes connections beyond the bounds at once. Proxies stand for many senders: only the bound of all counts
-// for them.
+// Bounded gives a listener that closes connections beyond the bounds at once. Proxies stand for
+// many senders: only the bound of all counts for them.
 func (r *Receiver) Bounded(inner net.Listener) net.Listener {
 	return &bounded{Listener: inner, receiver: r, open: map[string]int{}, most: maxConnections, mostSender: maxConnectionsSender}
 }

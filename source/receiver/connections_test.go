@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestConnectionsAreBounded: what is beyond the bound of a sender, or of all, is closed at once, a proxy has the bound of all only, and whoever closes
-// one may open another.
+// TestConnectionsAreBounded: what is beyond the bound of a sender, or of all, is closed at once, a
+// proxy has the bound of all only, and whoever closes one may open another.
 func TestConnectionsAreBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		proxies          []netip.Prefix

@@ -199,7 +199,8 @@ func TestFollow(t *testing.T) {
 	assert.Equal(t, Progress{Time: noon, Phase: PhaseApplying, Message: "seed[0m a"}, next(), "flushed at once, also after the time of a request")
 	alive := make(chan bool, 1)
 	go func() { alive <- lines.Scan() && lines.Text() == "" }()
-	require.Eventually(t, func() bool { // the handler waits for the clock some time after the line before
+	// the handler waits for the clock some time after the line before
+	require.Eventually(t, func() bool {
 		f.clock.Step(heartbeat)
 		select {
 		case empty := <-alive:
@@ -230,7 +231,8 @@ func TestFollowEnds(t *testing.T) {
 		ended := make(chan Progress, 1)
 		go func() { ended <- lastOf(res) }()
 		var last Progress
-		require.Eventually(t, func() bool { // the handler waits for the clock some time after its first line
+		// the handler waits for the clock some time after its first line
+		require.Eventually(t, func() bool {
 			f.clock.Step(time.Hour)
 			select {
 			case last = <-ended:

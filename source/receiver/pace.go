@@ -11,9 +11,10 @@ import (
 
 // Rates, in requests a second and at once.
 const (
-	requestRate, requestBurst   = 20, 200 // of one source to one path
-	failureRate, failureBurst   = 5, 100  // of one source that proves nothing
-	deliveryRate, deliveryBurst = 50, 500 // to one receiver, proven; and of one source that has proven something to the path
+	requestRate, requestBurst = 20, 200 // of one source to one path
+	failureRate, failureBurst = 5, 100  // of one source that proves nothing
+	// to one receiver, proven; and of one source that has proven something to the path
+	deliveryRate, deliveryBurst = 50, 500
 	// manySources bounds what is remembered of sources; who is forgotten begins anew.
 	manySources = 10_000
 )
@@ -41,8 +42,9 @@ type to struct {
 
 func shorten(path string) string { return path[:min(len(path), longestPath)] }
 
-// request says whether a request is looked at. Whether the path is that of a receiver makes no difference. Failures stop
-// strangers alone: who shares an address with them could not deliver any more.
+// request says whether a request is looked at. Whether the path is that of a receiver makes no
+// difference. Failures stop strangers alone: who shares an address with them could not deliver any
+// more.
 func (p *paces) request(path string, from sender) bool {
 	key := to{shorten(path), from}
 	if from.proven() {
@@ -64,8 +66,9 @@ func (p *paces) proven(path, source string) {
 	p.senders.Add(sender{source: source, path: shorten(path)}, nil)
 }
 
-// delivered says whether a source proved to know the secret of a path. Of a path that none delivered to, and of another
-// source, this says no: strangers do not learn by it which receivers there are.
+// delivered says whether a source proved to know the secret of a path. Of a path that none
+// delivered to, and of another source, this says no: strangers do not learn by it which receivers
+// there are.
 func (p *paces) delivered(path, source string) bool {
 	_, ok := p.senders.Get(sender{source: source, path: shorten(path)})
 	return ok
@@ -87,11 +90,12 @@ func (p *paces) of(cache *lru.Cache, key any, limit rate.Limit, burst int) *rate
 	return l
 }
 
-// manySignatures bounds what is remembered of one receiver: more requests in the time in which a signature holds are put
-// off.
+// manySignatures bounds what is remembered of one receiver: more requests in the time in which a
+// signature holds are put off.
 const manySignatures = 4096
 
-// seen remembers signatures for as long as they would be taken again. Only those of proven requests come here.
+// seen remembers signatures for as long as they would be taken again. Only those of proven requests
+// come here.
 type seen struct {
 	clock clock.PassiveClock
 	mu    sync.Mutex

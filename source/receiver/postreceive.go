@@ -17,7 +17,8 @@ const (
 	mostRefs  = 20 // told one by one; of more only that there was a push
 )
 
-// PostReceive is the hook of a bare repository: it asks for syncs of what was pushed, and tells the pusher how they go.
+// PostReceive is the hook of a bare repository: it asks for syncs of what was pushed, and tells the
+// pusher how they go.
 type PostReceive struct {
 	Client *Client
 	// Receivers are NAMESPACE/LANDSCAPE/NAME each.
@@ -31,8 +32,8 @@ type PostReceive struct {
 	Out io.Writer
 }
 
-// ReadPushes reads what Git writes to a post-receive hook: a line with the old and the new object and the name of each ref.
-// Of very many refs it makes one push that names none.
+// ReadPushes reads what Git writes to a post-receive hook: a line with the old and the new object
+// and the name of each ref. Of very many refs it makes one push that names none.
 func ReadPushes(in io.Reader, by string) ([]Push, error) {
 	var out []Push
 	lines := bufio.NewScanner(in)
@@ -70,8 +71,8 @@ func followable(ref string) bool {
 	return strings.HasPrefix(ref, "refs/heads/") || strings.HasPrefix(ref, "refs/tags/")
 }
 
-// Run asks for all syncs at once, so that each is on its way should the pusher leave, and returns when they are done. What
-// goes wrong is told, and no error: the push has happened.
+// Run asks for all syncs at once, so that each is on its way should the pusher leave, and returns
+// when they are done. What goes wrong is told, and no error: the push has happened.
 func (h *PostReceive) Run(ctx context.Context, pushes []Push) {
 	var cancel context.CancelFunc
 	ctx, cancel = context.WithTimeoutCause(ctx, h.Within, fmt.Errorf("after %s it is not followed any longer", h.Within))

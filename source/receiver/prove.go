@@ -24,8 +24,8 @@ const (
 // signingPrefix begins the signing tokens of GitLab (Standard Webhooks).
 const signingPrefix = "whsec_"
 
-// Sign gives the headers X-Timestamp and X-Signature of a body, for receivers of type hmac; webhooks of Pergola have them,
-// too.
+// Sign gives the headers X-Timestamp and X-Signature of a body, for receivers of type hmac;
+// webhooks of Pergola have them, too.
 func Sign(token, body []byte, at time.Time) (timestamp, signature string) {
 	timestamp = strconv.FormatInt(at.Unix(), 10)
 	return timestamp, "sha256=" + hex.EncodeToString(sum(token, []byte(timestamp+"."), body))
@@ -45,8 +45,8 @@ type proof struct {
 	until time.Time
 }
 
-// prove says whether the sender knows the secret. For each request the same is computed, whether there is such a receiver
-// or not, and whatever headers there are, so that the time tells nothing.
+// prove says whether the sender knows the secret. For each request the same is computed, whether
+// there is such a receiver or not, and whatever headers there are, so that the time tells nothing.
 func prove(target Target, known bool, header http.Header, body []byte, now time.Time) (proof, bool) {
 	kind := target.Type
 	token := target.Token
@@ -75,7 +75,8 @@ func prove(target Target, known bool, header http.Header, body []byte, now time.
 			p = proof{once: id + "." + hex.EncodeToString(want), until: now.Add(2 * Skew)}
 			break
 		}
-		// The token itself is sent. Sums of both have one length, and comparing them takes one time.
+		// The token itself is sent. Sums of both have one length, and comparing them takes one
+		// time.
 		given, want = sum([]byte("token"), []byte(header.Get("X-Gitlab-Token"))), sum([]byte("token"), token)
 		_ = sum(token, body) // as much work as for the others
 	case landscapev1alpha1.ReceiverHMAC:
@@ -99,7 +100,8 @@ func hexOf(text, prefix string) []byte {
 	return out
 }
 
-// standardSignature looks through the list of a Standard Webhooks header (v1,BASE64 v1,BASE64 …) for the wanted one.
+// standardSignature looks through the list of a Standard Webhooks header (v1,BASE64 v1,BASE64 …)
+// for the wanted one.
 func standardSignature(list string, want []byte) []byte {
 	for i, one := range strings.Fields(list) {
 		text, ok := strings.CutPrefix(one, "v1,")

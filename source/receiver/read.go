@@ -152,7 +152,8 @@ func plain(text string, most int) string {
 	return text
 }
 
-// follows says whether a push of a ref can bring what the Landscape follows. A request that names no ref always can.
+// follows says whether a push of a ref can bring what the Landscape follows. A request that names
+// no ref always can.
 func follows(ref landscapev1alpha1.Reference, pushed string) bool {
 	branch, isBranch := strings.CutPrefix(pushed, "refs/heads/")
 	tag, isTag := strings.CutPrefix(pushed, "refs/tags/")

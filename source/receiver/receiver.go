@@ -29,8 +29,8 @@ type Options struct {
 	Log       logr.Logger
 	// Clock is the real one unless set.
 	Clock clock.WithDelayedExecution
-	// Proxies are the addresses of load balancers in front, whose X-Forwarded-For counts. Unset: none; then all that comes
-	// through one is one source.
+	// Proxies are the addresses of load balancers in front, whose X-Forwarded-For counts. Unset:
+	// none; then all that comes through one is one source.
 	Proxies []netip.Prefix
 	// FollowFor is how long a sync is followed at most. Default: 1h.
 	FollowFor time.Duration
@@ -71,7 +71,8 @@ func New(o Options) *Receiver {
 	}
 }
 
-// ServeHTTP answers a delivery. Who proves nothing gets the same answer for each path, whether there is a receiver or not.
+// ServeHTTP answers a delivery. Who proves nothing gets the same answer for each path, whether
+// there is a receiver or not.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	if req.Method != http.MethodPost {

@@ -99,8 +99,9 @@ func (l *logged) add(text string) {
 	l.all.WriteString(text + "\n")
 }
 
-// silent is a Receiver that listens nowhere, for tests that ask the handler itself and count what it answers: on a port of loopback strangers
-// may ask, too, such as a test of another package that waits for a server on a port that was free when it looked.
+// silent is a Receiver that listens nowhere, for tests that ask the handler itself and count what
+// it answers: on a port of loopback strangers may ask, too, such as a test of another package that
+// waits for a server on a port that was free when it looked.
 func silent(t *testing.T, targets map[string]Target) *fixture {
 	t.Helper()
 	f := &fixture{syncs: &syncs{targets: targets, progress: make(chan Progress, 8)}, clock: testclock.NewFakeClock(noon), log: &logged{}}
@@ -314,7 +315,8 @@ func TestBodies(t *testing.T) {
 	assert.Equal(t, http.StatusRequestEntityTooLarge, status)
 	assert.Equal(t, resultTooLarge, a.Result)
 
-	req, err := http.NewRequest(http.MethodPost, f.server.URL+"/hooks/garden/prod/push", io.MultiReader(bytes.NewReader([]byte(large)))) // of unknown length
+	// of unknown length
+	req, err := http.NewRequest(http.MethodPost, f.server.URL+"/hooks/garden/prod/push", io.MultiReader(bytes.NewReader([]byte(large))))
 	require.NoError(t, err)
 	res, err := f.server.Client().Do(req)
 	require.NoError(t, err)

@@ -8,13 +8,15 @@ const (
 	firstPiece = 4 << 10  // bytes, of a body of which nothing has arrived yet
 	// reserve is left by those who have proven nothing, in bytes.
 	reserve = 16 << 20
-	// strangersShare and provenShare are the part (1/n) of what is free that one sender may hold, without and with a proof.
+	// strangersShare and provenShare are the part (1/n) of what is free that one sender may hold,
+	// without and with a proof.
 	strangersShare, provenShare = 16, 2
 )
 
-// room is the memory for bodies. It is taken as bytes arrive, so who announces a body and does not send it holds nearly
-// nothing. How much one sender may hold shrinks with what is free, so that something is left for one who comes after it; and
-// those who have proven something have room whatever strangers hold.
+// room is the memory for bodies. It is taken as bytes arrive, so who announces a body and does not
+// send it holds nearly nothing. How much one sender may hold shrinks with what is free, so that
+// something is left for one who comes after it; and those who have proven something have room
+// whatever strangers hold.
 type room struct {
 	mu   sync.Mutex
 	free int
@@ -31,8 +33,8 @@ func (m *room) share(s sender) int {
 	return max(0, m.free-reserve) / strangersShare
 }
 
-// take says whether a sender gets more memory. It never waits: memory that is waited for by those who hold some would
-// come free by nothing but the end of their time.
+// take says whether a sender gets more memory. It never waits: memory that is waited for by those
+// who hold some would come free by nothing but the end of their time.
 func (m *room) take(s sender, bytes int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -25,7 +25,8 @@ func fill(m *room, s sender) int {
 	return took
 }
 
-// One who comes anew has room for a push beside many that take all they get, and one who proved something in any case.
+// One who comes anew has room for a push beside many that take all they get, and one who proved
+// something in any case.
 func TestRoom(t *testing.T) {
 	for _, c := range []struct{ greedy, anew int }{{0, maxBody + 1}, {1, maxBody + 1}, {8, maxBody + 1}, {60, 32 << 10}, {2000, 0}} {
 		t.Run(fmt.Sprint(c.greedy), func(t *testing.T) {

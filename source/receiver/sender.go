@@ -11,8 +11,9 @@ import (
 type sender struct {
 	// source is an address, or a network of IPv6, of which everybody has one.
 	source string
-	// path is set for a source that proved to know the secret of this path before, and shows a proof again: what strangers do
-	// who have the same address, as behind a proxy that is not known, is not counted for it.
+	// path is set for a source that proved to know the secret of this path before, and shows a
+	// proof again: what strangers do who have the same address, as behind a proxy that is not
+	// known, is not counted for it.
 	path string
 }
 

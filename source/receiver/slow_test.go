@@ -20,8 +20,8 @@ import (
 const (
 	theirs = "198.51.100.7"
 	ours   = "203.0.113.9"
-	// prompt is how long a delivery may take while others are slow: much longer than it does, and shorter than any time that
-	// is given to who is slow.
+	// prompt is how long a delivery may take while others are slow: much longer than it does, and
+	// shorter than any time that is given to who is slow.
 	prompt = time.Second
 )
 
@@ -63,7 +63,8 @@ func (f *fixture) slow() int {
 func (f *fixture) send(t *testing.T, source, path string, h func(body string) header) (int, time.Duration) {
 	t.Helper()
 	f.sent++
-	body := fmt.Sprintf(`{"ref":"refs/heads/main","by":"%d %s"}`, f.sent, strings.Repeat("x", 20_000)) // as long as a push of some commits
+	// as long as a push of some commits
+	body := fmt.Sprintf(`{"ref":"refs/heads/main","by":"%d %s"}`, f.sent, strings.Repeat("x", 20_000))
 	req, err := http.NewRequest(http.MethodPost, "http://"+f.address+path, strings.NewReader(body))
 	require.NoError(t, err)
 	req.Header.Set("X-Forwarded-For", source)
@@ -77,8 +78,8 @@ func (f *fixture) send(t *testing.T, source, path string, h func(body string) he
 	return res.StatusCode, time.Since(began)
 }
 
-// Many connections of a stranger, each with a path of its own and a body that does not come, hold up nobody else; and they
-// are failures of theirs.
+// Many connections of a stranger, each with a path of its own and a body that does not come, hold
+// up nobody else; and they are failures of theirs.
 func TestSlowStrangers(t *testing.T) {
 	const push, connections = "/hooks/garden/prod/push", 600
 	sign := func(body string) header { return signed(body, noon) }
@@ -103,7 +104,8 @@ func TestSlowStrangers(t *testing.T) {
 		f := behind(t, time.Minute)
 		delivers(t, f, theirs)
 		f.trickle(t, connections, own, "")
-		f.trickle(t, 400, func(int) string { return push }, SignatureHeader+": sha256=00\r\n") // they know the path, too
+		// they know the path, too
+		f.trickle(t, 400, func(int) string { return push }, SignatureHeader+": sha256=00\r\n")
 		require.Eventually(t, func() bool { return f.slow() == connections+400 }, time.Minute, time.Millisecond)
 		delivers(t, f, theirs)
 	})

@@ -85,7 +85,8 @@ func (l lines) write(p Progress) bool {
 }
 
 func (l lines) line(data []byte) bool {
-	_ = l.SetWriteDeadline(time.Now().Add(writeWithin)) // of a connection, which knows only real time
+	// of a connection, which knows only real time
+	_ = l.SetWriteDeadline(time.Now().Add(writeWithin))
 	_, err := l.w.Write(append(data, '\n'))
 	return err == nil && l.Flush() == nil
 }

@@ -19,7 +19,8 @@ type Keys struct {
 	ssh  []sshKey
 }
 
-// ReadKeys reads files of public keys: OpenPGP keys in armour, SSH keys as in authorized_keys or in an allowed_signers file.
+// ReadKeys reads files of public keys: OpenPGP keys in armour, SSH keys as in authorized_keys or in
+// an allowed_signers file.
 func ReadKeys(files map[string][]byte) (*Keys, error) {
 	out := &Keys{}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -65,8 +66,8 @@ func (k *Keys) VerifyCommit(raw []byte, now time.Time) (string, error) {
 	return k.verify(payload, sign, now)
 }
 
-// VerifyTag verifies an annotated tag as Git stores it, and gives who signed. It has to be the tag of that name and commit: an
-// old one under another name is none.
+// VerifyTag verifies an annotated tag as Git stores it, and gives who signed. It has to be the tag
+// of that name and commit: an old one under another name is none.
 func (k *Keys) VerifyTag(raw []byte, name, commit string, now time.Time) (string, error) {
 	payload, sign, err := tagPayload(raw, name, commit)
 	if err != nil {

@@ -73,7 +73,8 @@ func (k *Keys) verifyOpenPGP(payload, sign []byte, now time.Time) (string, error
 	return issuer + name, nil
 }
 
-// onlySignature gives the id of the key that made a signature. A second signature could be another one than the one that counts.
+// onlySignature gives the id of the key that made a signature. A second signature could be another
+// one than the one that counts.
 func onlySignature(body []byte) (string, error) {
 	reader := packet.NewReader(bytes.NewReader(body))
 	issuer := ""

@@ -57,7 +57,8 @@ func readSSHLine(line string) (sshKey, error) {
 		}
 		return strong(sshKey{key: key, principal: comment})
 	}
-	// principals [options] type key [comment]. The options have the form of those of authorized_keys.
+	// principals [options] type key [comment]. The options have the form of those of
+	// authorized_keys.
 	principals, rest, ok := strings.Cut(line, " ")
 	if !ok {
 		return sshKey{}, errors.New("it is neither an OpenPGP key in armour nor an SSH public key")
@@ -112,8 +113,8 @@ func strong(key sshKey) (sshKey, error) {
 	return key, nil
 }
 
-// signerTime reads YYYYMMDD[HHMM[SS]][Z]. Without a Z it is UTC, too: a time zone of the machine would make the same file mean
-// different things.
+// signerTime reads YYYYMMDD[HHMM[SS]][Z]. Without a Z it is UTC, too: a time zone of the machine
+// would make the same file mean different things.
 func signerTime(text string) (time.Time, error) {
 	digits := strings.TrimSuffix(text, "Z")
 	for _, layout := range []string{"20060102", "200601021504", "20060102150405"} {

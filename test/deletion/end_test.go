@@ -150,7 +150,8 @@ func testEnd(s *stage, before world.World) {
 	s.requireAsBefore(before)
 }
 
-// Git declares a Garden again; somebody deletes it and its API server by hand, and takes it out of Git.
+// Git declares a Garden again; somebody deletes it and its API server by hand, and takes it out of
+// Git.
 func testLost(s *stage, before world.World) {
 	s.addGarden()
 	_, err := s.apply(0)
@@ -170,7 +171,8 @@ func testLost(s *stage, before world.World) {
 	s.requireAsBefore(before)
 }
 
-// The Garden of the benchmarks has every component that goes with definitions. Its Extension is left out: nobody has its chart, and testExtensions has one.
+// The Garden of the benchmarks has every component that goes with definitions. Its Extension is
+// left out: nobody has its chart, and testExtensions has one.
 func testAllOptions(s *stage, before world.World) {
 	bench := filepath.Join(env.Root, "hack", "bench", "garden")
 	require.NoError(s, os.Mkdir(s.path("all"), 0o755))
@@ -251,8 +253,9 @@ func (s *stage) said(kind, state string, parts ...string) {
 	}
 }
 
-// blocked applies until the last operation says why the Garden does not go. Each run gives its steps little time, in which a busy machine may not
-// get as far as that; the next one goes on from there.
+// blocked applies until the last operation says why the Garden does not go. Each run gives its
+// steps little time, in which a busy machine may not get as far as that; the next one goes on from
+// there.
 func (s *stage) blocked(steps time.Duration, parts ...string) {
 	s.Helper()
 	for ctx := s.context(); ; {

@@ -25,7 +25,8 @@ var (
 	installationPlans  = schema.GroupVersionResource{Group: "core.gardener.cloud", Version: "v1", Resource: "controllerdeployments"}
 )
 
-// declaredExtension is in Git: of a kind that the Garden has objects of, and of one that every Garden gets.
+// declaredExtension is in Git: of a kind that the Garden has objects of, and of one that every
+// Garden gets.
 const declaredExtension = `
 apiVersion: operator.gardener.cloud/v1alpha1
 kind: Extension

@@ -80,7 +80,8 @@ func run(m *testing.M) (int, error) {
 	return m.Run(), nil
 }
 
-// stage is a landscape with a Garden and nothing else, and the hands of somebody with access to its clusters.
+// stage is a landscape with a Garden and nothing else, and the hands of somebody with access to its
+// clusters.
 type stage struct {
 	*testing.T
 	dir string

@@ -20,7 +20,8 @@ import (
 
 func isGone(err error) bool { return apierrors.IsNotFound(err) }
 
-// settled waits until all is as it should be, and makes sure that nothing was written that should not have been.
+// settled waits until all is as it should be, and makes sure that nothing was written that should
+// not have been.
 func (w *world) settled() {
 	w.Helper()
 	w.settledWithin(deadline)
@@ -67,7 +68,8 @@ func (w *world) await(done <-chan struct{}) {
 	})
 }
 
-// innocent makes sure that only our own objects were written, and only those deleted that were to go.
+// innocent makes sure that only our own objects were written, and only those deleted that were to
+// go.
 func (w *world) innocent() {
 	w.Helper()
 	for _, l := range w.lines {

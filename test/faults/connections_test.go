@@ -7,11 +7,12 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// noticed is how long it may take until a connection that is one in appearance only is given up: client-go asks after 30 seconds of
-// silence, and waits 15 for the answer.
+// noticed is how long it may take until a connection that is one in appearance only is given up:
+// client-go asks after 30 seconds of silence, and waits 15 for the answer.
 const noticed = 90 * time.Second
 
-// TestHalfOpenConnections: the process is not told that nothing gets through any more, while it waits and while it works.
+// TestHalfOpenConnections: the process is not told that nothing gets through any more, while it
+// waits and while it works.
 func TestHalfOpenConnections(t *testing.T) {
 	for name, frozenAt := range map[string]int{"while it waits": 0, "while it makes": 4, "while it changes": 3} {
 		t.Run(name, func(t *testing.T) {

@@ -94,7 +94,8 @@ func TestSecretDeletedWhileApplying(t *testing.T) {
 	})
 }
 
-// TestNamespaceDeletedWhileApplying: that of some objects; it is one of the objects itself, or somebody makes it anew.
+// TestNamespaceDeletedWhileApplying: that of some objects; it is one of the objects itself, or
+// somebody makes it anew.
 func TestNamespaceDeletedWhileApplying(t *testing.T) {
 	t.Run("own", func(t *testing.T) {
 		atEachWrite(t, func(w *world, p *process, n int) {
@@ -133,8 +134,8 @@ func TestNamespaceDeletedWhileApplying(t *testing.T) {
 	})
 }
 
-// TestDefinitionDeletedWhileApplying: with the CustomResourceDefinition of ManagedResources, all of these go, and their objects with
-// them. When both are there again, it begins anew.
+// TestDefinitionDeletedWhileApplying: with the CustomResourceDefinition of ManagedResources, all of
+// these go, and their objects with them. When both are there again, it begins anew.
 func TestDefinitionDeletedWhileApplying(t *testing.T) {
 	draw := chance(t)
 	w := newWorld(t, 8*time.Minute)

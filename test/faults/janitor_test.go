@@ -18,8 +18,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// janitor does what controllers of Kubernetes do about deletions: it empties namespaces that are being deleted and lets them go,
-// and ends foreground deletions. Those of kube-controller-manager wait for seconds before they do.
+// janitor does what controllers of Kubernetes do about deletions: it empties namespaces that are
+// being deleted and lets them go, and ends foreground deletions. Those of kube-controller-manager
+// wait for seconds before they do.
 type janitor struct {
 	ctx    context.Context
 	client kubernetes.Interface
@@ -38,7 +39,8 @@ func tidy(ctx context.Context, config *rest.Config) {
 	j.group.Wait()
 }
 
-// follow does what is to be done with each object that is being deleted. An informer would pause for too long after a restart.
+// follow does what is to be done with each object that is being deleted. An informer would pause
+// for too long after a restart.
 func (j *janitor) follow(gvr schema.GroupVersionResource, do func(*metav1.PartialObjectMetadata)) {
 	see := func(o *metav1.PartialObjectMetadata) {
 		if o.DeletionTimestamp == nil {

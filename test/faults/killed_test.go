@@ -16,7 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/speeds"
 )
 
-// The objects of the ManagedResource that the tests of killed processes deploy, change, hand over and delete.
+// The objects of the ManagedResource that the tests of killed processes deploy, change, hand over
+// and delete.
 const (
 	definition = `
 apiVersion: apiextensions.k8s.io/v1
@@ -60,7 +61,8 @@ func (w *world) after() []*unstructured.Unstructured {
 	return w.objects(definition, widget, namespace, deployment, credentials, settingsAt(2), fixedAt(2), added)
 }
 
-// drift lets somebody change objects, one of which is about to be changed by its declaration, and delete another one.
+// drift lets somebody change objects, one of which is about to be changed by its declaration, and
+// delete another one.
 func (w *world) drift() {
 	w.Helper()
 	w.patch(w.object(widget), "{spec: {size: 4}}")
@@ -75,8 +77,9 @@ type blow struct {
 	cut bool // the process is killed
 }
 
-// TestKilledBetweenAnyTwoRequests lets a ManagedResource be made, changed, handed over to another class and back, and deleted,
-// and meanwhile each process meets its fate at its n-th request after each of these began: for all n.
+// TestKilledBetweenAnyTwoRequests lets a ManagedResource be made, changed, handed over to another
+// class and back, and deleted, and meanwhile each process meets its fate at its n-th request after
+// each of these began: for all n.
 func TestKilledBetweenAnyTwoRequests(t *testing.T) {
 	apiserver.Needed(t)
 	for name, b := range map[string]blow{
@@ -132,8 +135,8 @@ func (k *walker) start(class string) *fated {
 	return &fated{k.world.start(class, func(s *setup) { s.line = l }), hit}
 }
 
-// through goes on until all is as it should be; processes that were killed are followed by others. These, and those that went
-// through, are ready for their next fate.
+// through goes on until all is as it should be; processes that were killed are followed by others.
+// These, and those that went through, are ready for their next fate.
 func (k *walker) through(processes ...*fated) {
 	k.Helper()
 	k.until(deadline, func() []string {

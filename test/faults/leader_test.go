@@ -62,8 +62,8 @@ func (w *world) elect() *candidate {
 	return c
 }
 
-// TestLeaderChangesWhileApplying: the first process loses its lease with requests on their way. They arrive when the second one has
-// long done its work, and the declaration is another one.
+// TestLeaderChangesWhileApplying: the first process loses its lease with requests on their way.
+// They arrive when the second one has long done its work, and the declaration is another one.
 func TestLeaderChangesWhileApplying(t *testing.T) {
 	for n := range speeds.Points(t) {
 		if n > lastWrite {
@@ -95,7 +95,8 @@ func TestLeaderChangesWhileApplying(t *testing.T) {
 	}
 }
 
-// succeed lets the leader change: of the first one, all requests from its n-th write on arrive when the second one has done more.
+// succeed lets the leader change: of the first one, all requests from its n-th write on arrive when
+// the second one has done more.
 func (w *world) succeed(n int) bool {
 	w.Helper()
 	one := w.elect()

@@ -206,8 +206,8 @@ func (l *line) expired() {
 	l.gone++
 }
 
-// arm gives the n-th request from now on, watches excepted, a fate; with cut, no later one gets to the server. The channel is
-// closed when it comes to that.
+// arm gives the n-th request from now on, watches excepted, a fate; with cut, no later one gets to
+// the server. The channel is closed when it comes to that.
 func (l *line) arm(n int, f fate, cut bool) (hit <-chan struct{}) {
 	done, seen := make(chan struct{}), 0
 	l.use(func(req *http.Request) fate {
@@ -239,7 +239,8 @@ func (l *line) at(n int, do func()) (done <-chan struct{}) {
 	return ended
 }
 
-// use decides about the requests from now on; nil lets all pass. The function is called for one request at a time.
+// use decides about the requests from now on; nil lets all pass. The function is called for one
+// request at a time.
 func (l *line) use(decide func(*http.Request) fate) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

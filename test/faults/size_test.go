@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// memory says what the whole test process uses; it holds the objects that are declared and compared, too.
+// memory says what the whole test process uses; it holds the objects that are declared and
+// compared, too.
 func memory(t *testing.T, when string) {
 	var m runtime.MemStats
 	runtime.GC()

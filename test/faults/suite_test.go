@@ -124,7 +124,8 @@ func (s *server) stop() error {
 // killed is what envtest says of a process that did not stop in time.
 const killed = "timeout waiting for process"
 
-// restart stops the API server, in the middle of what it does if that takes long, and starts it again.
+// restart stops the API server, in the middle of what it does if that takes long, and starts it
+// again.
 func (s *server) restart(t testing.TB) {
 	t.Helper()
 	api := s.env.ControlPlane.GetAPIServer()

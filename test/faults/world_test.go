@@ -31,8 +31,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// world is a test's own corner of the API server, with somebody who writes ManagedResources as other tools do, things that
-// belong to others, and what should be there in the end.
+// world is a test's own corner of the API server, with somebody who writes ManagedResources as
+// other tools do, things that belong to others, and what should be there in the end.
 type world struct {
 	testing.TB
 	ctx context.Context
@@ -45,9 +45,11 @@ type world struct {
 	classes map[string]string
 	theirs  []*unstructured.Unstructured
 	secrets int
-	// early is while inventories may have more than there is: what a former process is bringing about.
+	// early is while inventories may have more than there is: what a former process is bringing
+	// about.
 	early bool
-	// lines are those of all processes so far; what they wrote has to be in mayWrite, what they deleted in mayDelete as well.
+	// lines are those of all processes so far; what they wrote has to be in mayWrite, what they
+	// deleted in mayDelete as well.
 	lines               []*line
 	mayWrite, mayDelete map[string]bool
 }
@@ -74,8 +76,9 @@ func newWorld(t testing.TB, patience time.Duration) *world {
 	return w
 }
 
-// leave lets the namespace go; nothing waits for that. What a test that failed has left keeps no finalizer: the definition of
-// ManagedResources could not go, and all tests after it would fail, too.
+// leave lets the namespace go; nothing waits for that. What a test that failed has left keeps no
+// finalizer: the definition of ManagedResources could not go, and all tests after it would fail,
+// too.
 func (w *world) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -206,7 +209,8 @@ func (w *world) putData(name string, objects []*unstructured.Unstructured) {
 	require.NoError(w, err)
 }
 
-// expect says what a ManagedResource should bring about; all that it should is allowed to be written.
+// expect says what a ManagedResource should bring about; all that it should is allowed to be
+// written.
 func (w *world) expect(mr, class string, objects []*unstructured.Unstructured) {
 	w.want[mr], w.classes[mr] = objects, class
 	w.mayWrite[pathOf(w.reference("ManagedResource", mr))] = true

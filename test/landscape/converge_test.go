@@ -22,7 +22,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/tokenrequestor"
 )
 
-// Everything from nothing: all is Ready, and whatever Pergola made is in an inventory or on the list of exemptions.
+// Everything from nothing: all is Ready, and whatever Pergola made is in an inventory or on the
+// list of exemptions.
 func testFresh(t *testing.T, s *stage) {
 	before := s.world()
 	started := time.Now()
@@ -73,7 +74,8 @@ func testFresh(t *testing.T, s *stage) {
 	}
 }
 
-// ownedByKubernetes are objects that Kubernetes' controllers, the API server or what plays extensions have made.
+// ownedByKubernetes are objects that Kubernetes' controllers, the API server or what plays
+// extensions have made.
 func ownedByKubernetes(o *unstructured.Unstructured) bool {
 	for _, f := range o.GetManagedFields() {
 		if !slices.Contains([]string{"kube-controller-manager", "kube-apiserver", "kube-scheduler", "kubelet"}, f.Manager) &&
@@ -130,7 +132,8 @@ func (s *stage) inventories(w world) map[string]bool {
 	return out
 }
 
-// settle waits until every bundle is rolled out, and has that written: what has come to an end since the last run is news.
+// settle waits until every bundle is rolled out, and has that written: what has come to an end
+// since the last run is news.
 func (s *stage) settle() {
 	s.Helper()
 	c := s.process()
@@ -158,7 +161,8 @@ func (s *stage) settle() {
 	s.mustApply()
 }
 
-// Again: no object is written, a dry run and a live comparison find nothing and write nothing at all.
+// Again: no object is written, a dry run and a live comparison find nothing and write nothing at
+// all.
 func testUnchanged(t *testing.T, s *stage) {
 	s.settle()
 	before := s.world().versions()
@@ -214,7 +218,8 @@ func testUnchanged(t *testing.T, s *stage) {
 	assert.Equal(t, before, s.world().versions())
 }
 
-// webhooks are the bundles of those that nobody answers here: of the virtual garden, and of the runtime cluster and the seed.
+// webhooks are the bundles of those that nobody answers here: of the virtual garden, and of the
+// runtime cluster and the seed.
 var webhooks = []string{"gardener-admission-controller-webhooks", "gardener-resource-manager-webhooks"}
 
 // waits tells a bundle of the Shoot, whose API server is played here, or of webhooks.
@@ -222,7 +227,8 @@ func waits(b owner.BundleState) bool {
 	return b.State == owner.StateWaiting && (strings.HasPrefix(b.Cluster, "shoot ") || slices.Contains(webhooks, b.Bundle))
 }
 
-// plan leaves out what waits for somebody to serve the API server of the Shoot, or to answer webhooks: both are played here.
+// plan leaves out what waits for somebody to serve the API server of the Shoot, or to answer
+// webhooks: both are played here.
 func (s *stage) plan() (change.Plan, *converger) {
 	s.Helper()
 	c := s.process()
@@ -239,7 +245,8 @@ func (s *stage) plan() (change.Plan, *converger) {
 	return p, c
 }
 
-// One field of the Shoot and one of the Garden: what the plan announces is what is done, and nothing else.
+// One field of the Shoot and one of the Garden: what the plan announces is what is done, and
+// nothing else.
 func testOneField(t *testing.T, s *stage) {
 	s.eventTTL("2h", "3h")
 	versions := s.world().versions()
@@ -273,7 +280,8 @@ func testOneField(t *testing.T, s *stage) {
 	assert.Contains(t, string(text), "--advertise-address=240."+rest, "the address of its Service is a fact")
 }
 
-// A Secret that the cluster generates is asked for in another way: the plan says what restarts for it, and by which name, and makes nothing.
+// A Secret that the cluster generates is asked for in another way: the plan says what restarts for
+// it, and by which name, and makes nothing.
 func testGeneratedSecret(t *testing.T, s *stage) {
 	s.write("projects/local/shoot.yaml", strings.Replace(s.read("projects/local/shoot.yaml"), "    kubeAPIServer:\n", "    kubeAPIServer:\n      encryptionConfig: {resources: [configmaps]}\n", 1))
 	const volume = "spec.template.spec.volumes[name=etcd-encryption-secret].secret.secretName"

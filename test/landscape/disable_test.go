@@ -35,7 +35,8 @@ func disabled(owner, component string) string {
 	return "spec:\n  components:\n    " + owner + ":\n      " + component + ": {enabled: false}\n"
 }
 
-// A component above the gate is held until it is approved; then exactly its objects go, and come back when it is enabled.
+// A component above the gate is held until it is approved; then exactly its objects go, and come
+// back when it is enabled.
 func testDisable(t *testing.T, s *stage) {
 	before := s.world()
 	managed := before[runtimeCluster+": ManagedResource garden/vpa"]

@@ -30,7 +30,8 @@ type object = unstructured.Unstructured
 
 var listOptions = metav1.ListOptions{}
 
-// The API server of the seed is stopped: garden and virtual garden converge all the same, and the next run completes.
+// The API server of the seed is stopped: garden and virtual garden converge all the same, and the
+// next run completes.
 func testUnreachableSeed(t *testing.T, s *stage) {
 	server, err := env.processOf(seedCluster, "kube-apiserver")
 	require.NoError(t, err)
@@ -93,7 +94,8 @@ func (s *stage) certificate(cluster, name string, valid time.Duration) (certific
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: rawKey})
 }
 
-// Three objects that cannot be applied at once: each is said with its cause, and everything else goes on.
+// Three objects that cannot be applied at once: each is said with its cause, and everything else
+// goes on.
 func testObjectFaults(t *testing.T, s *stage) {
 	// A kind that nobody has defined, in a bundle of the seed.
 	undoKind := s.add("components/seed/etcd-druid/kustomization.yaml", `

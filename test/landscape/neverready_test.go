@@ -76,8 +76,8 @@ func (r *conditions) seen() []string {
 	return slices.Clone(r.states)
 }
 
-// What depends on the Deployment does not start, the rest does; the condition falls with its threshold; everybody names
-// the reason of the pod; and after the repair the next run completes.
+// What depends on the Deployment does not start, the rest does; the condition falls with its
+// threshold; everybody names the reason of the pod; and after the repair the next run completes.
 func testNeverReady(t *testing.T, s *stage) {
 	undo := s.add("components/garden/etcd-druid/kustomization.yaml", neverReady)
 	s.delete(s.resource(runtimeCluster, "apps/v1", "deployments", "garden"), "etcd-druid")

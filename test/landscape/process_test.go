@@ -64,7 +64,8 @@ func (s *stage) leaseHolder(cluster, name string) any {
 	return holder
 }
 
-// Ctrl-C ends a run soon (cmd/pergola measures how soon); what was sent is in the inventories, and the next run may start at once.
+// Ctrl-C ends a run soon (cmd/pergola measures how soon); what was sent is in the inventories, and
+// the next run may start at once.
 func testInterrupt(t *testing.T, s *stage) {
 	undo := s.add("components/garden/etcd-druid/kustomization.yaml", neverReady+`
 resources: [extra.yaml]
@@ -95,7 +96,8 @@ data: {a: b}
 	for _, after := range []time.Duration{300 * time.Millisecond, 1500 * time.Millisecond} {
 		run = s.cli("apply", s.dir)
 		require.NoError(t, mortal.Start(run.cmd))
-		eventually(t, "the run to begin", func() bool { return strings.Contains(run.stderr.String(), "Applying ") }) // a signal before is the kernel's
+		// a signal before is the kernel's
+		eventually(t, "the run to begin", func() bool { return strings.Contains(run.stderr.String(), "Applying ") })
 		timer := time.NewTimer(after)
 		<-timer.C
 		require.NoError(t, run.cmd.Process.Signal(syscall.SIGTERM))

@@ -213,7 +213,8 @@ func (s *stage) process(options ...option) *converger {
 	return c
 }
 
-// written are the objects that an apply has changed, as "cluster-independent" texts with what was done.
+// written are the objects that an apply has changed, as "cluster-independent" texts with what was
+// done.
 func (c *converger) written() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

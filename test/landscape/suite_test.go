@@ -108,7 +108,8 @@ func (e *environment) processOf(cluster, part string) (*os.Process, error) {
 	return nil, fmt.Errorf("no %s of cluster %s", part, cluster)
 }
 
-// TestLandscapeOnClusters runs all tests in their order: building the clusters up takes most of the time, so they share them.
+// TestLandscapeOnClusters runs all tests in their order: building the clusters up takes most of the
+// time, so they share them.
 func TestLandscapeOnClusters(t *testing.T) {
 	if env.configs == nil {
 		t.Skip(testclusters.Missing(env.Root, false))
@@ -147,8 +148,8 @@ func TestLandscapeOnClusters(t *testing.T) {
 	}
 }
 
-// patience is how long anything may take: machines that run much else can be twenty times slower. Whoever waits looks often, so that a
-// quiet machine does not wait longer for it.
+// patience is how long anything may take: machines that run much else can be twenty times slower.
+// Whoever waits looks often, so that a quiet machine does not wait longer for it.
 const patience = 5 * time.Minute
 
 func testContext(t *testing.T) context.Context {

@@ -68,8 +68,8 @@ func (w world) but(other world) []string {
 	return out
 }
 
-// managers of the fields that Pergola writes, by itself or on behalf of upstream's controllers. The user agent stands in
-// where a client names no manager.
+// managers of the fields that Pergola writes, by itself or on behalf of upstream's controllers. The
+// user agent stands in where a client names no manager.
 var managers = []string{"pergola", "pergola/seed", "pergola-landscape", "pergola-inventory", "gardener-operator", "gardenlet", "gardener-resource-manager"}
 
 // ours are the objects that Pergola has written to.
@@ -85,7 +85,8 @@ func (w world) ours() world {
 	return out
 }
 
-// versions of the objects of which Pergola applied fields, owners' status and leases left out: those tell what happens.
+// versions of the objects of which Pergola applied fields, owners' status and leases left out:
+// those tell what happens.
 func (w world) versions() map[string]string {
 	out := map[string]string{}
 	for name, o := range w.ours() {
@@ -125,7 +126,8 @@ func (s *stage) delete(r dynamic.ResourceInterface, name string) {
 	require.NoError(s, r.Delete(testContext(s.T), name, metav1.DeleteOptions{}))
 }
 
-// patch is a merge patch by a person with kubectl: what is edited by hand is taken back without asking.
+// patch is a merge patch by a person with kubectl: what is edited by hand is taken back without
+// asking.
 func (s *stage) patch(r dynamic.ResourceInterface, name, body string) {
 	s.Helper()
 	_, err := r.Patch(testContext(s.T), name, types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: "kubectl-edit"})

@@ -27,7 +27,8 @@ func TestAdmission(t *testing.T) {
 	_, err := create(baseline, true)
 	assert.True(t, apierrors.IsForbidden(err), "%v", err)
 	assert.ErrorContains(t, err, `violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)`)
-	for _, namespace := range []string{trusted, metav1.NamespaceSystem} { // that of the configuration, and ours
+	// that of the configuration, and ours
+	for _, namespace := range []string{trusted, metav1.NamespaceSystem} {
 		p.hasServiceAccount(t, namespace)
 		_, err = create(namespace, true)
 		assert.NoError(t, err, namespace)

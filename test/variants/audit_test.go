@@ -26,7 +26,8 @@ type auditEvent struct {
 	ResponseObject json.RawMessage `json:"responseObject"`
 }
 
-// Of what happens that is told which the policy names, with the part that the level says, and nothing else.
+// Of what happens that is told which the policy names, with the part that the level says, and
+// nothing else.
 func TestAudit(t *testing.T) {
 	here(t)
 	for _, test := range []struct {

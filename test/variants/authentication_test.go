@@ -39,7 +39,8 @@ func issued(t *testing.T, key *rsa.PrivateKey, changes map[string]any) string {
 	return text
 }
 
-// Tokens of the issuer that the AuthenticationConfiguration names are accepted, with the user that it makes of their claims. All others are refused.
+// Tokens of the issuer that the AuthenticationConfiguration names are accepted, with the user that
+// it makes of their claims. All others are refused.
 func TestStructuredAuthentication(t *testing.T) {
 	p := shootPlane(t, shootSecretbox)
 	made := func(key *rsa.PrivateKey, changes map[string]any) string { return issued(t, key, changes) }

@@ -11,7 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Members and API servers are in three zones; when a member dies, the others go on, and it comes back to the same cluster.
+// Members and API servers are in three zones; when a member dies, the others go on, and it comes
+// back to the same cluster.
 func TestFailureTolerance(t *testing.T) {
 	p := shootPlane(t, shootAvailable)
 	zones := p.zones(t)

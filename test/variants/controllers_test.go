@@ -12,7 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// hasServiceAccount waits until a namespace has the one of its pods, which the controller manager makes.
+// hasServiceAccount waits until a namespace has the one of its pods, which the controller manager
+// makes.
 func (p *plane) hasServiceAccount(t *testing.T, namespace string) {
 	t.Helper()
 	until(t, func(ctx context.Context) error {
@@ -21,7 +22,8 @@ func (p *plane) hasServiceAccount(t *testing.T, namespace string) {
 	})
 }
 
-// Controller managers and schedulers are who they are to be in their clusters, and may do their work: in new namespaces appears what belongs there.
+// Controller managers and schedulers are who they are to be in their clusters, and may do their
+// work: in new namespaces appears what belongs there.
 func TestControllers(t *testing.T) {
 	here(t)
 	planes := map[string]*plane{"the Garden": gardenPlane(t)}

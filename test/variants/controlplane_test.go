@@ -134,7 +134,8 @@ type etcd struct {
 	client *http.Client
 }
 
-// etcd reaches the one of a role, main or events, with the certificate that the API server has, too.
+// etcd reaches the one of a role, main or events, with the certificate that the API server has,
+// too.
 func (p *plane) etcd(t *testing.T, role string) etcd {
 	t.Helper()
 	deployment, err := p.local.AppsV1().Deployments(p.namespace).Get(t.Context(), p.prefix+"kube-apiserver", metav1.GetOptions{})

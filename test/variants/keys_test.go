@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-// keys are what the servers that control planes call show and sign with. They are in files, so that a landscape that is converged stays as it is.
+// keys are what the servers that control planes call show and sign with. They are in files, so that
+// a landscape that is converged stays as it is.
 type keys struct {
 	folder       string
 	authority    *x509.Certificate
@@ -78,7 +79,8 @@ func (k *keys) remembered(name, kind string, create func() ([]byte, error)) ([]b
 	return der, os.WriteFile(file, []byte(encoded(kind, der)), 0o600)
 }
 
-// serve makes a certificate for a name or an address: the files HOST.crt and HOST.key, whose content it gives.
+// serve makes a certificate for a name or an address: the files HOST.crt and HOST.key, whose
+// content it gives.
 func (k *keys) serve(host string) (certificate, key string, err error) {
 	private, err := k.remembered(host+".key", "RSA PRIVATE KEY", func() ([]byte, error) {
 		private, err := rsa.GenerateKey(rand.Reader, 2048)

@@ -28,8 +28,9 @@ import (
 	"github.com/pergola-dev/pergola/hack/writer"
 )
 
-// All credentials of the Garden are rotated while somebody works with it: what is in etcd is encrypted with another key, tokens and certificates of before
-// count until the end of the rotation and not longer, and whoever changes over in between notices nothing.
+// All credentials of the Garden are rotated while somebody works with it: what is in etcd is
+// encrypted with another key, tokens and certificates of before count until the end of the rotation
+// and not longer, and whoever changes over in between notices nothing.
 func TestRotationOfAllCredentials(t *testing.T) {
 	before := gardenPlane(t)
 	namespace := before.makeNamespace(t, "rotation")
@@ -114,7 +115,8 @@ func (g rotatedGarden) phases() map[string]string {
 	return out
 }
 
-// operateGarden asks for an operation, as kubectl would, and applies the landscape, which takes it up.
+// operateGarden asks for an operation, as kubectl would, and applies the landscape, which takes it
+// up.
 func operateGarden(t *testing.T, operation string) (out rotatedGarden) {
 	t.Helper()
 	client, err := localClient(runtimeCluster)
@@ -135,8 +137,8 @@ func operateGarden(t *testing.T, operation string) (out rotatedGarden) {
 	return out
 }
 
-// newcomers ask the virtual garden all the time, each with the access as it is found at that moment. It gives a function that ends it, and says how many got
-// an answer and who was refused.
+// newcomers ask the virtual garden all the time, each with the access as it is found at that
+// moment. It gives a function that ends it, and says how many got an answer and who was refused.
 func (p *plane) newcomers(t *testing.T) func() (came int, refused []string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var (

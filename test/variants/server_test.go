@@ -20,11 +20,12 @@ import (
 	"github.com/pergola-dev/pergola/hack/mortal"
 )
 
-// serveVariable makes of the test's executable the server that control planes call, with the files of the folder that it names: it is started
-// again where pods are.
+// serveVariable makes of the test's executable the server that control planes call, with the files
+// of the folder that it names: it is started again where pods are.
 const serveVariable = "PERGOLA_VARIANTS_SERVE"
 
-// serverHost is the address that every pod reaches: what is behind its only device (hack/local/podnet).
+// serverHost is the address that every pod reaches: what is behind its only device
+// (hack/local/podnet).
 const (
 	serverHost    = "169.254.1.1"
 	serverAddress = serverHost + ":18443"
@@ -36,7 +37,8 @@ type record struct {
 	Body json.RawMessage `json:"body"`
 }
 
-// serve answers webhooks for audit, authentication and authorization and issues tokens, until it is killed or its parent ends.
+// serve answers webhooks for audit, authentication and authorization and issues tokens, until it is
+// killed or its parent ends.
 func serve(folder string) error {
 	certificate, err := tls.LoadX509KeyPair(filepath.Join(folder, serverHost+".crt"), filepath.Join(folder, serverHost+".key"))
 	if err != nil {
@@ -142,7 +144,8 @@ type server struct {
 
 	// Server is its URL, CA the authority of its certificate.
 	Server, CA string
-	// OwnCertificate and OwnKey are those of the name that the API server of the virtual garden has besides its own.
+	// OwnCertificate and OwnKey are those of the name that the API server of the virtual garden has
+	// besides its own.
 	OwnCertificate, OwnKey string
 }
 

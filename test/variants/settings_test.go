@@ -28,7 +28,8 @@ func (p *plane) metrics(t *testing.T) string {
 	return string(text)
 }
 
-// A feature gate is on, and what it is about happens: the API server speaks CBOR. Elsewhere it does not.
+// A feature gate is on, and what it is about happens: the API server speaks CBOR. Elsewhere it does
+// not.
 func TestFeatureGates(t *testing.T) {
 	here(t)
 	for shoot, on := range map[string]bool{shootSecretbox: true, shootGuarded: false} {
@@ -71,7 +72,8 @@ func TestEventTTL(t *testing.T) {
 
 var seats = regexp.MustCompile(`(?m)^apiserver_flowcontrol_nominal_limit_seats\{.*\} (\S+)$`)
 
-// Requests at a time are limited to the sum of both limits, which is shared out among the levels of priority.
+// Requests at a time are limited to the sum of both limits, which is shared out among the levels of
+// priority.
 func TestRequests(t *testing.T) {
 	here(t)
 	for name, test := range map[string]struct {
@@ -90,7 +92,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// The name that has a certificate of its own shows it; every other name shows the one that was generated.
+// The name that has a certificate of its own shows it; every other name shows the one that was
+// generated.
 func TestSNI(t *testing.T) {
 	p := gardenPlane(t)
 	for name, own := range map[string]bool{ownName: true, "api.virtual-garden.local.gardener.cloud": false, "virtual-garden-kube-apiserver.garden.svc": false} {

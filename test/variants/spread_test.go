@@ -13,8 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/render/availability"
 )
 
-// All workload in namespaces that are considered for it leaves nodes that are gone, and is spread: what is rendered, and what is made of Etcds, which only the webhook
-// of the resource manager sees.
+// All workload in namespaces that are considered for it leaves nodes that are gone, and is spread:
+// what is rendered, and what is made of Etcds, which only the webhook of the resource manager sees.
 func TestSpread(t *testing.T) {
 	here(t)
 	available := shootPlane(t, shootAvailable).namespace

@@ -118,7 +118,8 @@ func (e *environment) converge() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
 	started := time.Now()
-	// On a busy machine a lease may be lost, as for everybody: the next one completes what is missing.
+	// On a busy machine a lease may be lost, as for everybody: the next one completes what is
+	// missing.
 	for {
 		cmd := exec.CommandContext(ctx, e.Pergola, "apply", landscape, "--timeout", patience.String())
 		cmd.Env = append(os.Environ(), "KUBECONFIG="+e.kubeconfig, "SOPS_AGE_KEY_FILE="+filepath.Join(e.Root, "landscapes/local/.sops/age.key"))

@@ -7,11 +7,13 @@ import (
 	"github.com/pergola-dev/pergola/apply/flow"
 )
 
-// outOfTime is what the runner says of a step that had not begun when the time of the whole run was over.
+// outOfTime is what the runner says of a step that had not begun when the time of the whole run was
+// over.
 func outOfTime() string { return "not started: " + context.DeadlineExceeded.Error() }
 
-// Steps find the step for which another one was not started when the time was over: that, not the time, is
-// what a person can mend. Events come one at a time, those of a step after those of what it needs.
+// Steps find the step for which another one was not started when the time was over: that, not the
+// time, is what a person can mend. Events come one at a time, those of a step after those of what
+// it needs.
 type Steps struct {
 	needs   map[string][]flow.Edge
 	reached map[string]flow.State

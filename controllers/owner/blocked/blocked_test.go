@@ -12,7 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/apply/flow"
 )
 
-// When the time of the whole run is over, what waits says for which step, not only that the time is over.
+// When the time of the whole run is over, what waits says for which step, not only that the time is
+// over.
 func TestStepsAreBlockedByWhatTheyWaitFor(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(context.Context) (context.Context, context.CancelFunc)

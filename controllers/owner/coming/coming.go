@@ -12,8 +12,9 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Objects are what a plan has seen to be made: kinds and namespaces. The API server cannot be asked what would become of objects of such
-// kinds, or in such namespaces; they are to be created. The zero value has none.
+// Objects are what a plan has seen to be made: kinds and namespaces. The API server cannot be asked
+// what would become of objects of such kinds, or in such namespaces; they are to be created. The
+// zero value has none.
 type Objects struct {
 	mu         sync.Mutex
 	kinds      map[string]map[schema.GroupKind]bool
@@ -71,7 +72,8 @@ func (c *Objects) explains(e *apply.ObjectError) bool {
 	return false
 }
 
-// Settle makes of what failed for such a reason what is to be created, and gives what went wrong besides.
+// Settle makes of what failed for such a reason what is to be created, and gives what went wrong
+// besides.
 func (c *Objects) Settle(items []change.Item, err error) error {
 	var all apply.Errors
 	if c == nil || !errors.As(err, &all) {

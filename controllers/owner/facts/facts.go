@@ -31,12 +31,14 @@ type Site struct {
 	Garden map[string]any
 	// Local is the cluster of the components, Target the API server that they serve; nil for none.
 	Local, Target *apply.Cluster
-	// Seeds are those of a virtual garden, as they were known last; SawSeeds hears about those that it has now.
+	// Seeds are those of a virtual garden, as they were known last; SawSeeds hears about those that
+	// it has now.
 	Seeds    []render.SeedFact
 	SawSeeds func([]render.SeedFact)
 }
 
-// Read gathers those facts that stay while a flow runs: what the cluster is, and which secrets there are.
+// Read gathers those facts that stay while a flow runs: what the cluster is, and which secrets
+// there are.
 func Read(ctx context.Context, s Site) (render.Facts, error) {
 	facts := render.Facts{Clusters: map[string]render.ClusterFact{}}
 	version, err := serverVersion(ctx, s.Local)
@@ -59,8 +61,9 @@ func Read(ctx context.Context, s Site) (render.Facts, error) {
 	return facts, err
 }
 
-// addressed is the Service, in the namespace of the control plane, whose address components of an owner ask for: that by which the control plane of a
-// shoot is reached inside of its seed, and that of the server of the Gardener API, which the virtual garden has to know.
+// addressed is the Service, in the namespace of the control plane, whose address components of an
+// owner ask for: that by which the control plane of a shoot is reached inside of its seed, and that
+// of the server of the Gardener API, which the virtual garden has to know.
 var addressed = map[string]string{garden: "gardener-apiserver", shoot: "kube-apiserver"}
 
 // addressFacts holds addresses of Services. They are known once the Service was created.

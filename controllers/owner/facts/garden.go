@@ -15,7 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// The Service of the gateway of the virtual garden; the fact of its address has the name of the namespace.
+// The Service of the gateway of the virtual garden; the fact of its address has the name of the
+// namespace.
 const (
 	gatewayNamespace = "virtual-garden-istio-ingress"
 	gatewayService   = "istio-ingressgateway"
@@ -59,10 +60,12 @@ func gatewayAddress(ctx context.Context, s Site) (string, error) {
 	return balancerAddress(service), nil
 }
 
-// roleWildcardCertificate is on the Secret with the certificate for all names under the ingress domains (upstream's).
+// roleWildcardCertificate is on the Secret with the certificate for all names under the ingress
+// domains (upstream's).
 const roleWildcardCertificate = "garden-cert"
 
-// wildcardCertificate finds the one that somebody has put beside the control plane; nil where there is none. Two are an error: nobody knows which one is meant.
+// wildcardCertificate finds the one that somebody has put beside the control plane; nil where there
+// is none. Two are an error: nobody knows which one is meant.
 func wildcardCertificate(secrets []corev1.Secret) (*render.WildcardCertificateFact, error) {
 	var found *render.WildcardCertificateFact
 	for _, s := range secrets {
@@ -77,7 +80,8 @@ func wildcardCertificate(secrets []corev1.Secret) (*render.WildcardCertificateFa
 	return found, nil
 }
 
-// balancerAddress is what DNS has to name: of several the last one, as upstream takes it, and its IP address rather than its name.
+// balancerAddress is what DNS has to name: of several the last one, as upstream takes it, and its
+// IP address rather than its name.
 func balancerAddress(service *unstructured.Unstructured) string {
 	ingress, _, _ := unstructured.NestedSlice(service.Object, "status", "loadBalancer", "ingress")
 	if len(ingress) == 0 {
@@ -91,8 +95,8 @@ func balancerAddress(service *unstructured.Unstructured) string {
 	return name
 }
 
-// bucketFacts holds what providers say of the Garden's BackupBuckets: the credentials and the status that entries need. What else their status has
-// changes with each look, and feeds nobody.
+// bucketFacts holds what providers say of the Garden's BackupBuckets: the credentials and the
+// status that entries need. What else their status has changes with each look, and feeds nobody.
 func bucketFacts(ctx context.Context, s Site) (map[string]map[string]any, error) {
 	gvk := schema.GroupVersionKind{Group: "extensions.gardener.cloud", Version: "v1alpha1", Kind: "BackupBucket"}
 	list, err := s.Local.List(ctx, gvk, "", labels.Everything())

@@ -28,7 +28,8 @@ func secretsBeside(ctx context.Context, s Site) ([]corev1.Secret, error) {
 	return list.Items, nil
 }
 
-// existingSecrets finds the facts of generated secrets by their labels. A checksum is not among them.
+// existingSecrets finds the facts of generated secrets by their labels. A checksum is not among
+// them.
 func existingSecrets(list []corev1.Secret, identity string) map[string]render.SecretFact {
 	newest, bundles := map[string]*corev1.Secret{}, map[string]*corev1.Secret{}
 	for i := range list {
@@ -79,7 +80,8 @@ func issued(s *corev1.Secret) time.Time {
 	return s.CreationTimestamp.Time
 }
 
-// SameSecrets compares what rendering sees of the secrets that were asked for; checksums it does not.
+// SameSecrets compares what rendering sees of the secrets that were asked for; checksums it does
+// not.
 func SameSecrets(guessed, made map[string]render.SecretFact) bool {
 	for name, fact := range made {
 		fact.Checksum = ""

@@ -22,12 +22,14 @@ const (
 	networkPrivate   = "private"
 	// seedsTimeout bounds how long a virtual garden is asked that may not be there yet.
 	seedsTimeout = 3 * time.Second
-	// upstreamGardenlet begins the names by which gardenlets of upstream call themselves in the status of their Seed: those of their pods. Others, which are
-	// Pergola's, deploy no monitoring there.
+	// upstreamGardenlet begins the names by which gardenlets of upstream call themselves in the
+	// status of their Seed: those of their pods. Others, which are Pergola's, deploy no monitoring
+	// there.
 	upstreamGardenlet = "gardenlet-"
 )
 
-// seedFacts are the Seeds of the virtual garden. While it does not answer, they are those that were known before.
+// seedFacts are the Seeds of the virtual garden. While it does not answer, they are those that were
+// known before.
 func seedFacts(ctx context.Context, s Site, before []render.SeedFact) []render.SeedFact {
 	former := before
 	if former == nil {
@@ -67,8 +69,9 @@ func seedFactsOf(seeds, managed []*unstructured.Unstructured) []render.SeedFact 
 	return out
 }
 
-// terminalHost is the seed in which the dashboard's terminals for the garden run: the first that is managed, since the dashboard gets no access to others, and not
-// private; empty where there is none, or nobody asks for terminals.
+// terminalHost is the seed in which the dashboard's terminals for the garden run: the first that is
+// managed, since the dashboard gets no access to others, and not private; empty where there is
+// none, or nobody asks for terminals.
 func terminalHost(s Site, seeds []render.SeedFact) string {
 	_, has, _ := unstructured.NestedMap(s.Garden, "spec", "virtualCluster", "gardener", "gardenerDashboard", "terminal")
 	i := slices.IndexFunc(seeds, func(s render.SeedFact) bool { return s.Managed && !s.Private })

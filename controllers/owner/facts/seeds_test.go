@@ -23,7 +23,8 @@ func TestSeedFacts(t *testing.T) {
 	facts := seedFactsOf(seeds, []*unstructured.Unstructured{seed("c", "public", "spec: {}"), seed("a", "public", "spec: {}"), seed("not-there-yet", "public", "spec: {}")})
 	assert.Equal(t, []render.SeedFact{
 		{Name: "a", IngressDomain: "a.example.org", Private: true, Managed: true, Monitored: true},
-		{Name: "applied", IngressDomain: "applied.example.org"}, // Pergola deploys no monitoring there
+		// Pergola deploys no monitoring there
+		{Name: "applied", IngressDomain: "applied.example.org"},
 		{Name: "b", IngressDomain: "b.example.org"},
 		{Name: "c", IngressDomain: "c.example.org", Managed: true, Monitored: true},
 		{Name: "unmanaged"}, // nobody has said that it runs

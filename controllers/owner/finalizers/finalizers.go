@@ -73,7 +73,8 @@ func Patch(ctx context.Context, c *apply.Cluster, manager string, of metadata.Re
 		if apierrors.IsConflict(err) && attempt < attempts {
 			next, rerr := of.Get(ctx, ref.Name, metav1.GetOptions{})
 			if rerr == nil {
-				item = next // changed meanwhile, or another one of the same name, which is as much referred to
+				// changed meanwhile, or another one of the same name, which is as much referred to
+				item = next
 				continue
 			}
 			err = rerr

@@ -7,8 +7,9 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Kept is what owners were rendered to last, so that a revision that changes nothing of an owner costs no render. All who share one
-// have to render with the same catalogue. It is safe for concurrent use; a nil one keeps nothing.
+// Kept is what owners were rendered to last, so that a revision that changes nothing of an owner
+// costs no render. All who share one have to render with the same catalogue. It is safe for
+// concurrent use; a nil one keeps nothing.
 type Kept struct {
 	mu sync.Mutex
 	of map[string]rendered
@@ -20,7 +21,8 @@ type rendered struct {
 	result render.Result
 }
 
-// Render gives what is kept if it is made of the same input, and renders otherwise. Errors are not kept.
+// Render gives what is kept if it is made of the same input, and renders otherwise. Errors are not
+// kept.
 func (k *Kept) Render(in render.Input, options render.Options) (render.Result, error) {
 	if k == nil {
 		return render.Render(in, options)
@@ -50,7 +52,8 @@ func (k *Kept) Render(in render.Input, options render.Options) (render.Result, e
 	return kept.copy(), nil
 }
 
-// copy is the result with a list of its own: a reconciliation puts bundles in it that it renders again.
+// copy is the result with a list of its own: a reconciliation puts bundles in it that it renders
+// again.
 func (r rendered) copy() render.Result {
 	out := r.result
 	out.Bundles = slices.Clone(out.Bundles)

@@ -12,7 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// TestRendersAreKeptWhileNothingChanges: what is made of the same input is not rendered again, and all else is.
+// TestRendersAreKeptWhileNothingChanges: what is made of the same input is not rendered again, and
+// all else is.
 func TestRendersAreKeptWhileNothingChanges(t *testing.T) {
 	l, violations, err := landscapes.Load(t.Context(), "../../../landscapes/local", landscapes.Options{})
 	require.NoError(t, err)

@@ -15,8 +15,8 @@ type Tally struct {
 	Deleted   int `json:"deleted"`
 	// Deleting were told to go, now or before, and wait for their finalizers.
 	Deleting int `json:"deleting,omitempty"`
-	// Carriers are ManagedResources and their data Secrets. They only carry other objects, which are in the numbers above;
-	// plans do not list them.
+	// Carriers are ManagedResources and their data Secrets. They only carry other objects, which
+	// are in the numbers above; plans do not list them.
 	Carriers int `json:"carriers"`
 }
 
@@ -61,10 +61,12 @@ func (t *Tally) Plus(o Tally) {
 // None says that there is nothing to tell: nothing was written, and nothing is on its way out.
 func (t Tally) None() bool { return t.Total() == 0 && t.Deleting == 0 }
 
-// Total is the number of all objects written. Those that are on their way out are not: nobody knows here who told them to go.
+// Total is the number of all objects written. Those that are on their way out are not: nobody knows
+// here who told them to go.
 func (t Tally) Total() int { return t.Created + t.Changed + t.Recreated + t.Deleted + t.Carriers }
 
-// String says it in words: "265 objects (260 created, 5 changed), and 20 ManagedResources and data Secrets that carry them".
+// String says it in words: "265 objects (260 created, 5 changed), and 20 ManagedResources and data
+// Secrets that carry them".
 func (t Tally) String() string {
 	var kinds []string
 	for _, p := range []struct {

@@ -48,8 +48,9 @@ func newCluster(config *rest.Config, pageSize int64) (*cluster, error) {
 	return &cluster{discovery: d.RESTClient(), metadata: m, whole: w, pageSize: pageSize}, nil
 }
 
-// served gives those of some kinds that the API server says it serves. A 404 says nothing here, since any proxy in front of the API
-// server may answer that; upstream takes it for the absence of the kind, and then nothing of that kind would protect anything.
+// served gives those of some kinds that the API server says it serves. A 404 says nothing here,
+// since any proxy in front of the API server may answer that; upstream takes it for the absence of
+// the kind, and then nothing of that kind would protect anything.
 func (c *cluster) served(ctx context.Context, want []schema.GroupVersionKind) ([]kind, error) {
 	groups := &metav1.APIGroupList{}
 	if err := c.discovery.Get().AbsPath("/apis").Do(ctx).Into(groups); err != nil {
@@ -99,7 +100,8 @@ type page interface {
 	GetRemainingItemCount() *int64
 }
 
-// pages reads a list to its end. Without a resource version the API server answers as consistently as it can. Pages may come twice.
+// pages reads a list to its end. Without a resource version the API server answers as consistently
+// as it can. Pages may come twice.
 func pages(limit int64, options metav1.ListOptions, list func(metav1.ListOptions) (page, error)) error {
 	options.Limit = limit
 	var err error
@@ -192,7 +194,8 @@ func (c *cluster) annotated(ctx context.Context, k kind, namespaces []string, to
 	return c.eachMetadata(ctx, k.resource, namespaces, metav1.ListOptions{}, func(m *metav1.PartialObjectMetadata) { to.add(m.Namespace, m.Annotations) })
 }
 
-// used looks at a namespace once more, at objects as a whole, and gives the candidates that are in use with one who uses them.
+// used looks at a namespace once more, at objects as a whole, and gives the candidates that are in
+// use with one who uses them.
 func (c *cluster) used(ctx context.Context, want []schema.GroupVersionKind, before []kind, namespace string, candidates map[objectID]object) (map[objectID]string, error) {
 	served, err := c.served(ctx, want)
 	if err != nil {

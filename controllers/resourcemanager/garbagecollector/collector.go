@@ -45,17 +45,21 @@ type Options struct {
 	Target *rest.Config
 	// Namespaces are those that are looked at; none are all.
 	Namespaces []string
-	// Referrers are the kinds whose objects may refer to others; default DefaultReferrers. Those that are not served are left out.
+	// Referrers are the kinds whose objects may refer to others; default DefaultReferrers. Those
+	// that are not served are left out.
 	Referrers []schema.GroupVersionKind
-	// Interval is the time between two looks; default 1 hour. While something waits for its Grace to end it is shorter.
+	// Interval is the time between two looks; default 1 hour. While something waits for its Grace
+	// to end it is shorter.
 	Interval time.Duration
 	// MinimumAge is how old an object has to be; default 10 minutes.
 	MinimumAge time.Duration
-	// Grace is how long nobody may have referred to an object, as far as this process saw; default 10 minutes.
+	// Grace is how long nobody may have referred to an object, as far as this process saw; default
+	// 10 minutes.
 	Grace time.Duration
 	// Workers is how many deletions are under way at a time; default 5.
 	Workers int
-	// PageSize is how many objects one answer may have; default 500, and a fifth of it where objects are read whole.
+	// PageSize is how many objects one answer may have; default 500, and a fifth of it where
+	// objects are read whole.
 	PageSize int64
 	// Clock is the real one by default.
 	Clock clock.WithTicker
@@ -119,7 +123,8 @@ type collector struct {
 	served []kind
 }
 
-// Add gives a manager the collector: it looks when it is started (or elected), and then in intervals.
+// Add gives a manager the collector: it looks when it is started (or elected), and then in
+// intervals.
 func Add(mgr manager.Manager, o Options) error {
 	o.complete(mgr)
 	c, err := newCollector(o)
@@ -158,7 +163,8 @@ func newCollector(o Options) (*collector, error) {
 // Reconcile looks once.
 func (c *collector) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	logger := log.FromContext(ctx)
-	// With a logger that is verbose enough, clients would log what they receive: environments of pods, for example.
+	// With a logger that is verbose enough, clients would log what they receive: environments of
+	// pods, for example.
 	ctx, cancel := context.WithTimeout(logr.NewContext(ctx, logr.Discard()), max(c.Interval, time.Minute))
 	defer cancel()
 	next, err := c.look(ctx, logger)
@@ -209,11 +215,13 @@ func (c *collector) look(ctx context.Context, logger logr.Logger) (time.Duration
 	return next, errors.Join(failed...)
 }
 
-// mature notes who is without referrer since when, and gives those that are due, by namespace, and when the next ones can be.
+// mature notes who is without referrer since when, and gives those that are due, by namespace, and
+// when the next ones can be.
 func (c *collector) mature(objects map[objectID]object, referred references, served []kind) (map[string]map[objectID]object, time.Duration) {
 	now, next := c.Clock.Now(), c.Interval
 	if missing(c.served, served) {
-		// A kind went. If that is an API server that has not read its definitions yet, the objects of that kind still refer to others.
+		// A kind went. If that is an API server that has not read its definitions yet, the objects
+		// of that kind still refer to others.
 		clear(c.unreferenced)
 	}
 	c.served = served

@@ -205,14 +205,16 @@ func (y *yard) serviceAccount() {
 	y.create("{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: NS}}")
 }
 
-// TestReferrers: every kind keeps what it refers to, and lets it go when it goes. Prometheus is not served here.
+// TestReferrers: every kind keeps what it refers to, and lets it go when it goes. Prometheus is not
+// served here.
 func TestReferrers(t *testing.T) {
 	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "Pod", "ManagedResource"} {
 		t.Run(kind, func(t *testing.T) {
 			y := newYard(t)
 			y.serviceAccount()
 			y.garbage("Secret", "used")
-			y.garbage("ConfigMap", "used") // of the same name, but not the Secret that is referred to
+			// of the same name, but not the Secret that is referred to
+			y.garbage("ConfigMap", "used")
 			y.garbage("Secret", "unused")
 			y.create("{apiVersion: v1, kind: Secret, metadata: {name: foreign, namespace: NS}}")
 			y.create(referrer(kind, "used"))
@@ -233,7 +235,8 @@ func TestReferrers(t *testing.T) {
 	}
 }
 
-// TestPatience: neither what is young nor what just lost its referrer goes, and the next look is when something may be due.
+// TestPatience: neither what is young nor what just lost its referrer goes, and the next look is
+// when something may be due.
 func TestPatience(t *testing.T) {
 	y := newYard(t)
 	y.garbage("Secret", "one")
@@ -363,7 +366,8 @@ func TestFailSafe(t *testing.T) {
 	}
 }
 
-// TestKindGoes: a kind that is not served any more begins the time anew, since the API server may only not have read it yet.
+// TestKindGoes: a kind that is not served any more begins the time anew, since the API server may
+// only not have read it yet.
 func TestKindGoes(t *testing.T) {
 	y := newYard(t)
 	y.garbage("Secret", "one")
@@ -402,7 +406,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestReferredMeanwhile: a referrer that comes between the look and the deletion, and a change of the object itself, keep it.
+// TestReferredMeanwhile: a referrer that comes between the look and the deletion, and a change of
+// the object itself, keep it.
 func TestReferredMeanwhile(t *testing.T) {
 	for name, meanwhile := range map[string]func(*yard){
 		"referrer":       func(y *yard) { y.create(referrer("ManagedResource", "one")) },

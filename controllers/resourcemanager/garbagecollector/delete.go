@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// delete deletes garbage. One that cannot be deleted does not stop the others; one that changed is left for the next look.
+// delete deletes garbage. One that cannot be deleted does not stop the others; one that changed is
+// left for the next look.
 func (c *collector) delete(ctx context.Context, logger logr.Logger, garbage map[objectID]object) error {
 	var (
 		group  errgroup.Group

@@ -7,7 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// collectorMetrics are what Prometheus learns. The age of the last look is time() minus its timestamp, as usual there.
+// collectorMetrics are what Prometheus learns. The age of the last look is time() minus its
+// timestamp, as usual there.
 type collectorMetrics struct {
 	deleted                     *prometheus.CounterVec
 	failures                    prometheus.Counter

@@ -38,8 +38,8 @@ func (r references) has(id objectID) bool {
 	return ok
 }
 
-// add notes what the annotations of an object name: its own namespace's Secrets and ConfigMaps. The hash is not looked at, as
-// upstream does not: it only makes keys differ.
+// add notes what the annotations of an object name: its own namespace's Secrets and ConfigMaps. The
+// hash is not looked at, as upstream does not: it only makes keys differ.
 func (r references) add(namespace string, annotations map[string]string) {
 	for key, name := range annotations {
 		rest, ok := strings.CutPrefix(key, resourcesv1alpha1.ReferenceAnnotationPrefix)
@@ -52,8 +52,9 @@ func (r references) add(namespace string, annotations map[string]string) {
 	}
 }
 
-// named calls found with those names that stand anywhere in a value as a whole string. Where names stand differs by kind and by
-// sort of volume; the names of garbage end in a hash, so that nothing else is likely to be one.
+// named calls found with those names that stand anywhere in a value as a whole string. Where names
+// stand differs by kind and by sort of volume; the names of garbage end in a hash, so that nothing
+// else is likely to be one.
 func named(value any, names map[string][]objectID, found func(objectID)) {
 	switch v := value.(type) {
 	case string:

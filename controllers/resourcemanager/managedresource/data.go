@@ -69,8 +69,8 @@ func (r *Reconciler) objects(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 	return objects, hex.EncodeToString(sum.Sum(nil)), "", nil
 }
 
-// Changed says what of a ManagedResource is not as it was when its objects were applied last; empty if all is: who only brings these back must not give
-// them what somebody made of it since.
+// Changed says what of a ManagedResource is not as it was when its objects were applied last; empty
+// if all is: who only brings these back must not give them what somebody made of it since.
 func (r *Reconciler) Changed(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) string {
 	if mr.Status.ObservedGeneration != mr.Generation {
 		return "was changed since its objects were applied"
@@ -85,9 +85,9 @@ func (r *Reconciler) Changed(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 	return ""
 }
 
-// Declared are the objects in the data Secrets of a ManagedResource, as far as they can be read. Whether they have a namespace is
-// not settled: a missing one may stand for "default".
-// The reason is that of the condition for the error.
+// Declared are the objects in the data Secrets of a ManagedResource, as far as they can be read.
+// Whether they have a namespace is not settled: a missing one may stand for "default". The reason
+// is that of the condition for the error.
 func (r *Reconciler) Declared(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (objects []*unstructured.Unstructured, reason string, err error) {
 	objects, _, reason, err = r.objects(ctx, mr)
 	return objects, reason, err

@@ -19,7 +19,8 @@ func (r *Reconciler) finalizer() string {
 	return resourcesv1alpha1.FinalizerName + "-" + r.Class
 }
 
-// Holds tells whether a ManagedResource has our finalizer: we deployed its objects, and did not delete them.
+// Holds tells whether a ManagedResource has our finalizer: we deployed its objects, and did not
+// delete them.
 func (r *Reconciler) Holds(mr *resourcesv1alpha1.ManagedResource) bool {
 	return slices.Contains(mr.Finalizers, r.finalizer())
 }
@@ -34,7 +35,8 @@ func (r *Reconciler) heldByOther(mr *resourcesv1alpha1.ManagedResource) string {
 	return ""
 }
 
-// errHeld ends an attempt at a ManagedResource that the resource manager of another class has taken up meanwhile.
+// errHeld ends an attempt at a ManagedResource that the resource manager of another class has taken
+// up meanwhile.
 var errHeld = errors.New("another class has it")
 
 func (r *Reconciler) ensureFinalizer(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) error {
@@ -55,9 +57,10 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, mr *resourcesv1alpha1.
 	})
 }
 
-// waitsFor is the finalizer of another class that has to go before we do anything; "" where there is none. Two classes that are both
-// responsible, * and a named one, may have taken a ManagedResource up at once: then the one that was first goes on, and the other
-// gives way. Its objects stay: they are those of the same ManagedResource.
+// waitsFor is the finalizer of another class that has to go before we do anything; "" where there
+// is none. Two classes that are both responsible, * and a named one, may have taken a
+// ManagedResource up at once: then the one that was first goes on, and the other gives way. Its
+// objects stay: they are those of the same ManagedResource.
 func (r *Reconciler) waitsFor(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (string, error) {
 	other := r.heldByOther(mr)
 	if other == "" || !r.Holds(mr) {
@@ -69,8 +72,9 @@ func (r *Reconciler) waitsFor(ctx context.Context, mr *resourcesv1alpha1.Managed
 	return other, r.dropFinalizer(ctx, mr, r.recalled(mr.UID, mr.Status.Resources))
 }
 
-// dropFinalizer takes our finalizer away. The object may be gone with it, or have gone before. Where another instance has written
-// another inventory than base meanwhile, it stays: somebody has to delete what is in that one.
+// dropFinalizer takes our finalizer away. The object may be gone with it, or have gone before.
+// Where another instance has written another inventory than base meanwhile, it stays: somebody has
+// to delete what is in that one.
 func (r *Reconciler) dropFinalizer(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, base []resourcesv1alpha1.ObjectReference) error {
 	err := r.changeFinalizers(ctx, mr, func(have []string) []string {
 		return slices.DeleteFunc(slices.Clone(have), func(f string) bool { return f == r.finalizer() })
@@ -89,8 +93,8 @@ func (r *Reconciler) dropFinalizer(ctx context.Context, mr *resourcesv1alpha1.Ma
 // attempts to write finalizers: others write the status of a ManagedResource all the time.
 const attempts = 5
 
-// changeFinalizers writes the finalizers as a whole, so it insists on the version that was read, and reads again where
-// that is not the newest.
+// changeFinalizers writes the finalizers as a whole, so it insists on the version that was read,
+// and reads again where that is not the newest.
 func (r *Reconciler) changeFinalizers(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, change func([]string) []string,
 	check func(live *resourcesv1alpha1.ManagedResource) error) error {
 	at := ref(mr.Namespace, mr.Name)

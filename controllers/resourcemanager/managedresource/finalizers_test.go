@@ -63,7 +63,8 @@ func (p *played) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		"metadata": map[string]any{"namespace": "n", "name": "m", "uid": "1", "resourceVersion": p.version, "finalizers": p.finalizers}})
 }
 
-// Somebody has written the object since it was read: what others have added to the finalizers stays.
+// Somebody has written the object since it was read: what others have added to the finalizers
+// stays.
 func TestFinalizersOfAnObjectThatChanged(t *testing.T) {
 	for name, c := range map[string]struct {
 		have, want []string

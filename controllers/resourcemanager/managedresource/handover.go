@@ -33,7 +33,8 @@ func (r *Reconciler) Finish(ctx context.Context, namespace, name string) (out *O
 	return out, false, err
 }
 
-// Release lets a ManagedResource that is being deleted go and leaves its objects in place. It returns their inventory.
+// Release lets a ManagedResource that is being deleted go and leaves its objects in place. It
+// returns their inventory.
 func (r *Reconciler) Release(ctx context.Context, namespace, name string) ([]apply.Entry, error) {
 	mr, err := r.get(ctx, namespace, name)
 	if apierrors.IsNotFound(err) {
@@ -52,7 +53,8 @@ func (r *Reconciler) Release(ctx context.Context, namespace, name string) ([]app
 	return entries, r.dropFinalizer(ctx, mr, r.recalled(mr.UID, mr.Status.Resources))
 }
 
-// Delete asks for the deletion of a ManagedResource; Finish goes on with it. That it is gone already is no error.
+// Delete asks for the deletion of a ManagedResource; Finish goes on with it. That it is gone
+// already is no error.
 func (r *Reconciler) Delete(ctx context.Context, live *unstructured.Unstructured) error {
 	at := ref(live.GetNamespace(), live.GetName())
 	mapping, err := r.Source.Mapping(ctx, at.GVK())
@@ -67,8 +69,8 @@ func (r *Reconciler) Delete(ctx context.Context, live *unstructured.Unstructured
 	return nil
 }
 
-// Dissolve deletes a ManagedResource, whether or not somebody does already, and leaves its objects in place: another
-// set has them.
+// Dissolve deletes a ManagedResource, whether or not somebody does already, and leaves its objects
+// in place: another set has them.
 func (r *Reconciler) Dissolve(ctx context.Context, namespace, name string) error {
 	live, err := r.Source.GetLive(ctx, ref(namespace, name))
 	if err == nil && live.GetDeletionTimestamp() == nil {
@@ -90,8 +92,8 @@ func (r *Reconciler) Dissolve(ctx context.Context, namespace, name string) error
 	return r.dropFinalizer(ctx, mr, r.recalled(mr.UID, mr.Status.Resources))
 }
 
-// Contents are the inventory of a ManagedResource for another set that goes on with it: every entry says whose the object
-// is until then.
+// Contents are the inventory of a ManagedResource for another set that goes on with it: every entry
+// says whose the object is until then.
 func (r *Reconciler) Contents(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) ([]apply.Entry, error) {
 	entries, err := r.newInventory(mr).Load(ctx)
 	if err != nil {
@@ -100,7 +102,8 @@ func (r *Reconciler) Contents(ctx context.Context, mr *resourcesv1alpha1.Managed
 	return r.Engine.From(r.SetName(mr.Namespace, mr.Name), entries), nil
 }
 
-// Inherit gives a ManagedResource the inventories of those whose objects it goes on with. What it knows itself stays.
+// Inherit gives a ManagedResource the inventories of those whose objects it goes on with. What it
+// knows itself stays.
 func (r *Reconciler) Inherit(ctx context.Context, namespace, name string, entries []apply.Entry) error {
 	mr, err := r.get(ctx, namespace, name)
 	if err != nil {

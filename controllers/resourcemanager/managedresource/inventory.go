@@ -21,8 +21,9 @@ import (
 // role writes status and finalizers, on behalf of upstream's component of that name.
 const role = "gardener-resource-manager"
 
-// statusInventory keeps the inventory where upstream has it: status.resources. What else is new in the status at the
-// beginning of a pass goes with it in one request, and what is new at its end is written by the caller with the verdict.
+// statusInventory keeps the inventory where upstream has it: status.resources. What else is new in
+// the status at the beginning of a pass goes with it in one request, and what is new at its end is
+// written by the caller with the verdict.
 type statusInventory struct {
 	r  *Reconciler
 	mr *resourcesv1alpha1.ManagedResource
@@ -88,8 +89,8 @@ func (i *statusInventory) finish(ctx context.Context) error {
 	return i.flush(ctx)
 }
 
-// outlast is a context that goes on for a limited time when ctx has ended. Before that it has no limit: requests have that of their own, which an API
-// server that is busy may need.
+// outlast is a context that goes on for a limited time when ctx has ended. Before that it has no
+// limit: requests have that of their own, which an API server that is busy may need.
 func outlast(ctx context.Context, clk clock.Clock, limit time.Duration) (context.Context, context.CancelFunc) {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -113,19 +114,22 @@ const finishTimeout = 5 * time.Second
 // Remove does nothing: the inventory goes with the ManagedResource.
 func (i *statusInventory) Remove(context.Context) error { return nil }
 
-// leaving stands in the place of the digest of an object that left the ManagedResource and is still being deleted.
+// leaving stands in the place of the digest of an object that left the ManagedResource and is still
+// being deleted.
 const leaving = "leaving"
 
 const (
-	// inventoryFull is from where an inventory leaves out what is there for people and for upstream's resource manager: the
-	// labels and annotations that were applied.
+	// inventoryFull is from where an inventory leaves out what is there for people and for
+	// upstream's resource manager: the labels and annotations that were applied.
 	inventoryFull = 640 << 10
-	// inventoryLimit is what an inventory may have. An object may have 1.5 MiB in etcd (its --max-request-bytes) with all
-	// that is kept of it, and the rest of the ManagedResource needs some of that.
+	// inventoryLimit is what an inventory may have. An object may have 1.5 MiB in etcd (its
+	// --max-request-bytes) with all that is kept of it, and the rest of the ManagedResource needs
+	// some of that.
 	inventoryLimit = 1280 << 10
 )
 
-// resources are the entries as the status has them. Annotations that say of every object the same are left out.
+// resources are the entries as the status has them. Annotations that say of every object the same
+// are left out.
 func (i *statusInventory) resources(entries []apply.Entry) ([]resourcesv1alpha1.ObjectReference, error) {
 	own := i.r.SetName(i.mr.Namespace, i.mr.Name)
 	resources := make([]resourcesv1alpha1.ObjectReference, 0, len(entries))
@@ -175,8 +179,9 @@ func sizeOf(resources []resourcesv1alpha1.ObjectReference) (int, error) {
 	return len(text), nil
 }
 
-// An API server that has upstream's definition of ManagedResources drops the digests from the status. They are kept in
-// memory then: without them every object would be sent again at every look.
+// An API server that has upstream's definition of ManagedResources drops the digests from the
+// status. They are kept in memory then: without them every object would be sent again at every
+// look.
 
 // recall notes digests that the API server did not keep.
 func (r *Reconciler) recall(uid types.UID, sent, kept []resourcesv1alpha1.ObjectReference) {

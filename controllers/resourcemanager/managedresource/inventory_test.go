@@ -17,7 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/conventions"
 )
 
-// An inventory leaves out what it can do without before it is too large for an object, and says so when it still is.
+// An inventory leaves out what it can do without before it is too large for an object, and says so
+// when it still is.
 func TestLargeInventory(t *testing.T) {
 	cluster, err := conventions.NewCluster("seed", &rest.Config{Host: "localhost:1"}, apply.ClusterOptions{})
 	require.NoError(t, err)

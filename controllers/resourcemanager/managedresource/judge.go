@@ -25,24 +25,26 @@ type Judge struct {
 	Cluster *apply.Cluster
 	// Rules go before those of the kinds; nil for none.
 	Rules health.Rules
-	// ExistenceOnly is content with the existence of objects whose kind has no rule; they are judged in the terms of kstatus otherwise.
+	// ExistenceOnly is content with the existence of objects whose kind has no rule; they are
+	// judged in the terms of kstatus otherwise.
 	ExistenceOnly bool
-	// OldPods makes a Deployment count as rolling out until the pods of its former revision are gone, which only a look at
-	// them tells: a request for each.
+	// OldPods makes a Deployment count as rolling out until the pods of its former revision are
+	// gone, which only a look at them tells: a request for each.
 	OldPods bool
-	// Clock tells by what has happened lately to a Deployment whether its pods are worth a look: one that is available may have containers that end
-	// again and again. Nil: nobody looks.
+	// Clock tells by what has happened lately to a Deployment whether its pods are worth a look:
+	// one that is available may have containers that end again and again. Nil: nobody looks.
 	Clock clock.PassiveClock
 }
 
-// Of gives the first unhealthy object and the first one that is still rolling out, with their causes. Objects come from the live
-// cache; what stands around them is read only for these two.
+// Of gives the first unhealthy object and the first one that is still rolling out, with their
+// causes. Objects come from the live cache; what stands around them is read only for these two.
 func (j Judge) Of(ctx context.Context, refs []apply.Ref) (bad, rolling *health.Verdict, err error) {
 	found, err := j.all(ctx, refs)
 	return found.bad, found.rolling, err
 }
 
-// verdicts are the first unhealthy object and the first that is rolling out, and how many more there are of each.
+// verdicts are the first unhealthy object and the first that is rolling out, and how many more
+// there are of each.
 type verdicts struct {
 	bad, rolling         *health.Verdict
 	moreBad, moreRolling int
@@ -85,7 +87,8 @@ func (j Judge) all(ctx context.Context, refs []apply.Ref) (out verdicts, err err
 	return out, nil
 }
 
-// said is a verdict for a condition: the object, the cause, what the object itself says, and how many others there are.
+// said is a verdict for a condition: the object, the cause, what the object itself says, and how
+// many others there are.
 func said(v health.Verdict, more int) string {
 	text := v.Kind + " " + v.Name
 	if v.Namespace != "" {
@@ -158,11 +161,12 @@ func (j Judge) quick(ctx context.Context, ref apply.Ref) (health.Verdict, error)
 	return v, nil
 }
 
-// settled is how long after its last change a Deployment's pods are asked for: the watch of pods may be behind that of Deployments by moments, and clocks
-// may differ by a little.
+// settled is how long after its last change a Deployment's pods are asked for: the watch of pods
+// may be behind that of Deployments by moments, and clocks may differ by a little.
 const settled = 2 * time.Second
 
-// podsLately are the pods of a Deployment's namespace, as they were after its last change. They are followed: nothing is asked for while nothing changes.
+// podsLately are the pods of a Deployment's namespace, as they were after its last change. They are
+// followed: nothing is asked for while nothing changes.
 func (j Judge) podsLately(ctx context.Context, object *unstructured.Unstructured) []corev1.Pod {
 	if j.Clock.Since(health.LastChange(object)) < settled {
 		return j.around(ctx, object, health.Need{Pods: true}).Pods
@@ -174,7 +178,8 @@ func (j Judge) podsLately(ctx context.Context, object *unstructured.Unstructured
 	return of[corev1.Pod](found)
 }
 
-// explained is a verdict with what stands around the object. What cannot be read is left out: the verdict is true without it.
+// explained is a verdict with what stands around the object. What cannot be read is left out: the
+// verdict is true without it.
 func (j Judge) explained(ctx context.Context, ref apply.Ref, v health.Verdict) health.Verdict {
 	object, err := j.Cluster.Get(ctx, ref)
 	if err != nil {

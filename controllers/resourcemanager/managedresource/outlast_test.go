@@ -10,7 +10,8 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// The end of a pass may take its time as long as nobody interrupts it, and little more when somebody has.
+// The end of a pass may take its time as long as nobody interrupts it, and little more when
+// somebody has.
 func TestOutlast(t *testing.T) {
 	pass, end := context.WithCancel(t.Context())
 	clk := testingclock.NewFakeClock(time.Now())

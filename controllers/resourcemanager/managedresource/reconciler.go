@@ -41,12 +41,15 @@ type Reconciler struct {
 	Options  apply.ApplyOptions
 	Deletion Deletion
 	Judging  Judging
-	// ManagedBy is the value of the label resources.gardener.cloud/managed-by, as the keys of Engine have it; default gardener.
+	// ManagedBy is the value of the label resources.gardener.cloud/managed-by, as the keys of
+	// Engine have it; default gardener.
 	ManagedBy string
-	// Neighbours knows the other ManagedResources of the class; nil where the caller sees to it that objects have one owner.
+	// Neighbours knows the other ManagedResources of the class; nil where the caller sees to it
+	// that objects have one owner.
 	Neighbours Neighbours
-	// Contested tells of an object of a ManagedResource that somebody keeps changing back, as reason and message of the
-	// condition ResourcesProgressing; it may be nil, and answers nothing when there is none.
+	// Contested tells of an object of a ManagedResource that somebody keeps changing back, as
+	// reason and message of the condition ResourcesProgressing; it may be nil, and answers nothing
+	// when there is none.
 	Contested func(namespace, name string) (reason, message string)
 	// Sources says where objects come from, for errors; it may be nil.
 	Sources map[apply.Ref]string
@@ -55,21 +58,25 @@ type Reconciler struct {
 
 // DataSecrets are how the Secrets with the manifests are read.
 type DataSecrets struct {
-	// Secrets reads data Secrets; nil reads them from the cache of the source, or live where it has them not.
+	// Secrets reads data Secrets; nil reads them from the cache of the source, or live where it has
+	// them not.
 	Secrets func(context.Context, apply.Ref) (*unstructured.Unstructured, error)
-	// Versions tells the versions of the data Secrets of a ManagedResource and everything else that decides what becomes of them;
-	// empty where that is not known. The versions are those that there are, or those that were read last. With nil Versions the
-	// Secrets are read at each look.
+	// Versions tells the versions of the data Secrets of a ManagedResource and everything else that
+	// decides what becomes of them; empty where that is not known. The versions are those that
+	// there are, or those that were read last. With nil Versions the Secrets are read at each look.
 	Versions func(mr *resourcesv1alpha1.ManagedResource, read bool) string
 }
 
 // Deletion is what becomes of objects that a ManagedResource does not have any more.
 type Deletion struct {
-	// DeleteTimeout is that of apply.DeleteOptions; whether a deletion waits at all is said by Options.
+	// DeleteTimeout is that of apply.DeleteOptions; whether a deletion waits at all is said by
+	// Options.
 	DeleteTimeout time.Duration
-	// GarbageCollector says that a garbage collector deletes the Secrets and ConfigMaps that have its label.
+	// GarbageCollector says that a garbage collector deletes the Secrets and ConfigMaps that have
+	// its label.
 	GarbageCollector bool
-	// LeaveDeletions leaves deletions to who wrote a ManagedResource, where that says so (AnnotationDeletions).
+	// LeaveDeletions leaves deletions to who wrote a ManagedResource, where that says so
+	// (AnnotationDeletions).
 	LeaveDeletions bool
 }
 
@@ -84,18 +91,19 @@ type Judging struct {
 // memory is what a Reconciler keeps from one look to the next.
 type memory struct {
 	mu sync.Mutex
-	// unkept are inventories of which the API server drops the digests, by the UID of their ManagedResource.
+	// unkept are inventories of which the API server drops the digests, by the UID of their
+	// ManagedResource.
 	unkept map[types.UID][]resourcesv1alpha1.ObjectReference
 }
 
-// Neighbours are the other ManagedResources of a class: an object has one owner among them, and goes from one to another
-// without being deleted.
+// Neighbours are the other ManagedResources of a class: an object has one owner among them, and
+// goes from one to another without being deleted.
 type Neighbours interface {
-	// Declares tells whether the ManagedResource that an origin annotation names, other than mr, wants an object; known says
-	// that it is one of those that can be asked.
+	// Declares tells whether the ManagedResource that an origin annotation names, other than mr,
+	// wants an object; known says that it is one of those that can be asked.
 	Declares(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, origin string, ref apply.Ref) (declared, known bool)
-	// Want tells whether any ManagedResource other than mr wants an object, which mr is about to delete. An error says that this
-	// is not known: the object stays for now.
+	// Want tells whether any ManagedResource other than mr wants an object, which mr is about to
+	// delete. An error says that this is not known: the object stays for now.
 	Want(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, ref apply.Ref) (bool, error)
 }
 
@@ -103,7 +111,8 @@ type Neighbours interface {
 type Outcome struct {
 	Object  *resourcesv1alpha1.ManagedResource
 	Applied *apply.Result
-	// Waiting is the finalizer of another class, whose instance still has to delete the objects that it deployed.
+	// Waiting is the finalizer of another class, whose instance still has to delete the objects
+	// that it deployed.
 	Waiting string
 }
 
@@ -208,13 +217,15 @@ func (r *Reconciler) converge(ctx context.Context, mr *resourcesv1alpha1.Managed
 	}
 	decodeErr := err
 	if mr.Status.ObservedGeneration != mr.Generation || ptr.Deref(mr.Status.SecretsDataChecksum, "") != checksum {
-		// Health is judged only for what was just applied. The checksum is that of the last attempt: another one of the same
-		// content leaves a failure as it is, and with it since when it is there.
+		// Health is judged only for what was just applied. The checksum is that of the last
+		// attempt: another one of the same content leaves a failure as it is, and with it since
+		// when it is there.
 		r.setPending(mr)
 		mr.Status.ObservedGeneration, mr.Status.SecretsDataChecksum = mr.Generation, ptr.To(checksum)
 	}
 	options := r.options(ctx, mr)
-	// Without a Secret nothing is what it asks for; Secrets in which nothing is left may be a mistake.
+	// Without a Secret nothing is what it asks for; Secrets in which nothing is left may be a
+	// mistake.
 	options.AllowEmpty = options.AllowEmpty || len(mr.Spec.SecretRefs) == 0
 	if decodeErr != nil {
 		// What could not be read must not count as removed.
@@ -246,8 +257,9 @@ func (r *Reconciler) converge(ctx context.Context, mr *resourcesv1alpha1.Managed
 	return out, errors.Join(err, inventory.finish(ctx))
 }
 
-// unchanged tells whether there is nothing to do, without a look at the Secrets: they, the ManagedResource and all that decides what
-// becomes of them are as they were when everything was applied, and so are the objects.
+// unchanged tells whether there is nothing to do, without a look at the Secrets: they, the
+// ManagedResource and all that decides what becomes of them are as they were when everything was
+// applied, and so are the objects.
 func (r *Reconciler) unchanged(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, version string, inventory apply.Inventory) (bool, error) {
 	applied := condition.Get(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
 	if version == "" || mr.Status.SecretsVersion != version || mr.Status.ObservedGeneration != mr.Generation || len(mr.Status.Resources) == 0 ||
@@ -365,7 +377,8 @@ func pendingError(result *apply.Result) error {
 	return errors.Join(problems...)
 }
 
-// IsIgnored reads the annotation of a ManagedResource or of an object that says so, as upstream does: True and 1 count, too.
+// IsIgnored reads the annotation of a ManagedResource or of an object that says so, as upstream
+// does: True and 1 count, too.
 func IsIgnored(o metav1.Object) bool {
 	is, err := strconv.ParseBool(o.GetAnnotations()[resourcesv1alpha1.Ignore])
 	return err == nil && is

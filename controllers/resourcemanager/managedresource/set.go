@@ -79,8 +79,9 @@ const (
 	fieldManagerClass = fieldManager + "/"
 )
 
-// FieldManager owns what the ManagedResources of a class deploy: pergola those of the default class, pergola/<class> those of
-// another one. Two classes that declare the same object thus meet as two managers, whose conflict the API server names.
+// FieldManager owns what the ManagedResources of a class deploy: pergola those of the default
+// class, pergola/<class> those of another one. Two classes that declare the same object thus meet
+// as two managers, whose conflict the API server names.
 func FieldManager(class string) string {
 	if class == "" || class == resourcesv1alpha1.ClassDefault {
 		return fieldManager
@@ -93,7 +94,8 @@ func IsFieldManager(name string) bool {
 	return name == fieldManager || strings.HasPrefix(name, fieldManagerClass)
 }
 
-// fieldManager of a ManagedResource is that of its class; of one that has another class by now, that of the class that deployed it.
+// fieldManager of a ManagedResource is that of its class; of one that has another class by now,
+// that of the class that deployed it.
 func (r *Reconciler) fieldManager(mr *resourcesv1alpha1.ManagedResource) string {
 	if r.Responsible(mr) {
 		return FieldManager(ptr.Deref(mr.Spec.Class, ""))
@@ -101,8 +103,9 @@ func (r *Reconciler) fieldManager(mr *resourcesv1alpha1.ManagedResource) string 
 	return FieldManager(r.Class)
 }
 
-// InjectedLabels are the labels of the ManagedResource and the one upstream's resource manager puts beside them, on
-// pod templates too: objects of an existing landscape are taken over without rolling their pods.
+// InjectedLabels are the labels of the ManagedResource and the one upstream's resource manager puts
+// beside them, on pod templates too: objects of an existing landscape are taken over without
+// rolling their pods.
 func InjectedLabels(own map[string]string) map[string]string {
 	out := map[string]string{resourcesv1alpha1.ManagedBy: resourcesv1alpha1.ManagedByGardener}
 	for k, v := range own {
@@ -119,8 +122,8 @@ func (r *Reconciler) SetName(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// formerNames are those under which the objects of a ManagedResource may have been applied before the identity of the source cluster was
-// given, or changed.
+// formerNames are those under which the objects of a ManagedResource may have been applied before
+// the identity of the source cluster was given, or changed.
 func (r *Reconciler) formerNames(mr *resourcesv1alpha1.ManagedResource) []string {
 	origin, plain := mr.Status.Origin, mr.Namespace+"/"+mr.Name
 	if origin == "" {

@@ -46,8 +46,8 @@ func (r *Reconciler) setApplied(mr *resourcesv1alpha1.ManagedResource, reason, m
 	mr.Status.Conditions = condition.Merge(mr.Status.Conditions, c)
 }
 
-// setPending says that a new set is being applied and not judged yet. The reason of an earlier failure is kept, so that a
-// new attempt does not hide it.
+// setPending says that a new set is being applied and not judged yet. The reason of an earlier
+// failure is kept, so that a new attempt does not hide it.
 func (r *Reconciler) setPending(mr *resourcesv1alpha1.ManagedResource) {
 	b := r.builder()
 	applied := b.GetOrInit(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
@@ -62,7 +62,8 @@ func (r *Reconciler) setPending(mr *resourcesv1alpha1.ManagedResource) {
 	mr.Status.Conditions = condition.Merge(mr.Status.Conditions, applied, unknown(resourcesv1alpha1.ResourcesHealthy), unknown(resourcesv1alpha1.ResourcesProgressing))
 }
 
-// waiting says that another class still has the objects, unless that one tells itself how far it is.
+// waiting says that another class still has the objects, unless that one tells itself how far it
+// is.
 func (r *Reconciler) waiting(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, finalizer string) error {
 	if mr.Status.ObservedGeneration == mr.Generation {
 		return nil
@@ -169,12 +170,13 @@ func (r *Reconciler) setHealth(ctx context.Context, mr *resourcesv1alpha1.Manage
 	return bad, err
 }
 
-// errOvertaken ends a pass whose ManagedResource has got another inventory meanwhile: from another instance, which holds the
-// lease by now. To write ours over it would forget objects.
+// errOvertaken ends a pass whose ManagedResource has got another inventory meanwhile: from another
+// instance, which holds the lease by now. To write ours over it would forget objects.
 var errOvertaken = errors.New("another instance has changed its inventory meanwhile")
 
-// flush writes what of the status differs from what is there, in one request; none when nothing does. It insists on the inventory
-// that was read or written last (base). Other changes of the ManagedResource do not matter.
+// flush writes what of the status differs from what is there, in one request; none when nothing
+// does. It insists on the inventory that was read or written last (base). Other changes of the
+// ManagedResource do not matter.
 func (r *Reconciler) flush(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, base []resourcesv1alpha1.ObjectReference) error {
 	for i := range mr.Status.Conditions {
 		c := &mr.Status.Conditions[i]
@@ -238,7 +240,8 @@ func (r *Reconciler) difference(mr *resourcesv1alpha1.ManagedResource, have reso
 		patch["origin"] = want.Origin
 	}
 	if len(patch) > 0 {
-		// They say nothing new by themselves, and an API server with upstream's definition does not keep them.
+		// They say nothing new by themselves, and an API server with upstream's definition does not
+		// keep them.
 		patch["summary"], patch["secretsVersion"] = Summary(mr), want.SecretsVersion
 	}
 	return patch

@@ -12,8 +12,9 @@ import (
 // summaryLength is how long a summary may be, in characters: it is a column of a table.
 const summaryLength = 160
 
-// Summary tells in one line what is wrong with a ManagedResource and why, by its conditions: what was not applied comes before what
-// is not healthy, that before what is on its way, and that before fields that the API server drops.
+// Summary tells in one line what is wrong with a ManagedResource and why, by its conditions: what
+// was not applied comes before what is not healthy, that before what is on its way, and that before
+// fields that the API server drops.
 func Summary(mr *resourcesv1alpha1.ManagedResource) string {
 	get := func(kind gardencorev1beta1.ConditionType) gardencorev1beta1.Condition {
 		if c := condition.Get(mr.Status.Conditions, kind); c != nil {
@@ -46,7 +47,8 @@ func Summary(mr *resourcesv1alpha1.ManagedResource) string {
 	return "not judged yet"
 }
 
-// oneLine joins a heading and the first line of a message, with how many lines there are more, and cuts what is too long.
+// oneLine joins a heading and the first line of a message, with how many lines there are more, and
+// cuts what is too long.
 func oneLine(head, message string) string {
 	lines := strings.Split(strings.TrimSpace(message), "\n")
 	text, more := head+": "+strings.TrimSpace(lines[0]), ""

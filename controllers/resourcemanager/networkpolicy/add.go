@@ -30,20 +30,25 @@ const (
 	defaultLinger = time.Minute
 )
 
-// Options of the controller. Workers, NamespaceSelectors and IngressControllerSelector are those of upstream's configuration
-// (pkg/apis/config/resourcemanager/v1alpha1, NetworkPolicyControllerConfig).
+// Options of the controller. Workers, NamespaceSelectors and IngressControllerSelector are those of
+// upstream's configuration (pkg/apis/config/resourcemanager/v1alpha1,
+// NetworkPolicyControllerConfig).
 type Options struct {
-	// Target is the cluster with the Services; by default that of the manager. Its scheme has to know core/v1 and
-	// networking.k8s.io/v1, and its cache has to hold all namespaces. CacheByObject saves memory there.
+	// Target is the cluster with the Services; by default that of the manager. Its scheme has to
+	// know core/v1 and networking.k8s.io/v1, and its cache has to hold all namespaces.
+	// CacheByObject saves memory there.
 	Target cluster.Cluster
 	// Workers is the number of Services that are worked on at a time; default 5.
 	Workers int
-	// NamespaceSelectors are those of namespaces whose Services get policies: one of them has to match. None are all.
+	// NamespaceSelectors are those of namespaces whose Services get policies: one of them has to
+	// match. None are all.
 	NamespaceSelectors []metav1.LabelSelector
-	// IngressControllerSelector names the pods that may reach what Ingresses lead to; nil leaves Ingresses alone.
+	// IngressControllerSelector names the pods that may reach what Ingresses lead to; nil leaves
+	// Ingresses alone.
 	IngressControllerSelector *IngressControllerSelector
-	// Linger is how long policies stay after the last pod that carries their label, so that a pod which is replaced does not
-	// make them go and come; default 1 minute, and below 0 not at all, as upstream.
+	// Linger is how long policies stay after the last pod that carries their label, so that a pod
+	// which is replaced does not make them go and come; default 1 minute, and below 0 not at all,
+	// as upstream.
 	Linger time.Duration
 	// Clock is the real one by default.
 	Clock clock.WithDelayedExecution
@@ -103,8 +108,9 @@ func Add(mgr manager.Manager, o Options) error {
 	return nil
 }
 
-// CacheByObject is for the cache of the target. Of Pods and CustomResourceDefinitions, which are read as metadata, it keeps the
-// labels, and of other kinds not who set which field. Policies keep that: it tells whose a policy is that lost its labels.
+// CacheByObject is for the cache of the target. Of Pods and CustomResourceDefinitions, which are
+// read as metadata, it keeps the labels, and of other kinds not who set which field. Policies keep
+// that: it tells whose a policy is that lost its labels.
 func CacheByObject() map[client.Object]cache.ByObject {
 	strip := cache.ByObject{Transform: cache.TransformStripManagedFields()}
 	labelled := cache.ByObject{Transform: func(in any) (any, error) {

@@ -84,7 +84,8 @@ func TestPoliciesFollowNamespaces(t *testing.T) {
 	s.delete(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.other, Name: "client"}})
 	s.comes(pair...)
 
-	// In the namespace of a Service that goes away everything stays as it is, also what it has elsewhere, until the Service goes.
+	// In the namespace of a Service that goes away everything stays as it is, also what it has
+	// elsewhere, until the Service goes.
 	third := s.newNamespace("third")
 	s.patch(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: third}}, `{"metadata":{"labels":{"kind":"other"}}}`)
 	s.pod(third, "client", "NS-web-tcp-8080")
@@ -110,7 +111,8 @@ func (s *site) newNamespace(suffix string) string {
 	return name
 }
 
-// service2 makes a Service with a client in another namespace and waits for its policy: then the controller has seen all before.
+// service2 makes a Service with a client in another namespace and waits for its policy: then the
+// controller has seen all before.
 func (s *site) service2(namespace string) {
 	s.Helper()
 	service := &corev1.Service{
@@ -235,7 +237,8 @@ func TestAnAnnotationThatCannotBeReadTakesNothingAway(t *testing.T) {
 	s.comes(both(both(pair, via), more)...)
 	s.eventually("an event says so", func() bool { return s.told(reasonAnnotation, "from-all-allowed-ports") })
 
-	// What the API server refuses does not stand in the way of the rest, and is not tried again and again.
+	// What the API server refuses does not stand in the way of the rest, and is not tried again and
+	// again.
 	s.patch(service, `{"metadata":{"annotations":{"networking.resources.gardener.cloud/from-all-allowed-ports":"[{\"port\":9090},{\"port\":\"Not_A_Port\"}]"}}}`)
 	s.eventually("an event says so", func() bool { return s.told(reasonRefused, "Not_A_Port") })
 	s.comes(both(both(pair, via), more)...)

@@ -104,7 +104,8 @@ func TestVirtualServicesLetGatewaysIn(t *testing.T) {
 	assert.Equal(t, map[string]string{"app": "gate-" + s.ns}, in.Spec.Ingress[0].From[0].PodSelector.MatchLabels)
 	assert.Equal(t, map[string]string{"app": "gate-" + s.ns}, s.policy(istio[1]).Spec.PodSelector.MatchLabels)
 
-	// After a restart nothing is deleted or written while some of what the policies follow from is still unread.
+	// After a restart nothing is deleted or written while some of what the policies follow from is
+	// still unread.
 	for _, kind := range []string{"pods", "namespaces", "services", "virtualservices", "gateways", "customresourcedefinitions"} {
 		stop()
 		s.requests.since()

@@ -24,8 +24,9 @@ import (
 // retryWatch is how soon it is tried again to begin a watch.
 const retryWatch = time.Second
 
-// feed fills the index from watches, and the queue with the Services that a change concerns. It is the one source of the
-// controller, which begins when the index is complete: a Service seen before its clients would lose its policies.
+// feed fills the index from watches, and the queue with the Services that a change concerns. It is
+// the one source of the controller, which begins when the index is complete: a Service seen before
+// its clients would lose its policies.
 type feed struct {
 	index  *index
 	cache  cache.Cache

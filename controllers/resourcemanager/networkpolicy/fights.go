@@ -33,7 +33,8 @@ type fight struct {
 	last   time.Time
 }
 
-// pause tells how long to wait before a policy is repaired, and whether this is the moment to tell people.
+// pause tells how long to wait before a policy is repaired, and whether this is the moment to tell
+// people.
 func (f *fights) pause(policy types.NamespacedName) (wait time.Duration, often bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

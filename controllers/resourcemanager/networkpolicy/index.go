@@ -15,8 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// index is what is known of the cluster. Its methods that take a change give the Services whose policies may change by it.
-// All maps are kept by what is looked up, so that neither a change nor a Service is compared with all there is.
+// index is what is known of the cluster. Its methods that take a change give the Services whose
+// policies may change by it. All maps are kept by what is looked up, so that neither a change nor a
+// Service is compared with all there is.
 type index struct {
 	mu sync.Mutex
 	// handled are selectors of the namespaces whose Services get policies; none are all.
@@ -28,7 +29,8 @@ type index struct {
 
 	services   map[types.NamespacedName]*target
 	servicesIn map[string]keySet
-	// byLocal and byForeign are the Services with a rule for a label of clients in their own or in other namespaces.
+	// byLocal and byForeign are the Services with a rule for a label of clients in their own or in
+	// other namespaces.
 	byLocal   map[clients]keySet
 	byForeign map[string]keySet
 
@@ -43,7 +45,8 @@ type index struct {
 	exposures exposures
 	policies  policies
 
-	// examined counts what was looked at, for the tests: cost must not grow faster than the cluster.
+	// examined counts what was looked at, for the tests: cost must not grow faster than the
+	// cluster.
 	examined int
 }
 
@@ -52,7 +55,8 @@ type keySet = sets.Set[types.NamespacedName]
 // clients are the pods of a namespace with a label.
 type clients struct{ namespace, label string }
 
-// presence is how many pods of a namespace carry a label; with none it is gone for good when the linger time is over.
+// presence is how many pods of a namespace carry a label; with none it is gone for good when the
+// linger time is over.
 type presence struct {
 	pods int
 	// left counts how often the last one went.
@@ -68,7 +72,8 @@ type namespace struct {
 type effect struct {
 	// services are to be looked at.
 	services []types.NamespacedName
-	// gone are clients of which the last went; expire is to be called for them after the linger time.
+	// gone are clients of which the last went; expire is to be called for them after the linger
+	// time.
 	gone []departure
 	// fight is a policy of ours that somebody else changed.
 	fight *types.NamespacedName
@@ -92,13 +97,15 @@ func newIndex(handled []labels.Selector, controller *IngressControllerSelector, 
 
 // plan is what is to be done for a Service.
 type plan struct {
-	// wait says that nothing is to be done now: the namespace of the Service is going away, or what the Service wants is not known.
+	// wait says that nothing is to be done now: the namespace of the Service is going away, or what
+	// the Service wants is not known.
 	wait bool
 	// wanted are the policies there should be.
 	wanted policySet
 	// apply are those of them that are not as wanted, in order.
 	apply []*networkingv1.NetworkPolicy
-	// take says which of these are there already, as policies of the Service or of one that is gone.
+	// take says which of these are there already, as policies of the Service or of one that is
+	// gone.
 	take keySet
 	// remove are policies of the Service that are not wanted.
 	remove []*networkingv1.NetworkPolicy
@@ -117,7 +124,8 @@ func (x *index) planFor(key types.NamespacedName) plan {
 	}
 	if t != nil {
 		p.problems = slices.Clone(t.problems)
-		// What serves the last connections of a namespace that goes stays until the namespace controller takes it.
+		// What serves the last connections of a namespace that goes stays until the namespace
+		// controller takes it.
 		p.wait = t.blind || x.terminating(key.Namespace)
 	}
 	if p.wait {
@@ -165,7 +173,8 @@ func (x *index) compare(p *plan, service, name types.NamespacedName) {
 	p.apply = append(p.apply, want)
 }
 
-// wantedBy are the policies that a Service asks for; none if there is no such Service or its namespace is not handled.
+// wantedBy are the policies that a Service asks for; none if there is no such Service or its
+// namespace is not handled.
 func (x *index) wantedBy(t *target) policySet {
 	if t == nil || t.blind || !x.handles(t.key.Namespace) {
 		return nil

@@ -112,7 +112,8 @@ func relate(by map[types.NamespacedName]keySet, key types.NamespacedName, from, 
 	return affected
 }
 
-// setGateway notes the selector of a gateway; empty if it is gone or has none: that would mean every pod.
+// setGateway notes the selector of a gateway; empty if it is gone or has none: that would mean
+// every pod.
 func (x *index) setGateway(key types.NamespacedName, match map[string]string) effect {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -240,7 +241,8 @@ func (x *index) exposuresOf(t *target) []exposure {
 	return out
 }
 
-// gatewaysOf are the selectors of the gateways of a VirtualService by the namespaces where such pods run.
+// gatewaysOf are the selectors of the gateways of a VirtualService by the namespaces where such
+// pods run.
 func (x *index) gatewaysOf(v *virtualService) map[string][]map[string]string {
 	out := map[string][]map[string]string{}
 	seen := sets.Set[string]{}

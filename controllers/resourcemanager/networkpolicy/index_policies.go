@@ -13,7 +13,8 @@ type policies struct {
 	live map[types.NamespacedName]*networkingv1.NetworkPolicy
 	// of are those of a Service by their labels.
 	of map[types.NamespacedName]keySet
-	// expected are digests of what a Service wanted when it was last looked at: what we write ourselves is no news.
+	// expected are digests of what a Service wanted when it was last looked at: what we write
+	// ourselves is no news.
 	expected map[types.NamespacedName]map[types.NamespacedName]uint64
 	// waiting are the Services that want a policy whose name is taken.
 	waiting map[types.NamespacedName]keySet
@@ -64,8 +65,9 @@ func (x *index) setPolicy(name types.NamespacedName, p *networkingv1.NetworkPoli
 	return out
 }
 
-// forgetPolicy notes that a policy is deleted before the watch says so: it would be deleted twice if its Service is looked at meanwhile.
-// One made anew under the same name has another UID and stays.
+// forgetPolicy notes that a policy is deleted before the watch says so: it would be deleted twice
+// if its Service is looked at meanwhile. One made anew under the same name has another UID and
+// stays.
 func (x *index) forgetPolicy(p *networkingv1.NetworkPolicy) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

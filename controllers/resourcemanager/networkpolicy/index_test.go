@@ -15,7 +15,8 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// seed is a cluster with shoots: in each namespace an API server that others may reach, some Services, and pods that use them.
+// seed is a cluster with shoots: in each namespace an API server that others may reach, some
+// Services, and pods that use them.
 func seed(shoots int) (x *index, services []types.NamespacedName) {
 	x = newIndex(nil, nil, 0)
 	add := func(namespace, name string, annotations map[string]string) {
@@ -72,7 +73,8 @@ func TestWorkGrowsAsTheClusterDoes(t *testing.T) {
 	cost := func(shoots int) (start, change int) {
 		x, services := seed(shoots)
 		require.Len(t, services, 10*shoots+1)
-		// Per shoot: the API server and 9 others, each with a policy at either end; the API server by its alias; the registry.
+		// Per shoot: the API server and 9 others, each with a policy at either end; the API server
+		// by its alias; the registry.
 		require.Equal(t, shoots*(2*10+2+2), settle(x, services))
 		start = x.examined
 		assert.Zero(t, settle(x, services), "unchanged")
@@ -91,7 +93,8 @@ func TestWorkGrowsAsTheClusterDoes(t *testing.T) {
 	assert.LessOrEqual(t, changeIn500, 2*change, "a change costs what it changes, whatever else there is")
 }
 
-// BenchmarkStart is the work for a seed of 5,010 Services when the controller starts, without requests.
+// BenchmarkStart is the work for a seed of 5,010 Services when the controller starts, without
+// requests.
 func BenchmarkStart(b *testing.B) {
 	for b.Loop() {
 		x, services := seed(501)

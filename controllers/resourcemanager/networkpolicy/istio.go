@@ -16,11 +16,13 @@ import (
 
 const (
 	istioAPI = "networking.istio.io/v1beta1"
-	// lastRetryWatch bounds the pauses between attempts to watch a kind that is defined and not served.
+	// lastRetryWatch bounds the pauses between attempts to watch a kind that is defined and not
+	// served.
 	lastRetryWatch = time.Minute
 )
 
-// istio watches VirtualServices and Gateways as long as their definitions are there: Istio may come after this controller.
+// istio watches VirtualServices and Gateways as long as their definitions are there: Istio may come
+// after this controller.
 type istio struct {
 	feed *feed
 	// kinds are those to watch by the names of their definitions.
@@ -61,7 +63,8 @@ func newIstio(f *feed) *istio {
 	}}
 }
 
-// begin watches the definitions; when it returns, the watches of the kinds that are defined are under way.
+// begin watches the definitions; when it returns, the watches of the kinds that are defined are
+// under way.
 func (i *istio) begin(ctx context.Context) error {
 	definition := metadata("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 	if err := i.feed.watchPatiently(ctx, definition, func(key types.NamespacedName, o client.Object) effect {

@@ -14,23 +14,27 @@ import (
 // Names of the contract (upstream: pkg/apis/resources/v1alpha1).
 const (
 	prefix = "networking.resources.gardener.cloud/"
-	// LabelServiceName and LabelServiceNamespace mark the policies of this controller with the Service that they are for.
+	// LabelServiceName and LabelServiceNamespace mark the policies of this controller with the
+	// Service that they are for.
 	LabelServiceName      = prefix + "service-name"
 	LabelServiceNamespace = prefix + "service-namespace"
 
-	// AnnotationNamespaceSelectors of a Service is a JSON list of label selectors: clients may be in the namespaces that one
-	// of them matches.
+	// AnnotationNamespaceSelectors of a Service is a JSON list of label selectors: clients may be
+	// in the namespaces that one of them matches.
 	AnnotationNamespaceSelectors = prefix + "namespace-selectors"
-	// AnnotationNamespaceAlias of a Service stands for its namespace in the label of clients in other namespaces.
+	// AnnotationNamespaceAlias of a Service stands for its namespace in the label of clients in
+	// other namespaces.
 	AnnotationNamespaceAlias = prefix + "pod-label-selector-namespace-alias"
-	// AnnotationFromPrefix and AnnotationFromSuffix enclose an alias: pods with the label `to-<alias>` may reach the target
-	// ports that the value lists as JSON.
+	// AnnotationFromPrefix and AnnotationFromSuffix enclose an alias: pods with the label
+	// `to-<alias>` may reach the target ports that the value lists as JSON.
 	AnnotationFromPrefix = prefix + "from-"
 	AnnotationFromSuffix = "-allowed-ports"
-	// AnnotationFromWorld of a Service is a JSON list of target ports that everybody may reach; an empty list means all ports.
+	// AnnotationFromWorld of a Service is a JSON list of target ports that everybody may reach; an
+	// empty list means all ports.
 	AnnotationFromWorld = prefix + "from-world-to-ports"
-	// AnnotationPodSelector of a Service is a label selector as JSON, which stands for the selector of the Service in policies.
-	// It is for Services that select one pod of several (gardener/gardener#15661).
+	// AnnotationPodSelector of a Service is a label selector as JSON, which stands for the selector
+	// of the Service in policies. It is for Services that select one pod of several
+	// (gardener/gardener#15661).
 	AnnotationPodSelector = prefix + "networkpolicy-pod-selector"
 
 	// annotationDescription tells people what an object is for.
@@ -51,7 +55,8 @@ const (
 	viaIstio   = "istio"
 )
 
-// ClientLabel is the label that pods need to reach something, <service>-tcp-<port> for one; its name is to-<what>. If that is too long its end is replaced by a hash.
+// ClientLabel is the label that pods need to reach something, <service>-tcp-<port> for one; its
+// name is to-<what>. If that is too long its end is replaced by a hash.
 func ClientLabel(what string) string {
 	name := strings.TrimPrefix(labelPrefix, prefix) + what
 	if len(name) <= maxLabelName {
@@ -77,7 +82,8 @@ func namesFor(service types.NamespacedName, id, namespace string) (in, out types
 	return in, out
 }
 
-// namesVia are the policies that allow the ingress controller or an Istio gateway to reach a port of a Service.
+// namesVia are the policies that allow the ingress controller or an Istio gateway to reach a port
+// of a Service.
 func namesVia(service types.NamespacedName, id, namespace, via string) (in, out types.NamespacedName) {
 	in, out = namesFor(service, id, namespace)
 	out.Name += "-from-" + via

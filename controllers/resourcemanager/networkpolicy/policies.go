@@ -30,7 +30,8 @@ type exposure struct {
 // policySet are policies by their name.
 type policySet map[types.NamespacedName]*networkingv1.NetworkPolicy
 
-// policies are those that a Service asks for. clients are the namespaces where pods carry the label of a rule.
+// policies are those that a Service asks for. clients are the namespaces where pods carry the label
+// of a rule.
 func (t *target) policies(clients func(rule) []string, exposures []exposure) policySet {
 	set := policySet{}
 	for _, r := range t.rules {
@@ -91,8 +92,9 @@ func (t *target) policy(key types.NamespacedName, description string, spec netwo
 	}
 }
 
-// add adds a policy. Where two reasons ask for one of the same name, it allows what both ask for: labelled clients and Istio
-// gateways of one namespace share a name, and would take turns otherwise.
+// add adds a policy. Where two reasons ask for one of the same name, it allows what both ask for:
+// labelled clients and Istio gateways of one namespace share a name, and would take turns
+// otherwise.
 func (s policySet) add(p *networkingv1.NetworkPolicy) {
 	key := types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
 	before, ok := s[key]
@@ -126,8 +128,8 @@ func (s policySet) add(p *networkingv1.NetworkPolicy) {
 // keys are the names in order.
 func (s policySet) keys() []types.NamespacedName { return sorted(maps.Keys(s)) }
 
-// isAsWanted tells whether a live policy does what is wanted. Its description is not looked at, as long as there is one: it
-// follows from the rest, and upstream words it in its own way.
+// isAsWanted tells whether a live policy does what is wanted. Its description is not looked at, as
+// long as there is one: it follows from the rest, and upstream words it in its own way.
 func isAsWanted(live, wanted *networkingv1.NetworkPolicy) bool {
 	return serviceOf(live) == serviceOf(wanted) && live.Annotations[annotationDescription] != "" && apiequality.Semantic.DeepEqual(live.Spec, wanted.Spec)
 }
@@ -141,8 +143,9 @@ func serviceOf(p *networkingv1.NetworkPolicy) types.NamespacedName {
 	return key
 }
 
-// isOurs tells whether a policy was made by a controller of this kind: it says for which Service, or somebody took that from it
-// after we had written it. The rest that Pergola writes has another label.
+// isOurs tells whether a policy was made by a controller of this kind: it says for which Service,
+// or somebody took that from it after we had written it. The rest that Pergola writes has another
+// label.
 func isOurs(p *networkingv1.NetworkPolicy) bool {
 	if serviceOf(p) != (types.NamespacedName{}) {
 		return true

@@ -86,7 +86,8 @@ type documented struct {
 	want        string
 }
 
-// documentedCases are those of upstream's documentation (docs/concepts/resource-manager.md): names, labels and specs.
+// documentedCases are those of upstream's documentation (docs/concepts/resource-manager.md): names,
+// labels and specs.
 func documentedCases() map[string]documented {
 	return map[string]documented{
 		"in one namespace": {world: world{pods: "a: gardener-resource-manager-tcp-10250"}, want: `

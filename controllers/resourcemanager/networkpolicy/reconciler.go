@@ -23,12 +23,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// parallel is how many policies of a Service are written at a time: one in the garden namespace may have a policy per shoot.
+// parallel is how many policies of a Service are written at a time: one in the garden namespace may
+// have a policy per shoot.
 const parallel = 4
 
 // Reasons of events.
 const (
-	// reasonAnnotation: an annotation of the Service cannot be read; nothing of the Service is deleted meanwhile.
+	// reasonAnnotation: an annotation of the Service cannot be read; nothing of the Service is
+	// deleted meanwhile.
 	reasonAnnotation = "NetworkPolicyAnnotationInvalid"
 	// reasonTaken: there is a policy of the same name which is not that of the Service.
 	reasonTaken = "NetworkPolicyNameTaken"
@@ -67,7 +69,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 				defer mu.Unlock()
 				err = fmt.Errorf("%s NetworkPolicy %s: %w", what, key, err)
 				if apierrors.IsInvalid(err) {
-					p.problems = append(p.problems, problem{reasonRefused, key.String(), err.Error()}) // only a change of the Service helps
+					// only a change of the Service helps
+					p.problems = append(p.problems, problem{reasonRefused, key.String(), err.Error()})
 				} else {
 					failed = append(failed, err)
 				}
@@ -90,8 +93,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, errors.Join(failed...)
 }
 
-// apply writes a policy. One that is there already as ours is taken over from whoever wrote it; a new one must not overwrite one
-// that somebody else made meanwhile.
+// apply writes a policy. One that is there already as ours is taken over from whoever wrote it; a
+// new one must not overwrite one that somebody else made meanwhile.
 func (r *reconciler) apply(ctx context.Context, policy *networkingv1.NetworkPolicy, take bool) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(policy)
 	if err != nil {

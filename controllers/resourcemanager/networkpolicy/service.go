@@ -23,7 +23,8 @@ type target struct {
 	pods metav1.LabelSelector
 	// rules are the ports that labelled pods may reach, sorted.
 	rules []rule
-	// namespaces are the selectors of those where clients may be besides the namespace of the Service.
+	// namespaces are the selectors of those where clients may be besides the namespace of the
+	// Service.
 	namespaces []labels.Selector
 	// open says that everybody may reach some ports, world which; none are all.
 	open  bool
@@ -52,7 +53,8 @@ type source struct {
 	Annotations map[string]string
 }
 
-// readTarget reads a Service; nil means that it asks for no policy. Ports and protocols have defaults, as from an API server.
+// readTarget reads a Service; nil means that it asks for no policy. Ports and protocols have
+// defaults, as from an API server.
 func readTarget(service *corev1.Service) *target {
 	if service.DeletionTimestamp != nil {
 		return nil
@@ -145,7 +147,8 @@ func (t *target) selects(namespace labels.Set) bool {
 type problem struct {
 	// reason is that of the event.
 	reason string
-	// about is the annotation or the policy. Events of a Service that have it in common are counted and not told apart.
+	// about is the annotation or the policy. Events of a Service that have it in common are counted
+	// and not told apart.
 	about string
 	text  string
 }
@@ -162,7 +165,8 @@ func (t *target) addRule(id, what, infix string, port networkingv1.NetworkPolicy
 	}
 }
 
-// backendPort is the target port that an Ingress or VirtualService means; false if the Service has no such port.
+// backendPort is the target port that an Ingress or VirtualService means; false if the Service has
+// no such port.
 func (t *target) backendPort(p networkingv1.ServiceBackendPort) (networkingv1.NetworkPolicyPort, bool) {
 	for _, port := range t.source.Ports {
 		if p.Name != "" && p.Name == port.Name || p.Name == "" && p.Number == port.Port {
@@ -182,7 +186,8 @@ func aliasOf(annotation string) (string, bool) {
 	return alias, ok && alias != ""
 }
 
-// readPorts reads a list of target ports. The protocol is TCP if none is given, as in a NetworkPolicy.
+// readPorts reads a list of target ports. The protocol is TCP if none is given, as in a
+// NetworkPolicy.
 func readPorts(text string, named bool) ([]networkingv1.NetworkPolicyPort, error) {
 	var ports []networkingv1.NetworkPolicyPort
 	if err := json.Unmarshal([]byte(text), &ports); err != nil {

@@ -46,7 +46,8 @@ func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m, func(config *rest.Config) { server.config = config }))
 }
 
-// site is a test's part of the API server with somebody who works there. NS in texts stands for its namespace, OTHER for another.
+// site is a test's part of the API server with somebody who works there. NS in texts stands for its
+// namespace, OTHER for another.
 type site struct {
 	testing.TB
 	ctx       context.Context
@@ -73,7 +74,8 @@ func newSite(t testing.TB) *site {
 	s.create(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: NS, labels: {test: %q, kind: home}}}", id))
 	s.create(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: OTHER, labels: {test: %q, kind: other}}}", id))
 	t.Cleanup(func() {
-		// What is left would be somebody else's for the next controller, which clears up after Services that are not handled.
+		// What is left would be somebody else's for the next controller, which clears up after
+		// Services that are not handled.
 		for _, kind := range []client.Object{&corev1.Pod{}, &corev1.Service{}, &networkingv1.NetworkPolicy{}} {
 			for _, ns := range append(s.more, s.ns, s.other) {
 				assert.NoError(t, s.api.DeleteAllOf(context.Background(), kind, client.InNamespace(ns), client.GracePeriodSeconds(0)))
@@ -132,7 +134,8 @@ func (s *site) create(text string) *unstructured.Unstructured {
 	return o
 }
 
-// service makes a Service with a selector app=<name>. It is headless: the addresses of an API server are few.
+// service makes a Service with a selector app=<name>. It is headless: the addresses of an API
+// server are few.
 func (s *site) service(name string, annotations map[string]string, ports ...corev1.ServicePort) *corev1.Service {
 	s.Helper()
 	for key, value := range annotations {

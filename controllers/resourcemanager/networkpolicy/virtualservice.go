@@ -16,7 +16,8 @@ const (
 	mesh = "mesh"
 )
 
-// readVirtualService reads the Services in its own namespace that a VirtualService leads to, and its gateways.
+// readVirtualService reads the Services in its own namespace that a VirtualService leads to, and
+// its gateways.
 func readVirtualService(o client.Object) *virtualService {
 	u, ok := o.(*unstructured.Unstructured)
 	if !ok {

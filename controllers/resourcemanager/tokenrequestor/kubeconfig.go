@@ -47,7 +47,8 @@ func readKubeconfig(raw []byte) (*kubeconfig, error) {
 // errNoCluster is of a kubeconfig that a CA bundle is to be written to.
 var errNoCluster = errors.New("data.kubeconfig has no cluster of the name that its current context says")
 
-// holds reads what the data of a Secret have. bundle is the CA bundle that is asked for; nil is none.
+// holds reads what the data of a Secret have. bundle is the CA bundle that is asked for; nil is
+// none.
 func holds(data map[string][]byte, bundle []byte) (held, error) {
 	raw, ok := data[keyKubeconfig]
 	if !ok {
@@ -81,7 +82,8 @@ func filled(data map[string][]byte, token string, bundle []byte) (map[string][]b
 		k.cluster.CertificateAuthorityData = bundle
 	}
 	if raw, err = yaml.Marshal(k.config); err != nil {
-		return nil, fmt.Errorf("writing the kubeconfig: %T", err) // its text could be of the content
+		// its text could be of the content
+		return nil, fmt.Errorf("writing the kubeconfig: %T", err)
 	}
 	return map[string][]byte{keyKubeconfig: raw}, nil
 }

@@ -17,8 +17,8 @@ const (
 	resultConflict = "conflict"
 )
 
-// requestorMetrics are what Prometheus learns. There is no series per Secret: in a garden there are many thousands of them, and which
-// one fails is told by its events.
+// requestorMetrics are what Prometheus learns. There is no series per Secret: in a garden there are
+// many thousands of them, and which one fails is told by its events.
 type requestorMetrics struct {
 	class    string
 	renewals *prometheus.CounterVec
@@ -95,7 +95,8 @@ func (t *tokens) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// register takes the collector that is there already, of another manager or another class in the same process.
+// register takes the collector that is there already, of another manager or another class in the
+// same process.
 func register[T prometheus.Collector](to prometheus.Registerer, collector *T) error {
 	err := to.Register(*collector)
 	if already := (prometheus.AlreadyRegisteredError{}); errors.As(err, &already) {

@@ -21,7 +21,8 @@ const (
 	annotationTargetName = "token-requestor.resources.gardener.cloud/target-secret-name"
 	annotationTargetNS   = "token-requestor.resources.gardener.cloud/target-secret-namespace"
 
-	// AnnotationRenew is when the token is to be renewed, in RFC 3339. Who removes it gets a new token at once.
+	// AnnotationRenew is when the token is to be renewed, in RFC 3339. Who removes it gets a new
+	// token at once.
 	AnnotationRenew = "serviceaccount.resources.gardener.cloud/token-renew-timestamp"
 
 	keyToken      = "token"
@@ -38,7 +39,8 @@ type order struct {
 	labels     map[string]string
 	expiration time.Duration
 	injectCA   bool
-	// target is the Secret in the target cluster that gets the token instead of this one, if there is a name.
+	// target is the Secret in the target cluster that gets the token instead of this one, if there
+	// is a name.
 	target types.NamespacedName
 }
 
@@ -73,7 +75,8 @@ func orderOf(annotations map[string]string, targetNamespace string) (order, erro
 		}
 		o.expiration = d
 	}
-	// Like upstream, anything that is no boolean is false, and a target that lacks name or namespace is none.
+	// Like upstream, anything that is no boolean is false, and a target that lacks name or
+	// namespace is none.
 	o.injectCA, _ = strconv.ParseBool(annotations[annotationInjectCA])
 	if name, namespace := annotations[annotationTargetName], annotations[annotationTargetNS]; name != "" && namespace != "" {
 		o.target = types.NamespacedName{Namespace: namespace, Name: name}

@@ -72,10 +72,11 @@ func TestRenewAfter(t *testing.T) {
 	most := func(d time.Duration, share float64) time.Duration { return d + time.Duration(float64(d)*share) }
 	least := func(d time.Duration, _ float64) time.Duration { return d }
 	for life, want := range map[time.Duration][2]time.Duration{
-		10 * time.Minute:    {8 * time.Minute, 8*time.Minute + 24*time.Second},
-		12 * time.Hour:      {9*time.Hour + 36*time.Minute, 10*time.Hour + 4*time.Minute + 48*time.Second},
-		24 * time.Hour:      {19*time.Hour + 12*time.Minute, 20*time.Hour + 9*time.Minute + 36*time.Second},
-		90 * 24 * time.Hour: {19*time.Hour + 12*time.Minute, 20*time.Hour + 9*time.Minute + 36*time.Second}, // at least once a day
+		10 * time.Minute: {8 * time.Minute, 8*time.Minute + 24*time.Second},
+		12 * time.Hour:   {9*time.Hour + 36*time.Minute, 10*time.Hour + 4*time.Minute + 48*time.Second},
+		24 * time.Hour:   {19*time.Hour + 12*time.Minute, 20*time.Hour + 9*time.Minute + 36*time.Second},
+		// at least once a day
+		90 * 24 * time.Hour: {19*time.Hour + 12*time.Minute, 20*time.Hour + 9*time.Minute + 36*time.Second},
 	} {
 		assert.Equal(t, want[0], renewAfter(life, least), life)
 		assert.Equal(t, want[1], renewAfter(life, most), life)
@@ -197,7 +198,8 @@ func TestBadKubeconfigs(t *testing.T) {
 	}
 }
 
-// TestExpirations: there is a series per class, however many Secrets there are, and none of a class without Secrets.
+// TestExpirations: there is a series per class, however many Secrets there are, and none of a class
+// without Secrets.
 func TestExpirations(t *testing.T) {
 	registry, now := prometheus.NewRegistry(), time.Unix(1_000_000, 0)
 	shoot, err := newMetrics(registry, ClassShoot)

@@ -25,7 +25,8 @@ import (
 // fieldManager owns what is written to ServiceAccounts and Secrets.
 const fieldManager = "token-requestor"
 
-// IsRequested tells whether an object is a ServiceAccount that was made because a token was asked for.
+// IsRequested tells whether an object is a ServiceAccount that was made because a token was asked
+// for.
 func IsRequested(o *unstructured.Unstructured) bool {
 	return o.GetKind() == "ServiceAccount" &&
 		slices.ContainsFunc(o.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == fieldManager })
@@ -80,7 +81,8 @@ func (r *requestor) Reconcile(ctx context.Context, request reconcile.Request) (r
 	}
 }
 
-// silent is a context for requests: with a logger that is verbose enough, clients log what they send and receive.
+// silent is a context for requests: with a logger that is verbose enough, clients log what they
+// send and receive.
 func silent(ctx context.Context) context.Context { return logr.NewContext(ctx, logr.Discard()) }
 
 func (r *requestor) failed(secret *corev1.Secret, reason string, err error) {

@@ -40,26 +40,32 @@ const (
 	ClassAll = "*"
 )
 
-// AudienceGardener is an audience that the API servers of shoots and of the virtual garden accept. Upstream asks for it for the
-// class shoot everywhere, and for the class garden in gardener-operator but not in gardenlet.
+// AudienceGardener is an audience that the API servers of shoots and of the virtual garden accept.
+// Upstream asks for it for the class shoot everywhere, and for the class garden in
+// gardener-operator but not in gardenlet.
 const AudienceGardener = "gardener"
 
-// Bounds of the pauses after failures. A token has a fifth of its lifetime left when its renewal begins.
+// Bounds of the pauses after failures. A token has a fifth of its lifetime left when its renewal
+// begins.
 const firstRetry, lastRetry = time.Second, 2 * time.Minute
 
 // Options of the token requestor.
 type Options struct {
-	// Source has the Secrets, Target the ServiceAccounts; each is by default the cluster of the manager.
+	// Source has the Secrets, Target the ServiceAccounts; each is by default the cluster of the
+	// manager.
 	Source, Target *rest.Config
 	// Class of the Secrets; default shoot, * are all.
 	Class string
 	// Namespaces of the Secrets; none are all.
 	Namespaces []string
-	// TargetNamespace is where all ServiceAccounts are, instead of where annotations say; a gardenlet sets it to that of its seed.
+	// TargetNamespace is where all ServiceAccounts are, instead of where annotations say; a
+	// gardenlet sets it to that of its seed.
 	TargetNamespace string
-	// Audiences of the tokens; none are those that the target's API server takes by default. See AudienceGardener.
+	// Audiences of the tokens; none are those that the target's API server takes by default. See
+	// AudienceGardener.
 	Audiences []string
-	// CABundle is what Secrets get that ask for one; default that of Target, whose file, if it is one, is read each time.
+	// CABundle is what Secrets get that ask for one; default that of Target, whose file, if it is
+	// one, is read each time.
 	CABundle []byte
 	// Workers is the number of Secrets that are worked on at a time; default 5.
 	Workers int
@@ -69,7 +75,8 @@ type Options struct {
 	Jitter func(time.Duration, float64) time.Duration
 	// Metrics get those of this package; default the registry of controller-runtime.
 	Metrics prometheus.Registerer
-	// Event is told what people may want to know of a Secret, which comes without its data; it may be nil.
+	// Event is told what people may want to know of a Secret, which comes without its data; it may
+	// be nil.
 	Event func(secret *corev1.Secret, reason, message string)
 }
 

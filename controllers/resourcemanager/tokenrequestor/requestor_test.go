@@ -111,7 +111,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestRenewal: a token is renewed when it is time, when somebody asks, when it is taken away, and with another bundle; not before.
+// TestRenewal: a token is renewed when it is time, when somebody asks, when it is taken away, and
+// with another bundle; not before.
 func TestRenewal(t *testing.T) {
 	s := newSite(t)
 	stop := s.start()
@@ -134,7 +135,8 @@ func TestRenewal(t *testing.T) {
 	assert.NotEmpty(t, s.user(sixth))
 	assert.Equal(t, s.options.Target.CAData, s.get(s.source, "one").Data[keyBundle])
 
-	// A restart keeps it. The clock is right again: it was eleven hours ahead of that of the API server.
+	// A restart keeps it. The clock is right again: it was eleven hours ahead of that of the API
+	// server.
 	s.quiet()
 	stop()
 	s.clock.SetTime(time.Now())
@@ -177,7 +179,8 @@ func TestQuiet(t *testing.T) {
 	assert.Equal(t, []string{"GET /api/v1/namespaces/" + s.source + "/secrets/one"}, one)
 }
 
-// TestAccountGone: a token whose account was deleted is worthless, and replaced at once; also after a time in which nobody looked.
+// TestAccountGone: a token whose account was deleted is worthless, and replaced at once; also after
+// a time in which nobody looked.
 func TestAccountGone(t *testing.T) {
 	s := newSite(t)
 	stop := s.start()
@@ -228,7 +231,8 @@ func TestAccountKept(t *testing.T) {
 	assert.Empty(t, get().DeletionTimestamp)
 }
 
-// TestClasses: only Secrets of the class are looked at, and the namespace and the audiences can be given.
+// TestClasses: only Secrets of the class are looked at, and the namespace and the audiences can be
+// given.
 func TestClasses(t *testing.T) {
 	const labelled = "metadata: {name: NAME, labels: {resources.gardener.cloud/purpose: token-requestor, resources.gardener.cloud/class: CLASS}, annotations: {serviceaccount.resources.gardener.cloud/name: account}}"
 	for class, want := range map[string][]string{"": {"shoot"}, ClassGarden: {"garden"}, ClassAll: {"garden", "other", "shoot"}} {
@@ -259,7 +263,8 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// TestProblems: what is wrong with a Secret is said, stops no other, and is looked at again when it is mended.
+// TestProblems: what is wrong with a Secret is said, stops no other, and is looked at again when it
+// is mended.
 func TestProblems(t *testing.T) {
 	for name, test := range map[string]struct{ text, event, mended string }{
 		"no namespace": {"metadata: {name: one, annotations: {serviceaccount.resources.gardener.cloud/name: account}}",
@@ -308,7 +313,8 @@ func TestConflict(t *testing.T) {
 	assert.Empty(t, s.told())
 }
 
-// TestFailures: at whatever request it fails, it is told without a token, and in the end there is one that works.
+// TestFailures: at whatever request it fails, it is told without a token, and in the end there is
+// one that works.
 func TestFailures(t *testing.T) {
 	for name, fails := range map[string]func(method, path string) bool{
 		"reading":        func(method, path string) bool { return method == "GET" && strings.HasSuffix(path, "/secrets/one") },

@@ -45,7 +45,8 @@ func TestMain(m *testing.M) {
 
 const deadline = 20 * time.Second
 
-// site is a source namespace and a target namespace of one API server, reached by different connections, and a requestor.
+// site is a source namespace and a target namespace of one API server, reached by different
+// connections, and a requestor.
 type site struct {
 	testing.TB
 	ctx            context.Context
@@ -164,7 +165,8 @@ func (s *site) start() (stop func()) {
 	return stop
 }
 
-// create makes a Secret from YAML, in which SOURCE and TARGET are the namespaces, with the labels of class shoot if it has none.
+// create makes a Secret from YAML, in which SOURCE and TARGET are the namespaces, with the labels
+// of class shoot if it has none.
 func (s *site) create(text string) {
 	s.Helper()
 	secret := &corev1.Secret{}
@@ -176,7 +178,8 @@ func (s *site) create(text string) {
 	require.NoError(s, err)
 }
 
-// account are the annotations of a Secret that asks for a token of the account in the target namespace, and more.
+// account are the annotations of a Secret that asks for a token of the account in the target
+// namespace, and more.
 func account(more string) string {
 	return "annotations: {serviceaccount.resources.gardener.cloud/name: account, serviceaccount.resources.gardener.cloud/namespace: TARGET" + more + "}"
 }
@@ -248,7 +251,8 @@ func (s *site) sent() []string {
 	return out
 }
 
-// quiet waits until all that is known is worked on, by a Secret that is made last and ends in the same queue.
+// quiet waits until all that is known is worked on, by a Secret that is made last and ends in the
+// same queue.
 func (s *site) quiet() {
 	s.Helper()
 	name := fmt.Sprintf("last-%d", server.count.Add(1))

@@ -12,11 +12,13 @@ import (
 const (
 	// longest is what counts of the lifetime of a token when its renewal is planned.
 	longest = 24 * time.Hour
-	// jitter is how much later than planned a renewal may be, as a share, so that not all come at once.
+	// jitter is how much later than planned a renewal may be, as a share, so that not all come at
+	// once.
 	jitter = 0.05
 )
 
-// claims are what a token says about itself. Nobody checks its signature here: it decides about renewals only.
+// claims are what a token says about itself. Nobody checks its signature here: it decides about
+// renewals only.
 type claims struct {
 	issued, expires time.Time
 	// account is the UID of the ServiceAccount.
@@ -48,7 +50,8 @@ func claimsOf(token string) (claims, bool) {
 	return claims{issued: time.Unix(body.Issued, 0), expires: time.Unix(body.Expires, 0), account: body.Kubernetes.ServiceAccount.UID}, true
 }
 
-// lifetime is how long a token is good, by the API server's clock alone if it says so: ours may be wrong.
+// lifetime is how long a token is good, by the API server's clock alone if it says so: ours may be
+// wrong.
 func lifetime(token string, expires, now time.Time) time.Duration {
 	if c, ok := claimsOf(token); ok {
 		return c.expires.Sub(c.issued)
@@ -56,7 +59,8 @@ func lifetime(token string, expires, now time.Time) time.Duration {
 	return expires.Sub(now)
 }
 
-// renewAfter is when to renew a token with a lifetime: at 80 % of it, counting at most a day, and up to 5 % of that later.
+// renewAfter is when to renew a token with a lifetime: at 80 % of it, counting at most a day, and
+// up to 5 % of that later.
 func renewAfter(lifetime time.Duration, spread func(time.Duration, float64) time.Duration) time.Duration {
 	return spread(min(lifetime, longest)*80/100, jitter)
 }
@@ -92,7 +96,8 @@ func due(h held, annotation string, now, renewed time.Time) (why string, wait ti
 		return "the time of the renewal is more than a day ahead", 0
 	}
 	if c, ok := claimsOf(h.token); ok {
-		// Later than the annotation says if all clocks are right. Ours is not if it says so again soon after a renewal.
+		// Later than the annotation says if all clocks are right. Ours is not if it says so again
+		// soon after a renewal.
 		whole := c.expires.Sub(c.issued)
 		latest := c.expires.Add(-whole / 10)
 		if renewed.IsZero() || now.Sub(renewed) > whole/10 {

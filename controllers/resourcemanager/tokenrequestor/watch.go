@@ -83,7 +83,8 @@ func watchSecrets(ctx context.Context, client metadata.Interface, namespaces []s
 // patience is how long is waited for the ServiceAccounts of a namespace to be known.
 const patience = 10 * time.Second
 
-// accounts watches the ServiceAccounts of the namespaces in which there are some that Secrets have tokens of.
+// accounts watches the ServiceAccounts of the namespaces in which there are some that Secrets have
+// tokens of.
 type accounts struct {
 	client metadata.Interface
 
@@ -135,7 +136,8 @@ func (a *accounts) refer(secret, account types.NamespacedName) {
 	a.uses[secret] = account
 }
 
-// forget drops what is known of a Secret. Watches stay: there are as many as namespaces, which are few.
+// forget drops what is known of a Secret. Watches stay: there are as many as namespaces, which are
+// few.
 func (a *accounts) forget(secret types.NamespacedName) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -193,7 +195,8 @@ func (a *accounts) tell(o any) {
 	}
 }
 
-// is tells whether the account of a UID is there. What a watch says against it may be old, so the API server is asked then.
+// is tells whether the account of a UID is there. What a watch says against it may be old, so the
+// API server is asked then.
 func (a *accounts) is(ctx context.Context, account types.NamespacedName, uid types.UID) (bool, error) {
 	w, err := a.watchOf(account.Namespace)
 	if err != nil {

@@ -13,14 +13,16 @@ import (
 	"github.com/pergola-dev/pergola/controllers/webhook/admission"
 )
 
-// TestCatalogueRegistersWhatIsAnswered: what the catalogue has of a Garden and of a Seed is what this package says of its webhooks.
+// TestCatalogueRegistersWhatIsAnswered: what the catalogue has of a Garden and of a Seed is what
+// this package says of its webhooks.
 func TestCatalogueRegistersWhatIsAnswered(t *testing.T) {
 	always := Webhooks{ProjectedTokenMount: ProjectedTokenMount{Enabled: true}, HighAvailabilityConfig: HighAvailabilityConfig{Enabled: true}}
 	profiles := always
 	profiles.SeccompProfile.Enabled = true
 	for name, webhooks := range map[string]Webhooks{
 		"garden/gardener-resource-manager/cases/default": always,
-		"garden/gardener-resource-manager/cases/seccomp": profiles, // feature gate DefaultSeccompProfile
+		// feature gate DefaultSeccompProfile
+		"garden/gardener-resource-manager/cases/seccomp": profiles,
 		"seed/gardener-resource-manager/cases/default":   always,
 	} {
 		t.Run(name, func(t *testing.T) {

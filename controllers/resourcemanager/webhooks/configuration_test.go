@@ -103,7 +103,8 @@ func TestConfigurationsAreThoseOfUpstream(t *testing.T) {
 			compared := 0
 			for _, webhook := range ours.Webhooks {
 				want, ok := mutating[webhook.Name]
-				if !ok || namespace == "fake-ns" && strings.Contains(webhook.Name, "load-balancing") { // with selectors made up for that test
+				// with selectors made up for that test
+				if !ok || namespace == "fake-ns" && strings.Contains(webhook.Name, "load-balancing") {
 					continue
 				}
 				compared++

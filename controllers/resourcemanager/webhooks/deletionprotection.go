@@ -21,8 +21,8 @@ import (
 // pageSize is how many objects of a collection are read at a time.
 const pageSize = 500
 
-// deletionProtection is the webhook that lets marked definitions, extension objects and Etcds go only once their deletion
-// was confirmed.
+// deletionProtection is the webhook that lets marked definitions, extension objects and Etcds go
+// only once their deletion was confirmed.
 type deletionProtection struct{ source client.Reader }
 
 func (d deletionProtection) answer(ctx context.Context, request *admissionv1.AdmissionRequest) (ctrladmission.Response, error) {
@@ -30,7 +30,8 @@ func (d deletionProtection) answer(ctx context.Context, request *admissionv1.Adm
 	if request.Operation != admissionv1.Delete || request.SubResource != "" || !(definition || isProtected(request.Kind)) {
 		return ctrladmission.Allowed(""), nil
 	}
-	// API servers ask about each object of a collection that is deleted; older ones ask once, without an object.
+	// API servers ask about each object of a collection that is deleted; older ones ask once,
+	// without an object.
 	if raw := request.OldObject.Raw; len(raw) > 0 && string(raw) != "null" {
 		object := &metav1.PartialObjectMetadata{}
 		if err := utiljson.Unmarshal(raw, object); err != nil {
@@ -83,8 +84,8 @@ func typeOf(kind metav1.GroupVersionKind) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: metav1.GroupVersion{Group: kind.Group, Version: kind.Version}.String(), Kind: kind.Kind}
 }
 
-// isProtected tells whether objects of a kind are: Etcds, and extension objects but Bastions, which come and go with
-// the sessions of people.
+// isProtected tells whether objects of a kind are: Etcds, and extension objects but Bastions, which
+// come and go with the sessions of people.
 func isProtected(kind metav1.GroupVersionKind) bool {
 	return slices.ContainsFunc(validatedKinds(), func(k validatedKind) bool {
 		return k.Group == kind.Group && k.Kind == kind.Kind && k.Kind != "Bastion"

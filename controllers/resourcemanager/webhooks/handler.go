@@ -20,14 +20,17 @@ import (
 )
 
 const (
-	// maxRequest is the largest request in bytes: two objects of what etcd takes as JSON, and something around them.
+	// maxRequest is the largest request in bytes: two objects of what etcd takes as JSON, and
+	// something around them.
 	maxRequest = 7 << 20
-	// defaultTimeout holds for requests that name none, maxTimeout is the longest that the API server knows.
+	// defaultTimeout holds for requests that name none, maxTimeout is the longest that the API
+	// server knows.
 	defaultTimeout = 10 * time.Second
 	maxTimeout     = 30 * time.Second
 )
 
-// Paths of the webhooks; those of extension objects are like /validate-extensions-gardener-cloud-v1alpha1-worker.
+// Paths of the webhooks; those of extension objects are like
+// /validate-extensions-gardener-cloud-v1alpha1-worker.
 const (
 	PathCRDDeletionProtection         = "/webhooks/validate-crd-deletion"
 	PathEndpointSliceHints            = "/webhooks/endpoint-slice-hints"
@@ -45,8 +48,8 @@ const (
 // answer looks at a request. An error is no verdict about the object, unless it is a denial.
 type answer func(context.Context, *admissionv1.AdmissionRequest) (ctrladmission.Response, error)
 
-// New makes the handler of the webhooks that are turned on, by their paths. It fails if settings cannot be used, or a
-// reader is missing.
+// New makes the handler of the webhooks that are turned on, by their paths. It fails if settings
+// cannot be used, or a reader is missing.
 func New(ctx context.Context, o Options) (http.Handler, error) {
 	handlers, err := o.handlers(ctx)
 	if err != nil {
@@ -199,7 +202,8 @@ func timeoutOf(r *http.Request) time.Duration {
 	return min(timeout, maxTimeout)
 }
 
-// denial is a request that must not be done, or that nothing can be said about through a fault of whoever sent it.
+// denial is a request that must not be done, or that nothing can be said about through a fault of
+// whoever sent it.
 type denial struct {
 	code    int32
 	reason  metav1.StatusReason

@@ -49,7 +49,8 @@ func podRequest(raw string) *admissionv1.AdmissionRequest {
 func TestReviews(t *testing.T) {
 	handler, err := New(t.Context(), Options{Webhooks: Webhooks{SeccompProfile: Switch{Enabled: true}}})
 	require.NoError(t, err)
-	// API servers ask in the first version of a configuration that they know, and want the answer in it.
+	// API servers ask in the first version of a configuration that they know, and want the answer
+	// in it.
 	for _, version := range []string{"v1beta1", "v1"} {
 		review := asked(t, handler, PathSeccompProfile+"?timeout=5s", version, podRequest(`{"metadata":{"future":1},"spec":{"future":{"a":1},"containers":[{"name":"a","future":2}]}}`))
 		assert.Equal(t, "admission.k8s.io/"+version, review.APIVersion)
@@ -104,7 +105,8 @@ func TestRequestsThatAreNone(t *testing.T) {
 	}
 }
 
-// A webhook that panics answers an error, tells nobody what the object says, and the next request is answered.
+// A webhook that panics answers an error, tells nobody what the object says, and the next request
+// is answered.
 func TestPanicsAndFailures(t *testing.T) {
 	var log bytes.Buffer
 	o := Options{Log: slog.New(slog.NewTextHandler(&log, nil))}

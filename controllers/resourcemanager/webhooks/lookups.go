@@ -13,8 +13,8 @@ import (
 // lookups reads the target cluster.
 type lookups struct{ cached, live client.Reader }
 
-// get reads an object; what the cache does not know is asked of the API server, as an object is often made right before
-// the one that needs it.
+// get reads an object; what the cache does not know is asked of the API server, as an object is
+// often made right before the one that needs it.
 func (l lookups) get(ctx context.Context, namespace, name string, into client.Object) error {
 	err := l.cached.Get(ctx, key(namespace, name), into)
 	if apierrors.IsNotFound(err) && l.live != nil {

@@ -33,9 +33,9 @@ func notFor(request *admissionv1.AdmissionRequest, kinds string) error {
 		kinds, request.Kind.Kind, request.Kind.Group, request.Kind.Version)
 }
 
-// changed answers with the patch that a function makes of the object of a request. The patch is the difference that the
-// function made, not that between what was sent and what the Go type makes of it: fields that the type does not know
-// stay, and its empty fields stay out.
+// changed answers with the patch that a function makes of the object of a request. The patch is the
+// difference that the function made, not that between what was sent and what the Go type makes of
+// it: fields that the type does not know stay, and its empty fields stay out.
 func changed[T any](request *admissionv1.AdmissionRequest, change func(*T) error) (ctrladmission.Response, error) {
 	if request.SubResource != "" || (request.Operation != admissionv1.Create && request.Operation != admissionv1.Update) {
 		return ctrladmission.Allowed(""), nil

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Webhooks says which webhooks there are; none by default. Its JSON form is section `webhooks` of upstream's
-// ResourceManagerConfiguration.
+// Webhooks says which webhooks there are; none by default. Its JSON form is section `webhooks` of
+// upstream's ResourceManagerConfiguration.
 type Webhooks struct {
 	CRDDeletionProtection         Switch                 `json:"crdDeletionProtection"`
 	EndpointSliceHints            Switch                 `json:"endpointSliceHints"`
@@ -34,8 +34,9 @@ type Switch struct {
 // HighAvailabilityConfig are the settings of the webhook that spreads workload.
 type HighAvailabilityConfig struct {
 	Enabled bool `json:"enabled"`
-	// DefaultNotReadyTolerationSeconds and DefaultUnreachableTolerationSeconds are how long pods stay on a node that is not
-	// ready, or not reachable, where they do not say so themselves; none if nil.
+	// DefaultNotReadyTolerationSeconds and DefaultUnreachableTolerationSeconds are how long pods
+	// stay on a node that is not ready, or not reachable, where they do not say so themselves; none
+	// if nil.
 	DefaultNotReadyTolerationSeconds    *int64 `json:"defaultNotReadyTolerationSeconds,omitempty"`
 	DefaultUnreachableTolerationSeconds *int64 `json:"defaultUnreachableTolerationSeconds,omitempty"`
 }
@@ -74,11 +75,13 @@ type SystemComponentsConfig struct {
 // Options of New.
 type Options struct {
 	Webhooks Webhooks
-	// Source reads the cluster of extension objects, past any cache: the whole content of a collection that is deleted,
-	// when the API server does not say what is in it. For deletion protection.
+	// Source reads the cluster of extension objects, past any cache: the whole content of a
+	// collection that is deleted, when the API server does not say what is in it. For deletion
+	// protection.
 	Source client.Reader
-	// Target reads the cluster of the workload: ServiceAccounts, Namespaces, HorizontalPodAutoscalers, ConfigMaps and
-	// Services by name or namespace, metadata of Nodes, and Nodes for system components. It may be a cache.
+	// Target reads the cluster of the workload: ServiceAccounts, Namespaces,
+	// HorizontalPodAutoscalers, ConfigMaps and Services by name or namespace, metadata of Nodes,
+	// and Nodes for system components. It may be a cache.
 	Target client.Reader
 	// Live reads the target past the cache, for what a cache does not know yet; may be nil.
 	Live client.Reader

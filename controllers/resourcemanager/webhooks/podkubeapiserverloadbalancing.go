@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// balancingConfigMap, in a namespace with an API server, has its hosts and the namespace of its ingress gateway.
+	// balancingConfigMap, in a namespace with an API server, has its hosts and the namespace of its
+	// ingress gateway.
 	balancingConfigMap = "istio-internal-load-balancing"
 	balancingHosts     = "hosts"
 	balancingNamespace = "istio-namespace"
@@ -24,8 +25,8 @@ const (
 	tokenKubeconfig    = "generic-token-kubeconfig"
 )
 
-// loadBalancing is the webhook that has pods of a control plane reach the API server by way of the ingress gateway, which
-// spreads requests instead of connections.
+// loadBalancing is the webhook that has pods of a control plane reach the API server by way of the
+// ingress gateway, which spreads requests instead of connections.
 type loadBalancing struct{ target lookups }
 
 func (l loadBalancing) mutate(ctx context.Context, request *admissionv1.AdmissionRequest, pod *corev1.Pod) error {
@@ -58,7 +59,8 @@ func (l loadBalancing) mutate(ctx context.Context, request *admissionv1.Admissio
 	return nil
 }
 
-// balance has hosts resolve to the addresses of the gateway in a namespace, and allows the way there.
+// balance has hosts resolve to the addresses of the gateway in a namespace, and allows the way
+// there.
 func balance(pod *corev1.Pod, hosts []string, namespace string, addresses []string) {
 	for _, address := range addresses {
 		alias := corev1.HostAlias{IP: address, Hostnames: hosts}
@@ -74,7 +76,8 @@ func balance(pod *corev1.Pod, hosts []string, namespace string, addresses []stri
 	pod.Labels[allowedTo(namespace+"-"+balancingService, balancingPort)] = gardencorev1beta1.LabelNetworkPolicyAllowed
 }
 
-// usesTokenKubeconfig tells whether a pod mounts the kubeconfig that components of a control plane share.
+// usesTokenKubeconfig tells whether a pod mounts the kubeconfig that components of a control plane
+// share.
 func usesTokenKubeconfig(pod *corev1.Pod) bool {
 	for _, volume := range pod.Spec.Volumes {
 		if volume.Secret != nil && strings.HasPrefix(volume.Secret.SecretName, tokenKubeconfig) {

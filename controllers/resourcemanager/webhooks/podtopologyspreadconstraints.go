@@ -10,8 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// spreadRevisions makes the constraints of a Deployment's pod count the pods of the same revision only, as the scheduler would do for
-// matchLabelKeys: otherwise those of the old revision are counted during a rollout, and the new ones end up uneven.
+// spreadRevisions makes the constraints of a Deployment's pod count the pods of the same revision
+// only, as the scheduler would do for matchLabelKeys: otherwise those of the old revision are
+// counted during a rollout, and the new ones end up uneven.
 func spreadRevisions(_ context.Context, _ *admissionv1.AdmissionRequest, pod *corev1.Pod) error {
 	revision, ok := pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 	if !ok {

@@ -21,7 +21,8 @@ const (
 	defaultFileMode, mostFileMode = 0o644, 0o777
 )
 
-// tokenMount is the webhook that mounts tokens which end, for ServiceAccounts that have no token mounted by Kubernetes.
+// tokenMount is the webhook that mounts tokens which end, for ServiceAccounts that have no token
+// mounted by Kubernetes.
 type tokenMount struct {
 	settings ProjectedTokenMount
 	target   lookups
@@ -61,8 +62,8 @@ func wantsToken(pod *corev1.Pod) bool {
 	return true
 }
 
-// mountToken mounts a token into all containers of a pod, where its annotations do not say otherwise valid for the given
-// number of seconds.
+// mountToken mounts a token into all containers of a pod, where its annotations do not say
+// otherwise valid for the given number of seconds.
 func mountToken(pod *corev1.Pod, seconds int64) error {
 	mode := int32(defaultFileMode)
 	if text, ok := pod.Annotations[ProjectedTokenExpirationSeconds]; ok {
@@ -88,7 +89,8 @@ func mountToken(pod *corev1.Pod, seconds int64) error {
 	return nil
 }
 
-// fileMode reads a mode: decimal, as upstream does, or octal with a leading zero, as anybody means it who writes one.
+// fileMode reads a mode: decimal, as upstream does, or octal with a leading zero, as anybody means
+// it who writes one.
 func fileMode(text string) (int32, error) {
 	base := 10
 	if strings.HasPrefix(text, "0") {
@@ -101,7 +103,8 @@ func fileMode(text string) (int32, error) {
 	return int32(mode), err
 }
 
-// tokenVolumeOf has what Kubernetes puts into its own: token, authority of the API server and namespace.
+// tokenVolumeOf has what Kubernetes puts into its own: token, authority of the API server and
+// namespace.
 func tokenVolumeOf(mode int32, seconds int64) corev1.Volume {
 	return corev1.Volume{Name: tokenVolume, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 		DefaultMode: &mode,

@@ -31,7 +31,8 @@ const (
 	suffixTarget = "-shoot"
 	// suffixWebhook ends the names of all webhooks.
 	suffixWebhook = ".resources.gardener.cloud"
-	// excludeFromRemediation keeps gardenlet from mending a configuration that looks dangerous, as these do.
+	// excludeFromRemediation keeps gardenlet from mending a configuration that looks dangerous, as
+	// these do.
 	excludeFromRemediation = "remediation.webhook.shoot.gardener.cloud/exclude"
 
 	timeoutSeconds, shortTimeoutSeconds = 10, 2
@@ -42,15 +43,18 @@ type Configuration struct {
 	// Webhooks that are turned on are configured.
 	Webhooks       Webhooks
 	Responsibility Responsibility
-	// NamePrefix is in front of the name of the resource manager, as virtual-garden- for the one of the virtual garden.
+	// NamePrefix is in front of the name of the resource manager, as virtual-garden- for the one of
+	// the virtual garden.
 	NamePrefix string
-	// VirtualGarden says that namespace garden has the API server of a virtual garden, whose load is balanced.
+	// VirtualGarden says that namespace garden has the API server of a virtual garden, whose load
+	// is balanced.
 	VirtualGarden bool
 	// Target is where the API server finds the webhooks.
 	Target admission.Target
 }
 
-// MutatingWebhookConfiguration makes an API server ask the webhooks that change objects. It may hold no webhook.
+// MutatingWebhookConfiguration makes an API server ask the webhooks that change objects. It may
+// hold no webhook.
 func MutatingWebhookConfiguration(c Configuration) (*admissionregistrationv1.MutatingWebhookConfiguration, error) {
 	name := c.name()
 	if c.Responsibility == ForTarget {

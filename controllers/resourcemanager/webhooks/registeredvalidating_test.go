@@ -8,7 +8,8 @@ import (
 	druidv1alpha1 "github.com/pergola-dev/pergola/api/druid/v1alpha1"
 )
 
-// ValidatingWebhookConfiguration makes an API server ask the webhooks that refuse changes. It may hold no webhook.
+// ValidatingWebhookConfiguration makes an API server ask the webhooks that refuse changes. It may
+// hold no webhook.
 func ValidatingWebhookConfiguration(c Configuration) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
 	result := &admissionregistrationv1.ValidatingWebhookConfiguration{
 		TypeMeta:   metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingWebhookConfiguration"},

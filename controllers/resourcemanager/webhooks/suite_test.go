@@ -70,8 +70,8 @@ func TestOnAPIServer(t *testing.T) {
 	}
 }
 
-// newWorld starts all webhooks as in a cluster, with a cache, and has the API server ask them: for a runtime cluster and for a
-// target at once.
+// newWorld starts all webhooks as in a cluster, with a cache, and has the API server ask them: for
+// a runtime cluster and for a target at once.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	config := apiserver.Start(t)
@@ -145,7 +145,8 @@ func listen(t *testing.T, handler http.Handler) (admission.Target, func(context.
 	return admission.Target{URL: "https://" + listener.Addr().String(), CABundle: bundle}, running.Run
 }
 
-// untilAsked waits until the API server has taken up all configurations, which it does some time later.
+// untilAsked waits until the API server has taken up all configurations, which it does some time
+// later.
 func (w *world) untilAsked() {
 	w.Helper()
 	require.NoError(w, w.api.Create(w.ctx, parsed("{apiVersion: v1, kind: Namespace, metadata: {name: probe, labels: {gardener.cloud/role: extension}}}")))

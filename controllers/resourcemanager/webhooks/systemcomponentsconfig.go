@@ -41,7 +41,8 @@ func isDaemon(pod *corev1.Pod) bool {
 	return owner != nil && owner.APIVersion == "apps/v1" && owner.Kind == "DaemonSet"
 }
 
-// place gives a pod node selector and tolerations of the settings, and tolerations for the taints of nodes.
+// place gives a pod node selector and tolerations of the settings, and tolerations for the taints
+// of nodes.
 func (c SystemComponentsConfig) place(pod *corev1.Pod, nodes []corev1.Node) {
 	if len(c.PodNodeSelector) > 0 {
 		if pod.Spec.NodeSelector == nil {
@@ -74,7 +75,8 @@ func (c SystemComponentsConfig) place(pod *corev1.Pod, nodes []corev1.Node) {
 	}
 }
 
-// comesAndGoes tells whether a taint says how a node is just now, not what it is for: pods have to leave then.
+// comesAndGoes tells whether a taint says how a node is just now, not what it is for: pods have to
+// leave then.
 func comesAndGoes(key string) bool {
 	return strings.Contains(key, "kubernetes.io/") || key == toBeDeleted
 }

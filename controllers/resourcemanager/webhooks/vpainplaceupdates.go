@@ -14,8 +14,8 @@ const (
 	updateModeInPlaceOrRecreate = "InPlaceOrRecreate"
 )
 
-// podAutoscaler is the part of a VerticalPodAutoscaler that is looked at. Nothing above an optional field is left out when it
-// is empty: a patch would replace it as a whole.
+// podAutoscaler is the part of a VerticalPodAutoscaler that is looked at. Nothing above an optional
+// field is left out when it is empty: a patch would replace it as a whole.
 type podAutoscaler struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {

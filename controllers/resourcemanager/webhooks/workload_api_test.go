@@ -53,7 +53,8 @@ func testWorkloadIsSpread(t *testing.T, w *world) {
 	assert.Equal(t, int32(2), *set.Spec.Replicas)
 	assert.Empty(t, set.Spec.Template.Spec.TopologySpreadConstraints[0].MatchLabelKeys)
 
-	// Kubernetes does not take matchLabelKeys without a selector; such a constraint of somebody stays as it is.
+	// Kubernetes does not take matchLabelKeys without a selector; such a constraint of somebody
+	// stays as it is.
 	d = into[appsv1.Deployment](t, s.create("{apiVersion: apps/v1, kind: Deployment, metadata: {name: own}, spec: {replicas: 1, selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: a}], topologySpreadConstraints: [{maxSkew: 1, topologyKey: own, whenUnsatisfiable: ScheduleAnyway}]}}}}"))
 	same(t, "[{maxSkew: 1, topologyKey: own, whenUnsatisfiable: ScheduleAnyway}]", &d.Spec.Template.Spec.TopologySpreadConstraints)
 	refused := parsed("{apiVersion: apps/v1, kind: Deployment, metadata: {name: refused, namespace: default}, spec: {selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: a}], topologySpreadConstraints: [{maxSkew: 1, topologyKey: own, whenUnsatisfiable: ScheduleAnyway, matchLabelKeys: [pod-template-hash]}]}}}}")

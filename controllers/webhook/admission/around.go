@@ -18,14 +18,16 @@ import (
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
-// ruleExposure looks at what the author of a Shoot wrote: after defaulting the Shoot has what the class adds.
+// ruleExposure looks at what the author of a Shoot wrote: after defaulting the Shoot has what the
+// class adds.
 const ruleExposure = "shoot/exposure-class-scheduling"
 
-// isAboutText tells rules that only look at what somebody wrote. After defaulting, nobody can tell that from what the API adds.
+// isAboutText tells rules that only look at what somebody wrote. After defaulting, nobody can tell
+// that from what the API adds.
 func isAboutText(rule string) bool { return rule == ruleExposure || across.IsUnread(rule) }
 
-// neighbours are the kinds that rules and mutations of a kind look at. A kind that is not here has no surroundings. Secrets and
-// ConfigMaps are never read: what refers to them is taken to exist.
+// neighbours are the kinds that rules and mutations of a kind look at. A kind that is not here has
+// no surroundings. Secrets and ConfigMaps are never read: what refers to them is taken to exist.
 func neighbours(kind schema.GroupKind) []schema.GroupVersionKind {
 	core, seedmanagement := gardencorev1beta1.SchemeGroupVersion, seedmanagementv1alpha1.SchemeGroupVersion
 	profiles := []schema.GroupVersionKind{core.WithKind("CloudProfile"), core.WithKind("NamespacedCloudProfile")}
@@ -67,13 +69,15 @@ func neighbours(kind schema.GroupKind) []schema.GroupVersionKind {
 // landscape is what stands around an object.
 type landscape struct {
 	objects []*unstructured.Unstructured
-	// users are Shoots that use the object, and matter to nothing but what it must keep for them. There may be thousands.
+	// users are Shoots that use the object, and matter to nothing but what it must keep for them.
+	// There may be thousands.
 	users []*unstructured.Unstructured
 	// external are the kinds that nothing is known of.
 	external []across.External
 }
 
-// around reads what stands around an object: nil where nobody reads, or the kind is not one of the virtual garden.
+// around reads what stands around an object: nil where nobody reads, or the kind is not one of the
+// virtual garden.
 func (h *Handler) around(ctx context.Context, object *unstructured.Unstructured, fresh bool) (*landscape, error) {
 	if h.surroundings == nil || !slices.Contains(ClusterVirtual.groups(), object.GroupVersionKind().Group) {
 		return nil, nil
@@ -87,7 +91,8 @@ func (h *Handler) around(ctx context.Context, object *unstructured.Unstructured,
 		unknown(kind)
 	}
 	for _, kind := range kinds {
-		// There are few objects of all kinds but this one, and only one's own namespace and domain count.
+		// There are few objects of all kinds but this one, and only one's own namespace and domain
+		// count.
 		many := kind.Kind == "Shoot"
 		found, served, err := h.surroundings.Objects(ctx, kind, fresh && !many)
 		if err != nil {
@@ -115,7 +120,8 @@ func (h *Handler) around(ctx context.Context, object *unstructured.Unstructured,
 	return around, nil
 }
 
-// matters says whether a Shoot can matter to an object: it is referred to, may become a Seed, or has the same domain.
+// matters says whether a Shoot can matter to an object: it is referred to, may become a Seed, or
+// has the same domain.
 func matters(object, shoot *unstructured.Unstructured) bool {
 	for _, ref := range [][]string{{"spec", "shoot", "name"}, {"spec", "shootRef", "name"}} {
 		if name, _, _ := unstructured.NestedString(object.Object, ref...); name != "" && name == shoot.GetName() && shoot.GetNamespace() == object.GetNamespace() {
@@ -129,8 +135,8 @@ func matters(object, shoot *unstructured.Unstructured) bool {
 	return own != "" && own == other
 }
 
-// uses says whether a Shoot is on a Seed, or is made by a cloud profile. Of a CloudProfile those of all NamespacedCloudProfiles count
-// here: which of them build on it is asked later.
+// uses says whether a Shoot is on a Seed, or is made by a cloud profile. Of a CloudProfile those of
+// all NamespacedCloudProfiles count here: which of them build on it is asked later.
 func uses(shoot, object *unstructured.Unstructured) bool {
 	field := func(path ...string) string {
 		value, _, _ := unstructured.NestedString(shoot.Object, path...)
@@ -157,7 +163,8 @@ func domain(object *unstructured.Unstructured) string {
 	return ""
 }
 
-// together gives the findings about an object in its surroundings: those of the rules across the landscape.
+// together gives the findings about an object in its surroundings: those of the rules across the
+// landscape.
 func (h *Handler) together(around *landscape, object, old *unstructured.Unstructured) []schemas.Violation {
 	inputs := make([]schemas.Input, 0, len(around.objects)+len(around.users)+1)
 	for _, other := range around.objects {
@@ -190,7 +197,8 @@ func sameObject(a, b *unstructured.Unstructured) bool {
 	return a.GroupVersionKind().GroupKind() == b.GroupVersionKind().GroupKind() && a.GetNamespace() == b.GetNamespace() && a.GetName() == b.GetName()
 }
 
-// completed is an object with what mutations and defaults fill in; the object itself where there is nothing.
+// completed is an object with what mutations and defaults fill in; the object itself where there is
+// nothing.
 func (h *Handler) completed(around *landscape, object, old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if around != nil {
 		filled, _, err := h.mutations(around).Apply(object, old)
@@ -202,8 +210,8 @@ func (h *Handler) completed(around *landscape, object, old *unstructured.Unstruc
 	return h.defaults.defaulted(object), nil
 }
 
-// verified gives all findings about an object. What stands around it may come from a cache that is behind, so that a refusal for
-// what is found there is made only after another look.
+// verified gives all findings about an object. What stands around it may come from a cache that is
+// behind, so that a refusal for what is found there is made only after another look.
 func (h *Handler) verified(ctx context.Context, object, old *unstructured.Unstructured) ([]schemas.Violation, error) {
 	around, err := h.around(ctx, object, false)
 	if err != nil {

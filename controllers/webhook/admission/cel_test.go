@@ -17,7 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// immutable is a field that a definition keeps from changing by itself, with the rule that says the same.
+// immutable is a field that a definition keeps from changing by itself, with the rule that says the
+// same.
 type immutable struct {
 	kind, field, rule string
 	// before and after are laid over the good object.
@@ -70,7 +71,8 @@ const (
 	seedBackup   = `spec: {backup: {provider: local, region: local, credentialsRef: {apiVersion: v1, kind: Secret, name: backup, namespace: garden}}}`
 )
 
-// TestImmutableFieldsAreRules: what a definition refuses by itself, the rules refuse at the same field.
+// TestImmutableFieldsAreRules: what a definition refuses by itself, the rules refuse at the same
+// field.
 func TestImmutableFieldsAreRules(t *testing.T) {
 	for _, c := range immutables() {
 		t.Run(c.kind+" "+c.field, func(t *testing.T) {
@@ -82,7 +84,8 @@ func TestImmutableFieldsAreRules(t *testing.T) {
 	}
 }
 
-// TestImmutableFieldsAreListed: the list above is the whole of what definitions say about changes, and is in the docs.
+// TestImmutableFieldsAreListed: the list above is the whole of what definitions say about changes,
+// and is in the docs.
 func TestImmutableFieldsAreListed(t *testing.T) {
 	defined := map[string]bool{}
 	for _, crd := range crds.All() {
@@ -125,7 +128,8 @@ func collect(found map[string]bool, kind, path string, schema apiextensionsv1.JS
 	}
 }
 
-// checkImmutables: without webhooks, too, the API server refuses the change at the field that the rules name.
+// checkImmutables: without webhooks, too, the API server refuses the change at the field that the
+// rules name.
 func checkImmutables(t *testing.T, w *world) {
 	for _, c := range immutables() {
 		t.Run(c.kind+" "+c.field, func(t *testing.T) {

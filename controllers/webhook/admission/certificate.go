@@ -17,7 +17,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// checkInterval is how often files of a certificate are looked at, at most, while there are new connections.
+// checkInterval is how often files of a certificate are looked at, at most, while there are new
+// connections.
 const checkInterval = time.Second
 
 // Certificates gives the certificate for a new connection.
@@ -41,8 +42,9 @@ type fileVersion struct {
 	size     int64
 }
 
-// CertificateFiles reads certificate and key, in PEM form, from files. When these change they are read again; while they do
-// not fit together, as in the midst of a rotation, the last good pair serves on.
+// CertificateFiles reads certificate and key, in PEM form, from files. When these change they are
+// read again; while they do not fit together, as in the midst of a rotation, the last good pair
+// serves on.
 func CertificateFiles(certFile, keyFile string, log *slog.Logger, clock clock.PassiveClock) (Certificates, error) {
 	c := &certificateFiles{certFile: certFile, keyFile: keyFile, log: log, clock: clock}
 	version, err := c.versions()
@@ -93,8 +95,9 @@ func (c *certificateFiles) load(version [2]fileVersion) error {
 	return nil
 }
 
-// SelfSigned makes an authority and a certificate for this process, which serve for a year, for the given host names and
-// addresses, and writes the authority to a file that webhook configurations take as CA bundle.
+// SelfSigned makes an authority and a certificate for this process, which serve for a year, for the
+// given host names and addresses, and writes the authority to a file that webhook configurations
+// take as CA bundle.
 func SelfSigned(hosts []string, caFile string) (Certificates, error) {
 	if len(hosts) == 0 {
 		return nil, errors.New("a certificate needs a host name or an address at least")

@@ -71,7 +71,8 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	assert.Equal(t, second, now())
 }
 
-// newServer is one with an authority of its own, for this machine and more names, and the pool with it.
+// newServer is one with an authority of its own, for this machine and more names, and the pool with
+// it.
 func newServer(t *testing.T, names ...string) (*Server, *x509.CertPool) {
 	t.Helper()
 	ca := filepath.Join(t.TempDir(), "ca.crt")
@@ -87,7 +88,8 @@ func newServer(t *testing.T, names ...string) (*Server, *x509.CertPool) {
 	return &Server{Certificates: certificates, Webhooks: listen(), Health: listen(), Log: slog.New(slog.DiscardHandler)}, pool
 }
 
-// TestServer: it answers over TLS by its own authority, tells how it is, and lets a request end that it got before.
+// TestServer: it answers over TLS by its own authority, tells how it is, and lets a request end
+// that it got before.
 func TestServer(t *testing.T) {
 	h := newHandler(t, Options{})
 	entered, release := make(chan struct{}), make(chan struct{})
@@ -138,7 +140,8 @@ func TestServer(t *testing.T) {
 	assert.NoError(t, <-done)
 }
 
-// TestServerLingers: who was told of it by a Service goes on sending requests for a moment, by new connections, too.
+// TestServerLingers: who was told of it by a Service goes on sending requests for a moment, by new
+// connections, too.
 func TestServerLingers(t *testing.T) {
 	timer := testclock.NewFakeClock(time.Unix(0, 0))
 	server, pool := newServer(t)

@@ -31,7 +31,8 @@ const (
 )
 
 const (
-	// ConfigurationPrefix begins the name of both configurations, which ends with the kind of cluster.
+	// ConfigurationPrefix begins the name of both configurations, which ends with the kind of
+	// cluster.
 	ConfigurationPrefix = "pergola-admission-controller-"
 
 	webhookValidate  = "validate.admission.pergola.dev"
@@ -40,8 +41,9 @@ const (
 	timeoutSeconds   = 10
 )
 
-// groups are the API groups whose kinds are declared in a cluster. Kinds of the core group are in no list: a webhook that
-// is down must not keep anybody from changing Secrets and ConfigMaps, its own among them.
+// groups are the API groups whose kinds are declared in a cluster. Kinds of the core group are in
+// no list: a webhook that is down must not keep anybody from changing Secrets and ConfigMaps, its
+// own among them.
 func (c Cluster) groups() []string {
 	switch c {
 	case ClusterRuntime:
@@ -58,7 +60,8 @@ type Target struct {
 	URL string
 	// Service of the server in the same cluster; its port is 443 if not set, its path is not used.
 	Service *admissionregistrationv1.ServiceReference
-	// CABundle, in PEM form, holds the authority of the server's certificate; empty for one that the host trusts.
+	// CABundle, in PEM form, holds the authority of the server's certificate; empty for one that
+	// the host trusts.
 	CABundle []byte
 }
 
@@ -84,8 +87,8 @@ func (t Target) ClientConfig(path string) (admissionregistrationv1.WebhookClient
 	return config, nil
 }
 
-// ValidatingWebhookConfiguration makes a cluster ask about every create, update and delete of the kinds that are declared
-// in it, and in the runtime cluster about the deletion of namespace garden.
+// ValidatingWebhookConfiguration makes a cluster ask about every create, update and delete of the
+// kinds that are declared in it, and in the runtime cluster about the deletion of namespace garden.
 func ValidatingWebhookConfiguration(cluster Cluster, target Target) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
 	config, err := target.ClientConfig(PathValidate)
 	if err != nil {
@@ -122,8 +125,8 @@ func validatingWebhook(name string, config admissionregistrationv1.WebhookClient
 	}
 }
 
-// MutatingWebhookConfiguration makes a cluster ask for what new and changed objects leave open, of the kinds that have defaults or
-// mutations.
+// MutatingWebhookConfiguration makes a cluster ask for what new and changed objects leave open, of
+// the kinds that have defaults or mutations.
 func MutatingWebhookConfiguration(cluster Cluster, target Target) (*admissionregistrationv1.MutatingWebhookConfiguration, error) {
 	config, err := target.ClientConfig(PathDefault)
 	if err != nil {
@@ -154,7 +157,8 @@ func MutatingWebhookConfiguration(cluster Cluster, target Target) (*admissionreg
 	}, nil
 }
 
-// rulesOf are the wanted kinds of a cluster, one rule for each group, version and scope, without subresources.
+// rulesOf are the wanted kinds of a cluster, one rule for each group, version and scope, without
+// subresources.
 func rulesOf(cluster Cluster, wanted func(schema.GroupVersionKind) bool, operations ...admissionregistrationv1.OperationType) ([]admissionregistrationv1.RuleWithOperations, error) {
 	groups := cluster.groups()
 	if groups == nil {

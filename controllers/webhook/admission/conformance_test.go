@@ -68,7 +68,8 @@ func verdictOfServer(t testing.TB, err error) (errs verdictOf, fields []string, 
 // change is a new object, or a change of an old one.
 type change struct{ object, old *unstructured.Unstructured }
 
-// agrees compares what the API server says with what the rules say, and returns the verdict of the server.
+// agrees compares what the API server says with what the rules say, and returns the verdict of the
+// server.
 func (w *world) agrees(t *testing.T, c change) verdictOf {
 	t.Helper()
 	raw, rawFields := verdictOfRules(t, c.object, c.old)
@@ -76,7 +77,8 @@ func (w *world) agrees(t *testing.T, c change) verdictOf {
 	if c.old != nil {
 		old := c.old.DeepCopy()
 		if status, ok := object.Object["status"]; ok {
-			old.Object["status"] = status // it changes on another way, so that it has to be there before
+			// it changes on another way, so that it has to be there before
+			old.Object["status"] = status
 		}
 		if deletion := object.GetDeletionTimestamp(); deletion != nil {
 			old.SetDeletionTimestamp(deletion)
@@ -138,22 +140,23 @@ func (w *world) agrees(t *testing.T, c change) verdictOf {
 	return said
 }
 
-// sameField tells whether a definition speaks of the field of a rule: its paths have keys of maps and lists in another form,
-// and it may stop at a parent.
+// sameField tells whether a definition speaks of the field of a rule: its paths have keys of maps
+// and lists in another form, and it may stop at a parent.
 func sameField(rule, definition string) bool {
 	plain := func(path string) string { return strings.NewReplacer(`"`, "", "[", ".", "]", "").Replace(path) }
 	rule, definition = plain(rule), plain(definition)
 	return rule == definition || strings.HasPrefix(rule, definition+".") || strings.HasPrefix(definition, rule+".")
 }
 
-// stricterDefinitions are fields that the definitions of crd mode ask more of than upstream's API server and the rules do.
+// stricterDefinitions are fields that the definitions of crd mode ask more of than upstream's API
+// server and the rules do.
 var stricterDefinitions = map[string]string{
 	"spec.machineImages[0].versions": "images of a NamespacedCloudProfile need versions: their type is that of a CloudProfile",
 	"metadata.name":                  "an API server lets objects of definitions have DNS names only; upstream's lets a BackupEntry have others",
 }
 
-// checkCorpus: what upstream refuses of Gardens and Shoots, the API server refuses with definitions and webhooks, and what
-// it accepts, that accepts.
+// checkCorpus: what upstream refuses of Gardens and Shoots, the API server refuses with definitions
+// and webhooks, and what it accepts, that accepts.
 func checkCorpus(t *testing.T, w *world) {
 	folder := corpus.Dir(t)
 	files, err := filepath.Glob(filepath.Join(folder, "cases", "*.yaml"))

@@ -18,8 +18,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// defaulter knows the kinds that have defaults in Go. The other kinds have those of their definitions only, which the API
-// server fills in itself.
+// defaulter knows the kinds that have defaults in Go. The other kinds have those of their
+// definitions only, which the API server fills in itself.
 type defaulter struct {
 	scheme *runtime.Scheme
 	kinds  map[schema.GroupVersionKind]bool
@@ -60,8 +60,8 @@ func defaults[T any](d *defaulter, set func(*T)) {
 	}
 }
 
-// additions are what the defaults add to an object: none to a kind without defaults, to one that is being deleted, and
-// to one whose form is wrong, which validation will say.
+// additions are what the defaults add to an object: none to a kind without defaults, to one that is
+// being deleted, and to one whose form is wrong, which validation will say.
 func (d *defaulter) additions(object *unstructured.Unstructured) ([]operation, error) {
 	gvk := object.GroupVersionKind()
 	if !d.kinds[gvk] || object.GetDeletionTimestamp() != nil {
@@ -115,7 +115,8 @@ func fieldsOf(object runtime.Object) (map[string]any, error) {
 	return result.Object, nil
 }
 
-// defaulting answers with what the object leaves open: what mutations fill in from its surroundings, then the defaults.
+// defaulting answers with what the object leaves open: what mutations fill in from its
+// surroundings, then the defaults.
 func (h *Handler) defaulting(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	if request.SubResource != "" || request.Operation != admissionv1.Create && request.Operation != admissionv1.Update {
 		return allowed(), nil

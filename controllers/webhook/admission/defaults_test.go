@@ -36,8 +36,9 @@ func patched(t *testing.T, h *Handler, object *unstructured.Unstructured) *unstr
 	return decoded(t, string(encoded(t, result)))
 }
 
-// TestDefaultsOnlyAdd: what was sent is there afterwards as it was, the result means what the Go defaults make of the
-// object, and the second time nothing is added. Of a case that is incomplete the same holds.
+// TestDefaultsOnlyAdd: what was sent is there afterwards as it was, the result means what the Go
+// defaults make of the object, and the second time nothing is added. Of a case that is incomplete
+// the same holds.
 func TestDefaultsOnlyAdd(t *testing.T) {
 	h := newHandler(t, Options{})
 	objects := []*unstructured.Unstructured{}

@@ -31,7 +31,8 @@ type Gardens interface {
 // LiveGardens asks an API server, each time anew: a cache would let two Gardens pass in a row.
 type LiveGardens struct{ client metadata.Getter }
 
-// NewLiveGardens asks the API server of a runtime cluster. It needs to be allowed to list gardens.operator.gardener.cloud.
+// NewLiveGardens asks the API server of a runtime cluster. It needs to be allowed to list
+// gardens.operator.gardener.cloud.
 func NewLiveGardens(config *rest.Config) (*LiveGardens, error) {
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
@@ -56,7 +57,8 @@ func (l *LiveGardens) Names(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// lookupError is a failure to find the Gardens. Unlike other errors it says nothing of an object, so that it can be logged.
+// lookupError is a failure to find the Gardens. Unlike other errors it says nothing of an object,
+// so that it can be logged.
 type lookupError struct{ error }
 
 func (e lookupError) Unwrap() error { return e.error }
@@ -70,7 +72,8 @@ func (h *Handler) names(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// secondGarden refuses a Garden beside another one. In a landscape of files a rule in CUE says the same.
+// secondGarden refuses a Garden beside another one. In a landscape of files a rule in CUE says the
+// same.
 func (h *Handler) secondGarden(ctx context.Context, object *unstructured.Unstructured) ([]schemas.Violation, error) {
 	if object.GroupVersionKind() != operatorv1alpha1.SchemeGroupVersion.WithKind(kindGarden) || h.gardens == nil {
 		return nil, nil

@@ -27,9 +27,11 @@ const (
 	// rememberedObjects is how many objects the findings are kept of, in about 2 MiB.
 	rememberedObjects = 1000
 
-	// maxRequest is the largest request in bytes. etcd takes objects of 1.5 MiB, and a request holds two at most.
+	// maxRequest is the largest request in bytes. etcd takes objects of 1.5 MiB, and a request
+	// holds two at most.
 	maxRequest = 8 << 20
-	// defaultTimeout holds for requests that name none, maxTimeout is the longest that the API server knows.
+	// defaultTimeout holds for requests that name none, maxTimeout is the longest that the API
+	// server knows.
 	defaultTimeout = 10 * time.Second
 	maxTimeout     = 30 * time.Second
 )
@@ -38,15 +40,16 @@ const (
 type Options struct {
 	// Gardens finds the Gardens that there are; nil leaves out the rules that need them.
 	Gardens Gardens
-	// Surroundings reads the virtual garden, for what the API fills in from other objects and for rules across the landscape;
-	// nil leaves both out.
+	// Surroundings reads the virtual garden, for what the API fills in from other objects and for
+	// rules across the landscape; nil leaves both out.
 	Surroundings Surroundings
 	// More answers at further paths.
 	More map[string]Answer
-	// Log gets a line for each request that was denied or failed: who was asked about, which rules, never contents. Default:
-	// none.
+	// Log gets a line for each request that was denied or failed: who was asked about, which rules,
+	// never contents. Default: none.
 	Log *slog.Logger
-	// Clock measures how long requests take, and says which versions of a cloud profile have expired; default the real one.
+	// Clock measures how long requests take, and says which versions of a cloud profile have
+	// expired; default the real one.
 	Clock clock.PassiveClock
 }
 
@@ -59,12 +62,14 @@ type Handler struct {
 	clock        clock.PassiveClock
 	metrics      *metrics
 	defaults     *defaulter
-	// slots limits how many objects are looked at side by side: CUE takes memory and cannot be stopped.
+	// slots limits how many objects are looked at side by side: CUE takes memory and cannot be
+	// stopped.
 	slots    chan struct{}
 	validate func(context.Context, []schemas.Input, schemas.Options) ([]schemas.Violation, error)
 }
 
-// New makes a handler. The error is not nil if the schemas or the API types of this program are broken.
+// New makes a handler. The error is not nil if the schemas or the API types of this program are
+// broken.
 func New(ctx context.Context, opts Options) (*Handler, error) {
 	defaults, err := newDefaulter()
 	if err != nil {
@@ -99,8 +104,8 @@ type Answer func(context.Context, *admissionv1.AdmissionRequest) (*admissionv1.A
 // Metrics are those of the requests, for a server that serves others, too.
 func (h *Handler) Metrics() prometheus.Gatherer { return h.metrics.registry }
 
-// Validate answers whether a change is allowed, for a server that reads AdmissionReviews itself and recovers from panics.
-// The rules are given up when the context ends.
+// Validate answers whether a change is allowed, for a server that reads AdmissionReviews itself and
+// recovers from panics. The rules are given up when the context ends.
 func (h *Handler) Validate(ctx context.Context, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	response, err := h.within(ctx, request, h.validation)
 	if err != nil {
@@ -173,8 +178,8 @@ type outcome struct {
 	stack    []byte
 }
 
-// within gives up when the time is over; what runs then goes on unheard, because CUE cannot be stopped, and keeps its
-// slot until it ends.
+// within gives up when the time is over; what runs then goes on unheard, because CUE cannot be
+// stopped, and keeps its slot until it ends.
 func (h *Handler) within(ctx context.Context, request *admissionv1.AdmissionRequest, respond Answer) (*admissionv1.AdmissionResponse, error) {
 	select {
 	case h.slots <- struct{}{}:

@@ -212,8 +212,8 @@ func TestLetThrough(t *testing.T) {
 	assert.Empty(t, answered(t, h, PathDefault, ask(t, admissionv1.Update, laidOver(t, free, `spec: {purpose: null}`), deleting)).Patch)
 }
 
-// TestDefaultsAreNoChange: an object from before the webhook has no defaults, and gets them with its next change. A pool
-// that waits for its machines must not change, but may get its defaults.
+// TestDefaultsAreNoChange: an object from before the webhook has no defaults, and gets them with
+// its next change. A pool that waits for its machines must not change, but may get its defaults.
 func TestDefaultsAreNoChange(t *testing.T) {
 	h := newHandler(t, Options{})
 	bare := laidOver(t, good(t, "Shoot"), `{status: {inPlaceUpdates: {pendingWorkerUpdates: {manualInPlaceUpdate: [local]}}}, spec: {provider: {workers: [
@@ -276,7 +276,8 @@ func TestPanicsAndTimeouts(t *testing.T) {
 	}
 }
 
-// TestLookupsAreLogged: why Gardens cannot be found is nobody's secret, and for whoever runs the server to mend.
+// TestLookupsAreLogged: why Gardens cannot be found is nobody's secret, and for whoever runs the
+// server to mend.
 func TestLookupsAreLogged(t *testing.T) {
 	var logged bytes.Buffer
 	h := newHandler(t, Options{Log: slog.New(slog.NewJSONHandler(&logged, nil)), Gardens: gardens{err: errors.New("no route to host")}})

@@ -16,7 +16,8 @@ const (
 	resultError   = "error"
 )
 
-// other stands for kinds without rules and unknown operations, so that senders cannot make up labels.
+// other stands for kinds without rules and unknown operations, so that senders cannot make up
+// labels.
 const other = "other"
 
 // observation is one request, by its labels.

@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// operation is one of a JSON patch (RFC 6902): add, which replaces what is there already, or remove.
+// operation is one of a JSON patch (RFC 6902): add, which replaces what is there already, or
+// remove.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
@@ -18,9 +19,10 @@ type operation struct {
 	steps []string
 }
 
-// additions compares an object as its Go type wrote it before and after something was filled in, and gives what has to be
-// added to the object as it was sent. What the object says is never changed, and nothing that is in its type only
-// (fields that are written although they are empty) gets into it.
+// additions compares an object as its Go type wrote it before and after something was filled in,
+// and gives what has to be added to the object as it was sent. What the object says is never
+// changed, and nothing that is in its type only (fields that are written although they are empty)
+// gets into it.
 func additions(sent, before, after map[string]any) []operation {
 	var ops []operation
 	addFields(&ops, nil, sent, before, after)
@@ -159,7 +161,8 @@ func valuesBetween(ops *[]operation, path []string, from, to any) {
 	add(ops, path, to)
 }
 
-// apply adds to an object. Paths come from additions to the same object, so that all but their ends exist.
+// apply adds to an object. Paths come from additions to the same object, so that all but their ends
+// exist.
 func (o operation) apply(object map[string]any) {
 	value := runtime.DeepCopyJSONValue(o.Value)
 	var at any = object

@@ -100,7 +100,8 @@ func objectOf(request *admissionv1.AdmissionRequest, raw runtime.RawExtension) (
 	return object, nil
 }
 
-// inNamespace tells whether the objects of a request are in its namespace. The request about a Namespace names that one itself.
+// inNamespace tells whether the objects of a request are in its namespace. The request about a
+// Namespace names that one itself.
 func inNamespace(request *admissionv1.AdmissionRequest) bool {
 	return request.Kind.Group != "" || request.Kind.Kind != "Namespace"
 }

@@ -37,7 +37,8 @@ func good(t testing.TB, kind string) *unstructured.Unstructured {
 	return object
 }
 
-// ruleCase is an entry of rules/KIND/tests.yaml; what else is in one is for the test beside the rules.
+// ruleCase is an entry of rules/KIND/tests.yaml; what else is in one is for the test beside the
+// rules.
 type ruleCase struct {
 	Rule   string         `json:"rule"`
 	Kind   string         `json:"kind"`
@@ -65,8 +66,9 @@ func ruleCases(t *testing.T) map[string][]ruleCase {
 	return cases
 }
 
-// checkRules: what breaks a rule, and what holds it, is for the API server the same as for the rules.
-// checkRules takes every eighth case where tests are to be short: a change of how webhooks answer shows in those, too.
+// checkRules: what breaks a rule, and what holds it, is for the API server the same as for the
+// rules. checkRules takes every eighth case where tests are to be short: a change of how webhooks
+// answer shows in those, too.
 func checkRules(t *testing.T, w *world) {
 	every := 1
 	if testing.Short() {

@@ -26,10 +26,12 @@ type Server struct {
 	// Ready says why requests cannot be answered yet; default: they can.
 	Ready        func() error
 	Certificates Certificates
-	// Webhooks, Health and MetricsOnly are listened on until Run returns; the last two may be nil. Metrics are served with the health, too.
+	// Webhooks, Health and MetricsOnly are listened on until Run returns; the last two may be nil.
+	// Metrics are served with the health, too.
 	Webhooks, Health, MetricsOnly net.Listener
-	// Linger is how long new requests are answered after ctx has ended, while /readyz says no: who sends them by a Service needs a moment to learn that it
-	// is to send them to another server. Default: not at all.
+	// Linger is how long new requests are answered after ctx has ended, while /readyz says no: who
+	// sends them by a Service needs a moment to learn that it is to send them to another server.
+	// Default: not at all.
 	Linger time.Duration
 	// Drain is how long requests may take to end after that; default 1.5 seconds.
 	Drain time.Duration
@@ -38,7 +40,8 @@ type Server struct {
 	Log   *slog.Logger
 }
 
-// Run serves until ctx ends, and a moment longer where it lingers, then lets the requests end that are being answered.
+// Run serves until ctx ends, and a moment longer where it lingers, then lets the requests end that
+// are being answered.
 func (s *Server) Run(ctx context.Context) error {
 	drain := s.Drain
 	if drain <= 0 {

@@ -98,7 +98,8 @@ func checkNamespaceGarden(t *testing.T, w *world) {
 	require.NoError(t, w.api.Delete(w.ctx, other))
 }
 
-// checkFinalizers: an object that holds a rule no more can be changed only by mending it, unless it is being deleted.
+// checkFinalizers: an object that holds a rule no more can be changed only by mending it, unless it
+// is being deleted.
 func checkFinalizers(t *testing.T, w *world) {
 	broken := laidOver(t, good(t, "Garden"), `{metadata: {finalizers: [gardener.cloud/operator]}, spec: {virtualCluster: {kubernetes: {version: "1.99.0"}}}}`)
 	live, err := w.seeded(t, broken)
@@ -152,7 +153,8 @@ func checkDefaults(t *testing.T, w *world) {
 	}
 }
 
-// checkDown: without an answer the kinds of Gardener stay as they are, and all others can be changed.
+// checkDown: without an answer the kinds of Gardener stay as they are, and all others can be
+// changed.
 func checkDown(t *testing.T, w *world) {
 	w.stop()
 	assert.True(t, apierrors.IsInternalError(w.api.Create(w.ctx, good(t, "ExposureClass"))))

@@ -11,8 +11,9 @@ import (
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 )
 
-// Settings are upstream's component configuration of gardener-admission-controller (pkg/apis/config/admissioncontroller/v1alpha1), so that
-// workloads which are configured for that one can run this one.
+// Settings are upstream's component configuration of gardener-admission-controller
+// (pkg/apis/config/admissioncontroller/v1alpha1), so that workloads which are configured for that
+// one can run this one.
 type Settings struct {
 	metav1.TypeMeta        `json:",inline"`
 	GardenClientConnection struct {
@@ -35,7 +36,8 @@ type Settings struct {
 		} `json:"webhooks"`
 		HealthProbes *SettingsServer `json:"healthProbes,omitempty"`
 		Metrics      *SettingsServer `json:"metrics,omitempty"`
-		// ResourceAdmissionConfiguration limits the size of resources (path /webhooks/validate-resource-size).
+		// ResourceAdmissionConfiguration limits the size of resources (path
+		// /webhooks/validate-resource-size).
 		ResourceAdmissionConfiguration *operatorv1alpha1.ResourceAdmissionConfiguration `json:"resourceAdmissionConfiguration,omitempty"`
 		EnableDebugHandlers            *bool                                            `json:"enableDebugHandlers,omitempty"`
 	} `json:"server"`

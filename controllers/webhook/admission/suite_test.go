@@ -31,7 +31,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// unasked is a user whose requests are not validated by the webhook: it makes what was there before the webhook.
+// unasked is a user whose requests are not validated by the webhook: it makes what was there before
+// the webhook.
 const unasked = "unasked"
 
 // world is an API server with all definitions and webhooks.
@@ -165,8 +166,8 @@ func (w *world) eventually(what string, ok func() (bool, error)) {
 	require.NoError(w, wait.PollUntilContextTimeout(w.ctx, 20*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) { return ok() }), what)
 }
 
-// seeded makes an object as it was before the webhook, with its status, and being deleted if it says so. It is gone after
-// the test.
+// seeded makes an object as it was before the webhook, with its status, and being deleted if it
+// says so. It is gone after the test.
 func (w *world) seeded(t *testing.T, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	t.Helper()
 	w.ensureNamespace(object)

@@ -23,8 +23,9 @@ const surroundingsQPS = 100
 
 // Surroundings reads what stands around objects of the virtual garden.
 type Surroundings interface {
-	// Objects gives all objects of a kind, which must not be changed, and whether the kind is served at all. They may come from
-	// a cache that is a little behind, unless fresh ones are asked for.
+	// Objects gives all objects of a kind, which must not be changed, and whether the kind is
+	// served at all. They may come from a cache that is a little behind, unless fresh ones are
+	// asked for.
 	Objects(ctx context.Context, kind schema.GroupVersionKind, fresh bool) (objects []*unstructured.Unstructured, served bool, err error)
 }
 
@@ -36,12 +37,14 @@ type LiveSurroundings struct {
 	kinds  map[schema.GroupVersionKind]cache.SharedIndexInformer
 }
 
-// NewLiveSurroundings reads from the API server of a virtual garden until ctx ends. It needs to be allowed to list and watch the
-// neighbours of all kinds (docs/admission.md); one that is not served counts as empty.
+// NewLiveSurroundings reads from the API server of a virtual garden until ctx ends. It needs to be
+// allowed to list and watch the neighbours of all kinds (docs/admission.md); one that is not served
+// counts as empty.
 func NewLiveSurroundings(ctx context.Context, config *rest.Config) (*LiveSurroundings, error) {
 	config = rest.CopyConfig(config)
 	if config.QPS == 0 {
-		config.QPS, config.Burst = surroundingsQPS, 2*surroundingsQPS // the first request reads many kinds, and has to be answered in time
+		// the first request reads many kinds, and has to be answered in time
+		config.QPS, config.Burst = surroundingsQPS, 2*surroundingsQPS
 	}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -62,7 +65,8 @@ func (l *LiveSurroundings) Objects(ctx context.Context, kind schema.GroupVersion
 	}
 	informer := l.watched(kind)
 	if informer == nil {
-		// Nothing is watched before it is known to be there: a watch of a kind that is not served would only fail.
+		// Nothing is watched before it is known to be there: a watch of a kind that is not served
+		// would only fail.
 		_, err := l.client.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1})
 		if apierrors.IsNotFound(err) {
 			return nil, false, nil

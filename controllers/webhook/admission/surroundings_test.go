@@ -34,7 +34,8 @@ spec:
   provider: {type: local, workers: [{name: a, machine: {type: local}, minimum: 1, maximum: 1, zones: ["0"]}]}
 `
 
-// TestSurroundings: an API server with the webhooks fills in and refuses as upstream's does, by what else is in it.
+// TestSurroundings: an API server with the webhooks fills in and refuses as upstream's does, by
+// what else is in it.
 func TestSurroundings(t *testing.T) {
 	w := worldWith(t, func(ctx context.Context, config *rest.Config) (Surroundings, error) {
 		return NewLiveSurroundings(ctx, config)

@@ -61,9 +61,10 @@ func (h *Handler) creation(ctx context.Context, object *unstructured.Unstructure
 	return append(found, second...), err
 }
 
-// update compares with the old object as the API would show it: what it leaves open is filled in. Otherwise a default
-// that is added to an object from before the webhook would look like a change. Where nothing of the content changes, what
-// stands around the object may have changed meanwhile, and is no reason to refuse.
+// update compares with the old object as the API would show it: what it leaves open is filled in.
+// Otherwise a default that is added to an object from before the webhook would look like a change.
+// Where nothing of the content changes, what stands around the object may have changed meanwhile,
+// and is no reason to refuse.
 func (h *Handler) update(ctx context.Context, object, old *unstructured.Unstructured) ([]schemas.Violation, error) {
 	around, err := h.around(ctx, old, false)
 	if err != nil {
@@ -73,7 +74,8 @@ func (h *Handler) update(ctx context.Context, object, old *unstructured.Unstruct
 	if err != nil {
 		return nil, err
 	}
-	// Finalizers have to go whatever the rest is like: nobody mends an object that is being deleted.
+	// Finalizers have to go whatever the rest is like: nobody mends an object that is being
+	// deleted.
 	if object.GetDeletionTimestamp() != nil && (sameContent(object, old) || sameContent(object, before)) {
 		return nil, nil
 	}

@@ -10,9 +10,11 @@ import (
 
 // By these names gardenlets have their certificates.
 const (
-	// GroupSeeds is the group of gardenlets of Seeds; UserSeed begins their names, which end with that of the Seed.
+	// GroupSeeds is the group of gardenlets of Seeds; UserSeed begins their names, which end with
+	// that of the Seed.
 	GroupSeeds, UserSeed = groupSeeds, userSeed
-	// GroupShoots is the group of gardenlets of self-hosted Shoots; UserShoot begins their names, which end with NAMESPACE:NAME.
+	// GroupShoots is the group of gardenlets of self-hosted Shoots; UserShoot begins their names,
+	// which end with NAMESPACE:NAME.
 	GroupShoots, UserShoot = groupShoots, userShoot
 )
 
@@ -39,8 +41,8 @@ func RequesterOf(user string, groups []string) Requester {
 	return Requester{Shoot: types.NamespacedName{Namespace: shoot.namespace, Name: shoot.name}, Gardenlet: as == asGardenlet, Problem: problem}
 }
 
-// May tells whether a gardenlet or extension may do what an admission request says, and why not. The name counts, which the question to an
-// authorizer about something new does not have.
+// May tells whether a gardenlet or extension may do what an admission request says, and why not.
+// The name counts, which the question to an authorizer about something new does not have.
 func (h *Handler) May(user string, groups []string, request *admissionv1.AdmissionRequest) (bool, string) {
 	spec := &authorizationv1.SubjectAccessReviewSpec{User: user, Groups: groups, ResourceAttributes: &authorizationv1.ResourceAttributes{
 		Verb: strings.ToLower(string(request.Operation)), Group: request.Resource.Group, Version: request.Resource.Version, Resource: request.Resource.Resource,

@@ -29,7 +29,8 @@ func TestRequesterOf(t *testing.T) {
 	assert.NotEmpty(t, RequesterOf("somebody", []string{GroupSeeds}).Problem)
 }
 
-// What is new has no name for an authorizer; admission, which sees it, lets pass only what belongs to who asks.
+// What is new has no name for an authorizer; admission, which sees it, lets pass only what belongs
+// to who asks.
 func TestMay(t *testing.T) {
 	h := garden(t, landscape)
 	resource := func(text string) metav1.GroupVersionResource {

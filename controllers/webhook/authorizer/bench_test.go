@@ -18,7 +18,8 @@ const (
 	benchShoots = 10_000
 )
 
-// large has 10,000 Shoots in 500 Projects on 200 Seeds, each with a binding, a backup entry and what else there is. All use one cloud profile.
+// large has 10,000 Shoots in 500 Projects on 200 Seeds, each with a binding, a backup entry and
+// what else there is. All use one cloud profile.
 func large(b *testing.B) *Handler {
 	b.Helper()
 	h := garden(b)

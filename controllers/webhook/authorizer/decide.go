@@ -13,7 +13,8 @@ type verdict string
 
 const (
 	allowed verdict = "allowed"
-	// noOpinion leaves it to the other authorizers: what is not the matter of a seed may be allowed by roles.
+	// noOpinion leaves it to the other authorizers: what is not the matter of a seed may be allowed
+	// by roles.
 	noOpinion verdict = "noopinion"
 	// denied keeps the other authorizers from being asked: who asks is not who he says.
 	denied verdict = "denied"
@@ -23,10 +24,12 @@ const (
 type rule struct {
 	// always are verbs that need nothing.
 	always []string
-	// related are verbs for objects that belong to the owner. A list or watch of one object names it in the field selector metadata.name.
+	// related are verbs for objects that belong to the owner. A list or watch of one object names
+	// it in the field selector metadata.name.
 	related []string
-	// reads: get, list and watch of objects that belong to the owner, and of those that are not there: then the answer is that they
-	// are not, which whoever makes and removes them has to be told.
+	// reads: get, list and watch of objects that belong to the owner, and of those that are not
+	// there: then the answer is that they are not, which whoever makes and removes them has to be
+	// told.
 	reads bool
 	// selects are what lists and watches may ask for instead of one name.
 	selects func(scope) []selection
@@ -34,7 +37,8 @@ type rule struct {
 	subresources []string
 	// namespaces, if not empty, are the only ones.
 	namespaces func(scope) []string
-	// creates says in which namespaces objects may be made. What they may contain is no matter of an authorizer.
+	// creates says in which namespaces objects may be made. What they may contain is no matter of
+	// an authorizer.
 	creates func(scope, *request) bool
 	// special comes before all others, for subresources, too.
 	special func(scope, *request) bool

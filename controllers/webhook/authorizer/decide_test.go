@@ -17,7 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata anew")
 
-// places are objects of a kind to ask about: one that belongs to Seed a (or the self-hosted Shoot), one that belongs to others, and none at all.
+// places are objects of a kind to ask about: one that belongs to Seed a (or the self-hosted Shoot),
+// one that belongs to others, and none at all.
 type place struct{ own, others, absent string }
 
 var places = map[kind]place{
@@ -102,7 +103,8 @@ func split(place string) (namespace, name string) {
 	return "", place
 }
 
-// table is what somebody may do with each kind: with what is his own, with what others have, with what is not there, and without a name.
+// table is what somebody may do with each kind: with what is his own, with what others have, with
+// what is not there, and without a name.
 func table(t *testing.T, h *Handler, who authorizationv1.SubjectAccessReviewSpec, places map[kind]place) string {
 	var b strings.Builder
 	for k := kind(1); k < kinds; k++ {
@@ -142,7 +144,8 @@ func table(t *testing.T, h *Handler, who authorizationv1.SubjectAccessReviewSpec
 	return b.String()
 }
 
-// TestTables: every verb on every kind, against the recorded answers. `go test ./controllers/webhook/authorizer -update` writes them.
+// TestTables: every verb on every kind, against the recorded answers. `go test
+// ./controllers/webhook/authorizer -update` writes them.
 func TestTables(t *testing.T) {
 	h := garden(t, landscape, more)
 	h.learnRequest("seed-csr-a", claim{of: seedOwner("a")})
@@ -178,7 +181,8 @@ func (h *Handler) learnRequest(name string, c claim) {
 	h.graph.set(&statement{of: of, claims: []claim{{of, c.of}}})
 }
 
-// question is VERB RESOURCE[/SUBRESOURCE] [NAMESPACE/]NAME, with a selector: field:KEY=VALUE or label:KEY=VALUE.
+// question is VERB RESOURCE[/SUBRESOURCE] [NAMESPACE/]NAME, with a selector: field:KEY=VALUE or
+// label:KEY=VALUE.
 func question(t testing.TB, text string) authorizationv1.ResourceAttributes {
 	t.Helper()
 	parts := strings.Fields(text)
@@ -301,7 +305,8 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// TestUnselected: as upstream, what concerns Seeds is read by all gardenlets; what Shoots refer to is not.
+// TestUnselected: as upstream, what concerns Seeds is read by all gardenlets; what Shoots refer to
+// is not.
 func TestUnselected(t *testing.T) {
 	h := garden(t, landscape)
 	h.unselected = true

@@ -31,8 +31,8 @@ type statement struct {
 // edge says that from belongs to whomever to belongs to.
 type edge struct{ from, to node }
 
-// claim says that an object belongs to an owner, whatever else that one's own object belongs to: the Seed of a ManagedSeed belongs to the
-// Seed below it, too, and what it refers to does not.
+// claim says that an object belongs to an owner, whatever else that one's own object belongs to:
+// the Seed of a ManagedSeed belongs to the Seed below it, too, and what it refers to does not.
 type claim struct {
 	what node
 	of   owner
@@ -43,8 +43,9 @@ func (s *statement) equal(o *statement) bool {
 		s.renews == o.renews && s.expires.Equal(o.expires)
 }
 
-// graph answers whom an object belongs to. Each vertex has its owners counted by the ways that lead there, so that a question is
-// one look-up and a change costs what it changes. Counting needs that there are no circles, which kinds see to: an edge goes to a kind of higher rank.
+// graph answers whom an object belongs to. Each vertex has its owners counted by the ways that lead
+// there, so that a question is one look-up and a change costs what it changes. Counting needs that
+// there are no circles, which kinds see to: an edge goes to a kind of higher rank.
 type graph struct {
 	mu       sync.RWMutex
 	vertices map[node]*vertex
@@ -69,7 +70,8 @@ type said struct {
 
 type vertex struct {
 	node node
-	// from are those that have an edge to this vertex, and how often it was said. There are few: what many refer to is on the other side.
+	// from are those that have an edge to this vertex, and how often it was said. There are few:
+	// what many refer to is on the other side.
 	from []link
 	// out counts edges that begin here; said is 1 while the object itself is known.
 	out, said int32
@@ -273,7 +275,8 @@ func (g *graph) there(n node) bool {
 	return g.said[n] != nil
 }
 
-// bootstraps says whether an object gives a gardenlet its first access, and whether it may be made now.
+// bootstraps says whether an object gives a gardenlet its first access, and whether it may be made
+// now.
 func (g *graph) bootstrap(n node, now time.Time) (is, may bool) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -281,7 +284,8 @@ func (g *graph) bootstrap(n node, now time.Time) (is, may bool) {
 	return is, slices.ContainsFunc(by, func(by node) bool { return g.mayBootstrap(by, now) })
 }
 
-// bootstrapsAny says whether an owner may give any gardenlet its first access now by an object of a kind in a namespace.
+// bootstrapsAny says whether an owner may give any gardenlet its first access now by an object of a
+// kind in a namespace.
 func (g *graph) bootstrapsAny(k kind, namespace string, to owner, now time.Time) bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -293,7 +297,8 @@ func (g *graph) bootstrapsAny(k kind, namespace string, to owner, now time.Time)
 	return false
 }
 
-// mayBootstrap: the Seed of a ManagedSeed is not there yet; or a gardenlet has lost its access, or is to get it anew.
+// mayBootstrap: the Seed of a ManagedSeed is not there yet; or a gardenlet has lost its access, or
+// is to get it anew.
 func (g *graph) mayBootstrap(by node, now time.Time) bool {
 	seed := g.said[node{kind: kindSeed, name: by.name}]
 	if seed == nil {

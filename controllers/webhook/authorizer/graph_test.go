@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// told is the graph as what it is made of, less what does not matter: numbers and the order of links.
+// told is the graph as what it is made of, less what does not matter: numbers and the order of
+// links.
 type told struct {
 	owners map[node]map[owner]int32
 	from   map[node]map[node]int32
@@ -108,7 +109,8 @@ func someStatement(pick func(int) int) *statement {
 
 func (n node) String() string { return fmt.Sprintf("%s %s/%s", n.kind, n.namespace, n.name) }
 
-// checkGraph changes a graph by chance, and holds it against one that is made of what is said in the end, and against an ordinary walk.
+// checkGraph changes a graph by chance, and holds it against one that is made of what is said in
+// the end, and against an ordinary walk.
 func checkGraph(t *testing.T, steps int, pick func(int) int) {
 	g, statements := newGraph(), map[node]*statement{}
 	for range steps {

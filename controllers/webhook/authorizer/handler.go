@@ -31,8 +31,9 @@ const (
 
 // Options of New.
 type Options struct {
-	// Unselected lets gardenlets and extensions read all Seeds, Shoots, backups, bastions, installations and ManagedSeeds of the garden, as upstream does: for
-	// those that do not ask for theirs by a field or label.
+	// Unselected lets gardenlets and extensions read all Seeds, Shoots, backups, bastions,
+	// installations and ManagedSeeds of the garden, as upstream does: for those that do not ask for
+	// theirs by a field or label.
 	Unselected bool
 	// Log gets a line for each request that was not allowed. Default: none.
 	Log *slog.Logger
@@ -50,8 +51,9 @@ type Handler struct {
 	metrics    *metrics
 }
 
-// New watches the virtual garden until ctx ends. It needs to be allowed to list and watch Resources. Until all of it was read once, Ready says what is missing, and requests
-// are answered with 503.
+// New watches the virtual garden until ctx ends. It needs to be allowed to list and watch
+// Resources. Until all of it was read once, Ready says what is missing, and requests are answered
+// with 503.
 func New(ctx context.Context, garden *rest.Config, opts Options) (*Handler, error) {
 	h := newHandler(opts)
 	w, err := watchAll(ctx, garden, h.graph)
@@ -111,7 +113,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), code)
 		return
 	}
-	// Nothing is known yet: neither yes nor no would be true. No Retry-After, or the API server would hold the request until its time is over.
+	// Nothing is known yet: neither yes nor no would be true. No Retry-After, or the API server
+	// would hold the request until its time is over.
 	if err := h.Ready(); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return

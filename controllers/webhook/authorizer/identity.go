@@ -20,8 +20,8 @@ const (
 	userAccount     = "system:serviceaccount:"
 	prefixExtension = "extension-"
 	prefixOfShoot   = "extension-shoot--"
-	// prefixGardenlet begins the ServiceAccounts that Pergola's chart makes in namespace garden, prefixBootstrap those of gardenlets that have no
-	// certificate yet.
+	// prefixGardenlet begins the ServiceAccounts that Pergola's chart makes in namespace garden,
+	// prefixBootstrap those of gardenlets that have no certificate yet.
 	prefixGardenlet    = "gardenlet-"
 	prefixBootstrap    = "gardenlet-bootstrap-"
 	prefixBootstrapper = "gardener.cloud:system:seed-bootstrapper:"
@@ -51,7 +51,8 @@ func seedOwner(name string) owner { return owner{kind: kindSeed, name: name} }
 // seedNamespace is where objects for a seed are in the virtual garden.
 func seedNamespace(seed string) string { return gardencorev1beta1.SeedNamespacePrefix + seed }
 
-// ofSeed says for which Seed somebody asks. A problem is that of one who says to be a gardenlet, and names no Seed.
+// ofSeed says for which Seed somebody asks. A problem is that of one who says to be a gardenlet,
+// and names no Seed.
 func (r requester) ofSeed() (seed string, as role, problem string) {
 	if slices.Contains(r.groups, groupSeeds) {
 		seed, is := strings.CutPrefix(r.name, userSeed)
@@ -102,7 +103,8 @@ func (r requester) ofShoot() (shoot node, as role, problem string) {
 	return node{kindShoot, namespace, name}, asExtension, ""
 }
 
-// account is the ServiceAccount that somebody is. Name and groups must say the same: a certificate can have any name.
+// account is the ServiceAccount that somebody is. Name and groups must say the same: a certificate
+// can have any name.
 func (r requester) account() (namespace, name string, is bool) {
 	rest, is := strings.CutPrefix(r.name, userAccount)
 	namespace, name, two := strings.Cut(rest, ":")

@@ -3,7 +3,8 @@ package authorizer
 // kind of an object, by the resource that requests name.
 type kind uint8
 
-// In the order of their rank: an object refers to one before it, and belongs to whom that one belongs to.
+// In the order of their rank: an object refers to one before it, and belongs to whom that one
+// belongs to.
 const (
 	kindNone kind = iota
 	kindProject

@@ -16,7 +16,8 @@ type metrics struct {
 	seconds  *prometheus.CounterVec
 }
 
-// newMetrics counts requests; the graph and whether all of it was read are looked at when somebody asks.
+// newMetrics counts requests; the graph and whether all of it was read are looked at when somebody
+// asks.
 func newMetrics(size func() (vertices, edges int), ready func() error) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),

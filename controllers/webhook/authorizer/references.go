@@ -16,8 +16,8 @@ const (
 	asWritten = "?"      // the field says so; without it, the own one
 )
 
-// reference is a field that names another object: by its name alone, or by a structure with name and perhaps kind, apiVersion
-// and namespace.
+// reference is a field that names another object: by its name alone, or by a structure with name
+// and perhaps kind, apiVersion and namespace.
 type reference struct {
 	path      string
 	to        kind // where the field does not say it
@@ -34,7 +34,8 @@ var referredKinds = map[schema.GroupKind]kind{
 	{Group: "core.gardener.cloud", Kind: "NamespacedCloudProfile"}: kindNamespacedCloudProfile,
 }
 
-// targets are the objects that the references of an object name, at a path before those of the references.
+// targets are the objects that the references of an object name, at a path before those of the
+// references.
 func targets(object map[string]any, namespace string, refs []reference) []node {
 	var out []node
 	for _, r := range refs {
@@ -48,7 +49,8 @@ func targets(object map[string]any, namespace string, refs []reference) []node {
 				if of := text(v, "kind"); of != "" {
 					group := schema.FromAPIVersionAndKind(text(v, "apiVersion"), of)
 					if group.Group == "" && r.to.clusterScoped() {
-						group.Group = gardencorev1beta1.SchemeGroupVersion.Group // a cloud profile is named without its group
+						// a cloud profile is named without its group
+						group.Group = gardencorev1beta1.SchemeGroupVersion.Group
 					}
 					n.kind = referredKinds[group.GroupKind()]
 				}

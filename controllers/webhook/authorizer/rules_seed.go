@@ -35,8 +35,9 @@ func ofThisSeed(fields ...string) func(scope) []selection {
 	}
 }
 
-// seedRules are what the gardenlet of a seed may do. They are upstream's (pkg/admissioncontroller/webhook/auth/seed), but
-// objects of other seeds are not read, and objects are made only where the seed has something.
+// seedRules are what the gardenlet of a seed may do. They are upstream's
+// (pkg/admissioncontroller/webhook/auth/seed), but objects of other seeds are not read, and objects
+// are made only where the seed has something.
 var seedRules = map[kind]rule{
 	kindBackupBucket: {reads: true, related: []string{verbUpdate, verbPatch, verbDelete}, always: []string{verbCreate},
 		selects: ofThisSeed("spec.seedName"), subresources: []string{"status", "finalizers"}},
@@ -74,7 +75,8 @@ var seedRules = map[kind]rule{
 	kindWorkloadIdentity: {related: append([]string{verbPatch}, readVerbs...), special: ownTokens},
 }
 
-// seedExtensionRules are what extensions of a seed may do: as its gardenlet, but nothing that gives access.
+// seedExtensionRules are what extensions of a seed may do: as its gardenlet, but nothing that gives
+// access.
 var seedExtensionRules = func() map[kind]rule {
 	all := map[kind]rule{}
 	for k, r := range seedRules {
@@ -89,11 +91,12 @@ var seedExtensionRules = func() map[kind]rule {
 
 func nothing(scope, *request) bool { return false }
 
-// named: an object of the name of the Seed is made; where the request does not say how it is called, admission sees to that.
+// named: an object of the name of the Seed is made; where the request does not say how it is
+// called, admission sees to that.
 func named(s scope, r *request) bool { return r.name == "" || r.name == s.name }
 
-// inOwnNamespaces: a namespace in which a Shoot of this seed is. A name that is given must be that of something that belongs to the seed,
-// unless the object says so itself.
+// inOwnNamespaces: a namespace in which a Shoot of this seed is. A name that is given must be that
+// of something that belongs to the seed, unless the object says so itself.
 func inOwnNamespaces(s scope, r *request) bool {
 	if !s.graph.belongs(node{kind: kindNamespace, name: r.namespace}, s.owner) {
 		return false
@@ -102,7 +105,8 @@ func inOwnNamespaces(s scope, r *request) bool {
 	return r.name == "" || byItself || s.mine(r)
 }
 
-// secretsMade: those of Shoots, keys of their tokens, those of backup buckets, and tokens for gardenlets of managed Seeds.
+// secretsMade: those of Shoots, keys of their tokens, those of backup buckets, and tokens for
+// gardenlets of managed Seeds.
 func secretsMade(s scope, r *request) bool {
 	switch r.namespace {
 	case namespaceIssuers:
@@ -115,7 +119,8 @@ func secretsMade(s scope, r *request) bool {
 	return inOwnNamespaces(s, r)
 }
 
-// whileBootstrapping: what gives the gardenlet of a managed Seed its first access, as long as that has none.
+// whileBootstrapping: what gives the gardenlet of a managed Seed its first access, as long as that
+// has none.
 func whileBootstrapping(s scope, r *request) bool {
 	if r.name != "" {
 		return s.mine(r)
@@ -123,7 +128,8 @@ func whileBootstrapping(s scope, r *request) bool {
 	return s.graph.bootstrapsAny(r.kind, r.namespace, s.owner, s.now)
 }
 
-// ownSecrets: what is there for the seed, the keys of its Shoots' tokens, and the token by which its gardenlet came, to be removed.
+// ownSecrets: what is there for the seed, the keys of its Shoots' tokens, and the token by which
+// its gardenlet came, to be removed.
 func ownSecrets(s scope, r *request) bool {
 	if r.subresource != "" {
 		return false
@@ -164,7 +170,8 @@ func ownLeases(s scope, r *request) bool {
 	return false
 }
 
-// ownAccounts: those of its extensions, with their tokens; and that by which its gardenlet came, to be removed.
+// ownAccounts: those of its extensions, with their tokens; and that by which its gardenlet came, to
+// be removed.
 func ownAccounts(s scope, r *request) bool {
 	return r.namespace == seedNamespace(s.name) && isAccountOrToken(r) ||
 		r.is(verbDelete) && r.namespace == gardencorev1beta1.GardenNamespace && r.name == prefixBootstrap+s.name && r.subresource == ""
@@ -179,7 +186,8 @@ func ownTokens(s scope, r *request) bool {
 	return r.subresource == "token" && r.verb == verbCreate && s.mine(r)
 }
 
-// approval: whoever approves requests for certificates asks whether who made one may have it approved.
+// approval: whoever approves requests for certificates asks whether who made one may have it
+// approved.
 func approval(subresource string) func(scope, *request) bool {
 	return func(_ scope, r *request) bool { return r.subresource == subresource && r.verb == verbCreate }
 }

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// ofThisShoot selects by fields with the name of a Shoot, and where objects of other namespaces are asked for, with its namespace.
+// ofThisShoot selects by fields with the name of a Shoot, and where objects of other namespaces are
+// asked for, with its namespace.
 func ofThisShoot(name, namespace string) func(scope) []selection {
 	return func(s scope) []selection {
 		fields := map[string]string{name: s.name}
@@ -18,7 +19,8 @@ func ofThisShoot(name, namespace string) func(scope) []selection {
 
 func inOwnNamespace(s scope) []string { return []string{s.namespace} }
 
-// shootRules are what the gardenlet of a self-hosted Shoot may do (upstream: pkg/admissioncontroller/webhook/auth/shoot).
+// shootRules are what the gardenlet of a self-hosted Shoot may do (upstream:
+// pkg/admissioncontroller/webhook/auth/shoot).
 var shootRules = map[kind]rule{
 	kindBackupBucket: {reads: true, related: []string{verbUpdate, verbPatch, verbDelete}, always: []string{verbCreate},
 		selects: ofThisShoot("spec.shootRef.name", "spec.shootRef.namespace"), subresources: []string{"status", "finalizers"}},

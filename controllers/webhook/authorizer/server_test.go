@@ -33,7 +33,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// configured is the AuthorizationConfiguration that the catalogue renders, with the files of a test.
+// configured is the AuthorizationConfiguration that the catalogue renders, with the files of a
+// test.
 func configured(t *testing.T, webhook *httptest.Server) string {
 	t.Helper()
 	files, err := filepath.Glob("../../../landscapes/local/golden/runtime/garden/kube-apiserver/configmap-garden-kube-apiserver-authorization-config-*.yaml")
@@ -139,7 +140,8 @@ func TestOnAServer(t *testing.T) {
 		assert.True(t, apierrors.IsForbidden(err), "%v", err)
 	}
 
-	// The API server says that it failed, and not that it is forbidden: whoever is told so tries again.
+	// The API server says that it failed, and not that it is forbidden: whoever is told so tries
+	// again.
 	failed := func(t *testing.T, err error) {
 		t.Helper()
 		require.Error(t, err)

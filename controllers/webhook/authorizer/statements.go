@@ -96,7 +96,8 @@ func backupBucketSays(s *speaker) {
 	s.belongs(node{kindShoot, s.text("spec", "shootRef", "namespace"), s.text("spec", "shootRef", "name")})
 }
 
-// backupEntrySays: the bucket, too, belongs to whom the entry does. So a Seed that a Shoot moves to reads that of the one before.
+// backupEntrySays: the bucket, too, belongs to whom the entry does. So a Seed that a Shoot moves to
+// reads that of the one before.
 func backupEntrySays(s *speaker) {
 	s.refers(reference{"spec.bucketName", kindBackupBucket, inOwn})
 	s.ofSeed(s.of, s.text("spec", "seedName"))
@@ -202,7 +203,8 @@ func gardenletSays(s *speaker) {
 	s.ofSeed(token, s.of.name)
 }
 
-// managedSeedSays: a managed Seed and how its gardenlet gets to the garden are in the hands of whom the Shoot belongs to.
+// managedSeedSays: a managed Seed and how its gardenlet gets to the garden are in the hands of whom
+// the Shoot belongs to.
 func managedSeedSays(s *speaker) {
 	seed := s.of.name
 	s.belongs(node{kindShoot, s.of.namespace, s.text("spec", "shoot", "name")})
@@ -226,7 +228,8 @@ func renews(object *unstructured.Unstructured) bool {
 	return object.GetAnnotations()[gardencorev1beta1.GardenerOperation] == "renew-kubeconfig"
 }
 
-// bootstrapToken is the Secret with the token by which the gardenlet of a ManagedSeed or Gardenlet gets its first access.
+// bootstrapToken is the Secret with the token by which the gardenlet of a ManagedSeed or Gardenlet
+// gets its first access.
 func bootstrapToken(of node) node {
 	sum := sha256.Sum256([]byte(of.namespace + "--" + of.name))
 	return node{kindSecret, metav1.NamespaceSystem, prefixToken + hex.EncodeToString(sum[:])[:6]}

@@ -23,7 +23,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
-// TestReferencesOfControlPlanes: what a reconciliation copies to the namespace of a control plane must be within reach of its gardenlet.
+// TestReferencesOfControlPlanes: what a reconciliation copies to the namespace of a control plane
+// must be within reach of its gardenlet.
 func TestReferencesOfControlPlanes(t *testing.T) {
 	for _, shoot := range objects(t, landscape) {
 		if shoot.GetKind() != "Shoot" {
@@ -106,7 +107,8 @@ func TestCertificateRequests(t *testing.T) {
 	}
 }
 
-// TestStrangeObjects: an API server may have what no definition allows, such as from before one. Nothing of it is a reason to end.
+// TestStrangeObjects: an API server may have what no definition allows, such as from before one.
+// Nothing of it is a reason to end.
 func TestStrangeObjects(t *testing.T) {
 	for _, k := range watchedKinds() {
 		for _, content := range []map[string]any{

@@ -13,7 +13,8 @@ import (
 
 var now = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
-// landscape is a garden with the Seeds a and b, a Shoot on each, one that moves from a to b, a managed Seed m on a Shoot of a, and a self-hosted Shoot.
+// landscape is a garden with the Seeds a and b, a Shoot on each, one that moves from a to b, a
+// managed Seed m on a Shoot of a, and a self-hosted Shoot.
 const landscape = `
 - {apiVersion: core.gardener.cloud/v1beta1, kind: Project, metadata: {name: one}, spec: {namespace: garden-one}}
 - {apiVersion: core.gardener.cloud/v1beta1, kind: Project, metadata: {name: two}, spec: {namespace: garden-two}}

@@ -16,7 +16,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// watchQPS is how many requests a second are made where the configuration does not say: all kinds are listed at once.
+// watchQPS is how many requests a second are made where the configuration does not say: all kinds
+// are listed at once.
 const watchQPS = 100
 
 // watches keep a graph as the objects of a virtual garden are.
@@ -24,8 +25,8 @@ type watches struct {
 	stores []*store
 }
 
-// watchAll lists and watches until ctx ends. A kind that is not served yet, or must not be read, is tried again; until all were read
-// once, unread names what is missing.
+// watchAll lists and watches until ctx ends. A kind that is not served yet, or must not be read, is
+// tried again; until all were read once, unread names what is missing.
 func watchAll(ctx context.Context, config *rest.Config, g *graph) (*watches, error) {
 	config = rest.CopyConfig(config)
 	if config.QPS == 0 {
@@ -48,10 +49,12 @@ func watchAll(ctx context.Context, config *rest.Config, g *graph) (*watches, err
 				return api.Watch(ctx, options)
 			},
 		}
-		// A reflector without the store of an informer: all that is kept of an object is its statement.
+		// A reflector without the store of an informer: all that is kept of an object is its
+		// statement.
 		reflector := cache.NewReflectorWithOptions(reads, &unstructured.Unstructured{}, s, cache.ReflectorOptions{
 			Name: "authorizer", TypeDescription: k.resource.GroupResource().String(),
-			Backoff: &wait.Backoff{Duration: 200 * time.Millisecond, Cap: 5 * time.Second, Steps: 10, Factor: 2, Jitter: 0.5}, // a kind may be served any moment
+			// a kind may be served any moment
+			Backoff: &wait.Backoff{Duration: 200 * time.Millisecond, Cap: 5 * time.Second, Steps: 10, Factor: 2, Jitter: 0.5},
 		})
 		go reflector.RunWithContext(ctx)
 	}

@@ -37,8 +37,8 @@ func (c configured) of(shoot *unstructured.Unstructured) string {
 	return name
 }
 
-// configuration: what a Shoot refers to is there and right, and a ConfigMap that Shoots refer to stays so. The rules are those of
-// pergola validate.
+// configuration: what a Shoot refers to is there and right, and a ConfigMap that Shoots refer to
+// stays so. The rules are those of pergola validate.
 func (w *webhooks) configuration(c configured) func(context.Context, *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	return func(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 		if request.SubResource != "" || request.Operation == admissionv1.Delete {
@@ -58,7 +58,8 @@ func (w *webhooks) configuration(c configured) func(context.Context, *admissionv
 	}
 }
 
-// configurationOfShoot: as upstream, nothing is asked of a Shoot that is being deleted, or whose specification stays.
+// configurationOfShoot: as upstream, nothing is asked of a Shoot that is being deleted, or whose
+// specification stays.
 func (w *webhooks) configurationOfShoot(ctx context.Context, c configured, shoot, old *unstructured.Unstructured) (*admissionv1.AdmissionResponse, error) {
 	name := c.of(shoot)
 	if name == "" || shoot.GetDeletionTimestamp() != nil || old != nil && equality.Semantic.DeepEqual(shoot.Object["spec"], old.Object["spec"]) {

@@ -21,8 +21,8 @@ const (
 
 var secrets = corev1.SchemeGroupVersion.WithResource("secrets")
 
-// internalDomain: there is one internal domain for the garden, and at most one for a Seed; it says what it is, and stays as long as Shoots are
-// under it.
+// internalDomain: there is one internal domain for the garden, and at most one for a Seed; it says
+// what it is, and stays as long as Shoots are under it.
 func (w *webhooks) internalDomain(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	seed, ofSeed := strings.CutPrefix(request.Namespace, gardencorev1beta1.SeedNamespacePrefix)
 	if !ofSeed {

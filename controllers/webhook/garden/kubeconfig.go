@@ -16,7 +16,8 @@ import (
 // keyKubeconfig is where a Secret has a kubeconfig (upstream's constant of the core API).
 const keyKubeconfig = "kubeconfig"
 
-// kubeconfigSecret: a kubeconfig that somebody puts into the garden runs no program and reads no file where Gardener uses it.
+// kubeconfigSecret: a kubeconfig that somebody puts into the garden runs no program and reads no
+// file where Gardener uses it.
 func (w *webhooks) kubeconfigSecret(_ context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	if request.Operation == admissionv1.Delete {
 		return allowed()

@@ -16,7 +16,8 @@ var (
 	shoots   = gardencorev1beta1.SchemeGroupVersion.WithResource("shoots")
 )
 
-// namespaceDeletion: the namespace of a Project goes with the Project, and when no Shoot is in it any more.
+// namespaceDeletion: the namespace of a Project goes with the Project, and when no Shoot is in it
+// any more.
 func (w *webhooks) namespaceDeletion(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	if request.Operation != admissionv1.Delete || request.SubResource != "" {
 		return allowed()

@@ -15,10 +15,12 @@ import (
 	securityv1alpha1 "github.com/pergola-dev/pergola/api/security/v1alpha1"
 )
 
-// prefixProvider begins labels that say which providers credentials are for (upstream: LabelShootProviderPrefix).
+// prefixProvider begins labels that say which providers credentials are for (upstream:
+// LabelShootProviderPrefix).
 const prefixProvider = "provider.shoot.gardener.cloud/"
 
-// providerLabels keeps the labels of credentials: those that bindings refer to say for which providers they are.
+// providerLabels keeps the labels of credentials: those that bindings refer to say for which
+// providers they are.
 func (w *webhooks) providerLabels(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	if request.Operation == admissionv1.Delete || request.SubResource != "" {
 		return allowed()

@@ -18,8 +18,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/webhook/admission"
 )
 
-// resourceSize: objects are not larger, and those without a namespace not more, than the Garden says
-// (spec.virtualCluster.gardener.gardenerAdmissionController.resourceAdmissionConfiguration).
+// resourceSize: objects are not larger, and those without a namespace not more, than the Garden
+// says (spec.virtualCluster.gardener.gardenerAdmissionController.resourceAdmissionConfiguration).
 func (w *webhooks) resourceSize(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	if w.Sizes == nil || request.SubResource != "" || request.Operation == admissionv1.Delete || isFree(request.UserInfo, w.Sizes.UnrestrictedSubjects) {
 		return allowed()
@@ -89,7 +89,8 @@ func isFree(who authenticationv1.UserInfo, subjects []rbacv1.Subject) bool {
 	})
 }
 
-// sizeOf is how much of an object its author is answerable for: without the status and without what the API server notes.
+// sizeOf is how much of an object its author is answerable for: without the status and without what
+// the API server notes.
 func sizeOf(raw []byte) (int64, error) {
 	var object map[string]any
 	if err := json.Unmarshal(raw, &object); err != nil {

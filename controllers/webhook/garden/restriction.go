@@ -32,7 +32,8 @@ const (
 	extraGroups         = "auth-extra-groups"
 )
 
-// byContent are resources that are known by what they hold, so that the API server may make their names.
+// byContent are resources that are known by what they hold, so that the API server may make their
+// names.
 var byContent = []string{"backupentries", "bastions", "certificatesigningrequests"}
 
 // prefixSource begins the BackupEntry from which a Shoot that has moved is restored.
@@ -42,8 +43,8 @@ func authorizerOf(request *admissionv1.AdmissionRequest) authorizer.Requester {
 	return authorizer.RequesterOf(request.UserInfo.Username, request.UserInfo.Groups)
 }
 
-// seedRestriction: a gardenlet makes only what belongs to its Seed. An API server that asks an authorizer about something new does not say
-// what it is called or holds; this is where it is seen.
+// seedRestriction: a gardenlet makes only what belongs to its Seed. An API server that asks an
+// authorizer about something new does not say what it is called or holds; this is where it is seen.
 func (w *webhooks) seedRestriction(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	who := authorizerOf(request)
 	if who.Problem == "" && who.Seed == "" {

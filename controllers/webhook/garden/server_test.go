@@ -149,7 +149,8 @@ func registered(t *testing.T, webhook *httptest.Server) (*admissionregistrationv
 	return mutating, validating
 }
 
-// testConfigurations: what people may not do in the namespace of a Project, whatever roles they have.
+// testConfigurations: what people may not do in the namespace of a Project, whatever roles they
+// have.
 func testConfigurations(t *testing.T, core kubernetes.Interface, admin dynamic.Interface) {
 	ctx := t.Context()
 	policies := core.CoreV1().ConfigMaps("garden-one")
@@ -251,7 +252,8 @@ func testRequesters(t *testing.T, config *rest.Config, core kubernetes.Interface
 	require.NoError(t, core.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(ctx, "who", metav1.DeleteOptions{}))
 }
 
-// testNobodyAnswers: what a controller that is down needs to be brought back can be made; Projects are protected.
+// testNobodyAnswers: what a controller that is down needs to be brought back can be made; Projects
+// are protected.
 func testNobodyAnswers(t *testing.T, config *rest.Config, core kubernetes.Interface) {
 	ctx := t.Context()
 	_, err := core.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden", Labels: map[string]string{"app": "gardener", "gardener.cloud/role": "project"}}}, metav1.CreateOptions{})

@@ -16,8 +16,9 @@ const (
 	upstreamOperator = "system:serviceaccount:kube-system:gardener-internal"
 )
 
-// updateRestriction: what gardenlets publish is theirs alone (label gardener.cloud/update-restriction). A change that changes nothing is
-// no change: an API server encrypts an object anew by it.
+// updateRestriction: what gardenlets publish is theirs alone (label
+// gardener.cloud/update-restriction). A change that changes nothing is no change: an API server
+// encrypts an object anew by it.
 func (w *webhooks) updateRestriction(_ context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	who := authorizerOf(request)
 	switch {

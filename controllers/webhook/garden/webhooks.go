@@ -36,9 +36,11 @@ const (
 // Reader reads the virtual garden.
 type Reader interface {
 	admission.Surroundings
-	// Get reads an object anew. The error is that of the API server, as apierrors.IsNotFound knows it.
+	// Get reads an object anew. The error is that of the API server, as apierrors.IsNotFound knows
+	// it.
 	Get(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error)
-	// List reads the objects of a namespace that a selector of labels fits anew, not more than limit; 0 is no limit.
+	// List reads the objects of a namespace that a selector of labels fits anew, not more than
+	// limit; 0 is no limit.
 	List(ctx context.Context, resource schema.GroupVersionResource, namespace, selector string, limit int64) ([]unstructured.Unstructured, error)
 }
 

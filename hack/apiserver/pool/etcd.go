@@ -10,13 +10,15 @@ import (
 	"strings"
 )
 
-// etcd is the etcd of a server, by its gateway for JSON (https://etcd.io/docs/latest/dev-guide/api_grpc_gateway/).
+// etcd is the etcd of a server, by its gateway for JSON
+// (https://etcd.io/docs/latest/dev-guide/api_grpc_gateway/).
 type etcd struct{ url string }
 
 // root is the prefix of all that API servers keep.
 const root = "/registry/"
 
-// entry is a key of etcd; the gateway has bytes as base64 and revisions as text, as encoding/json does with these types.
+// entry is a key of etcd; the gateway has bytes as base64 and revisions as text, as encoding/json
+// does with these types.
 type entry struct {
 	Key      []byte `json:"key"`
 	Value    []byte `json:"value"`

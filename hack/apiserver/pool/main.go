@@ -36,7 +36,8 @@ func run(command []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	// The path is the same each time in a checkout: results of tests are cached by the environment, too. It is short, as paths of sockets have to be.
+	// The path is the same each time in a checkout: results of tests are cached by the environment,
+	// too. It is short, as paths of sockets have to be.
 	sum := sha256.Sum256([]byte(dir))
 	socket := filepath.Join(os.TempDir(), "pergola-api-servers-"+hex.EncodeToString(sum[:6]))
 	if connection, err := net.Dial("unix", socket); err == nil {

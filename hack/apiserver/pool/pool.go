@@ -16,7 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// maxServers is how many are started before one gets other definitions than it has; each takes about 400 MB. More are started only where all are in use.
+// maxServers is how many are started before one gets other definitions than it has; each takes
+// about 400 MB. More are started only where all are in use.
 const maxServers = 6
 
 // pool has the servers that nobody uses, the one that was used last at the end.
@@ -83,7 +84,8 @@ func (p *pool) take(definitions []*apiextensionsv1.CustomResourceDefinition) (*s
 	return s, nil
 }
 
-// choose takes an idle server out of the pool: one with the same definitions, one without any, or, where there are enough, the one that was not used longest.
+// choose takes an idle server out of the pool: one with the same definitions, one without any, or,
+// where there are enough, the one that was not used longest.
 func (p *pool) choose(digest string) *server {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,7 +107,8 @@ func (p *pool) remove(i int) *server {
 	return s
 }
 
-// giveBack takes a server that nobody uses any more. Its content is restored when it is taken again: until then, a process that ends late may still write.
+// giveBack takes a server that nobody uses any more. Its content is restored when it is taken
+// again: until then, a process that ends late may still write.
 func (p *pool) giveBack(s *server) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

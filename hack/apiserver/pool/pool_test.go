@@ -49,7 +49,8 @@ func take(t *testing.T, definitions ...*apiextensionsv1.CustomResourceDefinition
 	return config, client, func() { require.NoError(t, end()) }
 }
 
-// everything is all objects of a server, by their kinds, less what it writes on its own: an APIService comes anew with the definitions of its group.
+// everything is all objects of a server, by their kinds, less what it writes on its own: an
+// APIService comes anew with the definitions of its group.
 func everything(t *testing.T, config *rest.Config) map[string][]string {
 	t.Helper()
 	config = rest.CopyConfig(config)

@@ -28,7 +28,8 @@ type server struct {
 	dynamic dynamic.Interface
 	served  *discovery.DiscoveryClient
 
-	// blank is what it had when it was new, defined what it has with the definitions whose digest is definitions.
+	// blank is what it had when it was new, defined what it has with the definitions whose digest
+	// is definitions.
 	blank, defined state
 	definitions    string
 }
@@ -115,7 +116,8 @@ func (s *server) kinds(ctx context.Context) (string, error) {
 	return out.String(), nil
 }
 
-// reset gives a used server what it had before: with its definitions if those are wanted, else without any.
+// reset gives a used server what it had before: with its definitions if those are wanted, else
+// without any.
 func (s *server) reset(digest string) error {
 	var err error
 	if s.definitions == digest {
@@ -154,7 +156,8 @@ func (s *server) restore(before state) (state, error) {
 	if err != nil {
 		return state{}, fmt.Errorf("it does not serve the kinds of before: %w", err)
 	}
-	// A list without a resource version waits for the cache of its kind, from which others read without waiting.
+	// A list without a resource version waits for the cache of its kind, from which others read
+	// without waiting.
 	_, lists, err := s.served.ServerGroupsAndResources()
 	if err != nil {
 		return state{}, err

@@ -23,7 +23,8 @@ func TestRenderFloor(t *testing.T) {
 	}
 }
 
-// The Garden with all options on has every component that there is, less those that exclude each other.
+// The Garden with all options on has every component that there is, less those that exclude each
+// other.
 func TestGardenWithAllOptions(t *testing.T) {
 	l, violations, err := landscapes.Load(t.Context(), "../garden", landscapes.Options{})
 	require.NoError(t, err)
@@ -45,7 +46,8 @@ func TestGardenWithAllOptions(t *testing.T) {
 			off = append(off, c.Path)
 		}
 	}
-	// What an extension does for the Garden itself needs its chart, and no registry is asked where speed is measured.
+	// What an extension does for the Garden itself needs its chart, and no registry is asked where
+	// speed is measured.
 	assert.Equal(t, []string{"garden/extensions", "garden/gardener-apiserver"}, off)
 }
 

@@ -1,5 +1,6 @@
-// Command cases does what hack/bench measures inside of a process, once, and prints a JSON object with seconds,
-// cpuSeconds, requests and parts. It is started by hack/bench and of no use by itself.
+// Command cases does what hack/bench measures inside of a process, once, and prints a JSON object
+// with seconds, cpuSeconds, requests and parts. It is started by hack/bench and of no use by
+// itself.
 package main
 
 import (

@@ -36,7 +36,8 @@ func renderLandscape(ctx context.Context, a arguments) (sample, error) {
 	return timed(do)
 }
 
-// renderOwner renders one owner of a landscape as often as there are runs; reading the landscape is not measured.
+// renderOwner renders one owner of a landscape as often as there are runs; reading the landscape is
+// not measured.
 func renderOwner(ctx context.Context, a arguments) (sample, error) {
 	l, _, err := landscapes.Load(ctx, a.dir, landscapes.Options{})
 	if err != nil {

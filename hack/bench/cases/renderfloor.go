@@ -22,8 +22,9 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// floor does with the libraries alone what rendering cannot do without: it evaluates the components (once: which secrets they ask for is learned before),
-// runs Helm and krusty, and drops the results. No overlays, no names, no digests.
+// floor does with the libraries alone what rendering cannot do without: it evaluates the components
+// (once: which secrets they ask for is learned before), runs Helm and krusty, and drops the
+// results. No overlays, no names, no digests.
 type floor struct {
 	// requested are the secrets that components ask for, by owner and component.
 	requested      map[string][]string
@@ -99,7 +100,8 @@ func (f *floor) evaluate(owners []render.Input) error {
 	})
 }
 
-// eachComponent visits all components of all owners, with what is filled into them, in one CUE context.
+// eachComponent visits all components of all owners, with what is filled into them, in one CUE
+// context.
 func eachComponent(owners []render.Input, visit func(owner, dir string, built, input cue.Value) error) error {
 	ctx := cuecontext.New()
 	for _, in := range owners {

@@ -21,8 +21,9 @@ func jsonSchemas(_ context.Context, a arguments) (sample, error) {
 	return timed(func() error { return jsonschema.Write(a.file) })
 }
 
-// validateAgain reads and validates a landscape, then changes the file of a Shoot and measures how long it takes again in the same
-// process; a.runs times, each time with another Shoot. It gives the run of the median time.
+// validateAgain reads and validates a landscape, then changes the file of a Shoot and measures how
+// long it takes again in the same process; a.runs times, each time with another Shoot. It gives the
+// run of the median time.
 func validateAgain(ctx context.Context, a arguments) (sample, error) {
 	opts := landscapes.Options{Kept: kept.InMemory()}
 	var files []string

@@ -16,7 +16,8 @@ const within = "bundles"
 // initial is the value of every bundle until it is changed.
 const initial = "as-declared"
 
-// template is one bundle; ${NAME} and ${VALUE} are what bundles differ in, written as Flux substitutes it.
+// template is one bundle; ${NAME} and ${VALUE} are what bundles differ in, written as Flux
+// substitutes it.
 //
 //go:embed bundle.yaml
 var template string

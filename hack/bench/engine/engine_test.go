@@ -130,7 +130,8 @@ func TestRequests(t *testing.T) {
 	require.Eventually(t, func() bool {
 		after, err := s.requests(ctx)
 		have = after.minus(before)
-		// The API server makes the Service kubernetes and an event of its address ranges itself, some time after it has begun to answer.
+		// The API server makes the Service kubernetes and an event of its address ranges itself,
+		// some time after it has begun to answer.
 		delete(have, "create services")
 		delete(have, "create events")
 		return err == nil && assert.ObjectsAreEqual(want, have)

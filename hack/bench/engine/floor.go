@@ -12,7 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/bench/process"
 )
 
-// floor sends server-side apply patches and does nothing else: no bundle, no inventory, no status, no order.
+// floor sends server-side apply patches and does nothing else: no bundle, no inventory, no status,
+// no order.
 type floor struct {
 	base
 	cpu  float64

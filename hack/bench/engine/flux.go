@@ -16,8 +16,9 @@ import (
 	"github.com/pergola-dev/pergola/hack/bench/process"
 )
 
-// flux is kustomize-controller. A GitRepository that needs no source-controller points to an archive here: one bundle, in which
-// every Kustomization substitutes its own name and value. So nothing is unpacked or built that it does not apply.
+// flux is kustomize-controller. A GitRepository that needs no source-controller points to an
+// archive here: one bundle, in which every Kustomization substitutes its own name and value. So
+// nothing is unpacked or built that it does not apply.
 type flux struct{ base }
 
 // runtimeNamespace is that of the controller itself.
@@ -147,7 +148,8 @@ func (f *flux) request(ctx context.Context, i int, mark string) error {
 	return f.server.patch(ctx, "Kustomization", bundleName(i), annotation("reconcile.fluxcd.io/requestedAt", mark))
 }
 
-// change declares another value in the Kustomization. A commit would make it look at all Kustomizations of the source.
+// change declares another value in the Kustomization. A commit would make it look at all
+// Kustomizations of the source.
 func (f *flux) change(ctx context.Context, i int, value string) error {
 	return f.server.patch(ctx, "Kustomization", bundleName(i), map[string]any{"spec": map[string]any{"postBuild": map[string]any{"substitute": map[string]any{"VALUE": value}}}})
 }

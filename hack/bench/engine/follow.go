@@ -84,8 +84,8 @@ func (f *follower) known() map[string]*unstructured.Unstructured {
 	return maps.Clone(f.objects)
 }
 
-// until waits until something holds for each of some objects, and gives when it was seen of the last one. What did hold of an
-// object is not looked at again.
+// until waits until something holds for each of some objects, and gives when it was seen of the
+// last one. What did hold of an object is not looked at again.
 func (f *follower) until(ctx context.Context, names []string, holds func(*unstructured.Unstructured) bool) (map[string]time.Time, error) {
 	left, done := map[string]bool{}, map[string]time.Time{}
 	for _, name := range names {

@@ -18,7 +18,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/resourcemanager"
 )
 
-// managerCommand does what `pergola resource-manager` does, and writes profiles of it: the product has no such flag.
+// managerCommand does what `pergola resource-manager` does, and writes profiles of it: the product
+// has no such flag.
 func managerCommand(ctx context.Context, a arguments) (err error) {
 	stop, err := profileCPU(a.profile + ".cpu")
 	if err != nil {

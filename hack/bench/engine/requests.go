@@ -16,7 +16,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// counts are requests by verb and resource, such as "apply configmaps" or "patch managedresources/status".
+// counts are requests by verb and resource, such as "apply configmaps" or "patch
+// managedresources/status".
 type counts map[string]int
 
 // minus is what was added since an earlier count.
@@ -38,8 +39,8 @@ func (c counts) total() int {
 	return sum
 }
 
-// internal are resources that the API server reads and writes for itself: it has an address for every Service, and looks after
-// its own lease, flow control, default roles and namespaces.
+// internal are resources that the API server reads and writes for itself: it has an address for
+// every Service, and looks after its own lease, flow control, default roles and namespaces.
 func internal() sets.Set[string] {
 	return sets.New("leases", "ipaddresses", "servicecidrs", "flowschemas", "prioritylevelconfigurations", "apiservices",
 		"endpoints", "endpointslices", "priorityclasses", "clusterroles", "clusterrolebindings", "rolebindings", "namespaces",
@@ -48,7 +49,8 @@ func internal() sets.Set[string] {
 		"validatingadmissionpolicies", "validatingadmissionpolicybindings", "deviceclasses", "resourceclaims", "resourceslices")
 }
 
-// key of a request; "" is what is not counted: watches, since the API server counts them when they end, and what is internal.
+// key of a request; "" is what is not counted: watches, since the API server counts them when they
+// end, and what is internal.
 func key(verb, resource, subresource string) string {
 	if resource == "" || verb == "watch" || internal().Has(resource) {
 		return ""
@@ -97,7 +99,8 @@ func verbOf(metric string) string {
 	return strings.ToLower(metric)
 }
 
-// eachMetric reads the samples of metrics whose names begin alike from the text format of Prometheus.
+// eachMetric reads the samples of metrics whose names begin alike from the text format of
+// Prometheus.
 func eachMetric(text io.Reader, prefix string, visit func(name string, labels map[string]string, value float64)) error {
 	lines := bufio.NewScanner(text)
 	lines.Buffer(nil, 1<<20)

@@ -21,7 +21,8 @@ type contender interface {
 	again(ctx context.Context) (time.Time, error)
 	// change declares another value in one bundle.
 	change(ctx context.Context, i int, value string) error
-	// repair tells the contender that a bundle has drifted, if it has to be told; value is the one that is declared.
+	// repair tells the contender that a bundle has drifted, if it has to be told; value is the one
+	// that is declared.
 	repair(ctx context.Context, i int, value string) error
 	// usage is what its process has used, and the peak since forget.
 	usage() (cpuSeconds float64, used process.Memory, err error)
@@ -128,8 +129,8 @@ func (s scenarios) again(ctx context.Context) (sample, error) {
 	return s.measured(ctx, false, s.bundles, s.contender.again)
 }
 
-// measured counts what something takes: the time until it is done, the CPU time of the API server until then, and requests and
-// CPU time of the contender until nothing more is sent.
+// measured counts what something takes: the time until it is done, the CPU time of the API server
+// until then, and requests and CPU time of the contender until nothing more is sent.
 func (s scenarios) measured(ctx context.Context, starts bool, units int, do func(context.Context) (time.Time, error)) (sample, error) {
 	requests, err := s.server.requests(ctx)
 	if err != nil {
@@ -204,7 +205,8 @@ func (s scenarios) quiet(ctx context.Context) error {
 	return nil
 }
 
-// change measures single changes, one after the other: from before the declaration is written until the object has changed.
+// change measures single changes, one after the other: from before the declaration is written until
+// the object has changed.
 func (s scenarios) change(ctx context.Context) (sample, error) {
 	objects, err := s.server.follow(ctx, "ConfigMap")
 	if err != nil {
@@ -239,7 +241,8 @@ func (s scenarios) change(ctx context.Context) (sample, error) {
 	return s.single(out), nil
 }
 
-// repaired measures the repair of objects that somebody else changes all at once: from before each change until it is undone.
+// repaired measures the repair of objects that somebody else changes all at once: from before each
+// change until it is undone.
 func (s scenarios) repaired(ctx context.Context) (sample, error) {
 	objects, err := s.server.follow(ctx, "ConfigMap")
 	if err != nil {
@@ -277,7 +280,8 @@ func (s scenarios) repaired(ctx context.Context) (sample, error) {
 	return s.single(out), nil
 }
 
-// single leaves out of single changes what cannot be told apart: those of the floor are sent by the benchmark itself.
+// single leaves out of single changes what cannot be told apart: those of the floor are sent by the
+// benchmark itself.
 func (s scenarios) single(out sample) sample {
 	if s.arguments.contender == "floor" {
 		out.CPUSeconds, out.PeakBytes, out.OwnBytes, out.Requests = 0, 0, 0, nil

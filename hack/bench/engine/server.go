@@ -24,10 +24,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// inFlight is how many requests the benchmark itself sends at a time, and the floor: as many as Pergola's engine.
+// inFlight is how many requests the benchmark itself sends at a time, and the floor: as many as
+// Pergola's engine.
 const inFlight = 16
 
-// server is the API server with the access of the benchmark, whose requests are counted to be subtracted.
+// server is the API server with the access of the benchmark, whose requests are counted to be
+// subtracted.
 type server struct {
 	config        *rest.Config
 	api           dynamic.Interface

@@ -15,8 +15,9 @@ import (
 	"github.com/pergola-dev/pergola/api/crds"
 )
 
-// Write puts a schema for each kind and version of the definitions into a folder: GROUP_KIND_VERSION.json, the kind in lower
-// case, as kubeconform spells it in the pattern of its -schema-location.
+// Write puts a schema for each kind and version of the definitions into a folder:
+// GROUP_KIND_VERSION.json, the kind in lower case, as kubeconform spells it in the pattern of its
+// -schema-location.
 func Write(dir string) error {
 	for _, crd := range crds.All() {
 		for _, version := range crd.Spec.Versions {
@@ -37,9 +38,10 @@ func Write(dir string) error {
 	return nil
 }
 
-// Of gives the schema of one version of a kind, for draft 4 of JSON schema: its keywords are those of OpenAPI 3.0, and its
-// formats are checked. Fields that the definition does not have are refused, as the API prunes them; rules in CEL
-// are left out, since nobody but the API server evaluates them.
+// Of gives the schema of one version of a kind, for draft 4 of JSON schema: its keywords are those
+// of OpenAPI 3.0, and its formats are checked. Fields that the definition does not have are
+// refused, as the API prunes them; rules in CEL are left out, since nobody but the API server
+// evaluates them.
 func Of(crd *apiextensionsv1.CustomResourceDefinition, version apiextensionsv1.CustomResourceDefinitionVersion) (map[string]any, error) {
 	data, err := json.Marshal(version.Schema.OpenAPIV3Schema)
 	if err != nil {

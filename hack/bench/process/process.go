@@ -91,7 +91,8 @@ func (p *Process) Alive() error {
 	}
 }
 
-// Idle waits until the process has nothing to do any more, and gives when that began: it uses next to no CPU time for a second.
+// Idle waits until the process has nothing to do any more, and gives when that began: it uses next
+// to no CPU time for a second.
 func (p *Process) Idle(ctx context.Context) (time.Time, error) {
 	const still, tolerated = time.Second, 0.02
 	since, before := time.Now(), -1.0
@@ -147,7 +148,8 @@ func ForgetPeak(pid int) error {
 type Memory struct {
 	// Peak is the largest resident memory since it was forgotten.
 	Peak int64
-	// Own is that without the pages of files, which are mostly the program itself: the kernel shares them and drops them at will.
+	// Own is that without the pages of files, which are mostly the program itself: the kernel
+	// shares them and drops them at will.
 	Own int64
 	// Now is what is resident at this moment.
 	Now int64

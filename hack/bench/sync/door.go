@@ -22,8 +22,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// door stands before an API server, counts the requests that come through, and notes when objects are applied. Who comes through
-// needs no credentials: the door has them.
+// door stands before an API server, counts the requests that come through, and notes when objects
+// are applied. Who comes through needs no credentials: the door has them.
 type door struct {
 	*httptest.Server
 	info *request.RequestInfoFactory
@@ -86,7 +86,8 @@ func (d *door) note(r *http.Request) {
 	}
 }
 
-// nextApply gives the time of the next apply request of a resource ("shoots"), or of one object ("deployments/NAME").
+// nextApply gives the time of the next apply request of a resource ("shoots"), or of one object
+// ("deployments/NAME").
 func (d *door) nextApply(awaited string) <-chan time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -19,8 +19,9 @@ import (
 	"github.com/pergola-dev/pergola/landscapes/evaluation"
 )
 
-// inside does what `pergola operator` does, and writes profiles of it: the product has no such flag. The heap is written whenever it
-// is the largest so far, .cpu and .allocs are of the whole time.
+// inside does what `pergola operator` does, and writes profiles of it: the product has no such
+// flag. The heap is written whenever it is the largest so far, .cpu and .allocs are of the whole
+// time.
 func inside(ctx context.Context, kubeconfig, cache, profile string) (err error) {
 	debug.SetGCPercent(50) // as the command has it
 	file, err := os.Create(profile + ".cpu")

@@ -30,7 +30,8 @@ type repository struct {
 // branch that is pushed and followed.
 const branch = "main"
 
-// ours is a header of the benchmark's own requests, which are not counted; uncounted is the setting of git that sends it.
+// ours is a header of the benchmark's own requests, which are not counted; uncounted is the setting
+// of git that sends it.
 const (
 	ours      = "X-Bench"
 	uncounted = "http.extraHeader=" + ours + ": floor"

@@ -208,7 +208,8 @@ func (w *world) still(ctx context.Context, interval time.Duration, note func(str
 	return note(name, s, err)
 }
 
-// rest waits until the operator has come to rest, or long enough: conditions are judged again and again, which is no request.
+// rest waits until the operator has come to rest, or long enough: conditions are judged again and
+// again, which is no request.
 func (w *world) rest(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, settling)
 	defer cancel()
@@ -219,8 +220,8 @@ func (w *world) rest(ctx context.Context) error {
 	return err
 }
 
-// pushes change one Shoot after the other. Measured is from when the repository has the commit until the virtual garden is asked to
-// apply the Shoot.
+// pushes change one Shoot after the other. Measured is from when the repository has the commit
+// until the virtual garden is asked to apply the Shoot.
 func (w *world) pushes(ctx context.Context, floor *[]time.Duration, tell func(commit string) error) (sample, error) {
 	var took []time.Duration
 	s, err := w.sampled(func() error {
@@ -294,8 +295,8 @@ func (w *world) floor(ctx context.Context, i int) (time.Duration, error) {
 	return time.Since(start), err
 }
 
-// everywhere pushes an overlay of all Shoots, and waits until it is applied: to know what a reviewer could see of it, all of them are rendered,
-// as they were and as they become.
+// everywhere pushes an overlay of all Shoots, and waits until it is applied: to know what a
+// reviewer could see of it, all of them are rendered, as they were and as they become.
 func (w *world) everywhere(ctx context.Context) error {
 	for name, text := range map[string]string{
 		"kustomization.yaml": "patches: [{path: patch.yaml}]\n",

@@ -203,7 +203,8 @@ func (w *world) poll(ctx context.Context, interval time.Duration) error {
 	})
 }
 
-// demandReview holds from now on what no difference of revisions has shown, and waits until that was heard.
+// demandReview holds from now on what no difference of revisions has shown, and waits until that
+// was heard.
 func (w *world) demandReview(ctx context.Context) error {
 	if err := w.change(ctx, func(spec *landscapev1alpha1.LandscapeSpec) { spec.Review = landscapev1alpha1.ReviewRequired }); err != nil {
 		return err
@@ -241,7 +242,8 @@ func (w *world) request(ctx context.Context) (string, error) {
 	return value, w.client.Patch(ctx, l, client.MergeFrom(before))
 }
 
-// applied waits until the status says that a commit is applied, and that the request was heard, and how that went.
+// applied waits until the status says that a commit is applied, and that the request was heard, and
+// how that went.
 func (w *world) applied(ctx context.Context, commit, request string) error {
 	l := &landscapev1alpha1.Landscape{}
 	said := ""

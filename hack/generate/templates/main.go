@@ -1,6 +1,7 @@
-// Command templates takes the required fields out of the definitions below templates of Shoots: a template may be
-// incomplete, as upstream's own examples are, and whoever makes a Shoot of it finds what is missing. There is no marker
-// for it: the Go type of the template's spec is that of the Shoot.
+// Command templates takes the required fields out of the definitions below templates of Shoots: a
+// template may be incomplete, as upstream's own examples are, and whoever makes a Shoot of it finds
+// what is missing. There is no marker for it: the Go type of the template's spec is that of the
+// Shoot.
 //
 // It is run by generate.sh, as `go run ./hack/generate/templates FOLDER`, after controller-gen.
 package main
@@ -72,8 +73,8 @@ func lookup[T any](value any, path ...string) (T, error) {
 	return found, nil
 }
 
-// makeOptional removes `required` from a schema, at all depths, except the keys by which the items of lists are told
-// apart: without them the definition is not valid.
+// makeOptional removes `required` from a schema, at all depths, except the keys by which the items
+// of lists are told apart: without them the definition is not valid.
 func makeOptional(schema any) {
 	s, ok := schema.(map[string]any)
 	if !ok {

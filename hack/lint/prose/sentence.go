@@ -53,7 +53,8 @@ func plain(text string) string {
 	return strings.NewReplacer("**", "", "__", "").Replace(text)
 }
 
-// sentences splits a passage at periods, question marks and exclamation marks that white space follows.
+// sentences splits a passage at periods, question marks and exclamation marks that white space
+// follows.
 func (p passage) sentences() []sentence {
 	var out []sentence
 	var words []string

@@ -38,8 +38,8 @@ type binary struct {
 
 // Source says where executables come from.
 type Source struct {
-	// Assets is a folder with executables that are used as they are, as KUBEBUILDER_ASSETS names it.
-	// May be empty, and need not hold all of them.
+	// Assets is a folder with executables that are used as they are, as KUBEBUILDER_ASSETS names
+	// it. May be empty, and need not hold all of them.
 	Assets string
 	// Module is the folder of the Go module whose go.mod pins what is built.
 	Module string

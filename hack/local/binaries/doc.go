@@ -1,3 +1,3 @@
-// Package binaries finds the executables of a control plane, or builds them from the Go modules that
-// hack/local's go.mod pins. It does not run them.
+// Package binaries finds the executables of a control plane, or builds them from the Go modules
+// that hack/local's go.mod pins. It does not run them.
 package binaries

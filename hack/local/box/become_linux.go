@@ -20,8 +20,8 @@ const (
 	roleExec  = "exec"
 )
 
-// The child gets its order through one inherited file and answers through another. For an exec the third is the box,
-// a pidfd of its process 1.
+// The child gets its order through one inherited file and answers through another. For an exec the
+// third is the box, a pidfd of its process 1.
 const (
 	orderFile  = 3
 	answerFile = 4
@@ -31,8 +31,8 @@ const (
 // childEnv makes the Go runtime of the child, which lives for milliseconds, start with little work.
 var childEnv = []string{"GOMAXPROCS=1", "GOGC=off"}
 
-// order is what the child is to do. It is sent after the child runs: so a child that got it dies with the
-// process that made it.
+// order is what the child is to do. It is sent after the child runs: so a child that got it dies
+// with the process that made it.
 type order struct {
 	Spec Spec
 	// Terminal as in Command.
@@ -67,8 +67,8 @@ func (e *setUpError) Unwrap() error {
 // became says that main has called Become: without that the child would be a second main.
 var became bool
 
-// Become must be called first thing in main (in tests, in TestMain). In a process that is to become a box it
-// does not return; in all others it does nothing.
+// Become must be called first thing in main (in tests, in TestMain). In a process that is to become
+// a box it does not return; in all others it does nothing.
 func Become() {
 	became = true
 	if len(os.Args) != 2 || os.Args[0] != childName {

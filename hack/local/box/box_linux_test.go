@@ -207,8 +207,8 @@ func TestMainWithoutBecome(t *testing.T) {
 }
 
 func TestCapabilities(t *testing.T) {
-	// Ports below 1024 are privileged in a network namespace that is new, whatever the machine says; the one
-	// of an ordinary user's box is not its own.
+	// Ports below 1024 are privileged in a network namespace that is new, whatever the machine
+	// says; the one of an ordinary user's box is not its own.
 	if needsUserNamespace() {
 		t.Skip("only in a network namespace that is ours; TestInUserNamespace sees to that")
 	}

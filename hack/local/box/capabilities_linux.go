@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keepCapabilities drops all capabilities of this thread, and of what it executes, but those of the set. Those that
-// stay are ambient, so that a program that is not run by uid 0 has them, too.
+// keepCapabilities drops all capabilities of this thread, and of what it executes, but those of the
+// set. Those that stay are ambient, so that a program that is not run by uid 0 has them, too.
 func keepCapabilities(keep capabilitySet) error {
 	held, err := permitted()
 	if err != nil {
@@ -58,7 +58,8 @@ func permitted() (capabilitySet, error) {
 	return capabilitySet(data[0].Permitted) | capabilitySet(data[1].Permitted)<<32, nil
 }
 
-// needsUserNamespace says whether this process must make a user namespace to be allowed to make the other ones.
+// needsUserNamespace says whether this process must make a user namespace to be allowed to make the
+// other ones.
 func needsUserNamespace() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData

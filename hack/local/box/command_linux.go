@@ -16,7 +16,8 @@ import (
 // searchPath is where programs are looked for if Env has no PATH, as in containers.
 const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// execute makes this process the command; the box is furnished or joined. It returns only if it fails.
+// execute makes this process the command; the box is furnished or joined. It returns only if it
+// fails.
 func (o order) execute(role string, out *os.File) error {
 	spec := o.Spec
 	for _, limit := range spec.Rlimits {

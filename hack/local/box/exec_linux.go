@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Exec runs another command in the box and returns how it ended: in all namespaces of the box and with its root,
-// in a session of its own. When ctx ends, the command and the rest of its process group are killed and the error is
-// that of ctx. The end of the box ends it, too.
+// Exec runs another command in the box and returns how it ended: in all namespaces of the box and
+// with its root, in a session of its own. When ctx ends, the command and the rest of its process
+// group are killed and the error is that of ctx. The end of the box ends it, too.
 func (p *Process) Exec(ctx context.Context, command Command) (Exit, error) {
 	exit, err := p.exec(ctx, command)
 	if err != nil {
@@ -96,7 +96,8 @@ func zombie(child *os.Process) bool {
 	return ended
 }
 
-// group is a process group that can be killed while its leader is not collected: later the id may be another's.
+// group is a process group that can be killed while its leader is not collected: later the id may
+// be another's.
 type group struct {
 	leader    *os.Process
 	lock      sync.Mutex

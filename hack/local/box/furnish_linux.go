@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mount is something to be mounted in the box. What it needs of the machine is open before the root changes.
+// mount is something to be mounted in the box. What it needs of the machine is open before the root
+// changes.
 type mount struct {
 	target string
 	onto   func(target string) error

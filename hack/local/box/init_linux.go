@@ -11,8 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// supervise is process 1 of a box with Init: it runs the command, passes signals on to it and collects orphans, and
-// exits as the command does. It returns only if the command cannot be started.
+// supervise is process 1 of a box with Init: it runs the command, passes signals on to it and
+// collects orphans, and exits as the command does. It returns only if the command cannot be
+// started.
 func supervise(path string, spec Spec, out *os.File) error {
 	signals := make(chan os.Signal, 64)
 	signal.Notify(signals)

@@ -13,12 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// join forks a child into the box, which executes this program once more with these files and the role of an exec.
+// join forks a child into the box, which executes this program once more with these files and the
+// role of an exec.
 //
-// A user namespace can only be joined by a process with one thread, and that is never one of Go's. So the
-// child is forked here by hand, and does nothing but system calls: it joins, and forks once more, because the
-// process ids of a namespace are for those that are born into it. That one is a child of ours. It joins the
-// mounts itself, by joinMounts: what this program is linked by is not in the box.
+// A user namespace can only be joined by a process with one thread, and that is never one of Go's.
+// So the child is forked here by hand, and does nothing but system calls: it joins, and forks once
+// more, because the process ids of a namespace are for those that are born into it. That one is a
+// child of ours. It joins the mounts itself, by joinMounts: what this program is linked by is not
+// in the box.
 func (p *Process) join(files []*os.File) (*os.Process, error) {
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {
@@ -48,7 +50,8 @@ func (p *Process) join(files []*os.File) (*os.Process, error) {
 	return f.result(reportIn)
 }
 
-// joinMounts brings this thread, which is locked, and what it executes into the mount namespace of the box.
+// joinMounts brings this thread, which is locked, and what it executes into the mount namespace of
+// the box.
 func joinMounts() error {
 	// Threads share their root and working directory, and one that does cannot join.
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
@@ -86,7 +89,8 @@ type forker struct {
 	errno syscall.Errno
 }
 
-// The steps of the children, as they report them: what follows is the error, or the process id after the fork.
+// The steps of the children, as they report them: what follows is the error, or the process id
+// after the fork.
 const (
 	stepFork = iota
 	stepJoin
@@ -96,8 +100,9 @@ const (
 
 var stepNames = [...]string{"forking into its namespaces", "joining its namespaces", "passing files", "executing this program"}
 
-// prepare takes the files that the program gets, the box last, and those that the children need themselves. All are
-// copied to numbers above the ones that the program gets them by, so that none is overwritten before it is used.
+// prepare takes the files that the program gets, the box last, and those that the children need
+// themselves. All are copied to numbers above the ones that the program gets them by, so that none
+// is overwritten before it is used.
 func (f *forker) prepare(files []*os.File, box uintptr, self, report *os.File) error {
 	var err error
 	if f.args, err = syscall.SlicePtrFromStrings([]string{childName, roleExec}); err != nil {
@@ -155,8 +160,8 @@ func (f *forker) fork() {
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)
 }
 
-// forkByHand returns in the parent only. Nothing in it may allocate, grow the stack or wait for a lock: in the children
-// there is no other thread of the Go runtime.
+// forkByHand returns in the parent only. Nothing in it may allocate, grow the stack or wait for a
+// lock: in the children there is no other thread of the Go runtime.
 //
 //go:norace
 //go:nosplit

@@ -19,7 +19,8 @@ import (
 const (
 	// envRunner makes this program start the box of its value, as JSON, and wait for it.
 	envRunner = "PERGOLA_BOX_TEST_RUNNER"
-	// envNamespace makes this program run its tests as uid 0 of a user namespace that it is process 1 in.
+	// envNamespace makes this program run its tests as uid 0 of a user namespace that it is process
+	// 1 in.
 	envNamespace = "PERGOLA_BOX_TEST_NAMESPACE"
 	// envProgram is the program for boxes, built already.
 	envProgram = "PERGOLA_BOX_TEST_PROGRAM"
@@ -160,8 +161,8 @@ func mountsNow(t *testing.T) string {
 	return string(data)
 }
 
-// TestInUserNamespace runs all the tests once more as they are run in production: as uid 0 of a user namespace
-// that also has its own network, mounts and process ids.
+// TestInUserNamespace runs all the tests once more as they are run in production: as uid 0 of a
+// user namespace that also has its own network, mounts and process ids.
 func TestInUserNamespace(t *testing.T) {
 	if os.Getenv(envNamespace) != "" {
 		t.Skip("this is the inner run")

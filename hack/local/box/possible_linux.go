@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// Possible returns nil if boxes can be made here, or the reason why not. It is tried for real, once.
+// Possible returns nil if boxes can be made here, or the reason why not. It is tried for real,
+// once.
 func Possible() error { return possible() }
 
 var possible = sync.OnceValue(func() error {

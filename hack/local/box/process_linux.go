@@ -44,8 +44,8 @@ func (p *Process) Wait() Exit {
 	return p.exit
 }
 
-// Signal sends a signal to process 1 of the box. As for process 1 of every container, the kernel drops signals that it
-// has no handler for, all but SIGKILL and SIGSTOP.
+// Signal sends a signal to process 1 of the box. As for process 1 of every container, the kernel
+// drops signals that it has no handler for, all but SIGKILL and SIGSTOP.
 func (p *Process) Signal(signal os.Signal) error {
 	err := p.child.Signal(signal)
 	if errors.Is(err, os.ErrProcessDone) {

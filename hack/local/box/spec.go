@@ -12,8 +12,8 @@ import (
 type Bind struct {
 	// Source must exist. A symbolic link is followed.
 	Source string
-	// Target is where it is in the box. What is missing of the path is made; inside of another bind it is made
-	// in the folder that is bound there, if that is not read-only.
+	// Target is where it is in the box. What is missing of the path is made; inside of another bind
+	// it is made in the folder that is bound there, if that is not read-only.
 	Target string
 	// ReadOnly counts for all mounts below Source, too.
 	ReadOnly bool
@@ -27,43 +27,48 @@ type Rlimit struct {
 
 // Spec says what is in a box and what runs in it.
 type Spec struct {
-	// Root is an empty folder on which the root of the box is mounted, in the namespace of the box only: on
-	// the machine it stays empty.
+	// Root is an empty folder on which the root of the box is mounted, in the namespace of the box
+	// only: on the machine it stays empty.
 	Root string
 	// Binds and Tmpfs are mounted in order of depth, not of declaration, above /proc and /dev.
 	Binds []Bind
-	// Tmpfs are folders in the box that are empty at first, writable for all, and gone with the box: /tmp, usually.
+	// Tmpfs are folders in the box that are empty at first, writable for all, and gone with the
+	// box: /tmp, usually.
 	Tmpfs []string
 	// ReadOnlyRoot makes everything read-only that is not mounted by Binds, Tmpfs or as /dev.
 	ReadOnlyRoot bool
 
-	// Args is the command. Args[0] without a slash is looked up in the PATH of Env, inside of the box.
+	// Args is the command. Args[0] without a slash is looked up in the PATH of Env, inside of the
+	// box.
 	Args []string
 	// Env is the whole environment.
 	Env []string
 	// Dir is the working directory, made if it is missing; "/" if empty.
 	Dir string
-	// Init runs the command under a small process 1 that passes signals on and collects orphans. Without it the
-	// command is process 1 itself. A command that a signal ends is then an Exit with Code only.
+	// Init runs the command under a small process 1 that passes signals on and collects orphans.
+	// Without it the command is process 1 itself. A command that a signal ends is then an Exit with
+	// Code only.
 	Init bool
 
 	// Hostname, if not empty.
 	Hostname string
 	// NetNS is the path of the network namespace; empty for that of the caller.
 	NetNS string
-	// Capabilities are those that are kept, with or without "CAP_"; "ALL" keeps all. What the caller itself
-	// does not have is not had in the box either.
+	// Capabilities are those that are kept, with or without "CAP_"; "ALL" keeps all. What the
+	// caller itself does not have is not had in the box either.
 	Capabilities []string
 	// Rlimits replace inherited ones.
 	Rlimits []Rlimit
 
-	// Stdin, Stdout and Stderr: nil is /dev/null. An *os.File is handed to the process itself. To another Writer is
-	// copied; an error of it loses what was to be written and does not disturb the process.
+	// Stdin, Stdout and Stderr: nil is /dev/null. An *os.File is handed to the process itself. To
+	// another Writer is copied; an error of it loses what was to be written and does not disturb
+	// the process.
 	Stdin          io.Reader `json:"-"`
 	Stdout, Stderr io.Writer `json:"-"`
 }
 
-// Command is another command for a box that is there. It keeps the capabilities and limits of the box.
+// Command is another command for a box that is there. It keeps the capabilities and limits of the
+// box.
 type Command struct {
 	Args []string
 	// Env is the whole environment; nil for that of the box.

@@ -14,8 +14,8 @@ import (
 
 var errNotBecome = errors.New("main has not called box.Become")
 
-// Start makes a box and runs its command. When it returns without error the command is being executed. The box
-// ends with this process at the latest.
+// Start makes a box and runs its command. When it returns without error the command is being
+// executed. The box ends with this process at the latest.
 func Start(spec Spec) (*Process, error) {
 	process, err := start(order{Spec: spec})
 	if err != nil {
@@ -79,8 +79,8 @@ func start(todo order) (*Process, error) {
 	return process, nil
 }
 
-// starter is the thread that forks all boxes. A parent's death is told to children by the kernel when the
-// *thread* that forked ends, and only this one ends for sure not before the process.
+// starter is the thread that forks all boxes. A parent's death is told to children by the kernel
+// when the *thread* that forked ends, and only this one ends for sure not before the process.
 var starter = sync.OnceValue(func() chan<- func() {
 	todo := make(chan func())
 	go func() {

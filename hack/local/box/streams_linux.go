@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// drainTime is how long output is still copied after a process has ended: what it left behind may hold the pipe.
+// drainTime is how long output is still copied after a process has ended: what it left behind may
+// hold the pipe.
 const drainTime = 2 * time.Second
 
 // streams are the standard files of a process and what copies from and to them.

@@ -105,8 +105,8 @@ func (m *Manager) authenticationFile(c *statedir.Cluster) string {
 	return filepath.Join(m.Dir.PKI(c.Name), "authentication.yaml")
 }
 
-// writeAuthentication lets everybody see whether the API server is healthy, and nothing else without
-// saying who they are.
+// writeAuthentication lets everybody see whether the API server is healthy, and nothing else
+// without saying who they are.
 func (m *Manager) writeAuthentication(c *statedir.Cluster) error {
 	const config = `apiVersion: apiserver.config.k8s.io/v1
 kind: AuthenticationConfiguration

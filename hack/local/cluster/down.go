@@ -41,8 +41,8 @@ func (m *Manager) Down(ctx context.Context) error {
 	return m.Dir.Save(state)
 }
 
-// stopAll ends the parts in the reverse order of what they depend on: an API server that has lost etcd
-// takes a minute to end.
+// stopAll ends the parts in the reverse order of what they depend on: an API server that has lost
+// etcd takes a minute to end.
 func (m *Manager) stopAll(ctx context.Context, state *statedir.State) error {
 	names, err := m.recordedClusters(state)
 	if err != nil {
@@ -105,7 +105,8 @@ func (m *Manager) stopGroup(ctx context.Context, parts []running) error {
 	return errors.Join(failures...)
 }
 
-// recordedClusters lists the clusters that have process records, also those the state does not name.
+// recordedClusters lists the clusters that have process records, also those the state does not
+// name.
 func (m *Manager) recordedClusters(state *statedir.State) ([]string, error) {
 	names := []string{shared}
 	for _, c := range state.Clusters {

@@ -19,7 +19,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
-// Parts of a cluster whose pods run for real, besides kwok, which plays the others: nodes, and what their pods need once for the cluster.
+// Parts of a cluster whose pods run for real, besides kwok, which plays the others: nodes, and what
+// their pods need once for the cluster.
 const (
 	PartAddons = "addons"
 	// partKubelet begins the names of the nodes' parts: kubelet-0.
@@ -30,7 +31,8 @@ const (
 	addonsUser = "pergola-local:addons"
 	// kubeletClient is the user by which the API server asks kubelets for logs.
 	kubeletClient = "kube-apiserver-kubelet-client"
-	// livingTaint keeps pods away from nodes that can run nothing but what the machine has as executables; livingLabel is how the others get there.
+	// livingTaint keeps pods away from nodes that can run nothing but what the machine has as
+	// executables; livingLabel is how the others get there.
 	livingTaint = "local.pergola.dev/living"
 )
 
@@ -171,7 +173,8 @@ func (m *Manager) living(ctx context.Context, client *restclient.Client, c *stat
 	return m.sent(ctx, client)
 }
 
-// sent tells whether the API server sends a pod to living nodes: it has seen the policy a little after it has stored it. The pod is only tried.
+// sent tells whether the API server sends a pod to living nodes: it has seen the policy a little
+// after it has stored it. The pod is only tried.
 func (m *Manager) sent(ctx context.Context, client *restclient.Client) error {
 	// Nobody has pods in this namespace, nor anything that keeps them away.
 	const path = "/api/v1/namespaces/kube-node-lease/pods?dryRun=All"
@@ -181,7 +184,8 @@ func (m *Manager) sent(ctx context.Context, client *restclient.Client) error {
 		} `json:"spec"`
 	}
 	containers := []any{object{"name": "etcd", "image": "etcd-development/etcd"}}
-	for i, image := range slices.Sorted(maps.Keys(m.images)) { // what is new was maybe added to a policy that was there
+	// what is new was maybe added to a policy that was there
+	for i, image := range slices.Sorted(maps.Keys(m.images)) {
 		containers = append(containers, object{"name": fmt.Sprintf("image-%d", i), "image": image})
 	}
 	err := client.Do(ctx, http.MethodPost, path, "application/json", object{

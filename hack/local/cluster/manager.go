@@ -30,7 +30,8 @@ type Manager struct {
 	paths    binaries.Paths
 	etcdPort int
 	clusters []*statedir.Cluster
-	// proxy is in the kubeconfigs of people: what they reach beside API servers, such as that of a Shoot, is behind it.
+	// proxy is in the kubeconfigs of people: what they reach beside API servers, such as that of a
+	// Shoot, is behind it.
 	proxy  string
 	images map[string]string
 	// Stages as kwok's --config takes them.

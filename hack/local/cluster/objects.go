@@ -98,8 +98,8 @@ func found(ctx context.Context, client *restclient.Client, c *statedir.Cluster) 
 	return nil
 }
 
-// dropNodeLeases lets a new kwok take over the nodes at once: each kwok process has an identity of its
-// own and would wait until the Leases of the previous one have expired.
+// dropNodeLeases lets a new kwok take over the nodes at once: each kwok process has an identity of
+// its own and would wait until the Leases of the previous one have expired.
 func dropNodeLeases(ctx context.Context, client *restclient.Client) error {
 	const path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 	var list struct {

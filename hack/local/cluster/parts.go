@@ -185,7 +185,8 @@ func (m *Manager) controllerManagerArgs(c *statedir.Cluster) []string {
 		"--service-account-private-key-file=" + folder.Key("service-account"),
 		"--cluster-signing-cert-file=" + folder.Cert("ca"), "--cluster-signing-key-file=" + folder.Key("ca"),
 		"--service-cluster-ip-range=" + c.ServiceCIDR(), "--allocate-node-cidrs=false", "--node-monitor-period=2s",
-		// With the default of 20 requests a second it needs 4 s to start and minutes for large landscapes.
+		// With the default of 20 requests a second it needs 4 s to start and minutes for large
+		// landscapes.
 		"--kube-api-qps=500", "--kube-api-burst=500",
 	}
 }

@@ -84,8 +84,8 @@ type nodeObject struct {
 	} `json:"status"`
 }
 
-// settled says what is missing until pods can be created and scheduled: Ready nodes without the taints
-// of new nodes, and the service account that pods use by default.
+// settled says what is missing until pods can be created and scheduled: Ready nodes without the
+// taints of new nodes, and the service account that pods use by default.
 func (m *Manager) settled(ctx context.Context, client *restclient.Client, c *statedir.Cluster) error {
 	// Only the controller manager takes taints off.
 	tainted := !c.Has(PartControllerManager)

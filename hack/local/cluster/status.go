@@ -26,7 +26,8 @@ type Status struct {
 	Dir string `json:"dir"`
 	// Kubeconfig has a context for every cluster.
 	Kubeconfig string `json:"kubeconfig"`
-	// Living says that pods run for real; Proxy is then the URL of the proxy by which they are reached.
+	// Living says that pods run for real; Proxy is then the URL of the proxy by which they are
+	// reached.
 	Living   bool            `json:"living"`
 	Proxy    string          `json:"proxy,omitempty"`
 	Shared   []PartStatus    `json:"shared"`
@@ -71,7 +72,8 @@ func (s Status) Healthy() bool {
 	return len(s.Clusters) > 0
 }
 
-// Status looks at all processes and API servers. A cluster that is down says so, and is not healthy.
+// Status looks at all processes and API servers. A cluster that is down says so, and is not
+// healthy.
 func (m *Manager) Status(ctx context.Context) (Status, error) {
 	status := Status{Dir: string(m.Dir), Kubeconfig: m.Dir.MergedKubeconfig(), Shared: []PartStatus{}, Clusters: []ClusterStatus{}}
 	state, err := m.Dir.Load()

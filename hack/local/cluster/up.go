@@ -24,10 +24,12 @@ type Options struct {
 	Parts []string
 	// Nodes is the number of fake nodes of a cluster that runs pods.
 	Nodes int
-	// Kubelets is the number of nodes, beside those, that run for real the pods whose images are executables of this machine: in the namespaces of
-	// package hold alone. With 0 all pods are played.
+	// Kubelets is the number of nodes, beside those, that run for real the pods whose images are
+	// executables of this machine: in the namespaces of package hold alone. With 0 all pods are
+	// played.
 	Kubelets int
-	// Images are more images that are executables of this machine: repositories, and the files. They are remembered.
+	// Images are more images that are executables of this machine: repositories, and the files.
+	// They are remembered.
 	Images map[string]string
 	// VirtualGarden is one that is only played.
 	VirtualGarden VirtualGarden
@@ -46,8 +48,8 @@ func (o Options) parts(name string) []string {
 }
 
 // Up brings the clusters up and waits until they are ready. What already runs as it should is left
-// alone; what has died is started again. Clusters of the folder that are not named stay as they are.
-// When it fails or ctx ends, what has been started keeps running; Down ends it.
+// alone; what has died is started again. Clusters of the folder that are not named stay as they
+// are. When it fails or ctx ends, what has been started keeps running; Down ends it.
 func (m *Manager) Up(ctx context.Context, options Options) error {
 	state, err := m.decide(options)
 	if err != nil {
@@ -165,8 +167,8 @@ func (m *Manager) upEtcd(ctx context.Context, state *statedir.State) error {
 	})
 }
 
-// retryPorts runs start again, with other ports, when the part it starts has died because somebody else
-// took a port after it was chosen.
+// retryPorts runs start again, with other ports, when the part it starts has died because somebody
+// else took a port after it was chosen.
 func (m *Manager) retryPorts(state *statedir.State, ports []*int, start func() error) error {
 	const attempts = 3
 	for attempt := 1; ; attempt++ {
@@ -245,7 +247,8 @@ func (m *Manager) upCluster(ctx context.Context, c *statedir.Cluster) error {
 	return nil
 }
 
-// stopOutdated ends the parts that the cluster no longer has and, with new certificates, all of them.
+// stopOutdated ends the parts that the cluster no longer has and, with new certificates, all of
+// them.
 func (m *Manager) stopOutdated(ctx context.Context, c *statedir.Cluster, all bool) error {
 	parts, err := m.recorded(c.Name)
 	if err != nil {

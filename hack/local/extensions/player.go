@@ -43,7 +43,8 @@ var plurals = []string{
 	"extensions", "containerruntimes", "bastions", "selfhostedshootexposures",
 }
 
-// operations are the requests that an extension obeys, with the type of lastOperation that each leads to.
+// operations are the requests that an extension obeys, with the type of lastOperation that each
+// leads to.
 var operations = map[string]string{"reconcile": "Reconcile", "migrate": "Migrate", "restore": "Restore"}
 
 // Options are what a player needs.
@@ -81,7 +82,8 @@ func (p *Player) Run(ctx context.Context) error {
 			if live == nil {
 				return 0, nil
 			}
-			// The event of a former answer may still be under way: what was answered would be answered again.
+			// The event of a former answer may still be under way: what was answered would be
+			// answered again.
 			namespace, name, err := cache.SplitMetaNamespaceKey(key)
 			if err != nil {
 				return 0, err
@@ -230,7 +232,8 @@ func (p *Player) report(ctx context.Context, resource schema.GroupVersionResourc
 	return p.patch(ctx, resource, live, map[string]any{"status": status}, "status")
 }
 
-// patch changes an object; one that is gone needs it no more, and of one that has changed meanwhile there will be an event.
+// patch changes an object; one that is gone needs it no more, and of one that has changed meanwhile
+// there will be an event.
 func (p *Player) patch(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured, change map[string]any, sub string) error {
 	body, err := json.Marshal(change)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// children are the processes that process 1 has: those it started, and all orphans of its namespace. All
-// are collected in one place; os/exec cannot be used beside it.
+// children are the processes that process 1 has: those it started, and all orphans of its
+// namespace. All are collected in one place; os/exec cannot be used beside it.
 type children struct {
 	mu      sync.Mutex
 	started map[int]chan<- syscall.WaitStatus
@@ -63,7 +63,8 @@ func (c *children) start(path string, args []string, attributes *syscall.ProcAtt
 	return pid, told, nil
 }
 
-// signalGroup sends a signal to the process group of a started process, unless the process has ended.
+// signalGroup sends a signal to the process group of a started process, unless the process has
+// ended.
 func (c *children) signalGroup(pid int, signal syscall.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

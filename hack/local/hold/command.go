@@ -17,7 +17,8 @@ type Command struct {
 	Dir string
 	// Stdin, Stdout and Stderr are handed over as they are; nil is /dev/null.
 	Stdin, Stdout, Stderr *os.File
-	// Grace is how long the command has to end after SIGINT before it is killed; ten seconds, if zero.
+	// Grace is how long the command has to end after SIGINT before it is killed; ten seconds, if
+	// zero.
 	Grace time.Duration
 }
 
@@ -38,8 +39,8 @@ const (
 	logFile    = "hold.log"
 )
 
-// subcommand is the argument that makes this program a holder; tryFlag after it makes it one that only
-// tries whether it could be.
+// subcommand is the argument that makes this program a holder; tryFlag after it makes it one that
+// only tries whether it could be.
 const (
 	subcommand = "hold"
 	tryFlag    = "--try"

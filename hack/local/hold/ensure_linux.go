@@ -18,8 +18,8 @@ const marker = "PERGOLA_HOLD"
 // startTimeout is how long a holder may take until it works; it takes some 50 ms.
 const startTimeout = 30 * time.Second
 
-// Possible says why namespaces cannot be had here, or nil. It tries all of it once, by this program itself,
-// which must serve "hold" (see Serve and Become).
+// Possible says why namespaces cannot be had here, or nil. It tries all of it once, by this program
+// itself, which must serve "hold" (see Serve and Become).
 var Possible = sync.OnceValue(func() error {
 	self, err := os.Executable()
 	if err != nil {
@@ -39,8 +39,9 @@ var Possible = sync.OnceValue(func() error {
 	return nil
 })
 
-// Ensure returns the holder of the state folder, a new one if none runs. self is the executable that
-// becomes the holder: it must serve "hold" (see Serve and Become). The holder outlives the caller.
+// Ensure returns the holder of the state folder, a new one if none runs. self is the executable
+// that becomes the holder: it must serve "hold" (see Serve and Become). The holder outlives the
+// caller.
 func Ensure(ctx context.Context, dir, self string) (*Holder, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -92,7 +93,8 @@ func startHolder(ctx context.Context, dir, self string) error {
 	return fmt.Errorf("starting the holder of %s: %s", dir, said)
 }
 
-// start starts this program as process 1 of new namespaces and returns what it says about its start.
+// start starts this program as process 1 of new namespaces and returns what it says about its
+// start.
 func start(ctx context.Context, self, arg string, log *os.File) (*exec.Cmd, string, error) {
 	if os.Getenv(marker) != "" {
 		// Else a test that forgets Become would start itself without end.

@@ -23,7 +23,8 @@ var settings = []struct {
 	{"user.max_mnt_namespaces", "0", "10000", false},
 }
 
-// forbidden says why namespaces cannot be had, as far as a failure and the settings of the machine tell. value is that of a setting; empty if there is none.
+// forbidden says why namespaces cannot be had, as far as a failure and the settings of the machine
+// tell. value is that of a setting; empty if there is none.
 func forbidden(reason string, value func(name string) string) error {
 	says := func(errors ...syscall.Errno) bool {
 		return slices.ContainsFunc(errors, func(e syscall.Errno) bool { return strings.Contains(reason, e.Error()) })

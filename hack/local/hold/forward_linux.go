@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// Forward makes a loopback port of the machine lead to a host and port inside, until Unforward or the end of
-// the holder. A port that leads elsewhere is changed; connections that exist stay what they are.
+// Forward makes a loopback port of the machine lead to a host and port inside, until Unforward or
+// the end of the holder. A port that leads elsewhere is changed; connections that exist stay what
+// they are.
 func (h *Holder) Forward(ctx context.Context, listenPort int, to string) error {
 	if _, _, err := net.SplitHostPort(to); err != nil {
 		return fmt.Errorf("forwarding port %d to %q: %w", listenPort, to, err)
@@ -19,8 +20,8 @@ func (h *Holder) Forward(ctx context.Context, listenPort int, to string) error {
 	return h.forward(ctx, listenPort, to)
 }
 
-// Proxy makes a loopback port of the machine an HTTP CONNECT proxy that dials inside, as https_proxy for
-// kubectl and curl. Any user of the machine can use it, as with any loopback port.
+// Proxy makes a loopback port of the machine an HTTP CONNECT proxy that dials inside, as
+// https_proxy for kubectl and curl. Any user of the machine can use it, as with any loopback port.
 func (h *Holder) Proxy(ctx context.Context, listenPort int) error {
 	return h.forward(ctx, listenPort, "")
 }
@@ -71,14 +72,15 @@ func (h *Holder) Forwardings(ctx context.Context) ([]Forwarding, error) {
 	return answer.Forwardings, err
 }
 
-// Unforward closes a port of Forward or Proxy and its connections; one that is not open is left alone.
+// Unforward closes a port of Forward or Proxy and its connections; one that is not open is left
+// alone.
 func (h *Holder) Unforward(ctx context.Context, listenPort int) error {
 	_, err := h.ask(ctx, request{Op: opUnforward, Port: listenPort})
 	return err
 }
 
-// SetResolver tells the DNS server inside, as address and port, that is asked for the names that clients of
-// the proxy and forwarded ports use. Without one only addresses and localhost work.
+// SetResolver tells the DNS server inside, as address and port, that is asked for the names that
+// clients of the proxy and forwarded ports use. Without one only addresses and localhost work.
 func (h *Holder) SetResolver(ctx context.Context, server string) error {
 	if _, _, err := net.SplitHostPort(server); server != "" && err != nil {
 		return fmt.Errorf("setting the DNS server %q: %w", server, err)

@@ -37,7 +37,8 @@ var parts = map[string]func([]string){
 		holder, err := Find(args[0])
 		fmt.Print(holder.PID(), " ", err)
 	},
-	// serve answers every connection with what it got, in upper case, after the client has closed its half.
+	// serve answers every connection with what it got, in upper case, after the client has closed
+	// its half.
 	"serve": func(args []string) {
 		listener, err := net.Listen("tcp", args[0])
 		must(err)

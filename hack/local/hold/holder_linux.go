@@ -25,8 +25,8 @@ var (
 	errEnded  = errors.New("the namespaces have ended")
 )
 
-// Find returns the holder of the state folder, nil if none runs. What one has left that was killed is
-// removed.
+// Find returns the holder of the state folder, nil if none runs. What one has left that was killed
+// is removed.
 func Find(dir string) (*Holder, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -124,10 +124,10 @@ func awaitAnswer(conn *net.UnixConn) (response, error) {
 	return answer, nil
 }
 
-// Run runs a command inside and returns its exit code, 128 and the signal for one that was killed. When
-// ctx ends, the command gets SIGINT, and SIGKILL if that does not help; Run still returns
-// only when it has ended. The same happens to the command of a caller that dies. What the command
-// has detached (a session of its own) lives on, until the holder ends.
+// Run runs a command inside and returns its exit code, 128 and the signal for one that was killed.
+// When ctx ends, the command gets SIGINT, and SIGKILL if that does not help; Run still returns only
+// when it has ended. The same happens to the command of a caller that dies. What the command has
+// detached (a session of its own) lives on, until the holder ends.
 func (h *Holder) Run(ctx context.Context, command Command) (int, error) {
 	what := request{Op: opRun, Path: command.Path, Args: command.Args, Env: command.Env, Dir: command.Dir, Grace: command.Grace}
 	if what.Grace <= 0 {
@@ -170,8 +170,8 @@ func (h *Holder) Run(ctx context.Context, command Command) (int, error) {
 	return answer.Code, nil
 }
 
-// Stop ends all that is inside: SIGTERM to all processes, SIGKILL to those that are left after ten seconds,
-// or when ctx is done. It returns when the last one is gone.
+// Stop ends all that is inside: SIGTERM to all processes, SIGKILL to those that are left after ten
+// seconds, or when ctx is done. It returns when the last one is gone.
 func (h *Holder) Stop(ctx context.Context) error {
 	process, err := h.open()
 	if err != nil || process < 0 {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Outside gives the process ids by which the caller knows the processes inside, by those that they have there. Processes in namespaces of their own, further
-// inside, are not among them.
+// Outside gives the process ids by which the caller knows the processes inside, by those that they
+// have there. Processes in namespaces of their own, further inside, are not among them.
 func (h *Holder) Outside() (map[int]int, error) {
 	namespace := func(folder string) (string, error) { return os.Readlink(filepath.Join(folder, "ns/pid")) }
 	ours, err := namespace(filepath.Join("/proc", strconv.Itoa(h.pid)))
@@ -34,7 +34,8 @@ func (h *Holder) Outside() (map[int]int, error) {
 	return out, nil
 }
 
-// processIDs reads from the status file of a process what it is called in the namespace of who reads, and in its own.
+// processIDs reads from the status file of a process what it is called in the namespace of who
+// reads, and in its own.
 func processIDs(status string) (outside, inside int, found bool) {
 	for line := range strings.Lines(status) {
 		list, is := strings.CutPrefix(line, "NSpid:")

@@ -45,8 +45,8 @@ func dial(ctx context.Context, address, resolver string) (*net.TCPConn, error) {
 	return conn.(*net.TCPConn), nil
 }
 
-// pipe copies both ways until both sides have closed, one has failed or ctx is done, and closes both. The
-// kernel moves the bytes (splice), so a connection costs no buffer of ours.
+// pipe copies both ways until both sides have closed, one has failed or ctx is done, and closes
+// both. The kernel moves the bytes (splice), so a connection costs no buffer of ours.
 func pipe(ctx context.Context, a, b *net.TCPConn) {
 	stop := context.AfterFunc(ctx, func() {
 		_ = a.Close()

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// maxProxyHead bounds what a client of the proxy can make us read before it says where it wants to go.
+// maxProxyHead bounds what a client of the proxy can make us read before it says where it wants to
+// go.
 const maxProxyHead = 64 << 10
 
 // serveProxy serves one client of the HTTP proxy: CONNECT, and nothing else.

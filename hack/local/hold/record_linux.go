@@ -12,16 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The record is locked by the holder as long as it lives (a POSIX lock, which belongs to the process: the
-// kernel says whose it is, as an id that is right where the question is asked). Others use locks that
-// belong to an open file, so that goroutines of one process keep each other out, too.
+// The record is locked by the holder as long as it lives (a POSIX lock, which belongs to the
+// process: the kernel says whose it is, as an id that is right where the question is asked). Others
+// use locks that belong to an open file, so that goroutines of one process keep each other out,
+// too.
 
 // errRuns says that there is another holder of the folder.
 var errRuns = errors.New("another holder of this folder runs")
 
-// writeRecord makes this process the holder of the folder until it ends; outside is its id for people who
-// read the file. The file is to be kept open, and not to be opened again by this process: closing that
-// would give up the lock.
+// writeRecord makes this process the holder of the folder until it ends; outside is its id for
+// people who read the file. The file is to be kept open, and not to be opened again by this
+// process: closing that would give up the lock.
 func writeRecord(dir, outside string) (*os.File, error) {
 	path := filepath.Join(dir, recordFile)
 	// Somebody who looks for a holder right now may have the lock for a moment.
@@ -53,8 +54,8 @@ func writeRecord(dir, outside string) (*os.File, error) {
 	return nil, errRuns
 }
 
-// readRecord says whether the folder has a holder, and its process id, 0 where that cannot be seen from
-// the caller's namespace. What a dead one has left is removed.
+// readRecord says whether the folder has a holder, and its process id, 0 where that cannot be seen
+// from the caller's namespace. What a dead one has left is removed.
 func readRecord(dir string) (pid int, lives bool, err error) {
 	path := filepath.Join(dir, recordFile)
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -81,8 +82,8 @@ func readRecord(dir string) (pid int, lives bool, err error) {
 	return 0, false, nil
 }
 
-// removeFiles removes socket and record, in this order: whoever may make new ones must find the socket
-// gone. The caller has the lock.
+// removeFiles removes socket and record, in this order: whoever may make new ones must find the
+// socket gone. The caller has the lock.
 func removeFiles(dir string) {
 	_ = os.Remove(filepath.Join(dir, socketFile))
 	_ = os.Remove(filepath.Join(dir, recordFile))

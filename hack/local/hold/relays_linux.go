@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// relays are the loopback ports of the machine through which the inside is reached. Their listeners were
-// made outside and stay there, wherever the process is that accepts on them.
+// relays are the loopback ports of the machine through which the inside is reached. Their listeners
+// were made outside and stay there, wherever the process is that accepts on them.
 type relays struct {
 	ctx context.Context
 	// slots bound the connections of all relays: more wait until one ends, in the kernel.
@@ -31,7 +31,8 @@ type relays struct {
 
 type relay struct {
 	Forwarding
-	// listeners are the one outside, and for a proxy one of the same address inside: a kubeconfig that names it is good on both sides.
+	// listeners are the one outside, and for a proxy one of the same address inside: a kubeconfig
+	// that names it is good on both sides.
 	listeners []net.Listener
 	cancel    context.CancelFunc
 }
@@ -46,8 +47,8 @@ func newRelays(ctx context.Context, connections int) *relays {
 	return &relays{ctx: ctx, slots: make(chan struct{}, connections), byPort: map[int]*relay{}}
 }
 
-// maxConnections is how many connections the open files allow, with as many left for other things. A
-// connection has two sockets, and a pipe for each direction.
+// maxConnections is how many connections the open files allow, with as many left for other things.
+// A connection has two sockets, and a pipe for each direction.
 func maxConnections() int {
 	const filesOfOne, plenty = 6, 4096
 	var limit unix.Rlimit
@@ -105,8 +106,8 @@ func (r *relays) remove(port int) {
 	defer r.mu.Unlock()
 	if known, found := r.byPort[port]; found {
 		delete(r.byPort, port)
-		// At once, and not only when the goroutine of the context comes to it: who removes a port may
-		// want to use it.
+		// At once, and not only when the goroutine of the context comes to it: who removes a port
+		// may want to use it.
 		known.close()
 		known.cancel()
 	}
@@ -175,7 +176,8 @@ func (r *relays) accept(ctx context.Context, from *relay, listener net.Listener)
 	}
 }
 
-// backOff makes a loop wait longer and longer while something fails, such as accept without free files.
+// backOff makes a loop wait longer and longer while something fails, such as accept without free
+// files.
 type backOff struct{ last time.Duration }
 
 func (b *backOff) reset() { b.last = 0 }

@@ -24,8 +24,8 @@ const (
 	statusExists = "exists"
 )
 
-// Become makes a program a holder when it was started as one, and does not return then. It is for the
-// start of main, or of TestMain; a program with commands calls Serve instead.
+// Become makes a program a holder when it was started as one, and does not return then. It is for
+// the start of main, or of TestMain; a program with commands calls Serve instead.
 func Become() {
 	if len(os.Args) < 2 || os.Args[1] != subcommand || os.Getpid() != 1 {
 		return
@@ -37,8 +37,8 @@ func Become() {
 	os.Exit(0)
 }
 
-// Serve is the holder: it returns when all processes inside have ended. The arguments are those after
-// "hold" as Ensure and Possible give them: a state folder, or --try.
+// Serve is the holder: it returns when all processes inside have ended. The arguments are those
+// after "hold" as Ensure and Possible give them: a state folder, or --try.
 func Serve(args []string) error {
 	if os.Getpid() != 1 || len(args) != 1 {
 		return errors.New("a holder is started by other commands, not by hand")
@@ -158,7 +158,8 @@ func (s *server) serve() {
 	// What is still left, the kernel ends with us.
 }
 
-// abandoned tells when somebody has removed the state folder: what runs here would be left for ever.
+// abandoned tells when somebody has removed the state folder: what runs here would be left for
+// ever.
 func (s *server) abandoned() <-chan struct{} {
 	const interval = time.Second
 	gone := make(chan struct{})

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namespaces are the attributes of a process that becomes process 1 of new namespaces, in which the caller
-// is root and no other user exists.
+// namespaces are the attributes of a process that becomes process 1 of new namespaces, in which the
+// caller is root and no other user exists.
 func namespaces() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Setsid:      true,
@@ -53,9 +53,9 @@ func tryOut() error {
 	return nil
 }
 
-// closeInherited closes the files that who started us did not mean to hand over: they would live as long as
-// the holder, and whoever waits for the end of a pipe would wait as long. Go's own files are not
-// among them, those are closed on exec.
+// closeInherited closes the files that who started us did not mean to hand over: they would live as
+// long as the holder, and whoever waits for the end of a pipe would wait as long. Go's own files
+// are not among them, those are closed on exec.
 func closeInherited(firstUnknown int) {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

@@ -53,8 +53,8 @@ type response struct {
 }
 
 const (
-	// maxMessage bounds what a message makes the holder keep in memory; environments of commands are
-	// the only long things in it.
+	// maxMessage bounds what a message makes the holder keep in memory; environments of commands
+	// are the only long things in it.
 	maxMessage = 8 << 20
 	// maxFiles is the number of files that come with one message at most.
 	maxFiles = 3
@@ -89,8 +89,8 @@ func send(conn *net.UnixConn, message any, files ...uintptr) error {
 	return nil
 }
 
-// receive reads a message and returns the files that came with it, also with an error; the caller closes
-// them. The end of the connection between two messages is io.EOF.
+// receive reads a message and returns the files that came with it, also with an error; the caller
+// closes them. The end of the connection between two messages is io.EOF.
 func receive(conn *net.UnixConn, message any) (files []int, err error) {
 	head := make([]byte, 4)
 	rights := make([]byte, unix.CmsgSpace(maxFiles*4))
@@ -146,8 +146,8 @@ func closeAll(files []int) {
 	}
 }
 
-// socketPath is a path of the socket in an open folder that is short, however long that of the folder
-// is: the kernel takes 107 bytes.
+// socketPath is a path of the socket in an open folder that is short, however long that of the
+// folder is: the kernel takes 107 bytes.
 func socketPath(folder *os.File) string {
 	return "/proc/self/fd/" + strconv.Itoa(int(folder.Fd())) + "/" + socketFile
 }

@@ -15,7 +15,8 @@ type Entry struct {
 	Server string
 	// CA, Cert and Key are the PEM files whose content goes into the kubeconfig.
 	CA, Cert, Key string
-	// Proxy is the one by which the server is reached, and whatever else a client finds behind it; empty for none.
+	// Proxy is the one by which the server is reached, and whatever else a client finds behind it;
+	// empty for none.
 	Proxy string
 }
 

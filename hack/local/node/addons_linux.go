@@ -117,7 +117,8 @@ func clients(kubeconfig string) (kubernetes.Interface, dynamic.Interface, error)
 	return kube, client, nil
 }
 
-// local makes the ranges of Services and load balancers addresses of this network namespace, and gives the latter.
+// local makes the ranges of Services and load balancers addresses of this network namespace, and
+// gives the latter.
 func (a *addons) local() (balancers netip.Prefix, err error) {
 	network, err := podnet.Open(a.networks)
 	if err != nil {
@@ -134,7 +135,8 @@ func (a *addons) local() (balancers netip.Prefix, err error) {
 	return balancers, nil
 }
 
-// names begins to watch what names there are besides those of the cluster's own Services: first those of API servers, then what other clusters declare.
+// names begins to watch what names there are besides those of the cluster's own Services: first
+// those of API servers, then what other clusters declare.
 func (a *addons) names(ctx context.Context, group *errgroup.Group, kube kubernetes.Interface, client dynamic.Interface, log *slog.Logger) (servers, declared []names.Source, err error) {
 	type source interface {
 		names.Source

@@ -99,7 +99,8 @@ func kubeletCommand() *cobra.Command {
 	return command
 }
 
-// own makes an address one of the loopback device: the kubelet wants the one of its node to be on a device of the machine.
+// own makes an address one of the loopback device: the kubelet wants the one of its node to be on a
+// device of the machine.
 func own(address netip.Addr) error {
 	loopback, err := netlink.LinkByName("lo")
 	if err != nil {

@@ -30,8 +30,8 @@ type Folder struct {
 	Path string
 	// Now is the time that validity is judged by.
 	Now time.Time
-	// Renewed lists the names of what had to be made or made anew, so that the processes that use it
-	// can be restarted.
+	// Renewed lists the names of what had to be made or made anew, so that the processes that use
+	// it can be restarted.
 	Renewed []string
 }
 

@@ -26,8 +26,8 @@ type Leaf struct {
 	Both bool
 }
 
-// Issue finds or makes the certificate, signed by the authority. One that expires soon, was signed by
-// another authority or says something else is replaced.
+// Issue finds or makes the certificate, signed by the authority. One that expires soon, was signed
+// by another authority or says something else is replaced.
 func (f *Folder) Issue(by *Authority, leaf Leaf) error {
 	template := leaf.template()
 	template.NotAfter = f.Now.Add(leafValidity)

@@ -29,8 +29,8 @@ type Network struct {
 	local []netip.Prefix
 }
 
-// Open prepares the network namespace of this process for pods. folder takes a file per pod, which is its
-// namespace; each node of a holder has a folder of its own.
+// Open prepares the network namespace of this process for pods. folder takes a file per pod, which
+// is its namespace; each node of a holder has a folder of its own.
 func Open(folder string) (*Network, error) {
 	folder, err := filepath.Abs(folder)
 	if err != nil {
@@ -57,8 +57,8 @@ func Open(folder string) (*Network, error) {
 	return &Network{folder: folder, main: main}, nil
 }
 
-// Local makes all addresses of a range addresses of main: programs there can listen on them, and pods reach
-// them. Pods cannot have them.
+// Local makes all addresses of a range addresses of main: programs there can listen on them, and
+// pods reach them. Pods cannot have them.
 func (n *Network) Local(prefix netip.Prefix) error {
 	if !prefix.IsValid() || !prefix.Addr().Is4() {
 		return fmt.Errorf("range %s is not one of IPv4", prefix)
@@ -92,8 +92,8 @@ func (n *Network) Names() ([]string, error) {
 	return names, nil
 }
 
-// Close removes all pods and local ranges; twice is harmless. The gateway stays: pods of other nodes may
-// need it.
+// Close removes all pods and local ranges; twice is harmless. The gateway stays: pods of other
+// nodes may need it.
 func (n *Network) Close() error {
 	names, err := n.Names()
 	for _, name := range names {
@@ -133,7 +133,8 @@ func (n *Network) isLocal(ip netip.Addr) (netip.Prefix, bool) {
 // path is the namespace of a pod.
 func (n *Network) path(name string) string { return filepath.Join(n.folder, name) }
 
-// device is the name of the device in main that leads to a pod. Names of devices have 15 bytes at most.
+// device is the name of the device in main that leads to a pod. Names of devices have 15 bytes at
+// most.
 func (n *Network) device(name string) string {
 	sum := sha256.Sum256([]byte(n.path(name)))
 	return "v" + hex.EncodeToString(sum[:7])

@@ -258,7 +258,8 @@ func TestSysctls(t *testing.T) {
 	assert.Contains(t, []string{"0 0", "0 2147483647"}, read("ping_group_range"))
 }
 
-// TestThreads checks that no thread is left in a pod's namespace, and that the process is not seen in one.
+// TestThreads checks that no thread is left in a pod's namespace, and that the process is not seen
+// in one.
 func TestThreads(t *testing.T) {
 	network := open(t)
 	main, err := os.Readlink("/proc/self/ns/net")

@@ -11,15 +11,17 @@ import (
 	"syscall"
 )
 
-// setting is a sysctl of the network namespace of the thread that writes it, with the values to try.
+// setting is a sysctl of the network namespace of the thread that writes it, with the values to
+// try.
 type setting struct {
 	name     string
 	values   []string
 	optional bool
 }
 
-// ofMain are the settings of the main namespace. The devices of pods are made later and take the defaults.
-// New namespaces inherit from the machine, so that also what the kernel does by default is said.
+// ofMain are the settings of the main namespace. The devices of pods are made later and take the
+// defaults. New namespaces inherit from the machine, so that also what the kernel does by default
+// is said.
 var ofMain = []setting{
 	{name: "net.ipv4.ip_forward", values: []string{"1"}},
 	// Addresses of Services are on no device: replies come from elsewhere than the machine thinks.
@@ -71,7 +73,8 @@ func (s setting) apply() error {
 	path := "/proc/sys/" + strings.ReplaceAll(s.name, ".", "/")
 	var err error
 	for _, value := range s.values {
-		// Not WriteFile: a sysctl that is not there cannot be created, and says so as "permission denied".
+		// Not WriteFile: a sysctl that is not there cannot be created, and says so as "permission
+		// denied".
 		var file *os.File
 		if file, err = os.OpenFile(path, os.O_WRONLY, 0); err != nil {
 			break

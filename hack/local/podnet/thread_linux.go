@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Inside calls a function in the network namespace of that path (NetNS of a Pod). Sockets that it opens stay
-// there; goroutines that it starts do not run there.
+// Inside calls a function in the network namespace of that path (NetNS of a Pod). Sockets that it
+// opens stay there; goroutines that it starts do not run there.
 func Inside(netns string, call func() error) error {
 	return onThread(func() error {
 		file, err := os.Open(netns)
@@ -31,8 +31,9 @@ func onThread(call func() error) error {
 		// The goroutine ends without unlocking, and so its thread ends.
 		runtime.LockOSThread()
 		if unix.Gettid() == unix.Getpid() {
-			// The first thread never ends, and is the one that others see as the process (/proc/PID/ns,
-			// /proc/self/net). While it is kept busy here, the next goroutine gets another one.
+			// The first thread never ends, and is the one that others see as the process
+			// (/proc/PID/ns, /proc/self/net). While it is kept busy here, the next goroutine gets
+			// another one.
 			result <- onThread(call)
 			runtime.UnlockOSThread()
 			return

@@ -20,8 +20,8 @@ var bootID = sync.OnceValue(func() string {
 })
 
 // identify returns a string that no other process of this machine ever has: the boot and the clock
-// tick at which the process started. A dying process has ended but still holds its ports and files: its
-// first thread is dead and others are not.
+// tick at which the process started. A dying process has ended but still holds its ports and files:
+// its first thread is dead and others are not.
 func identify(pid int) (born string, dying bool, err error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 
 var errGone = errors.New("no such process")
 
-// identify returns the identity of a process where there is no /proc: the second at which it started, as
-// ps prints it.
+// identify returns the identity of a process where there is no /proc: the second at which it
+// started, as ps prints it.
 func identify(pid int) (born string, dying bool, err error) {
 	command := exec.Command("ps", "-o", "stat=,lstart=", "-p", fmt.Sprint(pid))
 	command.Env = []string{"LC_ALL=C", "TZ=UTC", "PATH=/bin:/usr/bin"}

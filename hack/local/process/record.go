@@ -56,7 +56,8 @@ func (r *Record) write(path string) error {
 	return nil
 }
 
-// EarlierBoot says whether the machine was started again after the process was, which explains its end.
+// EarlierBoot says whether the machine was started again after the process was, which explains its
+// end.
 func (r *Record) EarlierBoot() bool { return bornBeforeBoot(r.Born) }
 
 // Alive says whether the recorded process still runs. A dead one that nobody has collected yet

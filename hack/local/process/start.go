@@ -17,14 +17,14 @@ type Spec struct {
 	Binary string
 	// Args are its arguments.
 	Args []string
-	// Env is its whole environment: nothing is inherited. A proxy variable, for instance, would send
-	// the API server's webhook calls to the proxy.
+	// Env is its whole environment: nothing is inherited. A proxy variable, for instance, would
+	// send the API server's webhook calls to the proxy.
 	Env []string
 	// Log is the file that takes standard output and standard error. The log of the previous start
 	// is kept beside it with the suffix ".1".
 	Log string
-	// AnyBinary keeps the path of the executable out of the digest, for one that "go run" puts elsewhere
-	// every time.
+	// AnyBinary keeps the path of the executable out of the digest, for one that "go run" puts
+	// elsewhere every time.
 	AnyBinary bool
 	// Salt goes into the digest beside binary and arguments, for what the process gets from
 	// elsewhere and must be restarted for.
@@ -42,8 +42,8 @@ func (s Spec) Digest() string {
 	return hex.EncodeToString(hash.Sum(nil)[:8])
 }
 
-// Start starts the process in a session of its own, so that it survives the caller and its terminal,
-// with nothing on standard input, and records it at recordPath.
+// Start starts the process in a session of its own, so that it survives the caller and its
+// terminal, with nothing on standard input, and records it at recordPath.
 func Start(spec Spec, recordPath string) (*Record, error) {
 	if err := os.MkdirAll(filepath.Dir(spec.Log), 0o700); err != nil {
 		return nil, fmt.Errorf("creating log folder: %w", err)

@@ -88,8 +88,8 @@ func (c *Client) Delete(ctx context.Context, path string) error {
 	return nil
 }
 
-// Do makes one request with a JSON body, which may be nil, and reads the JSON answer into out, which
-// may be nil. Answers other than 2xx are a StatusError.
+// Do makes one request with a JSON body, which may be nil, and reads the JSON answer into out,
+// which may be nil. Answers other than 2xx are a StatusError.
 func (c *Client) Do(ctx context.Context, method, path, contentType string, body, out any) error {
 	var reader io.Reader
 	if body != nil {
@@ -134,7 +134,8 @@ func (c *Client) Copy(ctx context.Context, path string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("preparing request to %s: %w", path, err)
 	}
-	response, err := (&http.Client{Transport: c.http.Transport}).Do(request) // without the limit of the others
+	// without the limit of the others
+	response, err := (&http.Client{Transport: c.http.Transport}).Do(request)
 	if err != nil {
 		return fmt.Errorf("calling API server: %w", err)
 	}

@@ -38,7 +38,8 @@ func saveCommand() *cobra.Command {
 	}
 }
 
-// save writes the snapshot as etcd sends it, with the checksum at its end. The file is there as a whole or not at all, and for nobody else to read.
+// save writes the snapshot as etcd sends it, with the checksum at its end. The file is there as a
+// whole or not at all, and for nobody else to read.
 func (s *site) save(ctx context.Context, path string) (size int64, err error) {
 	object, err := s.dynamic.Resource(etcds.Resource).Namespace(s.namespace).Get(ctx, s.name, metav1.GetOptions{})
 	if err != nil {

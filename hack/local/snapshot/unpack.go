@@ -31,8 +31,9 @@ const blocks = 512
 // token and the names of members are those of their configuration files, see living/etcds.
 const token = "etcd-cluster"
 
-// unpack makes the data folder of one member out of a snapshot. All members of the new cluster are named, with the addresses of their peers; they
-// begin with the same history, which says nothing but who they are.
+// unpack makes the data folder of one member out of a snapshot. All members of the new cluster are
+// named, with the addresses of their peers; they begin with the same history, which says nothing
+// but who they are.
 func unpack(snapshot, folder, member string, peers map[string]string) error {
 	if _, err := os.Stat(datadir.ToMemberDir(folder)); !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("%s has data: a snapshot is restored into an empty volume", folder)
@@ -105,7 +106,8 @@ func unpack(snapshot, folder, member string, peers map[string]string) error {
 	return nil
 }
 
-// replaceMembers has the database know the new members instead of those of the cluster that it was saved from, and that the log which begins is applied.
+// replaceMembers has the database know the new members instead of those of the cluster that it was
+// saved from, and that the log which begins is applied.
 func replaceMembers(log *zap.Logger, folder string, cluster *membership.RaftCluster, end uint64) error {
 	database := backend.NewDefaultBackend(log, datadir.ToBackendFileName(folder))
 	defer database.Close()

@@ -61,7 +61,8 @@ func start(t *testing.T, folder, name string, peers string, peer string) (client
 	return client, stop
 }
 
-// What was saved of one etcd is what another one starts with, with the same revisions, as one member and as three.
+// What was saved of one etcd is what another one starts with, with the same revisions, as one
+// member and as three.
 func TestUnpack(t *testing.T) {
 	executable(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

@@ -34,8 +34,8 @@ type Keeper struct {
 	playing []string // names, nil before the first time
 }
 
-// Run keeps at it until ctx is done, and stops the player then. Errors are logged, once each, and tried
-// again.
+// Run keeps at it until ctx is done, and stops the player then. Errors are logged, once each, and
+// tried again.
 func (k *Keeper) Run(ctx context.Context) error {
 	tick := time.NewTicker(k.Interval)
 	defer tick.Stop()
@@ -60,8 +60,8 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// Sync looks at the API server once and changes what is played accordingly. When nothing has changed it
-// costs one small request.
+// Sync looks at the API server once and changes what is played accordingly. When nothing has
+// changed it costs one small request.
 func (k *Keeper) Sync(ctx context.Context) error {
 	if err := k.served.refresh(ctx, k.Client, k.Stages); err != nil {
 		return err

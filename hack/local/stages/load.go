@@ -27,7 +27,8 @@ const (
 type Stage struct {
 	// Name is the object's name.
 	Name string
-	// GroupVersion and Kind are the resource, as in "apps/v1" and "Deployment"; the core group is "v1".
+	// GroupVersion and Kind are the resource, as in "apps/v1" and "Deployment"; the core group is
+	// "v1".
 	GroupVersion string
 	Kind         string
 	// Object is the whole Stage.
@@ -58,7 +59,8 @@ func Load() ([]Stage, error) {
 	return all, nil
 }
 
-// Played leaves out what runs for real where pods do: etcd, the addresses of load balancers, volumes.
+// Played leaves out what runs for real where pods do: etcd, the addresses of load balancers,
+// volumes.
 func Played(all []Stage, living bool) []Stage {
 	if !living {
 		return all

@@ -11,15 +11,16 @@ import (
 
 // served is what is known of the kinds that an API server serves.
 type served struct {
-	documents map[string]string          // group version -> its OpenAPI document, as the index names it
+	// group version -> its OpenAPI document, as the index names it
+	documents map[string]string
 	kinds     map[string]map[string]bool // group version -> kinds
 }
 
 func (s *served) has(stage Stage) bool { return s.kinds[stage.GroupVersion][stage.Kind] }
 
-// refresh learns which kinds of the Stages are served. kwok needs both discovery and the OpenAPI document
-// of a kind, and the latter comes later, so that is what counts. The index names every document with a
-// hash of its content.
+// refresh learns which kinds of the Stages are served. kwok needs both discovery and the OpenAPI
+// document of a kind, and the latter comes later, so that is what counts. The index names every
+// document with a hash of its content.
 func (s *served) refresh(ctx context.Context, client *restclient.Client, all []Stage) error {
 	if s.documents == nil {
 		s.documents, s.kinds = map[string]string{}, map[string]map[string]bool{}

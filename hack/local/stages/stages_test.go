@@ -92,7 +92,8 @@ func template(t *testing.T, name string) string {
 	return ""
 }
 
-// queryOf reads the query from the field that every version of kwok knows; the newer one beside it says the same.
+// queryOf reads the query from the field that every version of kwok knows; the newer one beside it
+// says the same.
 func queryOf(match v1alpha1.MatchExpression) string {
 	//lint:ignore SA1019 our Stages are written with it
 	return match.Key

@@ -16,9 +16,9 @@ func (d Dir) Lock(ctx context.Context, waiting func(holder string)) (unlock func
 	return LockFile(ctx, d.lockFile(), waiting)
 }
 
-// LockFile takes an exclusive lock on a file. While another process holds it, LockFile calls waiting
-// once with a description of the holder and tries on until ctx is done. The lock goes away with the
-// process that holds it, however it ends.
+// LockFile takes an exclusive lock on a file. While another process holds it, LockFile calls
+// waiting once with a description of the holder and tries on until ctx is done. The lock goes away
+// with the process that holds it, however it ends.
 func LockFile(ctx context.Context, path string, waiting func(holder string)) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("creating folder of lock: %w", err)

@@ -23,13 +23,15 @@ type State struct {
 	ProxyPort int `json:"proxyPort,omitempty"`
 	// Living says that pods run for real, in namespaces of the folder (package hold).
 	Living bool `json:"living,omitempty"`
-	// Images are the repositories of images that are executables of this machine, and the files, besides those that are known.
+	// Images are the repositories of images that are executables of this machine, and the files,
+	// besides those that are known.
 	Images map[string]string `json:"images,omitempty"`
 	// Clusters are in the order in which they were made.
 	Clusters []*Cluster `json:"clusters"`
 }
 
-// Proxy is the address of the proxy by which everything inside is reached; empty where there is none.
+// Proxy is the address of the proxy by which everything inside is reached; empty where there is
+// none.
 func (s *State) Proxy() string {
 	if !s.Living || s.ProxyPort == 0 {
 		return ""
@@ -57,8 +59,8 @@ type Cluster struct {
 // ServiceCIDR is the range of the cluster's Service addresses.
 func (c *Cluster) ServiceCIDR() string { return fmt.Sprintf("10.%d.0.0/16", 96+c.Index) }
 
-// PodCIDR is the range of the addresses of fake pods. It is multicast space on purpose: connecting a
-// TCP socket to a multicast address fails at once on every operating system, so that a call to a
+// PodCIDR is the range of the addresses of fake pods. It is multicast space on purpose: connecting
+// a TCP socket to a multicast address fails at once on every operating system, so that a call to a
 // fake pod (a webhook, an aggregated API) is refused instead of hanging until it times out.
 func (c *Cluster) PodCIDR() string { return fmt.Sprintf("239.%d.0.0/16", 64+c.Index) }
 
@@ -71,7 +73,8 @@ func (c *Cluster) ServiceIP(n int) string { return fmt.Sprintf("10.%d.0.%d", 96+
 // DNS is the address of the cluster's DNS server, the usual one of the range.
 func (c *Cluster) DNS() string { return c.ServiceIP(10) }
 
-// KubeletIP is the address of the n-th node that runs pods for real, KubeletPods the range of its pods.
+// KubeletIP is the address of the n-th node that runs pods for real, KubeletPods the range of its
+// pods.
 func (c *Cluster) KubeletIP(n int) string { return fmt.Sprintf("10.%d.255.%d", 160+c.Index, 10+n) }
 
 // KubeletPods is the range of the addresses of the pods on that node.

@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// commented reads what markers in comments say of the types below a folder: how items of lists are told apart, and which values an
-// enumeration has.
+// commented reads what markers in comments say of the types below a folder: how items of lists are
+// told apart, and which values an enumeration has.
 func commented(dir, module string) ([]string, error) {
 	var out []string
 	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {

@@ -1,9 +1,9 @@
-// Command generate writes render/strict/kubernetes.tsv: what the Go types of Kubernetes do not say themselves, but their
-// comments and the objects of each release that k8s.io/api ships do.
+// Command generate writes render/strict/kubernetes.tsv: what the Go types of Kubernetes do not say
+// themselves, but their comments and the objects of each release that k8s.io/api ships do.
 //
-// It is run by `make generate`, as `go run ./render/strict/generate render/strict/kubernetes.tsv`, from the root of the
-// repository. Its output depends on the modules below and on that of go.mod only; they are taken from the module cache, or
-// downloaded into it.
+// It is run by `make generate`, as `go run ./render/strict/generate render/strict/kubernetes.tsv`,
+// from the root of the repository. Its output depends on the modules below and on that of go.mod
+// only; they are taken from the module cache, or downloaded into it.
 package main
 
 import (
@@ -19,7 +19,8 @@ import (
 	"strings"
 )
 
-// releases are the modules that hold the objects of the releases that clusters may have: that of go.mod has its own release only.
+// releases are the modules that hold the objects of the releases that clusters may have: that of
+// go.mod has its own release only.
 var releases = []struct {
 	module string
 	// folders of testdata by minor release.

@@ -12,7 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// fieldsOf are the kinds and fields of the objects of a release, "type<TAB>field" each. The field of a kind is empty.
+// fieldsOf are the kinds and fields of the objects of a release, "type<TAB>field" each. The field
+// of a kind is empty.
 func fieldsOf(folder string) (map[string]bool, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil {

@@ -12,13 +12,15 @@ import (
 // kinds are those of owners.
 var kinds = []reflect.Type{reflect.TypeFor[operatorv1alpha1.Garden](), reflect.TypeFor[gardencorev1beta1.Seed](), reflect.TypeFor[gardencorev1beta1.Shoot]()}
 
-// upstreams are fields that the programs of upstream read which the catalogue starts: their sources are not here.
+// upstreams are fields that the programs of upstream read which the catalogue starts: their sources
+// are not here.
 var upstreams = map[string]string{
 	"spec.settings.scheduling.visible":          "gardener-scheduler",
 	"spec.maintenance.confineSpecUpdateRollout": "gardener-controller-manager",
 }
 
-// ours begins the packages of the API: of types from elsewhere, such as tolerations, a field counts as one.
+// ours begins the packages of the API: of types from elsewhere, such as tolerations, a field counts
+// as one.
 const ours = "github.com/pergola-dev/pergola/api/"
 
 // unread lists the fields of a kind's spec that nothing reads, the highest ones.

@@ -1,8 +1,10 @@
-// Command generate writes schemas/unread/fields.tsv: the fields of Gardens, Seeds and Shoots that neither the catalogue nor a controller reads.
+// Command generate writes schemas/unread/fields.tsv: the fields of Gardens, Seeds and Shoots that
+// neither the catalogue nor a controller reads.
 //
-// It is run by `make generate`, as `go run ./schemas/unread/generate schemas/unread/fields.tsv`, from the root of the repository. It looks at the
-// sources: at what CUE selects, and at what Go selects or names in a text. It knows no types, so that a field counts as read where one of the same
-// name (in CUE: below a field of the same name) is. So it lists too few rather than too many.
+// It is run by `make generate`, as `go run ./schemas/unread/generate schemas/unread/fields.tsv`,
+// from the root of the repository. It looks at the sources: at what CUE selects, and at what Go
+// selects or names in a text. It knows no types, so that a field counts as read where one of the
+// same name (in CUE: below a field of the same name) is. So it lists too few rather than too many.
 package main
 
 import (

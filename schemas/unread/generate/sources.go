@@ -17,7 +17,8 @@ import (
 
 // sources is what the sources read.
 type sources struct {
-	// selected are names that CUE selects, below that of the field before, which is "" where it has none.
+	// selected are names that CUE selects, below that of the field before, which is "" where it has
+	// none.
 	selected map[[2]string]bool
 	// taken are those of selected whose values go on as a whole.
 	taken map[[2]string]bool
@@ -25,8 +26,9 @@ type sources struct {
 	goNames, texts map[string]bool
 }
 
-// readers are the folders whose sources read declarations. Those of api and schemas are about every field there is, but for two: what
-// package across compares between objects, and what package mutation makes of them.
+// readers are the folders whose sources read declarations. Those of api and schemas are about every
+// field there is, but for two: what package across compares between objects, and what package
+// mutation makes of them.
 var readers = []string{"cmd", "components", "controllers", "health", "landscapes", "plan", "render", "secrets", "schemas/across", "schemas/mutation"}
 
 func readSources(root fs.FS) (sources, error) {
@@ -82,8 +84,9 @@ func (s sources) goFile(file string, data []byte) error {
 	return nil
 }
 
-// cue looks at the chains of names in a file: x.spec.settings reads settings below spec. Where the chain ends its value goes on as a whole, and
-// everything below is read, too, unless it only gets another name here, or is looked whether it is there.
+// cue looks at the chains of names in a file: x.spec.settings reads settings below spec. Where the
+// chain ends its value goes on as a whole, and everything below is read, too, unless it only gets
+// another name here, or is looked whether it is there.
 func (s sources) cue(file string, data []byte) error {
 	parsed, err := parser.ParseFile(file, data)
 	if err != nil {
@@ -140,7 +143,8 @@ func (s sources) cue(file string, data []byte) error {
 	return nil
 }
 
-// nameBefore is the last name of a chain; "" where it has none, as an item of a list and what has another name.
+// nameBefore is the last name of a chain; "" where it has none, as an item of a list and what has
+// another name.
 func nameBefore(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.SelectorExpr:

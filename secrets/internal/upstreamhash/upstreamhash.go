@@ -1,8 +1,10 @@
-// Package upstreamhash computes the checksum that Gardener puts on a generated Secret for its configuration. It decides
-// the Secret's name, so reproducing it is what finds the secrets of an existing landscape again.
+// Package upstreamhash computes the checksum that Gardener puts on a generated Secret for its
+// configuration. It decides the Secret's name, so reproducing it is what finds the secrets of an
+// existing landscape again.
 //
-// The checksum (hashstructure, format 2, zero values ignored) covers the names of the Go types and fields, hence these
-// types are named and shaped as upstream's in pkg/utils/secrets. Do not rename or extend them.
+// The checksum (hashstructure, format 2, zero values ignored) covers the names of the Go types and
+// fields, hence these types are named and shaped as upstream's in pkg/utils/secrets. Do not rename
+// or extend them.
 package upstreamhash
 
 import (
@@ -18,9 +20,10 @@ import (
 // CertType is ca, server, client or both.
 type CertType string
 
-// Certificate stands for the signing CA. Upstream's holds keys and parsed certificates here and hashes them, which ties
-// names to the Go release; the name is enough, because the CA's content has a checksum of its own. So certificates of
-// an existing landscape are issued anew once, under CAs that are kept.
+// Certificate stands for the signing CA. Upstream's holds keys and parsed certificates here and
+// hashes them, which ties names to the Go release; the name is enough, because the CA's content has
+// a checksum of its own. So certificates of an existing landscape are issued anew once, under CAs
+// that are kept.
 type Certificate struct{ Name string }
 
 // CertificateSecretConfig is the configuration of CAs and certificates.
@@ -57,7 +60,8 @@ type RSASecretConfig struct {
 	UsedForSSH bool
 }
 
-// ETCDEncryptionKeySecretConfig is the configuration of encryption keys. Provider is empty for aescbc.
+// ETCDEncryptionKeySecretConfig is the configuration of encryption keys. Provider is empty for
+// aescbc.
 type ETCDEncryptionKeySecretConfig struct {
 	Provider     string
 	Name         string
@@ -71,7 +75,8 @@ type TokenConfig struct {
 	Groups   []string
 }
 
-// StaticTokenSecretConfig is the configuration of a static token file. Tokens are keyed by the user's name.
+// StaticTokenSecretConfig is the configuration of a static token file. Tokens are keyed by the
+// user's name.
 type StaticTokenSecretConfig struct {
 	Name   string
 	Tokens map[string]TokenConfig

@@ -44,7 +44,8 @@ type container struct {
 // startError is the exit code of what could not be started, as other runtimes have it.
 const startError = 128
 
-// CreateContainer prepares a container. The image is looked for here, in case the kubelet did not ask for it.
+// CreateContainer prepares a container. The image is looked for here, in case the kubelet did not
+// ask for it.
 func (r *Runtime) CreateContainer(_ context.Context, sandboxID string, config *runtimeapi.ContainerConfig, _ *runtimeapi.PodSandboxConfig) (id string, err error) {
 	s, err := r.sandbox(sandboxID)
 	if err != nil {
@@ -121,7 +122,8 @@ func (r *Runtime) environment(hostname string, own []*runtimeapi.KeyValue) []str
 	return out
 }
 
-// arguments are the command of a container, with what makes its executable behave as the version that the image is of.
+// arguments are the command of a container, with what makes its executable behave as the version
+// that the image is of.
 func arguments(entrypoint []string, config *runtimeapi.ContainerConfig, versioned []string) []string {
 	out := slices.Clone(config.GetCommand())
 	if len(out) == 0 {
@@ -137,7 +139,8 @@ func arguments(entrypoint []string, config *runtimeapi.ContainerConfig, versione
 	return out
 }
 
-// capabilities that the process keeps: those that are asked for. Ports below 1024 need none here, and files belong to whoever runs everything.
+// capabilities that the process keeps: those that are asked for. Ports below 1024 need none here,
+// and files belong to whoever runs everything.
 func capabilities(security *runtimeapi.LinuxContainerSecurityContext) []string {
 	if security.GetPrivileged() {
 		return []string{"ALL"}
@@ -240,7 +243,8 @@ func (c *container) told() {
 	c.stopped = true
 }
 
-// StopContainer asks a process to end, and ends it when the seconds are over. One that is gone is stopped.
+// StopContainer asks a process to end, and ends it when the seconds are over. One that is gone is
+// stopped.
 func (r *Runtime) StopContainer(ctx context.Context, id string, seconds int64) error {
 	c, err := r.container(id)
 	if err != nil {
@@ -274,7 +278,8 @@ func (r *Runtime) StopContainer(ctx context.Context, id string, seconds int64) e
 	}
 }
 
-// stopSignal is the one of the container's lifecycle, SIGTERM if it has none. Real-time signals are not told apart by the CRI's numbers.
+// stopSignal is the one of the container's lifecycle, SIGTERM if it has none. Real-time signals are
+// not told apart by the CRI's numbers.
 func stopSignal(wanted runtimeapi.Signal) os.Signal {
 	for signal := syscall.Signal(1); signal < 32; signal++ {
 		if name := unix.SignalName(signal); name != "" && name == wanted.String() {
@@ -331,7 +336,8 @@ func (r *Runtime) ListContainers(_ context.Context, filter *runtimeapi.Container
 	return out, nil
 }
 
-// ContainerStatus says how a container is; of one that has ended badly, with the first and the last lines that it has printed.
+// ContainerStatus says how a container is; of one that has ended badly, with the first and the last
+// lines that it has printed.
 func (r *Runtime) ContainerStatus(_ context.Context, id string, _ bool) (*runtimeapi.ContainerStatusResponse, error) {
 	c, err := r.container(id)
 	if err != nil {

@@ -28,7 +28,8 @@ func (l *limited) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// ExecSync runs a command in a container, as exec probes and lifecycle hooks do, and gives what it prints.
+// ExecSync runs a command in a container, as exec probes and lifecycle hooks do, and gives what it
+// prints.
 func (r *Runtime) ExecSync(ctx context.Context, id string, args []string, timeout time.Duration) (stdout, stderr []byte, err error) {
 	c, err := r.container(id)
 	if err != nil {

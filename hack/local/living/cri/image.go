@@ -8,7 +8,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Images are the interface of a kubelet to the images of a Runtime. An image is there from the beginning or never: there is nothing to be pulled.
+// Images are the interface of a kubelet to the images of a Runtime. An image is there from the
+// beginning or never: there is nothing to be pulled.
 type Images struct{ *Runtime }
 
 // image of a reference, nil if there is none.
@@ -17,7 +18,8 @@ func (r *Runtime) image(reference string) *runtimeapi.Image {
 	if err != nil {
 		return nil
 	}
-	// Nobody looks who it runs as; images of control planes are for nonroot of distroless, and runAsNonRoot is content with that.
+	// Nobody looks who it runs as; images of control planes are for nonroot of distroless, and
+	// runAsNonRoot is content with that.
 	return &runtimeapi.Image{Id: reference, RepoTags: []string{reference}, Size: 1, Uid: &runtimeapi.Int64Value{Value: 65532}, Spec: &runtimeapi.ImageSpec{Image: reference, UserSpecifiedImage: reference,
 		Annotations: map[string]string{"executable": r.options.Executables[found.Executable]}}}
 }

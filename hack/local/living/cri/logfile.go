@@ -11,17 +11,19 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// logFile takes what a container prints, a line at a time, in the format of the CRI (kubelet-cri-logging.md): time, stream, tag, line.
+// logFile takes what a container prints, a line at a time, in the format of the CRI
+// (kubelet-cri-logging.md): time, stream, tag, line.
 type logFile struct {
 	path  string
 	clock clock.PassiveClock
 
 	mutex sync.Mutex
 	file  *os.File
-	// failed says that the last write did not work, as when the disk is full: what is printed then is lost, and the container goes on.
+	// failed says that the last write did not work, as when the disk is full: what is printed then
+	// is lost, and the container goes on.
 	failed error
-	// first and last are the lines that were printed first and last, for who asks why the container has ended: some programs say what is wrong and
-	// then how they are used.
+	// first and last are the lines that were printed first and last, for who asks why the container
+	// has ended: some programs say what is wrong and then how they are used.
 	first, last [][]byte
 	// lines is how many there were.
 	lines int
@@ -32,7 +34,8 @@ const (
 	timeFormat = "2006-01-02T15:04:05.000000000Z07:00"
 	// longestLine is where a line is cut into parts.
 	longestLine = 16 << 10
-	// firstLines and lastLines is how many lines are told of a container that has ended badly, lastBytes how long the last ones may be together.
+	// firstLines and lastLines is how many lines are told of a container that has ended badly,
+	// lastBytes how long the last ones may be together.
 	firstLines, lastLines, lastBytes = 2, 10, 2 << 10
 )
 
@@ -125,7 +128,8 @@ type stream struct {
 	watchers map[io.Writer]bool
 }
 
-// Write takes what was printed. It never fails: a container does not stop because nobody can take its log.
+// Write takes what was printed. It never fails: a container does not stop because nobody can take
+// its log.
 func (s *stream) Write(data []byte) (int, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

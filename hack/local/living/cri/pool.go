@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// pool gives addresses of a range: each one again as late as can be, so that whoever still talks to a pod that is gone does not reach another one.
+// pool gives addresses of a range: each one again as late as can be, so that whoever still talks to
+// a pod that is gone does not reach another one.
 type pool struct {
 	prefix netip.Prefix
 	mutex  sync.Mutex
@@ -14,7 +15,8 @@ type pool struct {
 	used   map[netip.Addr]bool
 }
 
-// take gives one that is not used. The first of the range, which is the network's, is never given, nor the last.
+// take gives one that is not used. The first of the range, which is the network's, is never given,
+// nor the last.
 func (p *pool) take() (netip.Addr, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

@@ -57,7 +57,8 @@ type Options struct {
 	Pods netip.Prefix
 	// Network makes their namespaces; those with hostNetwork are in the one of this process.
 	Network Network
-	// HostAddress is where the server of exec, attach and port-forward listens, on a port of its own: the kubelet passes them on.
+	// HostAddress is where the server of exec, attach and port-forward listens, on a port of its
+	// own: the kubelet passes them on.
 	HostAddress string
 	// Environment is what every container has besides its own.
 	Environment []string
@@ -127,7 +128,8 @@ func (r *Runtime) Status(context.Context, bool) (*runtimeapi.StatusResponse, err
 	}}}, nil
 }
 
-// UpdateRuntimeConfig takes the range of pods that the node got, which is not the one that counts here.
+// UpdateRuntimeConfig takes the range of pods that the node got, which is not the one that counts
+// here.
 func (r *Runtime) UpdateRuntimeConfig(context.Context, *runtimeapi.RuntimeConfig) error { return nil }
 
 // RuntimeConfig has nothing: there are no cgroups.
@@ -135,7 +137,8 @@ func (r *Runtime) RuntimeConfig(context.Context) (*runtimeapi.RuntimeConfigRespo
 	return &runtimeapi.RuntimeConfigResponse{Linux: &runtimeapi.LinuxRuntimeConfiguration{CgroupDriver: runtimeapi.CgroupDriver_CGROUPFS}}, nil
 }
 
-// Close asks all processes to end, ends them when the grace is over, and takes the network namespaces away.
+// Close asks all processes to end, ends them when the grace is over, and takes the network
+// namespaces away.
 func (r *Runtime) Close(ctx context.Context) error { return r.CloseIn(ctx, 0) }
 
 // CloseIn gives the processes some time.

@@ -31,7 +31,8 @@ func onHost(config *runtimeapi.PodSandboxConfig) bool {
 	return config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetNetwork() == runtimeapi.NamespaceMode_NODE
 }
 
-// RunPodSandbox makes what the containers of a pod share: a network namespace with an address, and files.
+// RunPodSandbox makes what the containers of a pod share: a network namespace with an address, and
+// files.
 func (r *Runtime) RunPodSandbox(_ context.Context, config *runtimeapi.PodSandboxConfig, handler string) (id string, err error) {
 	if handler != "" {
 		return "", unsupported(fmt.Sprintf("handler %q", handler))
@@ -122,7 +123,8 @@ func (r *Runtime) list() []*sandbox {
 	return out
 }
 
-// StopPodSandbox ends all processes of a pod and takes its network away. One that is gone is stopped.
+// StopPodSandbox ends all processes of a pod and takes its network away. One that is gone is
+// stopped.
 func (r *Runtime) StopPodSandbox(_ context.Context, id string) error {
 	s, err := r.sandbox(id)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 // ticks of the processor time in /proc in a second, on all platforms of Linux that Go knows.
 const ticks = 100
 
-// used is what a process has used: memory now, and processor time since it began. The first process of a container stands for all of it.
+// used is what a process has used: memory now, and processor time since it began. The first process
+// of a container stands for all of it.
 func used(pid int) (memory, nanoseconds uint64, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -25,7 +26,8 @@ func used(pid int) (memory, nanoseconds uint64, err error) {
 		return 0, 0, fmt.Errorf("/proc/%d/stat cannot be understood", pid)
 	}
 	var values [3]uint64
-	for i, field := range []int{11, 12, 21} { // utime, stime, rss of proc_pid_stat(5), which counts from the first
+	// utime, stime, rss of proc_pid_stat(5), which counts from the first
+	for i, field := range []int{11, 12, 21} {
 		if values[i], err = strconv.ParseUint(fields[field], 10, 64); err != nil {
 			return 0, 0, fmt.Errorf("/proc/%d/stat: %w", pid, err)
 		}

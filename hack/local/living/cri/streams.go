@@ -16,7 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/box"
 )
 
-// serveStreams begins to serve exec, attach and port-forward, on a port that is free. Each address is good for one connection, within a minute.
+// serveStreams begins to serve exec, attach and port-forward, on a port that is free. Each address
+// is good for one connection, within a minute.
 func (r *Runtime) serveStreams() error {
 	listener, err := net.Listen("tcp", net.JoinHostPort(r.options.HostAddress, "0"))
 	if err != nil {
@@ -65,7 +66,8 @@ func (s streams) Exec(ctx context.Context, id string, args []string, in io.Reade
 	return err
 }
 
-// Attach shows what a container prints, until it ends or nobody looks any more. Containers have no input here.
+// Attach shows what a container prints, until it ends or nobody looks any more. Containers have no
+// input here.
 func (s streams) Attach(ctx context.Context, id string, _ io.Reader, out, errs io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize) error {
 	c, err := s.container(id)
 	if err != nil {

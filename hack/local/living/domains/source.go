@@ -36,7 +36,8 @@ type Source struct {
 
 // New prepares a source of names; Run keeps it up to date.
 func New(kube kubernetes.Interface, client dynamic.Interface, clk clock.WithTicker, log *slog.Logger) *Source {
-	nothing := func(*unstructured.Unstructured) {} // they are few, and looked through with each question
+	// they are few, and looked through with each question
+	nothing := func(*unstructured.Unstructured) {}
 	s := &Source{gardens: kinds.New(client, gardens, clk, log, nothing), clusters: kinds.New(client, clusters, clk, log, nothing), factory: informers.NewSharedInformerFactory(kube, 0)}
 	s.services = s.factory.Core().V1().Services().Lister()
 	return s

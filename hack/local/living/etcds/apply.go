@@ -23,7 +23,8 @@ var (
 	statefulSets = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}
 )
 
-// apply makes all objects of an Etcd what they are to be and returns the StatefulSet, which comes last.
+// apply makes all objects of an Etcd what they are to be and returns the StatefulSet, which comes
+// last.
 func (c *Controller) apply(ctx context.Context, e *etcd, s shape, live *appsv1.StatefulSet) (*appsv1.StatefulSet, error) {
 	files, checksum, err := e.files(e.Spec.Replicas, s.Founders, c.NoSync)
 	if err != nil {
@@ -111,8 +112,9 @@ func (c *Controller) delete(ctx context.Context, e *etcd) (time.Duration, error)
 	return 0, c.patchFinalizers(ctx, e, rest)
 }
 
-// deleteClaims tells whether none is left. A claim has the labels that its StatefulSet selects Pods by, and those are etcd-druid's: its webhook refuses to
-// delete such a claim, and nobody answers for it where it is played. So the claim gets the stand-in's label first.
+// deleteClaims tells whether none is left. A claim has the labels that its StatefulSet selects Pods
+// by, and those are etcd-druid's: its webhook refuses to delete such a claim, and nobody answers
+// for it where it is played. So the claim gets the stand-in's label first.
 func (c *Controller) deleteClaims(ctx context.Context, e *etcd) (bool, error) {
 	client := c.Kube.CoreV1().PersistentVolumeClaims(e.Namespace)
 	claims, err := client.List(ctx, metav1.ListOptions{LabelSelector: fmt.Sprintf("%s=%s,%s in (%s,%s)", partOf, e.Name, managedBy, druid, standIn)})

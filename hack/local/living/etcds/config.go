@@ -68,8 +68,8 @@ func scheme(secured *tlsRefs) string {
 	return "https"
 }
 
-// configuration is that of one member. The first founders members start with each other; each one after them
-// joins those before it.
+// configuration is that of one member. The first founders members start with each other; each one
+// after them joins those before it.
 func (e *etcd) configuration(ordinal, founders int32, noSync bool) configuration {
 	state, known := "new", founders
 	if ordinal >= founders {
@@ -103,8 +103,8 @@ func (t *tlsRefs) security(ca, server string) *security {
 	}
 }
 
-// files are the configuration files of all members, and a checksum that changes when the running ones have to
-// start anew: not when others join.
+// files are the configuration files of all members, and a checksum that changes when the running
+// ones have to start anew: not when others join.
 func (e *etcd) files(members, founders int32, noSync bool) (files map[string]string, checksum string, err error) {
 	files = map[string]string{}
 	for i := range max(members, founders) {

@@ -139,7 +139,8 @@ func (c *Controller) run(ctx context.Context, e *etcd) (time.Duration, outcome, 
 	}
 	grown, err := c.grow(ctx, e, s)
 	if err != nil {
-		// A learner that has not caught up yet is refused, and a member that has just started may not answer.
+		// A learner that has not caught up yet is refused, and a member that has just started may
+		// not answer.
 		c.Log.Debug("Growing waits", "etcd", e.key(), "error", err)
 	}
 	if grown != s {

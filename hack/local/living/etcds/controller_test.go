@@ -28,7 +28,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/living/livingtest"
 )
 
-// world is a real API server and controller manager with the controller under test; the kubelet is the test.
+// world is a real API server and controller manager with the controller under test; the kubelet is
+// the test.
 type world struct {
 	t       *testing.T
 	kube    kubernetes.Interface

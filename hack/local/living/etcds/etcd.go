@@ -128,8 +128,8 @@ const (
 	managedBy = "app.kubernetes.io/managed-by"
 	partOf    = "app.kubernetes.io/part-of"
 	druid     = "etcd-druid"
-	// standIn manages all but the Pods: etcd-druid's webhook keeps everybody else from changing what has its own name, and nobody answers for it
-	// where it is played.
+	// standIn manages all but the Pods: etcd-druid's webhook keeps everybody else from changing
+	// what has its own name, and nobody answers for it where it is played.
 	standIn     = "local-etcd-druid"
 	managedOnes = managedBy + "=" + standIn
 )
@@ -158,7 +158,8 @@ func (e *etcd) asked() bool {
 	return e.Annotations[operation] == reconcile || e.Annotations[druidOperation] == reconcile
 }
 
-// accepted says whether the spec is to be what runs: it is new, was asked for, or was taken over before.
+// accepted says whether the spec is to be what runs: it is new, was asked for, or was taken over
+// before.
 func (e *etcd) accepted() bool {
 	if _, suspended := e.Annotations[suspend]; suspended {
 		return false

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// grow takes one step from the members that a running etcd has to those that are declared, and returns the
-// shape after it. When nothing can be done yet, the shape is the same.
+// grow takes one step from the members that a running etcd has to those that are declared, and
+// returns the shape after it. When nothing can be done yet, the shape is the same.
 func grow(ctx context.Context, m membership, e *etcd, s shape) (shape, error) {
 	peers, err := m.List(ctx)
 	if err != nil {

@@ -65,7 +65,8 @@ func freePort(t *testing.T) int {
 // secure has members talk TLS with each other from their next start.
 func (l local) secure() { l.Spec.Etcd.PeerURLTLS = &tlsRefs{} }
 
-// start runs a member with the configuration that it would have in a Pod, only that it listens on its own address.
+// start runs a member with the configuration that it would have in a Pod, only that it listens on
+// its own address.
 func (l local) start(ordinal, founders int32) (stop func()) {
 	l.t.Helper()
 	c := l.configuration(ordinal, founders, true)
@@ -112,8 +113,8 @@ func (l local) connect() *connection {
 	return m.(*connection)
 }
 
-// TestGrow lets a real etcd grow from one member to three that talk TLS with each other, step by step as the
-// controller would.
+// TestGrow lets a real etcd grow from one member to three that talk TLS with each other, step by
+// step as the controller would.
 func TestGrow(t *testing.T) {
 	l := newLocal(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

@@ -21,7 +21,8 @@ import (
 // patience bounds a conversation with a running etcd.
 const patience = 10 * time.Second
 
-// peer is what a running etcd says of one of its members. One that has never started has no name yet.
+// peer is what a running etcd says of one of its members. One that has never started has no name
+// yet.
 type peer struct {
 	ID      uint64
 	Name    string
@@ -41,8 +42,9 @@ type membership interface {
 // connection is a membership by etcd's own client.
 type connection struct{ client *clientv3.Client }
 
-// dial connects to an etcd. Without TLS the configuration is nil. The name in the endpoint is the one that the certificate has to be of, whatever the
-// configuration says (google.golang.org/grpc takes it from the address of a connection), so the address is given beside it.
+// dial connects to an etcd. Without TLS the configuration is nil. The name in the endpoint is the
+// one that the certificate has to be of, whatever the configuration says (google.golang.org/grpc
+// takes it from the address of a connection), so the address is given beside it.
 func dial(ctx context.Context, endpoint, address string, secured *tls.Config) (membership, error) {
 	client, err := clientv3.New(clientv3.Config{
 		Context: ctx, Endpoints: []string{endpoint}, TLS: secured, DialTimeout: patience, Logger: zap.NewNop(),
@@ -91,7 +93,8 @@ func (c *connection) Promote(ctx context.Context, id uint64) error {
 
 func (c *connection) Close() error { return c.client.Close() }
 
-// connect reaches an Etcd by its client Service, with the certificate that its own backup process would use.
+// connect reaches an Etcd by its client Service, with the certificate that its own backup process
+// would use.
 func connect(ctx context.Context, kube kubernetes.Interface, e *etcd) (membership, error) {
 	service, err := kube.CoreV1().Services(e.Namespace).Get(ctx, e.clientService(), metav1.GetOptions{})
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDialByName reaches an etcd by its address although its certificate is of its name alone, as those of Services are.
+// TestDialByName reaches an etcd by its address although its certificate is of its name alone, as
+// those of Services are.
 func TestDialByName(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
@@ -33,7 +34,8 @@ func TestDialByName(t *testing.T) {
 			if err != nil {
 				return
 			}
-			if _, err = connection.Read(make([]byte, 1)); err == nil { // who does not trust it says nothing
+			// who does not trust it says nothing
+			if _, err = connection.Read(make([]byte, 1)); err == nil {
 				close(trusted)
 				return
 			}

@@ -15,8 +15,8 @@ func (e *etcd) meta(name, component string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: e.Namespace, Labels: labels, OwnerReferences: e.owner()}
 }
 
-// clientServiceObject is by whom clients reach the ready members. Nobody listens on etcd-druid's third port,
-// the one for backups.
+// clientServiceObject is by whom clients reach the ready members. Nobody listens on etcd-druid's
+// third port, the one for backups.
 func (e *etcd) clientServiceObject() *corev1.Service {
 	s := e.Spec.Etcd
 	service := &corev1.Service{
@@ -33,7 +33,8 @@ func (e *etcd) clientServiceObject() *corev1.Service {
 	return service
 }
 
-// peerServiceObject gives the members their names, also those that are not ready: they find each other by them.
+// peerServiceObject gives the members their names, also those that are not ready: they find each
+// other by them.
 func (e *etcd) peerServiceObject() *corev1.Service {
 	return &corev1.Service{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},

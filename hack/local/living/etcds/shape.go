@@ -28,7 +28,8 @@ func (s shape) annotations() map[string]string {
 	}
 }
 
-// shapeOf is the shape that the cluster is to have now, on its way to the replicas that are declared.
+// shapeOf is the shape that the cluster is to have now, on its way to the replicas that are
+// declared.
 func shapeOf(live *appsv1.StatefulSet, replicas int32) shape {
 	var s shape
 	running := int32(0)

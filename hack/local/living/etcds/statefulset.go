@@ -17,7 +17,8 @@ const Image = "gcr.io/etcd-development/etcd:v3.6.8"
 // checksumOf is etcd-druid's annotation of Pods for the configuration that they have read.
 const checksumOf = "checksum/etcd-configmap"
 
-// statefulSet runs the members. Claims of one that is there already stay as they are: they cannot be changed.
+// statefulSet runs the members. Claims of one that is there already stay as they are: they cannot
+// be changed.
 func (e *etcd) statefulSet(shape shape, checksum string, live *appsv1.StatefulSet) *appsv1.StatefulSet {
 	set := &appsv1.StatefulSet{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
@@ -91,7 +92,8 @@ func (e *etcd) container(mounts []corev1.VolumeMount) corev1.Container {
 		},
 		Resources: resources, VolumeMounts: mounts,
 		SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: new(false)},
-		// Members that start with each other are alive only when they have found a quorum, so starting may take long.
+		// Members that start with each other are alive only when they have found a quorum, so
+		// starting may take long.
 		StartupProbe:   e.probe("/readyz", 1, 300),
 		ReadinessProbe: e.probe("/readyz", 5, 5),
 		LivenessProbe:  e.probe("/livez", 10, 6),

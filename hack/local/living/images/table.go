@@ -14,14 +14,16 @@ import (
 
 // Native is an image that is there as an executable.
 type Native struct {
-	// Repository is the name of the image without registry: any registry will do, for landscapes name mirrors.
+	// Repository is the name of the image without registry: any registry will do, for landscapes
+	// name mirrors.
 	Repository string
 	// Executable is its name among the executables of this machine.
 	Executable string
 	// Path is where images of the repository have it.
 	Path string
-	// Minors are the minor versions (of major version 1) that the executable can be, the newest first: it is of that one, and behaves as each other one when it
-	// is started with --emulated-version. Empty for one whose version does not matter.
+	// Minors are the minor versions (of major version 1) that the executable can be, the newest
+	// first: it is of that one, and behaves as each other one when it is started with
+	// --emulated-version. Empty for one whose version does not matter.
 	Minors []int
 	// Version is the one that it is; empty where it does not matter.
 	Version string
@@ -30,7 +32,8 @@ type Native struct {
 // Table are the images of a machine.
 type Table []Native
 
-// emulated is how many minor versions before its own a server of Kubernetes can be (--emulated-version, KEP-4330).
+// emulated is how many minor versions before its own a server of Kubernetes can be
+// (--emulated-version, KEP-4330).
 const emulated = 3
 
 // known are the images that an executable can stand for.
@@ -42,14 +45,16 @@ func known() Table {
 		{Repository: "etcd-development/etcd", Executable: "etcd", Path: "/usr/local/bin/etcd"},
 		{Repository: "coreos/etcd", Executable: "etcd", Path: "/usr/local/bin/etcd"},
 		{Repository: "pergola", Executable: "pergola", Path: "/usr/bin/pergola"},
-		// Pergola does their work. It finds its role by the configuration file, as it does where its own image is named.
+		// Pergola does their work. It finds its role by the configuration file, as it does where
+		// its own image is named.
 		{Repository: "gardener/resource-manager", Executable: "pergola", Path: "/usr/bin/pergola"},
 		{Repository: "gardener/admission-controller", Executable: "pergola", Path: "/usr/bin/pergola"},
 	}
 }
 
-// Of is the table of a machine that has executables, by their names: each of Kubernetes' servers is asked for its version. A name that is not known
-// is the repository of an image, whose entrypoint is the executable, of any version.
+// Of is the table of a machine that has executables, by their names: each of Kubernetes' servers is
+// asked for its version. A name that is not known is the repository of an image, whose entrypoint
+// is the executable, of any version.
 func Of(ctx context.Context, executables map[string]string) (Table, error) {
 	versions := map[string]string{}
 	for name, file := range executables {
@@ -118,8 +123,8 @@ func minorOf(version string) (int, error) {
 	return strconv.Atoi(match[1])
 }
 
-// Find gives the entry of an image, and the arguments that make its executable behave as the version that the image is of. The error says why there is
-// none.
+// Find gives the entry of an image, and the arguments that make its executable behave as the
+// version that the image is of. The error says why there is none.
 func (t Table) Find(reference string) (Native, []string, error) {
 	image := Parse(reference)
 	for _, n := range t {
@@ -157,8 +162,8 @@ func (t Table) names() []string {
 	return out
 }
 
-// Pattern is a regular expression (RE2) that the references match that Find has an entry for, and no others: by it the API server sends pods to the nodes
-// that can run them.
+// Pattern is a regular expression (RE2) that the references match that Find has an entry for, and
+// no others: by it the API server sends pods to the nodes that can run them.
 func (t Table) Pattern() string {
 	var one []string
 	for _, n := range t {

@@ -30,12 +30,13 @@ type Kind struct {
 
 	mu      sync.Mutex
 	indexer cache.Indexer // nil while the kind is not there
-	looked  chan struct{} // closed when it is known whether it is there, and if so, all objects are known
-	once    sync.Once
+	// closed when it is known whether it is there, and if so, all objects are known
+	looked chan struct{}
+	once   sync.Once
 }
 
-// New prepares the watch of a kind. The function is called for every object that is new, changed or gone;
-// objects of a kind that goes are gone.
+// New prepares the watch of a kind. The function is called for every object that is new, changed or
+// gone; objects of a kind that goes are gone.
 func New(client dynamic.Interface, resource schema.GroupVersionResource, clock clock.WithTicker, log *slog.Logger, changed func(*unstructured.Unstructured)) *Kind {
 	return &Kind{
 		client: client, resource: resource, clock: clock, changed: changed, looked: make(chan struct{}),

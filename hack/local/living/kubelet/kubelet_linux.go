@@ -32,7 +32,8 @@ type Options struct {
 	Name   string
 	Labels map[string]string
 	Taints []corev1.Taint
-	// Address of the node, which an interface of this network namespace has; the kubelet serves there, on Port.
+	// Address of the node, which an interface of this network namespace has; the kubelet serves
+	// there, on Port.
 	Address string
 	Port    int32
 	// Certificate and Key are for serving, ClientCA is of those who may ask for logs and the like.
@@ -51,7 +52,8 @@ type Options struct {
 	Log     *slog.Logger
 }
 
-// longestFolder is where the socket that the kubelet makes in its folder has no room any more (sockaddr_un of unix(7), 108 bytes).
+// longestFolder is where the socket that the kubelet makes in its folder has no room any more
+// (sockaddr_un of unix(7), 108 bytes).
 const longestFolder = 107 - len("/pod-resources/kubelet.sock")
 
 // Run runs the kubelet until the context ends. One process can have one.
@@ -90,7 +92,8 @@ func Run(ctx context.Context, options Options) error {
 	return nil
 }
 
-// connect makes the clients of the kubelet, and asks the API server for everybody who asks the kubelet.
+// connect makes the clients of the kubelet, and asks the API server for everybody who asks the
+// kubelet.
 func connect(ctx context.Context, deps *kubelet.Dependencies, server *kubeletoptions.KubeletServer, options Options) (err error) {
 	config := rest.CopyConfig(options.Client)
 	config.QPS, config.Burst = float32(server.KubeAPIQPS), int(server.KubeAPIBurst)
@@ -134,7 +137,8 @@ func configuration(options Options) (*kubeletoptions.KubeletServer, error) {
 	c.ClusterDNS, c.ClusterDomain, c.ResolverConfig = []string{options.DNS}, options.Domain, ""
 	c.PodLogsDir, c.MaxPods = options.Logs, 250
 	c.KubeAPIQPS, c.KubeAPIBurst, c.EventRecordQPS, c.EventBurst = 50, 100, 50, 100
-	c.SyncFrequency = metav1.Duration{Duration: 10 * time.Second} // changed Secrets arrive in the volumes as fast as that, and not in a minute
+	// changed Secrets arrive in the volumes as fast as that, and not in a minute
+	c.SyncFrequency = metav1.Duration{Duration: 10 * time.Second}
 	c.ShutdownGracePeriod, c.ShutdownGracePeriodCriticalPods = metav1.Duration{}, metav1.Duration{}
 	// There are no cgroups, and nothing is evicted from a machine that has other things to do, too.
 	c.CgroupsPerQOS, c.EnforceNodeAllocatable, c.FailSwapOn, c.LocalStorageCapacityIsolation = false, nil, false, false
@@ -142,7 +146,8 @@ func configuration(options Options) (*kubeletoptions.KubeletServer, error) {
 	c.MakeIPTablesUtilChains, c.EnableControllerAttachDetach = false, false
 	c.FeatureGates = map[string]bool{
 		"KubeletInUserNamespace": true,
-		// What depends on each other crashes until the other is there: a second's wait at first, and not ten.
+		// What depends on each other crashes until the other is there: a second's wait at first,
+		// and not ten.
 		"ReduceDefaultCrashLoopBackOffDecay": true,
 	}
 	var files unix.Rlimit

@@ -189,7 +189,8 @@ type endpoint struct {
 	ports   []discoveryv1.EndpointPort
 }
 
-// endpoints are the ready ones of a Service; where it publishes those that are not, they are said to be ready.
+// endpoints are the ready ones of a Service; where it publishes those that are not, they are said
+// to be ready.
 func (c *cluster) endpoints(service *corev1.Service) []endpoint {
 	objects, _ := c.slices.GetIndexer().ByIndex(byService, service.Namespace+"/"+service.Name)
 	var all []endpoint
@@ -223,7 +224,8 @@ func endpointsIn(slice *discoveryv1.EndpointSlice) []endpoint {
 	return all
 }
 
-// pointers say whose an address is: a Service's, or a Pod's behind a headless one. etcd trusts its peers by them.
+// pointers say whose an address is: a Service's, or a Pod's behind a headless one. etcd trusts its
+// peers by them.
 func (c *cluster) pointers(name string) ([]dns.RR, bool) {
 	labels := dns.SplitDomainName(strings.TrimSuffix(name, "."+reverse))
 	slices.Reverse(labels)

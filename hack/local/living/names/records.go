@@ -20,7 +20,8 @@ import (
 // DNSRecords are the names that a landscape declares.
 var DNSRecords = schema.GroupVersionResource{Group: "extensions.gardener.cloud", Version: "v1alpha1", Resource: "dnsrecords"}
 
-// Records are the names that the DNSRecords of one cluster declare. It is a Source for any number of servers.
+// Records are the names that the DNSRecords of one cluster declare. It is a Source for any number
+// of servers.
 type Records struct {
 	kind  *kinds.Kind
 	stale atomic.Bool
@@ -28,7 +29,8 @@ type Records struct {
 	table table
 }
 
-// table has the records of a name, or pattern. Names that only have others below them are there without any.
+// table has the records of a name, or pattern. Names that only have others below them are there
+// without any.
 type table map[string][]dns.RR
 
 // NewRecords prepares a source of names; Run keeps it up to date.
@@ -89,7 +91,8 @@ func recordsOf(name, kind string, values []string) []dns.RR {
 	return records
 }
 
-// resolve finds a name; one that does not exist may be in the pattern of the closest name above it that does.
+// resolve finds a name; one that does not exist may be in the pattern of the closest name above it
+// that does.
 func (t table) resolve(name string) ([]dns.RR, bool) {
 	if records, there := t[name]; there {
 		return records, true

@@ -34,10 +34,11 @@ type Options struct {
 	Address netip.AddrPort
 	// Domain is that of the cluster, cluster.local if empty.
 	Domain string
-	// First are sources that are asked after the cluster's Services, and before the names that it declares.
+	// First are sources that are asked after the cluster's Services, and before the names that it
+	// declares.
 	First []Source
-	// More sources are asked after the cluster's own, in their order, for example the Records of other clusters.
-	// Who made them keeps them up to date.
+	// More sources are asked after the cluster's own, in their order, for example the Records of
+	// other clusters. Who made them keeps them up to date.
 	More []Source
 	// Upstream, host:port, is asked for names that no source knows; if empty, they do not exist.
 	Upstream string
@@ -79,7 +80,8 @@ func New(options Options) (*Server, error) {
 	return s, nil
 }
 
-// Records are the names that the cluster itself declares, for the servers of other clusters. Nil without Dynamic.
+// Records are the names that the cluster itself declares, for the servers of other clusters. Nil
+// without Dynamic.
 func (s *Server) Records() *Records { return s.records }
 
 // Run answers until the context ends.
@@ -101,7 +103,8 @@ func (s *Server) Run(ctx context.Context) error {
 		group.Go(func() { s.records.Run(ctx) })
 	}
 	defer s.cluster.factory.Shutdown()
-	// Until it knows the cluster, it says nothing rather than that a name is not there: clients ask again.
+	// Until it knows the cluster, it says nothing rather than that a name is not there: clients ask
+	// again.
 	if !s.cluster.start(ctx) {
 		udp.Close()
 		tcp.Close()

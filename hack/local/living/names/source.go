@@ -9,8 +9,8 @@ import (
 
 // Source knows names.
 type Source interface {
-	// Resolve returns all records of a name, which is in lower case and ends with a dot. A name may exist and
-	// have none. Records have the name that was asked for.
+	// Resolve returns all records of a name, which is in lower case and ends with a dot. A name may
+	// exist and have none. Records have the name that was asked for.
 	Resolve(name string) (records []dns.RR, exists bool)
 }
 

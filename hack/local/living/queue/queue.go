@@ -12,14 +12,15 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// A failure is tried again soon at first, and at least every few seconds: everything is on this machine.
+// A failure is tried again soon at first, and at least every few seconds: everything is on this
+// machine.
 const (
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 10 * time.Second
 )
 
-// Do brings what a key names up to date. It is called again after the time that it returns, if that is not
-// zero, and after a failure.
+// Do brings what a key names up to date. It is called again after the time that it returns, if that
+// is not zero, and after a failure.
 type Do func(ctx context.Context, key string) (again time.Duration, err error)
 
 // Queue holds the keys that are to be worked off.

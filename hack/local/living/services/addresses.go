@@ -62,8 +62,8 @@ func (p *pool) takeLocked(wish netip.Addr, key string) bool {
 	return true
 }
 
-// any gives a Service the address that it has, or a free one. Where to look first is its name's, so that one that
-// is made again mostly gets what it had.
+// any gives a Service the address that it has, or a free one. Where to look first is its name's, so
+// that one that is made again mostly gets what it had.
 func (p *pool) any(key string) (netip.Addr, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -25,10 +25,11 @@ type Options struct {
 	Kube kubernetes.Interface
 	// Dynamic reads Istio's kinds; without it there are no gateways.
 	Dynamic dynamic.Interface
-	// KubernetesEndpoint is where the API server of the cluster listens: what the Service default/kubernetes
-	// forwards to. If it is not valid, that Service is like any other.
+	// KubernetesEndpoint is where the API server of the cluster listens: what the Service
+	// default/kubernetes forwards to. If it is not valid, that Service is like any other.
 	KubernetesEndpoint netip.AddrPort
-	// LoadBalancers is the range that addresses of load balancers are taken from; none if it is not valid.
+	// LoadBalancers is the range that addresses of load balancers are taken from; none if it is not
+	// valid.
 	LoadBalancers netip.Prefix
 	// LoadBalancerClasses are those that get addresses, beside Services that name no class.
 	LoadBalancerClasses []string

@@ -31,7 +31,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// world is a controller at work on Services of a fake API server, on loopback addresses that are real.
+// world is a controller at work on Services of a fake API server, on loopback addresses that are
+// real.
 type world struct {
 	t    *testing.T
 	kube kubernetes.Interface
@@ -39,7 +40,8 @@ type world struct {
 	stop func()
 }
 
-// The folder of addresses that a test uses: each run of a test has addresses of its own, so that none has to wait.
+// The folder of addresses that a test uses: each run of a test has addresses of its own, so that
+// none has to wait.
 var (
 	lastNet   = byte(time.Now().UnixNano())
 	lastNetMu sync.Mutex

@@ -92,8 +92,8 @@ func (c *Controller) listen(ctx context.Context, at address, t *target) error {
 	return nil
 }
 
-// wanted are the addresses of a Service and what they forward to. A port without endpoints has none: so clients
-// are refused at once.
+// wanted are the addresses of a Service and what they forward to. A port without endpoints has
+// none: so clients are refused at once.
 func (c *Controller) wanted(service *corev1.Service) map[address]*target {
 	all := map[address]*target{}
 	hosts := hostsOf(service)
@@ -231,8 +231,8 @@ func (c *Controller) join(from, to *net.TCPConn) {
 	join(from, to)
 }
 
-// Behind says which Service, as namespace/name, gets the TCP connections to an address; where a gateway would
-// stand, those that ask for the name.
+// Behind says which Service, as namespace/name, gets the TCP connections to an address; where a
+// gateway would stand, those that ask for the name.
 func (c *Controller) Behind(at netip.AddrPort, name string) (service string, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -86,8 +86,8 @@ func spec[T any](object *unstructured.Unstructured, into *T) *T {
 	return into
 }
 
-// routesOf are the routes that gateways of a Service's Pods have for one of its ports; none if no gateway
-// knows that port.
+// routesOf are the routes that gateways of a Service's Pods have for one of its ports; none if no
+// gateway knows that port.
 func routesOf(service *corev1.Service, port corev1.ServicePort, gateways, virtualServices []*unstructured.Unstructured) []route {
 	var routes []route
 	for _, object := range gateways {
@@ -120,8 +120,8 @@ func routesOf(service *corev1.Service, port corev1.ServicePort, gateways, virtua
 	return routes
 }
 
-// serves says whether the port of a gateway is that of its Service. Istio takes the Service's number, and the one
-// that the Pods listen on.
+// serves says whether the port of a gateway is that of its Service. Istio takes the Service's
+// number, and the one that the Pods listen on.
 func (s gatewayServer) serves(port corev1.ServicePort) bool {
 	if protocol := strings.ToUpper(s.Port.Protocol); protocol != "TLS" && protocol != "HTTPS" {
 		return false
@@ -129,7 +129,8 @@ func (s gatewayServer) serves(port corev1.ServicePort) bool {
 	return s.Port.Number == int64(port.Port) || s.Port.Number == int64(port.TargetPort.IntValue())
 }
 
-// takes says whether the server has a host. Hosts may be limited to a namespace, which does not matter here.
+// takes says whether the server has a host. Hosts may be limited to a namespace, which does not
+// matter here.
 func (s gatewayServer) takes(host string) bool {
 	return slices.ContainsFunc(s.Hosts, func(pattern string) bool {
 		if _, rest, ok := strings.Cut(pattern, "/"); ok {
@@ -168,7 +169,8 @@ func (v *virtualService) routes(server gatewayServer) []route {
 	if len(v.TLS) > 0 || len(v.HTTP) == 0 {
 		return routes
 	}
-	// The gateway would end TLS and look at requests. All of them go where those go that no route is for.
+	// The gateway would end TLS and look at requests. All of them go where those go that no route
+	// is for.
 	rest := v.HTTP[len(v.HTTP)-1]
 	for _, r := range v.HTTP {
 		if len(r.Match) == 0 {

@@ -15,8 +15,8 @@ const helloPatience = 10 * time.Second
 
 var errHeard = errors.New("heard enough")
 
-// hello reads the first message of a TLS client. It returns the name that the client asks for, and all that was
-// read of the connection, for whoever is to answer.
+// hello reads the first message of a TLS client. It returns the name that the client asks for, and
+// all that was read of the connection, for whoever is to answer.
 func hello(conn net.Conn) (name string, read []byte, err error) {
 	if err := conn.SetReadDeadline(time.Now().Add(helloPatience)); err != nil {
 		return "", nil, fmt.Errorf("listening to a TLS client: %w", err)

@@ -123,7 +123,8 @@ func dialFirst(ctx context.Context, endpoints []netip.AddrPort) (*net.TCPConn, n
 	return nil, netip.AddrPort{}, err
 }
 
-// join copies both ways. Who says no more is told to the other side, who may go on; an error ends both.
+// join copies both ways. Who says no more is told to the other side, who may go on; an error ends
+// both.
 func join(a, b *net.TCPConn) {
 	var group sync.WaitGroup
 	one := func(to, from *net.TCPConn) {

@@ -137,8 +137,8 @@ func (c *Controller) provision(ctx context.Context, key string) (time.Duration, 
 	return 0, nil
 }
 
-// wants says whether a claim waits for us: the controller manager has looked for a volume that is there already,
-// and has named who is to make one.
+// wants says whether a claim waits for us: the controller manager has looked for a volume that is
+// there already, and has named who is to make one.
 func wants(claim *corev1.PersistentVolumeClaim) bool {
 	s := claim.Spec
 	return claim.DeletionTimestamp == nil && s.VolumeName == "" && s.Selector == nil && s.StorageClassName != nil &&
@@ -202,7 +202,8 @@ func (c *Controller) forget(object any) {
 	}
 }
 
-// disposable says whether a volume is ours and goes with its claim. Its folder has to be where we make them.
+// disposable says whether a volume is ours and goes with its claim. Its folder has to be where we
+// make them.
 func (c *Controller) disposable(volume *corev1.PersistentVolume) bool {
 	return volume.Annotations[provisionedBy] == Provisioner && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete &&
 		volume.Spec.HostPath != nil && volume.Spec.HostPath.Path == filepath.Join(c.Folder, volume.Name)

@@ -1,4 +1,5 @@
-// Command inside is what the tests of package box run in a box: Args[1] says what it does and prints.
+// Command inside is what the tests of package box run in a box: Args[1] says what it does and
+// prints.
 package main
 
 import (
@@ -70,7 +71,8 @@ func main() {
 		check(syscall.Kill(os.Getpid(), syscall.Signal(number)))
 		hang()
 	case "spawn":
-		// The child gets all files of this process and hangs. With "leave" this process ends before it.
+		// The child gets all files of this process and hangs. With "leave" this process ends before
+		// it.
 		child := exec.Command(os.Args[0], "hang")
 		child.Stdout, child.Stderr = os.Stdout, os.Stderr
 		check(child.Start())
@@ -140,7 +142,8 @@ func files() {
 	check(err)
 	for _, entry := range entries {
 		target, err := os.Readlink("/proc/self/fd/" + entry.Name())
-		// The one that the folder was read by is closed again; epoll and eventfd are the Go runtime's.
+		// The one that the folder was read by is closed again; epoll and eventfd are the Go
+		// runtime's.
 		if err == nil && !strings.HasPrefix(target, "anon_inode:") {
 			fmt.Println(entry.Name())
 		}
