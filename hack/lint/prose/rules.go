@@ -44,7 +44,7 @@ var (
 		{`kept back\b`, "held"},
 		{`is there($|[.,;:)])`, "exists"},
 		{`as (it|they) stands?\b`, "unchanged"},
-		{`(tried|try|tries|asked|read|looked up) again\b`, "retry, repeat"},
+		{`(tried|tries|looked up) again\b`, "retry, repeat"},
 		{`taken up\b`, "accepted, started"},
 		{`of which\b`, "name the subject"},
 		{`by whom\b`, "name the subject"},
@@ -55,7 +55,7 @@ var (
 		{`no more\b($|[.,;:)])`, "no longer"},
 		{`nothing else than\b`, "only"},
 		{`so that none\b`, "name the subject"},
-		{`the (one|ones) (that|of|which)\b`, "name the thing"},
+		{`the ones? (of|which)\b`, "name the thing"},
 	}
 	isNo = regexp.MustCompile(`(?i)\b(\w+),? (is|are|was|were) no (\w+)`)
 )
