@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -22,7 +23,11 @@ func checkMarkdown(file string, raw []byte) []finding {
 	end()
 	fence := ""
 	html := false
-	for i, text := range strings.Split(string(raw), "\n") {
+	all := strings.Split(string(raw), "\n")
+	for i, text := range all {
+		if i < frontMatter(all) {
+			continue
+		}
 		l := line{i + 1, strings.TrimSpace(text)}
 		if mark := fenceOf(l.text); mark != "" && (fence == "" || strings.HasPrefix(mark, fence)) {
 			end()
@@ -64,6 +69,14 @@ func checkMarkdown(file string, raw []byte) []finding {
 	}
 	end()
 	return out
+}
+
+// frontMatter counts the lines of the YAML block at the begin of a page.
+func frontMatter(lines []string) int {
+	if lines[0] != "---" {
+		return 0
+	}
+	return slices.Index(lines[1:], "---") + 2
 }
 
 // checkLines reports lines with more or less than one sentence.
