@@ -9,27 +9,27 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// Drift of an owner is repaired at once if no run works on it, and otherwise when the run ends. The
-// run itself may repair it before, as it does where a step waits for a deleted object. Two
-// goroutines never apply one set at the same time.
+// Drift of an idle owner is repaired at once, drift of a busy one when its run ends. A run repairs
+// drift itself where a step waits for a deleted object. Two goroutines never apply one set at the
+// same time.
 
-// drifted is what changed while somebody worked on an owner. The zero value is empty; it is safe
-// for concurrent use.
+// drifted queues the drift events of an owner that is busy. The zero value is empty; it is safe for
+// concurrent use.
 type drifted struct {
 	mu     sync.Mutex
 	events map[driftedObject]apply.DriftEvent
-	// fresh says that some of it was not tried yet.
+	// fresh reports whether the queue has an event that was never tried.
 	fresh bool
 }
 
-// driftedObject is what an event is about: clusters of one owner may have an object of one name
-// each.
+// driftedObject identifies the object of an event: several clusters of one owner may have an object
+// of the same name.
 type driftedObject struct {
 	cluster string
 	ref     apply.Ref
 }
 
-// add keeps events for later, the newest of each object.
+// add queues events and drops all but the newest of each object.
 func (d *drifted) add(fresh bool, events ...apply.DriftEvent) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -45,7 +45,7 @@ func (d *drifted) add(fresh bool, events ...apply.DriftEvent) {
 	d.fresh = d.fresh || fresh
 }
 
-// has reports whether something was kept: something fresh, or, with again, anything.
+// has reports whether the queue has a fresh event or, with again, any event.
 func (d *drifted) has(again bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -58,7 +58,7 @@ func (d *drifted) count() int {
 	return len(d.events)
 }
 
-// take gives what was kept.
+// take empties the queue and returns its events.
 func (d *drifted) take() []apply.DriftEvent {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -67,8 +67,8 @@ func (d *drifted) take() []apply.DriftEvent {
 	return out
 }
 
-// Repair has the owner of an object repair it. If no idle owner has it, it keeps the event for each
-// owner at work. It is false when it has to be tried again.
+// Repair lets the owner of an object repair it. If no idle owner has the object, each busy owner
+// queues the event. Repair returns false if the caller has to retry.
 func (f *Fleet[O]) Repair(ctx context.Context, e apply.DriftEvent) bool {
 	var busy []*member[O]
 	for _, at := range f.all() {
@@ -82,18 +82,18 @@ func (f *Fleet[O]) Repair(ctx context.Context, e apply.DriftEvent) bool {
 			return ok
 		}
 		if !rendered {
-			at.drifted.add(false, e) // it may be of what could not be rendered
+			at.drifted.add(false, e) // the object may belong to a bundle that could not be rendered
 		}
 	}
-	// It is of one of these, or of none any more.
+	// The object belongs to a busy owner or to none.
 	for _, at := range busy {
 		at.drifted.add(true, e)
-		f.repairDrifted(ctx, at, false) // the run may have ended just now
+		f.repairDrifted(ctx, at, false) // the run may have just ended
 	}
 	return true
 }
 
-// repair asks the owner; at.busy is held.
+// repair calls the owner; the caller holds at.busy.
 func (at *member[O]) repair(ctx context.Context, e apply.DriftEvent) (found, ok, rendered bool) {
 	something, rendered := at.owner.Left()
 	if !something {
@@ -105,21 +105,21 @@ func (at *member[O]) repair(ctx context.Context, e apply.DriftEvent) (found, ok,
 	return found, ok, rendered
 }
 
-// whileMember gives a context that ends when the owner is no member any more, too.
+// whileMember returns a context that also ends when the owner stops being a member.
 func (at *member[O]) whileMember(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(at.gone, func() { cancel(context.Cause(at.gone)) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// repairDrifted looks at what changed while somebody worked on the owner, if nobody does any more;
-// whoever does looks at it afterwards. With again it tries once more what could not be repaired.
+// repairDrifted repairs the queued drift of an idle owner. The goroutine that holds a busy owner
+// calls it at its end. With again it also retries failed repairs.
 func (f *Fleet[O]) repairDrifted(ctx context.Context, at *member[O], again bool) {
 	for ; ctx.Err() == nil && at.drifted.has(again) && at.busy.TryLock(); again = false {
 		for _, e := range at.drifted.take() {
-			// what is not rendered is not known
+			// without a render the objects of the owner are unknown
 			if found, ok, rendered := at.repair(ctx, e); found && !ok || !found && !rendered {
-				// what was interrupted is looked at by the next run
+				// the next run retries an interrupted repair
 				at.drifted.add(ctx.Err() != nil, e)
 			}
 		}
@@ -127,14 +127,13 @@ func (f *Fleet[O]) repairDrifted(ctx context.Context, at *member[O], again bool)
 	}
 }
 
-// Care judges the health of all owners that no run works on, side by side. Before, it repairs drift
-// that was kept for them.
+// Care repairs queued drift of all idle owners, then judges their health in parallel.
 func (f *Fleet[O]) Care(ctx context.Context) {
 	var group sync.WaitGroup
 	for _, at := range f.all() {
 		f.repairDrifted(ctx, at, true)
 		if !at.busy.TryLock() {
-			continue // its run judges it
+			continue // the run judges its own health
 		}
 		if something, _ := at.owner.Left(); !something {
 			at.busy.Unlock()

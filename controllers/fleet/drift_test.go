@@ -11,7 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// An owner that does not answer delays the judgement of no other.
+// TestCareIsSideBySide checks that an owner that does not answer delays no other health check.
 func TestCareIsSideBySide(t *testing.T) {
 	h := newHarbour(t, 1)
 	var all sync.WaitGroup
@@ -23,8 +23,8 @@ func TestCareIsSideBySide(t *testing.T) {
 	h.hears(done, "done")
 }
 
-// Drift of an owner whose objects are not known is kept until they are. Drift is tried again after
-// the next run where its repair was interrupted.
+// TestDriftIsKept checks that drift stays queued while the objects of its owner are unknown, and
+// that an interrupted repair is retried after the next run.
 func TestDriftIsKept(t *testing.T) {
 	h := newHarbour(t, 1, "busy")
 	one, other := &ship{left: true, mends: true, unrendered: true}, &ship{left: true, mends: true, foreign: true}
@@ -46,8 +46,8 @@ func TestDriftIsKept(t *testing.T) {
 	assert.True(t, at.drifted.has(false), "the interruption is no reason to wait for care")
 }
 
-// TestDriftWhileBusy: drift waits until the run has ended, and is tried again with the next care
-// where it could not be repaired.
+// TestDriftWhileBusy checks that drift waits for the end of the run, and that the next care retries
+// a failed repair.
 func TestDriftWhileBusy(t *testing.T) {
 	h := newHarbour(t, 1, "one")
 	h.Set(t.Context(), []Member[*ship]{h.member("one", "1")})
@@ -70,7 +70,8 @@ func TestDriftWhileBusy(t *testing.T) {
 	assert.False(t, h.Repair(t.Context(), event), "whoever found it tries it again")
 }
 
-// TestKeptDrift: the newest event of each object stays, and a repair that failed is not fresh.
+// TestKeptDrift checks that the newest event of each object stays, and that a failed repair is not
+// fresh.
 func TestKeptDrift(t *testing.T) {
 	at, ref := &drifted{}, apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b"}
 	event := func(set string, second int64) apply.DriftEvent {

@@ -13,95 +13,94 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// State of a member.
+// State is the state of a member.
 type State string
 
-// States.
+// The states of a member.
 const (
-	// Waiting: no run has ended yet.
+	// Waiting means that no run has ended yet.
 	Waiting State = "waiting"
-	// Converged and Failing: how the last run ended.
+	// Converged and Failing are results of the last run.
 	Converged State = "converged"
 	Failing   State = "failing"
 )
 
-// Owner is what a member is from run to run. No run works on it while Left, Repair and Care are
-// called; SetOf may be called at any time.
+// Owner is a member between its runs. Left, Repair and Care are never called during a run; SetOf
+// may be called at any time.
 type Owner interface {
-	// Left reports whether a run has left something that is maintained, and whether it was
-	// rendered.
+	// Left reports whether a run has applied something, and whether it was rendered.
 	Left() (something, rendered bool)
-	// SetOf is the set that writes a ManagedResource; empty where it is not of the owner.
+	// SetOf returns the set that writes a ManagedResource; empty if the owner has no such set.
 	SetOf(cluster string, managedResource apply.Ref) string
-	// Repair brings back what changed. found is false if no set of the owner has the object. ok is
-	// false if the repair has to be tried again.
+	// Repair restores a drifted object. found is false if no set of the owner has the object. ok is
+	// false if the caller has to retry.
 	Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool)
-	// Care judges its health.
+	// Care judges the health of the owner.
 	Care(ctx context.Context)
 }
 
-// Member is an owner as it is to be.
+// Member is the desired state of an owner.
 type Member[O Owner] struct {
 	ID string
-	// Digest of all that it is converged with: another one supersedes a run.
+	// Digest covers the whole input; a new digest supersedes a run.
 	Digest string
 	// After lists members whose last run must have succeeded first.
 	After []string
-	// Again asks for one more run, although the digest is the same.
+	// Again requests one more run with the same digest.
 	Again bool
-	// New makes the owner of a member that the fleet does not have yet.
+	// New creates the owner of a new member.
 	New func() O
-	// Take gives an owner what it is converged with from now on; nil for nothing. A former run may
-	// still be at work.
+	// Take hands new input to an owner; nil for none. The previous run may still be active.
 	Take func(O)
-	// Converge is one run. A member without it stays as it is: it is repaired and judged.
+	// Converge is one run. A member without it is only repaired and judged.
 	Converge func(context.Context, O) error
-	// Pool is the name of those that share Slots.
+	// Pool names the members that share Slots.
 	Pool string
 }
 
-// Options of a fleet. Clock and Slots are needed; the others are needed for Set of members that
-// converge.
+// Options of a fleet. Clock and Slots are required; the others are required for Set with members
+// that converge.
 type Options[O Owner] struct {
 	Clock clock.WithTicker
-	// Slots is how many members of a pool are converged at a time.
+	// Slots is how many members of a pool converge at a time.
 	Slots int
-	// RetryInterval is the time between a run that failed and the next one. It doubles up to
+	// RetryInterval is the time between a failed run and the next one. It doubles up to
 	// LongestRetry.
 	RetryInterval, LongestRetry time.Duration
-	// SyncPeriod is the time between a run that succeeded and the next one; up to a tenth more, so
-	// that members do not come together.
+	// SyncPeriod is the time between a successful run and the next one, plus up to 10 % to spread
+	// the members.
 	SyncPeriod time.Duration
-	// Ended is called when a run of a member has ended, with the time until the next one.
+	// Ended is called after each run, with the time until the next one.
 	Ended func(m Member[O], o O, err error, next time.Duration)
 }
 
-// Fleet keeps its members until they are dropped. It is safe for concurrent use, but for Set and
-// Stop, which one goroutine calls.
+// Fleet runs its members until they are dropped. It is safe for concurrent use, except that one
+// goroutine calls Set and Stop.
 type Fleet[O Owner] struct {
 	options Options[O]
 
 	mu      sync.Mutex
 	members map[string]*member[O]
-	// slots of each pool: a member at work has put something in.
+	// slots of each pool: a member puts one element in while it works.
 	slots map[string]chan struct{}
-	// succeeded has the members whose last run succeeded, dropped ones included: others may still
-	// come after them.
+	// succeeded has the members whose last run succeeded, including dropped ones: others may still
+	// depend on them.
 	succeeded map[string]bool
-	// changed is closed when that changes.
+	// changed is closed when succeeded changes.
 	changed chan struct{}
 }
 
 type member[O Owner] struct {
 	owner O
-	// triggered asks for one more run. It stays the same from run to run.
+	// triggered requests one more run. All runs of a member share it.
 	triggered chan struct{}
-	// busy is held by whoever works on the owner. Repairs and judgements of a member end with gone.
+	// busy is held by the goroutine that works on the owner. Repairs and health checks end with
+	// gone.
 	busy  sync.Mutex
 	gone  context.Context
 	leave context.CancelCauseFunc
 
-	// Fleet.mu is held for these.
+	// Fleet.mu guards these fields.
 	digest string
 	state  State
 	cancel context.CancelCauseFunc
@@ -110,7 +109,7 @@ type member[O Owner] struct {
 	drifted drifted
 }
 
-// New makes a fleet without members.
+// New creates a fleet without members.
 func New[O Owner](options Options[O]) *Fleet[O] {
 	return &Fleet[O]{options: options, members: map[string]*member[O]{}, slots: map[string]chan struct{}{}, succeeded: map[string]bool{}, changed: make(chan struct{})}
 }
@@ -121,10 +120,9 @@ var (
 	errDropped    = errors.New("it is no member any more")
 )
 
-// Set says which members there are. It starts a run for each member with another digest, and
-// cancels its current run, which may wait for ever. It drops members that are not listed, and
-// returns them once nothing works on them. No run begins before every member has its new input.
-// Runs end with ctx.
+// Set defines the members. It starts a run for each member with a new digest, and cancels its
+// current run, which may wait forever. It drops members that are not listed, and returns them once
+// nothing works on them. No run begins before every member has its new input. Runs end with ctx.
 func (f *Fleet[O]) Set(ctx context.Context, members []Member[O]) (dropped []O) {
 	begin, listed := make(chan struct{}), map[string]bool{}
 	for _, m := range members {
@@ -159,7 +157,7 @@ func (f *Fleet[O]) differs(m Member[O]) bool {
 	return known == nil || known.digest != m.Digest
 }
 
-// take gives a member what it is converged with from now on.
+// take hands the input to a member, which it creates if necessary.
 func (f *Fleet[O]) take(m Member[O]) *member[O] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -175,7 +173,7 @@ func (f *Fleet[O]) take(m Member[O]) *member[O] {
 	return at
 }
 
-// start puts a new goroutine in the place of the one that converges a member.
+// start replaces the goroutine that converges a member.
 func (f *Fleet[O]) start(ctx context.Context, m Member[O], begin <-chan struct{}) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
@@ -199,7 +197,7 @@ func (f *Fleet[O]) start(ctx context.Context, m Member[O], begin <-chan struct{}
 	}()
 }
 
-// drop takes a member away, and waits until nothing works on it.
+// drop removes a member, and waits until nothing works on it.
 func (f *Fleet[O]) drop(id string, cause error) O {
 	f.mu.Lock()
 	at := f.members[id]
@@ -209,12 +207,12 @@ func (f *Fleet[O]) drop(id string, cause error) O {
 	if at.done != nil {
 		<-at.done
 	}
-	at.busy.Lock() // a repair or a judgement may be at its end
+	at.busy.Lock() // a repair or a health check may still be ending
 	defer at.busy.Unlock()
 	return at.owner
 }
 
-// end tells all that works on a member.
+// end cancels all work on a member.
 func (at *member[O]) end(cause error) {
 	at.leave(cause)
 	if at.cancel != nil {
@@ -235,7 +233,7 @@ func (f *Fleet[O]) Stop(cause error) (dropped []O) {
 	return dropped
 }
 
-// Trigger asks for one more run of a member, if it exists. Several requests count as one.
+// Trigger requests one more run of a member, if it exists. Several requests count as one.
 func (f *Fleet[O]) Trigger(id string) {
 	f.mu.Lock()
 	at := f.members[id]
@@ -249,14 +247,14 @@ func (f *Fleet[O]) Trigger(id string) {
 	}
 }
 
-// IDs of the members, sorted.
+// IDs returns the sorted IDs of the members.
 func (f *Fleet[O]) IDs() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Sorted(maps.Keys(f.members))
 }
 
-// Owner of a member, and whether there is such a one.
+// Owner returns the owner of a member, and reports whether the member exists.
 func (f *Fleet[O]) Owner(id string) (o O, known bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -266,7 +264,7 @@ func (f *Fleet[O]) Owner(id string) (o O, known bool) {
 	return o, false
 }
 
-// Owners of all members, in the order of their ids.
+// Owners returns the owners of all members, in the order of their IDs.
 func (f *Fleet[O]) Owners() []O {
 	var out []O
 	for _, at := range f.all() {
@@ -275,7 +273,7 @@ func (f *Fleet[O]) Owners() []O {
 	return out
 }
 
-// SetsOf are the sets that write a ManagedResource.
+// SetsOf returns the sets that write a ManagedResource.
 func (f *Fleet[O]) SetsOf(cluster string, managedResource apply.Ref) []string {
 	var out []string
 	for _, o := range f.Owners() {
@@ -286,15 +284,14 @@ func (f *Fleet[O]) SetsOf(cluster string, managedResource apply.Ref) []string {
 	return out
 }
 
-// Status is how a member is.
+// Status is the state of a member and its drift.
 type Status struct {
 	State State
-	// Drifted is the number of objects that changed and wait for the end of a run, or for the next
-	// care.
+	// Drifted is the number of drifted objects that wait for the end of a run or for the next care.
 	Drifted int
 }
 
-// Statuses of all members.
+// Statuses returns the status of each member.
 func (f *Fleet[O]) Statuses() map[string]Status {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -18,14 +18,14 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// ship is an owner under the orders of a test.
+// ship is an owner controlled by a test.
 type ship struct {
 	mu       sync.Mutex
 	left     bool
 	repaired []string
 	mends    bool
 	cared    int
-	// unrendered: nobody knows its objects. foreign: it has none of them.
+	// unrendered: its objects are unknown. foreign: it has none of the objects.
 	unrendered, foreign bool
 	// onCare and onRepair are called by Care and Repair; nil for nothing.
 	onCare, onRepair func(context.Context)
@@ -72,13 +72,13 @@ func (s *ship) repairs() []string {
 	return s.repaired
 }
 
-// harbour is a fleet whose runs a test holds and ends.
+// harbour is a fleet whose runs a test blocks and ends.
 type harbour struct {
 	*testing.T
 	*Fleet[*ship]
 	clock *testclock.FakeClock
-	// begun says which member began a run with which digest, ended how it went and when the next
-	// one comes.
+	// begun receives the member and digest of each new run; ended receives its result and the time
+	// until the next one.
 	begun, ended chan string
 	// results end runs, by member.
 	results map[string]chan error
@@ -136,7 +136,7 @@ func (h *harbour) silent(from <-chan string) {
 	}
 }
 
-// giveWay lets all others run that are ready, so that a fault has the time to happen.
+// giveWay lets all other goroutines run, so that a race has time to show.
 func giveWay() {
 	for range 1000 {
 		runtime.Gosched()
@@ -149,8 +149,8 @@ func (h *harbour) timer() {
 	require.Eventually(h, h.clock.HasWaiters, time.Minute, time.Millisecond)
 }
 
-// TestOrder: a member begins after others have succeeded, and not more of them at a time than there
-// are slots.
+// TestOrder checks that a member begins after its dependencies succeeded, and that no more members
+// run at a time than there are slots.
 func TestOrder(t *testing.T) {
 	h := newHarbour(t, 1, "seed", "one", "two")
 	h.Set(t.Context(), []Member[*ship]{h.member("one", "1", "seed"), h.member("two", "1", "seed"), h.member("seed", "1")})
@@ -175,7 +175,8 @@ func TestOrder(t *testing.T) {
 	h.hears(h.begun, other+" 1")
 }
 
-// A member waits for others whose last run failed, although a former one succeeded.
+// TestOrderAfterAFailure checks that a member waits for members whose last run failed, although an
+// earlier one succeeded.
 func TestOrderAfterAFailure(t *testing.T) {
 	h := newHarbour(t, 1, "seed", "one")
 	seed := h.member("seed", "1")
@@ -200,7 +201,7 @@ func TestOrderAfterAFailure(t *testing.T) {
 	h.hears(h.begun, "one 1")
 }
 
-// As many members of a pool work at a time as there are slots, and not one more.
+// TestSlots checks that exactly as many members of a pool run at a time as there are slots.
 func TestSlots(t *testing.T) {
 	h := newHarbour(t, 2)
 	var mu sync.Mutex
@@ -217,7 +218,7 @@ func TestSlots(t *testing.T) {
 		members = append(members, Member[*ship]{ID: fmt.Sprint(i), Digest: "1", New: func() *ship { return &ship{} }, Converge: func(ctx context.Context, _ *ship) error {
 			note(1)
 			defer note(-1)
-			giveWay() // to one too many
+			giveWay() // a member beyond the limit would start here
 			select {
 			case meet <- struct{}{}: // two work at a time
 			case <-meet:
@@ -236,10 +237,11 @@ func TestSlots(t *testing.T) {
 	assert.Equal(t, 2, most)
 }
 
-// All members have their new input before the first run begins.
+// TestInputsComeBeforeRuns checks that all members have their new input before the first run
+// begins.
 func TestInputsComeBeforeRuns(t *testing.T) {
 	h := newHarbour(t, 1)
-	const many = 500 // so that a run which does not wait has the time to begin
+	const many = 500 // so that a run that does not wait has time to begin
 	var taken atomic.Int32
 	begun := make(chan int32, many)
 	var members []Member[*ship]
@@ -253,10 +255,10 @@ func TestInputsComeBeforeRuns(t *testing.T) {
 	}
 }
 
-// The run, a judgement or a repair of a dropped member ends before the member is given back. All
-// members end at the same time.
+// TestNothingWorksOnADroppedMember checks that the run, a health check or a repair of a dropped
+// member ends before Set returns it. All members end at the same time.
 func TestNothingWorksOnADroppedMember(t *testing.T) {
-	var ends sync.WaitGroup // until all are told, nothing ends
+	var ends sync.WaitGroup // nothing ends before all members are notified
 	ended := map[string]bool{}
 	var mu sync.Mutex
 	until := func(ctx context.Context, what string) {
@@ -308,8 +310,8 @@ func TestNothingWorksOnADroppedMember(t *testing.T) {
 	}
 }
 
-// TestBackOff: the time between two runs that fail doubles up to a limit, and begins anew after one
-// that succeeds.
+// TestBackOff checks that the time between failing runs doubles up to a limit, and restarts after a
+// successful run.
 func TestBackOff(t *testing.T) {
 	h := newHarbour(t, 1, "one")
 	h.Set(t.Context(), []Member[*ship]{h.member("one", "1")})
@@ -332,8 +334,8 @@ func TestBackOff(t *testing.T) {
 	h.hears(h.ended, "1s")
 }
 
-// TestSet: another digest supersedes a run, the same one does not, and what is not listed is
-// dropped once nothing works on it.
+// TestSet checks that only a new digest supersedes a run, and that Set drops unlisted members once
+// nothing works on them.
 func TestSet(t *testing.T) {
 	h := newHarbour(t, 2, "one", "two")
 	h.Set(t.Context(), []Member[*ship]{h.member("one", "1"), h.member("two", "1")})
@@ -354,11 +356,11 @@ func TestSet(t *testing.T) {
 	assert.Equal(t, []string{"two"}, h.IDs())
 	_, known = h.Owner("one")
 	assert.False(t, known)
-	h.Trigger("one") // nobody hears it
+	h.Trigger("one") // no goroutine receives it
 }
 
-// TestConverge: members run once, each after those that it comes after; a member after a failure is
-// left out. Pools share slots, others do not.
+// TestConverge checks that members run once, each after its dependencies, and that a member is
+// skipped after a failure. Pools do not share slots.
 func TestConverge(t *testing.T) {
 	h := newHarbour(t, 1, "seed", "other", "one", "two", "three")
 	in := func(pool string, m Member[*ship]) Member[*ship] {
@@ -388,10 +390,10 @@ func TestConverge(t *testing.T) {
 	assert.Equal(t, []error{nil, nil, &LeftOutError{After: "other"}, nil, no}, <-got)
 	assert.Equal(t, map[string]Status{"seed": {State: Converged}, "one": {State: Converged}, "two": {State: Converged}, "three": {State: Waiting}, "other": {State: Failing}}, h.Statuses())
 
-	// A former success does not count for a member that is left out now.
+	// An earlier success does not count for a member that is skipped now.
 	members = []Member[*ship]{h.member("seed", "2", "nobody"), h.member("one", "2", "seed")}
 	assert.Equal(t, []error{&LeftOutError{After: "nobody"}, &LeftOutError{After: "seed"}}, <-converge())
-	// A former success counts for members that do not run now.
+	// An earlier success counts for members that do not run now.
 	members = []Member[*ship]{h.member("one", "2", "seed")}
 	got = converge()
 	h.hears(h.begun, "one 2")
@@ -404,7 +406,7 @@ func TestConverge(t *testing.T) {
 	require.EqualError(t, errors.Join(h.Converge(ctx, members)...), "one: its turn did not come: no")
 }
 
-// TestIdleMembers: a member without a run is repaired and judged, and can be dropped.
+// TestIdleMembers checks that a member without a run is repaired and judged, and can be dropped.
 func TestIdleMembers(t *testing.T) {
 	h := newHarbour(t, 1)
 	one := &ship{left: true, mends: true}
@@ -418,7 +420,8 @@ func TestIdleMembers(t *testing.T) {
 	assert.Equal(t, []*ship{one}, h.Set(t.Context(), nil))
 }
 
-// TestTrigger: several at a time are one, and what is asked for during a run has one more.
+// TestTrigger checks that several triggers count as one, and that a trigger during a run causes one
+// more.
 func TestTrigger(t *testing.T) {
 	h := newHarbour(t, 1, "one")
 	h.Set(t.Context(), []Member[*ship]{h.member("one", "1")})
@@ -435,7 +438,7 @@ func TestTrigger(t *testing.T) {
 	h.timer()
 	h.silent(h.begun)
 
-	// A run does what is asked for while its member waits for its turn.
+	// A waiting run covers the triggers that arrive before it begins.
 	h = newHarbour(t, 1, "one", "two")
 	h.Set(t.Context(), []Member[*ship]{h.member("one", "1")})
 	h.hears(h.begun, "one 1")

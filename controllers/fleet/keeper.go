@@ -11,11 +11,11 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// judgeRepaired is how soon after a repair health is judged again: what was repaired rolls out
+// judgeRepaired is the delay of the health check after a repair: the repaired object rolls out
 // first.
 const judgeRepaired = 1500 * time.Millisecond
 
-// waiting is how many events a Keeper has waiting before whoever finds more has to wait.
+// waiting is the number of events that a Keeper buffers before watchers block.
 const waiting = 256
 
 // Joining is a cluster of Engine that is found later, and watched until Context ends.
@@ -24,26 +24,25 @@ type Joining struct {
 	Cluster *apply.Cluster
 }
 
-// Keeper repairs drift and has health judged. All fields are needed unless they say otherwise.
+// Keeper repairs drift and triggers health checks. All fields are required unless noted.
 type Keeper struct {
-	// Engine knows what was applied to the Clusters.
+	// Engine knows the objects applied to the Clusters.
 	Engine   *apply.Engine
 	Clusters []*apply.Cluster
-	// Joining are clusters that are found while it works; nil for none.
+	// Joining receives clusters that are found later; nil for none.
 	Joining <-chan Joining
 	Clock   clock.WithTicker
-	// CareInterval is how often health is judged although nothing is known to have changed.
+	// CareInterval is the time between health checks without a known change.
 	CareInterval time.Duration
-	// Repair applies the set of an event again. It says false when that has to be tried once more:
-	// with the next round of care.
+	// Repair applies the set of an event again. It returns false to retry with the next care.
 	Repair func(context.Context, apply.DriftEvent) bool
-	// Care judges the health of all.
+	// Care judges the health of all owners.
 	Care func(context.Context)
-	// SetsOf gives the sets that write a ManagedResource.
+	// SetsOf returns the sets that write a ManagedResource.
 	SetsOf func(cluster string, managedResource apply.Ref) []string
 }
 
-// Keep works until ctx ends. Repair and Care are called by one goroutine, one at a time.
+// Keep works until ctx ends. One goroutine calls Repair and Care, one at a time.
 func (k Keeper) Keep(ctx context.Context) {
 	events := make(chan apply.DriftEvent, waiting)
 	tell := func(e apply.DriftEvent) {
@@ -79,7 +78,7 @@ func (k Keeper) Keep(ctx context.Context) {
 func (k Keeper) work(ctx context.Context, events <-chan apply.DriftEvent) {
 	care := k.Clock.NewTicker(k.CareInterval)
 	defer care.Stop()
-	// failed are the sets that could not be repaired, each with what was found of it last.
+	// failed has the sets that could not be repaired, each with its last event.
 	type set struct{ cluster, name string }
 	failed := map[set]apply.DriftEvent{}
 	repair := func(e apply.DriftEvent) {
@@ -109,8 +108,8 @@ func (k Keeper) work(ctx context.Context, events <-chan apply.DriftEvent) {
 	}
 }
 
-// watchDeletions tells of ManagedResources that somebody deletes: our finalizer keeps them, so they
-// never go by themselves and are no drift to the engine.
+// watchDeletions reports ManagedResources that somebody deletes. Our finalizer blocks the deletion,
+// so the engine sees no drift.
 func (k Keeper) watchDeletions(ctx context.Context, c *apply.Cluster, tell func(apply.DriftEvent)) {
 	found := make(chan apply.Ref, waiting)
 	stop := c.OnChange(func(e apply.ChangeEvent) {
@@ -119,7 +118,7 @@ func (k Keeper) watchDeletions(ctx context.Context, c *apply.Cluster, tell func(
 		}
 		select {
 		case found <- e.Ref:
-		default: // so many at once are no slip of the hand; the next convergence sees to them
+		default: // drop events beyond the buffer; the next run repairs their objects
 		}
 	})
 	defer stop()

@@ -12,11 +12,11 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// played is a Keeper at work whose hands only write down.
+// played is a running Keeper whose Repair and Care only record their calls.
 type played struct {
 	clock  *testclock.FakeClock
 	events chan apply.DriftEvent
-	// did is what it does: cluster/set for an attempt to repair that, care for a round of it.
+	// did receives the actions: cluster/set for an attempted repair, care for a health check.
 	did chan string
 	// broken sets, as cluster/set, cannot be repaired.
 	broken map[string]bool
@@ -58,7 +58,7 @@ func play(t *testing.T, broken ...string) *played {
 	return p
 }
 
-// next is what the Keeper does next.
+// next returns the next action of the Keeper.
 func (p *played) next(t *testing.T) string {
 	t.Helper()
 	select {
@@ -70,7 +70,7 @@ func (p *played) next(t *testing.T) string {
 	}
 }
 
-// found tells of drift, and takes the attempt to repair it.
+// found sends a drift event, and expects the attempt to repair it.
 func (p *played) found(t *testing.T, cluster, set string) {
 	t.Helper()
 	p.events <- apply.DriftEvent{Cluster: cluster, Set: set}
@@ -81,7 +81,7 @@ func TestHealthIsJudgedSoonAfterARepair(t *testing.T) {
 	p := play(t)
 	p.found(t, "seed", "a")
 	p.found(t, "seed", "b")
-	// The ticker and both waits: that of the first repair is not listened to any more.
+	// The ticker and both timers: the timer of the first repair has no listener any more.
 	require.Eventually(t, func() bool { return p.clock.Waiters() == 3 }, time.Minute, time.Millisecond)
 	p.clock.Step(judgeRepaired)
 	assert.Equal(t, "care", p.next(t))
@@ -98,7 +98,7 @@ func TestFailedRepairsAreTriedAgain(t *testing.T) {
 	p.found(t, "virtual", "bad")
 	require.Eventually(t, func() bool { return p.clock.Waiters() == 4 }, time.Minute, time.Millisecond)
 	p.clock.Step(30 * time.Second)
-	// What waited for the repairs and the tick come at once, in any order.
+	// The delayed health check and the tick come at once, in any order.
 	var did []string
 	for range 4 {
 		did = append(did, p.next(t))
@@ -119,7 +119,7 @@ func TestWhatWasRepairedIsLeftAlone(t *testing.T) {
 	require.Equal(t, "care", p.next(t))
 	p.clock.Step(30*time.Second - judgeRepaired)
 	require.Equal(t, "seed/bad", p.next(t), "it is tried again")
-	p.broken["seed/bad"] = false // it works, now that the next attempt begins
+	p.broken["seed/bad"] = false // the next attempt succeeds
 	require.Equal(t, "care", p.next(t))
 	p.clock.Step(30 * time.Second)
 	require.Equal(t, "seed/bad", p.next(t))

@@ -10,8 +10,7 @@ import (
 	"github.com/pergola-dev/pergola/internal/backoff"
 )
 
-// run converges a member, and does so again when that failed, when somebody asks for it, and once
-// in a while.
+// run converges a member, and repeats that after a failure, a trigger or SyncPeriod.
 func (f *Fleet[O]) run(ctx context.Context, at *member[O], m Member[O]) {
 	o := f.options
 	for failures := 0; ctx.Err() == nil; {
@@ -41,9 +40,9 @@ func (f *Fleet[O]) run(ctx context.Context, at *member[O], m Member[O]) {
 	}
 }
 
-// LeftOutError says that a member was not converged.
+// LeftOutError is returned for a member that was not converged.
 type LeftOutError struct {
-	// After is the member that had to be converged before.
+	// After is the member that had to be converged first.
 	After string
 }
 
@@ -51,10 +50,9 @@ func (e *LeftOutError) Error() string {
 	return fmt.Sprintf("it comes after %s, which is not converged", e.After)
 }
 
-// Converge runs members once, side by side, and says how that went, in their order. It leaves a
-// member out if one that it comes after failed, was left out or has not run yet. Members of a pool
-// begin in their order, so a member has to stand behind those of its pool that it comes after. All
-// stay members.
+// Converge runs members once, in parallel, and returns their errors in order. It skips a member
+// whose dependency failed, was skipped or has not run yet. Members of a pool begin in order, so a
+// member has to follow its dependencies in the pool. All stay members.
 func (f *Fleet[O]) Converge(ctx context.Context, members []Member[O]) []error {
 	problems := make([]error, len(members))
 	runs, pools := map[string]onceRun{}, map[string][]int{}
@@ -87,7 +85,7 @@ func (f *Fleet[O]) Converge(ctx context.Context, members []Member[O]) []error {
 	return problems
 }
 
-// begin waits until a member may run once, and gives the function that lets the next one of its
+// begin waits until a member may run once, and returns the function that lets the next one of its
 // pool run.
 func (f *Fleet[O]) begin(ctx context.Context, m Member[O], runs map[string]onceRun) (end func(), err error) {
 	for _, id := range m.After {
@@ -101,14 +99,13 @@ func (f *Fleet[O]) begin(ctx context.Context, m Member[O], runs map[string]onceR
 	return end, nil
 }
 
-// onceRun is the run of one member: problem is why it failed, once it has ended.
+// onceRun is the run of one member. problem is its error, set once ended is closed.
 type onceRun struct {
 	ended   chan struct{}
 	problem *error
 }
 
-// isConverged waits for the run of a member that has one now, and reports whether its last run
-// succeeded.
+// isConverged waits for a current run of a member, and reports whether its last run succeeded.
 func (f *Fleet[O]) isConverged(id string, runs map[string]onceRun) bool {
 	if run, now := runs[id]; now {
 		<-run.ended
@@ -118,7 +115,7 @@ func (f *Fleet[O]) isConverged(id string, runs map[string]onceRun) bool {
 	return succeeded
 }
 
-// converge is one run. It fails where ctx ended before its turn came.
+// converge is one run. It fails if ctx ends before the member has a slot.
 func (f *Fleet[O]) converge(ctx context.Context, at *member[O], m Member[O]) error {
 	end, err := f.slot(ctx, m.Pool)
 	if err != nil {
@@ -126,13 +123,13 @@ func (f *Fleet[O]) converge(ctx context.Context, at *member[O], m Member[O]) err
 	}
 	defer end()
 	select {
-	case <-at.triggered: // what was asked for before a run begins is done by it
+	case <-at.triggered: // this run covers all triggers that arrived before it
 	default:
 	}
 	return f.work(ctx, at, m)
 }
 
-// slot waits for one of a pool, and gives the function that frees it.
+// slot waits for a free slot of a pool, and returns the function that frees it.
 func (f *Fleet[O]) slot(ctx context.Context, pool string) (free func(), err error) {
 	slots := f.slotsOf(pool)
 	if ctx.Err() == nil {
@@ -161,7 +158,8 @@ func (f *Fleet[O]) slotsOf(pool string) chan struct{} {
 	return f.slots[pool]
 }
 
-// await waits until the last runs of some members have succeeded. It is false when ctx ended first.
+// await waits until the last runs of some members have succeeded. It returns false if ctx ends
+// first.
 func (f *Fleet[O]) await(ctx context.Context, after []string) bool {
 	for {
 		ready, changed := f.haveSucceeded(after)
@@ -187,7 +185,7 @@ func (f *Fleet[O]) haveSucceeded(ids []string) (all bool, changed <-chan struct{
 	return true, f.changed
 }
 
-// ended notes how a run went.
+// ended records the result of a run.
 func (f *Fleet[O]) ended(id string, at *member[O], succeeded bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -22,32 +22,31 @@ import (
 	"github.com/pergola-dev/pergola/secrets"
 )
 
-// madeAccess is access to the API server of an owner that the secrets manager has made.
+// madeAccess is access to an owner's API server that the secrets manager has generated.
 type madeAccess struct {
-	// secret is the name of the Secret that was generated; empty when none was asked for.
+	// secret is the name of the generated Secret; empty if none was requested.
 	secret string
-	// former is the authority of clients that another one takes the place of, in PEM, while the API
-	// server knows certificates of that one alone.
+	// former is the previous client CA in PEM, while the API server trusts only certificates of
+	// that CA.
 	former []byte
 }
 
-// noteServes notes that the control plane of an owner makes access to an API server.
+// noteServes records that the control plane of an owner generates access to its API server.
 func (o *subject) noteServes(made madeAccess, now time.Time) {
 	o.note(func(s *State) { s.access, s.accessSeen = made, now })
 }
 
-// serves tells whether there is an API server that can be asked: that of a Shoot whose components
-// make no access cannot.
+// serves reports whether the owner has an API server to connect to. A Shoot whose components
+// generate no access has none.
 func (o *subject) serves() bool { return o.now().access.secret != "" || o.identity().Kind == Garden }
 
-// publishAccess gives the access to the API server of an owner, which the secrets manager has made,
-// the name by which it is found. While a new authority of clients is made known beside another one,
-// the access of before stays: API servers that were not started anew yet know no other. It has its
-// turn with publishRotated.
+// publishAccess publishes the generated access to the API server of an owner under its fixed name.
+// While a new client CA is introduced, the old access stays: API servers that were not restarted
+// yet trust no other. publishRotated publishes the new access later.
 func (r *run) publishAccess(ctx context.Context, manager *secrets.Manager, result render.Result) error {
 	generated, asked := manager.Get(access.SecretName)
 	if target := r.owner.Target; !asked || r.owner.Input.Owner.Kind == Garden && target != nil && !access.IsLate(target.RESTConfig()) {
-		return nil // what is given by somebody may well be in a Secret of this name
+		return nil // a Secret of this name may belong to somebody who provides the access
 	}
 	configs, err := requestsOf(r.owner, result)
 	if err != nil {
@@ -55,15 +54,15 @@ func (r *run) publishAccess(ctx context.Context, manager *secrets.Manager, resul
 	}
 	made := madeAccess{secret: generated.Name}
 	if old, kept := manager.GetOld(authorityOfAccess(configs)); kept {
-		made.former = old.Data[keyCACertificate].Reveal() // a certificate is known to all
+		made.former = old.Data[keyCACertificate].Reveal() // a certificate is public
 	}
 	r.owner.noteServes(made, r.reconciler.Clock.Now())
 	_, err = r.owner.publish(ctx, made)
 	return err
 }
 
-// publishRotated is for when all has come about that was applied, and no API server is left that
-// knows only the authority of before.
+// publishRotated publishes new access once everything applied is rolled out and no API server
+// trusts only the old CA.
 func (r *run) publishRotated(ctx context.Context) error {
 	made := r.owner.now().access
 	if made.secret == "" || made.former == nil {
@@ -80,11 +79,11 @@ func (r *run) publishRotated(ctx context.Context) error {
 	return err
 }
 
-// keyCACertificate is where a generated authority has its certificate.
+// keyCACertificate is the key of the certificate in the Secret of a CA.
 const keyCACertificate = "ca.crt"
 
-// authorityOfAccess is the request for the authority that signs the client certificate of the
-// access; empty where it has none.
+// authorityOfAccess returns the request of the CA that signs the client certificate of the access;
+// empty if there is none.
 func authorityOfAccess(configs []secrets.Config) string {
 	byName := make(map[string]secrets.Config, len(configs))
 	for _, c := range configs {
@@ -93,8 +92,8 @@ func authorityOfAccess(configs []secrets.Config) string {
 	return byName[byName[access.SecretName].ClientCertificate].SigningCA
 }
 
-// publish gives access that was made the name by which it is found; it says whether that had to be
-// written.
+// publish publishes generated access under its fixed name; written reports whether the Secret had
+// to change.
 func (o *subject) publish(ctx context.Context, made madeAccess) (written bool, err error) {
 	client, err := kubernetes.NewForConfig(o.Local.RESTConfig())
 	if err != nil {
@@ -106,11 +105,10 @@ func (o *subject) publish(ctx context.Context, made madeAccess) (written bool, e
 	return written, o.Local.Explain(ref, "write the access to the API server of "+o.String()+" to", err)
 }
 
-// accessInterval is how often it is looked whether the access to an API server is still there while
-// that answers.
+// accessInterval is the time between checks of the access to an API server that answers.
 const accessInterval = 5 * time.Minute
 
-// accessDue tells whether it is time to look, and notes that somebody does.
+// accessDue reports whether the access has to be checked, and records the check.
 func (o *subject) accessDue(now time.Time) (due bool) {
 	o.note(func(s *State) {
 		if due = now.Sub(s.accessSeen) >= accessInterval; due {
@@ -120,20 +118,20 @@ func (o *subject) accessDue(now time.Time) (due bool) {
 	return due
 }
 
-// restoreAccess brings back the access to the API server of an owner that somebody has deleted or
-// changed since it was reconciled, and says whether it had to. Nobody else notices that: it is no
-// object of a bundle.
+// restoreAccess restores the access to the API server of an owner if somebody has deleted or
+// changed it, and reports whether it did. Drift detection does not cover the access, because it is
+// in no bundle.
 func (o *subject) restoreAccess(ctx context.Context) bool {
 	made := o.now().access
 	if made.secret == "" {
 		return false
 	}
-	// That it could not be written is no news to who is told that there is no access.
+	// An error is not reported: the caller already reports that the access is missing.
 	written, err := o.publish(ctx, made)
 	return err == nil && written
 }
 
-// keepTokens begins to request the tokens of the control plane, which may not be there yet.
+// keepTokens starts the renewal of the control plane's tokens, which may not exist yet.
 func (r *run) keepTokens() {
 	o := r.owner
 	manager, has := managers[o.Input.Owner.Kind]
@@ -146,12 +144,12 @@ func (r *run) keepTokens() {
 }
 
 // managers are the Deployments of gardener-resource-manager for a control plane, by the kind of its
-// owner. The one without prefix in namespace garden is for the runtime cluster.
+// owner. The Deployment without a prefix in namespace garden serves the runtime cluster.
 var managers = map[string]string{Garden: "virtual-garden-gardener-resource-manager", Shoot: "gardener-resource-manager"}
 
-// ConnectShoot gives a Shoot that is reconciled by itself its API server, by the access that is
-// written with its control plane. outside says that names of Services on the seed mean nothing
-// here: then it is reached by its own domain. fence may keep requests back; nil keeps none.
+// ConnectShoot connects a Shoot to its API server, with the access that is published with its
+// control plane. outside means that Service names of the seed do not resolve here, so the Shoot's
+// own domain is used. fence may block requests; nil blocks none.
 func ConnectShoot(o *Owner, outside bool, fence transport.WrapperFunc, options apply.ClusterOptions) error {
 	config, err := o.shootAccess(outside, options.Clock)
 	if err != nil {
@@ -164,13 +162,13 @@ func ConnectShoot(o *Owner, outside bool, fence transport.WrapperFunc, options a
 	return err
 }
 
-// shootAccess is the access to the API server of a Shoot, which is found when it is needed.
+// shootAccess returns the access to the API server of a Shoot, which is read when it is needed.
 func (o *Owner) shootAccess(outside bool, clk clock.PassiveClock) (*rest.Config, error) {
 	read, err := access.ReaderOf(o.Local.RESTConfig())
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", o.Local.Name(), err)
 	}
-	// The namespace of the control plane is known with the input, which may come later.
+	// The input, which may come later, has the namespace of the control plane.
 	source := access.OfShoot(o.Input.Owner.Namespace+"/"+o.Input.Owner.Name, o.Input.Owner.ControlPlaneNamespace, read, clk)
 	if outside {
 		source.Proxy = o.Local.RESTConfig().Proxy
@@ -179,8 +177,8 @@ func (o *Owner) shootAccess(outside bool, clk clock.PassiveClock) (*rest.Config,
 	return access.Late(source), nil
 }
 
-// ShootAccess is the access to the API server of a Shoot from outside of its seed; where nobody
-// serves it, the error says why.
+// ShootAccess returns the access to the API server of a Shoot from outside its seed. The error
+// explains why nobody serves the API server.
 func ShootAccess(ctx context.Context, o Owner) (*rest.Config, error) {
 	at := o.from(State{})
 	switch served, err := at.isServed(ctx); {
@@ -192,7 +190,7 @@ func ShootAccess(ctx context.Context, o Owner) (*rest.Config, error) {
 	return at.shootAccess(true, nil)
 }
 
-// address is where a Shoot is reached by its own domain.
+// address returns the URL of a Shoot at its own domain.
 func (o *Owner) address() (string, error) {
 	domain, _, err := unstructured.NestedString(o.Input.Objects[Shoot], "spec", "dns", "domain")
 	if err != nil || domain == "" {
@@ -201,13 +199,13 @@ func (o *Owner) address() (string, error) {
 	return "https://api." + domain, nil
 }
 
-// secretGenericKubeconfig is the request whose Secret says how pods beside the virtual garden reach
-// it.
+// secretGenericKubeconfig is the request for the Secret with which pods beside the virtual garden
+// connect to it.
 const secretGenericKubeconfig = "generic-token-kubeconfig"
 
-// nameKubeconfig says in an annotation of a Garden which Secret its generic kubeconfig is in:
-// extensions of the garden find it so, as those of a Shoot find it by its Cluster. The name is
-// another one after each rotation.
+// nameKubeconfig writes the name of the Secret with the generic kubeconfig to an annotation of a
+// Garden. Extensions of the garden read it there, as they read that of a Shoot from its Cluster.
+// The name changes with each rotation.
 func (r *run) nameKubeconfig(ctx context.Context, made map[string]render.SecretFact) error {
 	o, name := r.owner, made[secretGenericKubeconfig].Name
 	if o.Input.Owner.Kind != Garden || name == "" {
@@ -225,7 +223,7 @@ func (r *run) nameKubeconfig(ctx context.Context, made map[string]render.SecretF
 	return o.Home.Explain(o.Ref, "write the name of its generic kubeconfig to", err)
 }
 
-// advertised are the addresses of a Garden: its API server is at the first of its domains.
+// advertised returns the addresses of a Garden: its API server is at its first domain.
 func advertised(garden map[string]any) []operatorv1alpha1.AdvertisedAddress {
 	domains, _, _ := unstructured.NestedSlice(garden, "spec", "virtualCluster", "dns", "domains")
 	if len(domains) == 0 {

@@ -15,8 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/secrets"
 )
 
-// Access that is found by its name is one that the API server takes, in every phase of a rotation
-// of authorities: while only the former one is known everywhere, that of before stays.
+// TestAccessOutlivesRotation checks that an API server accepts the published access in every phase
+// of a CA rotation. While a new CA is not trusted everywhere, the old access stays.
 func TestAccessOutlivesRotation(t *testing.T) {
 	s := newSite(t)
 	r, o := s.work, s.work.owner
@@ -32,7 +32,7 @@ func TestAccessOutlivesRotation(t *testing.T) {
 	result := render.Result{Components: []render.Component{{Path: "shoot/kube-apiserver", Enabled: true, Secrets: requests}}}
 	configs, err := requestsOf(o, result)
 	require.NoError(t, err)
-	// made is what the secrets manager has for a rotation, which began then; zero for none.
+	// made returns the secrets manager of a rotation that began at a time; zero for no rotation.
 	made := func(began time.Time, completing bool) *secrets.Manager {
 		t.Helper()
 		times := map[string]time.Time{"ca": began, "ca-client": began}
@@ -81,7 +81,7 @@ func TestAccessOutlivesRotation(t *testing.T) {
 	require.NoError(t, r.publishRotated(s.ctx))
 	assert.Equal(t, content(completing), published())
 
-	// Where the access is gone there is nothing to stay with.
+	// Without published access there is no old access to preserve.
 	again := made(began.Add(time.Hour), false)
 	require.NoError(t, client.CoreV1().Secrets(s.ns).Delete(s.ctx, access.SecretName, metav1.DeleteOptions{}))
 	require.NoError(t, r.publishAccess(s.ctx, again, result))

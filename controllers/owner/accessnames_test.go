@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// live is the Garden of a site.
+// live returns the Garden of a site.
 func (s *site) live() *unstructured.Unstructured {
 	s.Helper()
 	obj, err := s.work.owner.Home.GetLive(s.ctx, s.work.owner.Ref)
@@ -22,8 +22,8 @@ func (s *site) live() *unstructured.Unstructured {
 	return obj
 }
 
-// Extensions of the garden find its generic kubeconfig by an annotation of the Garden, which
-// follows its name and comes back.
+// TestNameOfTheGenericKubeconfig checks that an annotation of the Garden has the name of its
+// generic kubeconfig, follows changes, and is restored.
 func TestNameOfTheGenericKubeconfig(t *testing.T) {
 	s := newGarden(t)
 	name := func(of string) string {
@@ -53,9 +53,9 @@ func TestNameOfTheGenericKubeconfig(t *testing.T) {
 	assert.Equal(t, "generic-token-kubeconfig-2b", s.live().GetAnnotations()[gardencorev1beta1.GenericTokenKubeconfigSecretName])
 }
 
-// The status of a Garden says while it is reconciled who does it, of which generation, and where
-// its API is; an operation is a Reconcile from the first one on, and one that failed says whether
-// it is tried again.
+// TestStatusOfAGarden checks that the status of a reconciling Garden has the gardener, the
+// generation and the API address. From the first operation on, the type is Reconcile, and a failed
+// operation says whether it is retried.
 func TestStatusOfAGarden(t *testing.T) {
 	s := newGarden(t)
 	r, o := s.work.reconciler, s.work.owner

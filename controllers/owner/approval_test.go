@@ -10,8 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// A dry run gives what is held of a bundle the id that lets it pass, the same as a difference of
-// revisions.
+// TestPlanHasTheApproval checks that a dry run shows the same approval id for held objects as a
+// diff of revisions.
 func TestPlanHasTheApproval(t *testing.T) {
 	for name, direct := range map[string]bool{"direct": true, "managed": false} {
 		t.Run(name, func(t *testing.T) {

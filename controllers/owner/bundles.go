@@ -16,7 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Labels of the ConfigMaps that hold inventories.
+// Labels of inventory ConfigMaps.
 const (
 	LabelInventory = "inventory.pergola.dev/owner"
 	LabelBundle    = "inventory.pergola.dev/bundle"
@@ -30,15 +30,16 @@ const (
 	deliveryManaged = "managedResource"
 )
 
-// InventoryPrefix begins the names of those ConfigMaps.
+// InventoryPrefix begins the names of inventory ConfigMaps.
 const InventoryPrefix = "pergola-inventory."
 
-// inventoryName is the ConfigMap of a bundle; owners of one cluster never share it.
+// inventoryName returns the name of the ConfigMap of a bundle; owners of one cluster never share
+// it.
 func inventoryName(o render.Owner, bundle string) string {
 	return InventoryPrefix + ownerLabel(o) + "." + bundle
 }
 
-// ownerLabel fits into a label: garden.local, seed.local, shoot.garden-local.local.
+// ownerLabel returns a valid label value: garden.local, seed.local, shoot.garden-local.local.
 func ownerLabel(o render.Owner) string {
 	parts := []string{o.Kind}
 	if o.Namespace != "" {
@@ -58,8 +59,8 @@ func (r *Reconciler) inventory(o *subject, b render.Bundle) apply.Inventory {
 	})
 }
 
-// HasInventory tells whether an owner has an inventory on its cluster, so that something of it may
-// be there.
+// HasInventory reports whether an owner has an inventory on its cluster, so that objects of it may
+// exist.
 func HasInventory(ctx context.Context, o Owner) (bool, error) {
 	selector := labels.SelectorFromSet(labels.Set{LabelInventory: ownerLabel(o.Input.Owner)})
 	list, err := o.Local.List(ctx, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, InventoryNamespace, selector)
@@ -69,13 +70,13 @@ func HasInventory(ctx context.Context, o Owner) (bool, error) {
 	return len(list) > 0, nil
 }
 
-// setName is the origin annotation of a direct bundle, and that of the pair of
-// ManagedResource and data Secret.
+// setName is the origin annotation of a direct bundle, or of the pair of ManagedResource and data
+// Secret.
 func setName(o render.Owner, bundle string) string {
 	return ownerLabel(o) + "/" + bundle
 }
 
-// set wraps objects for the engine; origins are shown in its errors.
+// set wraps objects for the engine; its errors show the origins.
 func set(o *subject, b render.Bundle, objects []*unstructured.Unstructured) apply.Set {
 	s := apply.Set{
 		Name: setName(o.Input.Owner, b.Name), Objects: objects, FieldManager: FieldManager, TakeBack: true,
@@ -88,15 +89,15 @@ func set(o *subject, b render.Bundle, objects []*unstructured.Unstructured) appl
 	return s
 }
 
-// directSet is the set of a direct bundle that is applied.
+// directSet returns the set of a direct bundle for an apply.
 func directSet(o *subject, b render.Bundle, objects []*unstructured.Unstructured) apply.Set {
 	s := set(o, b, objects)
 	s.RebuildFrom = neighbours(o, b)
 	return s
 }
 
-// delivered gives the objects that are sent for a bundle and the cluster they go to: its
-// own objects, or the ManagedResource with its data Secret.
+// delivered returns the objects to apply for a bundle and their cluster: the objects of the bundle,
+// or its ManagedResource and data Secret.
 func (o *subject) delivered(ctx context.Context, b render.Bundle) ([]*unstructured.Unstructured, *apply.Cluster, error) {
 	b, err := o.filled(ctx, b, true)
 	if err != nil {
@@ -114,7 +115,7 @@ func (o *subject) delivered(ctx context.Context, b render.Bundle) ([]*unstructur
 	if err != nil {
 		return nil, nil, err
 	}
-	// A resource manager may run beside us, and knows no deletion gate.
+	// A resource manager may run beside us, and has no deletion gate.
 	annotations := mr.GetAnnotations()
 	annotations[managedresource.AnnotationDeletions] = managedresource.DeletionsByOwner
 	mr.SetAnnotations(annotations)
@@ -131,8 +132,8 @@ func (o *subject) delivered(ctx context.Context, b render.Bundle) ([]*unstructur
 	return []*unstructured.Unstructured{mr, secret}, o.Local, nil
 }
 
-// dataSecret is the data Secret that the live ManagedResource of a bundle has, nil if there is none
-// that can be read: a new one is made then.
+// dataSecret returns the data Secret of the live ManagedResource of a bundle. It is nil if it is
+// missing or unreadable, so that a new one is made.
 func (o *subject) dataSecret(ctx context.Context, b render.Bundle) *unstructured.Unstructured {
 	live, err := o.Local.Get(ctx, managedRef(b))
 	if err != nil {
@@ -151,8 +152,7 @@ func (o *subject) dataSecret(ctx context.Context, b render.Bundle) *unstructured
 	return secret
 }
 
-// applyBundle sends one bundle and returns what has to be waited for. Why it failed is kept for the
-// conditions.
+// applyBundle applies one bundle and returns its waiter. It records an error for the conditions.
 func (r *run) applyBundle(ctx context.Context, b render.Bundle) (waiter, error) {
 	w, err := r.sendBundle(ctx, b)
 	if !r.pending {
@@ -177,7 +177,7 @@ func (r *run) sendBundle(ctx context.Context, b render.Bundle) (waiter, error) {
 	if len(b.Unresolved) > 0 {
 		return waiter{}, fmt.Errorf("not known yet: %s", strings.Join(b.Unresolved, ", "))
 	}
-	if b.Delivery.ServedBy != "" { // others write their ManagedResource all the same
+	if b.Delivery.ServedBy != "" { // other bundles write their ManagedResource before that wait
 		if waits, err := r.waitsForServer(ctx, b); err != nil || waits {
 			return waiter{bundle: b, cluster: r.owner.Local}, err
 		}
@@ -216,8 +216,8 @@ func (r *run) sendBundle(ctx context.Context, b render.Bundle) (waiter, error) {
 	return w, err
 }
 
-// sendManaged writes the ManagedResource of a bundle and its data Secret, then does what the
-// resource-manager does.
+// sendManaged writes the ManagedResource of a bundle and its data Secret, then acts as
+// resource-manager.
 func (r *run) sendManaged(ctx context.Context, b render.Bundle, cluster *apply.Cluster, objects []*unstructured.Unstructured) (waiter, error) {
 	carried, err := r.takeBack(ctx, b)
 	if err != nil {
@@ -252,13 +252,13 @@ func (r *run) sendManaged(ctx context.Context, b render.Bundle, cluster *apply.C
 	return w, err
 }
 
-// takeBack lets a ManagedResource go that somebody deletes although its bundle is wanted. Its
-// objects stay, and what it knew of them is returned for its successor: nothing is deleted by a
-// slip of the hand.
+// takeBack releases a ManagedResource that somebody deletes although its bundle is declared. The
+// objects stay, and takeBack returns their entries for the new ManagedResource, so that an
+// accidental deletion deletes nothing.
 func (r *run) takeBack(ctx context.Context, b render.Bundle) ([]apply.Entry, error) {
 	live, err := r.owner.Local.Get(ctx, managedRef(b))
 	if err != nil || live.GetDeletionTimestamp() == nil {
-		// Not there, or not readable: the apply that follows says so.
+		// Missing or unreadable: the next apply reports it.
 		return nil, nil
 	}
 	rm, err := r.reconciler.managerOf(r.owner, b, live)
@@ -270,14 +270,14 @@ func (r *run) takeBack(ctx context.Context, b render.Bundle) ([]apply.Entry, err
 
 func managedRef(b render.Bundle) apply.Ref { return managedResourceRef(b.Namespace, b.Name) }
 
-// applyManaged converges the ManagedResource that was just written.
+// applyManaged reconciles the ManagedResource that was just written.
 func (r *run) applyManaged(ctx context.Context, b render.Bundle) (waiter, error) {
 	rm, err := r.reconciler.resourceManager(r.owner, b)
 	if err != nil {
 		return waiter{}, err
 	}
 	rm.Options, rm.Sources = r.options(b), set(r.owner, b, nil).Sources
-	rm.Options.Repair = false // what the ManagedResource declares is what was applied
+	rm.Options.Repair = false // the ManagedResource declares exactly the applied objects
 	if waits, err := r.waitsForServer(ctx, b); err != nil || waits {
 		return waiter{bundle: b, cluster: r.owner.Local}, err
 	}
@@ -297,9 +297,9 @@ func (r *run) applyManaged(ctx context.Context, b render.Bundle) (waiter, error)
 	return w, err
 }
 
-// waitsForServer tells whether the objects of a bundle wait until somebody serves the API server of
-// the Shoot, or answers its webhooks. Where somebody serves that of a Shoot, it returns when that
-// one answers.
+// waitsForServer reports whether the objects of a bundle wait for a process that serves the Shoot's
+// API server or its webhooks. If a process serves the API server, it returns once that server
+// answers.
 func (r *run) waitsForServer(ctx context.Context, b render.Bundle) (bool, error) {
 	served, err := r.serving.admits(ctx, r.owner, b)
 	if err != nil {
@@ -311,13 +311,13 @@ func (r *run) waitsForServer(ctx context.Context, b render.Bundle) (bool, error)
 	}
 	err = r.awaitTarget(ctx, "the API server of "+r.owner.String())
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		// the time of its step is over, and it failed in it
+		// the step has timed out and failed
 		r.owner.note(func(s *State) { s.sent(b.Name, err) })
 	}
 	return false, err
 }
 
-// options of the engine for one bundle: the deletion gate and progress.
+// options returns the engine options of one bundle: the deletion gate and progress.
 func (r *run) options(b render.Bundle) apply.ApplyOptions {
 	return apply.ApplyOptions{
 		ApprovePrune: func(entries []apply.Entry) []apply.Held { return r.judge(b.Cluster, entries) },
@@ -333,13 +333,13 @@ func (r *run) options(b render.Bundle) apply.ApplyOptions {
 	}
 }
 
-// desiredElsewhere finds objects that moved to another bundle of the same owner.
+// desiredElsewhere reports whether an object moved to another bundle of the same owner.
 func (r *run) desiredElsewhere(b render.Bundle) func(apply.Ref) bool {
 	return r.wantedElsewhere(b, false)
 }
 
-// wantedElsewhere counts the bundle itself, too, where it is asked for the ManagedResource that
-// carries the bundle.
+// wantedElsewhere is desiredElsewhere; with carrier it includes the bundle itself, for the set of
+// its ManagedResource.
 func (r *run) wantedElsewhere(b render.Bundle, carrier bool) func(apply.Ref) bool {
 	wanted := map[apply.Ref]bool{}
 	for _, other := range append(r.owner.Bundles(), b) {

@@ -30,7 +30,8 @@ func (r *Reconciler) care(ctx context.Context, o *subject) (_ []gardencorev1beta
 	look := &serving{}
 	if o.serves() {
 		answers := r.apiServerConditions(ctx, o, b, status, look)
-		// Who is connected does not notice that the access is gone: others do.
+		// An open connection survives the loss of its access, so accessDue checks the access from
+		// time to time.
 		if (!condition.AllTrue(answers) || o.accessDue(r.Clock.Now())) && o.restoreAccess(ctx) && !condition.AllTrue(answers) {
 			answers = r.apiServerConditions(ctx, o, b, status, look)
 		}
@@ -39,7 +40,7 @@ func (r *Reconciler) care(ctx context.Context, o *subject) (_ []gardencorev1beta
 	last := o.now()
 	bundles, failures, unjudged := slices.Clone(last.bundles), last.failures, last.unjudged
 	if why := unreachable(ctx, o.Local); why != "" {
-		// The live cache would go on saying what was true before the cluster went away.
+		// The live cache would still show the state before the cluster became unreachable.
 		bundles, unjudged = nil, why
 	}
 	slices.SortStableFunc(bundles, func(a, b render.Bundle) int { return strings.Compare(a.Name, b.Name) })
@@ -76,8 +77,8 @@ func (r *Reconciler) care(ctx context.Context, o *subject) (_ []gardencorev1beta
 	return conditions, errors.Join(err, o.Home.Explain(o.Ref, "write the conditions", werr))
 }
 
-// observed is the condition about monitoring where its objects are well, with what the instances of
-// Prometheus say.
+// observed returns the condition about monitoring with the alerts of the Prometheus instances, if
+// its objects are healthy.
 func (r *Reconciler) observed(ctx context.Context, o *subject, b *condition.Builder, status commonStatus, old, judged gardencorev1beta1.Condition) gardencorev1beta1.Condition {
 	v, err := r.prometheisSee(ctx, o)
 	switch {
@@ -89,7 +90,7 @@ func (r *Reconciler) observed(ctx context.Context, o *subject, b *condition.Buil
 	return judged
 }
 
-// unreachable says why a cluster does not answer, empty when it does.
+// unreachable returns why a cluster does not answer; empty if it does.
 func unreachable(ctx context.Context, c *apply.Cluster) string {
 	if err := apiServerHealthy(ctx, c); err != nil {
 		return strings.Join(Problems(c.Explain(apply.Ref{}, "check", err)), "; ")
@@ -97,8 +98,7 @@ func unreachable(ctx context.Context, c *apply.Cluster) string {
 	return ""
 }
 
-// unknown says of the conditions about components that they could not be judged: what they said
-// last may be wrong by now.
+// notKnown sets the component conditions to Unknown, because their last status may be outdated.
 func notKnown(b *condition.Builder, o *subject, conditions []gardencorev1beta1.Condition, why string) []gardencorev1beta1.Condition {
 	var out []gardencorev1beta1.Condition
 	for _, c := range conditions {
@@ -109,9 +109,9 @@ func notKnown(b *condition.Builder, o *subject, conditions []gardencorev1beta1.C
 	return out
 }
 
-// apiServerConditions is the condition about the API server that an owner serves; none where there
-// is nothing to say. That of a Shoot is judged where somebody serves it, and from its first answer
-// on: who has seen it once wants to know that nobody serves it any more.
+// apiServerConditions returns the condition of the API server that an owner serves, or none. A
+// Shoot's API server is judged if a process serves it, and always after its first answer, so that
+// its loss is reported.
 func (r *Reconciler) apiServerConditions(ctx context.Context, o *subject, b *condition.Builder, status commonStatus, look *serving) []gardencorev1beta1.Condition {
 	kind := kinds[o.Input.Owner.Kind]
 	if kind.apiServer == "" || o.Target == nil {
@@ -145,20 +145,19 @@ func (r *Reconciler) apiServerConditions(ctx context.Context, o *subject, b *con
 	return failed(kind.down[0], kind.down[1]+": "+err.Error())
 }
 
-// hibernated tells whether a Shoot is declared to sleep.
+// hibernated reports whether a Shoot is declared as hibernated.
 func (o *subject) hibernated() bool {
 	in := o.input()
 	asleep, _, _ := unstructured.NestedBool(in.Objects[Shoot], "spec", "hibernation", "enabled")
 	return asleep && in.Owner.Kind == Shoot
 }
 
-// reasonApplyFailed is the reason of a condition one of whose bundles could not be applied
+// reasonApplyFailed is the reason of a condition with a bundle that could not be applied
 // (upstream's reason in the conditions of a ManagedResource).
 const reasonApplyFailed = "ApplyFailed"
 
-// componentCondition is True when all bundles are applied and healthy; the first one that is not
-// decides, root causes before symptoms: what could not be applied, what is not healthy, what is not
-// there yet.
+// componentCondition is True if all bundles are applied and healthy. Otherwise the first bad bundle
+// decides, root causes first: failed to apply, unhealthy, missing.
 func (r *Reconciler) componentCondition(ctx context.Context, o *subject, b *condition.Builder, status commonStatus, old gardencorev1beta1.Condition,
 	bundles []render.Bundle, failures map[string]string, look *serving) gardencorev1beta1.Condition {
 	for _, bundle := range bundles {
@@ -171,7 +170,7 @@ func (r *Reconciler) componentCondition(ctx context.Context, o *subject, b *cond
 	for _, bundle := range bundles {
 		served, err := look.admits(ctx, o, bundle)
 		if err == nil && !served {
-			continue // nothing is to be told of what waits
+			continue // a waiting bundle affects no condition
 		}
 		var failure *health.Verdict
 		if err == nil {
@@ -179,14 +178,14 @@ func (r *Reconciler) componentCondition(ctx context.Context, o *subject, b *cond
 		}
 		switch {
 		case err != nil:
-			// What is known to be wrong says more: a virtual garden cannot be asked before its etcd
-			// is there.
+			// A known failure is more specific: the virtual garden is unreadable until its etcd
+			// exists.
 			if unjudged == nil {
 				unjudged = err
 			}
 		case failure == nil:
 		case failure.Status == health.StatusNotFound:
-			// It is not there yet because of what it comes after, if that is not well.
+			// A missing object may be the consequence of another failure.
 			missing = cmp.Or(missing, failure)
 		default:
 			return r.failed(b, old, status, failure.Reason, failure.Message, toCodes(failure.Codes))
@@ -202,8 +201,8 @@ func (r *Reconciler) componentCondition(ctx context.Context, o *subject, b *cond
 	return b.OK(old, running[0], running[1])
 }
 
-// failed is the condition after a failing check. One that was never judged before gets its
-// threshold, too: what is just being created is not broken.
+// failed returns the condition after a failed check. A condition that was never judged also gets
+// its threshold: an object in creation is not broken.
 func (r *Reconciler) failed(b *condition.Builder, old gardencorev1beta1.Condition, status commonStatus, reason, message string, codes []gardencorev1beta1.ErrorCode) gardencorev1beta1.Condition {
 	if _, hasThreshold := r.Judging.Thresholds[old.Type]; hasThreshold && old.Reason == condition.ReasonInitialized {
 		return b.Progressing(old, reason, message, codes...)
@@ -219,7 +218,7 @@ func toCodes(in []string) []gardencorev1beta1.ErrorCode {
 	return out
 }
 
-// bundleFailure is nil for a healthy bundle; its message names the cluster and the object.
+// bundleFailure returns nil for a healthy bundle; its message names the cluster and the object.
 func (r *Reconciler) bundleFailure(ctx context.Context, o *subject, b render.Bundle) (*health.Verdict, error) {
 	cluster, err := o.cluster(b.Cluster)
 	if err != nil {
@@ -251,7 +250,7 @@ func (r *Reconciler) bundleFailure(ctx context.Context, o *subject, b render.Bun
 		if v, err := rm.CheckHealth(ctx, mr); err == nil && v != nil && (!v.Healthy || r.Judging.ProgressingThreshold == nil) {
 			return located(cluster, v), nil
 		}
-		// they were written, which the live cache may not have heard of
+		// CheckHealth wrote the conditions, which the live cache may not have yet
 		if !condition.Equal(before, mr.Status.Conditions) {
 			if obj, err = o.Local.GetLive(ctx, ref); err != nil {
 				return nil, o.Local.Explain(ref, "read", err)
@@ -264,7 +263,7 @@ func (r *Reconciler) bundleFailure(ctx context.Context, o *subject, b render.Bun
 	return nil, nil
 }
 
-// located is a verdict whose message says of which object on which cluster it is.
+// located adds the cluster and the object to the message of a verdict.
 func located(c *apply.Cluster, v *health.Verdict) *health.Verdict {
 	if v == nil {
 		return nil
@@ -274,7 +273,7 @@ func located(c *apply.Cluster, v *health.Verdict) *health.Verdict {
 	return &out
 }
 
-// maxMessage is how long the message of a condition may be, in characters.
+// maxMessage is the maximum length of a condition message, in characters.
 const maxMessage = 600
 
 func bounded(text string) string {

@@ -27,7 +27,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// emptyCluster is an API server that knows definitions and has none.
+// emptyCluster returns an API server that serves CustomResourceDefinitions and has none.
 func emptyCluster(t *testing.T, name string) *apply.Cluster {
 	t.Helper()
 	answers := map[string]string{
@@ -59,7 +59,8 @@ func emptyCluster(t *testing.T, name string) *apply.Cluster {
 	return c
 }
 
-// A condition that is written names the object, as one that is judged for `status --live` does.
+// TestConditionsNameTheObject checks that a written condition names the object, like `status
+// --live`.
 func TestConditionsNameTheObject(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
 	bundle := func(name string, objects ...string) render.Bundle {
@@ -99,8 +100,8 @@ func TestBundlesAreSortedByName(t *testing.T) {
 	assert.Equal(t, []BundleState{{Bundle: "a", Cluster: "runtime"}, {Bundle: "a", Cluster: "virtual"}, {Bundle: "b", Cluster: "runtime"}}, list)
 }
 
-// The API server of a Shoot is judged where somebody serves it, and from its first answer on: one
-// that is played is not said to be down.
+// TestAPIServerOfAShoot checks that the API server of a Shoot is judged if a process serves it, and
+// always after its first answer. A played API server is not reported as down.
 func TestAPIServerOfAShoot(t *testing.T) {
 	answers := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
 	defer answers.Close()
@@ -150,8 +151,8 @@ func TestAPIServerOfAShoot(t *testing.T) {
 	}
 }
 
-// A Deployment that is available between two crashes is not healthy, to whoever waits for it,
-// judges it or shows it.
+// TestADeploymentThatIsAvailableBetweenTwoCrashes checks that waits, health checks and status all
+// report a crash-looping Deployment as unhealthy.
 func TestADeploymentThatIsAvailableBetweenTwoCrashes(t *testing.T) {
 	s := newSite(t)
 	deployment := s.object("{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: NS}, spec: {replicas: 1, selector: {matchLabels: {app: web}}, " +
@@ -207,7 +208,7 @@ func TestADeploymentThatIsAvailableBetweenTwoCrashes(t *testing.T) {
 	require.NoError(t, s.work.waitAll(s.ctx, []waiter{waits}, true, func(flow.State, string) {}))
 }
 
-// Access that somebody has deleted or changed comes back with the next judgement.
+// TestLostAccessComesBack checks that the next health check restores deleted or changed access.
 func TestLostAccessComesBack(t *testing.T) {
 	s := newSite(t)
 	o := s.work.owner

@@ -13,9 +13,9 @@ import (
 // labelCopy is on each copy, for the garbage collector (upstream's).
 const labelCopy = "resources.gardener.cloud/garbage-collectable-reference"
 
-// isCopy tells a ConfigMap or Secret that render has named after its content: another one takes its
-// place as secrets and facts change, which no difference of revisions knows. A name alone says
-// nothing: anybody may choose one that looks like it.
+// isCopy reports whether an object is a ConfigMap or Secret that render has named after its
+// content. New secrets and facts replace it, which no difference of revisions shows. The label is
+// required, because anybody may choose a name with a hash.
 func isCopy(e apply.Entry) bool {
 	_, hashed := plan.Unhashed(e.Name)
 	return hashed && (e.Kind == "ConfigMap" || e.Kind == "Secret") && e.Group() == "" && e.Labels[labelCopy] == "true"
@@ -23,9 +23,9 @@ func isCopy(e apply.Entry) bool {
 
 var operatingSystemConfig = schema.GroupKind{Group: "extensions.gardener.cloud", Kind: "OperatingSystemConfig"}
 
-// isReplaced tells a copy, or the OperatingSystemConfig of a pool, in whose place there is another
-// one under a new hash: a difference shows one that changes its name, and none that goes, so that
-// the gate does not count it either. With the pool itself it does go.
+// isReplaced reports whether a copy, or the OperatingSystemConfig of a pool, is replaced by one
+// with a new hash. A difference shows a rename and not a deletion, so the gate does not count it.
+// Without its pool, the OperatingSystemConfig is deleted.
 func isReplaced(e apply.Entry, role string, bundles []render.Bundle) bool {
 	base, hashed := plan.Unhashed(e.Name)
 	if !hashed || e.GroupKind() != operatingSystemConfig && !isCopy(e) {
@@ -45,7 +45,7 @@ func isReplaced(e apply.Entry, role string, bundles []render.Bundle) bool {
 	return false
 }
 
-// gateFor is the gate for objects of a bundle: a review is asked for all but copies.
+// gateFor returns the gate for objects of a bundle, with reviews for all objects except copies.
 func (r *run) gateFor(entries []apply.Entry) permit.Gate {
 	gate := r.reconciler.Gate
 	gate.Before = apply.HeldBefore(entries)

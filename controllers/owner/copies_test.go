@@ -15,7 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// TestOnlyCopiesNeedNoReview: a name that looks like one with a hash is no leave to go unseen.
+// TestOnlyCopiesNeedNoReview checks that a name with a hash alone does not make a review
+// unnecessary.
 func TestOnlyCopiesNeedNoReview(t *testing.T) {
 	copied := map[string]string{"resources.gardener.cloud/garbage-collectable-reference": "true"}
 	for name, test := range map[string]struct {
@@ -43,8 +44,8 @@ func TestOnlyCopiesNeedNoReview(t *testing.T) {
 	}
 }
 
-// TestAPoolThatGoesNeedsAReview: the OperatingSystemConfig of a pool whose hash is another one now
-// is replaced, as the difference shows; that of a pool that goes is deleted.
+// TestAPoolThatGoesNeedsAReview checks that the OperatingSystemConfig of a pool counts as replaced
+// if only its hash changes, and as deleted if the pool is removed.
 func TestAPoolThatGoesNeedsAReview(t *testing.T) {
 	const old, next = "4e7c8d0011223344", "efa99f0011223344"
 	config := func(kind, namespace, name string) render.Object {

@@ -21,30 +21,30 @@ import (
 )
 
 const (
-	// annotationPopulated on the Deployment of an API server says that all its processes read what
-	// the new encryption key writes (upstream's).
+	// annotationPopulated on the Deployment of an API server means that all its processes read data
+	// of the new encryption key (upstream's).
 	annotationPopulated = "credentials.gardener.cloud/new-encryption-key-populated"
-	// annotationResigned on it says that all servers have certificates of the new CAs.
+	// annotationResigned on it means that all servers have certificates of the new CAs.
 	annotationResigned = "credentials.pergola.dev/servers-resigned"
 )
 
-// credentials is how rotations stand, and how far the API servers have followed.
+// credentials is the state of rotations, and the progress of the API servers.
 type credentials struct {
 	rotation.State
 	rotation.Progress
 }
 
-// rotates tells whether rotations of an owner are run here: those of a Garden are.
+// rotates reports whether this package rotates the owner's credentials: only those of a Garden.
 func (o *subject) rotates() bool { return len(kinds[o.identity().Kind].encrypters) > 0 }
 
-// readCredentials takes from the live status how rotations stand.
+// readCredentials reads the state of rotations from the live status.
 func (r *Reconciler) readCredentials(ctx context.Context, o *subject) error {
 	if !o.rotates() {
 		return nil
 	}
 	live, _, err := o.readStatus(ctx)
 	if apierrors.IsNotFound(err) || apply.IsUnserved(err) {
-		return nil // it is made with the declarations, and so is its kind
+		return nil // the declarations create the object and its kind
 	}
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (r *Reconciler) readCredentials(ctx context.Context, o *subject) error {
 	return r.noteState(ctx, o, state)
 }
 
-// noteState keeps how rotations stand, with what the API servers say to it.
+// noteState records the state of rotations, and the progress from the annotations of API servers.
 func (r *Reconciler) noteState(ctx context.Context, o *subject, state rotation.State) error {
 	c := credentials{State: state}
 	for _, each := range []struct {
@@ -84,7 +84,7 @@ func (r *Reconciler) noteState(ctx context.Context, o *subject, state rotation.S
 	return nil
 }
 
-// serving finds the API servers that are there, and whether they are marked.
+// serving returns the existing API servers, and whether they have an annotation.
 func (o *subject) serving(ctx context.Context, annotation string) (map[string]bool, error) {
 	out := map[string]bool{}
 	for _, name := range kinds[o.identity().Kind].encrypters {
@@ -101,7 +101,7 @@ func (o *subject) serving(ctx context.Context, annotation string) (map[string]bo
 	return out, nil
 }
 
-// mark says of all API servers how far they have followed, or takes that back.
+// mark sets or removes an annotation of progress on all API servers.
 func (o *subject) mark(ctx context.Context, annotation string, reached bool) error {
 	marked, err := o.serving(ctx, annotation)
 	if err != nil {
@@ -124,7 +124,7 @@ func (o *subject) mark(ctx context.Context, annotation string, reached bool) err
 	return nil
 }
 
-// withCredentials gives the declaration the part of its status that components read.
+// withCredentials adds the status fields that components read to the declaration.
 func (o *subject) withCredentials(in render.Input) (render.Input, error) {
 	if !o.rotates() || in.Objects[Garden] == nil {
 		return in, nil
@@ -144,7 +144,7 @@ func (o *subject) withCredentials(in render.Input) (render.Input, error) {
 	return in, nil
 }
 
-// rotated gives the requests to the secrets manager as rotations want them, and when they were
+// rotated adapts the requests to the secrets manager to the rotations, and returns when these were
 // initiated.
 func (o *subject) rotated(configs []secrets.Config) ([]secrets.Config, map[string]time.Time) {
 	if !o.rotates() {
@@ -154,9 +154,9 @@ func (o *subject) rotated(configs []secrets.Config) ([]secrets.Config, map[strin
 	return c.Requests(configs, c.Progress), c.Times()
 }
 
-// takeUp begins the operations that the Garden is asked for, and those that follow from the
-// declaration. It gives what the status has to say of it, and the text of the annotation, which is
-// to be removed then. What cannot be done is an error beside them.
+// takeUp starts the operations that the Garden's annotation requests, and rotations that follow
+// from the declaration. It returns the status fields to write, the text of the annotation to
+// remove, and refused for impossible operations.
 func (r *Reconciler) takeUp(ctx context.Context, o *subject, live *unstructured.Unstructured, now metav1.Time) (fields map[string]any, asked string, refused error, err error) {
 	status, _, _ := unstructured.NestedMap(live.Object, "status")
 	before, err := rotation.Read(status)
@@ -176,7 +176,7 @@ func (r *Reconciler) takeUp(ctx context.Context, o *subject, live *unstructured.
 	return rotation.Patch(before, after), asked, refused, r.noteState(ctx, o, after)
 }
 
-// defaultProvider encrypts where nothing is declared (upstream's default).
+// defaultProvider encrypts if none is declared (upstream's default).
 const defaultProvider = "aescbc"
 
 func declaredEncryption(garden map[string]any) (kubernetes, gardener map[string]any) {
@@ -194,7 +194,7 @@ func declaredProvider(garden map[string]any) string {
 	return provider
 }
 
-// declaredAtRest is what the declaration wants encrypted, as the status says it.
+// declaredAtRest returns the declared encryption in the form of the status.
 func declaredAtRest(garden map[string]any) gardencorev1beta1.EncryptionAtRest {
 	out := gardencorev1beta1.EncryptionAtRest{Provider: gardencorev1beta1.EncryptionProviderStatus{Type: gardencorev1beta1.EncryptionProviderType(declaredProvider(garden))}}
 	kubernetes, gardener := declaredEncryption(garden)
@@ -205,8 +205,8 @@ func declaredAtRest(garden map[string]any) gardencorev1beta1.EncryptionAtRest {
 	return out
 }
 
-// takeAway removes the annotation of operations that were taken up. The status says already that
-// they were; one that was set since stays.
+// takeAway removes the annotation of operations that the status already has. A newer annotation
+// stays.
 func (o *subject) takeAway(ctx context.Context, asked string) error {
 	if asked == "" {
 		return nil

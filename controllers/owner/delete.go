@@ -16,15 +16,15 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Annotations by which people confirm that something goes (upstream's).
+// Annotations by which people confirm a deletion (upstream's).
 const (
 	AnnotationConfirmDeletion = "confirmation.gardener.cloud/deletion"
-	// AnnotationForceDeletion on a Garden that is being deleted gives its virtual garden up where
-	// that does not answer. Upstream has it for Shoots.
+	// AnnotationForceDeletion on a Garden that is being deleted gives up a virtual garden that does
+	// not answer. Upstream has it for Shoots.
 	AnnotationForceDeletion = "confirmation.gardener.cloud/force-deletion"
 )
 
-// IsConfirmed tells whether somebody has confirmed that an object may be deleted.
+// IsConfirmed reports whether somebody has confirmed the deletion of an object.
 func IsConfirmed(live *unstructured.Unstructured) bool {
 	return isTrue(live.GetAnnotations()[AnnotationConfirmDeletion])
 }
@@ -59,7 +59,7 @@ func (r *Reconciler) delete(ctx context.Context, o *subject) (*Report, error) {
 	return end.run.report, err
 }
 
-// takeDown follows the flow of deletion once that is confirmed.
+// takeDown runs the flow of deletion once it is confirmed.
 func (s *steps) takeDown(ctx context.Context) error {
 	if !IsConfirmed(s.live) {
 		return errors.New(s.run.owner.Home.CommandsHere(fmt.Sprintf("the deletion is not confirmed: nothing is taken down before it is, and it cannot be taken back; to confirm it: kubectl annotate %s %s=true",
@@ -86,8 +86,8 @@ func (s *steps) takeDown(ctx context.Context) error {
 	return s.letGo(ctx)
 }
 
-// awaitFirst has all nodes of a flow come after the one that awaits a state, and refuses a flow
-// that leaves something behind.
+// awaitFirst makes all nodes of a flow depend on the node for kind.awaitedFirst, and rejects a flow
+// without the required tasks.
 func awaitFirst(definition render.Flow, kind kindFacts) error {
 	first := ""
 	for _, name := range append([]string{kind.awaitedFirst}, kind.tasksOfDeletion...) {
@@ -105,8 +105,8 @@ func awaitFirst(definition render.Flow, kind kindFacts) error {
 	return nil
 }
 
-// begins is called when nothing is in the way any more: from now on nothing is repaired, judged or
-// requested for the components.
+// begins marks the start of the deletion: from now on, nothing is repaired, judged or requested for
+// the components.
 func (s *steps) begins() {
 	s.run.reconciler.Tokens.Stop(s.run.owner.ControlPlane())
 	s.run.owner.note(func(now *State) { now.ended("the " + s.run.owner.Ref.Kind + " is being deleted") })

@@ -22,14 +22,14 @@ import (
 )
 
 const (
-	// teardownInterval is how often it is looked whether what is being deleted is gone.
+	// teardownInterval is the time between checks whether deleted objects still exist.
 	teardownInterval = time.Second
-	// virtualPatience is twice as long as objects of the virtual garden may take to go. They end
+	// virtualPatience is twice the time limit for deleting objects of the virtual garden. They end
 	// with its etcd at the latest.
 	virtualPatience = 2 * time.Minute
 )
 
-// takeDownBundle takes a bundle down, and waits until nothing of it is left.
+// takeDownBundle deletes a bundle, and waits until none of its objects exists.
 func (s *steps) takeDownBundle(ctx context.Context, b render.Bundle, keep bool, report func(flow.State, string)) (err error) {
 	defer func() {
 		if err != nil {
@@ -40,7 +40,7 @@ func (s *steps) takeDownBundle(ctx context.Context, b render.Bundle, keep bool, 
 		return s.removeAll(ctx, b, keep, report)
 	}
 	if s.isLost() == "" {
-		// whatever time the step has: there is something to be done after that
+		// leave half of the step's time for release
 		limited, cancel := context.WithTimeout(ctx, s.run.timeout(virtualPatience)/2)
 		err := s.removeAll(limited, b, keep, report)
 		cancel()
@@ -52,7 +52,7 @@ func (s *steps) takeDownBundle(ctx context.Context, b render.Bundle, keep bool, 
 	return s.release(ctx, b)
 }
 
-// removeAll deletes the objects of a bundle, again and again until none is left.
+// removeAll deletes the objects of a bundle repeatedly until none is left.
 func (s *steps) removeAll(ctx context.Context, b render.Bundle, keep bool, report func(flow.State, string)) error {
 	said := ""
 	for {
@@ -80,7 +80,7 @@ func (s *steps) removeAll(ctx context.Context, b render.Bundle, keep bool, repor
 	}
 }
 
-// removeOnce says what is left of a bundle.
+// removeOnce deletes the objects of a bundle, and describes those that are left.
 func (s *steps) removeOnce(ctx context.Context, b render.Bundle, keep bool) (left string, err error) {
 	cluster, err := s.run.owner.cluster(b.Cluster)
 	if err != nil {
@@ -125,12 +125,12 @@ func (s *steps) removeOnce(ctx context.Context, b render.Bundle, keep bool) (lef
 	return left, err
 }
 
-// gone tells about the objects of a bundle that are.
+// gone reports the objects of a bundle once they are deleted.
 func (s *steps) gone(b render.Bundle) func(apply.ObjectResult) {
 	tell := s.run.progress(b)
 	return func(res apply.ObjectResult) {
 		if res.Action == apply.Deleting {
-			return // it is told when it is gone
+			return // reported when it no longer exists
 		}
 		if res.Action == apply.Deleted {
 			s.run.count(res)
@@ -139,7 +139,7 @@ func (s *steps) gone(b render.Bundle) func(apply.ObjectResult) {
 	}
 }
 
-// leftOf says what of a bundle is not gone yet, and what it waits for.
+// leftOf describes the objects of a bundle that still exist, and why.
 func (s *steps) leftOf(ctx context.Context, cluster *apply.Cluster, result *apply.Result) string {
 	var out []string
 	for _, o := range result.Pending() {
@@ -157,8 +157,8 @@ func (s *steps) leftOf(ctx context.Context, cluster *apply.Cluster, result *appl
 	return "cluster " + cluster.Name() + ": " + strings.Join(out, "; ")
 }
 
-// saidBy is what the controller of an extension object, or of an Etcd, says about what keeps it
-// from going: a bucket that has to be retained, for example.
+// saidBy returns what the controller of an extension object or Etcd reports about a pending
+// deletion, for example that a bucket has to be retained.
 func saidBy(live *unstructured.Unstructured) string {
 	for _, path := range [][]string{{"status", "lastError", "description"}, {"status", "lastOperation", "description"}} {
 		if text, _, _ := unstructured.NestedString(live.Object, path...); text != "" && render.IsRequested(live.GroupVersionKind()) {
@@ -168,7 +168,7 @@ func saidBy(live *unstructured.Unstructured) string {
 	return ""
 }
 
-// release forgets a bundle of the virtual garden, whose objects are left to end with its etcd.
+// release forgets a bundle of the virtual garden, whose objects end with its etcd.
 func (s *steps) release(ctx context.Context, b render.Bundle) error {
 	o := s.run.owner
 	inventory := s.run.reconciler.inventory(o, b)
@@ -190,8 +190,8 @@ func (s *steps) release(ctx context.Context, b render.Bundle) error {
 	}
 }
 
-// confirm confirms the deletion of objects whose webhooks let nothing else go: the person who
-// deletes the owner has confirmed it for all that runs for it.
+// confirm confirms the deletion of objects whose webhooks demand it. The confirmation for the owner
+// covers all its objects.
 func (s *steps) confirm(ctx context.Context, cluster *apply.Cluster, entries []apply.Entry) error {
 	for _, e := range entries {
 		if !render.IsRequested(e.Ref.GVK()) && e.Ref.GroupKind() != (schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}) {
@@ -199,7 +199,7 @@ func (s *steps) confirm(ctx context.Context, cluster *apply.Cluster, entries []a
 		}
 		live, err := cluster.Get(ctx, e.Ref)
 		if err != nil || IsConfirmed(live) || live.GetDeletionTimestamp() != nil {
-			continue // not there, or the deletion that follows says why not
+			continue // missing, or the deletion that follows reports the error
 		}
 		patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{AnnotationConfirmDeletion: "true"}}}
 		if _, err := cluster.MergePatch(ctx, e.Ref, patch, kinds[s.run.owner.Input.Owner.Kind].role, ""); err != nil && !apierrors.IsNotFound(err) {
@@ -209,8 +209,8 @@ func (s *steps) confirm(ctx context.Context, cluster *apply.Cluster, entries []a
 	return nil
 }
 
-// unkeep lets definitions go that otherwise stay whatever is deleted, since what is of their kinds
-// would go with them: here nothing is. It waits until that is known.
+// unkeep removes keep annotations from definitions without foreign objects, and reports whether any
+// was removed.
 func (s *steps) unkeep(ctx context.Context, cluster *apply.Cluster, entries []apply.Entry, used map[apply.Ref]string) (waits bool, err error) {
 	keep := conventions.Keys().KeepObject
 	for _, e := range entries {
@@ -230,13 +230,13 @@ func (s *steps) unkeep(ctx context.Context, cluster *apply.Cluster, entries []ap
 	return waits, nil
 }
 
-// usedDefinitions are the definitions among the objects of a bundle of whose kinds there is
-// something that belongs to others: that would go with them.
+// usedDefinitions returns the definitions of a bundle that have objects of others: a deletion would
+// delete these, too.
 func (s *steps) usedDefinitions(ctx context.Context, cluster *apply.Cluster, entries []apply.Entry) (map[apply.Ref]string, error) {
 	out := map[apply.Ref]string{}
 	for _, e := range entries {
 		if e.Kind != "CustomResourceDefinition" || cluster != s.run.owner.Local {
-			continue // those of the virtual garden end with it
+			continue // definitions of the virtual garden end with it
 		}
 		live, err := cluster.Get(ctx, e.Ref)
 		if err != nil || live.GetDeletionTimestamp() != nil {
@@ -265,7 +265,7 @@ func (s *steps) usedDefinitions(ctx context.Context, cluster *apply.Cluster, ent
 	return out, nil
 }
 
-// servedBy is the resource that a definition defines, in the version that is stored.
+// servedBy returns the resource of a definition in its storage version.
 func servedBy(crd *unstructured.Unstructured) (gvr schema.GroupVersionResource, namespaced bool) {
 	gvr.Group, _, _ = unstructured.NestedString(crd.Object, "spec", "group")
 	gvr.Resource, _, _ = unstructured.NestedString(crd.Object, "spec", "names", "plural")
@@ -280,7 +280,7 @@ func servedBy(crd *unstructured.Unstructured) (gvr schema.GroupVersionResource, 
 	return gvr, scope == "Namespaced"
 }
 
-// firstOf names some of many.
+// firstOf lists the first five of many names.
 func firstOf(names []string) string {
 	const most = 5
 	slices.Sort(names)
@@ -290,7 +290,7 @@ func firstOf(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// note puts something into the report that people should know.
+// note adds a note for people to the report.
 func (s *steps) note(text string) {
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()

@@ -20,14 +20,13 @@ import (
 	"github.com/pergola-dev/pergola/secrets"
 )
 
-// What of a Garden is in no bundle goes in the end: generated Secrets, the access that was made of
-// them, copies that nobody refers to, and what its resource manager has made and could not take
-// back.
+// Objects of a Garden that are in no bundle are deleted at the end. These are generated Secrets,
+// the access made from them, unreferenced copies, and leftovers of its resource manager.
 
 // labelService is on the NetworkPolicies that resource managers make for Services (upstream's).
 const labelService = "networking.resources.gardener.cloud/service-name"
 
-// removeSecrets deletes them.
+// removeSecrets deletes these objects.
 func (s *steps) removeSecrets(ctx context.Context) error {
 	local, namespace := s.run.owner.Local, s.run.owner.ControlPlane()
 	client, err := kubernetes.NewForConfig(local.RESTConfig())
@@ -55,12 +54,12 @@ func (s *steps) removeSecrets(ctx context.Context) error {
 		s.sweep(ctx, objects, core("configmaps"), namespace, labels.Set{labelCopy: "true"}.String(), any),
 		s.sweep(ctx, objects, core("secrets"), namespace, "", func(o metav1.PartialObjectMetadata) bool { return access.IsPublished(o.Name, o.Labels) }),
 		s.sweep(ctx, objects, policies, "", labelService, any),
-		// An operator that is at work deletes its own when the Garden is gone, and not before.
+		// A running operator deletes its own policies only after the Garden no longer exists.
 		s.sweep(ctx, objects, policies, "", labels.Set{namespacepolicies.LabelMadeBy: namespacepolicies.ByOperator}.String(), any),
 	)
 }
 
-// sweep deletes the objects of a resource that have labels and are meant.
+// sweep deletes the objects of a resource that match selector and meant.
 func (s *steps) sweep(ctx context.Context, client metadata.Interface, gvr schema.GroupVersionResource, namespace, selector string, meant func(metav1.PartialObjectMetadata) bool) error {
 	local := s.run.owner.Local
 	list, err := client.Resource(gvr).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
@@ -97,7 +96,7 @@ func (s *steps) noInventories(ctx context.Context) error {
 	return nil
 }
 
-// letGo ends the deletion, once nothing is left in the inventories.
+// letGo removes the finalizers once no inventory is left.
 func (s *steps) letGo(ctx context.Context) error {
 	if err := s.noInventories(ctx); err != nil {
 		return err
@@ -112,7 +111,7 @@ func (s *steps) letGo(ctx context.Context) error {
 	return finalizers.Change(ctx, o.Home, kind.role, o.Ref, finalizers.Without(kind.finalizers...))
 }
 
-// yieldNamespace takes the labels of the Garden off its namespace, which stays.
+// yieldNamespace removes the labels of the Garden from its namespace, which stays.
 func (s *steps) yieldNamespace(ctx context.Context) error {
 	local := s.run.owner.Local
 	ref := apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: s.run.owner.ControlPlane()}

@@ -29,7 +29,7 @@ type deletion struct {
 	nodes   []render.FlowNode
 
 	mu sync.Mutex
-	// deleted are the bundles in the order in which their ConfigMaps went.
+	// deleted are the bundles in the order in which their ConfigMaps were deleted.
 	deleted []string
 }
 
@@ -87,7 +87,7 @@ func (d *deletion) patch(of dynamic.ResourceInterface, name, patch string) {
 	require.NoError(d, err)
 }
 
-// left are the bundles whose objects are there.
+// left returns the bundles whose objects exist.
 func (d *deletion) left() (out []string) {
 	d.Helper()
 	list, err := d.resource("configmaps", d.ns).List(d.ctx, metav1.ListOptions{})
@@ -100,15 +100,16 @@ func (d *deletion) left() (out []string) {
 	return out
 }
 
-// Seeds and Shoots go as their flows say: nothing before the confirmation, then bundle after
-// bundle, in the end the object.
+// TestDelete checks that Seeds and Shoots follow their deletion flows: nothing before the
+// confirmation, then one bundle after another, then the object.
 func TestDelete(t *testing.T) {
 	for kind, c := range map[string]struct {
 		object string
-		// stuck is a bundle with an object that does not go, first those that may be gone by then.
+		// stuck is a bundle with an object that is not deleted; first are the bundles that may be
+		// deleted before it.
 		stuck string
 		first []string
-		// stays are the bundles whose objects are left.
+		// stays are the bundles whose objects remain.
 		stays []string
 	}{
 		Seed: {`{apiVersion: core.gardener.cloud/v1beta1, kind: Seed, metadata: {name: NS, finalizers: [gardener, example.org/other]}, spec: {provider: {type: local, region: a},

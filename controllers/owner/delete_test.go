@@ -16,8 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// In the flow of the catalogue nothing goes before it is known that the virtual garden is not in
-// use, and what everything needs goes last.
+// TestOrderOfTheEnd checks that the flow of the catalogue deletes nothing until the virtual garden
+// is known to be unused, and common dependencies last.
 func TestOrderOfTheEnd(t *testing.T) {
 	in := render.Input{Owner: render.Owner{Kind: Garden, Name: "g", ControlPlaneNamespace: "garden"}, Objects: map[string]map[string]any{Garden: {
 		"spec": map[string]any{"runtimeCluster": map[string]any{"networking": map[string]any{"pods": []any{"10.1.0.0/16"}}}},
@@ -34,7 +34,7 @@ func TestOrderOfTheEnd(t *testing.T) {
 	order, err := graph.Order()
 	require.NoError(t, err)
 	needs := map[string][]string{}
-	for _, id := range order { // what it needs comes before it
+	for _, id := range order { // the needs of a step come before it
 		for _, n := range graph.Nodes {
 			if n.ID != id {
 				continue
@@ -79,7 +79,7 @@ func TestOrderOfTheEnd(t *testing.T) {
 	}
 }
 
-// edges are the needs of the steps of a graph.
+// edges returns the needs of the steps of a graph.
 func edges(g flow.Graph) map[string][]flow.Edge {
 	out := map[string][]flow.Edge{}
 	for _, n := range g.Nodes {
@@ -88,7 +88,8 @@ func edges(g flow.Graph) map[string][]flow.Edge {
 	return out
 }
 
-// A mistake in a flow is found before the first step, and says what there is instead.
+// TestVerbsOfAFlow checks that an invalid flow fails before its first step, and that the error
+// lists the alternatives.
 func TestVerbsOfAFlow(t *testing.T) {
 	deletion, reconciliation := &steps{live: &unstructured.Unstructured{}}, &steps{rendered: map[string]render.Bundle{}}
 	for name, c := range map[string]struct {
@@ -121,7 +122,8 @@ func TestVerbsOfAFlow(t *testing.T) {
 	}
 }
 
-// A request asks for the operation of its node, and whatever has no node for a reconciliation.
+// TestOperationOfARequest checks that a request uses the operation of its node, or reconcile
+// without a node.
 func TestOperationOfARequest(t *testing.T) {
 	s := &steps{run: &run{reconciler: &Reconciler{}}, rendered: map[string]render.Bundle{"asked": {Name: "asked"}}}
 	assert.Equal(t, "reconcile", s.run.operation("asked"), "a repair has no flow")

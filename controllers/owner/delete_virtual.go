@@ -23,8 +23,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// usersOf are the kinds in a virtual garden for which something runs elsewhere: who takes the
-// garden away leaves that behind for ever.
+// usersOf returns the kinds in a virtual garden whose objects have resources elsewhere. Deleting
+// the garden would orphan these resources.
 func usersOf() []schema.GroupVersionKind {
 	core := gardencorev1beta1.SchemeGroupVersion
 	return []schema.GroupVersionKind{
@@ -33,11 +33,11 @@ func usersOf() []schema.GroupVersionKind {
 	}
 }
 
-// verifyInterval is how often it is looked again for what is in the way (upstream: 5 s).
+// verifyInterval is the time between checks for remaining objects (upstream: 5 s).
 const verifyInterval = 5 * time.Second
 
-// awaitUnused waits until nothing runs for the virtual garden any more. It does not ask a virtual
-// garden that was never there, or is gone.
+// awaitUnused waits until nothing uses the virtual garden any more. It skips a virtual garden that
+// never existed or no longer exists.
 func (s *steps) awaitUnused(ctx context.Context, report func(flow.State, string)) error {
 	why, err := s.virtualGone(ctx)
 	if err != nil {
@@ -64,8 +64,8 @@ func (s *steps) awaitUnused(ctx context.Context, report func(flow.State, string)
 	return nil
 }
 
-// virtualGone says why there is nothing to ask: its API server or its etcd is not there, or was
-// never so far that anything was put into it.
+// virtualGone returns why the virtual garden cannot be read: its API server or its etcd does not
+// exist, or it never had objects.
 func (s *steps) virtualGone(ctx context.Context) (string, error) {
 	if !slices.ContainsFunc(s.there, func(o orphan) bool { return o.bundle.Cluster == render.ClusterVirtual }) {
 		return neverUsed, nil
@@ -86,18 +86,17 @@ func (s *steps) virtualGone(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// neverUsed is why a virtual garden is not asked in which nothing of the Garden is yet, or any
-// more.
+// neverUsed is the reason to skip a virtual garden without objects of the Garden.
 const neverUsed = "nothing of the Garden is in it"
 
-// silentError says that the virtual garden does not answer.
+// silentError means that the virtual garden does not answer.
 type silentError struct{ err error }
 
 func (e *silentError) Error() string { return e.err.Error() }
 func (e *silentError) Unwrap() error { return e.err }
 
-// virtualUsed says what is still in the virtual garden that others have to take down before it, or
-// that this is not known.
+// virtualUsed returns an error with the objects in the virtual garden that others have to delete
+// first, or with the reason why they are unknown.
 func (s *steps) virtualUsed(ctx context.Context) error {
 	o := s.run.owner
 	if o.Target == nil {
@@ -142,7 +141,7 @@ func (s *steps) unknown(err error) error {
 		s.run.owner.Home.CommandsHere(fmt.Sprintf("kubectl annotate %s %s=true", apply.KubectlName(s.run.owner.Ref), AnnotationForceDeletion)))
 }
 
-// loses notes that the virtual garden is not asked any more, and why.
+// loses records that the virtual garden is skipped from now on, and why.
 func (s *steps) loses(why string) {
 	s.run.mu.Lock()
 	s.lost = why
@@ -158,7 +157,7 @@ func (s *steps) isLost() string {
 	return s.lost
 }
 
-// invalidate forgets the virtual garden, once its API server is gone.
+// invalidate forgets the virtual garden once its API server is deleted.
 func (s *steps) invalidate(context.Context) error {
 	s.run.reconciler.Tokens.Stop(s.run.owner.ControlPlane())
 	if s.run.owner.Target != nil {
@@ -167,15 +166,14 @@ func (s *steps) invalidate(context.Context) error {
 	return nil
 }
 
-// Classes of ManagedResources: those whose objects are in the virtual garden, and those of the
-// runtime cluster.
+// Classes of ManagedResources: with objects in the virtual garden, and in the runtime cluster.
 const (
 	virtualClass = ""
 	runtimeClass = "seed"
 )
 
-// awaitOnly waits until no ManagedResource of a class is there any more, or none but those of
-// bundles that have their turn later.
+// awaitOnly waits until no ManagedResource of a class exists. With own it ignores those of bundles
+// whose deletion comes later.
 func awaitOnly(class string, own bool) func(*steps, context.Context, func(flow.State, string)) error {
 	return func(s *steps, ctx context.Context, report func(flow.State, string)) error {
 		said := ""
@@ -199,8 +197,8 @@ func awaitOnly(class string, own bool) func(*steps, context.Context, func(flow.S
 	}
 }
 
-// managedOf names the ManagedResources of a class. Where the virtual garden is lost, those of it
-// that are being deleted are let go: nobody can delete their objects, and nobody has to.
+// managedOf returns the names of the ManagedResources of a class. If the virtual garden is lost, it
+// releases those that are being deleted: nobody can or has to delete their objects.
 func (s *steps) managedOf(ctx context.Context, class string, own bool) ([]string, error) {
 	local := s.run.owner.Local
 	gvk := resourcesv1alpha1.SchemeGroupVersion.WithKind("ManagedResource")

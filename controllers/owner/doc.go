@@ -1,16 +1,15 @@
-// Package owner converges one Garden, Seed or Shoot: it makes the secrets its components ask for,
+// Package owner converges one Garden, Seed or Shoot. It makes the secrets of its components,
 // renders them, runs the flow of the operation, waits for health, and writes conditions and
-// lastOperation. The three kinds share all of it; they differ in a row of kinds.go, and in the
-// files about what only one of them has (extensions.go, gardenlets.go, rotate.go, serving.go).
+// lastOperation. The three kinds share all code, except for a row of kinds.go and the files about
+// one kind (extensions.go, gardenlets.go, rotate.go, serving.go).
 //
-// Read owner.go first: it has all calls. Each takes an Owner, which says who and where it is, and
-// the State (state.go) that the last call left behind, and gives the State that it comes to;
-// nothing is kept between calls. Then read reconcile in reconciler.go: the flow and its verbs are
-// in graph.go, its bundles in bundles.go, what it waits for in wait.go, bundles that are not
-// rendered any more in orphans.go (with the deletion gate) and what changes how it is delivered in
-// handover.go. Between two reconciliations drift comes to repair.go (track.go: also that of bundles
-// which a run did not come to), and health to care.go.
+// Read owner.go first: it has all calls. Each takes an Owner with its identity and clusters, and
+// the State (state.go) that the last call returned. Each returns the new State; nothing is stored
+// between calls. Then read reconcile in reconciler.go. The flow and its verbs are in graph.go, its
+// bundles in bundles.go, and its waits in wait.go. Bundles that are no longer rendered are in
+// orphans.go (with the deletion gate), changes of delivery in handover.go. Between reconciliations
+// repair.go handles drift (track.go: also in bundles that a run did not process), and care.go
+// health.
 //
-// What does not live here: which owners there are and where their clusters are
-// (landscape), how objects are sent (apply).
+// Other packages list the owners with their clusters (landscape) and send objects (apply).
 package owner

@@ -20,13 +20,12 @@ import (
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
-// What the Extensions of the operator install belongs to the Garden: it is rendered with it, and
-// has its steps in the Garden's flow. Here is what is done for the Extensions themselves; what is
-// said of them is in extensions_status.go.
+// Extensions of the operator belong to the Garden: their bundles are rendered with it, and are
+// steps of its flow. This file handles the Extensions themselves; their conditions are in
+// extensions_status.go.
 
-// readExtensions finds the Extensions that there are, whoever made them. What Git declares goes
-// before what is there; what Git does not declare any more is still there while it is being
-// deleted.
+// readExtensions reads the existing Extensions. A declaration in Git replaces the live object. A
+// live Extension that Git no longer declares still counts during its deletion.
 func (r *Reconciler) readExtensions(ctx context.Context, o *subject) error {
 	if o.Input.Owner.Kind != Garden {
 		return nil
@@ -46,8 +45,8 @@ func (r *Reconciler) readExtensions(ctx context.Context, o *subject) error {
 	return nil
 }
 
-// resourceChecksums tell contents of what Extensions take values from apart, so that what a chart
-// makes of its configuration follows them.
+// resourceChecksums returns checksums of the resources with values for Extensions, so that charts
+// are rendered again when the values change.
 func (o *subject) resourceChecksums(ctx context.Context) (map[string]string, error) {
 	out := map[string]string{}
 	for _, resource := range o.Input.WantedResources() {
@@ -69,7 +68,7 @@ func (o *subject) resourceChecksums(ctx context.Context) (map[string]string, err
 	return out, nil
 }
 
-// mergeExtensions puts those that there are beside those that Git declares.
+// mergeExtensions adds the live Extensions to the declared ones.
 func (r *Reconciler) mergeExtensions(o *subject, live []*unstructured.Unstructured) {
 	o.note(func(s *State) {
 		s.extensions = live
@@ -89,8 +88,7 @@ func (r *Reconciler) mergeExtensions(o *subject, live []*unstructured.Unstructur
 	})
 }
 
-// pullCharts asks for the charts of Extensions. One that cannot be had is no error here: it is one
-// of the bundle that it is for.
+// pullCharts pulls the charts of Extensions. A failure is an error of the chart's bundle only.
 func (r *Reconciler) pullCharts(ctx context.Context, o *subject) map[string]render.Chart {
 	if r.Charts == nil {
 		return nil
@@ -107,8 +105,8 @@ func (r *Reconciler) pullCharts(ctx context.Context, o *subject) map[string]rend
 	})
 }
 
-// listWhole asks for all objects of a kind, also those that nobody has given a label of ours; none
-// where the kind is not served.
+// listWhole lists all objects of a kind without the label selector of the cache; none if the kind
+// is not served.
 func listWhole(ctx context.Context, c *apply.Cluster, gvk schema.GroupVersionKind) ([]*unstructured.Unstructured, error) {
 	mapping, err := c.Mapping(ctx, gvk)
 	if apply.IsUnserved(err) {
@@ -129,7 +127,7 @@ func listWhole(ctx context.Context, c *apply.Cluster, gvk schema.GroupVersionKin
 	return out, nil
 }
 
-// installedFor are the bundles of an Extension; steps of the flows have the same names.
+// installedFor returns the bundles of an Extension; steps of the flows have the same names.
 func installedFor(extension string) []string {
 	return []string{
 		bundleRuntime(extension), "extension-registration-" + extension, "extension-admission-access-" + extension,
@@ -137,7 +135,6 @@ func installedFor(extension string) []string {
 	}
 }
 
-// Names of ManagedResources (upstream's).
 func bundleRuntime(extension string) string { return "extension-" + extension + "-garden" }
 func bundleAdmissionVirtual(extension string) string {
 	return "extension-admission-virtual-" + extension
@@ -146,8 +143,8 @@ func bundleAdmissionRuntime(extension string) string {
 	return "extension-admission-runtime-" + extension
 }
 
-// extensionReferences are the Secrets and ConfigMaps that Extensions name: they are protected as
-// those of the Garden are.
+// extensionReferences returns the Secrets and ConfigMaps that Extensions refer to. They are
+// protected like those of the Garden.
 func (o *subject) extensionReferences() []across.Reference {
 	var out []across.Reference
 	for _, e := range o.input().Extensions {
@@ -158,7 +155,7 @@ func (o *subject) extensionReferences() []across.Reference {
 	return out
 }
 
-// guardExtensions keeps Extensions from going before what was installed for them has.
+// guardExtensions adds finalizers, so that Extensions exist until their bundles are deleted.
 func (r *run) guardExtensions(ctx context.Context) error {
 	var problems []error
 	for _, live := range r.owner.now().extensions {
@@ -169,8 +166,8 @@ func (r *run) guardExtensions(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// releaseExtensions lets those go that are being deleted and that the Garden does not need. One
-// that Git declares is made anew by the next run.
+// releaseExtensions removes the finalizers of deleted Extensions that the Garden does not need. The
+// next run recreates an Extension that Git declares.
 func (r *run) releaseExtensions(ctx context.Context) error {
 	rendered := map[string]bool{}
 	for _, b := range r.owner.Bundles() {
@@ -191,8 +188,8 @@ func (r *run) releaseExtensions(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// isInstalled tells whether something is left of what was installed for an Extension: a deletion
-// may be held until somebody approves it.
+// isInstalled reports whether bundles of an Extension still exist: their deletion may be held until
+// it is approved.
 func (r *run) isInstalled(ctx context.Context, extension string) (bool, error) {
 	for _, name := range installedFor(extension) {
 		ref := managedResourceRef(r.owner.ControlPlane(), name)
@@ -207,7 +204,7 @@ func (r *run) isInstalled(ctx context.Context, extension string) (bool, error) {
 	return false, nil
 }
 
-// isDeclared tells whether Git declares an Extension.
+// isDeclared reports whether Git declares an Extension.
 func (o *subject) isDeclared(extension string) bool {
 	_, is := o.declared[extension]
 	return is

@@ -20,7 +20,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// chartOfEverything writes all that a template can see of values and of the target.
+// chartOfEverything writes all values and target properties that a template can read.
 const chartOfEverything = `apiVersion: v1
 kind: ConfigMap
 metadata: {name: seen}
@@ -33,8 +33,8 @@ data:
   capabilities: {{ printf "%t %t %t" (.Capabilities.APIVersions.Has "apps/v1/Deployment") (.Capabilities.APIVersions.Has "extensions/v1beta1") (.Capabilities.APIVersions.Has "policy/v1beta1") | quote }}
 `
 
-// TestExtensionRendersAlike: the chart of an Extension gives the same objects of its declaration in
-// Git and of the live object.
+// TestExtensionRendersAlike checks that the chart of an Extension renders the same objects for its
+// declaration in Git and for the live object.
 func TestExtensionRendersAlike(t *testing.T) {
 	apiserver.Needed(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

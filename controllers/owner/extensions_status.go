@@ -33,8 +33,7 @@ const (
 	reasonNoInstallation       = "NoRequiredControllerInstallation"
 )
 
-// careExtensions writes what is known of Extensions now: who needs them, and whether what was
-// installed is healthy.
+// careExtensions writes the conditions of Extensions: their users, and the health of their bundles.
 func (r *Reconciler) careExtensions(ctx context.Context, o *subject, bundles []render.Bundle) error {
 	live := o.now().extensions
 	if len(live) == 0 {
@@ -56,7 +55,7 @@ func (r *Reconciler) careExtensions(ctx context.Context, o *subject, bundles []r
 	return errors.Join(problems...)
 }
 
-// judgedExtension is one Extension that is looked at.
+// judgedExtension is one Extension during a health check.
 type judgedExtension struct {
 	reconciler *Reconciler
 	owner      *subject
@@ -65,7 +64,8 @@ type judgedExtension struct {
 	bundles    []render.Bundle
 }
 
-// requiredRuntime says for which kinds the Garden has objects that the extension works on.
+// requiredRuntime sets the condition with the kinds of extension objects in the Garden that need
+// the extension.
 func (j *judgedExtension) requiredRuntime(had []condition.Condition) []condition.Condition {
 	old := j.builder.GetOrInit(had, operatorv1alpha1.ExtensionRequiredRuntime)
 	kinds := kindsUsed(j.bundles, render.ExtensionOf(j.live))
@@ -75,7 +75,7 @@ func (j *judgedExtension) requiredRuntime(had []condition.Condition) []condition
 	return condition.Merge(had, j.builder.OK(old, reasonExtensionRequired, fmt.Sprintf("Extension required for kinds %s", kinds)))
 }
 
-// kindsUsed are the kinds of the Garden's extension objects that are of a type of an Extension.
+// kindsUsed returns the kinds of the Garden's extension objects whose types an Extension offers.
 func kindsUsed(bundles []render.Bundle, e render.Extension) []string {
 	offered := map[string]bool{}
 	resources, _ := e.Spec["resources"].([]any)
@@ -97,15 +97,15 @@ func kindsUsed(bundles []render.Bundle, e render.Extension) []string {
 	return slices.Compact(kinds)
 }
 
-// installations are those of extensions on Seeds; not known while the virtual garden cannot be
-// asked.
+// installations returns the ControllerInstallations of extensions on Seeds; false while the virtual
+// garden does not answer.
 func (r *Reconciler) installations(ctx context.Context, o *subject) ([]gardencorev1beta1.ControllerInstallation, bool) {
 	if o.Target == nil || !access.IsThere(ctx, o.Target.RESTConfig()) {
 		return nil, false
 	}
 	list, err := listWhole(ctx, o.Target, gardencorev1beta1.SchemeGroupVersion.WithKind("ControllerInstallation"))
 	if err != nil {
-		return nil, false // what cannot be asked is said by the condition about its API server
+		return nil, false // the condition about the API server reports that
 	}
 	var out []gardencorev1beta1.ControllerInstallation
 	for _, obj := range list {
@@ -117,7 +117,8 @@ func (r *Reconciler) installations(ctx context.Context, o *subject) ([]gardencor
 	return out, true
 }
 
-// requiredVirtual says whether Seeds need the extension, and whether it is well there.
+// requiredVirtual sets the conditions about Seeds: whether they require the extension, and its
+// health there.
 func (j *judgedExtension) requiredVirtual(had []condition.Condition, all []gardencorev1beta1.ControllerInstallation) []condition.Condition {
 	old := j.builder.GetOrInit(had, operatorv1alpha1.ExtensionRequiredVirtual)
 	own := slices.DeleteFunc(slices.Clone(all), func(i gardencorev1beta1.ControllerInstallation) bool {
@@ -141,7 +142,7 @@ func (j *judgedExtension) requiredVirtual(had []condition.Condition, all []garde
 	return condition.Merge(had, j.builder.OK(old, "ControllerInstallationsRunning", "All controller installations are healthy."))
 }
 
-// unwell says what is wrong with an installation; empty if nothing is.
+// unwell returns the problem of an installation; empty for none.
 func unwell(i gardencorev1beta1.ControllerInstallation) (reason, message string) {
 	for _, wanted := range []struct {
 		kind   gardencorev1beta1.ConditionType
@@ -162,7 +163,7 @@ func unwell(i gardencorev1beta1.ControllerInstallation) (reason, message string)
 	return "", ""
 }
 
-// healthy judges what was installed in the clusters of the Garden.
+// healthy judges the bundles in the clusters of the Garden.
 func (j *judgedExtension) healthy(ctx context.Context, had []condition.Condition) []condition.Condition {
 	name := j.live.GetName()
 	for _, part := range []struct {
@@ -199,7 +200,7 @@ func (j *judgedExtension) health(ctx context.Context, old condition.Condition, b
 	return j.builder.OK(old, reason, message)
 }
 
-// tellInstalled writes what came of the steps of Extensions.
+// tellInstalled writes the results of the steps of Extensions to their conditions.
 func (r *run) tellInstalled(ctx context.Context) error {
 	b := condition.New(r.reconciler.Clock, nil)
 	rendered := map[string]bool{}
@@ -243,8 +244,8 @@ func (r *run) tellInstalled(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// endExtensions says that nothing is installed for Extensions any more, and lets go of them: their
-// Garden is gone.
+// endExtensions sets the conditions of Extensions to uninstalled and removes their finalizers,
+// because their Garden is deleted.
 func (r *run) endExtensions(ctx context.Context) error {
 	b := condition.New(r.reconciler.Clock, nil)
 	var problems []error
@@ -262,7 +263,7 @@ func (r *run) endExtensions(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// sayOf writes the conditions of an Extension where they change.
+// sayOf writes the conditions of an Extension if they change.
 func (r *Reconciler) sayOf(ctx context.Context, o *subject, extension *unstructured.Unstructured, change func([]condition.Condition) []condition.Condition) error {
 	ref := apply.RefOf(extension)
 	live, err := o.Home.GetLive(ctx, ref)

@@ -19,8 +19,8 @@ import (
 	"github.com/pergola-dev/pergola/secrets"
 )
 
-// ensureNamespace makes sure that secrets and inventories have a place before the flow starts. The
-// bundle that owns the namespace gives it its labels later.
+// ensureNamespace creates the namespaces for secrets and inventories before the flow starts. The
+// bundle that owns the namespace adds its labels later.
 func (r *run) ensureNamespace(ctx context.Context) error {
 	for _, name := range namespaces(r.owner) {
 		ref := apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: name}
@@ -44,13 +44,13 @@ func (r *run) ensureNamespace(ctx context.Context) error {
 	return nil
 }
 
-// namespaces that have to be there before anything else is made for an owner.
+// namespaces returns the namespaces that must exist before all other objects of an owner.
 func namespaces(o *subject) []string {
 	return []string{InventoryNamespace, o.Input.Owner.ControlPlaneNamespace}
 }
 
-// namespace says whether one of them is there. That it is being deleted is an error, said once here
-// instead of for every object that cannot be made in it.
+// namespace reports whether a namespace exists. A terminating namespace is an error here, so that
+// not every object in it fails.
 func (r *Reconciler) namespace(ctx context.Context, o *subject, name string) (there bool, err error) {
 	ref := apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: name}
 	live, err := o.Local.Get(ctx, ref)
@@ -69,8 +69,8 @@ func (r *Reconciler) namespace(ctx context.Context, o *subject, name string) (th
 	return true, nil
 }
 
-// facts are gathered anew for every reconciliation: what the cluster is, which secrets there are,
-// what the status of extension objects says, and addresses.
+// facts are read for each reconciliation: clusters, secrets, the status of extension objects, and
+// addresses.
 func (r *Reconciler) facts(ctx context.Context, o *subject) (render.Facts, error) {
 	if err := r.readExtensions(ctx, o); err != nil {
 		return render.Facts{Clusters: map[string]render.ClusterFact{}}, err
@@ -88,7 +88,7 @@ func (r *Reconciler) facts(ctx context.Context, o *subject) (render.Facts, error
 	return facts.Late(ctx, o.site(), found)
 }
 
-// site is where its facts are.
+// site returns the location of the owner's facts.
 func (o *subject) site() facts.Site {
 	in := o.input()
 	return facts.Site{
@@ -97,7 +97,7 @@ func (o *subject) site() facts.Site {
 	}
 }
 
-// secrets generates what the components ask for and gives the facts of all of it.
+// secrets generates the secrets that the components request, and returns their facts.
 func (r *Reconciler) secrets(ctx context.Context, o *subject, result render.Result) (*secrets.Manager, map[string]render.SecretFact, error) {
 	return r.secretsIn(ctx, o, result, func(s secrets.Store) secrets.Store { return s })
 }
@@ -128,7 +128,7 @@ func (r *Reconciler) secretsIn(ctx context.Context, o *subject, result render.Re
 	return manager, made, nil
 }
 
-// requestsOf gives what the components of an owner ask the secrets manager for.
+// requestsOf returns the requests of an owner's components to the secrets manager.
 func requestsOf(o *subject, result render.Result) ([]secrets.Config, error) {
 	requests, err := result.Secrets()
 	if err != nil {
@@ -141,8 +141,8 @@ func requestsOf(o *subject, result render.Result) ([]secrets.Config, error) {
 	return configs, nil
 }
 
-// autoRotated are the CAs that are replaced without asking: those of which is said when the old one
-// does not count any more.
+// autoRotated returns the CAs that are rotated automatically: their requests define when the old CA
+// expires.
 func autoRotated(configs []secrets.Config) []string {
 	var out []string
 	for _, c := range configs {

@@ -10,7 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Before there are definitions, a gateway and a bucket, a Garden can be rendered.
+// TestFactsOfAGardenThatIsNotThere checks that a Garden can be rendered before its definitions,
+// gateway and bucket exist.
 func TestFactsOfAGardenThatIsNotThere(t *testing.T) {
 	s := newSite(t)
 	s.work.owner.Input.Owner.Kind = Garden
@@ -20,7 +21,7 @@ func TestFactsOfAGardenThatIsNotThere(t *testing.T) {
 	assert.Empty(t, found.Extensions)
 }
 
-// A virtual garden that does not answer changes nothing.
+// TestSeedFactsAreKept checks that the Seeds stay known while the virtual garden does not answer.
 func TestSeedFactsAreKept(t *testing.T) {
 	s := newSite(t)
 	o := s.work.owner

@@ -13,11 +13,10 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// filled gives a bundle in which Secrets and ConfigMaps that are copies have their values
-// (render.MarkCopied), and objects of charts those that their values were taken from
-// (render.MarkFilled). The bundle itself stays as it is: values are nowhere but in what is sent.
-// What a plan does not find is left empty there, or as it was rendered (it is made before it is
-// copied); who applies demands all of it.
+// filled returns a copy of a bundle with values in copied Secrets and ConfigMaps
+// (render.MarkCopied) and in objects of charts (render.MarkFilled). The bundle itself has no
+// values, so they exist only in applied objects. With all, a missing value is an error; a plan
+// leaves it empty or as rendered, because its source may not exist yet.
 func (o *subject) filled(ctx context.Context, b render.Bundle, all bool) (render.Bundle, error) {
 	originals := &originals{owner: o, found: map[apply.Ref]map[string]string{}, all: all}
 	copied := false
@@ -37,15 +36,15 @@ func (o *subject) filled(ctx context.Context, b render.Bundle, all bool) (render
 	return b, nil
 }
 
-// originals are what values come from, each read once.
+// originals reads the sources of values, each once.
 type originals struct {
 	owner *subject
 	found map[apply.Ref]map[string]string
-	// all says that a value that is not there is an error.
+	// all makes a missing value an error.
 	all bool
 }
 
-// fill gives an object with its values; nil where it has all.
+// fill returns an object with its values; nil if it needs none.
 func (s *originals) fill(ctx context.Context, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	copies, err := render.CopiedValues(obj)
 	if err != nil {
@@ -86,7 +85,7 @@ func (s *originals) fill(ctx context.Context, obj *unstructured.Unstructured) (*
 	return render.Fill(obj, values), nil
 }
 
-// value gives one as it is stored; what is what gets it.
+// value returns a stored value; errors quote its use.
 func (s *originals) value(ctx context.Context, kind, name, key, what string) (string, bool, error) {
 	ref := apply.Ref{APIVersion: "v1", Kind: kind, Namespace: s.owner.ControlPlane(), Name: name}
 	source, known := s.found[ref]
@@ -104,7 +103,7 @@ func (s *originals) value(ctx context.Context, kind, name, key, what string) (st
 	return value, has, nil
 }
 
-// withValues is a copy with its values.
+// withValues returns a copy with its values.
 func withValues(rendered *unstructured.Unstructured, data map[string]any) *unstructured.Unstructured {
 	out := rendered.DeepCopy()
 	annotations := out.GetAnnotations()
@@ -117,8 +116,8 @@ func withValues(rendered *unstructured.Unstructured, data map[string]any) *unstr
 	return out
 }
 
-// valuesOf gives the values of a Secret or ConfigMap beside the control plane, as they are stored;
-// nothing where there is none. One that never changes is taken as it was seen last.
+// valuesOf returns the stored values of a Secret or ConfigMap beside the control plane; nil if it
+// does not exist. An immutable one may come from the cache.
 func (o *subject) valuesOf(ctx context.Context, ref apply.Ref) (map[string]string, error) {
 	live, err := o.Local.Get(ctx, ref)
 	if err != nil || live.Object["immutable"] != true {

@@ -16,12 +16,12 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// copied is a Secret that gets its value from another one.
+// copied returns a Secret that copies its value from another one.
 func (s *site) copied(from string) *unstructured.Unstructured {
 	return s.object(`{apiVersion: v1, kind: Secret, metadata: {name: copy, namespace: NS, annotations: {secrets.pergola.dev/values-from: '{"cacert":"` + from + `/bundle.crt"}'}}}`)
 }
 
-// original puts a Secret into the namespace of the control plane.
+// original applies a Secret in the namespace of the control plane.
 func (s *site) original(name, value string, immutable bool) {
 	s.Helper()
 	o := s.object(fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: %s, namespace: NS}, immutable: %t, data: {bundle.crt: %s}}", name, immutable, value))
@@ -29,8 +29,8 @@ func (s *site) original(name, value string, immutable bool) {
 	require.NoError(s, err)
 }
 
-// TestCopiesAreFilled when they are applied, and only then; they follow their originals, are
-// repaired, and go with their bundle.
+// TestCopiesAreFilled checks that copies get their values only when they are applied, follow their
+// originals, are repaired, and are deleted with their bundle.
 func TestCopiesAreFilled(t *testing.T) {
 	for name, direct := range map[string]bool{"direct": true, "managed": false} {
 		t.Run(name, func(t *testing.T) {
@@ -51,8 +51,8 @@ func TestCopiesAreFilled(t *testing.T) {
 			assert.NotContains(t, s.work.owner.last.bundles[0].Objects[0].Object, "data", "no value is kept")
 			assert.NotEqual(t, apply.Configured, s.mustApply(b)["copy"], "nothing to do")
 
-			// Another original, as a rotation makes one, and another content of one that may
-			// change. A plan shows no values.
+			// Use another original, as after a rotation, and change a mutable one. A plan shows no
+			// values.
 			s.original("ca-2", second, false)
 			b = s.bundle(direct, s.copied("ca-2"), s.configMap("beside"))
 			items, _, err := s.work.reconciler.planBundle(s.ctx, s.work.owner, b, &serving{})
@@ -84,7 +84,7 @@ func TestCopiesAreFilled(t *testing.T) {
 	}
 }
 
-// TestACopyWithoutItsKey is an error that names both.
+// TestACopyWithoutItsKey checks that the error names the copy and the key.
 func TestACopyWithoutItsKey(t *testing.T) {
 	s := newSite(t)
 	s.original("ca-1", "eA==", true)
@@ -94,7 +94,8 @@ func TestACopyWithoutItsKey(t *testing.T) {
 	require.ErrorContains(t, err, "from key tls.crt of Secret "+s.ns+"/ca-1")
 }
 
-// TestCopiesOfConfigMaps get their files from ConfigMaps, not from Secrets of that name.
+// TestCopiesOfConfigMaps checks that copies of ConfigMaps get their values from ConfigMaps, not
+// from Secrets of the same name.
 func TestCopiesOfConfigMaps(t *testing.T) {
 	s := newSite(t)
 	copied := s.object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: copy, namespace: NS, annotations: {secrets.pergola.dev/values-from: '{"file":"settings/bundle.crt"}'}}}`)
@@ -111,8 +112,8 @@ func TestCopiesOfConfigMaps(t *testing.T) {
 	}
 }
 
-// TestValuesOfChartsAreFilledIn: what a chart has written with a token is sent with the value, and
-// a plan shows no value of a Secret.
+// TestValuesOfChartsAreFilledIn checks that tokens of charts are replaced by values, and that a
+// plan shows no value of a Secret.
 func TestValuesOfChartsAreFilledIn(t *testing.T) {
 	s := newSite(t)
 	password := "not to be seen"

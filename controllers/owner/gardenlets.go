@@ -19,9 +19,9 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// updateGardenlets gives the charts of Gardenlets that ask for it by a label the version that the
-// garden has come to; the gardenlets then update themselves. Gardenlets go last: none may be newer
-// than the API that it works with.
+// updateGardenlets sets the chart version of Gardenlets with the auto-update label to the version
+// of the garden; the gardenlets then update themselves. They come last, because no gardenlet may be
+// newer than the API that it uses.
 func (r *run) updateGardenlets(ctx context.Context) error {
 	o := r.owner
 	version := gardenerVersion(o.Bundles())
@@ -57,9 +57,8 @@ func (r *run) updateGardenlets(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// versionChange is what another version of its chart changes in a Gardenlet; nil where nothing is
-// to be changed. It stays with the registry that the Gardenlet names, which may be a mirror, and
-// with a digest, by which somebody wants that chart and no other.
+// versionChange returns the fields that set the chart version of a Gardenlet; nil without a change.
+// It preserves the registry, which may be a mirror, and a chart with a digest, which is pinned.
 func versionChange(gardenlet *unstructured.Unstructured, version string) map[string]any {
 	fields, _, _ := unstructured.NestedMap(gardenlet.Object, "spec", "deployment", "helm", "ociRepository")
 	var named gardencorev1.OCIRepository
@@ -68,7 +67,7 @@ func versionChange(gardenlet *unstructured.Unstructured, version string) map[str
 	}
 	chart, err := render.ParseChartReference(named)
 	if err != nil || chart.Digest != "" || chart.Tag == version {
-		return nil // what is wrong with it is said by who installs it
+		return nil // the installation of the chart reports an invalid reference
 	}
 	if named.Ref == nil || *named.Ref == "" {
 		return map[string]any{"tag": version}
@@ -76,8 +75,7 @@ func versionChange(gardenlet *unstructured.Unstructured, version string) map[str
 	return map[string]any{"ref": strings.TrimSuffix(*named.Ref, ":"+chart.Tag) + ":" + version}
 }
 
-// gardenerVersion is the one that the garden says it has (ConfigMap gardener-info); empty where it
-// says none.
+// gardenerVersion returns the version in the garden's ConfigMap gardener-info; empty without one.
 func gardenerVersion(bundles []render.Bundle) string {
 	for _, b := range bundles {
 		for _, o := range b.Objects {

@@ -38,8 +38,8 @@ func TestVersionChangeOfAGardenlet(t *testing.T) {
 	}
 }
 
-// After the garden gardenlets whose Gardenlet asks for it get its version, those that do not ask
-// stay.
+// TestGardenletsGetTheVersionOfTheGarden checks that only Gardenlets with the auto-update label get
+// the version of the garden.
 func TestGardenletsGetTheVersionOfTheGarden(t *testing.T) {
 	s := newGarden(t)
 	_, err := envtest.InstallCRDs(server.config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crds.Get("seedmanagement.gardener.cloud", "Gardenlet")}})

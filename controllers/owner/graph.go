@@ -24,29 +24,29 @@ import (
 // steps has the inputs and the progress of the steps of one operation.
 type steps struct {
 	run *run
-	// live is the owner as a deletion has found it, nil for other operations.
+	// live is the owner that a deletion has read, nil for other operations.
 	live *unstructured.Unstructured
 	// rendered are the bundles to apply and request, nil for an operation that renders nothing;
 	// late are the components whose facts change meanwhile.
 	rendered map[string]render.Bundle
 	late     map[string]bool
-	// there has the bundles that are in the clusters and may be removed, last in the flow of
-	// reconciliation first; named has the bundles that nodes name.
+	// there has the removable bundles in the clusters, in reverse order of reconciliation; named
+	// has the bundles that nodes name.
 	there []orphan
 	named map[string]bool
 	// open has the steps with bundles for the virtual garden that are not healthy yet.
 	open map[string]bool
-	// lost says why nobody asks the virtual garden any more: it is gone, or given up. It is empty
-	// while the virtual garden exists.
+	// lost is the reason why the virtual garden is skipped: it no longer exists or was given up. It
+	// is empty while the virtual garden exists.
 	lost string
 }
 
-// work is what a step does.
+// work is the function of a step.
 type work = func(ctx context.Context, report func(flow.State, string)) error
 
-// verbs give the work of a node, or the reason to skip it.
+// verbs return the work of a node, or the reason to skip it.
 var verbs = map[render.Verb]func(*steps, render.FlowNode) (does work, skipped string, err error){
-	"":             (*steps).apply, // of no bundle
+	"":             (*steps).apply, // without bundles
 	render.Apply:   (*steps).apply,
 	render.Request: (*steps).apply,
 	render.Remove:  (*steps).remove,
@@ -54,13 +54,13 @@ var verbs = map[render.Verb]func(*steps, render.FlowNode) (does work, skipped st
 	render.Task:    func(s *steps, n render.FlowNode) (work, string, error) { return s.registered("task", n.Name, tasks) },
 }
 
-// registered is a state or task; deletion says that it is for deletions alone.
+// registered is a state or task; with deletion, only deletions may use it.
 type registered struct {
 	does     func(s *steps, ctx context.Context, report func(flow.State, string)) error
 	deletion bool
 }
 
-// states are the names that nodes await.
+// states are the states that nodes can await.
 var states = map[string]registered{
 	"references-exist":           {plain(func(s *steps, _ context.Context) error { return s.run.referencesThere(false) }), false},
 	"dashboard-references-exist": {plain(func(s *steps, _ context.Context) error { return s.run.referencesThere(true) }), false},
@@ -72,10 +72,10 @@ var states = map[string]registered{
 	"no-runtime-resources":       {awaitOnly(runtimeClass, false), true},
 }
 
-// stateUnused is the state in which nothing runs for a virtual garden.
+// stateUnused means that nothing uses the virtual garden.
 const stateUnused = "unused"
 
-// tasks are the names that nodes call.
+// tasks are the tasks that nodes can call.
 var tasks = map[string]registered{
 	"invalidate-virtual": {plain((*steps).invalidate), true},
 	"remove-secrets":     {plain((*steps).removeSecrets), true},
@@ -100,7 +100,7 @@ func (s *steps) registered(what, name string, known map[string]registered) (does
 	}, "", nil
 }
 
-// plain is work that reports nothing on its way.
+// plain wraps work without progress reports.
 func plain(does func(*steps, context.Context) error) func(*steps, context.Context, func(flow.State, string)) error {
 	return func(s *steps, ctx context.Context, _ func(flow.State, string)) error { return does(s, ctx) }
 }
@@ -155,7 +155,7 @@ func (s *steps) graph(definition render.Flow) (flow.Graph, error) {
 	return graph, nil
 }
 
-// Outline gives the steps of a flow and their dependencies, without work.
+// Outline returns the steps of a flow and their dependencies, without work.
 func Outline(definition render.Flow) (graph flow.Graph) {
 	for _, n := range definition.Nodes {
 		node := flow.Node{ID: n.ID, Title: n.ID, Run: nothing}
@@ -167,7 +167,7 @@ func Outline(definition render.Flow) (graph flow.Graph) {
 	return graph
 }
 
-// apply sends the rendered bundles of a node. The step is skipped if none of its bundles was
+// apply applies the rendered bundles of a node. The step is skipped if none of its bundles was
 // rendered.
 func (s *steps) apply(n render.FlowNode) (does work, skipped string, err error) {
 	if s.rendered == nil && len(n.Bundles) > 0 {
@@ -189,7 +189,7 @@ func (s *steps) apply(n render.FlowNode) (does work, skipped string, err error) 
 	}, skipped, nil
 }
 
-// remove takes down the bundles of a node that are in the clusters.
+// remove deletes the bundles of a node that exist in the clusters.
 func (s *steps) remove(n render.FlowNode) (does work, skipped string, err error) {
 	if s.live == nil {
 		return nil, "", errors.New("only the deletion of an owner removes bundles: the gate judges all others")
@@ -208,7 +208,7 @@ func (s *steps) remove(n render.FlowNode) (does work, skipped string, err error)
 	}, skipped, nil
 }
 
-// timeout of a step, which an option may shorten.
+// timeout returns the timeout of a step, which an option may shorten.
 func (r *run) timeout(declared time.Duration) time.Duration {
 	if r.reconciler.StepTimeout > 0 && (declared <= 0 || r.reconciler.StepTimeout < declared) {
 		return r.reconciler.StepTimeout
@@ -216,8 +216,8 @@ func (r *run) timeout(declared time.Duration) time.Duration {
 	return declared
 }
 
-// targetStep notices when the last step that fills the target has become healthy. Events come one
-// at a time.
+// targetStep calls OnTargetReady when the last step with bundles for the virtual garden is healthy.
+// Events come one at a time.
 func (s *steps) targetStep(e flow.Event) {
 	if !s.open[e.ID] || e.State != flow.Healthy && e.State != flow.RolledOut {
 		return
@@ -233,7 +233,7 @@ func (s *steps) targetStep(e flow.Event) {
 	}
 }
 
-// runBundles applies the bundles of a node side by side, then waits for all of them.
+// runBundles applies the bundles of a node in parallel, then waits for all of them.
 func (r *run) runBundles(ctx context.Context, bundles []render.Bundle, lateFacts map[string]bool, report func(flow.State, string)) error {
 	waits := make([]waiter, len(bundles))
 	if err := panics.SideBySide(-1, bundles, func(i int, b render.Bundle) (err error) {
@@ -254,7 +254,7 @@ func (r *run) runBundles(ctx context.Context, bundles []render.Bundle, lateFacts
 	return r.waitAll(ctx, waits, true, report)
 }
 
-// wrote says what a step has written; empty when nothing was to be changed.
+// wrote summarizes the changes of a step; empty for none.
 func wrote(waits []waiter) string {
 	var sum tally.Tally
 	for _, w := range waits {
@@ -266,11 +266,11 @@ func wrote(waits []waiter) string {
 	return sum.String()
 }
 
-// lateRounds bounds how often a bundle is applied because applying it made a fact known.
+// lateRounds limits how often a bundle is applied because its own objects change its facts.
 const lateRounds = 3
 
-// applyLate applies a bundle whose component reads facts that change while the flow runs. Applying
-// it may itself make one known (the address of its own Service): then it is rendered and applied
+// applyLate applies a bundle whose component reads facts that change while the flow runs. The
+// bundle itself may add a fact (the address of its own Service): then it is rendered and applied
 // again.
 func (r *run) applyLate(ctx context.Context, b render.Bundle) (waiter, error) {
 	b, used, err := r.refresh(ctx, b, r.owner.Input.Facts)

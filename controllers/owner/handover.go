@@ -16,13 +16,13 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// A bundle may change between direct and ManagedResource. Its objects stay then: the inventory of
-// the former delivery is carried over before that delivery ends, so that no run, wherever it is
-// interrupted, forgets or deletes one. The inventory ConfigMap of a bundle has the same name for
-// both. In the one case it holds the objects, in the other the ManagedResource with its data
-// Secrets, and after a change for a moment both.
+// A bundle may change between direct delivery and a ManagedResource. Its objects stay: the new
+// inventory gets the old entries before the old delivery ends, so that an interrupted run forgets
+// or deletes no object. Both deliveries use the same inventory ConfigMap. With direct delivery it
+// holds the objects, otherwise the ManagedResource with its data Secrets, and during a change both.
 
-// carrierOf says whether an object is the ManagedResource of a bundle, or one of its data Secrets.
+// carrierOf reports whether an object is the ManagedResource of a bundle, or one of its data
+// Secrets.
 func carrierOf(b render.Bundle, ref apply.Ref) bool {
 	if ref.Namespace != b.Namespace {
 		return false
@@ -31,7 +31,7 @@ func carrierOf(b render.Bundle, ref apply.Ref) bool {
 		ref.GroupKind() == schema.GroupKind{Kind: "Secret"} && strings.HasPrefix(ref.Name, tally.ManagedSecretPrefix+b.Name+"-")
 }
 
-// split takes the inventory ConfigMap of a bundle apart.
+// split divides the inventory of a bundle into carriers and objects.
 func split(b render.Bundle, entries []apply.Entry) (carriers, objects []apply.Entry) {
 	for _, e := range entries {
 		if carrierOf(b, e.Ref) {
@@ -43,8 +43,8 @@ func split(b render.Bundle, entries []apply.Entry) (carriers, objects []apply.En
 	return carriers, objects
 }
 
-// known are the objects that a bundle has on its cluster, by whichever delivery it got them; mixed
-// says that it is not the present one alone.
+// known returns the objects that a bundle has on its cluster with any delivery; mixed reports
+// whether the previous delivery still has some.
 func (r *Reconciler) known(ctx context.Context, o *subject, b render.Bundle) (known []apply.Entry, mixed bool, err error) {
 	entries, err := r.inventory(o, b).Load(ctx)
 	if err != nil {
@@ -73,8 +73,8 @@ func (r *Reconciler) known(ctx context.Context, o *subject, b render.Bundle) (kn
 	return apply.Union(managed, r.Engine.From(setName(o.Input.Owner, b.Name), objects)), len(objects) > 0, nil
 }
 
-// formerManaged is the reconciler of the ManagedResource that a bundle is delivered by so far, and
-// what that holds; nil when it is gone.
+// formerManaged returns the reconciler of the ManagedResource that still delivers a bundle, and its
+// contents; nil if it does not exist.
 func (r *Reconciler) formerManaged(ctx context.Context, o *subject, b render.Bundle) (*managedresource.Reconciler, []apply.Entry, error) {
 	live, err := o.Local.GetLive(ctx, managedRef(b))
 	if apierrors.IsNotFound(err) {
@@ -95,15 +95,15 @@ func (r *Reconciler) formerManaged(ctx context.Context, o *subject, b render.Bun
 	return rm, contents, err
 }
 
-// managerOf is the reconciler for the class that a live ManagedResource has.
+// managerOf returns the reconciler for the class of a live ManagedResource.
 func (r *Reconciler) managerOf(o *subject, b render.Bundle, live *unstructured.Unstructured) (*managedresource.Reconciler, error) {
 	b.Delivery.Class, _, _ = unstructured.NestedString(live.Object, "spec", "class")
 	return r.resourceManager(o, b)
 }
 
-// endManaged carries what the ManagedResource of a bundle holds over to the inventory of the direct
-// bundle, and then removes the ManagedResource and its data Secrets; the objects stay. It does
-// nothing when there is none.
+// endManaged copies the contents of a bundle's ManagedResource to the inventory of the direct
+// bundle. Then it removes the ManagedResource and its data Secrets; the objects stay. It does
+// nothing without a ManagedResource.
 func (r *run) endManaged(ctx context.Context, b render.Bundle) error {
 	inventory := r.reconciler.inventory(r.owner, b)
 	entries, err := inventory.Load(ctx)
@@ -137,8 +137,7 @@ func (r *run) endManaged(ctx context.Context, b render.Bundle) error {
 	return err
 }
 
-// endDirect carries what a direct bundle holds over to its ManagedResource, and then forgets it;
-// the objects stay.
+// endDirect moves the inventory of a direct bundle to its ManagedResource; the objects stay.
 func (r *run) endDirect(ctx context.Context, b render.Bundle, inventory apply.Inventory, carried, objects []apply.Entry) error {
 	carried = apply.Union(carried, r.reconciler.Engine.From(setName(r.owner.Input.Owner, b.Name), objects))
 	if len(carried) == 0 {
@@ -154,7 +153,7 @@ func (r *run) endDirect(ctx context.Context, b render.Bundle, inventory apply.In
 	return apply.Part(inventory, func(e apply.Entry) bool { return !carrierOf(b, e.Ref) }).Save(ctx, nil)
 }
 
-// neighbours are the kinds of all bundles of an owner on one cluster.
+// neighbours returns the kinds of all bundles of an owner on one cluster.
 func neighbours(o *subject, b render.Bundle) []schema.GroupVersionKind {
 	var out []schema.GroupVersionKind
 	for _, other := range append(o.Bundles(), b) {

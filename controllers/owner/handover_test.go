@@ -15,8 +15,8 @@ import (
 const claim = `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: claim, namespace: NS},
   spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`
 
-// A bundle that changes from direct to a ManagedResource, and back: its objects stay, what left it
-// goes, and the dry run says so.
+// TestABundleChangesItsDelivery checks that objects stay when their bundle changes its delivery,
+// that undeclared ones are deleted, and that the dry run agrees.
 func TestABundleChangesItsDelivery(t *testing.T) {
 	for name, direct := range map[string]bool{"direct, then managed": true, "managed, then direct": false} {
 		t.Run(name, func(t *testing.T) {
@@ -55,8 +55,8 @@ func TestABundleChangesItsDelivery(t *testing.T) {
 	}
 }
 
-// A ManagedResource that an earlier run left terminating is let go, and one that is taken back into
-// use keeps its objects.
+// TestATerminatingManagedResource checks that a terminating ManagedResource is released, and that
+// one in use again preserves its objects.
 func TestATerminatingManagedResource(t *testing.T) {
 	for name, direct := range map[string]bool{"becomes direct": true, "stays managed": false} {
 		t.Run(name, func(t *testing.T) {
@@ -81,13 +81,14 @@ func TestATerminatingManagedResource(t *testing.T) {
 	}
 }
 
-// A hand-over that was interrupted after each of its steps goes on where it was.
+// TestAnInterruptedHandOver checks that a change of delivery continues after an interruption at any
+// step.
 func TestAnInterruptedHandOver(t *testing.T) {
 	s := newSite(t)
 	s.mustApply(s.bundle(true, s.configMap("a"), s.configMap("goes")))
 	before := s.uids("configmaps")
 	delete(before, "configmaps/goes")
-	// The ManagedResource is there and holds nothing yet.
+	// The ManagedResource exists, and holds nothing yet.
 	b := s.bundle(false, s.configMap("a"))
 	objects, cluster, err := s.work.owner.delivered(s.ctx, b)
 	require.NoError(t, err)
@@ -96,7 +97,7 @@ func TestAnInterruptedHandOver(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, s.inventoried(), 4)
 	assert.Equal(t, map[string]change.Action{"a": change.Change, "goes": change.Delete}, s.plan(b))
-	// Then it is to be direct again.
+	// Then the bundle becomes direct again.
 	back := s.bundle(true, s.configMap("a"))
 	assert.Equal(t, map[string]change.Action{"goes": change.Delete}, s.plan(back))
 	assert.Equal(t, map[string]apply.Action{"a": apply.Unchanged, "goes": apply.Deleted}, s.mustApply(back))
@@ -105,8 +106,8 @@ func TestAnInterruptedHandOver(t *testing.T) {
 	assert.Equal(t, []string{"ConfigMap/a"}, s.inventoried())
 }
 
-// What a person made stays, whatever is written into the status of a ManagedResource, and the dry
-// run says so.
+// TestAForeignObjectInTheStatus checks that a person's object stays, whatever the status of a
+// ManagedResource lists, and that the dry run agrees.
 func TestAForeignObjectInTheStatus(t *testing.T) {
 	s := newSite(t)
 	b := s.bundle(false, s.configMap("a"))
@@ -121,8 +122,8 @@ func TestAForeignObjectInTheStatus(t *testing.T) {
 	assert.Empty(t, s.plan(b))
 }
 
-// Objects that left a bundle while its inventory was lost are found by what they show, on the
-// neighbours' kinds, too.
+// TestALostInventoryOfADirectBundle checks that objects that left a bundle without its inventory
+// are found by their metadata, including the neighbours' kinds.
 func TestALostInventoryOfADirectBundle(t *testing.T) {
 	s := newSite(t)
 	account := s.object("{apiVersion: v1, kind: ServiceAccount, metadata: {name: goes, namespace: NS}}")
@@ -141,8 +142,8 @@ func TestALostInventoryOfADirectBundle(t *testing.T) {
 	assert.Contains(t, s.uids("serviceaccounts"), "serviceaccounts/stays")
 }
 
-// A bundle that is not rendered any more takes along what is its own, and nothing else; the dry run
-// says the same.
+// TestAnOrphanLeavesAloneWhatIsNotIts checks that an undeclared bundle deletes only its own
+// objects, and that the dry run agrees.
 func TestAnOrphanLeavesAloneWhatIsNotIts(t *testing.T) {
 	for name, direct := range map[string]bool{"direct": true, "managed": false} {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +153,7 @@ func TestAnOrphanLeavesAloneWhatIsNotIts(t *testing.T) {
 			_, err := s.resource("configmaps", s.ns).Create(s.ctx, s.configMap("foreign"), metav1.CreateOptions{FieldManager: "kubectl-create"})
 			require.NoError(t, err)
 			s.tamper(b, "foreign")
-			// Another bundle wants one of its objects from now on.
+			// Another bundle declares one of its objects from now on.
 			other := s.bundle(true, s.configMap("moved"))
 			other.Name = "other"
 			s.work.owner.last.bundles = []render.Bundle{other}
@@ -179,7 +180,7 @@ func TestAnOrphanLeavesAloneWhatIsNotIts(t *testing.T) {
 	}
 }
 
-// tamper adds a ConfigMap to what a bundle is said to have.
+// tamper adds a ConfigMap to the recorded objects of a bundle.
 func (s *site) tamper(b render.Bundle, name string) {
 	s.Helper()
 	e := apply.Entry{Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: s.ns, Name: name}}

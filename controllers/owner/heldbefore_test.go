@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// get is a ConfigMap as it is, nil for none.
+// get returns a ConfigMap, nil for none.
 func (s *site) get(name string) *unstructured.Unstructured {
 	s.Helper()
 	o, err := s.resource("configmaps", s.ns).Get(s.ctx, name, metav1.GetOptions{})
@@ -25,7 +25,8 @@ func (s *site) get(name string) *unstructured.Unstructured {
 	return o
 }
 
-// TestWhatWasTooManyIsHeldByTheNextRun, too, and by a repair: whatever else goes by then.
+// TestWhatWasTooManyIsHeldByTheNextRun checks that the next run and a repair still hold objects
+// beyond the limit.
 func TestWhatWasTooManyIsHeldByTheNextRun(t *testing.T) {
 	const held = "2 deletions on cluster local are more than the 1 allowed in one run"
 	immutable := func(s *site, value string) *unstructured.Unstructured {

@@ -18,7 +18,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// asked are the requests for a collection, by verb and path.
+// asked records the list requests, by verb and path.
 type asked struct {
 	mu    sync.Mutex
 	lists []string
@@ -49,9 +49,9 @@ type told func(*http.Request) (*http.Response, error)
 
 func (f told) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// The care of a Garden lists nothing while nothing changes: not the ManagedResources of others, and
-// not the pods of a Deployment that became available a few minutes ago. What changes it sees all
-// the same. What it asks for each time is the health of the API server and the Garden itself.
+// TestIdleCareListsNothing checks that health checks of an unchanged Garden list nothing: neither
+// foreign ManagedResources nor pods of recent Deployments. They only read the API server's health
+// and the Garden, and still notice changes.
 func TestIdleCareListsNothing(t *testing.T) {
 	s := newGarden(t)
 	now := time.Date(2026, 1, 1, 0, 1, 0, 0, time.UTC)

@@ -22,9 +22,8 @@ import (
 // Health of a bundle, worst first.
 type Health string
 
-// The states. A bundle is not applied when one of its objects never was, or when its
-// ManagedResource says so; waiting while nobody serves the API server of the Shoot that it belongs
-// to; left over when its component is not enabled any more.
+// The states. notApplied: an object was never applied, or the ManagedResource reports a failure.
+// waiting: nobody serves the API server of the Shoot. leftOver: the component is no longer enabled.
 const (
 	StateUnknown     Health = "unknown"
 	StateNotApplied  Health = "notApplied"
@@ -35,14 +34,14 @@ const (
 	StateHealthy     Health = "healthy"
 )
 
-// BundleState is what one bundle is like.
+// BundleState is the state of one bundle.
 type BundleState struct {
 	Bundle    string `json:"bundle"`
 	Component string `json:"component,omitempty"`
 	Cluster   string `json:"cluster"`
 	Objects   int    `json:"objects"`
 	State     Health `json:"state"`
-	// Reason and Message are those of the first object that is not healthy.
+	// Reason and Message of the first unhealthy object.
 	Reason  string   `json:"reason,omitempty"`
 	Message string   `json:"message,omitempty"`
 	Codes   []string `json:"codes,omitempty"`
@@ -50,7 +49,7 @@ type BundleState struct {
 	conditions []string
 }
 
-// Inspection is an owner as it is now.
+// Inspection is the current state of an owner.
 type Inspection struct {
 	Conditions []gardencorev1beta1.Condition
 	Bundles    []BundleState
@@ -90,8 +89,8 @@ func (r *Reconciler) inspect(ctx context.Context, o *subject) (_ *Inspection, er
 	return out, nil
 }
 
-// summary is the condition of bundles: the worst of them decides. What is not there yet is so
-// because of what it comes after, if that is not well.
+// summary returns the condition of bundles: the worst bundle decides. Missing objects come after
+// failures, which may be their cause.
 func summary(b *condition.Builder, old gardencorev1beta1.Condition, running [2]string, bundles []BundleState) gardencorev1beta1.Condition {
 	for _, is := range []func(BundleState) bool{
 		func(s BundleState) bool { return s.State == StateUnknown },
@@ -116,11 +115,11 @@ func summary(b *condition.Builder, old gardencorev1beta1.Condition, running [2]s
 	return b.OK(old, running[0], running[1])
 }
 
-// reasonPending is why a bundle is not applied that nothing was tried with yet.
+// reasonPending is the reason of a bundle that was not applied yet.
 const reasonPending = "Pending"
 
-// inspectBundles looks at every bundle that is wanted, and at those that are left over; and at what
-// else counts, see others.
+// inspectBundles inspects all declared and left-over bundles, and judges foreign ManagedResources
+// (see others).
 func (r *Reconciler) inspectBundles(ctx context.Context, o *subject, look *serving) ([]BundleState, map[string]*health.Verdict, error) {
 	facts, err := r.facts(ctx, o)
 	if err != nil {
@@ -155,14 +154,14 @@ func (r *Reconciler) inspectBundles(ctx context.Context, o *subject, look *servi
 	return out, others, err
 }
 
-// sortBundles by name: the order of rendering says nothing to a person.
+// sortBundles sorts by name, because people do not know the order of rendering.
 func sortBundles(bundles []BundleState) {
 	slices.SortStableFunc(bundles, func(a, b BundleState) int {
 		return cmp.Or(strings.Compare(a.Bundle, b.Bundle), strings.Compare(a.Cluster, b.Cluster))
 	})
 }
 
-// inspectBundle fills in the state of a bundle.
+// inspectBundle sets the state of a bundle.
 func (r *Reconciler) inspectBundle(ctx context.Context, o *subject, b render.Bundle, look *serving, s *BundleState) {
 	say := func(state Health, reason, message string) { s.State, s.Reason, s.Message = state, reason, message }
 	if len(b.Unresolved) > 0 {
@@ -222,8 +221,8 @@ func (r *Reconciler) inspectBundle(ctx context.Context, o *subject, b render.Bun
 	}
 }
 
-// applied gives the inventory of a bundle, and the condition by which its ManagedResource says that
-// it is not applied.
+// applied returns the inventory of a bundle, and the condition of its ManagedResource that reports
+// a failed apply.
 func (r *Reconciler) applied(ctx context.Context, o *subject, b render.Bundle) ([]apply.Entry, *gardencorev1beta1.Condition, error) {
 	if b.Delivery.Direct {
 		entries, err := r.inventory(o, b).Load(ctx)
@@ -245,7 +244,7 @@ func (r *Reconciler) applied(ctx context.Context, o *subject, b render.Bundle) (
 	if err != nil {
 		return nil, nil, err
 	}
-	// With what left it still being deleted, all that is wanted is applied.
+	// During pending deletions all declared objects are applied.
 	if c := condition.Get(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied); c != nil && c.Status != gardencorev1beta1.ConditionTrue &&
 		c.Reason != resourcesv1alpha1.ConditionDeletionPending {
 		return entries, c, nil
@@ -253,12 +252,13 @@ func (r *Reconciler) applied(ctx context.Context, o *subject, b render.Bundle) (
 	return entries, nil, nil
 }
 
-// leftAlone says whether an object asks not to be applied: it is in no inventory then.
+// leftAlone reports whether an object has an annotation against its apply: then no inventory has
+// it.
 func leftAlone(o *unstructured.Unstructured) bool {
 	return o.GetAnnotations()[resourcesv1alpha1.Ignore] == "true" || o.GetAnnotations()[resourcesv1alpha1.Mode] == resourcesv1alpha1.ModeIgnore
 }
 
-// few names the first of many.
+// few lists the first three of many names.
 func few(names []string) string {
 	const shown = 3
 	if len(names) <= shown {

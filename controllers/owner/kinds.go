@@ -5,47 +5,47 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Kinds of owners, named as the folders of the catalogue.
+// Kinds of owners, named like the folders of the catalogue.
 const (
 	Garden = "garden"
 	Seed   = "seed"
 	Shoot  = "shoot"
 )
 
-// InventoryNamespace holds the inventories of direct bundles, on the cluster the components run on.
+// InventoryNamespace has the inventories, on the cluster the components run on.
 const InventoryNamespace = "garden"
 
-// FieldManager owns what components deploy.
+// FieldManager owns the objects of components.
 const FieldManager = "pergola"
 
-// kindFacts is what differs between the kinds.
+// kindFacts are the differences between the kinds.
 type kindFacts struct {
-	// identity of the secrets manager, upstream's.
+	// identity of the secrets manager (upstream's).
 	identity string
-	// role on whose behalf annotations and status are written.
+	// role is the field manager of annotations and status.
 	role string
 	// staticCANames: the CAs of a shoot have no hash in their name.
 	staticCANames bool
-	// apiServer is the condition for the API server the owner serves, if one is reachable.
+	// apiServer is the condition of the API server that the owner serves; empty for none.
 	apiServer string
-	// down gives reason and message of it when the API server cannot be reached.
+	// down has its reason and message while the API server is unreachable.
 	down [2]string
-	// running gives reason and message of a condition that holds.
+	// running has reason and message of a True condition, by its type.
 	running map[string][2]string
-	// careNamespaces are those whose ManagedResources count for the conditions, whoever wrote them.
+	// careNamespaces have the ManagedResources that count for conditions, including foreign ones.
 	careNamespaces []string
 	// keepsLastErrors: status has lastErrors.
 	keepsLastErrors bool
 	// encrypters are the Deployments of API servers that write to etcd, for owners whose
 	// credentials are rotated here.
 	encrypters []string
-	// etcd is the Etcd with what they encrypt.
+	// etcd is the Etcd with their encrypted data.
 	etcd string
-	// awaitedFirst is the state that a deletion awaits before it touches anything; empty for none.
-	// It calls tasksOfDeletion: no bundle has what they take back.
+	// awaitedFirst is the state that a deletion waits for before it deletes anything; empty for
+	// none. tasksOfDeletion delete objects that are in no bundle.
 	awaitedFirst    string
 	tasksOfDeletion []string
-	// finalizers keep the owner until it is taken down.
+	// finalizers block the deletion of the owner until takeDown has finished.
 	finalizers []string
 }
 
@@ -78,11 +78,11 @@ var kinds = map[string]kindFacts{
 	},
 }
 
-// targets are the roles that the API server of an owner has for bundles.
+// targets are the cluster roles of the API servers that owners serve.
 var targets = map[string]string{Garden: render.ClusterVirtual, Shoot: render.ClusterShoot}
 
-// operationType says what a reconciliation is called in lastOperation. The first one of a Garden is
-// called as all others are: extensions wait for a Reconcile that has succeeded.
+// operationType returns the type of a reconciliation in lastOperation. The first one of a Garden is
+// a Reconcile, too: extensions wait for a successful Reconcile.
 func operationType(kind string, last *gardencorev1beta1.LastOperation) gardencorev1beta1.LastOperationType {
 	if kind == Garden {
 		return gardencorev1beta1.LastOperationTypeReconcile

@@ -14,14 +14,14 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// leaving is an object that left its bundle and was still there when the apply ended: a finalizer,
-// or the content of a namespace.
+// leaving is an object that left its bundle and still existed after the apply: it has a finalizer,
+// or it is a namespace with objects.
 type leaving struct {
 	ref     apply.Ref
 	cluster *apply.Cluster
 }
 
-// noteLeaving keeps what of a bundle is still being deleted after an apply.
+// noteLeaving records the objects of a bundle that are still terminating after an apply.
 func (o *subject) noteLeaving(bundle string, c *apply.Cluster, results ...apply.ObjectResult) {
 	var found []leaving
 	for _, r := range results {
@@ -32,7 +32,7 @@ func (o *subject) noteLeaving(bundle string, c *apply.Cluster, results ...apply.
 	o.note(func(s *State) { s.left(bundle, found) })
 }
 
-// left names the bundles of which everything is gone that was being deleted.
+// left returns the bundles whose terminating objects no longer exist.
 func (o *subject) left(ctx context.Context) []string {
 	var out []string
 	for bundle, objects := range o.now().leaving {
@@ -44,7 +44,7 @@ func (o *subject) left(ctx context.Context) []string {
 	return out
 }
 
-// gone tells whether an object is known not to be there any more.
+// gone reports whether an object is known to no longer exist.
 func (l leaving) gone(ctx context.Context) bool {
 	_, err := l.cluster.Get(ctx, l.ref)
 	return apierrors.IsNotFound(err) || meta.IsNoMatchError(err)
@@ -60,7 +60,7 @@ func (r *Reconciler) finishRemovals(ctx context.Context, o *subject, bundles ...
 		}
 		work := r.repairOf(o, b)
 		if work.pending && b.Delivery.Direct {
-			continue // the next reconciliation finds out
+			continue // the next reconciliation handles it
 		}
 		if _, err := work.applyBundle(ctx, b); err != nil {
 			problems = append(problems, fmt.Errorf("finish the removal of what left it: %w", err))
@@ -69,8 +69,8 @@ func (r *Reconciler) finishRemovals(ctx context.Context, o *subject, bundles ...
 	return errors.Join(problems...)
 }
 
-// refsOf are the objects that a ManagedResource wants. What left it and is held, or still being
-// deleted, is in its inventory, too: it may go at any time, and its health is not to be waited for.
+// refsOf returns the objects that a ManagedResource declares. Its inventory also has held and
+// terminating objects, which may be deleted at any time and need no health check.
 func refsOf(ctx context.Context, rm *managedresource.Reconciler, outcome *managedresource.Outcome) ([]apply.Ref, error) {
 	entries, err := rm.Inventory(outcome.Object).Load(ctx)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/health/condition"
 )
 
-// What left a bundle and takes its time, as a namespace does, is not waited for: neither while it
-// is there nor when it is gone.
+// TestWhatIsBeingDeletedIsNotWaitedFor checks that a step does not wait for an object that left its
+// bundle, neither while it is terminating nor afterwards.
 func TestWhatIsBeingDeletedIsNotWaitedFor(t *testing.T) {
 	for name, direct := range map[string]bool{"direct": true, "managed": false} {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +57,8 @@ func TestWhatIsBeingDeletedIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// What is held is in the inventory, too. Somebody may delete it by hand while a step waits.
+// TestWhatIsHeldIsNotWaitedFor checks that a step does not wait for a held object, which somebody
+// may delete.
 func TestWhatIsHeldIsNotWaitedFor(t *testing.T) {
 	s := newSite(t)
 	s.work.reconciler.Gate = permit.Gate{MaxDeletions: ptr.To(1)}

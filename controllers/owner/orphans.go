@@ -22,8 +22,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// judge asks the deletion gate about the objects a bundle wants to lose. All deletions of one run
-// on one cluster count together.
+// judge asks the deletion gate about the objects that a bundle loses. All deletions of one run on
+// one cluster count together.
 func (r *run) judge(role string, entries []apply.Entry) []apply.Held {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,7 +50,7 @@ func (r *run) judge(role string, entries []apply.Entry) []apply.Held {
 	return held.Objects
 }
 
-// clusterName of a role.
+// clusterName returns the name of the cluster with a role.
 func (r *run) clusterName(role string) string {
 	if c, err := r.owner.cluster(role); err == nil {
 		return c.Name()
@@ -58,7 +58,7 @@ func (r *run) clusterName(role string) string {
 	return role
 }
 
-// managedObjects is the size of what a share is taken of.
+// managedObjects returns the number of objects for the gate's share.
 func (r *run) managedObjects(cluster string) int {
 	n := 0
 	for _, b := range r.owner.Bundles() {
@@ -69,7 +69,7 @@ func (r *run) managedObjects(cluster string) int {
 	return n
 }
 
-// orphan is a bundle that is in the cluster and not rendered any more.
+// orphan is a bundle that is in the cluster and no longer rendered.
 type orphan struct {
 	bundle render.Bundle
 	order  int
@@ -77,7 +77,7 @@ type orphan struct {
 	entries []apply.Entry
 }
 
-// orphans finds them by their inventories.
+// orphans finds orphans by their inventories.
 func (r *Reconciler) orphans(ctx context.Context, o *subject, rendered []render.Bundle) ([]orphan, error) {
 	selector := labels.SelectorFromSet(labels.Set{LabelInventory: ownerLabel(o.Input.Owner)})
 	list, err := o.Local.List(ctx, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, InventoryNamespace, selector)
@@ -112,7 +112,7 @@ func (r *Reconciler) orphans(ctx context.Context, o *subject, rendered []render.
 		}
 		out = append(out, found)
 	}
-	// Last in the flow, first to go.
+	// Delete in reverse order of the flow.
 	sort.Slice(out, func(i, j int) bool {
 		if out[i].order != out[j].order {
 			return out[i].order > out[j].order
@@ -122,7 +122,7 @@ func (r *Reconciler) orphans(ctx context.Context, o *subject, rendered []render.
 	return out, nil
 }
 
-// positions of bundles in the order of the flow.
+// positions returns the positions of bundles in the flow.
 func (r *Reconciler) positions(o *subject) (map[string]int, error) {
 	definition, err := render.LoadFlow(r.Render.Catalogue, "reconcile", o.Input)
 	if err != nil {
@@ -145,8 +145,8 @@ func (r *Reconciler) positions(o *subject) (map[string]int, error) {
 	return out, nil
 }
 
-// removeOrphans deletes bundles whose component was disabled, in reverse order. It runs only after
-// the flow succeeded. The gate sees all that is to go from a cluster at once.
+// removeOrphans deletes bundles of disabled components in reverse order, after a successful flow.
+// The gate judges all deletions of a cluster together.
 func (r *run) removeOrphans(ctx context.Context, rendered []render.Bundle) error {
 	list, err := r.reconciler.orphans(ctx, r.owner, rendered)
 	if err != nil {
@@ -185,14 +185,14 @@ func (r *run) removeOrphans(ctx context.Context, rendered []render.Bundle) error
 	return errors.Join(problems...)
 }
 
-// contents are the objects that a bundle brought to its cluster.
+// contents returns the objects of an orphan in its cluster.
 func (r *Reconciler) contents(ctx context.Context, o *subject, gone orphan) ([]apply.Entry, error) {
 	known, _, err := r.known(ctx, o, gone.bundle)
 	return known, err
 }
 
-// removeBundle deletes the objects of a bundle and then its inventory. Of a ManagedResource all go
-// or none.
+// removeBundle deletes the objects of a bundle and then its inventory. The objects of a
+// ManagedResource are deleted together or not at all.
 func (r *run) removeBundle(ctx context.Context, b render.Bundle, contents []apply.Entry, held []apply.Held) error {
 	cluster, err := r.owner.cluster(b.Cluster)
 	if err != nil {
@@ -226,7 +226,7 @@ func (r *run) removeBundle(ctx context.Context, b render.Bundle, contents []appl
 	return err
 }
 
-// except tells about all objects but one, of which everything was said.
+// except reports all objects except one, which was already reported.
 func except(said apply.Ref, tell func(apply.ObjectResult)) func(apply.ObjectResult) {
 	return func(res apply.ObjectResult) {
 		if res.Ref != said {
@@ -235,8 +235,8 @@ func except(said apply.Ref, tell func(apply.ObjectResult)) func(apply.ObjectResu
 	}
 }
 
-// keepHeld notes in the inventory of a ManagedResource why it is kept, as the engine does with
-// objects that it applies.
+// keepHeld records in the inventory of a ManagedResource why it is held, as the engine does for
+// direct objects.
 func (r *run) keepHeld(ctx context.Context, b render.Bundle, held []apply.Held) error {
 	rm, err := r.reconciler.resourceManager(r.owner, b)
 	if err != nil {
@@ -275,7 +275,7 @@ func holds(held []apply.Held, entries []apply.Entry) bool {
 	return false
 }
 
-// progress tells about the objects of a bundle as they are dealt with.
+// progress reports the results of a bundle's objects.
 func (r *run) progress(b render.Bundle) func(apply.ObjectResult) {
 	return func(res apply.ObjectResult) {
 		if res.Action == apply.LeftAlone {
@@ -289,8 +289,8 @@ func (r *run) progress(b render.Bundle) func(apply.ObjectResult) {
 	}
 }
 
-// removalWaits tells whether a bundle can only go in a later run, because it has objects in a Shoot
-// whose API server nobody serves now.
+// removalWaits reports whether the removal of a bundle waits for a later run, because nobody serves
+// the Shoot's API server with its objects.
 func (r *run) removalWaits(ctx context.Context, b render.Bundle, contents []apply.Entry) (bool, error) {
 	served, err := r.serving.reaches(ctx, r.owner, b)
 	if err != nil || served || len(contents) == 0 || b.Delivery.Direct {
@@ -311,8 +311,8 @@ func keepsObjects(managed *unstructured.Unstructured) bool {
 	return keeps
 }
 
-// removeManaged deletes a ManagedResource and waits for its objects to go, or keeps them. It says
-// false when it was gone before.
+// removeManaged deletes a ManagedResource and waits until its objects no longer exist, or keeps
+// them. It returns false if the ManagedResource did not exist.
 func (r *run) removeManaged(ctx context.Context, b render.Bundle, keep bool) (deleted bool, err error) {
 	ref := managedRef(b)
 	obj, err := r.owner.Local.GetLive(ctx, ref)
@@ -327,7 +327,7 @@ func (r *run) removeManaged(ctx context.Context, b render.Bundle, keep bool) (de
 		return false, err
 	}
 	if keep || !r.isServed(ctx, b) || b.Cluster == render.ClusterShoot && keepsObjects(obj) {
-		// nothing is to be deleted in the cluster, and nobody has to be asked there
+		// no object in the target cluster has to be deleted
 		return true, rm.Dissolve(ctx, b.Namespace, b.Name)
 	}
 	rm.Options = apply.ApplyOptions{OnObject: r.progress(b), DesiredElsewhere: r.desiredElsewhere(b)}
@@ -340,7 +340,7 @@ func (r *run) removeManaged(ctx context.Context, b render.Bundle, keep bool) (de
 	return err == nil, err
 }
 
-// removalTimeout is how long the objects of a ManagedResource may take to go.
+// removalTimeout is the time limit for deleting the objects of a ManagedResource.
 const removalTimeout = 2 * time.Minute
 
 func (r *run) awaitManagedGone(ctx context.Context, rm *managedresource.Reconciler, ref apply.Ref, b render.Bundle) error {

@@ -17,20 +17,20 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// The care of a Garden judges every ManagedResource in its namespaces, as upstream's does: also
-// those that no bundle is, of extensions and of components that have left and are not gone yet.
+// The care of a Garden judges every ManagedResource in its namespaces, as upstream. That includes
+// those outside bundles, of extensions and of removed components that still terminate.
 
 const (
 	runtimeHealthy       = "RuntimeComponentsHealthy"
 	virtualHealthy       = "VirtualComponentsHealthy"
 	observabilityHealthy = "ObservabilityComponentsHealthy"
 
-	// careLabel of a ManagedResource says which condition it counts for.
+	// careLabel on a ManagedResource has the condition that it counts for.
 	careLabel = "care.gardener.cloud/condition-type"
 )
 
-// conditionsOf are those that a bundle counts for. A ManagedResource of the virtual garden counts
-// for that, too, whatever it is about.
+// conditionsOf returns the conditions that a bundle counts for. A ManagedResource in the virtual
+// garden always counts for VirtualComponentsHealthy, too.
 func conditionsOf(b render.Bundle) []string {
 	switch {
 	case b.Condition == "":
@@ -41,7 +41,8 @@ func conditionsOf(b render.Bundle) []string {
 	return []string{b.Condition}
 }
 
-// conditionsOfResource are those that a ManagedResource counts for by its class and label.
+// conditionsOfResource returns the conditions that a ManagedResource counts for by its class and
+// label.
 func conditionsOfResource(mr *unstructured.Unstructured) []string {
 	class, _, _ := unstructured.NestedString(mr.Object, "spec", "class")
 	label := mr.GetLabels()[careLabel]
@@ -58,8 +59,8 @@ func conditionsOfResource(mr *unstructured.Unstructured) []string {
 	return out
 }
 
-// others gives, by condition, the first ManagedResource of the owner's namespaces that is not well,
-// of those that no bundle is. Until bundles are known nobody can tell which these are.
+// others returns, by condition, the first unhealthy ManagedResource in the owner's namespaces that
+// belongs to no bundle. Without known bundles it returns none.
 func (r *Reconciler) others(ctx context.Context, o *subject, bundles []render.Bundle) (map[string]*health.Verdict, error) {
 	namespaces := kinds[o.Input.Owner.Kind].careNamespaces
 	if len(bundles) == 0 {
@@ -98,14 +99,13 @@ func managedResourceRef(namespace, name string) apply.Ref {
 	return apply.Ref{APIVersion: resourcesv1alpha1.SchemeGroupVersion.String(), Kind: "ManagedResource", Namespace: namespace, Name: name}
 }
 
-// managedResourcesIn lists those of a namespace by name.
+// managedResourcesIn lists the ManagedResources of a namespace by name.
 func managedResourcesIn(ctx context.Context, c *apply.Cluster, namespace string) ([]*unstructured.Unstructured, error) {
 	return allIn(ctx, c, resourcesv1alpha1.SchemeGroupVersion.WithKind("ManagedResource"), namespace, nil, "spec,status.conditions,status.observedGeneration")
 }
 
-// allIn lists objects of a namespace by name, whoever wrote them: what we have written is in the
-// live cache, and of what somebody else has some fields are followed. Where their kind is not
-// served there are none.
+// allIn lists all objects of a kind in a namespace by name. Our objects come from the live cache;
+// of foreign objects, a watch follows some fields. The list is empty if the kind is not served.
 func allIn(ctx context.Context, c *apply.Cluster, gvk schema.GroupVersionKind, namespace string, labelled labels.Set, keep string) ([]*unstructured.Unstructured, error) {
 	all, err := c.List(ctx, gvk, namespace, labels.SelectorFromSet(labelled))
 	if apply.IsUnserved(err) {

@@ -22,7 +22,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Reference §7: which ManagedResource counts for which conditions.
+// TestConditionsOfAManagedResource checks the conditions that a ManagedResource counts for
+// (reference §7).
 func TestConditionsOfAManagedResource(t *testing.T) {
 	for name, c := range map[string]struct {
 		class, label string
@@ -62,7 +63,7 @@ func TestConditionsOfABundle(t *testing.T) {
 	assert.Equal(t, []string{"ControlPlaneHealthy"}, of(render.ClusterShoot, "ControlPlaneHealthy", false))
 }
 
-// newGarden is a site whose owner is a Garden.
+// newGarden returns a site whose owner is a Garden.
 func newGarden(t *testing.T) *site {
 	t.Helper()
 	s := newSite(t)
@@ -83,7 +84,7 @@ func newGarden(t *testing.T) *site {
 	return s
 }
 
-// cared gives the conditions as "Status Reason" by type.
+// cared returns the conditions as "Status Reason" by type.
 func (s *site) cared() map[string]string {
 	s.Helper()
 	conditions, err := s.work.reconciler.care(s.ctx, s.work.owner)
@@ -95,8 +96,8 @@ func (s *site) cared() map[string]string {
 	return out
 }
 
-// What breaks a component makes the condition fall that it belongs to, and no other, with the
-// reason that upstream gives; and it rises by itself.
+// TestConditionsOfAGarden checks that a broken component turns only its own condition False, with
+// upstream's reason, and that the condition recovers.
 func TestConditionsOfAGarden(t *testing.T) {
 	s := newGarden(t)
 	s.install("monitoring.coreos.com/v1", "Prometheus", "prometheuses")
@@ -126,8 +127,7 @@ func TestConditionsOfAGarden(t *testing.T) {
 		{"alertmanager-garden", observabilityHealthy, false, `{apiVersion: monitoring.coreos.com/v1, kind: Alertmanager, metadata: {name: garden, namespace: NS}, spec: {replicas: 1}}`, server, serverDown, "AlertmanagerUnhealthy"},
 		{"vali", observabilityHealthy, false, `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: vali, namespace: NS}, ` + workload + `}`,
 			`status: {observedGeneration: 1, replicas: 1, readyReplicas: 1, updatedReplicas: 1, currentReplicas: 1}`, `status: {observedGeneration: 1, replicas: 1, readyReplicas: 0, updatedReplicas: 1}`, "StatefulSetUnhealthy"},
-		// A Deployment of a ManagedResource is rolled out with its last pod, which nobody makes
-		// here.
+		// A Deployment in a ManagedResource is rolled out with its last pod, and no pods run here.
 		{"virtual-garden-istio", runtimeHealthy, false, `{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: gateway, namespace: NS}, spec: {selector: {matchLabels: {app: APP}}, template: {metadata: {labels: {app: APP}}, spec: {containers: [{name: c, image: i}]}}}}`,
 			`status: {observedGeneration: 1, currentNumberScheduled: 1, desiredNumberScheduled: 1, numberMisscheduled: 0, numberReady: 1, updatedNumberScheduled: 1}`,
 			`status: {observedGeneration: 1, currentNumberScheduled: 0, desiredNumberScheduled: 1, numberMisscheduled: 0, numberReady: 0, updatedNumberScheduled: 1}`, "DaemonSetUnhealthy"},
@@ -166,8 +166,8 @@ func TestConditionsOfAGarden(t *testing.T) {
 	}
 }
 
-// A ManagedResource that no component of ours has counts as upstream counts it; one in another
-// namespace does not.
+// TestEveryManagedResourceOfAGardenCounts checks that a ManagedResource without a component of ours
+// counts as in upstream, except in other namespaces.
 func TestEveryManagedResourceOfAGardenCounts(t *testing.T) {
 	s := newGarden(t)
 	o := s.work.owner
@@ -240,7 +240,7 @@ func TestEveryManagedResourceOfAGardenCounts(t *testing.T) {
 	}
 }
 
-// install makes a kind that keeps whatever it is given, with a status.
+// install installs a CRD that preserves all fields, with a status.
 func (s *site) install(apiVersion, kind, plural string) {
 	s.Helper()
 	group, version, _ := strings.Cut(apiVersion, "/")
@@ -271,7 +271,7 @@ func (s *site) setStatus(object *unstructured.Unstructured, text string) {
 	require.NoError(s, err)
 }
 
-// become waits until the conditions are these.
+// become waits for these conditions.
 func (s *site) become(want map[string]string) {
 	s.Helper()
 	got := map[string]string{}

@@ -13,8 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// A bundle that does not fit into its data Secret is refused before anything is written, and the
-// dry run says so, too.
+// TestABundleThatIsTooLarge checks that an apply and a dry run reject a bundle that exceeds its
+// data Secret before any write.
 func TestABundleThatIsTooLarge(t *testing.T) {
 	s := newSite(t)
 	s.mustApply(s.bundle(false, s.configMap("a")))
@@ -22,7 +22,7 @@ func TestABundleThatIsTooLarge(t *testing.T) {
 	noise := rand.New(rand.NewSource(1))
 	var large []*unstructured.Unstructured
 	for _, name := range []string{"a", "b", "c"} {
-		content := make([]byte, 700<<10) // what is random does not get smaller
+		content := make([]byte, 700<<10) // random data does not compress
 		noise.Read(content)
 		o := s.configMap(name)
 		require.NoError(t, unstructured.SetNestedField(o.Object, base64.StdEncoding.EncodeToString(content), "binaryData", "key"))
@@ -41,7 +41,7 @@ func TestABundleThatIsTooLarge(t *testing.T) {
 	assert.Len(t, s.uids("configmaps"), 1)
 }
 
-// managed is the spec of the ManagedResource.
+// managed returns the spec of the ManagedResource.
 func (s *site) managed() any {
 	s.Helper()
 	mr, err := s.resource("managedresources", s.ns).Get(s.ctx, "thing", metav1.GetOptions{})
@@ -49,8 +49,8 @@ func (s *site) managed() any {
 	return mr.Object["spec"]
 }
 
-// A ManagedResource never refers to a Secret that could not be written, and the one it refers to
-// stays.
+// TestAManagedResourceRefersToWhatIsThere checks that a ManagedResource still refers to its old
+// Secret if the new one could not be written.
 func TestAManagedResourceRefersToWhatIsThere(t *testing.T) {
 	s := newSite(t)
 	s.mustApply(s.bundle(false, s.configMap("a")))
@@ -71,7 +71,8 @@ func TestAManagedResourceRefersToWhatIsThere(t *testing.T) {
 	assert.Len(t, s.uids("secrets"), 1)
 }
 
-// That a namespace is being deleted is said once, before secrets are made, by the dry run, too.
+// TestATerminatingNamespace checks that a terminating namespace causes one error before secrets are
+// made, in a dry run, too.
 func TestATerminatingNamespace(t *testing.T) {
 	s := newSite(t)
 	require.NoError(t, s.resource("namespaces", "").Delete(s.ctx, s.ns, metav1.DeleteOptions{}))

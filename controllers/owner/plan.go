@@ -40,8 +40,8 @@ func (r *Reconciler) plan(ctx context.Context, o *subject) ([]change.Item, int, 
 	if err != nil {
 		return nil, 0, err
 	}
-	// A Secret that is asked for in another way is made anew, and what refers to it restarts. Of an
-	// owner that has none yet nothing is there that could.
+	// A changed secret request creates a new Secret, and the pods that refer to it restart. A new
+	// owner has no such pods.
 	if len(facts.Secrets) > 0 {
 		if _, facts.Secrets, err = r.secretsIn(ctx, o, result, secrets.Trial); err != nil {
 			return nil, 0, err
@@ -92,7 +92,7 @@ func (r *Reconciler) planBundle(ctx context.Context, o *subject, b render.Bundle
 		return r.planWaiting(ctx, o, b)
 	}
 	if cluster == o.Target && !access.IsThere(ctx, cluster.RESTConfig()) {
-		// It is made with the owner: there is nothing yet, and nobody to ask.
+		// The control plane does not exist yet, so all objects are new.
 		found := plan.Bundles(nil, []plan.Place{{Cluster: cluster.Name(), Bundle: b}})
 		for i := range found.Items {
 			item := &found.Items[i]
@@ -118,7 +118,7 @@ func (r *Reconciler) planBundle(ctx context.Context, o *subject, b render.Bundle
 		if err != nil {
 			return nil, 0, err
 		}
-		// As its reconciler will send them.
+		// Plan the objects as the ManagedResource reconciler sends them.
 		rm.Sources = s.Sources
 		if s, err = managedSet(ctx, rm, o, b, objects); err != nil {
 			return nil, 0, err
@@ -136,14 +136,14 @@ func (r *Reconciler) planBundle(ctx context.Context, o *subject, b render.Bundle
 	return append(found.Items, planDeleted(ctx, o, b)...), found.Unchanged, r.Coming.Settle(found.Items, err)
 }
 
-// planDeleted is what becomes of a ManagedResource that somebody deletes: it is made anew, and its
+// planDeleted returns the item of a ManagedResource that somebody deletes: it is recreated, and its
 // objects stay.
 func planDeleted(ctx context.Context, o *subject, b render.Bundle) []change.Item {
 	if b.Delivery.Direct {
 		return nil
 	}
 	live, err := o.Local.Get(ctx, managedRef(b))
-	// that it is not there is no news: its objects are new then
+	// a missing ManagedResource shows up as new objects
 	if err != nil || live.GetDeletionTimestamp() == nil {
 		return nil
 	}
@@ -156,8 +156,7 @@ func planDeleted(ctx context.Context, o *subject, b render.Bundle) []change.Item
 	}}
 }
 
-// approvalOf is the id that lets an object pass that the gate holds; empty for one that is held for
-// another reason.
+// approvalOf returns the id that approves an object held by the gate; empty for other reasons.
 func (r *Report) approvalOf(ref apply.Ref) string {
 	for _, h := range r.Held {
 		for _, o := range h.Objects {
@@ -169,7 +168,7 @@ func (r *Report) approvalOf(ref apply.Ref) string {
 	return ""
 }
 
-// managedSet are the objects of a bundle as the ManagedResource that is rendered for it wants them.
+// managedSet returns the objects of a bundle as its rendered ManagedResource declares them.
 func managedSet(ctx context.Context, rm *managedresource.Reconciler, o *subject, b render.Bundle, objects []*unstructured.Unstructured) (apply.Set, error) {
 	rendered, _, err := o.delivered(ctx, b)
 	if err != nil {
@@ -182,7 +181,7 @@ func managedSet(ctx context.Context, rm *managedresource.Reconciler, o *subject,
 	return rm.Set(mr, objects), nil
 }
 
-// managedInventory reads the inventory of a ManagedResource; there is none before the first apply.
+// managedInventory reads the inventory of a ManagedResource; it is empty before the first apply.
 func managedInventory(ctx context.Context, rm *managedresource.Reconciler, b render.Bundle) (apply.Inventory, error) {
 	mr, err := rm.Read(ctx, b.Namespace, b.Name)
 	if apierrors.IsNotFound(err) || apply.ReasonOf(err) == apply.NoKind || apply.ReasonOf(err) == apply.NotFound {
@@ -249,7 +248,7 @@ func (r *Reconciler) planOrphan(ctx context.Context, o *subject, gone orphan, lo
 	return found.Items, err
 }
 
-// orphanedSet is the set of a ManagedResource that is not rendered any more.
+// orphanedSet returns the set of a ManagedResource that is no longer rendered.
 func (r *Reconciler) orphanedSet(ctx context.Context, o *subject, b render.Bundle) (apply.Set, error) {
 	live, err := o.Local.GetLive(ctx, managedRef(b))
 	if apierrors.IsNotFound(err) {

@@ -14,18 +14,18 @@ import (
 	"github.com/pergola-dev/pergola/secrets"
 )
 
-// PlannedSecret is what a reconciliation would do about one request to the secrets manager.
+// PlannedSecret is the effect of a reconciliation on one request to the secrets manager.
 type PlannedSecret struct {
-	// Request is its name, Object that of the Secret.
+	// Request is its name, Object the name of the Secret.
 	Request   string
 	Namespace string
 	Object    string
 	Kind      secrets.Kind
-	// Made says that there is none yet. From is the Secret whose data it gets then; empty: they are
-	// generated.
+	// Made means that the Secret does not exist yet. From is the Secret that provides its data;
+	// empty: generated.
 	Made bool
 	From string
-	// Instead are the Secrets that were generated for the same name before, and count no more.
+	// Instead are the older generated Secrets of the same request, which it replaces.
 	Instead []string
 }
 
@@ -74,8 +74,8 @@ func (r *Reconciler) planSecrets(ctx context.Context, o *subject) ([]PlannedSecr
 	return out, nil
 }
 
-// secretsFor are the Secrets beside an owner that are labelled for a request, and those that were
-// generated for one, by its name.
+// secretsFor returns the Secrets beside an owner that are labelled for a request, and the generated
+// ones, by the request's name.
 func secretsFor(ctx context.Context, o *subject) (given map[string]string, before map[string][]string, err error) {
 	client, err := kubernetes.NewForConfig(o.Local.RESTConfig())
 	if err != nil {

@@ -11,9 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// planWaiting compares a bundle with what its ManagedResource declares, for an API server that
-// nobody serves, and so nobody can be asked, or webhooks that nobody answers: what was never
-// applied is to be created.
+// planWaiting compares a bundle with the declaration in its ManagedResource, because its API server
+// is not served or its webhooks do not answer. Objects that were never applied are creations.
 func (r *Reconciler) planWaiting(ctx context.Context, o *subject, b render.Bundle) ([]change.Item, int, error) {
 	name := o.ClusterName(b)
 	former := b
@@ -32,9 +31,9 @@ func (r *Reconciler) planWaiting(ctx context.Context, o *subject, b render.Bundl
 	return found.Items, found.Unchanged, nil
 }
 
-// declaredBefore are the objects that the ManagedResource of a bundle declares, and that were
-// applied. Of a direct bundle nobody else than its cluster knows what they look like: they are
-// taken for what is wanted.
+// declaredBefore returns the applied objects that the ManagedResource of a bundle declares. For a
+// direct bundle, only its cluster knows the applied objects, so declaredBefore assumes the new
+// declaration.
 func (r *Reconciler) declaredBefore(ctx context.Context, o *subject, b render.Bundle) ([]render.Object, error) {
 	known, _, err := r.known(ctx, o, b)
 	if err != nil || len(known) == 0 {
@@ -59,7 +58,7 @@ func (r *Reconciler) declaredBefore(ctx context.Context, o *subject, b render.Bu
 	return out, nil
 }
 
-// declaredBy are the objects in the data Secret of the ManagedResource of a bundle.
+// declaredBy returns the objects in the data Secret of a bundle's ManagedResource.
 func (r *Reconciler) declaredBy(ctx context.Context, o *subject, b render.Bundle) ([]render.Object, error) {
 	rm, err := r.resourceManager(o, b)
 	if err != nil {
@@ -83,8 +82,7 @@ func (r *Reconciler) declaredBy(ctx context.Context, o *subject, b render.Bundle
 	return out, nil
 }
 
-// planWaitingRemoval is what a bundle loses that is not rendered any more, once somebody serves the
-// API server that has its objects.
+// planWaitingRemoval returns the deletions of an orphan that wait for its API server.
 func planWaitingRemoval(o *subject, b render.Bundle, entries []apply.Entry) []change.Item {
 	var out []change.Item
 	for _, e := range entries {

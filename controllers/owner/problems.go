@@ -10,9 +10,9 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// Problems takes a joined error apart: one line for every single error, each with the words around
-// it. Consequences of another error come last: an object that was not tried, a step that is
-// blocked, a further question to a cluster that does not answer.
+// Problems splits a joined error into one line for each error, each with its prefix. Consequences
+// of other errors come last: skipped objects, blocked steps, further requests to an unreachable
+// cluster.
 func Problems(err error) []string {
 	var causes, effects []string
 	down := map[string]bool{}
@@ -34,7 +34,7 @@ func Problems(err error) []string {
 	return append(causes, effects...)
 }
 
-// failures are the problems that would be there, too, had nobody interrupted the work.
+// failures returns the problems that are not caused by an interruption.
 func failures(err error) []string {
 	var out []string
 	for _, p := range problems(err) {
@@ -45,7 +45,7 @@ func failures(err error) []string {
 	return out
 }
 
-// FollowsError marks an error that only says what another one has as its consequence.
+// FollowsError marks an error that is only the consequence of another one.
 type FollowsError struct{ Err error }
 
 func (e *FollowsError) Error() string { return e.Err.Error() }
@@ -54,10 +54,10 @@ func (e *FollowsError) Unwrap() error { return e.Err }
 type problem struct {
 	text   string
 	effect bool
-	// interrupted says that somebody stopped what would have been done.
+	// interrupted means that somebody stopped the work.
 	interrupted bool
-	// down is the cluster that did not answer, if that is the problem; again is the text where
-	// another one has told why.
+	// down is the unreachable cluster, if any; again is the text to show after another error has
+	// the cause.
 	down, again string
 }
 
@@ -65,7 +65,7 @@ func problems(err error) []problem {
 	if err == nil {
 		return nil
 	}
-	// Only the very error is a leaf, not one around it.
+	// Check err itself: an error that wraps an ObjectError is not a leaf.
 	if object, ok := err.(*apply.ObjectError); ok {
 		out := problem{text: oneLine(object.Error()), effect: object.Reason == apply.SkippedDependency, interrupted: object.Reason == apply.Canceled}
 		if unreachable, is := errors.AsType[*apply.UnreachableError](object.Err); is && object.Reason == apply.Unreachable {
@@ -104,14 +104,14 @@ func problems(err error) []problem {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// LostError is the cause of a context that ends because somebody else may converge now: nothing
-// more is written, no status either.
+// LostError is the cause of a context that ends because another process may converge now: nothing
+// more is written, not even a status.
 type LostError struct{ Err error }
 
 func (e *LostError) Error() string { return "stopped, because the lease was lost: " + e.Err.Error() }
 func (e *LostError) Unwrap() error { return e.Err }
 
-// lost says whether a context has ended for that reason.
+// lost reports whether a context has ended with a LostError.
 func lost(ctx context.Context) bool {
 	return ctx.Err() != nil && errors.As(context.Cause(ctx), new(*LostError))
 }

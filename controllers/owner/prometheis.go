@@ -14,10 +14,10 @@ import (
 	"github.com/pergola-dev/pergola/health"
 )
 
-// labelAskedBy of a Prometheus says who asks it whether all is well (upstream's).
+// labelAskedBy on a Prometheus names the component that checks its health (upstream's).
 const labelAskedBy = "health-check-by"
 
-// Reasons of ObservabilityComponentsHealthy where a Prometheus is asked (upstream's).
+// Reasons of ObservabilityComponentsHealthy from Prometheus health checks (upstream's).
 const (
 	reasonPrometheusDown  = "PrometheusHealthCheckDown"
 	reasonPrometheusError = "PrometheusHealthCheckError"
@@ -25,8 +25,8 @@ const (
 
 var kindPrometheus = schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "Prometheus"}
 
-// prometheisSee asks each server of each Prometheus that is ours to ask, and gives the first one
-// that does not see what it should; nil where all do, or nobody is to be asked.
+// prometheisSee checks all servers of our Prometheus instances, and returns the first unhealthy
+// one; nil if there is none or checks are disabled.
 func (r *Reconciler) prometheisSee(ctx context.Context, o *subject) (*health.Verdict, error) {
 	role := kinds[o.Input.Owner.Kind].role
 	if r.Judging.Prometheis == nil || o.Input.Owner.Kind != Garden {
@@ -63,7 +63,7 @@ func (r *Reconciler) prometheisSee(ctx context.Context, o *subject) (*health.Ver
 	return located(o.Local, first), nil
 }
 
-// sees asks one server.
+// sees checks one server.
 func sees(ctx context.Context, reach prometheus.Reach, namespace, pod string) *health.Verdict {
 	v := &health.Verdict{Kind: "Pod", Namespace: namespace, Name: pod}
 	client, err := reach.Client(namespace, pod)

@@ -20,8 +20,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// prometheis play the servers of a namespace: each says of itself what was said of its pod, and is
-// well otherwise.
+// prometheis imitates the servers of a namespace: each reports the text set for its pod, or is
+// healthy.
 type prometheis struct {
 	server *httptest.Server
 	mu     sync.Mutex
@@ -70,9 +70,8 @@ func (p *prometheis) say(pod, what string) {
 	}
 }
 
-// With the feature gate PrometheusHealthChecks each server of each Prometheus of the garden is
-// asked, whoever has made that: all have to see what they should, and the condition rises by itself
-// when they do.
+// TestPrometheisAreAsked checks that PrometheusHealthChecks covers each server of each Prometheus
+// of the garden, including foreign ones, and that the condition recovers.
 func TestPrometheisAreAsked(t *testing.T) {
 	s := newGarden(t)
 	s.install("monitoring.coreos.com/v1", "Prometheus", "prometheuses")
@@ -135,7 +134,7 @@ func TestPrometheisAreAsked(t *testing.T) {
 	})
 }
 
-// From outside of the cluster there may be no way to them: only what they say counts then.
+// TestPrometheisFromOutside checks that unreachable servers do not count from outside the cluster.
 func TestPrometheisFromOutside(t *testing.T) {
 	all := newPrometheis(t)
 	reach := all.reach(true)(nil)

@@ -16,14 +16,14 @@ import (
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
-// Finalizers of a Garden, and of what it refers to (upstream's).
+// Finalizers of a Garden, and of the objects that it refers to (upstream's).
 const (
 	finalizerOperator  = "gardener.cloud/operator"
 	finalizerReference = "gardener.cloud/reference-protection"
 )
 
-// guard keeps a Garden, and what it refers to, from going before it was taken down. There is one
-// Garden: another one is refused.
+// guard adds finalizers to a Garden and to the objects that it refers to. Only one Garden may
+// exist: guard rejects a second one.
 func (r *run) guard(ctx context.Context) error {
 	o := r.owner
 	if o.Input.Owner.Kind != Garden {
@@ -44,7 +44,8 @@ func (r *run) guard(ctx context.Context) error {
 	return r.protect(ctx, append(across.References("Garden", o.Input.Objects[Garden]), o.extensionReferences()...), false)
 }
 
-// unguard lets go what the Garden does not refer to any more, once nothing of it uses that.
+// unguard removes the finalizers of objects that the Garden no longer refers to, after its
+// components stopped using them.
 func (r *run) unguard(ctx context.Context) error {
 	if r.owner.Input.Owner.Kind != Garden {
 		return nil
@@ -55,7 +56,7 @@ func (r *run) unguard(ctx context.Context) error {
 	return r.protect(ctx, append(across.References("Garden", r.owner.Input.Objects[Garden]), r.owner.extensionReferences()...), true)
 }
 
-// onlyGarden is an error for a Garden beside another one that was there before.
+// onlyGarden returns an error if another Garden existed first.
 func (r *run) onlyGarden(ctx context.Context) error {
 	o := r.owner
 	mapping, err := o.Home.Mapping(ctx, o.Ref.GVK())
@@ -72,7 +73,7 @@ func (r *run) onlyGarden(ctx context.Context) error {
 	}
 	own := slices.IndexFunc(list.Items, func(g metav1.PartialObjectMetadata) bool { return g.Name == o.Ref.Name })
 	if own < 0 {
-		return nil // what follows says so
+		return nil // a later request reports the missing Garden
 	}
 	for i := range list.Items {
 		if other := &list.Items[i]; i != own && goesBefore(other, &list.Items[own]) {
@@ -82,7 +83,8 @@ func (r *run) onlyGarden(ctx context.Context) error {
 	return nil
 }
 
-// goesBefore says which of two Gardens counts: one that something was made for, else the older one.
+// goesBefore reports whether Garden a counts instead of b: the one with our finalizer, else the
+// older one.
 func goesBefore(a, b *metav1.PartialObjectMetadata) bool {
 	made := func(g *metav1.PartialObjectMetadata) bool { return slices.Contains(g.Finalizers, finalizerOperator) }
 	switch {
@@ -94,7 +96,7 @@ func goesBefore(a, b *metav1.PartialObjectMetadata) bool {
 	return a.Name < b.Name
 }
 
-// protect gives the finalizer to what is referred to; release takes it from all else in the
+// protect adds the finalizer to referred objects; with release it removes it from all others in the
 // namespace.
 func (r *run) protect(ctx context.Context, referred []across.Reference, release bool) error {
 	o := r.owner
@@ -127,7 +129,7 @@ func (r *run) protect(ctx context.Context, referred []across.Reference, release 
 	return errors.Join(problems...)
 }
 
-// bare is an object that says nothing but who it is.
+// bare returns an object with only its identity.
 func bare(ref apply.Ref) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetAPIVersion(ref.APIVersion)
@@ -137,7 +139,7 @@ func bare(ref apply.Ref) *unstructured.Unstructured {
 	return o
 }
 
-// IsGuarded tells whether a Garden waits for its components to be taken down.
+// IsGuarded reports whether a Garden has a finalizer until its components are deleted.
 func IsGuarded(live *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(live.GetFinalizers(), func(f string) bool { return f == finalizerOperator || f == finalizerReference })
 }

@@ -35,54 +35,54 @@ import (
 // Reconciler converges owners.
 type Reconciler struct {
 	Engine *apply.Engine
-	// Render holds catalogue, overlays and switches of the landscape.
+	// Render has the catalogue, overlays and switches of the landscape.
 	Render render.Options
-	// Renders are kept for others that reconcile the same owners later; it may be nil.
+	// Renders caches renderings for later reconcilers of the same owners; it may be nil.
 	Renders *renders.Kept
 	Clock   clock.WithTicker
 	Gate    permit.Gate
 	Judging Judging
 	Hooks   Hooks
-	// Charts pulls those that Extensions name; nil has none, and what they bring stays as it is.
+	// Charts pulls the charts of Extensions; if nil, their bundles stay unchanged.
 	Charts *charts.Puller
-	// Coming is what plans have seen to be made, by one owner for the next; it may be nil for who
-	// plans nothing.
+	// Coming has the kinds and namespaces that plans of earlier owners create; it may be nil
+	// without plans.
 	Coming *coming.Objects
-	// Tokens are requested for control planes from when they are reconciled; nil for nobody's.
+	// Tokens are renewed for control planes from their first reconciliation on; nil for none.
 	Tokens *accesstokens.Keeper
-	// Retries says that the process tries again what has failed, which lastOperation tells then.
+	// Retries means that the process retries failures, which lastOperation reports.
 	Retries bool
 	// Gardener identifies this process in status.gardener.
 	Gardener gardencorev1beta1.Gardener
-	// StepTimeout shortens the timeouts of the flow's steps; they stay as they are when it is zero.
+	// StepTimeout shortens the timeouts of the flow's steps; zero changes nothing.
 	StepTimeout time.Duration
 }
 
-// Judging is how the conditions of owners come about.
+// Judging has the settings for the conditions of owners.
 type Judging struct {
 	Thresholds condition.Thresholds
-	// ProgressingThreshold is how long a ManagedResource may be rolling out before care calls it
-	// unhealthy; nil is not at all.
+	// ProgressingThreshold is how long a ManagedResource may roll out before care reports it as
+	// unhealthy; nil disables the limit.
 	ProgressingThreshold *time.Duration
-	// HealthRules are the landscape's own, which go before those of the kinds; nil for none.
+	// HealthRules are the landscape's rules, which precede those of the kinds; nil for none.
 	HealthRules health.Rules
-	// ExistenceOnly is content with the existence of objects whose kind has no rule.
+	// ExistenceOnly accepts objects whose kind has no rule if they exist.
 	ExistenceOnly bool
-	// Prometheis gives the way to the servers of a cluster, by its connection, that care asks
-	// whether they see what they should; nil: nobody is asked.
+	// Prometheis returns the access to a cluster's Prometheus servers, whose health checks care
+	// reads; nil disables that.
 	Prometheis func(*rest.Config) prometheus.Reach
-	// CareInterval is how often conditions are judged while a reconciliation runs (upstream: 30 s).
+	// CareInterval is the time between health checks during a reconciliation (upstream: 30 s).
 	CareInterval time.Duration
 }
 
-// Hooks hear what a reconciler does; each may be nil.
+// Hooks are called by a reconciler; each may be nil.
 type Hooks struct {
-	// OnEvent hears about every step.
+	// OnEvent is called for every step.
 	OnEvent func(Event)
-	// OnObject hears about every object sent.
+	// OnObject is called for every applied object.
 	OnObject func(owner string, bundle string, r apply.ObjectResult)
-	// OnOutcome hears what came of the steps before the status says it: whatever it tells is known
-	// by then to those who wait for the status.
+	// OnOutcome is called with the result of the steps before the status has it, so that clients
+	// that wait for the status see its effects.
 	OnOutcome func(ctx context.Context, report *Report, err error)
 }
 
@@ -97,21 +97,20 @@ type Event struct {
 	At       time.Time     `json:"at"`
 }
 
-// Report is what a reconciliation did.
+// Report is the result of a reconciliation.
 type Report struct {
 	Owner      string                        `json:"owner"`
 	Nodes      []flow.NodeResult             `json:"nodes"`
 	Conditions []gardencorev1beta1.Condition `json:"conditions"`
-	// JudgedAt is when the conditions were.
+	// JudgedAt is the time of the conditions.
 	JudgedAt time.Time            `json:"judgedAt,omitzero"`
 	Held     []permit.HeldObjects `json:"held,omitempty"`
-	// Notes are about objects that were not dealt with as the inventories say: those that are not
-	// ours.
+	// Notes are about inventory objects that are not ours and were ignored.
 	Notes []string `json:"notes,omitempty"`
-	// Changed is how many objects were written; Written says what was done with them.
+	// Changed is the number of written objects; Written counts them by action.
 	Changed int         `json:"changed"`
 	Written tally.Tally `json:"written"`
-	// TakenUp is the operation that the owner was asked for; nil for none.
+	// TakenUp is the requested operation; nil for none.
 	TakenUp *TakenUp `json:"takenUp,omitempty"`
 }
 
@@ -132,8 +131,7 @@ func (r *Reconciler) reconcile(ctx context.Context, o *subject) (*Report, error)
 	return run.report, run.conclude(ctx, err, func() error { return r.judgeInTheEnd(ctx, o, run.report) })
 }
 
-// conclude writes the outcome, also of a run that was interrupted; but then there is no time to
-// judge.
+// conclude writes the outcome. It judges health only if the run was not interrupted.
 func (r *run) conclude(ctx context.Context, err error, judge func() error) error {
 	if lost(ctx) {
 		return err
@@ -151,8 +149,7 @@ func (r *run) conclude(ctx context.Context, err error, judge func() error) error
 	return errors.Join(err, judged, write(final, err))
 }
 
-// judgeInTheEnd judges an owner that was reconciled. That there was no time left for it is no error
-// of its own.
+// judgeInTheEnd judges a reconciled owner. It ignores the error if the time is over.
 func (r *Reconciler) judgeInTheEnd(ctx context.Context, o *subject, report *Report) error {
 	final, cancel := inTheEnd(ctx)
 	defer cancel()
@@ -164,8 +161,8 @@ func (r *Reconciler) judgeInTheEnd(ctx context.Context, o *subject, report *Repo
 	return err
 }
 
-// inTheEnd is a context for what is judged and written after a run. Nobody waits long for a run
-// that was stopped, or whose time is over.
+// inTheEnd returns a context for the judgement and the outcome of a run. It is short if the run was
+// stopped or timed out.
 func inTheEnd(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := concluding
 	if ctx.Err() != nil {
@@ -174,8 +171,8 @@ func inTheEnd(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), limit)
 }
 
-// concluding is how long the outcome of a run may take to be judged, and again to be written: API
-// servers that are busy answer in this time.
+// concluding is the time limit for judging a run, and again for writing its outcome: busy API
+// servers answer in this time.
 const concluding = 15 * time.Second
 
 func (r *Reconciler) giveUp(ctx context.Context, o *subject, cause error) {
@@ -187,7 +184,7 @@ func (r *Reconciler) giveUp(ctx context.Context, o *subject, cause error) {
 	}
 }
 
-// careWhile judges the conditions now and then until the returned function is called.
+// careWhile judges the conditions every CareInterval until stop is called.
 func (r *Reconciler) careWhile(ctx context.Context, o *subject) (stop func()) {
 	if r.Judging.CareInterval <= 0 {
 		return func() {}
@@ -202,8 +199,7 @@ func (r *Reconciler) careWhile(ctx context.Context, o *subject) (stop func()) {
 			case <-ctx.Done():
 				return
 			case <-tick.C():
-				// A judgement that could not be made or written is repeated next time, and at the
-				// end for good.
+				// The next judgement replaces a failed one, and the last one reports errors.
 				_, _ = r.care(ctx, o)
 			}
 		}
@@ -224,26 +220,25 @@ type run struct {
 	mu sync.Mutex
 	// deleted counts the objects that this run has deleted, by cluster.
 	deleted map[string]int
-	// serving knows whether the API server of a Shoot is served; patient says that one that is may
-	// take as long to answer as the step has time.
+	// serving knows whether the API server of a Shoot is served. patient allows a served one the
+	// time of the step to answer.
 	serving serving
 	patient bool
 	// blocked knows why steps are not started.
 	blocked blocked.Steps
 	// requests are the operations that nodes request, by bundle.
 	requests map[string]string
-	// round is which one it is of those that rotations of credentials need.
+	// round is the current round of the rotations.
 	round rotation.Round
-	// repairing is for a run that brings back what was applied, and left what it could not; pending
-	// says that it is rendered otherwise since.
+	// repairing restores applied objects; left are those that it could not restore. pending means
+	// that a newer rendering is not applied yet.
 	repairing, pending bool
 	left               []apply.Ref
-	// begun is when the reconciliation was; zero for a repair.
+	// begun is the start of the reconciliation; zero for a repair.
 	begun time.Time
 }
 
-// reconcile runs the flow, and again as long as a rotation needs it: its steps are reached by one
-// way only.
+// reconcile runs the flow, and repeats it while a rotation needs more passes.
 func (r *run) reconcile(ctx context.Context) error {
 	if err := r.guard(ctx); err != nil {
 		r.owner.note(func(s *State) { s.notJudged(err) })
@@ -261,7 +256,7 @@ func (r *run) reconcile(ctx context.Context) error {
 	return fmt.Errorf("the rotation of credentials of %s does not come to an end: it was gone on with %d times", r.owner, mostPasses)
 }
 
-// pass goes the way of the flow once.
+// pass runs the flow once.
 func (r *run) pass(ctx context.Context) (again bool, err error) {
 	result, manager, err := r.prepare(ctx)
 	if err != nil {
@@ -301,8 +296,8 @@ func (r *run) pass(ctx context.Context) (again bool, err error) {
 	return r.rotate(ctx, result)
 }
 
-// prepare gathers facts, makes the secrets and renders. Facts of secrets that are there already are
-// taken as they are, so that usually one rendering is enough.
+// prepare reads facts, makes the secrets and renders. It reuses the facts of existing secrets, so
+// that usually one rendering is enough.
 func (r *run) prepare(ctx context.Context) (render.Result, *secrets.Manager, error) {
 	o := r.owner
 	if err := r.ensureNamespace(ctx); err != nil {
@@ -370,7 +365,7 @@ func (r *run) event(e flow.Event) {
 	r.reconciler.Hooks.OnEvent(out)
 }
 
-// cluster of a bundle by its role.
+// cluster returns the cluster of a bundle by its role.
 func (o *Owner) cluster(role string) (*apply.Cluster, error) {
 	switch role {
 	case render.ClusterRuntime, render.ClusterSeed:
@@ -383,7 +378,7 @@ func (o *Owner) cluster(role string) (*apply.Cluster, error) {
 	return nil, fmt.Errorf("%s has no access to a %s cluster", o, role)
 }
 
-// ClusterName is the name of the cluster a bundle goes to.
+// ClusterName returns the name of a bundle's cluster.
 func (o *Owner) ClusterName(b render.Bundle) string {
 	if c, err := o.cluster(b.Cluster); err == nil {
 		return c.Name()
@@ -391,7 +386,7 @@ func (o *Owner) ClusterName(b render.Bundle) string {
 	return b.Cluster
 }
 
-// resourceManager gives the reconciler that is responsible for a bundle's ManagedResource.
+// resourceManager returns the reconciler of a bundle's ManagedResource.
 func (r *Reconciler) resourceManager(o *subject, b render.Bundle) (*managedresource.Reconciler, error) {
 	target, err := o.cluster(b.Cluster)
 	if err != nil {
@@ -403,7 +398,7 @@ func (r *Reconciler) resourceManager(o *subject, b render.Bundle) (*managedresou
 	}, nil
 }
 
-// judgeOf looks at the objects of a cluster with the rules of the landscape.
+// judgeOf judges the objects of a cluster with the rules of the landscape.
 func (r *Reconciler) judgeOf(c *apply.Cluster) managedresource.Judge {
 	return managedresource.Judge{Cluster: c, Rules: r.Judging.HealthRules, ExistenceOnly: r.Judging.ExistenceOnly, Clock: r.Clock}
 }

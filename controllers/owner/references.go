@@ -11,13 +11,13 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// readReferences keeps what the declaration refers to, as it is now. A garden that is not made yet
-// has nothing.
+// readReferences reads the objects that the declaration refers to. A garden that does not exist yet
+// has none.
 func (r *Reconciler) readReferences(ctx context.Context, o *subject) error {
 	var found []references.Found
 	var err error
 	switch {
-	case !references.Any(o.Input): // nobody has to be asked
+	case !references.Any(o.Input): // no request needed
 	case access.IsThere(ctx, o.Home.RESTConfig()):
 		found, err = references.Read(ctx, o.Home, o.Input)
 	default:
@@ -30,15 +30,15 @@ func (r *Reconciler) readReferences(ctx context.Context, o *subject) error {
 	return nil
 }
 
-// expectReferences puts what Git declares in the place of what is there now, for a plan: that is
-// applied first. It gives the facts.
+// expectReferences replaces live references by those in Git, which are applied before the plan, and
+// returns the facts.
 func (o *subject) expectReferences() (map[string]render.ReferenceFact, error) {
 	o.note(func(s *State) { s.referenced = references.Declared(s.referenced, o.Input) })
 	return references.Facts(o.now().referenced)
 }
 
-// withCopies adds the bundle of what a Shoot refers to to those that are rendered. A Garden is
-// where its references are.
+// withCopies adds the bundle of a Shoot's reference copies to a rendering. A Garden needs no
+// copies.
 func (o *subject) withCopies(result render.Result) (render.Result, error) {
 	if o.Input.Owner.Kind != Shoot {
 		return result, nil
@@ -50,7 +50,8 @@ func (o *subject) withCopies(result render.Result) (render.Result, error) {
 	return result, err
 }
 
-// referencesThere fails as long as something is missing that API servers need, or all the rest.
+// referencesThere fails while references are missing: those for API servers or, with rest, all
+// others.
 func (r *run) referencesThere(rest bool) error {
 	found := slices.DeleteFunc(slices.Clone(r.owner.now().referenced), func(f references.Found) bool { return f.ForDashboards() != rest })
 	if err := references.Problems(found); err != nil {
@@ -59,8 +60,8 @@ func (r *run) referencesThere(rest bool) error {
 	return nil
 }
 
-// isReferenceCopy tells a copy of what a Shoot refers to. The original is in the garden, so that
-// nothing is lost with it, and no review of a revision shows it.
+// isReferenceCopy reports whether an object is a copy of a Shoot's reference. Its deletion loses
+// nothing, because the original is in the garden, and no review shows it.
 func isReferenceCopy(e apply.Entry) bool {
 	return (e.Kind == "ConfigMap" || e.Kind == "Secret") && e.Group() == "" && e.Labels[references.LabelCopy] == "true"
 }

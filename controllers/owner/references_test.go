@@ -21,8 +21,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// referringSite is a Shoot that refers to a ConfigMap and a Secret, in the namespace of another
-// project's site.
+// referringSite returns a Shoot that refers to a ConfigMap and a Secret, in the namespace of
+// another project's site.
 func referringSite(t *testing.T, fields string) *site {
 	s := newSite(t)
 	o := s.work.owner
@@ -34,7 +34,7 @@ func referringSite(t *testing.T, fields string) *site {
 	return s
 }
 
-// refer gives the Shoot another kubeAPIServer.
+// refer replaces the Shoot's kubeAPIServer.
 func (s *site) refer(fields string) {
 	s.work.owner.Input.Objects = map[string]map[string]any{Shoot: s.object("{apiVersion: v1, kind: Shoot, spec: {kubernetes: {kubeAPIServer: {" + fields + "}}}}").Object}
 }
@@ -47,7 +47,7 @@ func (s *site) put(name, kind, data string) {
 	require.NoError(s, err)
 }
 
-// copies reads what is referred to and gives the bundle of it.
+// copies reads the references and returns their bundle.
 func (s *site) copies() (render.Bundle, bool) {
 	s.Helper()
 	o := s.work.owner
@@ -76,7 +76,7 @@ const (
 	authorization = `{config.yaml: "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers: [{type: Webhook, name: one, webhook: {timeout: 3s, subjectAccessReviewVersion: v1, matchConditionSubjectAccessReviewVersion: v1, failurePolicy: NoOpinion, authorizedTTL: 1s, unauthorizedTTL: 1s}}]"}`
 )
 
-// plainKubeconfig is one by its name.
+// plainKubeconfig returns a kubeconfig with this context.
 func plainKubeconfig(name string) string {
 	return "{apiVersion: v1, kind: Config, current-context: " + name + "}"
 }
@@ -85,8 +85,8 @@ func kubeconfigOf(name string) string {
 	return base64.StdEncoding.EncodeToString([]byte(plainKubeconfig(name)))
 }
 
-// What a Shoot refers to gets to its control plane, follows its original, and goes when nothing
-// refers to it.
+// TestReferencesAreCopied checks that referred objects are copied to a Shoot's control plane,
+// follow their originals, and are deleted without references.
 func TestReferencesAreCopied(t *testing.T) {
 	s := referringSite(t, refersToBoth)
 	first, second := kubeconfigOf("first"), kubeconfigOf("second")
@@ -108,7 +108,7 @@ func TestReferencesAreCopied(t *testing.T) {
 	assert.Equal(t, first, s.value("secrets", "ref-webhook", "kubeconfig"))
 	assert.Contains(t, s.value("configmaps", "ref-policy", "policy"), "level: None")
 
-	// Another content, of both.
+	// Change the content of both.
 	s.put("policy", "ConfigMap", requestPolicy)
 	s.put("webhook", "Secret", "{kubeconfig: "+second+"}")
 	b, _ = s.copies()
@@ -123,7 +123,7 @@ func TestReferencesAreCopied(t *testing.T) {
 	assert.Equal(t, second, s.value("secrets", "ref-webhook", "kubeconfig"))
 	assert.Contains(t, s.value("configmaps", "ref-policy", "policy"), "level: Request")
 
-	// One reference less, with a gate that holds every deletion.
+	// Remove one reference, with a gate that holds every deletion.
 	s.refer("auditConfig: {auditPolicy: {configMapRef: {name: policy}}}")
 	s.work.reconciler.Gate = permit.Gate{Reviewed: func(string, change.Ref) bool { return false }}
 	b, _ = s.copies()
@@ -132,15 +132,16 @@ func TestReferencesAreCopied(t *testing.T) {
 	assert.Len(t, uids, 1)
 	assert.Contains(t, uids, "configmaps/ref-policy")
 
-	// None any more.
+	// Remove the last reference.
 	s.refer("")
 	_, has := s.copies()
 	assert.False(t, has)
 	assert.Empty(t, s.work.report.Held)
 }
 
-// The Secret behind the binding of a Shoot gets to its control plane under the name that extensions
-// know, follows its original, asks them again, and is brought back; nothing shows its content.
+// TestCredentialsAreCopied checks that the Secret behind a Shoot's binding is copied under the name
+// that extensions know. The copy follows its original, triggers extensions, and is repaired; no
+// output shows its content.
 func TestCredentialsAreCopied(t *testing.T) {
 	s := referringSite(t, "")
 	o := s.work.owner
@@ -189,7 +190,7 @@ func TestCredentialsAreCopied(t *testing.T) {
 	assert.Equal(t, map[string]apply.Action{"cloudprovider": apply.Created}, s.mustApply(b))
 }
 
-// A copy that somebody changes or deletes is brought back.
+// TestCopiesAreRepaired checks that a changed or deleted copy is restored.
 func TestCopiesAreRepaired(t *testing.T) {
 	s := referringSite(t, "auditConfig: {auditPolicy: {configMapRef: {name: policy}}}")
 	s.put("policy", "ConfigMap", nonePolicy)
@@ -209,7 +210,8 @@ func TestCopiesAreRepaired(t *testing.T) {
 	assert.Contains(t, s.value("configmaps", "ref-policy", "policy"), "level: None")
 }
 
-// A plan takes what Git declares for what will be there, and what is there for the rest.
+// TestPlansExpectWhatGitDeclares checks that a plan uses the objects that Git declares, and live
+// objects for the rest.
 func TestPlansExpectWhatGitDeclares(t *testing.T) {
 	s := referringSite(t, refersToBoth)
 	s.put("policy", "ConfigMap", nonePolicy)
@@ -231,7 +233,7 @@ func TestPlansExpectWhatGitDeclares(t *testing.T) {
 	assert.Empty(t, expected["Secret/webhook"].Data, "no content of a Secret")
 	require.NoError(t, s.work.referencesThere(false))
 
-	// It is the same as it will be found.
+	// The declared facts equal the live ones.
 	s.put("webhook", "Secret", "{kubeconfig: "+kubeconfigOf("first")+"}")
 	require.NoError(t, s.work.reconciler.readReferences(s.ctx, o))
 	now, err = references.Facts(o.now().referenced)
@@ -239,7 +241,7 @@ func TestPlansExpectWhatGitDeclares(t *testing.T) {
 	assert.Equal(t, now["Secret/webhook"], expected["Secret/webhook"])
 }
 
-// Objects that only look like copies are held like all others.
+// TestOnlyCopiesPassTheGate checks that objects that only resemble copies are held like all others.
 func TestOnlyCopiesPassTheGate(t *testing.T) {
 	assert.True(t, isReferenceCopy(apply.Entry{Ref: apply.Ref{APIVersion: "v1", Kind: "Secret", Name: "ref-a"}, Labels: map[string]string{references.LabelCopy: "true"}}))
 	assert.False(t, isReferenceCopy(apply.Entry{Ref: apply.Ref{APIVersion: "v1", Kind: "Secret", Name: "ref-a"}}))

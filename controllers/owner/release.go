@@ -14,13 +14,12 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// The objects of a Shoot are in the etcd of its control plane. Where the namespace of that is being
-// deleted, nobody can delete them, and nobody has to: they go with it. So its ManagedResources are
-// let go, or they would keep the namespace for ever.
+// The objects of a Shoot are in the etcd of its control plane. If the namespace of the control
+// plane is being deleted, nobody can or has to delete these objects. So the Shoot's
+// ManagedResources are released, or they would block the namespace forever.
 
-// ReleaseLeaving lets the ManagedResources of Shoots go that are deleted with the namespaces of
-// their control planes on a cluster, whether or not the Shoots are looked after any more. It costs
-// nothing while there are none.
+// ReleaseLeaving releases the ManagedResources of Shoots in terminating control plane namespaces of
+// a cluster, even if the Shoots are no longer reconciled. It makes no requests if there are none.
 func (r *Reconciler) ReleaseLeaving(ctx context.Context, local *apply.Cluster) error {
 	gvk := resourcesv1alpha1.SchemeGroupVersion.WithKind("ManagedResource")
 	all, err := local.List(ctx, gvk, "", labels.Everything())
@@ -40,7 +39,7 @@ func (r *Reconciler) ReleaseLeaving(ctx context.Context, local *apply.Cluster) e
 		}
 		space, err := local.GetLive(ctx, apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: ref.Namespace})
 		if err != nil || local.Terminating(space) == nil {
-			continue // somebody deletes the ManagedResource alone
+			continue // only the ManagedResource is being deleted
 		}
 		if ofShoots == nil {
 			if ofShoots, err = managedOfShoots(ctx, local); err != nil {
@@ -57,8 +56,8 @@ func (r *Reconciler) ReleaseLeaving(ctx context.Context, local *apply.Cluster) e
 	return errors.Join(problems...)
 }
 
-// managedOfShoots are the ManagedResources by which something gets into a Shoot, by the inventories
-// of their bundles.
+// managedOfShoots returns the ManagedResources with objects in Shoots, by the inventories of their
+// bundles.
 func managedOfShoots(ctx context.Context, local *apply.Cluster) (map[apply.Ref]bool, error) {
 	inventories, err := local.List(ctx, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, InventoryNamespace,
 		labels.SelectorFromSet(labels.Set{LabelCluster: render.ClusterShoot}))

@@ -15,19 +15,18 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// A repair comes when somebody has changed something, whatever a reconciliation is at. It deletes
-// nothing. A bundle that was applied as it is rendered is applied again; of one that is rendered
-// otherwise since, only what was applied is brought back: the rest has its turn in the flow.
+// A repair reacts to a drift event, at any point of a reconciliation. It deletes nothing. A bundle
+// whose current rendering was applied is applied again. Otherwise only its applied objects are
+// restored: the flow applies the rest.
 
-// Repaired is what a repair could not bring back.
+// Repaired has the objects that a repair could not restore.
 type Repaired struct {
-	// Held is what the gate holds.
+	// Held are the deletions that the gate holds.
 	Held []permit.HeldObjects
-	// Left are objects that are declared otherwise by now than they were applied last: they are as
-	// somebody left them until a reconciliation applies that.
+	// Left are objects whose declaration has changed since their last apply. They stay drifted
+	// until a reconciliation applies the new declaration.
 	Left []apply.Ref
-	// Ignored says that nothing was looked at, because an annotation of the ManagedResource wants
-	// that.
+	// Ignored means that an annotation of the ManagedResource disables repairs.
 	Ignored bool
 }
 
@@ -59,7 +58,7 @@ func (r *Reconciler) repair(ctx context.Context, o *subject, setID string) (done
 					o.note(func(s *State) { s.sent(b.Name, err) })
 				}
 			case !work.pending:
-				_, err = work.applyBundle(ctx, b) // with its ManagedResource, as it should be
+				_, err = work.applyBundle(ctx, b) // including its ManagedResource
 			}
 			return Repaired{Held: work.report.Held}, true, err
 		}
@@ -67,18 +66,18 @@ func (r *Reconciler) repair(ctx context.Context, o *subject, setID string) (done
 	return Repaired{}, false, nil
 }
 
-// repairOf is a run that applies a bundle again that was applied, or brings back what was applied
-// of one that is rendered otherwise since.
+// repairOf returns a run that applies a bundle again, or only restores its applied objects if its
+// rendering has changed since.
 func (r *Reconciler) repairOf(o *subject, b render.Bundle) *run {
 	return &run{reconciler: r, owner: o, report: &Report{}, repairing: true, pending: !o.isApplied(b)}
 }
 
-// errDelivery is why nothing is repaired of a bundle that is delivered otherwise from now on: how
-// it was applied is known to its former delivery only.
+// errDelivery is the error for a bundle with a new delivery: only the old delivery knows its
+// applied objects.
 var errDelivery = errors.New("it is delivered otherwise than it was applied last (delivery.direct): the next reconciliation does that, and repairs it")
 
-// isManaged tells whether a set is that of the ManagedResource that a bundle has which is direct
-// from now on.
+// isManaged reports whether a set belongs to the existing ManagedResource of a bundle that is now
+// direct.
 func (r *Reconciler) isManaged(ctx context.Context, o *subject, b render.Bundle, setID string) bool {
 	live, err := o.Local.Get(ctx, managedRef(b))
 	if err != nil {
@@ -88,8 +87,8 @@ func (r *Reconciler) isManaged(ctx context.Context, o *subject, b render.Bundle,
 	return err == nil && rm.SetName(b.Namespace, b.Name) == setID
 }
 
-// repairDirect brings back what was applied of a direct bundle. What else is rendered of it by now
-// is not there to be waited for.
+// repairDirect restores the applied objects of a direct bundle. It does not wait for newly rendered
+// ones.
 func (r *run) repairDirect(ctx context.Context, b render.Bundle, cluster *apply.Cluster, objects []*unstructured.Unstructured) error {
 	inventory := r.reconciler.inventory(r.owner, b)
 	entries, err := inventory.Load(ctx)
@@ -104,8 +103,8 @@ func (r *run) repairDirect(ctx context.Context, b render.Bundle, cluster *apply.
 	return err
 }
 
-// repairManaged has the objects of a ManagedResource brought back as it declares them. What is
-// rendered of it by now is not applied yet.
+// repairManaged restores the objects of a ManagedResource as it declares them. The new rendering is
+// not applied yet.
 func (r *run) repairManaged(ctx context.Context, b render.Bundle) (waiter, error) {
 	rm, err := r.reconciler.resourceManager(r.owner, b)
 	if err != nil {
@@ -117,9 +116,8 @@ func (r *run) repairManaged(ctx context.Context, b render.Bundle) (waiter, error
 	return r.applyManaged(ctx, b)
 }
 
-// managedStays is an error for a ManagedResource that is not as it was applied: what somebody made
-// of it must not reach its objects, which would go with it should it be deleted, or have another
-// class.
+// managedStays returns an error if a ManagedResource differs from its last apply. Its changes must
+// not affect its objects, for example by a deletion or another class.
 func (r *run) managedStays(ctx context.Context, b render.Bundle, rm *managedresource.Reconciler) (ignored bool, _ error) {
 	live, err := r.owner.Local.GetLive(ctx, managedRef(b))
 	if apierrors.IsNotFound(err) {
@@ -147,12 +145,12 @@ func (r *run) managedStays(ctx context.Context, b render.Bundle, rm *managedreso
 	return false, nil
 }
 
-// isApplied tells whether a bundle was applied as it is rendered.
+// isApplied reports whether the current rendering of a bundle was applied.
 func (o *subject) isApplied(b render.Bundle) bool {
 	return o.now().applied[b.Name] == renderingOf(b)
 }
 
-// renderingOf tells renderings of a bundle apart.
+// renderingOf returns a string that differs between renderings of a bundle.
 func renderingOf(b render.Bundle) string {
 	return fmt.Sprint(b.Cluster, b.Namespace, b.Delivery, b.Digest)
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// TestTheRestIsWatched: a run that ends before it comes to a bundle, be its time over, has drift of
-// that told which this engine has not applied; and again what was told and not repaired.
+// TestTheRestIsWatched checks that a run that times out before a bundle still reports drift of its
+// applied objects, in a new engine, too. Drift that was not repaired is reported again.
 func TestTheRestIsWatched(t *testing.T) {
 	for name, direct := range map[string]bool{"direct": true, "managed": false} {
 		t.Run(name, func(t *testing.T) {
@@ -51,8 +51,8 @@ func TestTheRestIsWatched(t *testing.T) {
 	}
 }
 
-// TestARepairGoesOnWithNothing: of a bundle that is rendered anew and not applied yet it brings
-// back what was applied, and says what it cannot.
+// TestARepairGoesOnWithNothing checks that a repair of a bundle with a new rendering restores only
+// applied objects, and returns the others.
 func TestARepairGoesOnWithNothing(t *testing.T) {
 	for name, direct := range map[string]bool{"direct": true, "managed": false} {
 		t.Run(name, func(t *testing.T) {
@@ -77,8 +77,8 @@ func TestARepairGoesOnWithNothing(t *testing.T) {
 	}
 }
 
-// TestARepairLeavesAManagedResourceThatGoes: who deletes it by hand, while its bundle is rendered
-// anew and not applied yet, loses nothing of what it knows.
+// TestARepairLeavesAManagedResourceThatGoes checks that a deleted ManagedResource loses no
+// inventory entries while a new rendering waits.
 func TestARepairLeavesAManagedResourceThatGoes(t *testing.T) {
 	s := newSite(t)
 	old := s.bundle(false, s.configMap("same"), s.configMap("goes"))
@@ -105,8 +105,8 @@ func TestARepairLeavesAManagedResourceThatGoes(t *testing.T) {
 	assert.NotNil(t, s.get("new"))
 }
 
-// TestARepairKeepsAnEditedManagedResource from its objects: what somebody made of it is put right
-// first.
+// TestARepairKeepsAnEditedManagedResource checks that edits of a ManagedResource are reverted
+// before they affect its objects.
 func TestARepairKeepsAnEditedManagedResource(t *testing.T) {
 	s := newSite(t)
 	b := s.bundle(false, s.configMap("same"))
@@ -137,7 +137,7 @@ func TestARepairKeepsAnEditedManagedResource(t *testing.T) {
 	assert.Equal(t, "Git", s.get("same").GetLabels()["by"])
 }
 
-// TestARepairAndTheDataSecret: what somebody puts into it does not reach the objects.
+// TestARepairAndTheDataSecret checks that edits of the data Secret do not affect the objects.
 func TestARepairAndTheDataSecret(t *testing.T) {
 	s := newSite(t)
 	b := s.bundle(false, s.configMap("same"))
@@ -178,8 +178,8 @@ func TestARepairAndTheDataSecret(t *testing.T) {
 	}
 }
 
-// TestARepairDoesNotChangeTheDelivery: how it was applied is known where it was, and nobody else
-// tells of it.
+// TestARepairDoesNotChangeTheDelivery checks that a repair leaves a change of delivery to the next
+// reconciliation.
 func TestARepairDoesNotChangeTheDelivery(t *testing.T) {
 	s := newSite(t)
 	was := s.bundle(false, s.configMap("same"))
@@ -201,7 +201,7 @@ func TestARepairDoesNotChangeTheDelivery(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestARepairThatFailsComesAgain: a bundle that was applied stays so.
+// TestARepairThatFailsComesAgain checks that an applied bundle stays applied after a failed repair.
 func TestARepairThatFailsComesAgain(t *testing.T) {
 	b := render.Bundle{Name: "thing", Digest: render.Digest{Resolved: "one"}}
 	other := b

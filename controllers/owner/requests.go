@@ -26,35 +26,33 @@ const (
 	operationReconcile = "reconcile"
 )
 
-// annotationRequested holds the digest of the content that the latest request was for. It is
-// written in the same PATCH as the request: where the digest of the content differs, nobody has
-// asked for that content yet, whenever the process was killed.
+// annotationRequested is the digest of the content of the latest request, written in the same
+// PATCH. If the current digest differs, no request was made for the current content, even after a
+// crash.
 const annotationRequested = "extensions.pergola.dev/requested"
 
 const (
-	// requestInterval is how old the latest request for an object may become: a new version of an
-	// extension, and what somebody changed in the infrastructure, reach objects that never change.
-	// Upstream asks every hour.
+	// requestInterval is the maximum age of the latest request, so that new extension versions and
+	// changes in the infrastructure affect unchanged objects. Upstream: every hour.
 	requestInterval = 24 * time.Hour
-	// workTime is how long an extension may be Processing until its work is taken for lost.
+	// workTime is how long an extension may be Processing before its work counts as lost.
 	workTime = 10 * time.Minute
 )
 
-// isCostly reports whether upstream asks for a kind only with a reason, because its reconciliation
-// calls the infrastructure at length.
+// isCostly reports whether upstream avoids periodic requests for a kind, because its reconciliation
+// makes long calls to the infrastructure.
 func isCostly(ref apply.Ref) bool {
 	return ref.Kind == "Infrastructure" || ref.Kind == "DNSRecord" || !render.IsExtension(ref.GVK())
 }
 
-// operation is the one to request for a bundle: that of its node, or a reconciliation outside of a
-// flow, as for a repair.
+// operation returns the operation to request for a bundle: its node's operation, or reconcile
+// outside a flow, as in a repair.
 func (r *run) operation(bundle string) string {
 	return cmp.Or(r.requests[bundle], operationReconcile)
 }
 
-// request asks the controllers of extension objects and of etcd-druid for an operation on the
-// objects of a bundle, where they have a reason to. It gives the timestamps of the requests that
-// were written.
+// request requests an operation from the controllers of extension objects and of etcd-druid for the
+// objects of a bundle, if it is due. It returns the timestamps of the written requests.
 func (r *run) request(ctx context.Context, c *apply.Cluster, operation string, objects []*unstructured.Unstructured, result *apply.Result) (map[apply.Ref]string, error) {
 	stamped, declared := map[apply.Ref]string{}, map[apply.Ref]*unstructured.Unstructured{}
 	for _, obj := range objects {
@@ -83,9 +81,9 @@ func (r *run) request(ctx context.Context, c *apply.Cluster, operation string, o
 	return stamped, nil
 }
 
-// requestDue reports whether an object that did not change needs a request: none was made for its
-// content, the latest one was not answered, somebody wants the owner to be reconciled, or the
-// latest one is old.
+// requestDue reports whether an unchanged object needs a request. The reasons: its content was
+// never requested, the latest request is old or has no answer, or the owner's reconciliation was
+// requested.
 func (r *run) requestDue(ref apply.Ref, live *unstructured.Unstructured, digest string) bool {
 	now := r.reconciler.Clock.Now()
 	stamp, err := time.Parse(time.RFC3339Nano, live.GetAnnotations()[annotationTimestamp])
@@ -93,7 +91,7 @@ func (r *run) requestDue(ref apply.Ref, live *unstructured.Unstructured, digest 
 	case live.GetAnnotations()[annotationRequested] != digest || err != nil:
 		return true
 	case live.GetAnnotations()[annotationOperation] != "":
-		return false // it is not taken up yet
+		return false // the controller has not started yet
 	case !health.Answered(live):
 		return !isWorking(live, stamp, now)
 	case r.report.TakenUp != nil && render.IsExtension(ref.GVK()):
@@ -102,14 +100,14 @@ func (r *run) requestDue(ref apply.Ref, live *unstructured.Unstructured, digest 
 	return !isCostly(ref) && now.Sub(stamp) >= requestInterval
 }
 
-// isOthersOperation reports whether an object waits for another operation than the one that is
-// requested, which must not be taken from it.
+// isOthersOperation reports whether an object has another pending operation, which must not be
+// overwritten.
 func isOthersOperation(live *unstructured.Unstructured, requested string) bool {
 	operation := live.GetAnnotations()[annotationOperation]
 	return operation != "" && operation != requested
 }
 
-// isWorking reports whether an extension has taken up the request of a time, and is at it.
+// isWorking reports whether an extension is processing a request.
 func isWorking(live *unstructured.Unstructured, requested, now time.Time) bool {
 	state, at := lastOperation(live)
 	return state == "Processing" && !at.Before(requested.Truncate(time.Second)) && now.Sub(at) < workTime
@@ -122,8 +120,8 @@ func lastOperation(live *unstructured.Unstructured) (state string, updated time.
 	return state, updated
 }
 
-// writeRequest is a PATCH of its own, because the controller takes the annotation away again: it is
-// nothing that the bundle owns.
+// writeRequest uses a separate PATCH, because the controller removes the annotation: the bundle
+// does not own it.
 func (r *run) writeRequest(ctx context.Context, c *apply.Cluster, ref apply.Ref, operation, digest string) (string, error) {
 	stamp := r.reconciler.Clock.Now().UTC().Format(time.RFC3339Nano)
 	patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{
@@ -135,10 +133,9 @@ func (r *run) writeRequest(ctx context.Context, c *apply.Cluster, ref apply.Ref,
 	return stamp, nil
 }
 
-// repeatRequests asks again where a request got lost while a step waits for the answer: the
-// annotation is gone, nobody works on it, and the status is that of an earlier request or
-// generation. An extension that reports an error tries again by itself; the next reconciliation
-// asks it.
+// repeatRequests repeats lost requests while a step waits: there is no annotation, nobody is
+// Processing, and the status is older than the request or generation. An extension in state Error
+// retries by itself; the next reconciliation requests it.
 func (r *run) repeatRequests(ctx context.Context, waits []waiter) error {
 	now := r.reconciler.Clock.Now()
 	for _, w := range waits {
@@ -148,7 +145,7 @@ func (r *run) repeatRequests(ctx context.Context, waits []waiter) error {
 			}
 			live, err := w.cluster.Get(ctx, ref)
 			if err != nil || live.GetDeletionTimestamp() != nil {
-				continue // the verdict says so
+				continue // the verdict reports it
 			}
 			stamp, err := time.Parse(time.RFC3339Nano, live.GetAnnotations()[annotationTimestamp])
 			state, _ := lastOperation(live)
@@ -164,14 +161,13 @@ func (r *run) repeatRequests(ctx context.Context, waits []waiter) error {
 	return nil
 }
 
-// requestDigest is that of all that the controller of an object reads when it is asked: the object
-// as it is declared, the Secrets that it refers to, and of the Cluster object what Git and users
-// decide. What controllers write into a status is left out: they would ask themselves.
+// requestDigest is the digest of the controller's input: the declared object, its Secrets, and the
+// parts of the Cluster object from Git and users. It excludes status written by controllers, which
+// would trigger themselves.
 func (r *run) requestDigest(ctx context.Context, c *apply.Cluster, obj *unstructured.Unstructured) (string, error) {
 	read := []any{obj.Object["spec"], obj.GetLabels(), obj.GetAnnotations()}
 	for _, ref := range secretsOf(obj) {
-		// A Secret that somebody else keeps is not in the cache, and is told about by whoever keeps
-		// it.
+		// The cache does not have foreign Secrets; their owners report changes.
 		if secret, err := c.Get(ctx, ref); err == nil {
 			read = append(read, secret.Object["data"])
 		}
@@ -187,7 +183,7 @@ func (r *run) requestDigest(ctx context.Context, c *apply.Cluster, obj *unstruct
 	return hex.EncodeToString(sum[:8]), nil
 }
 
-// secretsOf are the Secrets that the specification of an extension object names.
+// secretsOf returns the Secrets that the spec of an extension object names.
 func secretsOf(obj *unstructured.Unstructured) (out []apply.Ref) {
 	name, _, _ := unstructured.NestedString(obj.Object, "spec", "secretRef", "name")
 	if name == "" {
@@ -200,8 +196,8 @@ func secretsOf(obj *unstructured.Unstructured) (out []apply.Ref) {
 	return []apply.Ref{{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: name}}
 }
 
-// clusterContent is what the Cluster object of a control plane tells extensions, nil where it has
-// none.
+// clusterContent returns the input for extensions in the Cluster object of a control plane; nil
+// without one.
 func (r *run) clusterContent(namespace string) any {
 	for _, b := range r.owner.Bundles() {
 		for _, obj := range b.Objects {
@@ -221,7 +217,7 @@ func (r *run) clusterContent(namespace string) any {
 	return nil
 }
 
-// lasting are annotations without the requests that are made by them once.
+// lasting returns the annotations without one-shot requests.
 func lasting(annotations any) map[string]any {
 	all, _ := annotations.(map[string]any)
 	out := maps.Clone(all)

@@ -25,7 +25,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// severed is the line of a process that is killed: no write gets to the server after the first n.
+// severed is the connection of a killed process: only the first writes get to the server.
 type severed struct {
 	next   http.RoundTripper
 	left   atomic.Int64
@@ -45,12 +45,12 @@ func (l *severed) RoundTrip(req *http.Request) (*http.Response, error) {
 	return l.next.RoundTrip(req)
 }
 
-// asking is a control plane with extension objects, and processes that ask for them one after
-// another.
+// asking is a control plane with extension objects, and consecutive processes that request their
+// reconciliation.
 type asking struct {
 	*site
 	clock *clocktesting.FakeClock
-	// spec, secret and shoot are what the processes find declared.
+	// spec, secret and shoot are the declarations for the processes.
 	spec, secret, shoot string
 	taken               *TakenUp
 }
@@ -69,7 +69,7 @@ func (a *asking) extension(plural string) dynamic.ResourceInterface {
 	return a.api.Resource(schema.GroupVersionResource{Group: "extensions.gardener.cloud", Version: "v1alpha1", Resource: plural}).Namespace(a.ns)
 }
 
-// process applies once, and is killed after so many writes. It gives how many it made.
+// process applies once, and is killed after a number of writes. It returns the number of writes.
 func (a *asking) process(writes int) (made int64, err error) {
 	a.Helper()
 	line := &severed{}
@@ -96,7 +96,7 @@ func (a *asking) process(writes int) (made int64, err error) {
 	return line.writes.Load(), nil
 }
 
-// asked gives the kinds that wait for an answer, and lets them answer it with what is given.
+// asked returns the resources with a pending request, and answers them with answer.
 func (a *asking) asked(answer func(live *unstructured.Unstructured) string) (out []string) {
 	a.Helper()
 	for _, plural := range []string{"infrastructures", "networks"} {
@@ -133,8 +133,8 @@ func (a *asking) apply() {
 	require.NoError(a, err)
 }
 
-// TestRequestsSurviveTheirProcess kills a process after each of its writes, for each reason to ask:
-// its successor asks for what was not asked for.
+// TestRequestsSurviveTheirProcess kills a process after each of its writes, for each reason to
+// request. The next process makes the missing requests.
 func TestRequestsSurviveTheirProcess(t *testing.T) {
 	both := []string{"infrastructures", "networks"}
 	for name, c := range map[string]struct {
@@ -182,7 +182,8 @@ func TestRequestsSurviveTheirProcess(t *testing.T) {
 	}
 }
 
-// TestRequestsAreRepeated until the extension has answered the timestamp, whatever it does instead.
+// TestRequestsAreRepeated checks that requests are repeated until the extension answers the
+// timestamp.
 func TestRequestsAreRepeated(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer func(*asking) func(*unstructured.Unstructured) string
@@ -221,8 +222,8 @@ func TestRequestsAreRepeated(t *testing.T) {
 	}
 }
 
-// TestRequestsForAnOwner asks all extensions when somebody asks for the owner, once in each
-// reconciliation, and takes no other operation from anybody.
+// TestRequestsForAnOwner checks that a request for the owner requests all extensions once per
+// reconciliation, and overwrites no other operation.
 func TestRequestsForAnOwner(t *testing.T) {
 	a := newAsking(t)
 	a.apply()
@@ -242,8 +243,8 @@ func TestRequestsForAnOwner(t *testing.T) {
 	assert.Equal(t, "wait-for-state", live.GetAnnotations()[annotationOperation])
 }
 
-// TestRequestsAreRepeatedWhileAStepWaits for the answer of an extension that lost the request; one
-// that fails tries again by itself.
+// TestRequestsAreRepeatedWhileAStepWaits checks that a waiting step repeats lost requests, but not
+// those of failed extensions, which retry.
 func TestRequestsAreRepeatedWhileAStepWaits(t *testing.T) {
 	for state, want := range map[string]bool{"": true, "Succeeded": true, "Error": false, "Processing": false} {
 		t.Run("state "+state, func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// TestWhatIsDeletedWhileAStepWaits is made again by that step: it would wait for it until its time
-// is up. What is held is reported once.
+// TestWhatIsDeletedWhileAStepWaits checks that a waiting step recreates deleted objects instead of
+// timing out. Held objects are reported once.
 func TestWhatIsDeletedWhileAStepWaits(t *testing.T) {
 	for name, direct := range map[string]bool{"direct": true, "managed": false} {
 		t.Run(name, func(t *testing.T) {

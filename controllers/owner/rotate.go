@@ -31,12 +31,12 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// mostPasses bounds how often the flow is run in one reconciliation: a rotation of the encryption
-// key that completes by itself takes three.
+// mostPasses limits the passes of the flow in one reconciliation: a rotation of the encryption key
+// that completes by itself takes three.
 const mostPasses = 4
 
-// rotate does what rotations ask for besides new secrets, once everything was applied with these,
-// and notes how far they are. It is true when the flow has to be run again.
+// rotate does the work of rotations other than new secrets, once everything was applied with these,
+// and records the progress. It returns true if the flow has to run again.
 func (r *run) rotate(ctx context.Context, result render.Result) (again bool, err error) {
 	o := r.owner
 	c := o.now().rotation
@@ -82,8 +82,8 @@ func (r *run) rotate(ctx context.Context, result render.Result) (again bool, err
 	before := c.State
 	after, again := before.Finish(metav1.NewTime(r.reconciler.Clock.Now()))
 	if changed {
-		// What is not encrypted any more can still be read for as long as the status has it; then
-		// the configuration forgets about it.
+		// Resources that are no longer encrypted stay readable while the status has them; the next
+		// pass removes them from the configuration.
 		again = again || c.EncryptionAtRest != nil
 		after.EncryptionAtRest = &declared
 	}
@@ -102,8 +102,8 @@ func (r *run) rotate(ctx context.Context, result render.Result) (again bool, err
 	return again, r.reconciler.noteState(ctx, o, after)
 }
 
-// nextRound notes what all API servers have reached with the round that is over. It is true when
-// they have to be started once more.
+// nextRound records the progress of all API servers after a round. It returns true if they have to
+// restart again.
 func (r *run) nextRound(ctx context.Context, c credentials) (bool, error) {
 	o, next := r.owner, c
 	if c.Phase(rotation.ETCDEncryptionKey) == gardencorev1beta1.RotationPreparing && !c.Populated {
@@ -122,9 +122,8 @@ func (r *run) nextRound(ctx context.Context, c credentials) (bool, error) {
 	return next.Progress != c.Progress, nil
 }
 
-// formerPodsGone waits until no process of an API server runs any more that was started before the
-// last roll-out: to clients that are connected with it, it goes on to serve for a while, with the
-// keys of before.
+// formerPodsGone waits until all pods of API servers from before the last rollout have ended: they
+// still serve open connections with the old keys.
 func (r *run) formerPodsGone(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, renewTime)
 	defer cancel()
@@ -149,7 +148,7 @@ func (r *run) formerPodsGone(ctx context.Context) error {
 	return nil
 }
 
-// pause is false when the context ends before.
+// pause returns false if the context ends first.
 func (r *run) pause(ctx context.Context, d time.Duration) bool {
 	timer := r.reconciler.Clock.NewTimer(d)
 	defer timer.Stop()
@@ -161,7 +160,7 @@ func (r *run) pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// rewrite has what is encrypted written anew.
+// rewrite rewrites all encrypted objects.
 func (r *run) rewrite(ctx context.Context, resources []string) error {
 	o := r.owner
 	if o.Target == nil {
@@ -189,7 +188,7 @@ func (r *run) rewrite(ctx context.Context, resources []string) error {
 	return nil
 }
 
-// beginRound notes that the flow is gone once more for what rotations ask for.
+// beginRound starts the next round of rotations.
 func (r *run) beginRound() {
 	o := r.owner
 	if !o.rotates() {
@@ -199,20 +198,20 @@ func (r *run) beginRound() {
 	r.round = r.round.Next(c.State, c.Progress, !rotation.SameAtRest(c.EncryptionAtRest, declaredAtRest(o.Input.Objects[Garden])))
 }
 
-// tell says what is going on between the steps of the flow.
+// tell reports progress between the steps of the flow.
 func (r *run) tell(step, message string) {
 	r.event(flow.Event{ID: step, State: flow.Running, Note: true, Message: message, At: r.reconciler.Clock.Now(), Progress: flow.Progress{Percent: 99}})
 }
 
 const (
-	// renewTime is how long tokens may take to be renewed, once that was asked for.
+	// renewTime is the time limit for renewing tokens after the request.
 	renewTime = 5 * time.Minute
-	// renewInterval is how often it is looked whether they are.
+	// renewInterval is the time between checks of the tokens.
 	renewInterval = time.Second
 )
 
-// renewTokens has the tokens of the control plane's processes signed by the current key. Whoever
-// keeps tokens does it (a resource manager, or we).
+// renewTokens has the tokens of the control plane signed by the current key. Their requestor renews
+// them (a resource manager or this process).
 func (r *run) renewTokens(ctx context.Context) error {
 	o := r.owner
 	client, err := kubernetes.NewForConfig(o.Local.RESTConfig())
@@ -229,7 +228,7 @@ func (r *run) renewTokens(ctx context.Context) error {
 	patch := []byte(`{"metadata":{"annotations":{"` + tokenrequestor.AnnotationRenew + `":null}}}`)
 	for _, s := range list.Items {
 		if len(s.Data) == 0 {
-			continue // the first one is signed by the current key anyway
+			continue // its first token is signed by the current key anyway
 		}
 		open[s.UID] = contentHash(&s)
 		if _, err := in.Patch(ctx, s.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kinds[o.identity().Kind].role}); err != nil && !apierrors.IsNotFound(err) {
@@ -250,7 +249,7 @@ func (r *run) renewTokens(ctx context.Context) error {
 	}
 }
 
-// seeds are those of the virtual garden.
+// seeds returns the access to the Seeds of the virtual garden.
 func (r *run) seeds() (rotation.Seeds, error) {
 	o := r.owner
 	client, err := metadata.NewForConfig(o.Target.RESTConfig())
@@ -264,7 +263,7 @@ func (r *run) seeds() (rotation.Seeds, error) {
 	return rotation.Seeds{Client: client, Leases: leases, FieldManager: kinds[o.identity().Kind].role, Clock: r.reconciler.Clock, Tell: func(m string) { r.tell("renew-on-seeds", m) }}, nil
 }
 
-// handOut has seeds take over the new password of the monitoring, by which that of the Garden reads
+// handOut distributes the new monitoring password to seeds; the Garden's monitoring uses it to read
 // theirs.
 func (r *run) handOut(ctx context.Context, result render.Result) error {
 	o := r.owner
@@ -288,7 +287,7 @@ func (r *run) handOut(ctx context.Context, result render.Result) error {
 	return nil
 }
 
-// renewOnSeeds has gardenlets change over to the new credentials, too.
+// renewOnSeeds makes gardenlets switch to the new credentials.
 func (r *run) renewOnSeeds(ctx context.Context, operations []string) error {
 	o := r.owner
 	if len(operations) == 0 || o.Target == nil {
@@ -305,7 +304,7 @@ func (r *run) renewOnSeeds(ctx context.Context, operations []string) error {
 		if operation != gardencorev1beta1.GardenerOperationRenewKubeconfig {
 			continue
 		}
-		// Certificates of gardenlets of self-hosted Shoots are signed by the CA that goes, too.
+		// The old CA also signed certificates of gardenlets of self-hosted Shoots.
 		if err := seeds.AskSelfHosted(ctx, operation); err != nil {
 			return o.Target.Explain(apply.Ref{}, "have gardenlets of self-hosted Shoots renew their access to", err)
 		}
@@ -313,7 +312,7 @@ func (r *run) renewOnSeeds(ctx context.Context, operations []string) error {
 	return nil
 }
 
-// notRenewed are the Secrets that have the token of before.
+// notRenewed returns the Secrets that still have the old token.
 func notRenewed(ctx context.Context, o *subject, client kubernetes.Interface, selector metav1.ListOptions, before map[types.UID]string) ([]string, error) {
 	list, err := client.CoreV1().Secrets(o.ControlPlane()).List(ctx, selector)
 	if err != nil {
@@ -328,7 +327,7 @@ func notRenewed(ctx context.Context, o *subject, client kubernetes.Interface, se
 	return sets.List(waiting), nil
 }
 
-// contentHash tells contents apart without keeping them.
+// contentHash identifies the content without storing it.
 func contentHash(s *corev1.Secret) string {
 	sum := sha256.New()
 	for _, key := range slices.Sorted(maps.Keys(s.Data)) {

@@ -17,9 +17,9 @@ import (
 	"github.com/pergola-dev/pergola/secrets"
 )
 
-// In each round of a rotation of CAs some are started anew before others: who asks knows the server
-// as it was and as it will be, whichever comes first. So the API server goes on to ask
-// gardener-admission-controller who may do what.
+// TestServersAreKnownInEveryRound checks that clients trust the old and the new server in each
+// round of a CA rotation, in any order of restarts. So the API server can always call
+// gardener-admission-controller for authorization.
 func TestServersAreKnownInEveryRound(t *testing.T) {
 	s := newSite(t)
 	client, err := kubernetes.NewForConfig(server.config)
@@ -67,7 +67,7 @@ func TestServersAreKnownInEveryRound(t *testing.T) {
 
 	var state rotation.State
 	rounds := []round{run("before", state, rotation.Progress{})}
-	for turn := range 2 { // twice, because a second rotation begins with what the first has left
+	for turn := range 2 { // twice, because a second rotation starts with the results of the first
 		state = begin(state, "rotate-ca-start", 10*turn+1)
 		rounds = append(rounds, run("Preparing", state, rotation.Progress{}))
 		state, _ = state.Finish(at(10*turn + 2))

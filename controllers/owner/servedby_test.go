@@ -20,7 +20,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// hookSite is an owner with a bundle whose webhooks Deployment hooks answers.
+// hookSite is an owner with a bundle whose webhooks Deployment hooks serves.
 type hookSite struct {
 	*site
 	client kubernetes.Interface
@@ -35,7 +35,7 @@ func newHookSite(t *testing.T) *hookSite {
 	return s
 }
 
-// deployment makes Deployment hooks, and waits until the owner knows it.
+// deployment creates Deployment hooks, and waits until the owner's cache has it.
 func (s *hookSite) deployment() {
 	s.Helper()
 	labels := map[string]string{"app": "hooks"}
@@ -52,12 +52,12 @@ func (s *hookSite) deployment() {
 	s.anew()
 }
 
-// anew begins a reconciliation of its own.
+// anew starts a new reconciliation.
 func (s *hookSite) anew() {
 	s.work = &run{owner: s.work.owner, report: &Report{}, reconciler: s.work.reconciler}
 }
 
-// pod makes the only pod of the Deployment be so, and begins a reconciliation of its own.
+// pod replaces the only pod of the Deployment, and starts a new reconciliation.
 func (s *hookSite) pod(address string, ready corev1.ConditionStatus) {
 	s.Helper()
 	pods := s.client.CoreV1().Pods(s.ns)
@@ -75,7 +75,7 @@ func (s *hookSite) pod(address string, ready corev1.ConditionStatus) {
 	s.anew()
 }
 
-// hooks is the bundle; the ConfigMap stands for what it registers.
+// hooks returns the bundle; its ConfigMap represents the webhook configuration.
 func (s *hookSite) hooks(direct bool, name string) render.Bundle {
 	b := s.bundle(direct, s.configMap(name))
 	b.Delivery.ServedBy = "hooks"
@@ -101,7 +101,7 @@ func (s *hookSite) waits(b render.Bundle) {
 	assert.Contains(s, state.Message, "nobody answers its webhooks: Deployment "+s.ns+"/hooks has no ready pod with an address that can be connected to")
 }
 
-// Webhooks that fail closed are not registered before somebody answers them.
+// TestServedBy checks that webhooks that fail closed are registered only once a pod serves them.
 func TestServedBy(t *testing.T) {
 	for name, direct := range map[string]bool{"a ManagedResource": false, "direct": true} {
 		t.Run(name, func(t *testing.T) {
@@ -117,9 +117,9 @@ func TestServedBy(t *testing.T) {
 				s.waits(b)
 				assert.Equal(t, map[string]change.Action{"one": change.Create}, s.plan(b))
 			}
-			still() // there is no Deployment
+			still() // no Deployment
 			s.deployment()
-			still() // there is no pod
+			still() // no pod
 			s.pod(played, corev1.ConditionTrue)
 			still()
 			s.pod(reachable, corev1.ConditionFalse)
@@ -130,7 +130,7 @@ func TestServedBy(t *testing.T) {
 			assert.Empty(t, s.work.owner.now().waiting)
 			assert.Empty(t, s.plan(b))
 
-			// Nobody answers any more: what is there stays, and a change waits.
+			// Without a ready pod, the registered webhooks stay, and a change waits.
 			s.pod(reachable, corev1.ConditionFalse)
 			b = s.hooks(direct, "two")
 			s.mustApply(b)
@@ -141,8 +141,8 @@ func TestServedBy(t *testing.T) {
 	}
 }
 
-// Who has to get by webhooks that nobody answers deletes them; they come back when somebody
-// answers.
+// TestServedByIsNotRepairedMeanwhile checks that deleted webhooks without a server are restored
+// only once a pod serves them.
 func TestServedByIsNotRepairedMeanwhile(t *testing.T) {
 	s := newHookSite(t)
 	s.deployment()
@@ -168,7 +168,7 @@ func TestServedByIsNotRepairedMeanwhile(t *testing.T) {
 	assert.True(t, s.has("one"))
 }
 
-// A bundle goes although nobody answers its webhooks.
+// TestServedByGoes checks that a bundle can be deleted without a server for its webhooks.
 func TestServedByGoes(t *testing.T) {
 	s := newHookSite(t)
 	s.work.reconciler.Render = render.Options{Catalogue: components.FS}

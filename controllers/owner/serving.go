@@ -19,36 +19,33 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// What belongs into a Shoot is applied where somebody serves its API server. Nobody does while the
-// Shoot is hibernated, and where pods are only played: then its ManagedResources are written as
-// always, nothing fails, and their objects wait until somebody serves. Where somebody should and
-// does not answer, that is an error.
+// Objects in a Shoot are applied once a process serves its API server. No process does while the
+// Shoot is hibernated or its pods are only played. Its ManagedResources are then written as usual,
+// nothing fails, and the objects wait. A served API server that does not answer is an error.
 //
-// A bundle whose webhooks a Deployment answers (servedBy) is not even written while no pod of that
-// is ready: webhooks that fail closed refuse what they are about until somebody answers. What was
-// applied before stays as it is, is not brought back where somebody deletes it meanwhile, and goes
-// as always with its bundle.
+// A bundle with webhooks (servedBy) is not even written until a pod of the serving Deployment is
+// ready. Until then, webhooks that fail closed reject requests. Meanwhile its applied objects stay,
+// are not restored after a deletion, and are deleted with the bundle as usual.
 
-// serving knows, for one look at an owner, whether somebody serves the API server of the Shoot, and
-// which Deployments answer webhooks. The zero value has not looked yet.
+// serving caches, for one pass over an owner, whether the API server of the Shoot is served, and
+// which Deployments serve webhooks. The zero value is empty.
 type serving struct {
 	mu        sync.Mutex
 	known, is bool
 	ready     map[string]bool
 }
 
-// answered notes that it has answered.
+// answered records that the API server has answered.
 func (s *serving) answered() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.known, s.is = true, true
 }
 
-// of tells whether somebody serves it; this costs a request once.
 func (s *serving) of(ctx context.Context, o *subject) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.known {
+	if s.known { // only the first call makes a request
 		return s.is, nil
 	}
 	is, err := o.isServed(ctx)
@@ -58,14 +55,14 @@ func (s *serving) of(ctx context.Context, o *subject) (bool, error) {
 	return is, err
 }
 
-// isServed is of, as far as that can be told.
+// isServed is of, with false for errors.
 func (s *serving) isServed(ctx context.Context, o *subject) bool {
 	is, err := s.of(ctx, o)
 	return err == nil && is
 }
 
-// reaches tells whether a bundle can be applied to its cluster now. That of a Garden or Seed is
-// always there to be asked.
+// reaches reports whether a bundle can be applied to its cluster now. Only a Shoot's API server may
+// be unserved.
 func (s *serving) reaches(ctx context.Context, o *subject, b render.Bundle) (bool, error) {
 	if b.Cluster != render.ClusterShoot {
 		return true, nil
@@ -73,8 +70,7 @@ func (s *serving) reaches(ctx context.Context, o *subject, b render.Bundle) (boo
 	return s.of(ctx, o)
 }
 
-// admits tells whether a bundle can be sent now: somebody serves its cluster, and somebody answers
-// its webhooks.
+// admits reports whether a bundle can be applied now: its cluster and its webhooks are served.
 func (s *serving) admits(ctx context.Context, o *subject, b render.Bundle) (bool, error) {
 	if reaches, err := s.reaches(ctx, o, b); err != nil || !reaches || b.Delivery.ServedBy == "" {
 		return reaches, err
@@ -101,13 +97,12 @@ func isReady(pod corev1.Pod) bool {
 	})
 }
 
-// isServed tells whether a pod of the API server has an address that can be connected to.
+// isServed reports whether a pod of the API server has a reachable address.
 func (o *subject) isServed(ctx context.Context) (bool, error) {
 	return o.hasPod(ctx, "kube-apiserver", access.Serves)
 }
 
-// hasPod tells whether a Deployment of the control plane, which is not scaled to zero, has such a
-// pod.
+// hasPod reports whether a Deployment of the control plane with replicas has a matching pod.
 func (o *subject) hasPod(ctx context.Context, name string, such func(corev1.Pod) bool) (bool, error) {
 	ref := apply.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: o.ControlPlane(), Name: name}
 	deployment, err := o.Local.Get(ctx, ref)
@@ -135,7 +130,7 @@ func (o *subject) hasPod(ctx context.Context, name string, such func(corev1.Pod)
 	return slices.ContainsFunc(pods.Items, such), nil
 }
 
-// selectorOf is the selector of a Deployment's pods.
+// selectorOf returns the selector of a Deployment's pods.
 func selectorOf(deployment *unstructured.Unstructured) (string, error) {
 	content, _, err := unstructured.NestedMap(deployment.Object, "spec", "selector")
 	if err != nil {
@@ -152,7 +147,7 @@ func selectorOf(deployment *unstructured.Unstructured) (string, error) {
 	return parsed.String(), nil
 }
 
-// whyUnserved says in words why nobody serves the API server of a Shoot.
+// whyUnserved explains why the API server of a Shoot is not served.
 func (o *subject) whyUnserved() string {
 	if o.hibernated() {
 		return "the Shoot is hibernated: nobody serves its API server"
@@ -160,7 +155,7 @@ func (o *subject) whyUnserved() string {
 	return "nobody serves the API server of the Shoot: it has no pod with an address that can be connected to, as where pods are only played"
 }
 
-// whyWaits says in words why a bundle waits.
+// whyWaits explains why a bundle waits.
 func (o *subject) whyWaits(b render.Bundle) string {
 	if b.Delivery.ServedBy == "" {
 		return o.whyUnserved()
@@ -185,7 +180,7 @@ func (r *Reconciler) applyWaiting(ctx context.Context, o *subject) error {
 			continue
 		}
 		work := r.repairOf(o, b)
-		// what is rendered otherwise by now has its turn in the next reconciliation
+		// the next reconciliation applies a new rendering
 		if work.pending {
 			continue
 		}

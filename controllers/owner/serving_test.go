@@ -31,7 +31,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// shootSite is a Shoot with an API server of its own, which can be cut off.
+// shootSite is a Shoot with its own API server, which can be disconnected.
 type shootSite struct {
 	*site
 	seed, shoot kubernetes.Interface
@@ -81,12 +81,12 @@ func newShootSite(t *testing.T, api *rest.Config) *shootSite {
 	return s
 }
 
-// anew is a reconciliation of its own.
+// anew starts a new reconciliation.
 func (s *shootSite) anew() {
 	s.work = &run{owner: s.work.owner, report: &Report{}, reconciler: s.work.reconciler}
 }
 
-// pod makes the only pod of the API server be at an address; none takes it away.
+// pod replaces the only pod of the API server by one with an address; none deletes it.
 func (s *shootSite) pod(address string) {
 	s.Helper()
 	pods := s.seed.CoreV1().Pods(s.ns)
@@ -111,8 +111,7 @@ const (
 	played    = "239.1.2.3"
 )
 
-// right is a bundle with the right of a user in the Shoot, as the components of the control plane
-// have them.
+// right returns a bundle that grants users a role in the Shoot, like control plane components.
 func (s *shootSite) right(keep bool, users ...string) render.Bundle {
 	b := render.Bundle{Name: "shoot-core-thing", Component: "shoot/thing", Owner: s.work.owner.Input.Owner, Cluster: render.ClusterShoot, Namespace: s.ns,
 		Condition: "ControlPlaneHealthy", Delivery: render.Delivery{KeepObjects: keep}}
@@ -127,7 +126,7 @@ func (s *shootSite) right(keep bool, users ...string) render.Bundle {
 	return b
 }
 
-// user is who has the right in the Shoot, empty for nobody.
+// user returns the user with the role in the Shoot, empty for none.
 func (s *shootSite) user() string {
 	s.Helper()
 	found, err := s.shoot.RbacV1().ClusterRoleBindings().Get(s.ctx, s.ns, metav1.GetOptions{})
@@ -148,22 +147,22 @@ func (s *shootSite) managed() *unstructured.Unstructured {
 	return found
 }
 
-// state is what `pergola status --components` says of the bundle.
+// state returns the state of the bundle in `pergola status --components`.
 func (s *shootSite) state(b render.Bundle) BundleState {
 	state := BundleState{State: StateHealthy}
 	s.work.reconciler.inspectBundle(s.ctx, s.work.owner, b, &serving{}, &state)
 	return state
 }
 
-// judged is what care says of the bundle.
+// judged returns the condition of the bundle from care.
 func (s *shootSite) judged(b render.Bundle) gardencorev1beta1.Condition {
 	builder := condition.New(clock.RealClock{}, nil)
 	failures := s.work.owner.now().failures
 	return s.work.reconciler.componentCondition(s.ctx, s.work.owner, builder, commonStatus{}, builder.Initial("ControlPlaneHealthy"), []render.Bundle{b}, failures, &serving{})
 }
 
-// What belongs into a Shoot gets there where somebody serves its API server, and waits where nobody
-// does.
+// TestIntoAShoot checks that objects in a Shoot are applied while its API server is served, and
+// wait otherwise.
 func TestIntoAShoot(t *testing.T) {
 	api := shootAPI(t)
 	for name, test := range map[string]func(*shootSite){

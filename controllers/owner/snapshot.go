@@ -8,12 +8,12 @@ import (
 	"github.com/pergola-dev/pergola/controllers/rotation"
 )
 
-// annotationSnapshotted on the Deployment of an API server says that etcd was saved after all of it
-// was written anew (upstream's).
+// annotationSnapshotted on the Deployment of an API server means that a snapshot of etcd was taken
+// after the rewrite (upstream's).
 const annotationSnapshotted = "credentials.gardener.cloud/etcd-snapshotted"
 
-// snapshot has etcd saved once after all of it was written anew, and not again when the same
-// reconciliation is gone on with.
+// snapshot takes one snapshot of etcd after the rewrite, and none when the reconciliation continues
+// after an interruption.
 func (r *run) snapshot(ctx context.Context) error {
 	marked, err := r.owner.serving(ctx, annotationSnapshotted)
 	if err != nil {

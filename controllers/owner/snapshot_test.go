@@ -44,7 +44,7 @@ spec:
   scope: Namespaced
   versions: [{name: v1alpha1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]`
 
-// certificateFor is one that vouches for itself.
+// certificateFor returns a self-signed certificate.
 func certificateFor(t *testing.T, name string) (chain, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -60,8 +60,8 @@ func certificateFor(t *testing.T, name string) (chain, key []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})
 }
 
-// After all was written anew etcd is saved, once; the process that does it is known by its CA and
-// knows us by a certificate. Where there is none, nobody is asked.
+// TestSnapshotAfterReencryption checks that one snapshot of etcd is taken after a rewrite, with
+// mutual TLS, and none without a backup process.
 func TestSnapshotAfterReencryption(t *testing.T) {
 	s := newSite(t)
 	var taken atomic.Int64
@@ -91,11 +91,11 @@ func TestSnapshotAfterReencryption(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(local.Close)
 	s.work.owner.Input = render.Input{Owner: render.Owner{Kind: Garden, Name: s.ns, ControlPlaneNamespace: s.ns}}
-	// nobody reads it here
+	// no test reads it
 	s.work.status = &statusWriter{reconciler: s.work.reconciler, owner: s.work.owner, writing: true}
 	s.work.blocked = blocked.New(flow.Graph{})
 	require.NoError(t, s.work.snapshot(t.Context()), "there is no kind Etcd, or no Etcd")
-	s.work.owner.Local = local // which has not looked for the kind yet
+	s.work.owner.Local = local // its discovery has not seen the kind yet
 
 	client, err := kubernetes.NewForConfig(server.config)
 	require.NoError(t, err)
@@ -104,7 +104,7 @@ func TestSnapshotAfterReencryption(t *testing.T) {
 		require.NoError(t, err)
 	}
 	_, err = s.api.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).Create(t.Context(), s.object(etcdDefinition), metav1.CreateOptions{})
-	if !apierrors.IsAlreadyExists(err) { // another test may have it, too
+	if !apierrors.IsAlreadyExists(err) { // another test may have installed it
 		require.NoError(t, err)
 	}
 	etcds := s.api.Resource(schema.GroupVersionResource{Group: "druid.gardener.cloud", Version: "v1alpha1", Resource: "etcds"}).Namespace(s.ns)

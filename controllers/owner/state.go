@@ -13,57 +13,56 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// State is what the last run of an owner left behind. It is a value: a transition replaces lists
-// and maps and changes none, so that a copy stays as it is.
+// State is the result of an owner's last run. It is a value: transitions replace lists and maps
+// instead of changing them, so that copies stay valid.
 type State struct {
-	// bundles are those of the last rendering.
+	// bundles of the last rendering.
 	bundles []render.Bundle
-	// failures says why the last apply of a bundle failed.
+	// failures has the error of the last apply, by bundle.
 	failures map[string]string
-	// applied has, for each bundle, the rendering that was applied last.
+	// applied has the last applied rendering, by bundle.
 	applied map[string]string
-	// unjudged says why there are no bundles to judge: the last reconciliation did not get as far
-	// as rendering, or the owner is being deleted.
+	// unjudged is the reason why there are no bundles to judge: the last reconciliation failed
+	// before rendering, or the owner is being deleted.
 	unjudged string
-	// access is the access to the API server that the last reconciliation has made.
+	// access is the access to the API server that the last reconciliation has generated.
 	access madeAccess
-	// accessSeen is when we last checked that the Secret with it exists by its name.
+	// accessSeen is the time of the last check that the Secret with the access exists.
 	accessSeen time.Time
-	// waiting are the bundles whose objects wait until somebody serves the API server of the Shoot,
-	// or answers their webhooks.
+	// waiting are the bundles whose objects wait for the API server of the Shoot or for webhooks.
 	waiting map[string]bool
-	// leaving are the objects that were still being deleted after the last apply, by bundle.
+	// leaving are the objects that were still terminating after the last apply, by bundle.
 	leaving map[string][]leaving
-	// rotation is how rotations of credentials stand.
+	// rotation is the state of credential rotations.
 	rotation credentials
-	// referenced is what the declaration refers to, as it was read last.
+	// referenced are the references of the declaration, as last read.
 	referenced []references.Found
-	// extensions are the Extensions of the operator, as they were read last.
+	// extensions are the Extensions of the operator, as last read.
 	extensions []*unstructured.Unstructured
-	// seeds are those of a virtual garden, as they were known last.
+	// seeds are the last known Seeds of a virtual garden.
 	seeds []render.SeedFact
-	// found is the part of the input that clusters and registries gave.
+	// found is the part of the input from clusters and registries.
 	found foundInput
 }
 
-// foundInput is the part of an input that no file has.
+// foundInput is the part of an input that is in no file.
 type foundInput struct {
 	facts render.Facts
-	// extensions are those of Git and those that are there besides; nil before they were read.
+	// extensions are declared and live Extensions; nil before they were read.
 	extensions        map[string]render.Extension
 	charts            map[string]render.Chart
 	resourceChecksums map[string]string
 }
 
-// Bundles of the last rendering.
+// Bundles returns the bundles of the last rendering.
 func (s State) Bundles() []render.Bundle { return slices.Clone(s.bundles) }
 
-// rendered begins the apply of other bundles.
+// rendered starts the apply of a new rendering.
 func (s *State) rendered(bundles []render.Bundle) {
 	s.bundles, s.failures, s.unjudged = bundles, nil, ""
 }
 
-// renderedAgain puts a bundle in the place of the one that was rendered with former facts.
+// renderedAgain replaces a bundle that was rendered with older facts.
 func (s *State) renderedAgain(b render.Bundle) {
 	s.bundles = slices.Clone(s.bundles)
 	for i := range s.bundles {
@@ -73,7 +72,7 @@ func (s *State) renderedAgain(b render.Bundle) {
 	}
 }
 
-// latest gives bundles as they were rendered last.
+// latest returns the last renderings of bundles.
 func (s State) latest(bundles []render.Bundle) []render.Bundle {
 	out := slices.Clone(bundles)
 	for i, b := range out {
@@ -84,42 +83,41 @@ func (s State) latest(bundles []render.Bundle) []render.Bundle {
 	return out
 }
 
-// notJudged leaves nothing known about the components, and says why.
+// notJudged makes the state of the components unknown, with the reason.
 func (s *State) notJudged(cause error) {
 	s.bundles, s.unjudged = nil, strings.Join(Problems(cause), "; ")
 }
 
-// sent keeps why a bundle could not be applied, until it could.
+// sent records the error of the last apply of a bundle, or its success.
 func (s *State) sent(bundle string, err error) {
 	s.failures = with(s.failures, bundle, strings.Join(Problems(err), "; "), err != nil)
 }
 
-// appliedAs keeps how a bundle was rendered that was applied last, nothing where another rendering
-// failed: one that fails when it is applied again was applied all the same.
+// appliedAs records the last applied rendering of a bundle. A failed apply of a new rendering
+// clears it, a failed repetition does not.
 func (s *State) appliedAs(b render.Bundle, err error) {
 	now := renderingOf(b)
 	s.applied = with(s.applied, b.Name, now, err == nil || s.applied[b.Name] == now)
 }
 
-// waits keeps whether objects of a bundle wait until somebody serves the API server that they
-// belong to, or answers its webhooks.
+// waits records whether objects of a bundle wait for their API server or webhooks.
 func (s *State) waits(bundle string, waits bool) {
 	s.waiting = with(s.waiting, bundle, true, waits)
 }
 
-// left keeps the objects of a bundle that are still being deleted after an apply. Nothing watches
+// left records the objects of a bundle that are still terminating after an apply. Nothing watches
 // them, so FinishRemovals checks.
 func (s *State) left(bundle string, found []leaving) {
 	s.leaving = with(s.leaving, bundle, found, len(found) > 0)
 }
 
-// ended is for when the owner is taken down: nothing of it is repaired, judged or requested any
-// more.
+// ended resets the State for the deletion of the owner: nothing is repaired, judged or requested
+// any more.
 func (s *State) ended(why string) {
 	*s = State{accessSeen: s.accessSeen, rotation: s.rotation, extensions: s.extensions, found: s.found, seeds: s.seeds, unjudged: why}
 }
 
-// with is a copy of a map that has a value or does not have it.
+// with returns a copy of a map with or without a value.
 func with[V any](of map[string]V, key string, value V, has bool) map[string]V {
 	out := maps.Clone(of)
 	if !has {
@@ -133,17 +131,17 @@ func with[V any](of map[string]V, key string, value V, has bool) map[string]V {
 	return out
 }
 
-// subject is an owner at work. The goroutines of a run share its State.
+// subject is an owner during a call. The goroutines of a run share its State.
 type subject struct {
 	Owner
-	// declared are the Extensions that Git declares: those of the Input include others.
+	// declared are the Extensions in Git; the Input has others, too.
 	declared map[string]render.Extension
 
 	mu   sync.Mutex
 	last State
 }
 
-// from begins work on an owner where the last run ended.
+// from starts a call with the State of the last one.
 func (o Owner) from(s State) *subject {
 	at := &subject{Owner: o, declared: o.Input.Extensions, last: s}
 	in := &at.Input
@@ -154,15 +152,15 @@ func (o Owner) from(s State) *subject {
 	return at
 }
 
-// now is the State of an owner as it is known.
+// now returns the current State of an owner.
 func (o *subject) now() State {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.last
 }
 
-// end is now for the end of a call. The steps that an interrupted flow leaves behind tell nobody
-// any more: another call may be at work.
+// end returns the State at the end of a call, and disables OnState: steps of an interrupted flow
+// may outlive the call.
 func (o *subject) end() State {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -170,7 +168,7 @@ func (o *subject) end() State {
 	return o.last
 }
 
-// note is the one place where the State of an owner changes, and its Input with it.
+// note is the only place that changes the State of an owner and its Input.
 func (o *subject) note(change func(*State)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -191,10 +189,10 @@ func (o *subject) ControlPlane() string { return o.identity().ControlPlaneNamesp
 
 func (o *subject) identity() render.Owner { return o.input().Owner }
 
-// Bundles of the last rendering.
+// Bundles returns the bundles of the last rendering.
 func (o *subject) Bundles() []render.Bundle { return o.now().Bundles() }
 
-// input is a copy for other goroutines than that of the run.
+// input returns a copy for goroutines outside the run.
 func (o *subject) input() render.Input {
 	o.mu.Lock()
 	defer o.mu.Unlock()

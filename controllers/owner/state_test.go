@@ -9,8 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Steps that an interrupted flow leaves behind may end while another call is at work. The State of
-// the former call is not told any more.
+// TestALateStepTellsNobody checks that steps that outlive an interrupted call no longer report its
+// State.
 func TestALateStepTellsNobody(t *testing.T) {
 	var kept State
 	o := Owner{Input: render.Input{Owner: render.Owner{Kind: Shoot, Name: "a"}}, OnState: func(s State) { kept = s }}

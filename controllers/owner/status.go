@@ -19,7 +19,7 @@ import (
 	"github.com/pergola-dev/pergola/health/condition"
 )
 
-// progressInterval is how often progress is written at most (upstream: 5 s).
+// progressInterval is the minimum time between writes of progress (upstream: 5 s).
 const progressInterval = 5 * time.Second
 
 // commonStatus is the part of a status that all owners share.
@@ -30,7 +30,7 @@ type commonStatus struct {
 	ObservedGeneration int64                            `json:"observedGeneration,omitempty"`
 }
 
-// ReadStatus reads the live status of an owner, from the cache where it is there.
+// ReadStatus reads the live status of an owner, from the cache if possible.
 func ReadStatus(ctx context.Context, c *apply.Cluster, ref apply.Ref) (*unstructured.Unstructured, commonStatus, error) {
 	var status commonStatus
 	obj, err := c.Get(ctx, ref)
@@ -55,7 +55,7 @@ func statusOf(c *apply.Cluster, ref apply.Ref, obj *unstructured.Unstructured) (
 	return status, nil
 }
 
-// readStatus is ReadStatus, without a request where the live object is known.
+// readStatus is ReadStatus, without a request if the live object is known.
 func (o *subject) readStatus(ctx context.Context) (*unstructured.Unstructured, commonStatus, error) {
 	if o.Known != nil {
 		if obj := o.Known(); obj != nil {
@@ -71,9 +71,9 @@ type statusWriter struct {
 	reconciler *Reconciler
 	owner      *subject
 	generation int64
-	// deleting says that the operation is the deletion.
+	// deleting means that the operation is a deletion.
 	deleting bool
-	// takenUp is what the owner was asked for; nil for nothing.
+	// takenUp is the requested operation; nil for none.
 	takenUp *TakenUp
 	// write sends fields of the status.
 	write func(ctx context.Context, fields map[string]any) error
@@ -81,7 +81,7 @@ type statusWriter struct {
 	mu        sync.Mutex
 	operation gardencorev1beta1.LastOperation
 	written   time.Time
-	// pending says that there is progress to write, writing that somebody does or will.
+	// pending means that there is progress to write, writing that a goroutine writes it.
 	pending, writing bool
 	busy             sync.WaitGroup
 	ended            chan struct{}
@@ -94,8 +94,8 @@ func (r *Reconciler) newStatus(o *subject) *statusWriter {
 	return s
 }
 
-// begin is start for who reconciles: it takes up what the owner is asked for. What of that cannot
-// be done is refused.
+// begin is start for reconciliations: it also starts the requested operations. refused is the error
+// of impossible ones.
 func (s *statusWriter) begin(ctx context.Context) (refused, err error) {
 	o := s.owner
 	if !o.rotates() {
@@ -120,7 +120,7 @@ func (s *statusWriter) begin(ctx context.Context) (refused, err error) {
 	return refused, o.takeAway(ctx, asked)
 }
 
-// start says that the operation is being processed.
+// start sets the operation to Processing.
 func (s *statusWriter) start(ctx context.Context) error {
 	obj, status, err := s.owner.readStatus(ctx)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *statusWriter) start(ctx context.Context) error {
 	return s.processing(ctx, obj, status, nil)
 }
 
-// processing writes that the operation is being processed, and other fields.
+// processing sets the operation to Processing, with other fields.
 func (s *statusWriter) processing(ctx context.Context, obj *unstructured.Unstructured, status commonStatus, besides map[string]any) error {
 	s.generation = obj.GetGeneration()
 	s.operation = gardencorev1beta1.LastOperation{
@@ -147,7 +147,7 @@ func (s *statusWriter) processing(ctx context.Context, obj *unstructured.Unstruc
 	return s.write(ctx, fields)
 }
 
-// identity are the status fields that say what an owner is.
+// identity returns the status fields that identify an owner.
 func (s *statusWriter) identity() map[string]any {
 	in := s.owner.Input
 	switch in.Owner.Kind {
@@ -166,9 +166,8 @@ func (s *statusWriter) identity() map[string]any {
 	return out
 }
 
-// progress notes the state of the flow. It is written at once when the last writing is long enough
-// ago, else as soon as it is: the newest state always gets there. round says what the flow is gone
-// for this time, where it is gone more than once; empty where it is not.
+// progress records the state of the flow. It is written at most once per interval, and the newest
+// state is always written. round describes the current pass of several; empty for one.
 func (s *statusWriter) progress(e flow.Event, round string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,7 +188,7 @@ func (s *statusWriter) progress(e flow.Event, round string) {
 	}
 }
 
-// writeProgress writes until there is nothing new, once in an interval.
+// writeProgress writes new progress once per interval until there is none.
 func (s *statusWriter) writeProgress() {
 	for s.due() {
 		s.mu.Lock()
@@ -198,13 +197,13 @@ func (s *statusWriter) writeProgress() {
 		operation := s.operation
 		s.mu.Unlock()
 		ctx, cancel := context.WithTimeout(context.Background(), progressInterval)
-		// Progress is a courtesy: an error here would hide the ones that matter.
+		// Progress is optional: an error here would hide important ones.
 		_ = s.write(ctx, map[string]any{"lastOperation": operation})
 		cancel()
 	}
 }
 
-// due waits until progress may be written; it is false when there is none any more.
+// due waits until progress may be written; it returns false without new progress.
 func (s *statusWriter) due() bool {
 	s.mu.Lock()
 	s.writing = s.pending
@@ -229,7 +228,7 @@ func (s *statusWriter) due() bool {
 	}
 }
 
-// stop ends the writing of progress; what is being sent is not waited for.
+// stop ends the writing of progress, without waiting for the current write.
 func (s *statusWriter) stop() { s.end.Do(func() { close(s.ended) }) }
 
 // finish writes the outcome.
@@ -237,7 +236,7 @@ func (s *statusWriter) finish(ctx context.Context, cause error) error {
 	return s.conclude(ctx, Problems(cause))
 }
 
-// conclude writes what has failed, or that nothing has.
+// conclude writes the problems, or success.
 func (s *statusWriter) conclude(ctx context.Context, problems []string) error {
 	s.stop()
 	s.busy.Wait()
@@ -265,7 +264,7 @@ func (s *statusWriter) conclude(ctx context.Context, problems []string) error {
 	return s.write(ctx, fields)
 }
 
-// done is what has been done to the owner.
+// done returns the past participle of the operation.
 func (s *statusWriter) done() string {
 	if s.deleting {
 		return "deleted"
@@ -273,8 +272,8 @@ func (s *statusWriter) done() string {
 	return "reconciled"
 }
 
-// interrupt writes that the operation waits to be continued: that a process is stopped, or has
-// something newer to apply, is no error. What had failed before that is one.
+// interrupt sets the operation to Pending: a stopped process or newer input is not an error.
+// Earlier failures are errors.
 func (s *statusWriter) interrupt(ctx context.Context, cause error) error {
 	if failed := failures(cause); len(failed) > 0 {
 		return s.conclude(ctx, failed)
@@ -295,19 +294,19 @@ func (s *statusWriter) patch(ctx context.Context, fields map[string]any) error {
 	return nil
 }
 
-// Observation is what the status of an owner says.
+// Observation is the content of an owner's status.
 type Observation struct {
 	LastOperation *gardencorev1beta1.LastOperation
 	Conditions    []gardencorev1beta1.Condition
-	// Rotations of credentials that are not at their end, for people.
+	// Rotations describes the unfinished rotations of credentials for people.
 	Rotations []string
 }
 
-// Observed gives what the status of an owner says.
+// Observed reads the status of an owner.
 func Observed(ctx context.Context, c *apply.Cluster, ref apply.Ref) (Observation, error) {
 	live, status, err := ReadStatus(ctx, c, ref)
 	out := Observation{LastOperation: status.LastOperation, Conditions: status.Conditions}
-	// owners are of the kinds of their objects, in lower case
+	// kinds of owners are the kinds of their objects in lower case
 	if err != nil || len(kinds[strings.ToLower(ref.Kind)].encrypters) == 0 {
 		return out, err
 	}

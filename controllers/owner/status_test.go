@@ -19,7 +19,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// recorded is a writer of a Garden whose writings are told instead of sent.
+// recorded returns the writer of a Garden that sends its writes to a channel.
 func recorded(clk *clocktesting.FakeClock) (*statusWriter, <-chan string) {
 	out := make(chan string, 10)
 	s := (&Reconciler{Clock: clk}).newStatus(&subject{Owner: Owner{Input: render.Input{Owner: render.Owner{Kind: Garden, Name: "local"}}, Ref: apply.Ref{Kind: "Garden", Name: "local"}}})
@@ -86,7 +86,7 @@ func TestProgressSaysWhatIsWaitedFor(t *testing.T) {
 	}
 }
 
-// A flow that is gone more than once is at its end once.
+// TestProgressOfARotation checks that a flow with several passes reaches 100 % only once.
 func TestProgressOfARotation(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
 	s, written := recorded(clk)
@@ -117,8 +117,8 @@ func TestProgressIsNotWrittenAfterTheLeaseIsLost(t *testing.T) {
 	assert.Empty(t, written)
 }
 
-// A process that is stopped, or has something newer to apply, fails at nothing; what had failed
-// before is told.
+// TestAnInterruptionIsNoError checks that a stopped process or newer input is not a failure, and
+// that earlier failures are reported.
 func TestAnInterruptionIsNoError(t *testing.T) {
 	canceled := &apply.ObjectError{Object: apply.Ref{Kind: "ConfigMap", Name: "a"}, Op: "apply", Reason: apply.Canceled, Message: "interrupted before it was done", Err: context.Canceled}
 	broken := &apply.ObjectError{Object: apply.Ref{Kind: "ConfigMap", Name: "b"}, Op: "apply", Reason: apply.Invalid, Message: "no good"}

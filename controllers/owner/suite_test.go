@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// shootServer is another one, for all Shoots of the tests; it starts when it is needed.
+// shootServer is another API server, for the Shoots of all tests; it starts on first use.
 var shootServer struct {
 	once   sync.Once
 	config *rest.Config
@@ -68,7 +68,7 @@ func shootAPI(t testing.TB) *rest.Config {
 	return shootServer.config
 }
 
-// site is an owner with a namespace of its own, and somebody else's access to it.
+// site is an owner with its own namespace, and another client for it.
 type site struct {
 	testing.TB
 	ctx  context.Context
@@ -112,7 +112,7 @@ func (s *site) resource(plural, namespace string) dynamic.ResourceInterface {
 	return s.api.Resource(gvr).Namespace(namespace)
 }
 
-// object reads YAML, in which NS stands for the namespace of the test.
+// object parses YAML, and replaces NS by the namespace of the test.
 func (s *site) object(text string) *unstructured.Unstructured {
 	s.Helper()
 	o := &unstructured.Unstructured{}
@@ -126,7 +126,7 @@ func (s *site) configMap(name string) *unstructured.Unstructured {
 	return s.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + ", namespace: NS}, data: {a: b}}")
 }
 
-// bundle is the one that the owner renders, delivered directly or by a ManagedResource.
+// bundle returns the bundle of the owner, delivered directly or by a ManagedResource.
 func (s *site) bundle(direct bool, objects ...*unstructured.Unstructured) render.Bundle {
 	b := render.Bundle{Name: "thing", Component: "seed/thing", Owner: s.work.owner.Input.Owner, Cluster: render.ClusterSeed, Namespace: s.ns,
 		Delivery: render.Delivery{Direct: true}}
@@ -140,8 +140,8 @@ func (s *site) bundle(direct bool, objects ...*unstructured.Unstructured) render
 	return b
 }
 
-// apply sends a bundle and gives what was told about its objects, ManagedResource and data Secrets
-// left out.
+// apply applies a bundle and returns the actions by object, without ManagedResource and data
+// Secrets.
 func (s *site) apply(b render.Bundle) (map[string]apply.Action, error) {
 	out := map[string]apply.Action{}
 	s.work.reconciler.Hooks.OnObject = func(_, _ string, r apply.ObjectResult) {
@@ -161,7 +161,7 @@ func (s *site) mustApply(b render.Bundle) map[string]apply.Action {
 	return out
 }
 
-// plan gives the actions that a dry run announces.
+// plan returns the actions of a dry run.
 func (s *site) plan(b render.Bundle) map[string]change.Action {
 	s.Helper()
 	items, _, err := s.work.reconciler.planBundle(s.ctx, s.work.owner, b, &serving{})
@@ -173,7 +173,7 @@ func (s *site) plan(b render.Bundle) map[string]change.Action {
 	return out
 }
 
-// uids of the objects that are there, by kind and name.
+// uids returns the UIDs of the existing objects, by resource and name.
 func (s *site) uids(plurals ...string) map[string]types.UID {
 	s.Helper()
 	out := map[string]types.UID{}

@@ -10,17 +10,17 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// TakenUp is an operation that a reconciliation has begun because its owner was asked for it.
+// TakenUp is an operation that a reconciliation has started because an annotation requested it.
 type TakenUp struct {
 	Owner     string `json:"owner"`
 	Operation string `json:"operation"`
-	// By is the program that asked, as the API server knows it: whose hands it was in only that
-	// server's audit log tells. Empty where nobody is known.
+	// By is the requesting program, as the API server knows it; only its audit log has the person.
+	// Empty if unknown.
 	By string `json:"by,omitempty"`
 }
 
 func (t TakenUp) String() string {
-	var operations []string // several are divided by ';', as parts of the message of a sync are
+	var operations []string // joined by ", ", because ';' divides the parts of a sync message
 	for one := range strings.SplitSeq(t.Operation, ";") {
 		operations = append(operations, strings.TrimSpace(one))
 	}
@@ -31,7 +31,7 @@ func (t TakenUp) String() string {
 	return out
 }
 
-// takenUpOf says who has asked an object for an operation; nil for none.
+// takenUpOf returns the requested operation with its requestor; nil for none.
 func takenUpOf(o *subject, live *unstructured.Unstructured, asked string) *TakenUp {
 	if asked == "" {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Who has asked for an operation is the program that has set the annotation, as the API server
-// knows it.
+// TestTakenUp checks that the requestor of an operation is the program that has set the annotation,
+// as the API server knows it.
 func TestTakenUp(t *testing.T) {
 	s := newSite(t)
 	o := &subject{Owner: Owner{Input: render.Input{Owner: render.Owner{Kind: Garden, Name: "local"}}}}

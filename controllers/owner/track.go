@@ -9,15 +9,15 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// trackTimeout is how long it may take to find out what was applied of the bundles that a run did
-// not come to.
+// trackTimeout is the time limit for reading the applied objects of bundles that a run did not
+// process.
 const trackTimeout = 10 * time.Second
 
-// watchTheRest has drift told of what was applied of the bundles that a run did not come to: after
-// a restart nobody else knows of them until one does. And what could not be repaired is looked at
-// again: it may be declared as it was applied by now.
+// watchTheRest watches drift of applied objects in bundles that a run did not process: after a
+// restart, nothing else does so before a complete run. It also rechecks drift that could not be
+// repaired, which may match the declaration now.
 func (r *run) watchTheRest(ctx context.Context) {
-	if ctx.Err() != nil { // a sync that takes too long ends, and what it has applied is kept
+	if ctx.Err() != nil { // a sync that times out ends, and its applied objects are maintained
 		ctx = context.WithoutCancel(ctx)
 	}
 	ctx, cancel := context.WithTimeout(ctx, trackTimeout)
@@ -30,7 +30,7 @@ func (r *run) watchTheRest(ctx context.Context) {
 			local = append(local, b)
 		}
 	}
-	for _, b := range append(local, remote...) { // a target that does not answer is in nobody's way
+	for _, b := range append(local, remote...) { // an unreachable target delays no other bundle
 		if ctx.Err() != nil {
 			return
 		}
@@ -38,8 +38,8 @@ func (r *run) watchTheRest(ctx context.Context) {
 	}
 }
 
-// track has drift of a bundle told as it was applied last. What cannot be read is found out when it
-// is applied.
+// track watches drift of a bundle's applied objects. It ignores errors: the next apply reports
+// them.
 func (r *run) track(ctx context.Context, b render.Bundle) {
 	o, home := r.owner, r.owner.Local
 	inventory := r.reconciler.inventory(o, b)
@@ -71,7 +71,7 @@ func (r *run) track(ctx context.Context, b render.Bundle) {
 	_ = r.reconciler.Engine.Track(ctx, rm.Target, s.Name, s.FieldManager, rm.Inventory(mr))
 }
 
-// isServed tells whether somebody serves the cluster of a bundle, as far as that can be told.
+// isServed reports whether the cluster of a bundle is served; false for errors.
 func (r *run) isServed(ctx context.Context, b render.Bundle) bool {
 	served, err := r.serving.reaches(ctx, r.owner, b)
 	return err == nil && served

@@ -20,33 +20,33 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// pollInterval is how often the live cache is looked at while waiting; this costs no request.
+// pollInterval is the time between checks of the live cache during a wait; they make no request.
 const pollInterval = 200 * time.Millisecond
 
-// detailInterval is how often pods are read to say why something is not healthy.
+// detailInterval is the time between reads of pods, which explain why an object is unhealthy.
 const detailInterval = 3 * time.Second
 
-// remindInterval is how often a step says again what it waits for when that stays the same.
+// remindInterval is the time after which a step repeats an unchanged message about its wait.
 const remindInterval = 25 * time.Second
 
-// waiter knows what has to be healthy after a bundle was applied.
+// waiter has the health checks of an applied bundle.
 type waiter struct {
 	bundle  render.Bundle
 	cluster *apply.Cluster
 	refs    []apply.Ref
 	managed *managedresource.Reconciler
-	// stamped are extension objects with the timestamp that was written to them.
+	// stamped maps extension objects to the timestamps of their requests.
 	stamped map[apply.Ref]string
-	// written is what applying the bundle has changed.
+	// written counts the changes by the apply of the bundle.
 	written tally.Tally
-	// again applies the bundle once more, as it was last time; restored is when that was done.
+	// again repeats the apply of the bundle; restored is the time of the last repetition.
 	again    func(context.Context) (waiter, error)
 	restored time.Time
-	// problem is why that failed; it is done again then.
+	// problem is the error of a repetition, which is then retried.
 	problem string
 }
 
-// waitAll waits for all bundles of a node, first for health, then for the roll-out.
+// waitAll waits for all bundles of a node, first for health, then for the rollout.
 func (r *run) waitAll(ctx context.Context, waits []waiter, rolledOut bool, report func(flow.State, string)) error {
 	tick := r.reconciler.Clock.NewTicker(pollInterval)
 	defer tick.Stop()
@@ -65,7 +65,7 @@ func (r *run) waitAll(ctx context.Context, waits []waiter, rolledOut bool, repor
 			return err
 		}
 		if len(open) == 0 && !details && r.reconciler.Clock.Since(confirmed) >= detailInterval {
-			// What looks well may be between two crashes.
+			// Healthy objects may be between two crashes.
 			confirmed, details = r.reconciler.Clock.Now(), true
 			if open, err = r.lookAll(ctx, waits, rolledOut, details); err != nil {
 				return err
@@ -86,7 +86,7 @@ func (r *run) waitAll(ctx context.Context, waits []waiter, rolledOut bool, repor
 	}
 }
 
-// lookAll judges all bundles of a node and gives what is open.
+// lookAll judges all bundles of a node and returns the open problems.
 func (r *run) lookAll(ctx context.Context, waits []waiter, rolledOut, details bool) (open []string, err error) {
 	for _, w := range waits {
 		if w.problem != "" {
@@ -103,9 +103,8 @@ func (r *run) lookAll(ctx context.Context, waits []waiter, rolledOut, details bo
 	return open, nil
 }
 
-// restore applies bundles again of which somebody has deleted objects while a step waits for them:
-// nobody else does that as long as the owner is worked on. What is deleted again and again, or
-// cannot be made, is made again every half a minute.
+// restore repeats the apply of bundles whose objects somebody has deleted during a step: drift
+// repair waits for the run. It does so at most once per remindInterval.
 func (r *run) restore(ctx context.Context, waits []waiter) {
 	for i, w := range waits {
 		if w.again == nil || r.reconciler.Clock.Since(w.restored) < remindInterval || w.problem == "" && !slices.ContainsFunc(w.refs, func(ref apply.Ref) bool {
@@ -125,7 +124,7 @@ func (r *run) restore(ctx context.Context, waits []waiter) {
 	}
 }
 
-// follows takes over what was noted of a bundle when it was applied before.
+// follows merges the records of an earlier apply of the bundle.
 func (w *waiter) follows(former waiter) {
 	w.written.Plus(former.written)
 	for ref, stamp := range former.stamped {
@@ -135,7 +134,7 @@ func (w *waiter) follows(former waiter) {
 	}
 }
 
-// look judges one bundle from the cache; with details also the pods are read.
+// look judges one bundle from the cache; with details it also reads the pods.
 func (r *run) look(ctx context.Context, w waiter, rolledOut, details bool) (string, error) {
 	for _, ref := range w.refs {
 		v, err := r.quickVerdict(ctx, w, ref)
@@ -158,9 +157,9 @@ func (r *run) look(ctx context.Context, w waiter, rolledOut, details bool) (stri
 	return "", nil
 }
 
-// replicasMissing says how far the roll-out of a Deployment is; empty when it is done. Its
-// condition alone may lie for a moment: when a change takes it back to an earlier template, it goes
-// on to say NewReplicaSetAvailable until the first new pod is there (kube-controller-manager:
+// replicasMissing describes an unfinished rollout of a Deployment; empty if finished. The condition
+// alone may be wrong briefly: after a rollback to an earlier template, it stays
+// NewReplicaSetAvailable until the first new pod exists (kube-controller-manager:
 // syncRolloutStatus).
 func replicasMissing(obj *unstructured.Unstructured) string {
 	if obj == nil || obj.GetKind() != "Deployment" {
@@ -178,8 +177,8 @@ func replicasMissing(obj *unstructured.Unstructured) string {
 	return fmt.Sprintf("DeploymentProgressing: %d of %d replicas are up to date, %d old ones are there", updated, wanted, all-updated)
 }
 
-// reasonUnseen is why an extension object is not healthy yet, whatever its status says: that is
-// about what it was before.
+// reasonUnseen is the reason of an extension object that has not seen the request yet: its status
+// is about the previous one.
 const reasonUnseen = "Pending"
 
 func (r *run) quickVerdict(ctx context.Context, w waiter, ref apply.Ref) (health.Verdict, error) {
@@ -206,14 +205,14 @@ func describe(cluster string, v health.Verdict) string {
 		text += ": " + v.Reason
 	}
 	if v.Message != "" {
-		// What others say ends in a full stop, and goes on here.
+		// Foreign messages end in a full stop, but the sentence continues here.
 		text += ": " + strings.ReplaceAll(v.Message, ".; ", "; ")
 	}
 	return text
 }
 
-// settle writes the health conditions of ManagedResources once their objects are good, and forgets
-// what has gone meanwhile.
+// settle writes the health conditions of ManagedResources with healthy objects, and finishes
+// removals.
 func (r *run) settle(ctx context.Context, waits []waiter, rolledOut bool) error {
 	if !rolledOut {
 		return nil
@@ -241,8 +240,8 @@ func (w waiter) checkManaged(ctx context.Context) error {
 	return err
 }
 
-// timedOut says what was still open, one error per object with the reason of its pods. When only
-// the step's own time is up, the runner adds what was reported last; that is not repeated.
+// timedOut returns the open problems, one error per object with the reason of its pods. After a
+// step timeout the runner adds the last report, which timedOut does not repeat.
 func (r *run) timedOut(ctx context.Context, waits []waiter, rolledOut bool, said string) error {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, context.Canceled) || lost(ctx) {
@@ -284,7 +283,7 @@ func (r *run) virtualReady(ctx context.Context) error {
 	return r.awaitTarget(ctx, "the virtual garden")
 }
 
-// awaitTarget waits until the API server of the owner answers; what names it in the error.
+// awaitTarget waits until the API server of the owner answers; the error calls it what.
 func (r *run) awaitTarget(ctx context.Context, what string) error {
 	tick := r.reconciler.Clock.NewTicker(pollInterval)
 	defer tick.Stop()

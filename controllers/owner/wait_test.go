@@ -43,8 +43,7 @@ func TestDescribeReadsAsOneSentence(t *testing.T) {
 	assert.Equal(t, "cluster runtime: Deployment garden/etcd-druid: DeploymentProgressing: is progressing; pod etcd-druid-x: Pending.", describe("runtime", v))
 }
 
-// counted is a clock that counts how often it is asked for a duration: once or twice in every round
-// of waiting.
+// counted is a clock that counts calls of Since: one or two in every round of waiting.
 type counted struct {
 	*clocktesting.FakeClock
 	asked atomic.Int64

@@ -9,9 +9,9 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// ApprovalID names a set of held objects: approving it approves these and no others. The id of one
-// object is the same in a difference of revisions, in a dry run and in the engine. It is empty for
-// no objects.
+// ApprovalID returns the id of a set of held objects: it approves these objects and no others. The
+// id of one object is the same in a diff of revisions, in a dry run and in the engine. It is empty
+// for no objects.
 func ApprovalID(cluster string, refs ...change.Ref) string {
 	if len(refs) == 0 {
 		return ""

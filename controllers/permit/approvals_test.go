@@ -8,12 +8,12 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// TestApprovalsCountOnce: what has passed is used, in the order in which it was approved, and what
-// is approved no more is forgotten.
+// TestApprovalsCountOnce checks that a passed approval is used, in the order of approval, and that
+// an id that is no longer approved is forgotten.
 func TestApprovalsCountOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		approved, used, passed []string
-		// open before, used afterwards.
+		// open before, used afterwards
 		open, after []string
 	}{
 		"nothing passed":           {approved: []string{"a"}, open: []string{"a"}},
@@ -42,7 +42,7 @@ func TestApprovalsCountOnce(t *testing.T) {
 	assert.Empty(t, Approvals{Used: []string{""}}.Shown(""), "what has no id gets none")
 }
 
-// TestLapsed: an approval of what is not held is spent, as is that of several of which not all are.
+// TestLapsed checks that an approval lapses if its object or any object of its set is not held.
 func TestLapsed(t *testing.T) {
 	held := func(id string) apply.Held {
 		return apply.Held{Ref: apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: id}, Approval: id}
@@ -65,8 +65,8 @@ func TestLapsed(t *testing.T) {
 	}
 }
 
-// TestLapse: an id lapses when what it stands for is not held any more, or not all of it, and
-// counts again when it is.
+// TestLapse checks that an id lapses when its objects are no longer all held, and counts again when
+// they are.
 func TestLapse(t *testing.T) {
 	ids := func(ids ...string) map[string]bool {
 		out := map[string]bool{}

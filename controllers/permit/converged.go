@@ -7,20 +7,20 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Converged is how an owner on a seed was converged last. It needs no review as long as its basis,
-// all of it that comes from Git, is the same, except for objects that were held then. A review that
-// the owner was converged with does not count again.
+// Converged records the last convergence of an owner on a seed. The owner needs no review while its
+// basis, all its content from Git, is unchanged, except for objects that were held then. A review
+// counts for one convergence of the owner.
 type Converged struct {
-	// Basis that it was converged with; empty from when another one begins until that one is done.
+	// Basis of the convergence; empty while a convergence with another basis is unfinished.
 	Basis string `json:"basis,omitempty"`
-	// Done is the number of the last change of which all is done that its review has shown.
+	// Done is the number of the last change whose reviewed deletions are all done.
 	Done int `json:"done,omitempty"`
-	// Held are objects that are held because no review has shown that they go.
+	// Held are objects that are held because no review has shown their deletion.
 	Held []string `json:"held,omitempty"`
 }
 
-// Begin prepares the record for a convergence. Another basis clears the former one: if Git went
-// back to it halfway, changes of the new one would pass unseen.
+// Begin prepares the record for a convergence. A new basis clears the old one: if Git reverted
+// halfway, changes of the new basis would need no review.
 func (c Converged) Begin(basis string) Converged {
 	if c.Basis != basis {
 		c.Basis = ""
@@ -28,18 +28,18 @@ func (c Converged) Begin(basis string) Converged {
 	return c
 }
 
-// End completes the record after a convergence, with the number of the last change that was applied
-// completely when it began.
+// End completes the record after a convergence. complete is the number of the last change that was
+// completely applied before the convergence began.
 func (c Converged) End(basis string, complete int, held []HeldObjects) Converged {
 	return Converged{Basis: basis, Done: max(c.Done, complete), Held: Unreviewed(held)}
 }
 
-// NeedsReview reports whether an object may go by a review only.
+// NeedsReview reports whether the deletion of an object needs a review.
 func (c Converged) NeedsReview(basis string, ref change.Ref) bool {
 	return c.Basis != basis || slices.Contains(c.Held, ref.String())
 }
 
-// Unreviewed are the objects that are held because no review has shown that they go.
+// Unreviewed returns the objects that are held because no review has shown their deletion.
 func Unreviewed(held []HeldObjects) (out []string) {
 	for _, h := range held {
 		for _, o := range h.Objects {

@@ -10,8 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// TestConverged: an owner needs no review while it has the basis of before, but for objects that
-// were held then. A basis that was left halfway counts no more.
+// TestConverged checks that an owner with an unchanged basis needs reviews only for objects that
+// were held. An unfinished basis does not count.
 func TestConverged(t *testing.T) {
 	held, other := change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "held"}, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "other"}
 	unreviewed := apply.Held{Ref: held, Reason: change.Reason{Code: landscapev1alpha1.HeldNotReviewed}}

@@ -11,39 +11,39 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Gate holds deletions and recreations that go beyond an ordinary change. The diff before a merge
-// and the engine use the same gate. The zero value holds nothing.
+// Gate holds deletions and recreations beyond an ordinary change. The diff before a merge and the
+// engine use the same gate. The zero value holds nothing.
 type Gate struct {
-	// MaxDeletions in one run on one cluster; nil is no limit, 0 holds every deletion.
+	// MaxDeletions in one run on one cluster; nil means unlimited, 0 holds every deletion.
 	MaxDeletions *int
-	// MaxShare of the objects of a cluster in one run, in percent; nil is no limit, 0 holds every
-	// deletion. Other shares say nothing about up to SmallSet deletions, and do not hold them.
+	// MaxShare of the objects of a cluster in one run, in percent; nil means unlimited, 0 holds
+	// every deletion. A share above 0 does not hold up to SmallSet deletions.
 	MaxShare *int
-	// Protected kinds are never deleted without approval, whatever the numbers: `Kind` in any API
-	// group, or `Kind.group`; `Kind.` is the core group.
+	// Protected kinds are never deleted without approval: `Kind` in any API group, or `Kind.group`;
+	// `Kind.` is the core group.
 	Protected []string
 	// Approved holds the ids (see ApprovalID) that a person has approved: of single objects, or of
-	// all that are held together.
+	// all held objects together.
 	Approved map[string]bool
-	// Ledger is asked before objects pass by an approved id. Objects that it refuses stay held.
-	// Without one every approved object passes.
+	// Ledger is asked before approved objects pass, and may refuse them. Without a ledger every
+	// approved object passes.
 	Ledger Ledger
-	// Reviewed tells whether a deletion or recreation was in the difference that people have
-	// reviewed; what was not is held. nil asks for no review.
+	// Reviewed reports whether people have reviewed a deletion or recreation; the gate holds the
+	// others. nil requires no review.
 	Reviewed func(cluster string, ref change.Ref) bool
-	// Before has the reasons why a former run held objects. Those that it held for their number
-	// stay held until somebody approves them or the limit changes, however few they are now: the
-	// run let as many pass as are expected of one.
+	// Before has the reasons of the previous run. Objects that exceeded a limit then stay held
+	// until they are approved or the limit changes. Their number does not matter: the previous run
+	// has used up the limit.
 	Before map[change.Ref]change.Reason
 
-	spent int // deletions of this run that were let through before
+	spent int // deletions allowed earlier in this run
 }
 
-// SmallSet is the number of deletions up to which a share says nothing.
+// SmallSet is the number of deletions that no share above 0 holds.
 const SmallSet = 10
 
-// DefaultGate is used where a landscape does not set its own: 100 deletions, 50 %, and the kinds
-// whose deletion loses data or clusters.
+// DefaultGate is used if a landscape configures none: 100 deletions, 50 %, and the kinds whose
+// deletion loses data or clusters.
 func DefaultGate() Gate {
 	return Gate{
 		MaxDeletions: Limit(100), MaxShare: Limit(50),
@@ -52,10 +52,10 @@ func DefaultGate() Gate {
 	}
 }
 
-// Limit is a value for MaxDeletions or MaxShare.
+// Limit returns a value for MaxDeletions or MaxShare.
 func Limit(n int) *int { return &n }
 
-// ParseShare reads a percentage as "25%" or "25".
+// ParseShare parses a percentage such as "25%" or "25".
 func ParseShare(s string) (int, error) {
 	n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(s), "%"))
 	if err != nil || n < 0 || n > 100 {
@@ -64,28 +64,28 @@ func ParseShare(s string) (int, error) {
 	return n, nil
 }
 
-// After is the gate for the rest of a run in which n deletions on the cluster have been let
-// through: limits count for the run as a whole.
+// After returns the gate for the rest of a run that has already allowed n deletions on the cluster:
+// limits count for the whole run.
 func (g Gate) After(n int) Gate {
 	g.spent += n
 	return g
 }
 
-// Verdict is what the gate says about the deletions of one cluster.
+// Verdict is the decision of the gate about the deletions of one cluster.
 type Verdict struct {
-	// Held objects with the reason; all others may go.
+	// Held objects with the reason; all others may be deleted.
 	Held map[change.Ref]change.Reason
-	// ID approves exactly these held objects.
+	// ID approves exactly the held objects.
 	ID string
 }
 
-// Judge decides over deletions and recreations of one run on one cluster; total is the number of
-// objects that are managed there. It asks the Ledger, which notes that an approval is used.
+// Judge decides about the deletions and recreations of one run on one cluster. total is the number
+// of managed objects there. It asks the Ledger, which records the use of approvals.
 func (g Gate) Judge(cluster string, refs []change.Ref, total int) Verdict {
 	v := Verdict{Held: map[change.Ref]change.Reason{}}
 	beyond := g.beyond(cluster, len(refs), total)
-	// together has those that are approved by ids of their own, too: they were held with the others
-	// when people were shown the id of all.
+	// together includes objects with approvals of their own: the id of all that people saw covers
+	// them, too.
 	together := map[change.Ref]change.Reason{}
 	for _, ref := range refs {
 		var reason change.Reason
@@ -115,13 +115,13 @@ func (g Gate) Judge(cluster string, refs []change.Ref, total int) Verdict {
 	return v
 }
 
-// Approves reports whether these objects pass by an approved id. It asks the Ledger, which notes
-// that the approval is used.
+// Approves reports whether these objects pass by an approved id. It asks the Ledger, which records
+// the use of the approval.
 func (g Gate) Approves(id string, refs ...change.Ref) bool {
 	return g.Approved[id] && (g.Ledger == nil || g.Ledger(id, refs))
 }
 
-// beyond says which limit a number of deletions exceeds.
+// beyond returns the limit that a number of deletions exceeds.
 func (g Gate) beyond(cluster string, deletions, total int) change.Reason {
 	n := deletions + g.spent
 	switch {
@@ -137,9 +137,9 @@ func (g Gate) beyond(cluster string, deletions, total int) change.Reason {
 	return change.Reason{}
 }
 
-// stillHeld reports whether an object was held because there were too many, by a limit that holds
-// still. Inventories of former versions have no codes: an object that such an inventory held stays
-// held until it is approved.
+// stillHeld reports whether an object exceeded a limit in the previous run and the limit is
+// unchanged. Inventories of old versions have no codes: their held objects stay held until they are
+// approved.
 func (g Gate) stillHeld(cluster string, ref change.Ref) bool {
 	before := g.Before[ref]
 	if before.Code == "" {
@@ -151,9 +151,8 @@ func (g Gate) stillHeld(cluster string, ref change.Ref) bool {
 	return limit != nil && *limit == before.Limit && cluster == before.Cluster
 }
 
-// StillHeld keeps the reason for which an object was held before. A review counts for one sync
-// only, so the gate says in the next one that no review has shown the object, although the former
-// one did.
+// StillHeld returns the reason of the previous run if the new one is only a missing review. A
+// review counts for one sync, so the next sync always lacks it.
 func StillHeld(reason, before change.Reason) change.Reason {
 	if reason.Code != landscapev1alpha1.HeldNotReviewed || before.IsZero() || before.Code == landscapev1alpha1.HeldNotReviewed {
 		return reason
@@ -169,8 +168,8 @@ func (g Gate) protects(ref change.Ref) bool {
 	})
 }
 
-// Mark marks the items of a plan that the gate holds. totals gives the number of managed objects by
-// cluster. It returns the approval ids by cluster.
+// Mark marks the items of a plan that the gate holds, and returns the approval ids by cluster.
+// totals has the number of managed objects by cluster.
 func (g Gate) Mark(p *change.Plan, totals map[string]int) map[string]string {
 	byCluster := map[string][]change.Ref{}
 	for _, item := range p.Items {

@@ -19,13 +19,13 @@ func refs(n int, apiVersion, kind string) []change.Ref {
 	return out
 }
 
-// earlier is a reason that holds an object since an earlier run.
+// earlier returns a reason from an earlier run.
 func earlier(r change.Reason) change.Reason {
 	r.Earlier = true
 	return r
 }
 
-// TestWhatWasTooManyStaysHeld: what went in the run before was all that is expected of one.
+// TestWhatWasTooManyStaysHeld checks that objects beyond a limit stay held in the next run.
 func TestWhatWasTooManyStaysHeld(t *testing.T) {
 	some := refs(3, "v1", "ConfigMap")
 	gate := Gate{MaxDeletions: Limit(2), MaxShare: Limit(50)}
@@ -109,8 +109,8 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestTogetherAndAlone: the id of all that is held lets all pass, also beside ids of single objects
-// among it, and so does the one of what these leave.
+// TestTogetherAndAlone checks that the id of all held objects approves them all, with or without
+// ids of single ones. The id of the remaining objects does, too.
 func TestTogetherAndAlone(t *testing.T) {
 	a, b, c := change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "a"}, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "b"}, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "c"}
 	of := func(refs ...change.Ref) string { return ApprovalID("x", refs...) }
@@ -188,8 +188,8 @@ func TestParseShare(t *testing.T) {
 	}
 }
 
-// TestTake: what cannot be noted to be used lets nothing pass, and it is known what would pass by
-// it.
+// TestTake checks that nothing passes if the ledger refuses, and that the ledger gets the objects
+// of each approval.
 func TestTake(t *testing.T) {
 	a, b, c := change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "a"}, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "b"}, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "c"}
 	alone, together := ApprovalID("x", a), ApprovalID("x", b, c)

@@ -11,14 +11,14 @@ import (
 type HeldObjects struct {
 	Cluster string       `json:"cluster"`
 	Objects []apply.Held `json:"objects"`
-	// Approval is the id that lets exactly these pass together; empty when nothing does. Each of
-	// them has one of its own besides.
+	// Approval is the id that approves exactly these objects; empty if none does. Each object also
+	// has its own id.
 	Approval string `json:"approval,omitempty"`
 }
 
-// Of gives the held objects of a verdict among refs, in their order.
 func (v Verdict) Of(cluster string, refs []change.Ref) HeldObjects {
 	out := HeldObjects{Cluster: cluster, Approval: v.ID}
+	// The held objects stay in the order of refs.
 	for _, ref := range refs {
 		if reason, held := v.Held[ref]; held {
 			out.Objects = append(out.Objects, apply.Held{Ref: ref, Reason: reason, Approval: ApprovalID(cluster, ref)})
@@ -27,7 +27,7 @@ func (v Verdict) Of(cluster string, refs []change.Ref) HeldObjects {
 	return out
 }
 
-// HeldIDs are the ids by which held objects pass, each one alone or all together.
+// HeldIDs returns the ids that approve held objects, alone or together.
 func HeldIDs(held []HeldObjects) map[string]bool {
 	out := map[string]bool{}
 	for _, h := range held {
@@ -40,8 +40,7 @@ func HeldIDs(held []HeldObjects) map[string]bool {
 	return out
 }
 
-// Unseen is for a run that did not finish: it adds the objects that were held before, and that the
-// run did not reach.
+// Unseen adds the objects that were held before and that an unfinished run did not process.
 func Unseen(held, before []HeldObjects) []HeldObjects {
 	known := map[string]bool{}
 	for _, h := range held {

@@ -16,27 +16,27 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// Notes are values by key that outlive the process: JSON in the data of a ConfigMap, which one
-// process writes. They are safe for concurrent use.
+// Notes stores values by key as JSON in a ConfigMap, which one process writes. It is safe for
+// concurrent use.
 type Notes[T any] struct {
 	cluster *apply.Cluster
 	ref     apply.Ref
 	manager string
 
-	// writing is held while the ConfigMap and memory change together, mu for a moment only.
+	// writing is held while the ConfigMap and memory change together, mu only briefly.
 	writing, mu sync.Mutex
 	// known is nil before the ConfigMap was read.
 	known map[string]T
 }
 
-// NewNotes makes notes in a ConfigMap, which is created with the first one. manager is the field
-// manager that writes them.
+// NewNotes returns notes in a ConfigMap, which is created with the first value. manager is the
+// field manager of writes.
 func NewNotes[T any](cluster *apply.Cluster, configMap apply.Ref, manager string) *Notes[T] {
 	return &Notes[T]{cluster: cluster, ref: configMap, manager: manager}
 }
 
-// Read reads what a former process has noted, once. A value that cannot be read is the zero value:
-// that there is one is known.
+// Read loads the values of an earlier process, once. An invalid value becomes the zero value,
+// because its key matters.
 func (n *Notes[T]) Read(ctx context.Context) error {
 	if n.IsRead() {
 		return nil
@@ -65,21 +65,21 @@ func (n *Notes[T]) Read(ctx context.Context) error {
 	return nil
 }
 
-// IsRead reports whether it is known what a former process has noted.
+// IsRead reports whether the ConfigMap was read.
 func (n *Notes[T]) IsRead() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.known != nil
 }
 
-// All are the values as they are now; none before they were read.
+// All returns a copy of the values; none before Read.
 func (n *Notes[T]) All() map[string]T {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return maps.Clone(n.known)
 }
 
-// Get gives a value, and whether there is one.
+// Get returns a value, and reports whether it exists.
 func (n *Notes[T]) Get(key string) (T, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -87,9 +87,9 @@ func (n *Notes[T]) Get(key string) (T, bool) {
 	return value, known
 }
 
-// Change gives a function the value of a key and writes what it makes of that, if it is another
-// one, while nobody else writes. It writes nothing before the ConfigMap was read. With allowsLess,
-// the value counts in memory before it is written, even if the write fails.
+// Change lets a function change the value of a key, and writes the result if it differs. No other
+// write happens meanwhile. It writes nothing before Read. With allowsLess, memory has the new value
+// before the write, even if the write fails.
 func (n *Notes[T]) Change(ctx context.Context, key string, change func(now T, known bool) (next T, allowsLess bool)) error {
 	n.writing.Lock()
 	defer n.writing.Unlock()
@@ -107,7 +107,7 @@ func (n *Notes[T]) Change(ctx context.Context, key string, change func(now T, kn
 	return n.write(ctx, key, next)
 }
 
-// Drop forgets keys. While somebody else writes it does nothing: the next time is soon enough.
+// Drop deletes keys. It does nothing during another write: the next call is soon enough.
 func (n *Notes[T]) Drop(ctx context.Context, is func(key string) bool) error {
 	if !n.writing.TryLock() {
 		return nil
@@ -139,7 +139,7 @@ func (n *Notes[T]) set(key string, value T) {
 	n.known[key] = value
 }
 
-// write writes a value, and keeps it in memory once it is written; n.writing is held.
+// write writes a value, then sets it in memory; the caller holds n.writing.
 func (n *Notes[T]) write(ctx context.Context, key string, value T) error {
 	text, err := json.Marshal(value)
 	if err == nil {
@@ -152,7 +152,7 @@ func (n *Notes[T]) write(ctx context.Context, key string, value T) error {
 	return nil
 }
 
-// patch changes data of the ConfigMap, which is made if need be.
+// patch changes data of the ConfigMap, which it creates if necessary.
 func (n *Notes[T]) patch(ctx context.Context, data map[string]any) error {
 	_, err := n.cluster.MergePatch(ctx, n.ref, map[string]any{"data": data}, n.manager, "")
 	if !apierrors.IsNotFound(err) {

@@ -7,27 +7,28 @@ import (
 )
 
 // Review has the deletions and recreations that a reviewer could see in rendered differences of
-// revisions. Others are held, for example because a cluster is not as Git said it was.
+// revisions. Others are held, for example because a cluster differs from Git.
 type Review struct {
-	// ID names the revisions that were compared: what happened by their review does not happen by
-	// it again, whoever applies it.
+	// ID names the compared revisions: a review permits a deletion only once, even across
+	// processes.
 	ID string
-	// here are the approval ids of objects on the clusters of the operator.
+	// here has the approval ids of objects on the operator's clusters.
 	here map[string]bool
-	// seeds has what seeds lose and get, by their names. everywhere is what Shoots of all seeds may
-	// lose, as those of a sample do.
+	// seeds has the lost and created objects of each seed. everywhere has the deletions that are
+	// reviewed for Shoots of all seeds, because a sampled Shoot shows them.
 	seeds      map[string]SeedChange
 	everywhere SeedChange
 }
 
-// ReviewOf collects what a plan deletes or recreates on the clusters of the operator, held or not.
+// ReviewOf collects the deletions and recreations of a plan on the operator's clusters, held or
+// not.
 func ReviewOf(id string, p change.Plan) *Review {
 	r := &Review{ID: id, here: map[string]bool{}, seeds: map[string]SeedChange{}}
 	r.Show(p.Items...)
 	return r
 }
 
-// Show adds what a difference says of the clusters of the operator.
+// Show adds items about the operator's clusters.
 func (r *Review) Show(items ...change.Item) {
 	for _, item := range items {
 		if loses(item) {
@@ -36,11 +37,11 @@ func (r *Review) Show(items ...change.Item) {
 	}
 }
 
-// Home is the seed that a Seed or Shoot is converged on, and the namespace there that a Shoot has.
+// Home is the seed that a Seed or Shoot is converged on, and the namespace of a Shoot there.
 type Home struct{ Seed, ControlPlane string }
 
-// ShowOnSeed adds what a difference says of a seed, whose gardenlet also has what is in its Shoots.
-// A deletion that one Shoot of a sample shows, every Shoot may have, on every seed.
+// ShowOnSeed adds an item about a seed or one of its Shoots. A deletion of a sampled Shoot is
+// reviewed for every Shoot on every seed.
 func (r *Review) ShowOnSeed(item change.Item, at Home, sampled bool) {
 	object, seed := ObjectIn(at.ControlPlane, item.Object), r.seeds[at.Seed]
 	switch {
@@ -57,7 +58,7 @@ func (r *Review) ShowOnSeed(item change.Item, at Home, sampled bool) {
 	r.seeds[at.Seed] = seed
 }
 
-// OnSeed is what the differences show of a seed.
+// OnSeed returns the change that the differences show for a seed.
 func (r *Review) OnSeed(seed string) SeedChange {
 	out := r.seeds[seed]
 	out.ID, out.Lost = r.ID, maps.Clone(out.Lost)
@@ -72,7 +73,7 @@ func (r *Review) OnSeed(seed string) SeedChange {
 	return out
 }
 
-// loses reports whether an object goes by what a plan says, for good or for a moment, held or not.
+// loses reports whether a plan deletes or recreates an object, held or not.
 func loses(item change.Item) bool {
 	return item.Action == change.Delete || item.Action == change.Recreate || item.Action == change.Hold
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// TestReviewOnSeed: a seed learns of the objects that its owners lose and get, and of those that a
-// sample of Shoots loses, which all may.
+// TestReviewOnSeed checks that a seed gets the lost and created objects of its owners, and the lost
+// objects of sampled Shoots for all Shoots.
 func TestReviewOnSeed(t *testing.T) {
 	item := func(action change.Action, owner, namespace string) change.Item {
 		return change.Item{Action: action, Owner: owner, Object: change.Ref{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: "x"}}

@@ -8,49 +8,48 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Memory is what one process remembers of permissions, from one Runs of a landscape to the next.
-// The zero value remembers nothing.
+// Memory has the permissions of one process that outlive a Runs of a landscape. The zero value is
+// empty.
 type Memory struct {
 	mu sync.Mutex
-	// waits are the ids of objects that may go and were not told to go yet: until that, they need
-	// no second permission.
+	// waits are the ids of objects with a permission that still wait to be deleted: they need no
+	// second one.
 	waits map[string]bool
-	// review is the one that done is about: the ids of what it showed and what was deleted,
-	// recreated, or told to go for that.
+	// review is the ID of the review that done belongs to. done has the ids of deletions and
+	// recreations that happened or were requested for that review.
 	review string
 	done   map[string]bool
 }
 
 // Runs makes each permission count once in the runs of a landscape. A review counts until
-// everything was applied, and for each object until that was deleted, recreated or told to go: such
-// an object goes, however long it takes, and needs no permission any more. Runs notes that an
-// approval is used before it lets an object pass. The approval stops counting after the run: if
-// everything was applied, or if its one object was deleted, recreated or told to go. While the
-// landscape is maintained between two runs, neither counts: nobody has seen or approved the
-// deletions of a repair.
+// everything was applied, and for each object until its deletion or recreation was requested or
+// done. Runs records the use of an approval before an object passes. An approval ends after a run
+// that has applied everything, or that has deleted or recreated its one object or requested that.
+// While the landscape is maintained between two runs, neither counts: nobody has seen or approved
+// the deletions of a repair.
 type Runs struct {
 	mu sync.Mutex
-	// seen reports whether the review has shown a deletion; nil where none is demanded. review
-	// names it.
+	// seen reports whether the review has shown a deletion; nil if no review is required. review is
+	// its ID.
 	seen   func(cluster string, ref change.Ref) bool
 	review string
 	// over is set once everything was applied, maintaining between two runs.
 	over, maintaining bool
-	// approved are all ids, passed those by which something passed, spent those that do not count
-	// any more.
+	// approved are all approved ids, passed the ids used in this run, spent the ids that no longer
+	// count.
 	approved, passed, spent map[string]bool
-	// done are the ids of what was deleted or recreated, or told to go.
+	// done are the ids of objects whose deletion or recreation happened or was requested.
 	done map[string]bool
-	// open are the ids that count now. The gate reads them during a run; they change between two
-	// runs only.
+	// open are the ids that count now. The gate reads them during a run; they change only between
+	// runs.
 	open map[string]bool
-	// memory outlives this value, ledger this process; nil for none.
+	// memory outlives this value, ledger the process; nil for none.
 	memory *Memory
 	ledger Ledger
 }
 
-// NewRuns gives the gate for the runs of a landscape. Without a review none is demanded; without a
-// memory nothing is remembered from former runs.
+// NewRuns returns the gate for the runs of a landscape. A nil review means that none is required. A
+// nil memory is an empty one.
 func NewRuns(gate Gate, review *Review, memory *Memory) (Gate, *Runs) {
 	if memory == nil {
 		memory = &Memory{}
@@ -87,14 +86,14 @@ func (r *Runs) reviewed(cluster string, ref change.Ref) bool {
 	return !r.over && !r.maintaining && !r.done[ApprovalID(cluster, ref)] && r.seen(cluster, ref)
 }
 
-// IsMaintaining reports whether this is between two runs.
+// IsMaintaining reports whether the landscape is between two runs.
 func (r *Runs) IsMaintaining() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.maintaining
 }
 
-// Note takes in the result of an object.
+// Note records the result of an object.
 func (r *Runs) Note(o apply.ObjectResult) {
 	id := ApprovalID(o.Cluster, o.Ref)
 	r.memory.note(id, o)
@@ -115,7 +114,7 @@ func (m *Memory) note(id string, o apply.ObjectResult) {
 		}
 		m.waits[id] = true
 	case o.Told || o.Action != apply.HeldBack && o.Action != apply.Skipped && o.Action != apply.Failed:
-		// of these it is not known that they were told to go
+		// otherwise its deletion may not have been requested
 		delete(m.waits, id)
 	}
 }
@@ -145,7 +144,7 @@ func (r *Runs) Begin() {
 	}
 }
 
-// End is called after each run. complete says that it has applied everything.
+// End is called after each run. complete means that the run has applied everything.
 func (r *Runs) End(complete bool) {
 	m := r.memory
 	m.mu.Lock()
@@ -168,7 +167,7 @@ func (r *Runs) End(complete bool) {
 	r.reopen()
 }
 
-// Maintain is called when the time between two runs begins, and with false when it ends.
+// Maintain is called with true after a run, and with false before the next one.
 func (r *Runs) Maintain(maintaining bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -176,7 +175,7 @@ func (r *Runs) Maintain(maintaining bool) {
 	r.reopen()
 }
 
-// Inherit takes over the spent approvals and the memory of the runs before.
+// Inherit takes over the spent approvals and the memory of earlier runs.
 func (r *Runs) Inherit(former *Runs) {
 	former.mu.Lock()
 	spent, memory := maps.Clone(former.spent), former.memory
@@ -188,7 +187,7 @@ func (r *Runs) Inherit(former *Runs) {
 	r.reopen()
 }
 
-// reopen brings the ids that count up to date; r.mu is held.
+// reopen recomputes the ids that count; the caller holds r.mu.
 func (r *Runs) reopen() {
 	clear(r.open)
 	for id, is := range r.approved {

@@ -10,9 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// TestOneReviewOneRecreation: what has happened by a review does not happen by it again, although
-// another converger is at it, because the sync failed or the operator looked at it anew, and
-// although the object that was told to go takes its time. Another review counts.
+// TestOneReviewOneRecreation checks that a review permits a recreation once, even if a new
+// converger runs or the requested deletion takes long. Another review counts.
 func TestOneReviewOneRecreation(t *testing.T) {
 	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b"}
 	for name, test := range map[string]struct {
@@ -51,8 +50,8 @@ func TestOneReviewOneRecreation(t *testing.T) {
 	}
 }
 
-// TestPassingForgets: what is declared again, or has gone, has to be let pass anew; what could not
-// be looked at has not.
+// TestPassingForgets checks that an object needs a new permission after it was declared again or
+// deleted, but not after it was skipped.
 func TestPassingForgets(t *testing.T) {
 	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b"}
 	id := ApprovalID("c", ref)

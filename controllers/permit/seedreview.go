@@ -11,31 +11,29 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Bounds of what is kept of reviews, in time and bytes. What is dropped is held when it comes up:
-// the safe side.
+// Limits of a stored review, in time and bytes. The deletions of dropped entries are held, which is
+// safe.
 const (
 	reviewAge  = 14 * 24 * time.Hour
 	reviewSize = 700 << 10
 )
 
-// inControlPlane stands for the namespace of a control plane, so that the same object has one name
-// in all Shoots.
+// inControlPlane replaces the namespace of a control plane, so that the same object has one name in
+// all Shoots.
 const inControlPlane = "{control-plane}"
 
-// SeedChange is what the difference of two revisions does on one seed, as far as a review is about
-// it.
+// SeedChange has the reviewed effects of a difference of two revisions on one seed.
 type SeedChange struct {
-	// ID names the revisions: the same change is not noted again.
+	// ID names the revisions: a change with a known ID is ignored.
 	ID string
-	// Lost are deletions and recreations, Made objects that are created: by ObjectIn, with the
-	// owners that have them.
+	// Lost are deletions and recreations, Made created objects: owners by ObjectIn.
 	Lost, Made map[string]map[string]bool
 }
 
 // Lose adds an object that an owner loses.
 func (c *SeedChange) Lose(object, owner string) { add(&c.Lost, object, owner) }
 
-// Make adds an object that is made for an owner.
+// Make adds an object that is created for an owner.
 func (c *SeedChange) Make(object, owner string) { add(&c.Made, object, owner) }
 
 func add(list *map[string]map[string]bool, object, owner string) {
@@ -48,47 +46,47 @@ func add(list *map[string]map[string]bool, object, owner string) {
 	(*list)[object][owner] = true
 }
 
-// AllOf stands for all owners of the kind of one.
+// AllOf returns the name for all owners of the same kind.
 func AllOf(owner string) string {
 	kind, _, _ := strings.Cut(owner, " ")
 	return kind + " *"
 }
 
-// ObjectIn names an object of an owner the same for all owners of its kind. controlPlane is the
-// namespace of a Shoot on its seed; the Seed's own objects have none.
+// ObjectIn returns the same name for an object of all owners of a kind. controlPlane is the
+// namespace of a Shoot on its seed; empty for objects of the Seed itself.
 func ObjectIn(controlPlane string, ref change.Ref) string {
 	text := ref.Group() + "/" + ref.String()
 	if controlPlane == "" {
 		return text
 	}
-	// Not within a longer word: shoot--a--b is no part of shoot--a--bc.
+	// Match whole names only: shoot--a--bc does not contain the namespace shoot--a--b.
 	whole := regexp.MustCompile(`(^|[^a-z0-9-])` + regexp.QuoteMeta(controlPlane) + `($|[^a-z0-9])`)
 	return whole.ReplaceAllString(text, "${1}"+inControlPlane+"${2}")
 }
 
-// SeedReview is what whoever reviewed the changes of a landscape could see of deletions and
-// recreations on one seed. The zero value has nothing.
+// SeedReview has the deletions and recreations on one seed that reviewers of a landscape could see.
+// The zero value is empty.
 type SeedReview struct {
 	Entries []SeedEntry
-	// Number is that of the last change, and Change its ID. Complete is the number of the last one
-	// that was applied completely: whoever is converged after it has done what it shows.
+	// Number is the number of the last change, Change its ID. Complete is the number of the last
+	// completely applied change: an owner that is converged afterwards has done its deletions.
 	Number, Complete int
 	Change           string
 }
 
 // SeedEntry is an object that owners lose.
 type SeedEntry struct {
-	// Number is that of the change that showed it, At when it was published.
+	// Number of the change that showed the object, At its publication.
 	Number int       `json:"number"`
 	At     time.Time `json:"at"`
-	// Object as ObjectIn says it, Owners as `shoot garden-local/demo`.
+	// Object as in ObjectIn, Owners as `shoot garden-local/demo`.
 	Object string   `json:"object"`
 	Owners []string `json:"owners"`
 }
 
-// Has reports whether a change after a number showed that an owner loses an object. For an owner
-// that is not shown, because it is not in Git or is bound to its Seed elsewhere, the losses of
-// others of its kind count.
+// Has reports whether a change with a number greater than after showed that an owner loses an
+// object. An owner is not shown if it is not in Git or has its Seed from elsewhere. For such an
+// owner, the losses of others of its kind count.
 func (r *SeedReview) Has(owner string, shown bool, object string, after int) bool {
 	kind, _, _ := strings.Cut(owner, " ")
 	return slices.ContainsFunc(r.Entries, func(s SeedEntry) bool {
@@ -103,13 +101,13 @@ func (r *SeedReview) Has(owner string, shown bool, object string, after int) boo
 }
 
 // After adds a change to the review, and drops entries whose objects the change creates again. It
-// drops the oldest entries where the review would be too large.
+// drops the oldest entries if the review is too large.
 func (r *SeedReview) After(c SeedChange, now time.Time) *SeedReview {
 	if c.ID == r.Change {
 		return r
 	}
-	// Numbers go on where the ConfigMap was deleted: what was done by an old one must not pass for
-	// what a new one shows.
+	// Numbers never restart, even if the ConfigMap was deleted: an old record must not match a new
+	// change.
 	out := &SeedReview{Number: max(r.Number+1, int(now.Unix())), Complete: r.Complete, Change: c.ID}
 	for object, owners := range c.Lost {
 		out.Entries = append(out.Entries, SeedEntry{Number: out.Number, At: now.UTC().Truncate(time.Second), Object: object, Owners: slices.Sorted(maps.Keys(owners))})
@@ -143,7 +141,7 @@ func (r *SeedReview) After(c SeedChange, now time.Time) *SeedReview {
 		}
 	}
 	if len(out.Entries) == 0 && len(r.Entries) == 0 {
-		return r // nothing to say, and nothing to take back
+		return r // nothing to publish or revoke
 	}
 	return out
 }

@@ -31,8 +31,8 @@ func changeOf(id string, lost, made map[string][]string) SeedChange {
 	return c
 }
 
-// TestReviewsAddUp: a seed that was away knows what was seen meanwhile, but not what is there
-// again, is too old, or was done before.
+// TestReviewsAddUp checks that a seed gets the reviewed deletions of all missed changes, without
+// those that are created again, too old, or done.
 func TestReviewsAddUp(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	r := (&SeedReview{}).After(changeOf("A..B", map[string][]string{vpa: {one, two}}, nil), now)

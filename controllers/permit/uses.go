@@ -14,42 +14,42 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Use is what an approval was used for.
+// Use records the objects of a used approval.
 type Use struct {
-	// Owner that has the objects.
+	// Owner of the objects.
 	Owner string `json:"owner,omitempty"`
-	// Passing are objects that may go still.
+	// Passing are the objects that may still be deleted.
 	Passing []Passing `json:"passing,omitempty"`
 }
 
-// Passing is an object that may go. An object that is made anew has another UID, and may not.
+// Passing is an object that may be deleted. A recreated object has another UID and needs another
+// approval.
 type Passing struct {
 	Object change.Ref `json:"object"`
 	UID    types.UID  `json:"uid"`
 }
 
-// Uses are what the approvals of one cluster were used for, by the ids as people gave them. The use
-// of an approval is written before the first object goes by it, with the objects that it lets go:
-// wherever the process ends, no approval lets a second deletion pass. These objects themselves,
-// known by their UIDs, may go until they are gone: a convergence that fails halfway is repeated,
-// maybe by another process.
+// Uses records the used approvals of one cluster by their given ids. It writes the use, with the
+// objects, before the first deletion: even after a crash no approval permits a second deletion. The
+// objects themselves, known by UIDs, may be deleted until they no longer exist: a failed
+// convergence is repeated, maybe after a restart.
 type Uses struct {
 	notes   *Notes[Use]
 	cluster *apply.Cluster
 }
 
-// NewUses keeps uses in a ConfigMap of the cluster of the objects.
+// NewUses stores uses in a ConfigMap of the cluster of the objects.
 func NewUses(cluster *apply.Cluster, configMap apply.Ref, manager string) *Uses {
 	return &Uses{notes: NewNotes[Use](cluster, configMap, manager), cluster: cluster}
 }
 
-// Read reads what a former process has noted. Before that no approval counts.
+// Read loads the uses of an earlier process. No approval counts before that.
 func (u *Uses) Read(ctx context.Context) error { return u.notes.Read(ctx) }
 
-// IDs are the approvals that are used, as people gave them.
+// IDs returns the used approvals, as given.
 func (u *Uses) IDs() []string { return slices.Sorted(maps.Keys(u.notes.All())) }
 
-// Passing are all objects that may go still.
+// Passing returns all objects that may still be deleted.
 func (u *Uses) Passing() (out []Passing) {
 	for _, one := range u.notes.All() {
 		out = append(out, one.Passing...)
@@ -57,9 +57,8 @@ func (u *Uses) Passing() (out []Passing) {
 	return out
 }
 
-// Take is the Ledger of an owner. Objects whose approval was used before pass as long as they
-// exist. Others need an approval that counts: Take notes its use, and returns it as people gave it.
-// counts is as for Spend.
+// Take is the Ledger of an owner. Objects of a used approval pass while they exist. Others need an
+// approval that counts: Take records its use, and returns it as given. counts is as for Spend.
 func (u *Uses) Take(ctx context.Context, owner, id string, refs []change.Ref, counts func() (shown string, counts bool)) (passes bool, spent string, err error) {
 	if passes, err = u.passes(ctx, id, refs); passes || err != nil {
 		return passes, "", err
@@ -68,8 +67,8 @@ func (u *Uses) Take(ctx context.Context, owner, id string, refs []change.Ref, co
 	return spent != "", spent, err
 }
 
-// passes reports whether the id is for objects of this cluster, and all of them that are there may
-// go still.
+// passes reports whether the id is for objects of this cluster whose existing instances may all
+// still be deleted.
 func (u *Uses) passes(ctx context.Context, id string, refs []change.Ref) (bool, error) {
 	may, known := map[types.UID]bool{}, map[string]bool{}
 	for _, p := range u.Passing() {
@@ -82,7 +81,7 @@ func (u *Uses) passes(ctx context.Context, id string, refs []change.Ref) (bool, 
 	return len(objects) > 0 && !slices.ContainsFunc(objects, func(p Passing) bool { return !may[p.UID] }), err
 }
 
-// living are those objects that are there, with their UIDs.
+// living returns the existing objects with their UIDs.
 func (u *Uses) living(ctx context.Context, refs []change.Ref) (out []Passing, err error) {
 	for _, ref := range refs {
 		live, err := u.cluster.GetLive(ctx, ref)
@@ -90,19 +89,19 @@ func (u *Uses) living(ctx context.Context, refs []change.Ref) (out []Passing, er
 		case err == nil:
 			out = append(out, Passing{Object: ref, UID: live.GetUID()})
 		case !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err):
-			// without its definition it is gone, too
+			// without its definition the object does not exist
 			return nil, u.cluster.Explain(ref, "read", err)
 		}
 	}
 	return out, nil
 }
 
-// ErrNotRead is why no approval counts yet.
+// ErrNotRead is returned while no approval counts yet.
 var ErrNotRead = errors.New("which ones are used could not be read yet")
 
-// Spend notes that an owner uses an approval for objects; without objects it only uses the approval
-// up. It returns the approval as people gave it, empty where it does not count. counts says both,
-// and nobody else writes while Spend calls it.
+// Spend records that an owner uses an approval for objects; without objects it only uses the
+// approval up. It returns the approval as given, or "" if it does not count. counts returns both,
+// and no other write happens while Spend calls it.
 func (u *Uses) Spend(ctx context.Context, owner string, refs []change.Ref, counts func() (shown string, counts bool)) (spent string, err error) {
 	u.notes.writing.Lock()
 	defer u.notes.writing.Unlock()
@@ -123,9 +122,9 @@ func (u *Uses) Spend(ctx context.Context, owner string, refs []change.Ref, count
 	return shown, nil
 }
 
-// Settle ends the approvals of an owner, after a run that has seen everything. An object that is
-// declared again needs another approval to go once more. Objects that still exist may go. An object
-// that cannot be read is checked again the next time.
+// Settle ends the approvals of an owner after a complete run. An object that is declared again
+// needs another approval. Objects that still exist may be deleted. An unreadable object is checked
+// again the next time.
 func (u *Uses) Settle(ctx context.Context, owner string, wanted func(change.Ref) bool) (errs error) {
 	for id, one := range u.notes.All() {
 		if one.Owner != owner || len(one.Passing) == 0 {
@@ -133,7 +132,7 @@ func (u *Uses) Settle(ctx context.Context, owner string, wanted func(change.Ref)
 		}
 		err := u.notes.Change(ctx, id, func(one Use, known bool) (Use, bool) {
 			if !known || one.Owner != owner {
-				return one, true // it was forgotten meanwhile, and maybe given anew
+				return one, true // it was forgotten meanwhile, and maybe given again
 			}
 			left := Use{Owner: owner}
 			for _, p := range one.Passing {
@@ -156,8 +155,8 @@ func (u *Uses) Settle(ctx context.Context, owner string, wanted func(change.Ref)
 	return errs
 }
 
-// Forget drops what is not given any more: an id that is taken back and given again counts anew. No
-// use is noted while it asks.
+// Forget drops ids that are no longer given: an id that is withdrawn and given again counts again.
+// No use is recorded while it calls given.
 func (u *Uses) Forget(ctx context.Context, given func(id string) bool) error {
 	return u.notes.Drop(ctx, func(id string) bool { return !given(id) })
 }

@@ -43,7 +43,7 @@ func newLedger(t *testing.T, name string) *ledger {
 	return &ledger{T: t, cluster: cluster, api: api, at: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: name}}
 }
 
-// process is a new process on the seed.
+// process returns the Uses of a new process on the seed.
 func (l *ledger) process() *Uses {
 	l.Helper()
 	u := NewUses(l.cluster, l.at, "gardenlet")
@@ -51,7 +51,7 @@ func (l *ledger) process() *Uses {
 	return u
 }
 
-// configMap makes an object, and gives its reference and UID.
+// configMap creates a ConfigMap, and returns its reference and UID.
 func (l *ledger) configMap(name string) (change.Ref, types.UID) {
 	l.Helper()
 	o, err := l.api.CoreV1().ConfigMaps("default").Create(l.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
@@ -64,8 +64,8 @@ func (l *ledger) delete(name string) {
 	require.NoError(l, l.api.CoreV1().ConfigMaps("default").Delete(l.Context(), name, metav1.DeleteOptions{}))
 }
 
-// TestUses: an approval counts once, whichever process asks, and its objects may go until they are
-// gone.
+// TestUses checks that an approval counts once, in whichever process, and that its objects may be
+// deleted until they no longer exist.
 func TestUses(t *testing.T) {
 	l := newLedger(t, "uses")
 	ref, uid := l.configMap("goes")
@@ -127,7 +127,7 @@ func TestUses(t *testing.T) {
 	assert.Empty(t, l.process().IDs())
 }
 
-// TestWantedAgain: an object that is declared again needs another approval to go.
+// TestWantedAgain checks that an object that is declared again needs another approval.
 func TestWantedAgain(t *testing.T) {
 	l := newLedger(t, "wanted")
 	ref, _ := l.configMap("stays")
@@ -138,8 +138,8 @@ func TestWantedAgain(t *testing.T) {
 	assert.Empty(t, u.Passing())
 }
 
-// TestPassingTogether: objects that were approved together may go until the last of them is gone,
-// whichever of them are asked for.
+// TestPassingTogether checks that any of the objects that were approved together may be deleted
+// while one of them exists.
 func TestPassingTogether(t *testing.T) {
 	l := newLedger(t, "together")
 	a, _ := l.configMap("together-a")
@@ -163,7 +163,8 @@ func TestPassingTogether(t *testing.T) {
 	assert.False(t, passes)
 }
 
-// TestNotes: values that allow less count although they could not be written, the others do not.
+// TestNotes checks that values that allow less count although their write fails, and that others do
+// not.
 func TestNotes(t *testing.T) {
 	l := newLedger(t, "notes")
 	n := NewNotes[int](l.cluster, l.at, "gardenlet")

@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// Prefix begins the names of copies (upstream's), except that of credentials.
+	// Prefix begins the names of copies (as upstream), except the copy of credentials.
 	Prefix = "ref-"
-	// LabelCopy is on each of them.
+	// LabelCopy is set on each copy.
 	LabelCopy = "references.pergola.dev/copy"
 )
 
-// component is where plans and reports say that the bundle comes from. It is none of the catalogue:
-// the content is not known to a render.
+// component is the source of the bundle in plans and reports. It is not in the catalogue: a render
+// does not know the content.
 const component = "shoot/" + render.BundleReferences
 
-// Copies is the bundle (upstream has a ManagedResource of its name) of all that a Shoot refers to,
-// for the namespace of its control plane. It is not resolved while something is missing: then it is
-// as it was. It says false where the Shoot refers to nothing.
+// Copies returns the bundle of all objects that a Shoot refers to, for the namespace of its control
+// plane. (Upstream has a ManagedResource of its name.) While an object is missing, the bundle is
+// unresolved and the applied one stays. The result is false if the Shoot refers to nothing.
 func Copies(of render.Owner, found []Found) (render.Bundle, bool, error) {
 	b := render.Bundle{
 		Name: render.BundleReferences, Component: component, Owner: of, Cluster: render.ClusterSeed, Namespace: of.ControlPlaneNamespace,
@@ -47,8 +47,8 @@ func Copies(of render.Owner, found []Found) (render.Bundle, bool, error) {
 	return b, len(found) > 0, b.Seal(unresolved...)
 }
 
-// copyOf takes the content and nothing else: labels and annotations of users mean nothing on a
-// seed, and what cannot be changed here may well be replaced there.
+// copyOf copies only the content. A user's labels and annotations mean nothing on a seed, and the
+// user may replace an immutable original.
 func copyOf(original *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
 	content := map[string]any{}
 	for _, field := range []string{"data", "binaryData", "type"} {
@@ -62,7 +62,7 @@ func copyOf(original *unstructured.Unstructured, namespace string) *unstructured
 	out.SetName(Prefix + original.GetName())
 	out.SetNamespace(namespace)
 	out.SetLabels(map[string]string{LabelCopy: "true"})
-	// The original may be made anew with another type, which cannot be changed.
+	// The original may be recreated with another type, which is immutable.
 	out.SetAnnotations(map[string]string{resourcesv1alpha1.DeleteOnInvalidUpdate: "true"})
 	return out
 }

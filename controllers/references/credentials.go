@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	// nameCredentials is the Secret that extensions work with (upstream's name, and the value of
-	// its label).
+	// nameCredentials is the Secret that extensions use (upstream's name, and the value of its
+	// label).
 	nameCredentials = "cloudprovider"
 	labelPurpose    = "gardener.cloud/purpose"
 )
 
-// bindings are the kinds that lead to credentials, with their versions.
+// bindings maps the kinds of bindings to their API versions.
 var bindings = map[string]string{
 	"CredentialsBinding": securityv1alpha1.SchemeGroupVersion.String(), "SecretBinding": gardencorev1beta1.SchemeGroupVersion.String(),
 }
 
-// reader gives an object, and nil where there is none.
+// reader returns an object, or nil if it does not exist.
 type reader func(apply.Ref) (*unstructured.Unstructured, error)
 
 // ofCluster reads from a cluster. An API that is not served has no objects.
@@ -45,8 +45,8 @@ func ofCluster(in *apply.Cluster, get reader) reader {
 	}
 }
 
-// credentials follow the binding of a Shoot to the Secret behind it. It says false for an owner
-// without binding; cluster is where they are, for what is said of one that is missing.
+// credentials follows the binding of a Shoot to its Secret. The result is false for an owner
+// without a binding. cluster is only for error messages.
 func credentials(of render.Input, cluster string, read reader) (Found, bool, error) {
 	r, has := of.Credentials()
 	if !has {

@@ -13,7 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// using is a Shoot with workers unless spec says otherwise.
+// using returns a Shoot with workers unless spec says otherwise.
 func using(t *testing.T, spec string) render.Input {
 	t.Helper()
 	return render.Input{Owner: shoot, Objects: map[string]map[string]any{"shoot": object(t, "{kind: Shoot, spec: "+spec+"}").Object}}
@@ -21,7 +21,7 @@ func using(t *testing.T, spec string) render.Input {
 
 const workers = "provider: {workers: [{name: a}]}"
 
-// stored are objects by kind, namespace and name.
+// stored returns a reader of objects by kind, namespace and name.
 func stored(t *testing.T, texts ...string) func(apply.Ref) (*unstructured.Unstructured, error) {
 	t.Helper()
 	all := map[string]*unstructured.Unstructured{}
@@ -34,7 +34,8 @@ func stored(t *testing.T, texts ...string) func(apply.Ref) (*unstructured.Unstru
 	}
 }
 
-// A binding leads to a Secret, or the problem names the binding, what it refers to, and what to do.
+// TestCredentials checks that a binding leads to a Secret, or that the problem names the binding,
+// its reference and the remedy.
 func TestCredentials(t *testing.T) {
 	const (
 		own       = "{apiVersion: v1, kind: Secret, metadata: {name: account, namespace: garden-local}, data: {key: c2VjcmV0}}"
@@ -104,14 +105,15 @@ data: {key: c2VjcmV0}
 	}
 }
 
-// The error of a cluster is not a missing object: nothing is known then.
+// TestUnreadableCredentials checks that a cluster error does not count as a missing object.
 func TestUnreadableCredentials(t *testing.T) {
 	_, has, err := credentials(using(t, "{secretBindingName: b, "+workers+"}"), "virtual", func(apply.Ref) (*unstructured.Unstructured, error) { return nil, errors.New("connection refused") })
 	assert.False(t, has)
 	require.EqualError(t, err, "read the credentials that spec.secretBindingName leads to: connection refused")
 }
 
-// A Secret without data is a copy without data, and what users write on it stays there.
+// TestEmptyCredentials checks that a Secret without data gives a copy without data or the user's
+// metadata.
 func TestEmptyCredentials(t *testing.T) {
 	b, _, err := Copies(shoot, []Found{{Credentials: true, Object: object(t, `
 apiVersion: v1
@@ -132,8 +134,8 @@ type: Opaque
 `).Object, b.Objects[0].Object)
 }
 
-// A plan takes the binding and the Secret that Git declares, and what was found where Git declares
-// only one of them.
+// TestDeclaredCredentials checks that a plan takes the binding and the Secret from Git, or the live
+// ones if Git declares only one of them.
 func TestDeclaredCredentials(t *testing.T) {
 	const (
 		binding = "{apiVersion: security.gardener.cloud/v1alpha1, kind: CredentialsBinding, metadata: {name: b, namespace: garden-local}, credentialsRef: {apiVersion: v1, kind: Secret, name: account}}"

@@ -1,9 +1,9 @@
 // Package references reads the ConfigMaps and Secrets that a Garden or Shoot refers to and that its
-// control plane needs, each by its name: nothing is listed or watched. Of a Shoot it makes the
-// copies that the namespace of its control plane gets, and of the credentials behind its binding
-// the Secret that extensions work with.
+// control plane needs. It gets each by name, without lists or watches. For a Shoot, it makes the
+// copies in the namespace of its control plane. From the credentials behind its binding, it makes
+// the Secret that extensions use.
 //
-// Which these are, and what they have to be, is said in schemas/across. How copies are sent,
-// repaired and taken away is the matter of owner, as with all bundles. The content of a Secret is
-// in its copy and nowhere else: not in facts, not in errors.
+// Package schemas/across defines the references and their requirements. Package owner applies,
+// repairs and deletes the copies like all bundles. The content of a Secret is only in its copy:
+// never in facts or errors.
 package references

@@ -12,11 +12,11 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Facts are what rendering may know of what was found. What cannot be used is not among them.
+// Facts returns the facts about found objects that rendering may use, without unusable objects.
 func Facts(found []Found) (map[string]render.ReferenceFact, error) {
 	var out map[string]render.ReferenceFact
 	for _, f := range found {
-		if f.Object == nil || f.Credentials { // no component reads an account
+		if f.Object == nil || f.Credentials { // no component reads credentials
 			continue
 		}
 		fact, err := render.ReferenceFactOf(f.Reference, f.Object)
@@ -31,8 +31,8 @@ func Facts(found []Found) (map[string]render.ReferenceFact, error) {
 	return out, nil
 }
 
-// Declared puts objects that Git declares in the place of those that were found: so they will be
-// when what Git declares has been applied.
+// Declared replaces live objects with those that Git declares, which is their state after the next
+// apply.
 func Declared(found []Found, in render.Input) []Found {
 	out := slices.Clone(found)
 	for i := range out {
@@ -49,7 +49,7 @@ func Declared(found []Found, in render.Input) []Found {
 	return out
 }
 
-// declaredCredentials are those of which Git declares binding and Secret.
+// declaredCredentials returns the credentials if Git declares both binding and Secret.
 func declaredCredentials(in render.Input) (Found, bool) {
 	if in.DeclaredCredentials == nil {
 		return Found{}, false
@@ -64,13 +64,13 @@ func declaredCredentials(in render.Input) (Found, bool) {
 	return found, true
 }
 
-// asStored writes the content as an API server stores it.
+// asStored converts the content to the form that an API server stores.
 func asStored(declared *unstructured.Unstructured) *unstructured.Unstructured {
 	texts, has, err := unstructured.NestedStringMap(declared.Object, "stringData")
 	if !has || err != nil {
 		return declared
 	}
-	data, _, _ := unstructured.NestedMap(declared.Object, "data") // nil where it is none
+	data, _, _ := unstructured.NestedMap(declared.Object, "data") // nil if data is not a map
 	stored := map[string]any{}
 	maps.Copy(stored, data)
 	for key, text := range texts {

@@ -13,12 +13,12 @@ import (
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
-// keyKubeconfig is where a Secret has a kubeconfig (upstream's constant of the core API).
+// keyKubeconfig is the key of a kubeconfig in a Secret (upstream's constant of the core API).
 const keyKubeconfig = "kubeconfig"
 
-// checkKubeconfig refuses a kubeconfig of a Shoot's user that would have its API server run
-// programs or read files: that runs on the seed, and belongs to somebody else. (gardener:
-// pkg/client/kubernetes, ValidateConfig, by which upstream's admission refuses them.)
+// checkKubeconfig rejects a user's kubeconfig that makes the Shoot's API server run programs or
+// read files, because that server runs on the seed. (gardener: pkg/client/kubernetes,
+// ValidateConfig, used by upstream's admission.)
 func checkKubeconfig(r across.Reference, live *unstructured.Unstructured) error {
 	if r.Kind != "Secret" || !slices.Contains(r.Files(), keyKubeconfig) {
 		return nil
@@ -26,17 +26,17 @@ func checkKubeconfig(r across.Reference, live *unstructured.Unstructured) error 
 	text, _, _ := unstructured.NestedString(live.Object, "data", keyKubeconfig)
 	raw, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
-		return nil // an API server stores nothing else
+		return nil // an API server stores only valid base64
 	}
 	return CheckKubeconfig(raw)
 }
 
-// CheckKubeconfig refuses a kubeconfig by which whoever uses it would run programs or read files.
-// The error goes on from what has it, and quotes nothing of it.
+// CheckKubeconfig rejects a kubeconfig that makes its client run programs or read files. The caller
+// prefixes the error with the object; the error quotes no content.
 func CheckKubeconfig(raw []byte) error {
 	config, err := clientcmd.Load(raw)
 	if err != nil {
-		// the cause may quote it
+		// the cause may quote the content
 		return fmt.Errorf("has data[%s] that is no kubeconfig", keyKubeconfig)
 	}
 	for _, user := range config.AuthInfos {

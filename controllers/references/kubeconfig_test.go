@@ -11,8 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
-// A kubeconfig of a user is used on the seed: it runs nothing there and reads no files. What is in
-// it is in no error.
+// TestKubeconfigsOfUsers checks that a user's kubeconfig runs nothing and reads no files on the
+// seed, and that no error quotes it.
 func TestKubeconfigsOfUsers(t *testing.T) {
 	kubeconfig := func(cluster, user string) string {
 		return "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'https://hook.example.org', " + cluster + "}}]\nusers: [{name: u, user: {" + user + "}}]\n" +

@@ -14,24 +14,23 @@ import (
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
-// Found is one reference and the object that it leads to.
+// Found is one reference and its object.
 type Found struct {
 	across.Reference
-	// Namespace of the object; empty means that of what the owner refers to.
+	// Namespace of the object; empty means the namespace of the owner's references.
 	Namespace string
-	// Credentials says that it is the Secret behind the binding of a Shoot. Fields are those that
-	// name the binding.
+	// Credentials marks the Secret behind the binding of a Shoot. Fields then name the binding.
 	Credentials bool
-	// Object is nil where Problem says why it cannot be used.
+	// Object is nil if Problem says why it is unusable.
 	Object  *unstructured.Unstructured
 	Problem error
 }
 
-// kindShoot is the kind of owner whose users are not those who operate the landscape.
+// kindShoot is the kind of owner whose users do not operate the landscape.
 const kindShoot = "shoot"
 
-// Read looks in a cluster for what an owner refers to. The error is that of the cluster; what is
-// missing there, or not what it has to be, is said of each.
+// Read reads the objects that an owner refers to from a cluster. It fails only for errors of the
+// cluster; a missing or invalid object is a Problem of its Found.
 func Read(ctx context.Context, in *apply.Cluster, of render.Input) ([]Found, error) {
 	var out []Found
 	namespace := of.ReferenceNamespace()
@@ -70,8 +69,8 @@ func Any(of render.Input) bool {
 	return has || len(of.RefersTo()) > 0
 }
 
-// Missing are the references that lead to nothing, as if their cluster had been asked: for one that
-// is not there yet.
+// Missing returns the references as if none of the objects existed, for a cluster that does not
+// exist yet.
 func Missing(in *apply.Cluster, of render.Input) []Found {
 	var out []Found
 	for _, r := range of.RefersTo() {
@@ -84,7 +83,7 @@ func Missing(in *apply.Cluster, of render.Input) []Found {
 	return out
 }
 
-// Problems of all references together.
+// Problems joins the problems of all references.
 func Problems(found []Found) error {
 	var problems []error
 	for _, f := range found {
@@ -93,8 +92,7 @@ func Problems(found []Found) error {
 	return errors.Join(problems...)
 }
 
-// check looks at the content. The values of a Secret are not looked at here: that a key is there is
-// enough.
+// check validates the content. It checks only that the keys of a Secret exist, never the values.
 func check(r across.Reference, live *unstructured.Unstructured) error {
 	data := map[string]string{}
 	for _, field := range []string{"data", "binaryData"} {

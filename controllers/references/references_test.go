@@ -22,7 +22,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 
 var shoot = render.Owner{Kind: "shoot", Namespace: "garden-local", Name: "s", ControlPlaneNamespace: "shoot--local--s"}
 
-// A copy has the content of what it is one of, and what others say about that stays there.
+// TestCopies checks that a copy has only the content of its original, without the users' metadata.
 func TestCopies(t *testing.T) {
 	original := object(t, `
 apiVersion: v1
@@ -63,7 +63,7 @@ data: {tls.crt: YQ==, tls.key: Yg==}
 	assert.NotEqual(t, b.Digest, after.Digest, "what was applied is told from what is to be")
 }
 
-// While something is missing nothing is applied, so that nothing goes either.
+// TestMissingCopies checks that nothing is applied or deleted while an object is missing.
 func TestMissingCopies(t *testing.T) {
 	found := []Found{
 		{Reference: across.Reference{Kind: "ConfigMap", Name: "policy"}, Object: object(t, "{kind: ConfigMap, metadata: {name: policy}, data: {policy: a}}")},
@@ -82,7 +82,7 @@ func TestMissingCopies(t *testing.T) {
 	assert.False(t, has)
 }
 
-// What is wrong with content is said without it.
+// TestCheck checks that errors about content do not quote it.
 func TestCheck(t *testing.T) {
 	policy := func(text string) string {
 		return "{kind: ConfigMap, metadata: {name: a}, data: {policy: " + text + "}}"

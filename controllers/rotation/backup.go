@@ -16,8 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// BackupOf is the process that saves an etcd; nil where it has nowhere to save it to, or where no
-// such process can be asked, as in clusters where etcd runs without it.
+// BackupOf returns the process that backs up an etcd. It is nil without a backup store, or if no
+// such process is reachable, as in clusters whose etcd runs without it.
 func BackupOf(ctx context.Context, local *apply.Cluster, ref apply.Ref) (*Backup, error) {
 	etcd, err := local.GetLive(ctx, ref)
 	if apierrors.IsNotFound(err) || apply.IsUnserved(err) {
@@ -63,7 +63,7 @@ func BackupOf(ctx context.Context, local *apply.Cluster, ref apply.Ref) (*Backup
 	}
 	pair, err := tls.X509KeyPair(client["tls.crt"], client["tls.key"])
 	if err != nil {
-		// the cause may quote it
+		// the cause may quote the certificate
 		return nil, errors.New(ref.String() + ": the certificate in the Secret of clientTLSSecretRef cannot be used")
 	}
 	out.Certificate = &pair

@@ -1,18 +1,18 @@
-// Package rotation says how the rotations of an owner's credentials stand: what an operation
-// begins, what a reconciliation that went well has finished, and what follows for the secrets that
-// are asked for. It reads no cluster and no clock.
+// Package rotation computes the state of an owner's credential rotations: how operations start
+// them, how reconciliations finish them, and the resulting requests for secrets. The state itself
+// needs no cluster and no clock.
 //
-// The state is status.credentials of a Garden (upstream's API, so that a rotation can go on which
-// somebody else has begun); a Shoot has the same one. A rotation in two steps is Preparing while
-// new credentials are made known beside the old ones, Prepared when everybody may change over,
-// Completing while the old ones are taken away, and Completed. Between the steps people look
-// whether their clients have changed over.
+// The state is status.credentials of a Garden in upstream's API, so a rotation that upstream began
+// can continue; a Shoot has the same field. A rotation in two steps is Preparing while new
+// credentials are published beside the old ones, then Prepared when clients may switch. It is
+// Completing while the old ones are removed, then Completed. Before the second step people check
+// whether their clients have switched.
 //
-// The key that encrypts etcd has one more: while it is Preparing, API servers first learn to read
-// what the new key writes, all of them, and only then write with it; and it is not Prepared before
-// everything was written anew.
+// The encryption key of etcd takes one more round. While it is Preparing, all API servers first
+// learn to read data of the new key, and only then write with it. It is Prepared once everything
+// was rewritten.
 //
-// What does not live here: who takes operations up and runs the steps (controllers/owner), writing
-// objects anew (rewrite.go knows how, of one cluster; seeds.go how gardenlets are asked to follow),
-// making secrets (secrets), and which operation is allowed when (schemas).
+// rewrite.go rewrites the objects of one cluster, and seeds.go requests operations from gardenlets.
+// Other packages run the steps (controllers/owner), make secrets (secrets), and define which
+// operation is allowed when (schemas).
 package rotation

@@ -11,7 +11,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// operation is what an annotation asks of a Garden (gardener:
+// operation is an operation on a Garden that an annotation requests (gardener:
 // pkg/apis/operator/v1alpha1/types_garden.go, constants of operations).
 type operation struct {
 	of        []Kind
@@ -39,9 +39,9 @@ var operations = map[string]operation{
 // step only (gardener: pkg/api/operator/v1alpha1/validation/garden.go).
 const oneStepSince = 34
 
-// Begin takes operations up, divided by ';' as in the annotation. minor is the version of the API
-// server, Kubernetes 1.minor. What cannot be done now is an error that says why; the rest is done.
-// An operation that was begun already, by somebody who got no further, is not begun again.
+// Begin starts operations, separated by ';' as in the annotation. minor is the version of the API
+// server, Kubernetes 1.minor. An impossible operation is an error; the others still start. An
+// operation that is already under way is not started again.
 func (s State) Begin(asked string, minor int, now metav1.Time) (State, error) {
 	out := s.clone()
 	var problems []error
@@ -59,7 +59,7 @@ func (s State) Begin(asked string, minor int, now metav1.Time) (State, error) {
 	return out, errors.Join(problems...)
 }
 
-// standing says in words how far a rotation is.
+// standing describes the phase of a rotation.
 func standing(phase gardencorev1beta1.CredentialsRotationPhase) string {
 	if phase == "" {
 		return "none was started yet"
@@ -67,7 +67,7 @@ func standing(phase gardencorev1beta1.CredentialsRotationPhase) string {
 	return fmt.Sprintf("it is %q", phase)
 }
 
-// begin does one operation: all of it, or nothing.
+// begin starts all rotations of one operation, or none.
 func (s State) begin(out State, name string, op operation, minor int, now metav1.Time) error {
 	oneStep := minor >= oneStepSince
 	whole := name == "rotate-etcd-encryption-key" || name == "rotate-credentials-start" && oneStep
@@ -99,9 +99,9 @@ func (s State) begin(out State, name string, op operation, minor int, now metav1
 	return nil
 }
 
-// BeginForProvider starts a rotation of the encryption key, which completes by itself, where the
-// provider that is declared is another one than that of what is in etcd: a provider comes with a
-// key of its own. Nothing is started while nothing is known of etcd, or a rotation is under way.
+// BeginForProvider starts a rotation of the encryption key if the declared provider differs from
+// the one in etcd: each provider has its own key. The rotation completes by itself. Nothing starts
+// while the state of etcd is unknown or a rotation is under way.
 func (s State) BeginForProvider(declared string, now metav1.Time) State {
 	phase := s.Phase(ETCDEncryptionKey)
 	if s.EncryptionAtRest == nil || s.EncryptionAtRest.Provider.Type == "" || string(s.EncryptionAtRest.Provider.Type) == declared ||

@@ -13,17 +13,17 @@ import (
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
-// NewPasswords tells whether the passwords of observability were made anew and that is not over
-// yet: seeds have those of before.
+// NewPasswords reports whether observability passwords were renewed and seeds still have the old
+// ones.
 func (s State) NewPasswords() bool {
 	r := s.Rotation[Observability]
 	return r.LastInitiationTime != nil && (r.LastCompletionTime == nil || r.LastCompletionTime.Before(r.LastInitiationTime))
 }
 
-// HandOut has seeds take over the password of the landscape's monitoring: it waits until the Secret
-// in namespace garden is the one that each seed's namespace has a copy of, and has the Seeds
-// reconciled, for which it does not wait (as upstream). A namespace without a copy has nobody who
-// makes one, and none is waited for.
+// HandOut distributes the password of the landscape's monitoring to seeds. It waits until each
+// seed's namespace has a copy of this Secret in namespace garden. Then it requests a reconciliation
+// of the Seeds, and does not wait for it (as upstream). It skips namespaces without any copy,
+// because nobody makes one there.
 func (s Seeds) HandOut(ctx context.Context, secret string) error {
 	what, copies := "a copy of Secret garden/"+secret, s
 	if s.Tell != nil {
@@ -39,7 +39,7 @@ func (s Seeds) HandOut(ctx context.Context, secret string) error {
 	})
 }
 
-// withoutCopy are the Seeds whose namespace has a copy of another Secret.
+// withoutCopy returns the Seeds whose namespace has a copy of another Secret only.
 func (s Seeds) withoutCopy(ctx context.Context, secret string) (map[string]string, error) {
 	seeds, err := s.list(ctx)
 	if err != nil {

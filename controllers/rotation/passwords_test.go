@@ -29,8 +29,8 @@ func TestNewPasswords(t *testing.T) {
 	}
 }
 
-// Seeds are reconciled when each has a copy of the new password, and nobody waits for the end of
-// that.
+// TestNewPasswordsAreHandedOut checks that Seeds are reconciled once each has a copy of the new
+// password, without waiting for the result.
 func TestNewPasswordsAreHandedOut(t *testing.T) {
 	g := newGarden(t)
 	copied := func(seed, name string) {

@@ -7,11 +7,11 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// cleared are the fields of a Rotation that may go again; a merge patch has to say so.
+// cleared are the fields of a Rotation that a merge patch has to remove explicitly.
 var cleared = []string{"lastInitiationFinishedTime", "lastCompletionTriggeredTime", "autoCompleteAfterPrepared"}
 
-// Patch gives the fields of the status that turn one state into another, for a merge patch; nil
-// when they are the same. What others have put beside the fields known here stays.
+// Patch returns a merge patch of the status from one state to another; nil if they are equal. It
+// leaves fields that others have added.
 func Patch(before, after State) map[string]any {
 	rotations, out := map[string]any{}, map[string]any{}
 	for kind, r := range after.Rotation {
@@ -44,12 +44,12 @@ func Patch(before, after State) map[string]any {
 
 func fieldsOf(r Rotation) map[string]any {
 	var out map[string]any
-	raw, _ := json.Marshal(r) // texts, times and a bool
+	raw, _ := json.Marshal(r) // strings, times and a bool
 	_ = json.Unmarshal(raw, &out)
 	return out
 }
 
-// SameAtRest tells whether the same is encrypted in the same way.
+// SameAtRest reports whether the same resources are encrypted in the same way.
 func SameAtRest(a *gardencorev1beta1.EncryptionAtRest, b gardencorev1beta1.EncryptionAtRest) bool {
 	if a == nil || a.Provider.Type != b.Provider.Type {
 		return false

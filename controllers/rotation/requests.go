@@ -7,10 +7,10 @@ import (
 	"github.com/pergola-dev/pergola/secrets"
 )
 
-// of are the requests to the secrets manager that rotate with a kind; what they sign and derive
-// follows by itself. (gardener: pkg/operator/controller/garden/garden/components.go,
-// caCertConfigurations and lastSecretRotationStartTimes)
 var of = map[Kind][]string{
+	// Requests to the secrets manager that rotate with a kind; derived and signed secrets follow.
+	// (gardener: pkg/operator/controller/garden/garden/components.go, caCertConfigurations and
+	// lastSecretRotationStartTimes)
 	CertificateAuthorities: {
 		"ca", "ca-client", "ca-etcd", "ca-etcd-peer", "ca-front-proxy", "ca-gardener",
 		// Static tokens have no rotation of their own.
@@ -22,7 +22,7 @@ var of = map[Kind][]string{
 	WorkloadIdentityKey: {"gardener-apiserver-workload-identity-signing-key"},
 }
 
-// Times say when the secrets were asked for anew, by the names of requests.
+// Times returns the time of the last rotation by names of requests.
 func (s State) Times() map[string]time.Time {
 	out := map[string]time.Time{}
 	for kind, names := range of {
@@ -33,19 +33,19 @@ func (s State) Times() map[string]time.Time {
 	return out
 }
 
-// Progress is what the API servers say of a rotation that takes several rounds of them.
+// Progress is the progress of API servers in a rotation with several rounds.
 type Progress struct {
-	// Populated: all read what the new encryption key writes, so that it may write.
+	// Populated reports whether all API servers read data of the new encryption key, so that it may
+	// write.
 	Populated bool
-	// Resigned: all servers have certificates of the new CAs, so that nobody needs the old ones any
-	// more.
+	// Resigned reports whether all servers have certificates of the new CAs, so that the old CAs
+	// are no longer needed.
 	Resigned bool
 }
 
-// Requests are those of the components as the rotations want them: old secrets are dropped by the
-// second step, and data is written with the old key for as long as not every API server reads the
-// new one. CAs are dropped in two rounds: who talks to a server that has not been started anew yet
-// would not know it otherwise.
+// Requests adapts the requests of components to the rotations. The second step drops old secrets.
+// The old key encrypts data until every API server reads the new one. CAs are dropped in two
+// rounds: otherwise clients would reject servers that were not restarted yet.
 func (s State) Requests(configs []secrets.Config, p Progress) []secrets.Config {
 	ignored, signing := map[string]bool{}, map[string]bool{}
 	for kind, names := range of {

@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// defaultPage is how many objects are listed at a time: a garden has many, and an API server
-	// does not keep all of them for one answer.
+	// defaultPage is the number of objects per list request, so that an API server need not hold
+	// all objects of a garden for one answer.
 	defaultPage = 500
-	// writers is how many objects are written at a time.
+	// writers is the number of concurrent writes.
 	writers = 8
 )
 
-// EncryptedResources are the resources that the API servers are asked to encrypt, or were before:
-// objects of all of them have to be written anew.
+// EncryptedResources returns the resources that the API servers encrypt now or did before: all
+// their objects have to be rewritten.
 func EncryptedResources(configs []secrets.Config) []string {
 	var out []string
 	for _, c := range configs {
@@ -40,24 +40,23 @@ func EncryptedResources(configs []secrets.Config) []string {
 	return slices.Compact(out)
 }
 
-// Rewriter has the objects of an API server written anew, so that they are in etcd as the API
-// server encrypts now.
+// Rewriter makes an API server rewrite its objects, so that etcd has them in the current
+// encryption.
 type Rewriter struct {
-	// Client knows metadata, which is enough: the content of Secrets is read by nobody.
+	// Client reads metadata only, so nobody reads the content of Secrets.
 	Client metadata.Interface
 	Mapper meta.RESTMapper
-	// Page is how many objects are listed at a time; default 500.
+	// Page is the number of objects per list request; default 500.
 	Page int64
-	// Progress hears how many objects were written, now and then; it may be nil.
+	// Progress is called now and then with the number of written objects; it may be nil.
 	Progress func(written int)
 }
 
-// Rewrite writes all objects of some resources ("secrets", "shoots.core.gardener.cloud"), with
-// patches that change nothing: an API server writes such an object anew if it is not in etcd as it
-// would write it, and else leaves it alone (k8s.io/apiserver, storage/etcd3, GuaranteedUpdate). So
-// it costs what there is to do, it can be done again after an interruption, and no trace is left in
-// the objects. What does not exist any more is passed over, and so is a resource that is not
-// served: there are no objects of it.
+// Rewrite rewrites all objects of some resources ("secrets", "shoots.core.gardener.cloud") with
+// empty patches. For an empty patch, an API server writes an object only if its form in etcd is
+// outdated (k8s.io/apiserver, storage/etcd3, GuaranteedUpdate). So a repetition after an
+// interruption is cheap, and the objects show no trace. Rewrite skips objects that no longer exist
+// and resources that are not served.
 func (w Rewriter) Rewrite(ctx context.Context, resources []string) (int, error) {
 	var written atomic.Int64
 	for _, resource := range resources {
@@ -82,7 +81,7 @@ func (w Rewriter) rewrite(ctx context.Context, gvr schema.GroupVersionResource, 
 	for {
 		list, err := w.Client.Resource(gvr).List(ctx, options)
 		if apierrors.IsResourceExpired(err) && options.Continue != "" {
-			// It took so long that the list is gone. What is written already costs no second write.
+			// The list expired meanwhile. A new list costs no second write of rewritten objects.
 			options.Continue = ""
 			continue
 		}

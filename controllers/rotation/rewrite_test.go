@@ -26,8 +26,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// encrypting is an API server that encrypts Secrets, and takes up another configuration while it
-// runs.
+// encrypting is an API server that encrypts Secrets, and reloads its configuration while it runs.
 type encrypting struct {
 	*testing.T
 	file   string
@@ -76,7 +75,7 @@ func (e *encrypting) create(name string) {
 	require.NoError(e, err)
 }
 
-// stored says with which key a Secret is in etcd, and at which revision it was written.
+// stored returns the key of a Secret in etcd, and the revision of its last write.
 func (e *encrypting) stored(name string) (key, revision string) {
 	e.Helper()
 	body, err := json.Marshal(map[string]string{"key": base64.StdEncoding.EncodeToString([]byte("/registry/secrets/default/" + name))})
@@ -97,7 +96,7 @@ func (e *encrypting) stored(name string) (key, revision string) {
 	return parts[4], found.KVs[0].Revision
 }
 
-// What is in etcd is written with the key that writes now, all of it and only once.
+// TestRewrite checks that all objects in etcd are rewritten with the current key, and only once.
 func TestRewrite(t *testing.T) {
 	e := newEncrypting(t)
 	names := []string{"a", "b", "c", "d", "e"}

@@ -7,15 +7,15 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// Round says which of the ways of the flow it is that the steps under way take, one after the
-// other. The zero value is none: nothing is under way.
+// Round is one pass of the flow among those that the current rotation steps need. The zero value
+// means that none is under way.
 type Round struct {
 	Number, Of int
-	// Doing is what this one brings about.
+	// Doing describes the work of this round.
 	Doing string
 }
 
-// String is how people are told of it; empty for none.
+// String describes the round for people; empty for none.
 func (r Round) String() string {
 	switch {
 	case r.Of == 0:
@@ -26,7 +26,7 @@ func (r Round) String() string {
 	return fmt.Sprintf("rotation of credentials, round %d of %d: %s", r.Number, r.Of, r.Doing)
 }
 
-// Percent of all rounds, where one is so far.
+// Percent converts the percentage of this round to that of all rounds.
 func (r Round) Percent(ofThis int) int {
 	if r.Of == 0 {
 		return ofThis
@@ -34,18 +34,18 @@ func (r Round) Percent(ofThis int) int {
 	return ((r.Number-1)*100 + ofThis) / r.Of
 }
 
-// left is how many there are still, with this one.
+// left returns the number of remaining rounds, including this one.
 func (r Round) left() int { return r.Of - r.Number + 1 }
 
-// Next is the round after another one of the same reconciliation, or the first for none. It goes on
-// counting where a reconciliation before was interrupted. changed says that other things are to be
-// encrypted in etcd than are.
+// Next returns the round after another one of the same reconciliation, or the first for none. It
+// continues the count of an interrupted reconciliation. changed means that the declared encryption
+// in etcd differs from the actual one.
 func (r Round) Next(s State, p Progress, changed bool) Round {
 	now := s.round(p, changed)
 	switch {
 	case r.Of == 0:
 		return now
-	case now.Of == 0: // what was written anew is not in the configuration any more
+	case now.Of == 0: // the configuration no longer has the resources that were rewritten
 		now = Round{Number: 1, Of: 1, Doing: "API servers forget what is needed no more"}
 	}
 	return Round{Number: r.Number + 1, Of: r.Number + now.left(), Doing: now.Doing}
@@ -67,7 +67,7 @@ func (s State) round(p Progress, changed bool) Round {
 	}
 	var doing []string
 	for _, r := range rounds {
-		// what takes one round was done in the first
+		// one-round work was done in the first round
 		if r.Of > 0 && (out.Number == 1 || r.Number > 1) {
 			doing = append(doing, r.Doing)
 		}
@@ -76,8 +76,8 @@ func (s State) round(p Progress, changed bool) Round {
 	return out
 }
 
-// roundOfChange is that of a declaration that wants other things encrypted than are. It is for a
-// round in which nothing else has to come about first.
+// roundOfChange returns the round of a changed encryption declaration. Its rewrite needs a round in
+// which no other rotation has to come first.
 func (s State) roundOfChange(p Progress) Round {
 	if s.Phase(ETCDEncryptionKey) == gardencorev1beta1.RotationPreparing && !p.Populated ||
 		s.Phase(CertificateAuthorities) == gardencorev1beta1.RotationCompleting && !p.Resigned {
@@ -86,7 +86,7 @@ func (s State) roundOfChange(p Progress) Round {
 	return Round{Number: 1, Of: 2, Doing: "objects are written anew with the encryption that is declared"}
 }
 
-// roundOf is that of one kind.
+// roundOf returns the round of one kind.
 func (s State) roundOf(k Kind, p Progress) Round {
 	one := func(doing string) Round { return Round{Number: 1, Of: 1, Doing: doing} }
 	r := s.Rotation[k]
@@ -139,8 +139,7 @@ func (r Rotation) roundOfEncryption(preparing, populated bool) Round {
 	return Round{Number: 1, Of: 1, Doing: "the old encryption key goes"}
 }
 
-// Told says how the rotations stand that are not at their end, for people: what goes on by itself,
-// and what waits for them.
+// Told describes unfinished rotations for people, and the operations that they wait for.
 func (s State) Told() []string {
 	byPhase, waits := map[gardencorev1beta1.CredentialsRotationPhase][]string{}, []string{}
 	for _, k := range twoSteps {
@@ -166,8 +165,8 @@ func (s State) Told() []string {
 	return out
 }
 
-// allWait tells whether the second step of all can be asked for at once. The encryption key may
-// have done its own.
+// allWait reports whether all second steps can be requested at once. The encryption key may have
+// completed by itself.
 func (s State) allWait() bool {
 	for _, k := range twoSteps {
 		done := k == ETCDEncryptionKey && s.Phase(k) == gardencorev1beta1.RotationCompleted
@@ -178,7 +177,7 @@ func (s State) allWait() bool {
 	return true
 }
 
-// completedBy are the operations that begin the second step of one kind.
+// completedBy maps each kind to the operation that starts its second step.
 var completedBy = map[Kind]string{
 	CertificateAuthorities: "rotate-ca-complete", ServiceAccountKey: "rotate-serviceaccount-key-complete",
 	ETCDEncryptionKey: "rotate-etcd-encryption-key-complete", WorkloadIdentityKey: "rotate-workload-identity-key-complete",

@@ -10,7 +10,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// Whoever looks at a rotation is told which round it is, and how many there are.
+// TestRounds checks the number and the total of the rounds that people see.
 func TestRounds(t *testing.T) {
 	known := &gardencorev1beta1.EncryptionAtRest{}
 	for name, c := range map[string]struct {
@@ -61,7 +61,7 @@ func TestRounds(t *testing.T) {
 			var p Progress
 			var told []string
 			percent, changed := -1, c.changed
-			// As a reconciliation goes on.
+			// Simulate the rounds of a reconciliation.
 			for {
 				r = r.Next(s, p, changed)
 				if r.String() != "" {
@@ -88,14 +88,15 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// after is what the API servers have reached with a round.
+// after returns the progress of the API servers after a round.
 func (p Progress) after(s State) Progress {
 	return Progress{
 		Populated: p.Populated || s.Phase(ETCDEncryptionKey) == preparing, Resigned: p.Resigned || s.Phase(CertificateAuthorities) == completing,
 	}
 }
 
-// A reconciliation that goes on with what another one has begun counts as that did.
+// TestRoundAfterAnInterruption checks that a reconciliation continues the count of an interrupted
+// one.
 func TestRoundAfterAnInterruption(t *testing.T) {
 	s, err := State{}.Begin("rotate-credentials-start", 34, at(1))
 	require.NoError(t, err)

@@ -23,18 +23,18 @@ import (
 )
 
 const (
-	// seedsTimeout is how long the gardenlets of all seeds have for one operation, seedsInterval
-	// how often it is looked (upstream waits as long, and looks every 5 s).
+	// seedsTimeout is the time limit of all gardenlets for one operation, seedsInterval the time
+	// between polls (upstream: the same limit, 5 s).
 	seedsTimeout, seedsInterval = 10 * time.Minute, 2 * time.Second
-	// silence is how old a Lease is at least of which an error says so.
+	// silence is the age from which an error reports an old Lease.
 	silence = time.Minute
-	// namespaceGardenlets is where Gardenlets are, prefixSelfHosted begins the names of those of
-	// self-hosted Shoots (upstream's).
+	// namespaceGardenlets has the Gardenlets; prefixSelfHosted begins the names of those of
+	// self-hosted Shoots (as upstream).
 	namespaceGardenlets, prefixSelfHosted = "garden", "self-hosted-shoot-"
 )
 
-// SeedOperations are what gardenlets have to be asked for now, one after the other: what is on
-// seeds has the credentials of before, which do not count any more when the rotation is complete.
+// SeedOperations returns the operations that gardenlets have to run now, in order. Seeds still have
+// the old credentials, which become invalid when the rotation completes.
 func (s State) SeedOperations() []string {
 	var out []string
 	for _, each := range []struct {
@@ -52,33 +52,32 @@ func (s State) SeedOperations() []string {
 	return out
 }
 
-// Seeds asks gardenlets, by their Seeds in the virtual garden.
+// Seeds requests operations from gardenlets through their Seeds in the virtual garden.
 type Seeds struct {
 	Client metadata.Interface
 	Leases kubernetes.Interface
 	// FieldManager sets the annotation.
 	FieldManager string
 	Clock        clock.WithTicker
-	// Tell hears what is waited for; it may be nil.
+	// Tell receives messages about the current wait; it may be nil.
 	Tell func(message string)
 }
 
-// Ask sets an operation on all Seeds that a gardenlet looks after, and waits until each has done
-// it: it takes the annotation away then. A Seed that is asked for something else is asked when that
-// is done. One without a gardenlet (it has no Lease) is reached with somebody's kubeconfig, and has
-// nothing of its own to renew. What has not happened in ten minutes is an error that names the
-// Seeds, and why, as far as can be told; asking again goes on.
+// Ask sets an operation on all Seeds with a gardenlet, and waits until each gardenlet has removed
+// the annotation. A Seed with another operation gets this one afterwards. A Seed without a Lease
+// has no gardenlet: it uses somebody's kubeconfig, and has nothing to renew. After ten minutes Ask
+// returns an error with the Seeds and the reasons; another Ask continues.
 func (s Seeds) Ask(ctx context.Context, operation string) error {
 	return s.until(ctx, "Seed ", operation, s.askAll)
 }
 
-// AskSelfHosted asks the gardenlets of self-hosted Shoots, which have a Gardenlet and no Seed, and
-// waits until all are done.
+// AskSelfHosted requests an operation from the gardenlets of self-hosted Shoots, which have a
+// Gardenlet and no Seed, and waits for all.
 func (s Seeds) AskSelfHosted(ctx context.Context, operation string) error {
 	return s.until(ctx, "Gardenlet "+namespaceGardenlets+"/", operation, s.askSelfHosted)
 }
 
-// until asks again and again until nobody is waited for. kind is what their names have before them.
+// until calls ask until no object is waited for. kind is the prefix of their names.
 func (s Seeds) until(ctx context.Context, kind, operation string, ask func(context.Context, string, map[types.UID]bool) (map[string]string, error)) error {
 	began, asked := s.Clock.Now(), map[types.UID]bool{}
 	ticker := s.Clock.NewTicker(seedsInterval)
@@ -110,7 +109,7 @@ func late(kind, operation string, waits map[string]string) error {
 	return errors.Join(out...)
 }
 
-// named are names, the first few of many.
+// named returns the names, at most the first five.
 func named(waits map[string]string) []string {
 	const most = 5
 	out := slices.Sorted(maps.Keys(waits))
@@ -120,13 +119,13 @@ func named(waits map[string]string) []string {
 	return out
 }
 
-// askAll asks those that were not asked yet. It gives those that are not done, and why.
+// askAll sets the operation on Seeds without it. It returns the unfinished Seeds with reasons.
 func (s Seeds) askAll(ctx context.Context, operation string, asked map[types.UID]bool) (map[string]string, error) {
 	return s.ask(ctx, operation, asked, true)
 }
 
-// ask is askAll; without wait only those are given that could not be asked yet, because they are
-// asked for something else.
+// ask is askAll; without wait it returns only Seeds that could not get the operation yet, because
+// they have another one.
 func (s Seeds) ask(ctx context.Context, operation string, asked map[types.UID]bool, wait bool) (map[string]string, error) {
 	seeds, err := s.list(ctx)
 	if err != nil {
@@ -136,7 +135,7 @@ func (s Seeds) ask(ctx context.Context, operation string, asked map[types.UID]bo
 	for _, seed := range seeds {
 		now := seed.Annotations[gardencorev1beta1.GardenerOperation]
 		if asked[seed.UID] && now != operation {
-			continue // done, and perhaps asked for something else since
+			continue // done, and perhaps with another operation since
 		}
 		heard, err := s.heard(ctx, seed.Name)
 		if err != nil {
@@ -161,7 +160,7 @@ func (s Seeds) seeds() metadata.ResourceInterface {
 	return s.Client.Resource(gardencorev1beta1.SchemeGroupVersion.WithResource("seeds"))
 }
 
-// list gives the Seeds that are not being deleted.
+// list returns the Seeds that are not being deleted.
 func (s Seeds) list(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
 	list, err := s.seeds().List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
@@ -173,8 +172,8 @@ func (s Seeds) list(ctx context.Context) ([]metav1.PartialObjectMetadata, error)
 	return slices.DeleteFunc(list.Items, func(seed metav1.PartialObjectMetadata) bool { return seed.DeletionTimestamp != nil }), nil
 }
 
-// askSelfHosted is askAll for Gardenlets of self-hosted Shoots. All are waited for (as upstream
-// does): they have no Lease by which one would know that nobody looks after them.
+// askSelfHosted is askAll for Gardenlets of self-hosted Shoots. It waits for all (as upstream):
+// they have no Lease that shows a missing gardenlet.
 func (s Seeds) askSelfHosted(ctx context.Context, operation string, asked map[types.UID]bool) (map[string]string, error) {
 	resource := s.Client.Resource(seedmanagementv1alpha1.SchemeGroupVersion.WithResource("gardenlets")).Namespace(namespaceGardenlets)
 	list, err := resource.List(ctx, metav1.ListOptions{})
@@ -205,7 +204,7 @@ func (s Seeds) askSelfHosted(ctx context.Context, operation string, asked map[ty
 	return waits, nil
 }
 
-// set writes an operation to an object, unless somebody else has written to it in the meantime.
+// set writes an operation to an object, unless the object has changed meanwhile.
 func (s Seeds) set(ctx context.Context, in metadata.ResourceInterface, to *metav1.PartialObjectMetadata, operation string) (bool, error) {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"resourceVersion": to.ResourceVersion, "annotations": map[string]any{gardencorev1beta1.GardenerOperation: operation},
@@ -220,7 +219,7 @@ func (s Seeds) set(ctx context.Context, in metadata.ResourceInterface, to *metav
 	return err == nil, err
 }
 
-// heard is when the gardenlet of a Seed was heard last; nil when it never was.
+// heard returns the time of the last heartbeat of a Seed's gardenlet; nil if there never was one.
 func (s Seeds) heard(ctx context.Context, seed string) (*metav1.MicroTime, error) {
 	lease, err := s.Leases.CoordinationV1().Leases(gardencorev1beta1.GardenerSystemSeedLeaseNamespace).Get(ctx, seed, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -235,7 +234,7 @@ func (s Seeds) heard(ctx context.Context, seed string) (*metav1.MicroTime, error
 	return lease.Spec.RenewTime, nil
 }
 
-// why says what a Seed waits for.
+// why returns the reason why a Seed is unfinished.
 func (s Seeds) why(seed, operation, now string, heard *metav1.MicroTime) string {
 	switch age := s.Clock.Since(heard.Time); {
 	case age >= silence:

@@ -50,8 +50,7 @@ func newGarden(t *testing.T) *garden {
 	return g
 }
 
-// seed makes one, asked for something already, whose gardenlet was heard some time ago; not at all
-// when that is negative.
+// seed creates a Seed with an operation, whose last heartbeat is some time ago; negative for none.
 func (g *garden) seed(name, asked string, ago time.Duration) {
 	g.Helper()
 	o := &unstructured.Unstructured{Object: map[string]any{
@@ -77,7 +76,7 @@ func (g *garden) seed(name, asked string, ago time.Duration) {
 	require.NoError(g, err)
 }
 
-// asked is what a Seed is asked for.
+// asked returns the operation of a Seed.
 func (g *garden) asked(name string) string {
 	g.Helper()
 	o, err := g.seeds.Get(g.Context(), name, metav1.GetOptions{})
@@ -85,7 +84,7 @@ func (g *garden) asked(name string) string {
 	return o.GetAnnotations()[gardencorev1beta1.GardenerOperation]
 }
 
-// done is what a gardenlet does when it has done what it is asked for.
+// done removes the operation of a Seed, as its gardenlet does.
 func (g *garden) done(name string) {
 	g.Helper()
 	_, err := g.seeds.Patch(g.Context(), name, types.MergePatchType, []byte(`{"metadata":{"annotations":{"gardener.cloud/operation":null}}}`), metav1.PatchOptions{})
@@ -99,7 +98,8 @@ func (g *garden) asks(clk clock.WithTicker, tell func(string)) Seeds {
 	return Seeds{Client: client, Leases: g.api, Clock: clk, Tell: tell}
 }
 
-// ended tells whether what sends its error there is over. It has no error.
+// ended reports whether a call that sends its error to end has returned, and checks that it has no
+// error.
 func ended(t *testing.T, end <-chan error) func() bool {
 	return func() bool {
 		select {
@@ -112,7 +112,8 @@ func ended(t *testing.T, end <-chan error) func() bool {
 	}
 }
 
-// Gardenlets are asked, all at once, and waited for; Seeds that nobody looks after are not.
+// TestGardenletsAreAsked checks that all gardenlets get an operation at once, and that Seeds
+// without a gardenlet are skipped.
 func TestGardenletsAreAsked(t *testing.T) {
 	g := newGarden(t)
 	g.seed("idle", "", 0)
@@ -149,7 +150,7 @@ func TestGardenletsAreAsked(t *testing.T) {
 	assert.Contains(t, told, "gardenlets are asked for renew-kubeconfig: busy, idle")
 }
 
-// Who does not answer is named, with the reason as far as it is known.
+// TestGardenletsThatDoNotAnswer checks that the error has the unfinished Seeds with reasons.
 func TestGardenletsThatDoNotAnswer(t *testing.T) {
 	g := newGarden(t)
 	g.seed("busy", "rotate-something", 0)
@@ -160,7 +161,7 @@ func TestGardenletsThatDoNotAnswer(t *testing.T) {
 	defer cancel()
 	end := make(chan error, 1)
 	go func() { end <- g.asks(clk, nil).Ask(ctx, "renew-kubeconfig") }()
-	// In front of it time passes once it was asked, and the heartbeats go on.
+	// The clock steps only after the requests, while heartbeats continue.
 	require.Eventually(t, func() bool { return g.asked("deaf") == "renew-kubeconfig" && g.asked("dead") == "renew-kubeconfig" }, 30*time.Second, 10*time.Millisecond)
 	cancel()
 	err := <-end
@@ -170,7 +171,7 @@ func TestGardenletsThatDoNotAnswer(t *testing.T) {
 	assert.ErrorContains(t, err, "delete Lease gardener-system-seed-lease/dead")
 	assert.ErrorContains(t, err, "Seed deaf: renew-kubeconfig is not done: its gardenlet has not answered")
 
-	// It ends by itself, too.
+	// Ask also times out.
 	go func() { end <- g.asks(clk, nil).Ask(t.Context(), "renew-kubeconfig") }()
 	require.Eventually(t, func() bool {
 		clk.Step(time.Minute)
@@ -184,8 +185,8 @@ func TestGardenletsThatDoNotAnswer(t *testing.T) {
 	assert.ErrorContains(t, err, "Seed dead: renew-kubeconfig is not done")
 }
 
-// Gardenlets of self-hosted Shoots have no Seed: they are asked by their Gardenlets, those of seeds
-// are not.
+// TestGardenletsOfSelfHostedShootsAreAsked checks that only Gardenlets of self-hosted Shoots get an
+// operation, not Gardenlets of seeds.
 func TestGardenletsOfSelfHostedShootsAreAsked(t *testing.T) {
 	g := newGarden(t)
 	client, err := dynamic.NewForConfig(g.config)
@@ -229,7 +230,7 @@ func TestGardenletsOfSelfHostedShootsAreAsked(t *testing.T) {
 	step("the busy one is asked then", func() bool { return asked("self-hosted-shoot-busy") == "renew-kubeconfig" })
 	done("self-hosted-shoot-idle")
 
-	// One that does not answer is named.
+	// The error names the unfinished gardenlet.
 	var late error
 	step("it ends", func() bool {
 		clk.Step(time.Minute)
@@ -249,7 +250,8 @@ func TestGardenletsOfSelfHostedShootsAreAsked(t *testing.T) {
 	assert.Empty(t, asked("seed"))
 }
 
-// What gardenlets are asked for follows from what is being prepared, in upstream's order.
+// TestSeedOperations checks that the operations follow from the prepared kinds, in upstream's
+// order.
 func TestSeedOperations(t *testing.T) {
 	preparing := Rotation{Phase: gardencorev1beta1.RotationPreparing}
 	all := State{Rotation: map[Kind]Rotation{CertificateAuthorities: preparing, ServiceAccountKey: preparing, WorkloadIdentityKey: preparing, ETCDEncryptionKey: preparing}}

@@ -12,23 +12,24 @@ import (
 	"time"
 )
 
-// snapshotTime is how long a full snapshot may take.
+// snapshotTime is the time limit of a full snapshot.
 const snapshotTime = 5 * time.Minute
 
-// Backup is the process beside an etcd that saves it (etcd-backup-restore).
+// Backup is the process beside an etcd that backs it up (etcd-backup-restore).
 type Backup struct {
 	// Address is where it listens, "SERVICE.NAMESPACE.svc:8080".
 	Address string
-	// CA is whom its certificate is of; without, it is asked in plain text. Certificate is shown to
-	// it.
+	// CA signs the certificate of the process; empty means plain HTTP. Certificate is the client
+	// certificate.
 	CA          []byte
 	Certificate *tls.Certificate
-	// Proxy and Dial are how services of the cluster are reached from here; nil for directly.
+	// Proxy and Dial connect to services of the cluster; nil for a direct connection.
 	Proxy func(*http.Request) (*url.URL, error)
 	Dial  func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Snapshot has all of etcd saved now: what was saved before is encrypted with a key that goes.
+// Snapshot takes a full snapshot of etcd now: older ones use an encryption key that is about to be
+// dropped.
 func (b Backup) Snapshot(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, snapshotTime)
 	defer cancel()

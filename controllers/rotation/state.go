@@ -12,7 +12,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// Kind is a sort of credentials, named as its field of status.credentials.rotation.
+// Kind is a kind of credentials, named like its field of status.credentials.rotation.
 type Kind string
 
 // The kinds that a Garden has.
@@ -24,7 +24,7 @@ const (
 	WorkloadIdentityKey    Kind = "workloadIdentityKey"
 )
 
-// Rotation is how one of them stands. Observability has no phases: new passwords count at once.
+// Rotation is the state of one kind. Observability has no phases: new passwords are valid at once.
 type Rotation struct {
 	Phase gardencorev1beta1.CredentialsRotationPhase `json:"phase,omitempty"`
 
@@ -39,7 +39,7 @@ type State struct {
 	EncryptionAtRest *gardencorev1beta1.EncryptionAtRest `json:"encryptionAtRest,omitempty"`
 }
 
-// Read gives the state that the status of an object has.
+// Read decodes the state from the status of an object.
 func Read(status map[string]any) (State, error) {
 	var out State
 	raw, err := json.Marshal(status["credentials"])
@@ -60,10 +60,10 @@ func (s State) clone() State {
 	return out
 }
 
-// Phase of a kind; empty when it was never rotated.
+// Phase returns the phase of a kind; empty if it was never rotated.
 func (s State) Phase(k Kind) gardencorev1beta1.CredentialsRotationPhase { return s.Rotation[k].Phase }
 
-// UnderWay tells whether a step of a rotation is to be done by reconciliations.
+// UnderWay reports whether reconciliations have to run a step of a rotation.
 func (s State) UnderWay() bool {
 	for _, r := range s.Rotation {
 		if r.Phase == gardencorev1beta1.RotationPreparing || r.Phase == gardencorev1beta1.RotationCompleting {
@@ -73,7 +73,7 @@ func (s State) UnderWay() bool {
 	return false
 }
 
-// initiated is when credentials of a kind were made anew last.
+// initiated returns the start of the last rotation.
 func (r Rotation) initiated() time.Time {
 	if r.LastInitiationTime == nil {
 		return time.Time{}
@@ -81,7 +81,7 @@ func (r Rotation) initiated() time.Time {
 	return r.LastInitiationTime.Time
 }
 
-// start begins a rotation.
+// start begins the first step of a rotation.
 func (s State) start(k Kind, now metav1.Time, completesItself bool) {
 	r := s.Rotation[k]
 	r.LastInitiationTime, r.LastInitiationFinishedTime, r.LastCompletionTriggeredTime = &now, nil, nil
@@ -95,15 +95,15 @@ func (s State) start(k Kind, now metav1.Time, completesItself bool) {
 	s.Rotation[k] = r
 }
 
-// complete begins the second step.
+// complete begins the second step of a rotation.
 func (s State) complete(k Kind, now metav1.Time) {
 	r := s.Rotation[k]
 	r.Phase, r.LastCompletionTriggeredTime = gardencorev1beta1.RotationCompleting, &now
 	s.Rotation[k] = r
 }
 
-// Finish notes that a reconciliation has done all of the steps that were under way. It is true when
-// another one has to follow at once: for rotations that complete by themselves.
+// Finish records that a reconciliation has completed all steps that were under way. It returns true
+// if a second reconciliation has to follow at once, for rotations that complete by themselves.
 func (s State) Finish(now metav1.Time) (State, bool) {
 	out, again := s.clone(), false
 	for _, k := range slices.Sorted(maps.Keys(s.Rotation)) {

@@ -99,7 +99,7 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// A rotation of everything, in the words of the status.
+// TestWholeRotation rotates all kinds and checks their phases.
 func TestWholeRotation(t *testing.T) {
 	s, err := State{}.Begin("rotate-credentials-start", 34, at(1))
 	require.NoError(t, err)
@@ -197,8 +197,8 @@ func TestRequests(t *testing.T) {
 	assert.Equal(t, []string{"configmaps", "secrets"}, EncryptedResources(configs))
 }
 
-// A patch takes one state to the other, as an API server applies it, and leaves alone what others
-// have put there.
+// TestPatch checks that a patch, applied as by an API server, turns one state into another and
+// leaves foreign fields.
 func TestPatch(t *testing.T) {
 	first, err := State{}.Begin("rotate-credentials-start", 34, at(1))
 	require.NoError(t, err)
@@ -224,7 +224,7 @@ func TestPatch(t *testing.T) {
 	assert.ErrorContains(t, err, "read status.credentials")
 }
 
-// mergePatched applies a merge patch (RFC 7386) to what has maps only.
+// mergePatched applies a merge patch (RFC 7386) to nested maps.
 func mergePatched(t *testing.T, into, patch map[string]any) map[string]any {
 	t.Helper()
 	raw, err := json.Marshal(patch)

@@ -7,21 +7,20 @@ import (
 	"github.com/pergola-dev/pergola/apply/flow"
 )
 
-// outOfTime is what the runner says of a step that had not begun when the time of the whole run was
-// over.
+// outOfTime returns the runner's message for a step that did not start before the run timed out.
 func outOfTime() string { return "not started: " + context.DeadlineExceeded.Error() }
 
-// Steps find the step for which another one was not started when the time was over: that, not the
-// time, is what a person can mend. Events come one at a time, those of a step after those of what
-// it needs.
+// Steps finds the cause of each step that a timed-out run did not start: the failed step helps
+// people more than the timeout. Events must come one at a time, each step after the steps that it
+// needs.
 type Steps struct {
 	needs   map[string][]flow.Edge
 	reached map[string]flow.State
-	// because says of a step that has failed, or was not started, what others are told.
+	// because has the message to show for steps that depend on a failed or blocked step.
 	because map[string]string
 }
 
-// New knows the steps of a graph before they begin.
+// New returns the Steps of a graph that has not started.
 func New(g flow.Graph) Steps {
 	b := Steps{needs: map[string][]flow.Edge{}, reached: map[string]flow.State{}, because: map[string]string{}}
 	for _, n := range g.Nodes {
@@ -30,7 +29,7 @@ func New(g flow.Graph) Steps {
 	return b
 }
 
-// Event gives the event of a blocked step its reason.
+// Event replaces the message of a blocked step by its cause.
 func (b Steps) Event(e flow.Event) flow.Event {
 	switch e.State {
 	case flow.Failed:
@@ -46,7 +45,7 @@ func (b Steps) Event(e flow.Event) flow.Event {
 	return e
 }
 
-// reason is that of the first need that is not met.
+// reason returns the cause of the first unmet need.
 func (b Steps) reason(id, otherwise string) string {
 	for _, edge := range b.needs[id] {
 		if why := b.because[edge.ID]; why != "" && !reaches(b.reached[edge.ID], edge.Until) {
@@ -56,7 +55,7 @@ func (b Steps) reason(id, otherwise string) string {
 	return otherwise
 }
 
-// Explain gives the results the reasons that the events had.
+// Explain replaces the messages of results by the causes from their events.
 func (b Steps) Explain(nodes []flow.NodeResult) {
 	for i, n := range nodes {
 		if n.State == flow.Blocked && b.because[n.ID] != "" {
@@ -65,7 +64,7 @@ func (b Steps) Explain(nodes []flow.NodeResult) {
 	}
 }
 
-// reaches says whether a step that got to a state satisfies one that waits for another.
+// reaches reports whether the state of a step satisfies an edge that waits for until.
 func reaches(state, until flow.State) bool {
 	switch until {
 	case flow.Applied:

@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/apply/flow"
 )
 
-// When the time of the whole run is over, what waits says for which step, not only that the time is
-// over.
+// TestStepsAreBlockedByWhatTheyWaitFor checks that a waiting step of a timed-out run names the step
+// that it waits for.
 func TestStepsAreBlockedByWhatTheyWaitFor(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(context.Context) (context.Context, context.CancelFunc)

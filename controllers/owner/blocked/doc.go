@@ -1,2 +1,2 @@
-// Package blocked says for which step of a flow another one was not started.
+// Package blocked finds the reason why a step of a flow was not started.
 package blocked

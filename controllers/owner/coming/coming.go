@@ -12,16 +12,15 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Objects are what a plan has seen to be made: kinds and namespaces. The API server cannot be asked
-// what would become of objects of such kinds, or in such namespaces; they are to be created. The
-// zero value has none.
+// Objects are the kinds and namespaces that a plan creates. Objects of such kinds or in such
+// namespaces cannot be dry-run, because they do not exist yet. The zero value is empty.
 type Objects struct {
 	mu         sync.Mutex
 	kinds      map[string]map[schema.GroupKind]bool
 	namespaces map[string]map[string]bool
 }
 
-// Add notes what objects for a cluster bring.
+// Add records the kinds and namespaces that objects of a cluster define.
 func (c *Objects) Add(cluster string, objects ...*unstructured.Unstructured) {
 	if c == nil {
 		return
@@ -46,7 +45,7 @@ func (c *Objects) Add(cluster string, objects ...*unstructured.Unstructured) {
 	}
 }
 
-// AddNamespaces notes namespaces that are made beside bundles.
+// AddNamespaces records namespaces that are created outside bundles.
 func (c *Objects) AddNamespaces(cluster string, names ...string) {
 	for _, name := range names {
 		o := &unstructured.Unstructured{Object: map[string]any{"kind": "Namespace"}}
@@ -55,7 +54,8 @@ func (c *Objects) AddNamespaces(cluster string, names ...string) {
 	}
 }
 
-// explains tells whether an object failed only because something is not there that is to be made.
+// explains reports whether an object failed only because the plan has yet to create its kind or
+// namespace.
 func (c *Objects) explains(e *apply.ObjectError) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,8 +72,7 @@ func (c *Objects) explains(e *apply.ObjectError) bool {
 	return false
 }
 
-// Settle makes of what failed for such a reason what is to be created, and gives what went wrong
-// besides.
+// Settle turns items that failed for such a reason into creations, and returns the other errors.
 func (c *Objects) Settle(items []change.Item, err error) error {
 	var all apply.Errors
 	if c == nil || !errors.As(err, &all) {

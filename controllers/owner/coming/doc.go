@@ -1,3 +1,3 @@
-// Package coming knows what a plan has seen to be made, so that what comes after it is not taken
-// for a fault.
+// Package coming records the kinds and namespaces that a plan creates, so that objects that need
+// them do not fail.
 package coming

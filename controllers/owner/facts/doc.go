@@ -1,4 +1,4 @@
-// Package facts reads what rendering has to know of clusters: versions, addresses, the status of
+// Package facts reads the input of rendering from clusters: versions, addresses, the status of
 // extension objects, generated secrets, and the Seeds of a virtual garden. It writes nothing, and
-// knows no run.
+// is independent of runs.
 package facts

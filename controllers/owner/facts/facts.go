@@ -16,29 +16,27 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Kinds of owners about which there are facts of their own.
+// Kinds of owners with specific facts.
 const (
 	garden = "garden"
 	shoot  = "shoot"
 )
 
-// Site is an owner and where its facts are.
+// Site is an owner and the location of its facts.
 type Site struct {
 	Owner render.Owner
-	// Identity is the one by which the secrets manager labels what it generates.
+	// Identity is the manager-identity label of the owner's generated secrets.
 	Identity string
 	// Garden is the declaration of a Garden.
 	Garden map[string]any
 	// Local is the cluster of the components, Target the API server that they serve; nil for none.
 	Local, Target *apply.Cluster
-	// Seeds are those of a virtual garden, as they were known last; SawSeeds hears about those that
-	// it has now.
+	// Seeds are the last known ones of a virtual garden; SawSeeds receives the current ones.
 	Seeds    []render.SeedFact
 	SawSeeds func([]render.SeedFact)
 }
 
-// Read gathers those facts that stay while a flow runs: what the cluster is, and which secrets
-// there are.
+// Read reads the facts that stay constant while a flow runs: clusters and secrets.
 func Read(ctx context.Context, s Site) (render.Facts, error) {
 	facts := render.Facts{Clusters: map[string]render.ClusterFact{}}
 	version, err := serverVersion(ctx, s.Local)
@@ -61,12 +59,12 @@ func Read(ctx context.Context, s Site) (render.Facts, error) {
 	return facts, err
 }
 
-// addressed is the Service, in the namespace of the control plane, whose address components of an
-// owner ask for: that by which the control plane of a shoot is reached inside of its seed, and that
-// of the server of the Gardener API, which the virtual garden has to know.
+// addressed maps a kind of owner to the Service in its control plane namespace whose address
+// components need. A shoot's components use the API server inside the seed. The virtual garden uses
+// the server of the Gardener API.
 var addressed = map[string]string{garden: "gardener-apiserver", shoot: "kube-apiserver"}
 
-// addressFacts holds addresses of Services. They are known once the Service was created.
+// addressFacts returns addresses of Services, which are known after their creation.
 func addressFacts(ctx context.Context, s Site) (map[string]string, error) {
 	ref := apply.Ref{APIVersion: "v1", Kind: "Service", Namespace: s.Owner.ControlPlaneNamespace, Name: addressed[s.Owner.Kind]}
 	if ref.Name == "" {
@@ -111,7 +109,7 @@ func serverVersion(ctx context.Context, c *apply.Cluster) (string, error) {
 // extensionKinds are read for facts: their status feeds other components.
 var extensionKinds = []string{"Infrastructure", "ControlPlane", "Network", "Worker", "OperatingSystemConfig"}
 
-// extensionFacts holds the status of the shoot's extension objects.
+// extensionFacts returns the status of the shoot's extension objects.
 func extensionFacts(ctx context.Context, s Site) (map[string]map[string]any, error) {
 	if s.Owner.Kind != shoot {
 		return nil, nil
@@ -135,7 +133,7 @@ func extensionFacts(ctx context.Context, s Site) (map[string]map[string]any, err
 	return out, nil
 }
 
-// Late brings those facts up to date that change while a flow runs.
+// Late updates the facts that change while a flow runs.
 func Late(ctx context.Context, s Site, facts render.Facts) (render.Facts, error) {
 	if s.Owner.Kind == garden {
 		return gardenFacts(ctx, s, facts)

@@ -15,14 +15,14 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// The Service of the gateway of the virtual garden; the fact of its address has the name of the
-// namespace.
+// The Service of the virtual garden's gateway. The name of its namespace is the key of the address
+// fact.
 const (
 	gatewayNamespace = "virtual-garden-istio-ingress"
 	gatewayService   = "istio-ingressgateway"
 )
 
-// gardenFacts brings those facts of a Garden up to date that change while its flow runs.
+// gardenFacts updates the facts of a Garden that change while its flow runs.
 func gardenFacts(ctx context.Context, s Site, facts render.Facts) (render.Facts, error) {
 	addresses, err := addressFacts(ctx, s)
 	if err != nil {
@@ -47,7 +47,7 @@ func gardenFacts(ctx context.Context, s Site, facts render.Facts) (render.Facts,
 	return facts, err
 }
 
-// gatewayAddress is known once the load balancer of the virtual garden has one; empty before.
+// gatewayAddress returns the address of the virtual garden's load balancer; empty until it has one.
 func gatewayAddress(ctx context.Context, s Site) (string, error) {
 	ref := apply.Ref{APIVersion: "v1", Kind: "Service", Namespace: gatewayNamespace, Name: gatewayService}
 	service, err := s.Local.Get(ctx, ref)
@@ -64,8 +64,8 @@ func gatewayAddress(ctx context.Context, s Site) (string, error) {
 // domains (upstream's).
 const roleWildcardCertificate = "garden-cert"
 
-// wildcardCertificate finds the one that somebody has put beside the control plane; nil where there
-// is none. Two are an error: nobody knows which one is meant.
+// wildcardCertificate finds the certificate that a user has put beside the control plane; nil if
+// there is none. Two are an error, because the choice would be arbitrary.
 func wildcardCertificate(secrets []corev1.Secret) (*render.WildcardCertificateFact, error) {
 	var found *render.WildcardCertificateFact
 	for _, s := range secrets {
@@ -80,8 +80,8 @@ func wildcardCertificate(secrets []corev1.Secret) (*render.WildcardCertificateFa
 	return found, nil
 }
 
-// balancerAddress is what DNS has to name: of several the last one, as upstream takes it, and its
-// IP address rather than its name.
+// balancerAddress returns the address for DNS: the last one, as upstream, and its IP address rather
+// than its hostname.
 func balancerAddress(service *unstructured.Unstructured) string {
 	ingress, _, _ := unstructured.NestedSlice(service.Object, "status", "loadBalancer", "ingress")
 	if len(ingress) == 0 {
@@ -95,8 +95,8 @@ func balancerAddress(service *unstructured.Unstructured) string {
 	return name
 }
 
-// bucketFacts holds what providers say of the Garden's BackupBuckets: the credentials and the
-// status that entries need. What else their status has changes with each look, and feeds nobody.
+// bucketFacts returns credentials and provider status of the Garden's BackupBuckets, which entries
+// need. Other status fields change often and feed nothing.
 func bucketFacts(ctx context.Context, s Site) (map[string]map[string]any, error) {
 	gvk := schema.GroupVersionKind{Group: "extensions.gardener.cloud", Version: "v1alpha1", Kind: "BackupBucket"}
 	list, err := s.Local.List(ctx, gvk, "", labels.Everything())

@@ -36,7 +36,8 @@ func TestAddressOfALoadBalancer(t *testing.T) {
 	}
 }
 
-// A certificate of somebody is found by its label; that there are two is said.
+// TestWildcardCertificate checks that a certificate is found by its label, and that two are an
+// error.
 func TestWildcardCertificate(t *testing.T) {
 	certificate := func(name string, content string) corev1.Secret {
 		return corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: name, Labels: map[string]string{"gardener.cloud/role": "garden-cert"}}, Data: map[string][]byte{"tls.crt": []byte(content)}}

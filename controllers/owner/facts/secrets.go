@@ -15,7 +15,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// secretsBeside are all that are in the namespace of an owner's control plane.
+// secretsBeside returns all Secrets in the namespace of an owner's control plane.
 func secretsBeside(ctx context.Context, s Site) ([]corev1.Secret, error) {
 	client, err := kubernetes.NewForConfig(s.Local.RESTConfig())
 	if err != nil {
@@ -28,13 +28,12 @@ func secretsBeside(ctx context.Context, s Site) ([]corev1.Secret, error) {
 	return list.Items, nil
 }
 
-// existingSecrets finds the facts of generated secrets by their labels. A checksum is not among
-// them.
+// existingSecrets returns the facts of generated secrets by their labels, without checksums.
 func existingSecrets(list []corev1.Secret, identity string) map[string]render.SecretFact {
 	newest, bundles := map[string]*corev1.Secret{}, map[string]*corev1.Secret{}
 	for i := range list {
 		s := &list[i]
-		// What is derived from generated secrets has a role and no manager.
+		// A Secret derived from generated ones has a role and no manager.
 		if role, derived := s.Labels[labelRole]; derived && s.Labels[LabelManagedBy] == "" {
 			keepNewer(newest, role, s)
 			continue
@@ -80,8 +79,7 @@ func issued(s *corev1.Secret) time.Time {
 	return s.CreationTimestamp.Time
 }
 
-// SameSecrets compares what rendering sees of the secrets that were asked for; checksums it does
-// not.
+// SameSecrets compares the parts of requested secrets that rendering uses, without checksums.
 func SameSecrets(guessed, made map[string]render.SecretFact) bool {
 	for name, fact := range made {
 		fact.Checksum = ""
@@ -92,7 +90,7 @@ func SameSecrets(guessed, made map[string]render.SecretFact) bool {
 	return true
 }
 
-// Labels of the secrets manager, upstream's.
+// Labels of the secrets manager (upstream's).
 const (
 	LabelName      = "name"
 	LabelBundleFor = "bundle-for"

@@ -17,19 +17,18 @@ import (
 )
 
 const (
-	// labelSeedNetwork says that a seed cannot be reached from everywhere (upstream's).
+	// labelSeedNetwork marks a seed that is not reachable from everywhere (upstream's).
 	labelSeedNetwork = "seed.gardener.cloud/network"
 	networkPrivate   = "private"
-	// seedsTimeout bounds how long a virtual garden is asked that may not be there yet.
+	// seedsTimeout limits requests to a virtual garden that may not exist yet.
 	seedsTimeout = 3 * time.Second
-	// upstreamGardenlet begins the names by which gardenlets of upstream call themselves in the
-	// status of their Seed: those of their pods. Others, which are Pergola's, deploy no monitoring
-	// there.
+	// upstreamGardenlet begins the names of upstream gardenlets, the names of their pods, in the
+	// status of their Seed. Pergola's gardenlets have other names and deploy no monitoring.
 	upstreamGardenlet = "gardenlet-"
 )
 
-// seedFacts are the Seeds of the virtual garden. While it does not answer, they are those that were
-// known before.
+// seedFacts returns the Seeds of the virtual garden, or the last known ones while it does not
+// answer.
 func seedFacts(ctx context.Context, s Site, before []render.SeedFact) []render.SeedFact {
 	former := before
 	if former == nil {
@@ -53,7 +52,7 @@ func seedFacts(ctx context.Context, s Site, before []render.SeedFact) []render.S
 	return facts
 }
 
-// seedFactsOf sorts by name, so that the order in which they are listed changes nothing.
+// seedFactsOf sorts the facts by name, so that the list order does not matter.
 func seedFactsOf(seeds, managed []*unstructured.Unstructured) []render.SeedFact {
 	out := make([]render.SeedFact, 0, len(seeds))
 	for _, s := range seeds {
@@ -69,9 +68,9 @@ func seedFactsOf(seeds, managed []*unstructured.Unstructured) []render.SeedFact 
 	return out
 }
 
-// terminalHost is the seed in which the dashboard's terminals for the garden run: the first that is
-// managed, since the dashboard gets no access to others, and not private; empty where there is
-// none, or nobody asks for terminals.
+// terminalHost returns the seed for the garden terminals of the dashboard. It is the first managed
+// seed, because the dashboard gets no access to others, that is not private. It is empty if there
+// is none, or if terminals are not declared.
 func terminalHost(s Site, seeds []render.SeedFact) string {
 	_, has, _ := unstructured.NestedMap(s.Garden, "spec", "virtualCluster", "gardener", "gardenerDashboard", "terminal")
 	i := slices.IndexFunc(seeds, func(s render.SeedFact) bool { return s.Managed && !s.Private })

@@ -27,7 +27,7 @@ func TestSeedFacts(t *testing.T) {
 		{Name: "applied", IngressDomain: "applied.example.org"},
 		{Name: "b", IngressDomain: "b.example.org"},
 		{Name: "c", IngressDomain: "c.example.org", Managed: true, Monitored: true},
-		{Name: "unmanaged"}, // nobody has said that it runs
+		{Name: "unmanaged"}, // without a gardenlet in its status
 	}, facts)
 
 	s := Site{Garden: map[string]any{"spec": map[string]any{}}}

@@ -1,2 +1,2 @@
-// Package finalizers changes the finalizers of an object beside others who do.
+// Package finalizers changes the finalizers of an object without lost updates of other writers.
 package finalizers

@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// With gives finalizers and those that are wanted besides.
+// With adds finalizers.
 func With(wanted ...string) func([]string) []string {
 	return func(have []string) []string {
 		out := slices.Clone(have)
@@ -27,14 +27,14 @@ func With(wanted ...string) func([]string) []string {
 	}
 }
 
-// Without gives finalizers but those that go.
+// Without removes finalizers.
 func Without(gone ...string) func([]string) []string {
 	return func(have []string) []string {
 		return slices.DeleteFunc(slices.Clone(have), func(f string) bool { return slices.Contains(gone, f) })
 	}
 }
 
-// Change changes those of an object.
+// Change changes the finalizers of an object.
 func Change(ctx context.Context, c *apply.Cluster, manager string, ref apply.Ref, change func([]string) []string) error {
 	mapping, err := c.Mapping(ctx, ref.GVK())
 	if err != nil {
@@ -55,10 +55,10 @@ func Change(ctx context.Context, c *apply.Cluster, manager string, ref apply.Ref
 	return Patch(ctx, c, manager, of, ref, item, change)
 }
 
-// attempts is how often it is looked again when somebody else writes at the same time.
+// attempts is the number of tries after conflicts with other writers.
 const attempts = 5
 
-// Patch writes the finalizers as a whole, so it insists on the version that was read.
+// Patch writes the whole list of finalizers, so it requires the resourceVersion that was read.
 func Patch(ctx context.Context, c *apply.Cluster, manager string, of metadata.ResourceInterface, ref apply.Ref, item *metav1.PartialObjectMetadata, change func([]string) []string) error {
 	for attempt := 1; ; attempt++ {
 		wanted := change(item.Finalizers)
@@ -73,7 +73,8 @@ func Patch(ctx context.Context, c *apply.Cluster, manager string, of metadata.Re
 		if apierrors.IsConflict(err) && attempt < attempts {
 			next, rerr := of.Get(ctx, ref.Name, metav1.GetOptions{})
 			if rerr == nil {
-				// changed meanwhile, or another one of the same name, which is as much referred to
+				// changed meanwhile, or recreated with the same name, to which references apply as
+				// well
 				item = next
 				continue
 			}

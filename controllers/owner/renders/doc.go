@@ -1,2 +1,2 @@
-// Package renders keeps what owners were rendered to.
+// Package renders caches the renderings of owners.
 package renders

@@ -7,22 +7,21 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Kept is what owners were rendered to last, so that a revision that changes nothing of an owner
-// costs no render. All who share one have to render with the same catalogue. It is safe for
-// concurrent use; a nil one keeps nothing.
+// Kept caches the last rendering of each owner, so that a revision without changes for an owner
+// costs no render. All users of one cache must render with the same catalogue. It is safe for
+// concurrent use; nil caches nothing.
 type Kept struct {
 	mu sync.Mutex
 	of map[string]rendered
 }
 
-// rendered is what an owner was rendered to, and from what.
+// rendered is a cached rendering and the digest of its input.
 type rendered struct {
 	input  render.InputDigest
 	result render.Result
 }
 
-// Render gives what is kept if it is made of the same input, and renders otherwise. Errors are not
-// kept.
+// Render returns the cached rendering of the same input, or renders. Errors are not cached.
 func (k *Kept) Render(in render.Input, options render.Options) (render.Result, error) {
 	if k == nil {
 		return render.Render(in, options)
@@ -52,8 +51,7 @@ func (k *Kept) Render(in render.Input, options render.Options) (render.Result, e
 	return kept.copy(), nil
 }
 
-// copy is the result with a list of its own: a reconciliation puts bundles in it that it renders
-// again.
+// copy clones the list of bundles: a reconciliation replaces bundles in it.
 func (r rendered) copy() render.Result {
 	out := r.result
 	out.Bundles = slices.Clone(out.Bundles)

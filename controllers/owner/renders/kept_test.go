@@ -12,8 +12,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// TestRendersAreKeptWhileNothingChanges: what is made of the same input is not rendered again, and
-// all else is.
+// TestRendersAreKeptWhileNothingChanges checks that only a changed input is rendered again.
 func TestRendersAreKeptWhileNothingChanges(t *testing.T) {
 	l, violations, err := landscapes.Load(t.Context(), "../../../landscapes/local", landscapes.Options{})
 	require.NoError(t, err)

@@ -1,2 +1,2 @@
-// Package tally counts what was written, and says it in words.
+// Package tally counts written objects and formats the counts.
 package tally

@@ -7,20 +7,21 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// Tally counts the objects that were written, by what was done with them.
+// Tally counts written objects by action.
 type Tally struct {
 	Created   int `json:"created"`
 	Changed   int `json:"changed"`
 	Recreated int `json:"recreated"`
 	Deleted   int `json:"deleted"`
-	// Deleting were told to go, now or before, and wait for their finalizers.
+	// Deleting objects have a deletion timestamp, from now or before, and wait for their
+	// finalizers.
 	Deleting int `json:"deleting,omitempty"`
 	// Carriers are ManagedResources and their data Secrets. They only carry other objects, which
-	// are in the numbers above; plans do not list them.
+	// the numbers above count; plans do not list them.
 	Carriers int `json:"carriers"`
 }
 
-// Add counts results; what was not written does not count.
+// Add counts results of written objects.
 func (t *Tally) Add(results ...apply.ObjectResult) {
 	for _, r := range results {
 		var n *int
@@ -58,15 +59,15 @@ func (t *Tally) Plus(o Tally) {
 	t.Carriers += o.Carriers
 }
 
-// None says that there is nothing to tell: nothing was written, and nothing is on its way out.
+// None reports whether nothing was written and nothing is terminating.
 func (t Tally) None() bool { return t.Total() == 0 && t.Deleting == 0 }
 
-// Total is the number of all objects written. Those that are on their way out are not: nobody knows
-// here who told them to go.
+// Total is the number of written objects. It excludes terminating ones, because their deletion may
+// have been requested by somebody else.
 func (t Tally) Total() int { return t.Created + t.Changed + t.Recreated + t.Deleted + t.Carriers }
 
-// String says it in words: "265 objects (260 created, 5 changed), and 20 ManagedResources and data
-// Secrets that carry them".
+// String formats the counts: "265 objects (260 created, 5 changed), and 20 ManagedResources and
+// data Secrets that carry them".
 func (t Tally) String() string {
 	var kinds []string
 	for _, p := range []struct {
@@ -113,7 +114,7 @@ func plural(n int, one, many string) string {
 // ManagedSecretPrefix begins the names of the data Secrets of ManagedResources (upstream's).
 const ManagedSecretPrefix = "managedresource-"
 
-// IsCarrier says whether an object is the wrapping of a bundle: what counts is what is in it.
+// IsCarrier reports whether an object only carries the objects of a bundle.
 func IsCarrier(ref apply.Ref) bool {
 	return ref.Kind == "ManagedResource" || ref.Kind == "Secret" && strings.HasPrefix(ref.Name, ManagedSecretPrefix)
 }
