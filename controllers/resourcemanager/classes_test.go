@@ -14,7 +14,7 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 )
 
-// managersOf an object's fields, by way of apply.
+// managersOf returns the managers that applied an object's fields.
 func (s *site) managersOf(kind, name string) []string {
 	s.Helper()
 	o, err := s.get(kind, name)
@@ -28,16 +28,16 @@ func (s *site) managersOf(kind, name string) []string {
 	return out
 }
 
-// classed is managed, of a class.
+// classed creates a ManagedResource of a class with its data Secret.
 func (s *site) classed(name, class, spec string, manifests ...string) {
 	s.Helper()
 	s.contents(name, manifests...)
 	s.create("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: " + name + ", namespace: NS}, spec: {class: " + class + ", " + spec + "secretRefs: [{name: " + name + "}]}}")
 }
 
-// TestClassesThatWantOneObject: each class applies as a field manager of its own, so nothing goes
-// to and fro between two; the second one names the first, and gets the object when that gives it
-// up.
+// TestClassesThatWantOneObject: each class has its own field manager, so that two classes do not
+// overwrite each other. The second one names the first in its error, and gets the object once the
+// first releases it.
 func TestClassesThatWantOneObject(t *testing.T) {
 	s := newSite(t)
 	_, stop := s.start("")
@@ -69,8 +69,8 @@ func TestClassesThatWantOneObject(t *testing.T) {
 	assert.Equal(t, "c", moved.Object["data"].(map[string]any)["a"])
 }
 
-// TestClassesTakeUpAtOnce: all and a class that it comprises are both responsible; one of them has
-// a ManagedResource in the end, and goes on with it.
+// TestClassesTakeUpAtOnce: class * and a named class are both responsible; exactly one of them
+// reconciles the ManagedResource in the end.
 func TestClassesTakeUpAtOnce(t *testing.T) {
 	s := newSite(t)
 	_, stop := s.start(resourcesv1alpha1.ClassAll)
@@ -102,7 +102,7 @@ func TestClassesTakeUpAtOnce(t *testing.T) {
 	}
 }
 
-// TestWaitsForAnotherClass: what a resource manager that does not run has to give up is not well.
+// TestWaitsForAnotherClass: objects that a stopped resource manager must release are reported.
 func TestWaitsForAnotherClass(t *testing.T) {
 	s := newSite(t)
 	_, stop := s.start("mine")
@@ -123,7 +123,8 @@ func TestWaitsForAnotherClass(t *testing.T) {
 	})
 }
 
-// TestTwoOfOneClass: instances that do not see each other's ManagedResources do not write in turn.
+// TestTwoOfOneClass: two instances that cannot see each other's ManagedResources do not overwrite
+// each other.
 func TestTwoOfOneClass(t *testing.T) {
 	one, two := newSite(t), newSite(t)
 	shared := strings.ReplaceAll(configMap("shared"), "NS", one.ns)
@@ -149,8 +150,8 @@ func TestTwoOfOneClass(t *testing.T) {
 	two.becomes("second", good...)
 }
 
-// TestClassChangeKeepsObjects: what the former class leaves where it is becomes that of the new
-// one, whole.
+// TestClassChangeKeepsObjects: the new class owns the objects that the previous class kept, with
+// all their fields.
 func TestClassChangeKeepsObjects(t *testing.T) {
 	s := newSite(t)
 	_, stop := s.start("")
@@ -175,8 +176,8 @@ func TestClassChangeKeepsObjects(t *testing.T) {
 	assert.NotContains(t, after.Object["data"], "stale")
 }
 
-// TestAutoscalerThatGoes: replicas are the autoscaler's as long as there is one, and those that are
-// declared again at once when it is gone.
+// TestAutoscalerThatGoes: replicas belong to the autoscaler while it exists, and are applied again
+// once it is deleted.
 func TestAutoscalerThatGoes(t *testing.T) {
 	s := newSite(t)
 	_, stop := s.start("")
@@ -191,7 +192,7 @@ func TestAutoscalerThatGoes(t *testing.T) {
 	}
 	s.eventually("it is applied", func() bool { return replicas() == int64(2) })
 	s.becomes("thing", "ResourcesApplied=True/ApplySucceeded")
-	// The version in the reference may be any: autoscalers look for the kind.
+	// The reference may have any version: autoscalers use the kind.
 	hpa := s.create("{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: app, namespace: NS}, spec: {minReplicas: 3, maxReplicas: 5, scaleTargetRef: {apiVersion: extensions/v1beta1, kind: Deployment, name: app}}}")
 	s.eventually("the autoscaler is known", func() bool {
 		mr, err := s.get("ManagedResource", "thing")

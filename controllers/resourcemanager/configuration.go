@@ -16,8 +16,7 @@ import (
 )
 
 // Configuration is upstream's component configuration of gardener-resource-manager
-// (pkg/apis/config/resourcemanager/v1alpha1), so that workloads which are configured for that one
-// can run this one.
+// (pkg/apis/config/resourcemanager/v1alpha1), so that existing configurations work here.
 type Configuration struct {
 	metav1.TypeMeta        `json:",inline"`
 	SourceClientConnection ClientConnection  `json:"sourceClientConnection"`
@@ -31,22 +30,22 @@ type Configuration struct {
 	Webhooks               Webhooks          `json:"webhooks"`
 }
 
-// ClientConnection is the access to a cluster. Limits of the client are read and not used: the API
-// server's own priority and fairness decides, and requests at a time are bounded.
+// ClientConnection is the access to a cluster. Client-side rate limits are ignored: the API
+// server's priority and fairness decides, and concurrent requests are bounded.
 type ClientConnection struct {
-	// Kubeconfig is a path; without one it is the access of the pod.
+	// Kubeconfig is a path; empty means the access of the pod.
 	Kubeconfig         string           `json:"kubeconfig"`
 	AcceptContentTypes string           `json:"acceptContentTypes"`
 	ContentType        string           `json:"contentType"`
 	QPS                float32          `json:"qps"`
 	Burst              int32            `json:"burst"`
 	CacheResyncPeriod  *metav1.Duration `json:"cacheResyncPeriod,omitempty"`
-	// Namespaces of the source in which ManagedResources are; of the target nothing is limited by
-	// it. None are all.
+	// Namespaces of the source that hold the ManagedResources; empty means all. They do not limit
+	// the target.
 	Namespaces []string `json:"namespaces,omitempty"`
 }
 
-// LeaderElection is about the lease.
+// LeaderElection configures the lease.
 type LeaderElection struct {
 	LeaderElect       *bool           `json:"leaderElect"`
 	LeaseDuration     metav1.Duration `json:"leaseDuration"`
@@ -57,20 +56,20 @@ type LeaderElection struct {
 	ResourceNamespace string          `json:"resourceNamespace"`
 }
 
-// Servers are what is listened on.
+// Servers are the listeners of the process.
 type Servers struct {
 	Webhooks     WebhookServer `json:"webhooks"`
 	HealthProbes *Server       `json:"healthProbes,omitempty"`
 	Metrics      *Server       `json:"metrics,omitempty"`
 }
 
-// Server is an address; port 0 stands for the default, a negative one for none.
+// Server is a listen address; port 0 means the default, a negative port disables the server.
 type Server struct {
 	BindAddress string `json:"bindAddress"`
 	Port        int    `json:"port"`
 }
 
-// Address is host and port as listeners take it, "0" for none.
+// Address returns host and port for a listener, or "0" if the server is disabled.
 func (s Server) Address() string {
 	if s.Port < 0 {
 		return "0"
@@ -82,7 +81,7 @@ func (s Server) Address() string {
 	return fmt.Sprintf("%s:%d", host, s.Port)
 }
 
-// WebhookServer is the address and the folder of tls.crt and tls.key.
+// WebhookServer is the listen address and the folder of tls.crt and tls.key.
 type WebhookServer struct {
 	Server `json:",inline"`
 	TLS    struct {
@@ -90,13 +89,13 @@ type WebhookServer struct {
 	} `json:"tls"`
 }
 
-// Debugging adds profiles to the server of metrics.
+// Debugging adds profiles to the metrics server.
 type Debugging struct {
 	EnableProfiling           *bool `json:"enableProfiling,omitempty"`
 	EnableContentionProfiling *bool `json:"enableContentionProfiling,omitempty"`
 }
 
-// Controllers are the settings of each.
+// Controllers holds the settings of each controller.
 type Controllers struct {
 	ClusterID        *string          `json:"clusterID,omitempty"`
 	ResourceClass    *string          `json:"resourceClass,omitempty"`
@@ -107,7 +106,7 @@ type Controllers struct {
 		AlwaysUpdate        *bool   `json:"alwaysUpdate,omitempty"`
 		ManagedByLabelValue *string `json:"managedByLabelValue,omitempty"`
 	} `json:"managedResource"`
-	// Health is judged whenever an object changes, and with each look at a ManagedResource.
+	// Health is judged whenever an object changes, and with each run for a ManagedResource.
 	Health           Workers `json:"health"`
 	GarbageCollector struct {
 		Enabled    bool             `json:"enabled"`
@@ -124,21 +123,21 @@ type Controllers struct {
 		IngressControllerSelector *networkpolicy.IngressControllerSelector `json:"ingressControllerSelector,omitempty"`
 	} `json:"networkPolicy"`
 
-	// What Pergola does not do.
+	// Pergola does not have these controllers.
 	CSRApprover                  Absent `json:"csrApprover"`
 	IstioClusterConfiguration    Absent `json:"istioClusterConfiguration"`
 	NodeCriticalComponents       Absent `json:"nodeCriticalComponents"`
 	NodeAgentReconciliationDelay Absent `json:"nodeAgentReconciliationDelay"`
 }
 
-// Workers of a controller.
+// Workers sets concurrency and sync period of a controller.
 type Workers struct {
 	ConcurrentSyncs *int             `json:"concurrentSyncs,omitempty"`
 	SyncPeriod      *metav1.Duration `json:"syncPeriod,omitempty"`
 }
 
-// Absent is a part of upstream's resource manager that this one lacks: it can be configured and not
-// turned on.
+// Absent is a controller of upstream's resource manager that Pergola lacks. It can be configured,
+// but not enabled.
 type Absent struct {
 	Enabled          bool             `json:"enabled"`
 	ConcurrentSyncs  *int             `json:"concurrentSyncs,omitempty"`
@@ -148,7 +147,7 @@ type Absent struct {
 	MaxDelay         *metav1.Duration `json:"maxDelay,omitempty"`
 }
 
-// Webhooks are those that are served.
+// Webhooks selects the webhooks to serve.
 type Webhooks struct {
 	resourcewebhooks.Webhooks `json:",inline"`
 	NodeAgentAuthorizer       struct {
@@ -164,8 +163,8 @@ const (
 	configurationKind    = "ResourceManagerConfiguration"
 )
 
-// ReadConfiguration reads a file. Fields that do not exist and values that make no sense are errors
-// with their places.
+// ReadConfiguration reads a file. It reports unknown fields and invalid values with their
+// positions.
 func ReadConfiguration(path string) (*Configuration, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -194,7 +193,7 @@ func ReadConfiguration(path string) (*Configuration, error) {
 	return c, nil
 }
 
-// Default fills in what is not set, with upstream's values.
+// Default sets unset fields to upstream's values.
 func (c *Configuration) Default() {
 	if c.TargetClientConnection == nil {
 		c.TargetClientConnection = &ClientConnection{}

@@ -15,7 +15,7 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 )
 
-// The configuration that our catalogue renders for a seed is read.
+// TestConfigurationOfTheCatalogue reads the configuration that our catalogue renders for a seed.
 func TestConfigurationOfTheCatalogue(t *testing.T) {
 	files, err := filepath.Glob("../../landscapes/local/golden/local/garden/gardener-resource-manager/configmap-*.yaml")
 	require.NoError(t, err)
@@ -67,7 +67,7 @@ func TestDefaultsOfTheConfiguration(t *testing.T) {
 	assert.Equal(t, "[::1]:1", Server{BindAddress: "::1", Port: 1}.Address())
 }
 
-// TestWrongConfigurations: each line of the error begins with the place, which « stands for in the
+// TestWrongConfigurations checks that each line of the error begins with the position of « in the
 // text.
 func TestWrongConfigurations(t *testing.T) {
 	const both = "apiVersion: resourcemanager.config.gardener.cloud/v1alpha1 and kind: ResourceManagerConfiguration"
@@ -143,7 +143,7 @@ func TestWrongConfigurations(t *testing.T) {
 	assert.ErrorContains(t, err, "reading the configuration")
 }
 
-// marked takes the marks « out of a text and gives their places as LINE:COLUMN.
+// marked removes the marks « from a text and returns their positions as LINE:COLUMN.
 func marked(text string) (plain string, places []string) {
 	parts := strings.Split(text, "«")
 	for i, part := range parts {
@@ -155,7 +155,7 @@ func marked(text string) (plain string, places []string) {
 	return plain, places
 }
 
-// TestFormsOfConfigurations: what upstream reads is read.
+// TestFormsOfConfigurations checks that upstream's forms of a configuration are accepted.
 func TestFormsOfConfigurations(t *testing.T) {
 	for name, text := range map[string]string{
 		"YAML":              head + "controllers:\n  resourceClass: seed\n  managedResource:\n    concurrentSyncs: 7\n    syncPeriod: 1h\n  garbageCollector:\n    enabled: true\n",

@@ -19,7 +19,7 @@ import (
 
 func configMap(name string) string { return strings.ReplaceAll(one, "name: one", "name: "+name) }
 
-// managed writes a ManagedResource with a data Secret of its own name.
+// managed creates a ManagedResource and its data Secret of the same name.
 func (s *site) managed(name string, manifests ...string) {
 	s.Helper()
 	s.contents(name, manifests...)
@@ -41,7 +41,7 @@ func (s *site) contents(name string, manifests ...string) {
 	require.NoError(s, err)
 }
 
-// message of a condition.
+// message returns the message of a condition.
 func (s *site) message(name string, condition string) string {
 	o, err := s.get("ManagedResource", name)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *site) message(name string, condition string) string {
 	return ""
 }
 
-// quiet waits until a ManagedResource was looked at and nothing is to be done.
+// quiet waits until a ManagedResource is reconciled and nothing is due.
 func (s *site) quiet(m *Manager, name string) {
 	s.Helper()
 	key := types.NamespacedName{Namespace: s.ns, Name: name}
@@ -67,8 +67,8 @@ func (s *site) quiet(m *Manager, name string) {
 	})
 }
 
-// TestRequests counts what one ManagedResource costs: nothing is read twice, the status is written
-// at the beginning and at the end.
+// TestRequests counts the requests for one ManagedResource: nothing is read twice, and the status
+// is written at the beginning and at the end.
 func TestRequests(t *testing.T) {
 	s := newSite(t)
 	s.managed("warm", configMap("warm")) // opens the caches
@@ -103,8 +103,8 @@ func TestRequests(t *testing.T) {
 	assert.Equal(t, map[string]int{"patch": 1, "delete": 4}, map[string]int(m.options.Source.Requests().Sub(before)))
 }
 
-// TestRestart: a new process that finds all as it was reads no Secret and writes nothing; what
-// changed while none ran is found.
+// TestRestart: after a restart without changes, no Secret is read and nothing is written. Changes
+// during the downtime are detected.
 func TestRestart(t *testing.T) {
 	s := newSite(t)
 	deployment := "{apiVersion: apps/v1, kind: Deployment, metadata: {name: app, namespace: NS}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: c}]}}}}"
@@ -151,7 +151,7 @@ func TestRestart(t *testing.T) {
 	s.becomes("thing", good...)
 }
 
-// TestSameContent: a Secret that says the same in another form changes nothing.
+// TestSameContent: a Secret with the same content in another form changes nothing.
 func TestSameContent(t *testing.T) {
 	s := newSite(t)
 	s.managed("thing", configMap("a"), configMap("b"))
@@ -176,8 +176,8 @@ func TestSameContent(t *testing.T) {
 	assert.Equal(t, before.GetResourceVersion(), after.GetResourceVersion())
 }
 
-// TestMoves: an object that goes from one ManagedResource to another is not deleted, whichever
-// changes first.
+// TestMoves: an object that moves between two ManagedResources is not deleted, whichever changes
+// first.
 func TestMoves(t *testing.T) {
 	for _, first := range []string{"giver", "taker"} {
 		t.Run("first the "+first, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestMoves(t *testing.T) {
 			s.becomes("taker", good...)
 			before, err := s.get("ConfigMap", "moves")
 			require.NoError(t, err)
-			stop() // both changes are there when the next one begins, or one after the other
+			stop() // both changes are made before the next start, or one after the other
 
 			give := func() { s.contents("giver", configMap("one")) }
 			take := func() { s.contents("taker", configMap("two"), configMap("moves")) }
@@ -216,7 +216,7 @@ func TestMoves(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, before.GetUID(), after.GetUID())
 
-			// The giver goes: what it gave stays.
+			// The object outlives the ManagedResource that it left.
 			mr, err := s.get("ManagedResource", "giver")
 			require.NoError(t, err)
 			require.NoError(t, s.resource(mr).Delete(s.ctx, "giver", metav1.DeleteOptions{}))
@@ -227,8 +227,8 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// TestMovesOfClusterScopedObjects: a namespace on an object that has none changes nothing about
-// whose it is.
+// TestMovesOfClusterScopedObjects: a namespace on a cluster-scoped object does not affect its
+// owner.
 func TestMovesOfClusterScopedObjects(t *testing.T) {
 	s := newSite(t)
 	class := func(metadata string) string {
@@ -254,8 +254,8 @@ func TestMovesOfClusterScopedObjects(t *testing.T) {
 	assert.Equal(t, before.GetUID(), after.GetUID())
 }
 
-// TestNeighbourThatMakesNoSense: a ManagedResource whose Secret can never be read keeps nobody from
-// deleting.
+// TestNeighbourThatMakesNoSense: a ManagedResource with an invalid Secret name blocks no deletions
+// of others.
 func TestNeighbourThatMakesNoSense(t *testing.T) {
 	s := newSite(t)
 	s.managed("thing", configMap("one"), configMap("two"))
@@ -270,8 +270,8 @@ func TestNeighbourThatMakesNoSense(t *testing.T) {
 	s.becomes("thing", good...)
 }
 
-// TestDocumentsThatCannotBeTold: what follows the end of a document is an error, and nothing is
-// deleted for it.
+// TestDocumentsThatCannotBeTold: text after the end of a document is an error, for which nothing is
+// deleted.
 func TestDocumentsThatCannotBeTold(t *testing.T) {
 	s := newSite(t)
 	s.managed("thing", configMap("one"), configMap("two"))
@@ -294,7 +294,7 @@ func TestDocumentsThatCannotBeTold(t *testing.T) {
 	s.present("ConfigMap", "two")
 }
 
-// TestLabelThatWasRemoved: an object without the label by which it is found is found all the same.
+// TestLabelThatWasRemoved: an object is found even without the label that selects it.
 func TestLabelThatWasRemoved(t *testing.T) {
 	s := newSite(t)
 	s.managed("thing", configMap("one"))
@@ -311,7 +311,7 @@ func TestLabelThatWasRemoved(t *testing.T) {
 	s.quiet(m, "thing")
 }
 
-// TestOneObjectThatMakesNoSense stops no other.
+// TestOneObjectThatMakesNoSense checks that an invalid object does not block the others.
 func TestOneObjectThatMakesNoSense(t *testing.T) {
 	s := newSite(t)
 	s.managed("thing", configMap("one"), configMap("twice"))
@@ -328,7 +328,7 @@ func TestOneObjectThatMakesNoSense(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// TestStuckObject: what cannot be deleted keeps nothing else waiting, and is named.
+// TestStuckObject: an object that cannot be deleted is named and blocks nothing else.
 func TestStuckObject(t *testing.T) {
 	s := newSite(t)
 	stuck := strings.ReplaceAll(configMap("stuck"), "namespace: NS", "namespace: NS, finalizers: [example.com/never]")
@@ -355,8 +355,8 @@ func TestStuckObject(t *testing.T) {
 	s.gone("ManagedResource", "thing")
 }
 
-// TestFailureStays: attempts that fail alike change nothing in the status, so that it tells since
-// when.
+// TestFailureStays: repeated equal failures do not change the status, so that it shows when they
+// began.
 func TestFailureStays(t *testing.T) {
 	s := newSite(t)
 	s.managed("thing", configMap("fine"), "{apiVersion: v1, kind: Service, metadata: {name: wrong, namespace: NS}, spec: {type: Nothing, ports: [{port: 1}]}}")
@@ -374,8 +374,8 @@ func TestFailureStays(t *testing.T) {
 	assert.Equal(t, before.GetResourceVersion(), after.GetResourceVersion())
 }
 
-// TestFight: somebody who changes an object back again and again is named, and written against less
-// and less.
+// TestFight: a manager that keeps changing an object back is named, and repairs become less
+// frequent.
 func TestFight(t *testing.T) {
 	s := newSite(t)
 	s.managed("thing", configMap("one"), configMap("two"))
@@ -396,7 +396,7 @@ func TestFight(t *testing.T) {
 	})
 }
 
-// rival is somebody who changes ConfigMap one back at once, until the function is called.
+// rival changes ConfigMap one back at once, until the returned function is called.
 func (s *site) rival() (giveUp func()) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(s.ctx)
@@ -417,7 +417,7 @@ func (s *site) rival() (giveUp func()) {
 	return func() { cancel(); <-ended }
 }
 
-// TestFightBesideARollout: what is rolling out does not hide that somebody fights.
+// TestFightBesideARollout: a rollout does not hide a fight.
 func TestFightBesideARollout(t *testing.T) {
 	s := newSite(t)
 	s.managed("thing", configMap("one"), "{apiVersion: apps/v1, kind: Deployment, metadata: {name: app, namespace: NS}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: c}]}}}}")
@@ -430,8 +430,8 @@ func TestFightBesideARollout(t *testing.T) {
 	assert.Contains(t, s.message("thing", "ResourcesProgressing"), "Besides: Deployment ")
 }
 
-// TestStatusOfUpstream: where the definition of ManagedResources is upstream's, which does not know
-// our digests, nothing is sent again and again either.
+// TestStatusOfUpstream: with upstream's definition of ManagedResources, which lacks our digests,
+// objects are not sent repeatedly either.
 func TestStatusOfUpstream(t *testing.T) {
 	s := newSite(t)
 	definitions := s.api.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
@@ -480,8 +480,8 @@ func TestStatusOfUpstream(t *testing.T) {
 	s.quiet(m, name)
 	assert.Empty(t, m.options.Source.Requests().Sub(before))
 
-	// What was changed while nobody looked is taken back, although no process knows what was
-	// applied.
+	// A change during the downtime is reverted, although the new process does not know the applied
+	// objects.
 	stop()
 	live, err := s.get("ConfigMap", name)
 	require.NoError(t, err)

@@ -17,8 +17,8 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 )
 
-// definition looks whether the source serves ManagedResources, with and without the lease, and
-// tells why it does not.
+// definition checks whether the source serves ManagedResources, with and without the lease, and
+// logs why it does not.
 type definition struct {
 	api   discovery.ServerResourcesInterfaceWithContext
 	host  string
@@ -41,8 +41,8 @@ func newDefinition(source *rest.Config, log *slog.Logger) (*definition, error) {
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (*definition) NeedLeaderElection() bool { return false }
 
-// Start implements manager.Runnable. It goes on once ManagedResources are served, less often: with
-// their definition all of them go, and a watch does not tell that.
+// Start implements manager.Runnable. It checks less often once ManagedResources are served:
+// deleting their definition deletes all of them, and a watch does not report that.
 func (d *definition) Start(ctx context.Context) error {
 	told, seen := "", false
 	for {
@@ -81,10 +81,10 @@ func (d *definition) Start(ctx context.Context) error {
 	}
 }
 
-// lookAgain is how often it is asked whether ManagedResources are still served.
+// lookAgain is the interval of the checks once ManagedResources are served.
 const lookAgain = time.Minute
 
-// absent is the word for what has no definition.
+// absent says that the source does not have the definition of ManagedResources.
 const absent = "absent"
 
 func (d *definition) reasonNow() string {
@@ -93,14 +93,14 @@ func (d *definition) reasonNow() string {
 	return d.reason
 }
 
-// look tells why ManagedResources are not served, in a word, in a sentence, and what to do about
-// it; nothing where they are.
+// look returns why ManagedResources are not served (a keyword and a sentence) and a hint. All three
+// are empty if they are served.
 func (d *definition) look(ctx context.Context) (what, reason, hint string) {
 	version := resourcesv1alpha1.SchemeGroupVersion.String()
 	list, err := d.api.ServerResourcesForGroupVersionWithContext(ctx, version)
 	switch {
 	case err == nil && serves(list), apierrors.IsForbidden(err):
-		// where the API may not be read, the ManagedResources may be
+		// ManagedResources may be readable although API discovery is forbidden.
 		return "", "", ""
 	case err == nil, apierrors.IsNotFound(err):
 		return absent, fmt.Sprintf("the source cluster has no CustomResourceDefinition of ManagedResources (%s)", version),
@@ -119,7 +119,7 @@ func serves(list *metav1.APIResourceList) bool {
 	return false
 }
 
-// ready is nil while ManagedResources are served.
+// ready returns nil while ManagedResources are served.
 func (d *definition) ready() error {
 	if reason := d.reasonNow(); reason != "" {
 		return errors.New(reason)

@@ -12,9 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
 )
 
-// TestDeletionsAreLeftToTheOwner of a ManagedResource that says so: what leaves it stays, what
-// would have to be made anew does, and it all stays when the ManagedResource goes. All else is done
-// as ever.
+// TestDeletionsAreLeftToTheOwner: with the annotation, objects that leave a ManagedResource, would
+// be recreated, or belong to a deleted ManagedResource stay. Everything else is unaffected.
 func TestDeletionsAreLeftToTheOwner(t *testing.T) {
 	const immutable = "{apiVersion: v1, kind: ConfigMap, metadata: {name: fixed, namespace: NS}, immutable: true, data: {a: b}}"
 	for name, left := range map[string]bool{"left": true, "not left": false} {

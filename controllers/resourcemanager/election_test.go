@@ -44,7 +44,7 @@ func (l *logbook) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// with are the lines that hold all of some words.
+// with returns the lines that contain all words.
 func (l *logbook) with(words ...string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,14 +61,14 @@ func (l *logbook) with(words ...string) []string {
 	return out
 }
 
-// running is a role with its log and its probes.
+// running is a Role with its log and its probes.
 type running struct {
 	*logbook
 	end   func() error
 	ready func() (int, string)
 }
 
-// run starts a role; the last function of what it gives ends it and waits for that.
+// run starts a Role; end of the result stops it and waits.
 func run(ctx context.Context, t *testing.T, config *rest.Config, settings string) *running {
 	t.Helper()
 	port := freePort(t)
@@ -94,7 +94,7 @@ func run(ctx context.Context, t *testing.T, config *rest.Config, settings string
 	}}
 }
 
-// becomes waits until the probe of readiness has an answer.
+// becomes waits for a response of the readiness probe.
 func (r *running) becomes(t *testing.T, status int, answer string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -103,8 +103,8 @@ func (r *running) becomes(t *testing.T, status int, answer string) {
 	}, deadline, 20*time.Millisecond, answer)
 }
 
-// What is done where is in the first line; who waits for the lease says for whom, once; an orderly
-// end is no error.
+// TestElectionIsTold: the first line names clusters and class. Waiting for the lease is logged
+// once, with its holder. A regular shutdown is not an error.
 func TestElectionIsTold(t *testing.T) {
 	s := newSite(t)
 	settings := fmt.Sprintf("sourceClientConnection: {namespaces: [%s]}\ncontrollers: {resourceClass: ours}\nleaderElection: {leaseDuration: 4s, renewDeadline: 3s, retryPeriod: 100ms}\n", s.ns)
@@ -117,7 +117,7 @@ func TestElectionIsTold(t *testing.T) {
 	assert.Len(t, r.with("msg=starting", "source="+server.config.Host, "target="+server.config.Host, "class=ours", "namespaces="+s.ns, "lease="+lease, "version=v1"), 1)
 	assert.Len(t, r.with("waiting for the lease", "lease="+lease, "holder=somebody", "term=4s", "renewed=2026-01-02T03:04:05Z", "has not renewed it for 4s", "--leader-election-name"), 1)
 	assert.Len(t, r.with("waiting for the lease"), 1)
-	// Events are sent in the background: those that are not by the end of the process are lost.
+	// Events are sent in the background; the end of the process loses pending ones.
 	s.eventually("the election is an event", func() bool {
 		list, err := s.api.Resource(schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}).Namespace(s.ns).List(s.ctx, metav1.ListOptions{})
 		return err == nil && len(list.Items) > 0
@@ -126,7 +126,8 @@ func TestElectionIsTold(t *testing.T) {
 	assert.Empty(t, r.with("level=ERROR"))
 }
 
-// A lease whose namespace is missing is told once, with what to do, and had as soon as it is there.
+// TestNamespaceOfTheLeaseIsMissing: a missing namespace of the lease is logged once, with a hint;
+// the lease is acquired once the namespace exists.
 func TestNamespaceOfTheLeaseIsMissing(t *testing.T) {
 	s := newSite(t)
 	other := &site{TB: t, ctx: s.ctx, ns: s.ns + "-later", api: s.api}
@@ -141,7 +142,7 @@ func TestNamespaceOfTheLeaseIsMissing(t *testing.T) {
 	assert.Len(t, r.with("level=ERROR"), 1)
 }
 
-// What keeps the lease from being had is told when it changes.
+// TestProblemsOfTheLease: a problem of the lease is logged when it changes.
 func TestProblemsOfTheLease(t *testing.T) {
 	log := &logbook{}
 	l, err := newLease(&rest.Config{Host: "https://127.0.0.1:1"}, "garden", LeaderElection{ResourceName: "mine"}, slog.New(slog.NewTextHandler(log, nil)))
@@ -172,8 +173,7 @@ func TestProblemsOfTheLease(t *testing.T) {
 	assert.Len(t, log.with("level=ERROR"), 2, "its end is no error")
 }
 
-// What the end itself brings about is left out of the log; the same is told as long as nobody asked
-// for the end.
+// TestLogOfTheEnd: errors caused by a shutdown are not logged; without a shutdown they are.
 func TestLogOfTheEnd(t *testing.T) {
 	ending := false
 	book := &logbook{}
@@ -192,7 +192,7 @@ func TestLogOfTheEnd(t *testing.T) {
 	assert.Empty(t, book.with("Error retrieving"))
 }
 
-// A lease that somebody else takes ends the process, with a sentence that says so.
+// TestLeaseIsLost: losing the lease ends the process with a clear error.
 func TestLeaseIsLost(t *testing.T) {
 	s := newSite(t)
 	r := &running{}
@@ -219,8 +219,8 @@ func TestLeaseIsLost(t *testing.T) {
 	require.ErrorContains(t, <-ended, "the lease "+s.ns+"/gardener-resource-manager is lost: ")
 }
 
-// Without the definition of ManagedResources it is not ready and says why, and begins once it is
-// there.
+// TestDefinitionIsMissing: without the definition of ManagedResources, a Role is not ready and says
+// why; it starts once the definition exists.
 func TestDefinitionIsMissing(t *testing.T) {
 	config := apiserver.Start(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -256,7 +256,7 @@ func TestDefinitionIsMissing(t *testing.T) {
 	<-d.there
 	require.Eventually(t, func() bool { return d.ready() == nil }, deadline, time.Millisecond)
 
-	// It goes again, with all ManagedResources.
+	// The definition is deleted again, with all ManagedResources.
 	require.NoError(t, envtest.UninstallCRDs(config, envtest.CRDInstallOptions{CRDs: crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)}))
 	require.Eventually(t, func() bool {
 		if clock.HasWaiters() {
@@ -270,8 +270,8 @@ func TestDefinitionIsMissing(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-// A cluster that does not answer is told before ManagedResources were seen; later it is not taken
-// for one without their definition.
+// TestSourceDoesNotAnswer: an unreachable cluster is reported until ManagedResources are found;
+// later, it does not count as one without their definition.
 func TestSourceDoesNotAnswer(t *testing.T) {
 	apiserver.Needed(t)
 	log, clock := &logbook{}, testingclock.NewFakeClock(time.Now())

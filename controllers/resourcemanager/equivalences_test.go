@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestEquivalences: what is declared under another kind that counts as the same is not deleted
-// under the former one, and forgotten. Any two kinds will do: the API server does not care whether
+// TestEquivalences: an object that is declared under an equivalent kind is not deleted under the
+// old kind, but leaves the inventory. Any two kinds will do: the API server does not check that
 // they are one object.
 func TestEquivalences(t *testing.T) {
 	s := newSite(t)

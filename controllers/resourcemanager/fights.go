@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// window is over which the changes of an object by others are counted.
+	// window is the period in which changes of an object by others are counted.
 	window = time.Minute
-	// fighting is from how many of them on somebody works against us: a person who tries something
-	// changes it back once or twice.
+	// fighting is the number of changes that counts as a fight: a person who tries something
+	// changes an object back once or twice.
 	fighting = 5
-	// firstPause and longestPause bound how long an object is then left as the other one wants it.
+	// firstPause and longestPause bound the pause before the next repair in a fight.
 	firstPause, longestPause = 2 * time.Second, 5 * time.Minute
 )
 
-// fights counts who changes objects back, so that two controllers do not write an object all day
-// without anybody knowing.
+// fights detects objects that others keep changing back, so that two controllers do not overwrite
+// each other unnoticed.
 type fights struct {
 	clock clock.PassiveClock
 
@@ -33,17 +33,17 @@ type fights struct {
 	objects map[types.NamespacedName]map[apply.Ref]*fight
 }
 
-// fight is about one object.
+// fight records the changes of one object by others.
 type fight struct {
-	times  []time.Time // of the last changes, at most as many as are counted
+	times  []time.Time // recent changes
 	who    string
 	what   string
-	rounds int // since it counts as one
+	rounds int // changes since it counts as a fight
 	pause  time.Duration
 }
 
-// seen notes a change of an object by somebody else. It tells how long to leave it alone; begins is
-// true when that is the first time.
+// seen records a change of an object by somebody else. It returns the pause before the repair;
+// begins is true for the first change that counts as a fight.
 func (f *fights) seen(key types.NamespacedName, d apply.DriftEvent) (pause time.Duration, begins bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -59,7 +59,7 @@ func (f *fights) seen(key types.NamespacedName, d apply.DriftEvent) (pause time.
 	}
 	now := f.clock.Now()
 	one.times = append(slices.DeleteFunc(one.times, func(t time.Time) bool { return now.Sub(t) > window+one.pause*fighting }), now)
-	// else it is known that it happened, and not more than before
+	// an event without details does not replace the details of an earlier one
 	if d.Deleted || len(d.Fields) > 0 || one.who == "" {
 		one.who, one.what = whoOf(d), whatOf(d)
 	}
@@ -72,8 +72,8 @@ func (f *fights) seen(key types.NamespacedName, d apply.DriftEvent) (pause time.
 	return one.pause, one.rounds == 1
 }
 
-// over drops what has been quiet for long, and tells how many objects of a ManagedResource are
-// still fought over.
+// over drops fights that have ended and returns how many objects of a ManagedResource are still
+// fought over.
 func (f *fights) over(key types.NamespacedName) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -92,15 +92,15 @@ func (f *fights) over(key types.NamespacedName) int {
 	return left
 }
 
-// forget drops a ManagedResource that is gone.
+// forget drops a deleted ManagedResource.
 func (f *fights) forget(key types.NamespacedName) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.objects, key)
 }
 
-// told is the reason and the message for a ManagedResource of which an object is fought over; empty
-// when none is.
+// told returns the reason and the message about fights of a ManagedResource; both are empty without
+// a fight.
 func (f *fights) told(namespace, name string) (reason, message string) {
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	if f.over(key) == 0 {
@@ -123,7 +123,7 @@ func (f *fights) told(namespace, name string) (reason, message string) {
 	return reason, strings.Join(said, "; ") + ". Let one of the two give it up."
 }
 
-// whoOf names the managers that own now what was ours.
+// whoOf returns the managers that now own our former fields.
 func whoOf(d apply.DriftEvent) string {
 	var who []string
 	for _, field := range d.Fields {
@@ -137,7 +137,7 @@ func whoOf(d apply.DriftEvent) string {
 	return "somebody"
 }
 
-// shownFields is how many fields a message names.
+// shownFields is the number of fields that a message names.
 const shownFields = 5
 
 func whatOf(d apply.DriftEvent) string {

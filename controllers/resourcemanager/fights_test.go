@@ -12,8 +12,7 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// TestWhoFights: what was once known of a fight is not forgotten when a change is seen of which
-// less is known.
+// TestWhoFights: a change without details does not hide the known details of a fight.
 func TestWhoFights(t *testing.T) {
 	key := types.NamespacedName{Namespace: "garden", Name: "thing"}
 	known := apply.DriftEvent{Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: "one"}, Fields: []change.Field{{Path: "data.a", Manager: "rival"}}}

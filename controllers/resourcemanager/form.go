@@ -18,18 +18,18 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// misfit is a place of a file that does not have the form of a Configuration.
+// misfit is an error in a file at a position.
 type misfit struct {
 	path         string
 	line, column int
 	message      string
 }
 
-// form compares a document with a type. What the decoder says has no place, and it stops at the
-// first.
+// form checks a document against a type. The decoder is not enough: its errors lack positions, and
+// it stops at the first error.
 type form struct {
 	misfits []misfit
-	// within are the nodes that are being looked at: an alias can lead back to one.
+	// within holds the nodes of the current path: an alias can lead back to one of them.
 	within map[*yaml.Node]bool
 }
 
@@ -37,7 +37,7 @@ func (f *form) report(node *yaml.Node, path, format string, args ...any) {
 	f.misfits = append(f.misfits, misfit{path, node.Line, node.Column, fmt.Sprintf(format, args...)})
 }
 
-// parsed is the first document of a file; nil where the file holds none.
+// parsed returns the first document of a file; nil if the file holds none.
 func parsed(path string, raw []byte) (*yaml.Node, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(raw, &root); err != nil {
@@ -66,7 +66,7 @@ func syntaxError(path string, raw []byte, err error) error {
 	return fmt.Errorf("%s:%d:%d: this is not YAML: %s; look at the indentation and the quotes of this line and of those before", path, line, column, words)
 }
 
-// kindMisfits are about apiVersion and kind, without which nothing else is worth looking at.
+// kindMisfits checks apiVersion and kind. All other checks depend on them.
 func kindMisfits(document *yaml.Node) []misfit {
 	f := &form{}
 	const both = "apiVersion: " + configurationVersion + " and kind: " + configurationKind
@@ -90,7 +90,7 @@ func kindMisfits(document *yaml.Node) []misfit {
 	return f.misfits
 }
 
-// target is the node that an alias stands for.
+// target resolves an alias.
 func target(node *yaml.Node) *yaml.Node {
 	if node != nil && node.Kind == yaml.AliasNode {
 		return node.Alias
@@ -98,7 +98,7 @@ func target(node *yaml.Node) *yaml.Node {
 	return node
 }
 
-// entry is a field of a mapping.
+// entry returns key and value of a field of a mapping.
 func entry(mapping *yaml.Node, name string) (key, value *yaml.Node) {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == name {
@@ -140,7 +140,7 @@ func (f *form) check(node *yaml.Node, t reflect.Type, path string) {
 		f.checkDuration(node, path)
 	case reflect.PointerTo(t).Implements(unmarshalerType):
 		f.checkOther(node, t, path)
-	case isNull(node): // as if it were not there
+	case isNull(node): // as if the field were absent
 	case t.Kind() == reflect.Struct:
 		f.checkStruct(node, t, path)
 	case t.Kind() == reflect.Map:
@@ -154,8 +154,7 @@ func (f *form) check(node *yaml.Node, t reflect.Type, path string) {
 
 func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" }
 
-// namedFields are the fields of a structure by the names that files have for them, with those of
-// what it embeds.
+// namedFields returns the fields of a struct by JSON name, including those of embedded structs.
 func namedFields(t reflect.Type) map[string]reflect.Type {
 	out := map[string]reflect.Type{}
 	for i := range t.NumField() {
@@ -173,7 +172,7 @@ func namedFields(t reflect.Type) map[string]reflect.Type {
 	return out
 }
 
-// eachEntry goes through the fields of a mapping, also those that it takes from others by <<.
+// eachEntry visits the fields of a mapping, including those merged by <<.
 func (f *form) eachEntry(node *yaml.Node, path string, visit func(key, value *yaml.Node)) {
 	seen := map[string]int{}
 	for i := 0; i+1 < len(node.Content); i += 2 {
@@ -249,14 +248,14 @@ func (f *form) checkList(node *yaml.Node, t reflect.Type, path string) {
 	}
 }
 
-// oldBooleans are those of YAML 1.1, which upstream reads, too.
+// oldBooleans are the booleans of YAML 1.1, which upstream accepts, too.
 var oldBooleans = regexp.MustCompile(`^(?:y|Y|yes|Yes|YES|on|On|ON|n|N|no|No|NO|off|Off|OFF)$`)
 
 func (f *form) checkScalar(node *yaml.Node, t reflect.Type, path string) {
 	var want string
 	good := node.Kind == yaml.ScalarNode
 	tag := node.ShortTag()
-	// In quotes, what looks like a number is text.
+	// A quoted number is text.
 	plain := node.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
 	switch t.Kind() {
 	case reflect.Bool:
@@ -278,7 +277,7 @@ func (f *form) checkScalar(node *yaml.Node, t reflect.Type, path string) {
 		_, number := numberOf(node)
 		good = good && number
 	case reflect.String:
-		want = "text" // numbers and so on are taken for text
+		want = "text" // numbers and other scalars are accepted as text
 	default:
 		return
 	}
@@ -320,7 +319,7 @@ func (f *form) checkDuration(node *yaml.Node, path string) {
 	f.report(node, path, "is %s, %s", shown(node), text)
 }
 
-// checkOther asks a type that reads itself.
+// checkOther decodes a value of a type with its own UnmarshalJSON.
 func (f *form) checkOther(node *yaml.Node, t reflect.Type, path string) {
 	var value any
 	err := node.Decode(&value)
@@ -336,7 +335,7 @@ func (f *form) checkOther(node *yaml.Node, t reflect.Type, path string) {
 	}
 }
 
-// shown is a value as one reads it in a message.
+// shown formats a value for a message.
 func shown(node *yaml.Node) string {
 	const long = 60
 	switch {
@@ -354,7 +353,7 @@ func shown(node *yaml.Node) string {
 	return node.Value
 }
 
-// misfits of a document; it may be nil.
+// misfits checks a document, which may be nil.
 func misfits(document *yaml.Node) []misfit {
 	if wrong := kindMisfits(document); len(wrong) > 0 {
 		return wrong
@@ -364,7 +363,7 @@ func misfits(document *yaml.Node) []misfit {
 	return f.misfits
 }
 
-// asErrors puts places in front, in the form in which editors and terminals open them.
+// asErrors adds file, line and column in the form that editors and terminals open.
 func asErrors(file string, wrong []misfit) error {
 	var lines []error
 	for _, m := range wrong {
@@ -377,8 +376,8 @@ func asErrors(file string, wrong []misfit) error {
 	return errors.Join(lines...)
 }
 
-// placeOf is where a field is in a document, or the nearest one above it that is there. Values are
-// meant, and names of what is missing.
+// placeOf returns the position of a field, or of its nearest existing parent. It points to a scalar
+// value itself, otherwise to the key.
 func placeOf(document *yaml.Node, path string) (line, column int) {
 	node := target(document)
 	line, column = node.Line, node.Column

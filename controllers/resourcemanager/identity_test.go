@@ -11,8 +11,8 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 )
 
-// TestIdentityOfTheSource: it may be given, changed and taken away while nothing runs; what left
-// the ManagedResources meanwhile is deleted, and nothing else.
+// TestIdentityOfTheSource: the cluster ID may be set, changed and removed during a downtime; only
+// objects that left the ManagedResources meanwhile are deleted.
 func TestIdentityOfTheSource(t *testing.T) {
 	s := newSite(t)
 	with := func(id string) (stop func()) {
@@ -62,15 +62,15 @@ func TestIdentityOfTheSource(t *testing.T) {
 	}
 }
 
-// TestIdentityOfAnother: another source whose ManagedResource has the same name and took the object
-// keeps it.
+// TestIdentityOfAnother: an object stays if a ManagedResource of the same name in another source
+// has taken it over.
 func TestIdentityOfAnother(t *testing.T) {
 	s := newSite(t)
 	_, stop := s.run(s.with(Options{Namespace: s.ns, ClusterID: "mine"}))
 	defer stop()
 	s.managed("thing", configMap("one"), configMap("two"))
 	s.becomes("thing", good...)
-	// That of another source comes by force, as it would with upstream's.
+	// Another source takes it by force, as upstream does.
 	o := s.object(strings.ReplaceAll(strings.ReplaceAll(configMap("one"), "name: one", "name: one, annotations: {"+resourcesv1alpha1.Origin+": \"theirs:NS/thing\"}"), "NS", s.ns))
 	_, err := s.resource(o).Apply(s.ctx, "one", o, metav1.ApplyOptions{FieldManager: "pergola/other", Force: true})
 	require.NoError(t, err)

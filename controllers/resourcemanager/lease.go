@@ -21,27 +21,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// lease is the lock of the election, which tells people what it waits for: who holds it, or why it
-// cannot be had. Each is told when it changes and not at each attempt, which are seconds apart.
+// lease is the lock of the leader election. It logs who holds the lease or why the lease is
+// unavailable, on each change only: attempts are seconds apart.
 type lease struct {
 	resourcelock.LeaseLock
 	log  *slog.Logger
 	term time.Duration
 
 	mu sync.Mutex
-	// told is what was told last, and problem why the lease cannot be had; both are empty where
-	// there is nothing to tell.
+	// told identifies the last log entry, problem is why the lease is unavailable; both are empty
+	// without either.
 	told, problem string
 }
 
-// newLease makes the lock. It makes no request.
+// newLease creates the lock. It sends no request.
 func newLease(config *rest.Config, namespace string, le LeaderElection, log *slog.Logger) (*lease, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("a name for the holder of the lease: %w", err)
 	}
 	config = rest.AddUserAgent(config, "leader-election")
-	// One request that hangs must not cost the lease.
+	// A request that hangs must not cost the lease.
 	config.Timeout = max(time.Second, le.RenewDeadline.Duration/2)
 	leases, err := coordinationv1client.NewForConfig(config)
 	if err != nil {
@@ -57,7 +57,7 @@ func newLease(config *rest.Config, namespace string, le LeaderElection, log *slo
 func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.LeaseLock.Get(ctx)
 	switch {
-	case apierrors.IsNotFound(err): // it is created next
+	case apierrors.IsNotFound(err): // Create follows
 	case err != nil:
 		l.failed(ctx, "read", err)
 	case record.HolderIdentity == l.Identity() || record.HolderIdentity == "":
@@ -81,7 +81,7 @@ func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRe
 	return l.had(l.LeaseLock.Update(ctx, record))
 }
 
-// had forgets what was told once the lease is ours.
+// had resets the last log entry once we hold the lease.
 func (l *lease) had(err error) error {
 	if err == nil {
 		l.changed("", "")
@@ -89,14 +89,14 @@ func (l *lease) had(err error) error {
 	return err
 }
 
-// changed notes what is told; false if it was told already.
+// changed records a log entry and reports whether it differs from the last one.
 func (l *lease) changed(told, problem string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	changed := l.told != told
 	l.told = told
 	if changed || problem == "" {
-		l.problem = problem // the first text of several that say the same
+		l.problem = problem // keep the first of several equivalent texts
 	}
 	return changed
 }
@@ -113,7 +113,7 @@ func (l *lease) held(record *resourcelock.LeaderElectionRecord) {
 
 func (l *lease) failed(ctx context.Context, what string, err error) {
 	if ctx.Err() != nil {
-		return // it ends
+		return // shutting down
 	}
 	problem, hint := fmt.Sprintf("the lease %s cannot be %s: %s", l.Describe(), what, err), "it is tried again until it can"
 	namespace := l.LeaseMeta.Namespace
@@ -129,7 +129,7 @@ func (l *lease) failed(ctx context.Context, what string, err error) {
 	}
 }
 
-// ready is nil where the lease can be had: one that waits for it is ready.
+// ready returns why the lease is unavailable; an instance that waits for its holder is ready.
 func (l *lease) ready() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,7 +139,7 @@ func (l *lease) ready() error {
 	return errors.New(l.problem)
 }
 
-// eventsOf are those about the lease.
+// eventsOf records the events of the leader election.
 type eventsOf struct{ manager.Manager }
 
 // Eventf implements resourcelock.EventRecorder.
@@ -147,11 +147,11 @@ func (e eventsOf) Eventf(o runtime.Object, eventType, reason, message string, ar
 	e.GetEventRecorder("gardener-resource-manager").Eventf(o, nil, eventType, reason, "Elect", message, args...)
 }
 
-// electionLog leaves out what the election and its end say although it is told better, or is as it
-// should be.
+// electionLog drops messages of the leader election that lease logs better, and the expected errors
+// of a shutdown.
 type electionLog struct {
 	slog.Handler
-	// ending tells whether the end was asked for.
+	// ending reports whether a shutdown was requested.
 	ending func() bool
 }
 
@@ -159,16 +159,16 @@ type electionLog struct {
 func (h electionLog) Handle(ctx context.Context, r slog.Record) error {
 	switch {
 	case r.Message == "Error retrieving lease lock", r.Message == "Error initially creating lease lock":
-		// at each attempt; see lease
+		// logged at each attempt; see lease
 		return nil
 	case r.Level >= slog.LevelError && h.ending() && holds(r, leaseLost, context.Canceled.Error()):
-		// it was given back, and what was under way is cut off
+		// the lease was released, and running requests were canceled
 		return nil
 	}
 	return h.Handler.Handle(ctx, r)
 }
 
-// holds tells whether a value of a record has one of some texts in it.
+// holds reports whether a value of a record contains one of the texts.
 func holds(r slog.Record, texts ...string) (found bool) {
 	r.Attrs(func(a slog.Attr) bool {
 		found = slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(a.Value.String(), text) })
@@ -187,5 +187,5 @@ func (h electionLog) WithGroup(name string) slog.Handler {
 	return electionLog{h.Handler.WithGroup(name), h.ending}
 }
 
-// leaseLost is how controller-runtime says that the lease is lost.
+// leaseLost is controller-runtime's text for a lost lease.
 const leaseLost = "leader election lost"

@@ -27,14 +27,14 @@ import (
 
 // Options of a Manager.
 type Options struct {
-	// Source holds the ManagedResources and their Secrets; its live cache has to hold all
-	// ManagedResources (SourceOptions). Target gets the objects; it may be the same.
+	// Source holds the ManagedResources and their Secrets; its live cache must hold all
+	// ManagedResources (SourceOptions). Target receives the objects; both may be the same.
 	Source, Target *apply.Cluster
-	// Class of the ManagedResources, as in spec.class; empty is the default class, * are all.
+	// Class is the spec.class to reconcile; empty is the default class, * are all.
 	Class string
-	// ClusterID goes in front of the origin annotation where source and target differ.
+	// ClusterID prefixes the origin annotation if source and target differ.
 	ClusterID string
-	// Namespace of the ManagedResources; empty are all.
+	// Namespace of the ManagedResources; empty means all.
 	Namespace string
 	Pace      Pace
 	// Clock is the real one by default.
@@ -44,42 +44,40 @@ type Options struct {
 	// ManagedBy is the value of the label resources.gardener.cloud/managed-by; default gardener.
 	// Source and Target select by it.
 	ManagedBy string
-	// GarbageCollector says that Secrets and ConfigMaps with the label of the garbage collector are
-	// left to it: they are not deleted when they leave a ManagedResource.
+	// GarbageCollector leaves Secrets and ConfigMaps with its label to the garbage collector: they
+	// are not deleted when they leave a ManagedResource.
 	GarbageCollector bool
-	// HealthRules go before those of the kinds; nil for none.
+	// HealthRules take precedence over those of the kinds; nil for none.
 	HealthRules health.Rules
-	// Version of this program: another one may do other things with the same manifests.
+	// Version of this program: another version may apply the same manifests differently.
 	Version string
-	// Force takes fields over from other managers; by default they are reported as conflicts, and
-	// objects can ask for it by the annotation landscape.pergola.dev/force-conflicts.
+	// Force takes fields over from other managers. By default they are conflicts; an object can
+	// force with the annotation landscape.pergola.dev/force-conflicts.
 	Force bool
-	// ExistenceOnly leaves kinds that have no rule unjudged, as upstream does; by default they are
-	// judged in the terms of kstatus.
+	// ExistenceOnly does not judge kinds without a rule, as upstream; by default they are judged by
+	// kstatus conventions.
 	ExistenceOnly bool
-	// Event is told what people may want to know of a ManagedResource; it may be nil.
+	// Event publishes an event about a ManagedResource; it may be nil.
 	Event func(mr *resourcesv1alpha1.ManagedResource, reason, message string)
 }
 
-// Pace is how often things are done, and how long they may take.
+// Pace sets intervals and concurrency.
 type Pace struct {
-	// Workers is the number of ManagedResources that are worked on at a time; default 5.
+	// Workers is the number of ManagedResources reconciled concurrently; default 5.
 	Workers int
-	// Sync is how often a ManagedResource is looked at again although nothing is known to have
-	// changed; default 1 minute.
+	// Sync is the interval of reconciliations without a known change; default 1 minute.
 	Sync time.Duration
-	// Settle is how long after the start requests of an instance that worked before may still
-	// arrive; default 30 seconds, the timeout of a request.
+	// Settle is how long after the start requests of an earlier instance may still arrive; default
+	// 30 seconds, the timeout of a request.
 	Settle time.Duration
 }
 
-// SourceOptions are what the cluster has to be made with that a Manager reads ManagedResources
-// from.
+// SourceOptions returns the options of a source cluster of a Manager.
 func SourceOptions(namespace string) apply.ClusterOptions {
 	return apply.ClusterOptions{Whole: []schema.GroupKind{managedResourceKind.GroupKind()}, Namespace: namespace}
 }
 
-// keys are upstream's, with the value that marks the objects of this manager.
+// keys are upstream's keys with the managed-by value of this manager.
 func keys(managedBy string) apply.Keys {
 	k := conventions.Keys()
 	if managedBy != "" {
@@ -94,30 +92,29 @@ var managedResourceKind = resourcesv1alpha1.SchemeGroupVersion.WithKind("Managed
 const forceHint = "give the object the annotation landscape.pergola.dev/force-conflicts=true"
 
 const (
-	// retryDeletion is how soon a deletion is looked at again that waits for finalizers; upstream's
+	// retryDeletion is the retry interval of a deletion that waits for finalizers; upstream's
 	// value.
 	retryDeletion = 5 * time.Second
-	// retryRolling and lastRolling bound how soon the health of objects is looked at again that are
-	// rolled out.
+	// retryRolling and lastRolling bound the interval of health checks during a rollout.
 	retryRolling, lastRolling = 5 * time.Second, time.Minute
-	// retryCluster is how soon it is tried again after a cluster did not answer.
+	// retryCluster is the pause after a cluster did not answer.
 	retryCluster = 4 * time.Second
 	// firstRetry and lastRetry bound the pauses after failures.
 	firstRetry, lastRetry = 500 * time.Millisecond, 2 * time.Minute
-	// settle is how long changes of objects are gathered before their health is judged.
+	// settle is how long changes of objects are collected before a health check.
 	settle = 200 * time.Millisecond
-	// hold is how long objects that are deleted hold back those of kinds that come later in the
-	// order of deletion, when they left the set; holdAll, when the whole set goes.
+	// hold is how long terminating objects that left the set delay kinds later in the deletion
+	// order; holdAll applies when the whole set is deleted.
 	hold, holdAll = 3 * time.Second, 30 * time.Second
-	// served is how long one pass waits for a CustomResourceDefinition to be established.
+	// served is how long one run waits for a CustomResourceDefinition to be established.
 	served = 10 * time.Second
-	// idle is how long the watch of a kind stays that nothing needs, at least.
+	// idle is the minimum age of an unused watch before it ends.
 	idle = 10 * time.Minute
-	// retryStart is how soon it is tried again to read the source.
+	// retryStart is the pause between attempts to read the source.
 	retryStart = 5 * time.Second
 )
 
-// Manager keeps the ManagedResources of a class.
+// Manager reconciles the ManagedResources of a class.
 type Manager struct {
 	options    Options
 	engine     *apply.Engine
@@ -131,11 +128,11 @@ type Manager struct {
 	started    atomic.Bool
 
 	mu sync.Mutex
-	// due is when a ManagedResource is to be applied, and not only judged.
+	// due is when to apply a ManagedResource, not only to check its health.
 	due map[types.NamespacedName]time.Time
 }
 
-// New makes a Manager. It makes no request.
+// New creates a Manager. It sends no request.
 func New(o Options) (*Manager, error) {
 	if o.Source == nil || o.Target == nil {
 		return nil, errors.New("a resource manager needs a source and a target")
@@ -181,7 +178,7 @@ func New(o Options) (*Manager, error) {
 	return m, nil
 }
 
-// Ready is nil once all ManagedResources are known.
+// Ready returns nil once all ManagedResources are read.
 func (m *Manager) Ready() error {
 	if !m.started.Load() {
 		return errors.New("the ManagedResources are not read yet")
@@ -189,14 +186,14 @@ func (m *Manager) Ready() error {
 	return nil
 }
 
-// Start works until the context ends, and returns when nothing is under way any more.
+// Start runs until the context ends, and waits for running reconciliations.
 func (m *Manager) Start(ctx context.Context) error {
 	defer m.queue.ShutDown()
 	m.engine.Settle(m.options.Pace.Settle)
 	defer m.options.Source.OnChange(m.sourceChanged)()
 	defer m.options.Target.OnChange(m.targetChanged)()
 	if m.read(ctx) != nil {
-		return nil // it was told to end
+		return nil // the context ended
 	}
 	m.started.Store(true)
 	var group sync.WaitGroup
@@ -216,8 +213,8 @@ func (m *Manager) Start(ctx context.Context) error {
 	return nil
 }
 
-// dropIdle ends watches of kinds that are in no inventory any more: everything that is in one is
-// looked at within Sync.
+// dropIdle ends watches of kinds that are in no inventory. Every kind in an inventory is used
+// within Sync.
 func (m *Manager) dropIdle(ctx context.Context) {
 	after := max(idle, 2*m.options.Pace.Sync)
 	tick := m.options.Clock.NewTicker(after / 2)
@@ -234,7 +231,7 @@ func (m *Manager) dropIdle(ctx context.Context) {
 	}
 }
 
-// read opens the caches of the source; what they hold comes as changes. It fails only when the
+// read opens the caches of the source; their content arrives as changes. It fails only when the
 // context ends.
 func (m *Manager) read(ctx context.Context) error {
 	for {
@@ -254,7 +251,7 @@ func (m *Manager) read(ctx context.Context) error {
 	}
 }
 
-// next works on one ManagedResource; false when there will be no more.
+// next reconciles one ManagedResource; it returns false on shutdown.
 func (m *Manager) next(ctx context.Context) bool {
 	key, shutdown := m.queue.Get()
 	if shutdown {
@@ -284,9 +281,8 @@ func (m *Manager) next(ctx context.Context) bool {
 	return true
 }
 
-// pause is how long to wait after a failure: longer and longer where it is about the
-// ManagedResource, and shortly where a cluster does not answer, since that costs next to nothing
-// and all is to go on soon after it does.
+// pause returns the wait after a failure. It grows for errors of a ManagedResource. It is short if
+// a cluster does not answer: retries are cheap, and work should resume soon.
 func (m *Manager) pause(key types.NamespacedName, err error) time.Duration {
 	if apply.IsPassing(err) {
 		return wait.Jitter(retryCluster, 0.2)
@@ -294,8 +290,8 @@ func (m *Manager) pause(key types.NamespacedName, err error) time.Duration {
 	return m.pauses.When(key)
 }
 
-// remember puts a ManagedResource into the queue for the time at which it is to be applied: the
-// queue has one time for it, which a look at its health took away.
+// remember queues a ManagedResource for its due time: the queue holds one time per key, and a
+// health check uses that up.
 func (m *Manager) remember(key types.NamespacedName) {
 	m.mu.Lock()
 	due, ok := m.due[key]
@@ -305,7 +301,7 @@ func (m *Manager) remember(key types.NamespacedName) {
 	}
 }
 
-// take tells whether a ManagedResource is to be applied now.
+// take reports whether a ManagedResource is due to be applied, and clears its due time.
 func (m *Manager) take(key types.NamespacedName) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -317,9 +313,8 @@ func (m *Manager) take(key types.NamespacedName) bool {
 	return true
 }
 
-// demand says that a ManagedResource is to be applied after a while, or sooner if that was said
-// already. At once is no point in time: a clock that is put back before anybody looks would make it
-// one of the future.
+// demand schedules the application of a ManagedResource after a while, unless it is due earlier.
+// The zero time means at once: a clock that is set back would move a real time into the future.
 func (m *Manager) demand(key types.NamespacedName, after time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -332,8 +327,8 @@ func (m *Manager) demand(key types.NamespacedName, after time.Duration) {
 	}
 }
 
-// work reconciles a ManagedResource, or only judges its objects. It tells when to look again, 0 is
-// never, and what was done.
+// work reconciles a ManagedResource, or only judges its objects. It returns when to reconcile again
+// (0: never) and the result.
 func (m *Manager) work(ctx context.Context, key types.NamespacedName, full bool) (time.Duration, string, error) {
 	if !full {
 		return 0, resultJudged, m.judge(ctx, key)
@@ -354,7 +349,7 @@ func (m *Manager) work(ctx context.Context, key types.NamespacedName, full bool)
 	switch {
 	case out.Waiting != "":
 		m.options.Log.Info("another class still has its objects", "managedResource", key.String(), "finalizer", out.Waiting)
-		return 0, resultPending, nil // its end is a change of the ManagedResource
+		return 0, resultPending, nil // its removal changes the ManagedResource
 	case out.Applied == nil:
 		return 0, resultApplied, nil
 	case !out.Applied.Complete:
@@ -366,7 +361,7 @@ func (m *Manager) work(ctx context.Context, key types.NamespacedName, full bool)
 	return m.options.Pace.Sync, resultApplied, nil
 }
 
-// judge looks at the health of what is applied.
+// judge checks the health of the applied objects.
 func (m *Manager) judge(ctx context.Context, key types.NamespacedName) error {
 	mr, err := m.reconciler.Read(ctx, key.Namespace, key.Name)
 	if apierrors.IsNotFound(err) {
@@ -385,8 +380,8 @@ func (m *Manager) judge(ctx context.Context, key types.NamespacedName) error {
 	return nil
 }
 
-// lookAgain sees to it that a roll-out is looked at again, less and less often: what happens to
-// pods is not watched, and their events tell why it does not go on.
+// lookAgain schedules the next health check of a rollout, less and less often: pods are not
+// watched, and their events explain why it is stuck.
 func (m *Manager) lookAgain(key types.NamespacedName, mr *resourcesv1alpha1.ManagedResource) {
 	c := condition.Get(mr.Status.Conditions, resourcesv1alpha1.ResourcesProgressing)
 	if c != nil && c.Status == gardencorev1beta1.ConditionTrue {
@@ -394,12 +389,11 @@ func (m *Manager) lookAgain(key types.NamespacedName, mr *resourcesv1alpha1.Mana
 	}
 }
 
-// isApplied tells whether health can be judged: what is there is what was asked for, as far as it
-// is known.
+// isApplied reports whether health can be judged: the known desired objects are applied.
 func isApplied(mr *resourcesv1alpha1.ManagedResource) bool {
 	for _, c := range mr.Status.Conditions {
 		if c.Type == resourcesv1alpha1.ResourcesApplied {
-			// What left the set may still be there: what is in it is applied.
+			// Objects that left the set may still exist; the set itself is applied.
 			return c.Status == gardencorev1beta1.ConditionTrue || c.Status == gardencorev1beta1.ConditionUnknown || c.Reason == resourcesv1alpha1.ConditionDeletionPending
 		}
 	}

@@ -44,7 +44,8 @@ func TestMain(m *testing.M) {
 
 const deadline = 30 * time.Second
 
-// site is a namespace of an API server with somebody who writes ManagedResources as other tools do.
+// site is a namespace of an API server, with a client that writes ManagedResources as other tools
+// do.
 type site struct {
 	testing.TB
 	ctx context.Context
@@ -66,7 +67,7 @@ func newSite(t testing.TB) *site {
 	return s
 }
 
-// start runs a manager of a class; the function ends it.
+// start runs a manager of a class; the function stops it.
 func (s *site) start(class string) (m *Manager, stop func()) {
 	s.Helper()
 	return s.run(s.prepared(class))
@@ -88,13 +89,13 @@ func (s *site) run(m *Manager, closed func()) (_ *Manager, stop func()) {
 	return m, sync.OnceFunc(stop)
 }
 
-// prepared is a manager that does not run.
+// prepared returns a manager that is not started.
 func (s *site) prepared(class string) (m *Manager, closed func()) {
 	s.Helper()
 	return s.with(Options{Class: class, Namespace: s.ns})
 }
 
-// with makes a manager whose target is its source, unless the options have a cluster ID.
+// with returns a manager whose target is its source, unless the options have a cluster ID.
 func (s *site) with(o Options) (m *Manager, closed func()) {
 	s.Helper()
 	source, err := conventions.NewCluster("local", server.config, SourceOptions(""))
@@ -127,7 +128,7 @@ func (s *site) object(text string) *unstructured.Unstructured {
 // one is a manifest.
 const one = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one, namespace: NS}\ndata: {a: b}\n"
 
-// data makes a data Secret of manifests by key.
+// data creates a data Secret of manifests by key.
 func (s *site) data(manifests map[string]any) {
 	s.Helper()
 	o := s.object("{apiVersion: v1, kind: Secret, metadata: {name: data, namespace: NS}}")
@@ -199,7 +200,7 @@ func (s *site) gone(kind, name string) {
 	s.eventually(kind+" "+name+" is gone", func() bool { _, err := s.get(kind, name); return apierrors.IsNotFound(err) })
 }
 
-// conditions are those of a ManagedResource as TYPE=STATUS/REASON.
+// conditions returns those of a ManagedResource as TYPE=STATUS/REASON.
 func (s *site) conditions(name string) map[string]string {
 	s.Helper()
 	o, err := s.get("ManagedResource", name)
@@ -236,8 +237,8 @@ func (s *site) becomes(name string, want ...string) {
 
 var good = []string{"ResourcesApplied=True/ApplySucceeded", "ResourcesHealthy=True/ResourcesHealthy", "ResourcesProgressing=False/ResourcesRolledOut"}
 
-// TestClasses: what another tool wrote, in upstream's format, is deployed for each class of use,
-// with upstream's conditions.
+// TestClasses: ManagedResources in upstream's format are deployed for each class in use, with
+// upstream's conditions.
 func TestClasses(t *testing.T) {
 	for name, class := range map[string]struct{ manager, spec, finalizer string }{
 		"default":       {"", "", resourcesv1alpha1.FinalizerName},
@@ -286,8 +287,8 @@ func brotlied(t testing.TB, text string) []byte {
 	return out.Bytes()
 }
 
-// TestFollows: changes of Secrets and of the ManagedResource are followed, drift is repaired,
-// health is told, and a cluster in which nothing happens is left alone.
+// TestFollows: changes of Secrets and of the ManagedResource are applied, drift is repaired, and
+// health is reported. An unchanged cluster gets no requests.
 func TestFollows(t *testing.T) {
 	s := newSite(t)
 	secret := s.object("{apiVersion: v1, kind: Secret, metadata: {name: data, namespace: NS}}")
@@ -304,7 +305,7 @@ func TestFollows(t *testing.T) {
 	s.becomes("thing", "ResourcesApplied=True/ApplySucceeded", "ResourcesHealthy=False/DeploymentUnhealthy")
 	require.NoError(t, m.Ready())
 
-	// A kubelet says that the pods run.
+	// Imitate a kubelet: the pods run.
 	live, err := s.get("Deployment", "app")
 	require.NoError(t, err)
 	live.Object["status"] = map[string]any{"observedGeneration": live.GetGeneration(), "replicas": int64(0), "updatedReplicas": int64(0), "availableReplicas": int64(0),
@@ -314,7 +315,7 @@ func TestFollows(t *testing.T) {
 	require.NoError(t, err)
 	s.becomes("thing", "ResourcesHealthy=True/ResourcesHealthy")
 
-	// Drift: a field, an object.
+	// Drift of a field and of an object.
 	s.patch("ConfigMap", "one", "data: {a: other}")
 	s.eventually("the field is repaired", func() bool {
 		o, err := s.get("ConfigMap", "one")
@@ -329,7 +330,7 @@ func TestFollows(t *testing.T) {
 		return err == nil && o.GetUID() != before.GetUID()
 	})
 
-	// Another content of the Secret: what left it goes.
+	// New content of the Secret: removed objects are deleted.
 	secret.Object["data"] = map[string]any{"data.yaml.br": brotlied(t, strings.ReplaceAll(config, "name: one", "name: two"))}
 	_, err = s.resource(secret).Update(s.ctx, secret, metav1.UpdateOptions{})
 	require.NoError(t, err)
@@ -343,15 +344,15 @@ func TestFollows(t *testing.T) {
 	s.gone("ConfigMap", "one")
 	s.becomes("thing", good...)
 
-	// Nothing happens: no request, also not by a look at everything.
+	// Without changes there are no requests, not even by a periodic reconciliation.
 	key := types.NamespacedName{Namespace: s.ns, Name: "thing"}
-	looked := func() bool { // a look at everything ends with a time for the next one
+	looked := func() bool { // a periodic reconciliation sets the time of the next one
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		return m.due[key].After(time.Now())
 	}
 	s.eventually("it is quiet", func() bool { return looked() && m.queue.Len() == 0 })
-	requests := func() apply.RequestCounts { // a watch that was begun before may only be noted now
+	requests := func() apply.RequestCounts { // an earlier watch may be counted late
 		counts := m.options.Source.Requests()
 		delete(counts, "watch")
 		return counts
@@ -373,8 +374,8 @@ func TestFollows(t *testing.T) {
 	})
 }
 
-// TestHandover: with another class, the instance of the old one deletes what it deployed before the
-// new one begins.
+// TestHandover: after a change of the class, the old instance deletes its objects before the new
+// one starts.
 func TestHandover(t *testing.T) {
 	s := newSite(t)
 	s.data(map[string]any{"a.yaml": one})
@@ -406,7 +407,7 @@ func TestHandover(t *testing.T) {
 	s.becomes("thing", good...)
 }
 
-// TestMissingSecret: what cannot be read is said, and followed when it comes.
+// TestMissingSecret: a missing Secret is reported, and applied once it exists.
 func TestMissingSecret(t *testing.T) {
 	s := newSite(t)
 	s.create("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: thing, namespace: NS}, spec: {secretRefs: [{name: data}]}}")

@@ -10,14 +10,14 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// metrics of a Manager. What is counted elsewhere is read when somebody asks.
+// metrics of a Manager. Values that are counted elsewhere are read at each scrape.
 type metrics struct {
 	durations *prometheus.HistogramVec
 	objects   *prometheus.CounterVec
 	drift     *prometheus.CounterVec
 }
 
-// What became of a look at a ManagedResource.
+// Results of a run for a ManagedResource.
 const (
 	resultApplied = "applied"
 	resultJudged  = "judged"
@@ -86,7 +86,7 @@ func (m *Manager) Collect(out chan<- prometheus.Metric) {
 
 type conditionStatus struct{ condition, status string }
 
-// conditions counts the ManagedResources of the class by their conditions, from the live cache.
+// conditions counts the ManagedResources of the class by condition, from the live cache.
 func (m *Manager) conditions() map[conditionStatus]int {
 	out := map[conditionStatus]int{}
 	if m.Ready() != nil {
@@ -104,7 +104,7 @@ func (m *Manager) conditions() map[conditionStatus]int {
 	return out
 }
 
-// count is the number of objects that are fought over.
+// count returns the number of objects that are fought over.
 func (f *fights) count() int {
 	f.mu.Lock()
 	keys := maps.Clone(f.objects)

@@ -15,12 +15,11 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// neighbours answers what other ManagedResources of the class want, from their data Secrets: these
-// say so before they are applied, so an object that moves from one ManagedResource to another is
-// not deleted, whichever of the two is looked at first.
+// neighbours knows which objects other ManagedResources of the class declare. It reads their data
+// Secrets, so that an object can move between ManagedResources in any order without being deleted.
 //
-// It is an index. What changes is only marked, and read when somebody asks: most of the time nobody
-// deletes anything.
+// It is an index. Changes only mark entries as stale; they are read on demand, because deletions
+// are rare.
 type neighbours struct {
 	m *Manager
 
@@ -28,15 +27,15 @@ type neighbours struct {
 
 	mu       sync.Mutex
 	stale    map[types.NamespacedName]bool
-	declared *index // what ManagedResources of our class declare
-	held     *index // what is in the inventories of those of other classes
+	declared *index // by ManagedResources of our class
+	held     *index // in the inventories of other classes
 }
 
 func newNeighbours(m *Manager) *neighbours {
 	return &neighbours{m: m, stale: map[types.NamespacedName]bool{}, declared: newIndex(), held: newIndex()}
 }
 
-// index says which objects a ManagedResource has, and which ManagedResources have an object.
+// index maps ManagedResources to objects and back.
 type index struct {
 	objects map[types.NamespacedName]map[objectName]bool
 	holders map[objectName]map[types.NamespacedName]bool
@@ -46,7 +45,7 @@ func newIndex() *index {
 	return &index{map[types.NamespacedName]map[objectName]bool{}, map[objectName]map[types.NamespacedName]bool{}}
 }
 
-// replace puts the objects of a ManagedResource into the index.
+// replace sets the objects of a ManagedResource.
 func (i *index) replace(key types.NamespacedName, objects map[objectName]bool) {
 	for name := range i.objects[key] {
 		if delete(i.holders[name], key); len(i.holders[name]) == 0 {
@@ -66,8 +65,8 @@ func (i *index) replace(key types.NamespacedName, objects map[objectName]bool) {
 	}
 }
 
-// objectName names an object whatever the version of its API. The namespace "default" counts as
-// none, which it stands for.
+// objectName names an object regardless of its API version. The namespace "default" counts as
+// empty, because an empty namespace stands for it.
 type objectName struct {
 	kind            schema.GroupKind
 	namespace, name string
@@ -80,15 +79,15 @@ func nameOf(kind schema.GroupKind, namespace, name string) objectName {
 	return objectName{kind, namespace, name}
 }
 
-// changed marks a ManagedResource of which it or a Secret has changed.
+// changed marks a ManagedResource as stale after a change of it or of a Secret.
 func (n *neighbours) changed(key types.NamespacedName) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.stale[key] = true
 }
 
-// Declares implements managedresource.Neighbours. When it cannot be told now, the object stays with
-// the one that has it.
+// Declares implements managedresource.Neighbours. If the index cannot be read now, the object stays
+// with its current ManagedResource.
 func (n *neighbours) Declares(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, origin string, ref apply.Ref) (declared, known bool) {
 	key, ok := n.m.keyOf(origin)
 	if !ok {
@@ -107,8 +106,8 @@ func (n *neighbours) Declares(ctx context.Context, mr *resourcesv1alpha1.Managed
 	return declared || n.heldByOtherClass(ctx, key, name), true
 }
 
-// declaredElsewhere asks for a ManagedResource in a namespace that we do not watch, as far as we
-// may. Of one in another cluster nothing is known.
+// declaredElsewhere reads a ManagedResource in a namespace that we do not watch, if permitted.
+// ManagedResources in another cluster are unknown.
 func (n *neighbours) declaredElsewhere(ctx context.Context, origin string, ref apply.Ref) (declared, known bool) {
 	key, ok := n.m.parsed(origin)
 	if !ok {
@@ -124,9 +123,8 @@ func (n *neighbours) declaredElsewhere(ctx context.Context, origin string, ref a
 	return inInventory(mr)[nameOf(ref.GroupKind(), ref.Namespace, ref.Name)], true
 }
 
-// heldByOtherClass tells whether a ManagedResource of another class has deployed an object and has
-// not given it up: what that one wants is for its own resource manager to say, but its inventory
-// can be read. One that cannot be read may hold it.
+// heldByOtherClass reports whether a ManagedResource of another class has an object in its
+// inventory. An unreadable ManagedResource counts as having it.
 func (n *neighbours) heldByOtherClass(ctx context.Context, key types.NamespacedName, name objectName) bool {
 	mr, err := n.m.reconciler.Read(ctx, key.Namespace, key.Name)
 	if err != nil {
@@ -135,7 +133,8 @@ func (n *neighbours) heldByOtherClass(ctx context.Context, key types.NamespacedN
 	return !n.m.reconciler.Responsible(mr) && inInventory(mr)[name]
 }
 
-// Want implements managedresource.Neighbours. The one that wants the object is looked at next.
+// Want implements managedresource.Neighbours. It enqueues the ManagedResource that wants the
+// object.
 func (n *neighbours) Want(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, ref apply.Ref) (bool, error) {
 	if err := n.read(ctx); err != nil {
 		return false, err
@@ -150,7 +149,7 @@ func (n *neighbours) Want(ctx context.Context, mr *resourcesv1alpha1.ManagedReso
 			return true, nil
 		}
 	}
-	// it changes its class: then its objects are made anew, as upstream has it
+	// on a change of the class, the objects are recreated, as upstream does
 	delete(held, keyFor(mr))
 	for key := range held {
 		wanted, err := n.wantedByOtherClass(ctx, key, name)
@@ -161,9 +160,8 @@ func (n *neighbours) Want(ctx context.Context, mr *resourcesv1alpha1.ManagedReso
 	return false, nil
 }
 
-// wantedByOtherClass tells whether a ManagedResource of another class that has tried to deploy an
-// object declares it. That is read now and not kept: it hardly ever happens, and there may be many
-// of them.
+// wantedByOtherClass reports whether a ManagedResource of another class, which tried to deploy an
+// object, declares it. The result is not cached: this is rare, and there may be many.
 func (n *neighbours) wantedByOtherClass(ctx context.Context, key types.NamespacedName, name objectName) (bool, error) {
 	mr, err := n.m.reconciler.Read(ctx, key.Namespace, key.Name)
 	if apierrors.IsNotFound(err) || err == nil && mr.DeletionTimestamp != nil {
@@ -182,7 +180,7 @@ func keyFor(mr *resourcesv1alpha1.ManagedResource) types.NamespacedName {
 	return types.NamespacedName{Namespace: mr.Namespace, Name: mr.Name}
 }
 
-// read brings the index up to date. It fails when that cannot be done now.
+// read updates the index, or fails if that is impossible now.
 func (n *neighbours) read(ctx context.Context) error {
 	n.reading.Lock()
 	defer n.reading.Unlock()
@@ -203,15 +201,15 @@ func (n *neighbours) read(ctx context.Context) error {
 			continue
 		}
 		n.mu.Lock()
-		maps.Copy(n.stale, stale) // this one and those that were not looked at
+		maps.Copy(n.stale, stale) // this one and the remaining ones
 		n.mu.Unlock()
 		return fmt.Errorf("ManagedResource %s may want it, and cannot be read: %w", key, err)
 	}
 	return nil
 }
 
-// wishes are the objects that a ManagedResource declares; of one of another class what is in its
-// inventory (held) instead. One that is gone or is being deleted wants none.
+// wishes returns the objects that a ManagedResource declares; for another class it returns the
+// inventory (held) instead. A deleted or terminating ManagedResource declares none.
 func (n *neighbours) wishes(ctx context.Context, key types.NamespacedName) (declared, held map[objectName]bool, err error) {
 	mr, err := n.m.reconciler.Read(ctx, key.Namespace, key.Name)
 	if apierrors.IsNotFound(err) {
@@ -235,8 +233,8 @@ func inInventory(mr *resourcesv1alpha1.ManagedResource) map[objectName]bool {
 	return out
 }
 
-// declaredBy are the objects in the Secrets of a ManagedResource. Where one is missing, makes no
-// sense or is forbidden to us, what is in the inventory counts, too.
+// declaredBy returns the objects in the Secrets of a ManagedResource. If a Secret is missing,
+// invalid or forbidden, the inventory counts, too.
 func (n *neighbours) declaredBy(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (map[objectName]bool, error) {
 	objects, _, err := n.m.reconciler.Declared(ctx, mr)
 	if err != nil && apply.IsPassing(err) {

@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/serving"
 )
 
-// probes say that the process lives, and that it can do its work and its webhooks can be asked. One
-// that waits for the lease is ready.
+// probes serves liveness and readiness (ManagedResources, lease, webhooks). An instance that waits
+// for the lease is ready.
 func (p *parts) probes(context.Context) error {
 	address := p.role.Configuration.Server.HealthProbes.Address()
 	if address == "0" {
@@ -36,14 +36,14 @@ func (p *parts) probes(context.Context) error {
 	mux.Handle("/readyz", serving.Answers(ready...))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 1 << 16}
 	if err := p.mgr.Add(&manager.Server{Name: "health probe", Server: server, Listener: listener}); err != nil {
-		_ = listener.Close() // the other error says more
+		_ = listener.Close() // the error of Add says more
 		return err
 	}
 	return nil
 }
 
-// known is nil once there can be ManagedResources and, where this instance has the lease, it has
-// read them.
+// known returns nil once the source serves ManagedResources and, if this instance has the lease,
+// all are read.
 func (p *parts) known() error {
 	if err := p.definition.ready(); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 )
 
-// data of a ConfigMap.
+// dataOf returns the data of a ConfigMap.
 func (s *site) dataOf(name string) map[string]any {
 	o, err := s.get("ConfigMap", name)
 	if err != nil {
@@ -21,9 +21,8 @@ func (s *site) dataOf(name string) map[string]any {
 	return data
 }
 
-// TestRestoredObjects: an object that somebody brought back from a backup, or whose managedFields
-// were wiped, is ours as before: changes of its declaration are applied, and what leaves it is
-// removed.
+// TestRestoredObjects: an object that was restored from a backup, or lost its managedFields, stays
+// ours. Changes of its declaration are applied, and removed fields are deleted.
 func TestRestoredObjects(t *testing.T) {
 	for name, restore := range map[string]func(s *site){
 		"from a backup, while nobody looks": func(s *site) {
@@ -69,8 +68,8 @@ func TestRestoredObjects(t *testing.T) {
 	}
 }
 
-// TestIgnoredForAWhile: what was changed while an object was ignored is repaired as soon as it is
-// not.
+// TestIgnoredForAWhile: changes of an object while it was ignored are repaired as soon as it is not
+// ignored.
 func TestIgnoredForAWhile(t *testing.T) {
 	s := newSite(t)
 	_, stop := s.start("")

@@ -38,13 +38,13 @@ import (
 	"github.com/pergola-dev/pergola/internal/addresses"
 )
 
-// Role is the whole of `pergola resource-manager`: the Manager and what else its configuration
-// turns on, in one process.
+// Role runs `pergola resource-manager`: the Manager and everything else that its configuration
+// enables, in one process.
 type Role struct {
 	Configuration *Configuration
-	// Source and Target are the clusters; Target is nil where it is the source.
+	// Source and Target are the clusters; a nil Target means Source.
 	Source, Target *rest.Config
-	// HealthRules go before those of the kinds; nil for none.
+	// HealthRules take precedence over those of the kinds; nil for none.
 	HealthRules health.Rules
 	// ExistenceOnly and Force are those of Options.
 	ExistenceOnly, Force bool
@@ -53,23 +53,22 @@ type Role struct {
 	Log     *slog.Logger
 }
 
-// parts are what the role consists of while it is put together.
+// parts are the components of a Role while it is assembled.
 type parts struct {
 	role           *Role
 	mgr            manager.Manager
 	source, target *apply.Cluster
 	work           *Manager
-	// lease is nil where none is needed.
+	// lease is nil without leader election.
 	lease      *lease
 	definition *definition
-	// ending tells whether the end was asked for.
+	// ending reports whether a shutdown was requested.
 	ending func() bool
-	// other is the target for controllers of controller-runtime, where it is another cluster than
-	// the source.
+	// other is the target cluster for controller-runtime; nil if it is the source.
 	other cluster.Cluster
 }
 
-// Run works until ctx ends. It fails when the lease is lost.
+// Run runs until ctx ends. It fails when the lease is lost.
 func (r *Role) Run(ctx context.Context) error {
 	p := &parts{role: r, ending: func() bool { return ctx.Err() != nil }}
 	if err := p.clusters(); err != nil {
@@ -94,7 +93,7 @@ func (r *Role) Run(ctx context.Context) error {
 	return err
 }
 
-// tellStart says what this instance is for, and where.
+// tellStart logs clusters, class, namespaces, lease and version.
 func (p *parts) tellStart() {
 	c := p.role.Configuration
 	namespaces, lease := "all", "none"
@@ -108,7 +107,7 @@ func (p *parts) tellStart() {
 		"namespaces", namespaces, "lease", lease, "version", p.role.Version)
 }
 
-// namespace of the ManagedResources, empty for all.
+// namespace returns the namespace of the ManagedResources, empty for all.
 func (c *Configuration) namespace() string {
 	if n := c.SourceClientConnection.Namespaces; len(n) == 1 {
 		return n[0]
@@ -128,8 +127,7 @@ func (p *parts) clusters() (err error) {
 	if p.role.Target == nil && c.namespace() == "" {
 		return nil
 	}
-	// A source that is limited to a namespace cannot be the target as well, even if it is the same
-	// cluster.
+	// A source that is limited to a namespace cannot also be the target, even for the same cluster.
 	config := p.role.Target
 	if config == nil {
 		config = p.role.Source
@@ -140,7 +138,7 @@ func (p *parts) clusters() (err error) {
 	return err
 }
 
-// manager prepares the lease, the servers, and the caches of controllers that need some.
+// manager prepares the lease, the servers and the caches of the controllers.
 func (p *parts) manager(context.Context) error {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), resourcesv1alpha1.AddToScheme(scheme), gardencorev1beta1.AddToScheme(scheme)); err != nil {
@@ -152,7 +150,7 @@ func (p *parts) manager(context.Context) error {
 		Scheme: scheme, Logger: logr.FromSlogHandler(electionLog{p.role.Log.Handler(), p.ending}), HealthProbeBindAddress: "0",
 		Metrics:        metricsserver.Options{BindAddress: c.Server.Metrics.Address(), ExtraHandlers: p.profiles()},
 		LeaderElection: *le.LeaderElect, LeaderElectionID: le.ResourceName, LeaderElectionNamespace: p.leaseNamespace(), LeaderElectionReleaseOnCancel: true,
-		// A process may run the role again; only one at a time has its metrics.
+		// A process may run a Role again; only one Role at a time has the metrics.
 		Controller:    config.Controller{SkipNameValidation: ptr.To(true)},
 		LeaseDuration: &le.LeaseDuration.Duration, RenewDeadline: &le.RenewDeadline.Duration, RetryPeriod: &le.RetryPeriod.Duration,
 	}
@@ -193,7 +191,7 @@ func (p *parts) manager(context.Context) error {
 	return p.mgr.Add(p.other)
 }
 
-// profiles are the handlers that debugging adds.
+// profiles returns the handlers that debugging adds.
 func (p *parts) profiles() map[string]http.Handler {
 	if d := p.role.Configuration.Debugging; d == nil || !ptr.Deref(d.EnableProfiling, false) {
 		return nil
@@ -202,8 +200,7 @@ func (p *parts) profiles() map[string]http.Handler {
 		"/debug/pprof/symbol": http.HandlerFunc(pprof.Symbol), "/debug/pprof/trace": http.HandlerFunc(pprof.Trace), "/debug/pprof/cmdline": http.HandlerFunc(pprof.Cmdline)}
 }
 
-// leaseNamespace is where the lease is when that is not said: where the ManagedResources are, or
-// the namespace of the pod.
+// leaseNamespace defaults to the namespace of the ManagedResources, then to that of the pod.
 func (p *parts) leaseNamespace() string {
 	if n := p.role.Configuration.LeaderElection.ResourceNamespace; n != "" {
 		return n
@@ -288,8 +285,7 @@ func (p *parts) webhooks(ctx context.Context) error {
 		return err
 	}
 	o := resourcewebhooks.Options{Webhooks: p.role.Configuration.Webhooks.Webhooks, Source: p.mgr.GetAPIReader(), Target: live, Log: p.role.Log}
-	// What is asked for all the time is kept. ConfigMaps and Services are read one by one: only few
-	// of many matter.
+	// Frequent lookups are cached. ConfigMaps and Services are read one by one: few of many matter.
 	if p.other == nil {
 		o.Target, o.Live = p.mgr.GetClient(), p.mgr.GetAPIReader()
 	} else {
@@ -299,7 +295,7 @@ func (p *parts) webhooks(ctx context.Context) error {
 	return resourcewebhooks.Add(ctx, p.mgr, o)
 }
 
-// uncached reads ConfigMaps and Services past a cache.
+// uncached reads ConfigMaps and Services without the cache.
 type uncached struct {
 	client.Reader
 	live client.Reader

@@ -32,8 +32,8 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// TestRole runs everything that a configuration turns on, with the lease: each part does its work,
-// and what it does is told.
+// TestRole runs all components of a configuration, with the lease: each component works and reports
+// its work.
 func TestRole(t *testing.T) {
 	s := newSite(t)
 	folder := t.TempDir()
@@ -112,13 +112,13 @@ webhooks:
 	}
 	status, _ = get(http.DefaultClient, fmt.Sprintf("http://127.0.0.1:%d/debug/pprof/cmdline", metrics))
 	assert.Equal(t, http.StatusOK, status)
-	// only that somebody answers
+	// any response will do
 	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	status, _ = get(insecure, fmt.Sprintf("https://127.0.0.1:%d/", webhooks))
 	assert.Equal(t, http.StatusNotFound, status)
 }
 
-// A role whose webhooks have no certificate does not start.
+// TestRoleWithoutCertificate: a Role whose webhooks have no certificate does not start.
 func TestRoleWithoutCertificate(t *testing.T) {
 	c := &Configuration{}
 	c.Default()

@@ -20,13 +20,13 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// judged is a scenario of upstream's health controller: what a ManagedResource is said to have
-// applied, what there is, and which conditions that gives; none where it is not to be judged.
+// judged is a scenario of upstream's health controller: the status of condition ResourcesApplied,
+// the objects and the expected conditions. It expects none if health is not judged.
 type judged struct {
 	class, applied string
 	resource       string // apiVersion kind name, of status.resources
 	objects        []string
-	status         string // of the last object
+	status         string // status of the last object
 	want           []string
 }
 
@@ -66,7 +66,7 @@ var healthScenarios = map[string]judged{
 		status: "{state: Ready, observedGeneration: 0}", want: []string{"ResourcesProgressing=True/CertificateProgressing"}},
 }
 
-// playedElsewhere are upstream's other scenarios and the test that plays each.
+// playedElsewhere maps upstream's other scenarios to the test that covers each.
 var playedElsewhere = map[string]string{
 	"gardener-class-foreign": "TestClasses", "gardener-create-plain": "TestClasses", "gardener-create-brotli": "TestFollows", "gardener-ignore-managedresource": "TestFollows",
 }
@@ -81,7 +81,7 @@ func TestHealthScenarios(t *testing.T) {
 		group, plural := strings.TrimSuffix(strings.Fields(definition)[1], ","), strings.TrimSuffix(strings.Fields(definition)[4], ",")
 		o := definitions.object("{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: " + plural + "." + group + "}, spec: {scope: Namespaced, " + definition +
 			" served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}")
-		// a run before this one may still delete it
+		// an earlier run may still delete it
 		definitions.eventually("the definition can be made", func() bool {
 			_, err := definitions.resource(o).Create(definitions.ctx, o, metav1.CreateOptions{})
 			return err == nil
@@ -126,7 +126,7 @@ func TestHealthScenarios(t *testing.T) {
 				_, has := live.Object["status"]
 				return err == nil && (has || c.applied == "")
 			})
-			// the API server takes a moment to serve and to list objects of a new kind
+			// the API server takes a moment to serve and list a new kind
 			if last != nil {
 				s.eventually("the cache knows the object", func() bool {
 					o, err := m.options.Target.Get(s.ctx, apply.RefOf(last))
@@ -160,8 +160,8 @@ func merged(a, b map[string]string) map[string]string {
 	return out
 }
 
-// TestEveryScenarioIsPlayed: scenarios of upstream's resource manager that the engine does not play
-// are played here.
+// TestEveryScenarioIsPlayed checks that scenarios of upstream's resource manager are covered by the
+// engine or here.
 func TestEveryScenarioIsPlayed(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(corpus.Dir(t), "scenarios", "gardener-*.md"))
 	require.NoError(t, err)
@@ -175,8 +175,8 @@ func TestEveryScenarioIsPlayed(t *testing.T) {
 	}
 }
 
-// TestDroppedFieldsInTheCondition: what the API server accepts and drops is in the condition, with
-// its path, and stays there while nothing changes.
+// TestDroppedFieldsInTheCondition: the condition names the path of a field that the API server
+// drops, also while nothing changes.
 func TestDroppedFieldsInTheCondition(t *testing.T) {
 	s := newSite(t)
 	s.data(map[string]any{"a.yaml": `

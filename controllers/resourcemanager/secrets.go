@@ -22,8 +22,8 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// secrets watches the metadata of Secrets and keeps the content of those that ManagedResources
-// refer to, while their version stays: values of other Secrets never come here.
+// secrets watches the metadata of Secrets. It caches the content of Secrets that ManagedResources
+// refer to, until their version changes; it never reads values of other Secrets.
 type secrets struct {
 	source  *apply.Cluster
 	changed func(managedResource types.NamespacedName)
@@ -63,7 +63,7 @@ func newSecrets(source *apply.Cluster, namespace string, changed func(types.Name
 	return s, err
 }
 
-// onlyVersion drops what nobody asks for: there may be very many Secrets.
+// onlyVersion drops unused metadata: there may be very many Secrets.
 func onlyVersion(object any) (any, error) {
 	if m, err := meta.Accessor(object); err == nil {
 		m.SetManagedFields(nil)
@@ -80,7 +80,7 @@ func versionOf(object any) string {
 	return ""
 }
 
-// start begins to watch, and waits until what is there is known.
+// start starts the watch and waits for its first list.
 func (s *secrets) start(ctx context.Context) error {
 	s.once.Do(func() { go s.watch.RunWithContext(ctx) })
 	if !cache.WaitForCacheSync(ctx.Done(), s.watch.HasSynced) {
@@ -89,7 +89,7 @@ func (s *secrets) start(ctx context.Context) error {
 	return nil
 }
 
-// tell looks at a Secret that changed.
+// tell notifies the ManagedResources of a changed Secret.
 func (s *secrets) tell(object any) {
 	if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = gone.Obj
@@ -106,7 +106,7 @@ func (s *secrets) tell(object any) {
 	}
 }
 
-// refer notes the Secrets of a ManagedResource, and forgets those that nobody has any more.
+// refer records the Secrets of a ManagedResource, and drops Secrets without a reference.
 func (s *secrets) refer(user types.NamespacedName, names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +133,7 @@ func (s *secrets) refer(user types.NamespacedName, names []string) {
 	}
 }
 
-// get gives a Secret: without a request while it is the one that was read before.
+// get returns a Secret, without a request while its version is unchanged.
 func (s *secrets) get(ctx context.Context, ref apply.Ref) (*unstructured.Unstructured, error) {
 	key := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
 	seen, there, err := s.watch.GetStore().GetByKey(key.String())
@@ -155,15 +155,15 @@ func (s *secrets) get(ctx context.Context, ref apply.Ref) (*unstructured.Unstruc
 	return live, nil
 }
 
-// all are the ManagedResources that have Secrets.
+// all returns the ManagedResources that have Secrets.
 func (s *secrets) all() []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.uses))
 }
 
-// versions is a digest of the versions of the Secrets of a ManagedResource, as they are or as they
-// were read last, and of what else decides what becomes of them; empty where a Secret is not known.
+// versions returns a digest of the Secret versions of a ManagedResource, current or last read, and
+// of the options that affect its objects. It is empty if a Secret is unknown.
 func (m *Manager) versions(mr *resourcesv1alpha1.ManagedResource, read bool) string {
 	sum := sha256.New()
 	fmt.Fprintln(sum, m.options.Version, m.options.ManagedBy, m.options.Force, m.options.ClusterID, m.options.GarbageCollector)
@@ -177,7 +177,7 @@ func (m *Manager) versions(mr *resourcesv1alpha1.ManagedResource, read bool) str
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// version is the metadata of a Secret as it is, or as it was read last; nil if it is not known.
+// version returns the current or last read metadata of a Secret; nil if unknown.
 func (s *secrets) version(key types.NamespacedName, read bool) metav1.Object {
 	if read {
 		s.mu.Lock()

@@ -17,7 +17,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
 )
 
-// enqueue asks for a ManagedResource to be applied (full), or judged.
+// enqueue schedules a ManagedResource to be applied (full) or judged.
 func (m *Manager) enqueue(key types.NamespacedName, full bool) {
 	if full {
 		m.demand(key, 0)
@@ -27,7 +27,7 @@ func (m *Manager) enqueue(key types.NamespacedName, full bool) {
 	}
 }
 
-// sourceChanged looks at a ManagedResource that changed.
+// sourceChanged handles a change of a ManagedResource.
 func (m *Manager) sourceChanged(e apply.ChangeEvent) {
 	if e.Ref.GroupKind() != managedResourceKind.GroupKind() || m.options.Namespace != "" && e.Ref.Namespace != m.options.Namespace {
 		return
@@ -45,7 +45,7 @@ func (m *Manager) sourceChanged(e apply.ChangeEvent) {
 	}
 }
 
-// isResponsible tells whether a live ManagedResource is of our class.
+// isResponsible reports whether a live ManagedResource is of our class.
 func (m *Manager) isResponsible(mr *unstructured.Unstructured) bool {
 	class, _, _ := unstructured.NestedString(mr.Object, "spec", "class")
 	return m.reconciler.Responsible(&resourcesv1alpha1.ManagedResource{Spec: resourcesv1alpha1.ManagedResourceSpec{Class: &class}})
@@ -57,9 +57,9 @@ func sameInventory(old, new *unstructured.Unstructured) bool {
 	return reflect.DeepEqual(was, is)
 }
 
-// concerns tells whether a change of a ManagedResource asks for anything: its spec, what people and
-// controllers ask by annotations, its deletion, the finalizer of another class, and health that was
-// lost. Our own writes do not. Source: pkg/resourcemanager/controller/managedresource (predicates).
+// concerns reports whether a change of a ManagedResource needs a reconciliation: spec, request
+// annotations, deletion, a removed finalizer, or lost health; not our own writes. Source:
+// pkg/resourcemanager/controller/managedresource (predicates).
 func concerns(old, new *unstructured.Unstructured) bool {
 	if old == nil || old.GetUID() != new.GetUID() || old.GetGeneration() != new.GetGeneration() {
 		return true
@@ -86,7 +86,7 @@ func healthOf(mr *unstructured.Unstructured) string {
 	return ""
 }
 
-// secretRefs are the names of the data Secrets; none of a ManagedResource that is gone.
+// secretRefs returns the names of the data Secrets; none for a deleted ManagedResource.
 func secretRefs(mr *unstructured.Unstructured) []string {
 	if mr == nil {
 		return nil
@@ -103,8 +103,8 @@ func secretRefs(mr *unstructured.Unstructured) []string {
 	return names
 }
 
-// drifted repairs what somebody else has changed: at once, unless that one changes it back again
-// and again.
+// drifted repairs a change by somebody else: at once, or after a pause if the object is fought
+// over.
 func (m *Manager) drifted(d apply.DriftEvent) {
 	key, ok := m.keyOf(d.Set)
 	if !ok {
@@ -133,8 +133,8 @@ func (m *Manager) secretChanged(key types.NamespacedName) {
 	m.enqueue(key, true)
 }
 
-// targetChanged judges the ManagedResource of an object that changed; what we own of it is the
-// matter of drift. An object that is gone may be the end of a deletion that was waited for.
+// targetChanged judges the ManagedResource of a changed object; drift covers the fields that we
+// own. A deleted object may complete a deletion.
 func (m *Manager) targetChanged(e apply.ChangeEvent) {
 	o := e.New
 	if o == nil {
@@ -144,8 +144,8 @@ func (m *Manager) targetChanged(e apply.ChangeEvent) {
 		return
 	}
 	if key, ok := m.keyOf(o.GetAnnotations()[resourcesv1alpha1.Origin]); ok {
-		// What was ignored and is not any more may differ by now, and the other way round it is not
-		// ours to describe.
+		// A formerly ignored object may have drifted, and a newly ignored one is not ours to
+		// describe.
 		m.enqueue(key, e.New == nil || e.Old != nil && managedresource.IsIgnored(e.Old) != managedresource.IsIgnored(e.New))
 	}
 	if e.Ref.GroupKind() == autoscalerKind {
@@ -153,12 +153,11 @@ func (m *Manager) targetChanged(e apply.ChangeEvent) {
 	}
 }
 
-// autoscalerKind is that of objects which take the number of replicas over from the declaration of
-// what they scale.
+// autoscalerKind takes the number of replicas over from the declaration of the scaled object.
 var autoscalerKind = schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}
 
-// scalingChanged looks at what an autoscaler begins or ends to scale: its replicas are the
-// autoscaler's, or ours again.
+// scalingChanged applies objects that an autoscaler begins or stops to scale: it owns the replicas
+// only while it scales them.
 func (m *Manager) scalingChanged(e apply.ChangeEvent) {
 	was, is := scaledBy(e.Old), scaledBy(e.New)
 	if was == is {
@@ -176,8 +175,8 @@ func (m *Manager) scalingChanged(e apply.ChangeEvent) {
 	}
 }
 
-// scaledBy is what an autoscaler scales, the empty reference if it is nil. Whatever version it
-// names, the object is one.
+// scaledBy returns the object that an autoscaler scales; empty for nil. The version in the
+// reference does not matter.
 func scaledBy(hpa *unstructured.Unstructured) apply.Ref {
 	if hpa == nil {
 		return apply.Ref{}
@@ -186,7 +185,7 @@ func scaledBy(hpa *unstructured.Unstructured) apply.Ref {
 	return apply.Ref{APIVersion: "apps/v1", Kind: target["kind"], Namespace: hpa.GetNamespace(), Name: target["name"]}
 }
 
-// sameButVersion tells whether only bookkeeping of the API server differs.
+// sameButVersion reports whether only bookkeeping of the API server differs.
 func sameButVersion(old, new *unstructured.Unstructured) bool {
 	rest := func(o *unstructured.Unstructured) (map[string]any, map[string]any) {
 		metadata, _ := o.Object["metadata"].(map[string]any)
@@ -201,7 +200,7 @@ func sameButVersion(old, new *unstructured.Unstructured) bool {
 	return reflect.DeepEqual(oldMetadata, newMetadata) && reflect.DeepEqual(oldRest, newRest)
 }
 
-// keyOf reads the name of a set; false if it is none of ours.
+// keyOf parses the name of a set; false if the set is not ours.
 func (m *Manager) keyOf(set string) (types.NamespacedName, bool) {
 	key, ok := m.parsed(set)
 	if !ok || m.options.Namespace != "" && key.Namespace != m.options.Namespace {
@@ -210,7 +209,7 @@ func (m *Manager) keyOf(set string) (types.NamespacedName, bool) {
 	return key, true
 }
 
-// parsed takes the name of a set of our source cluster apart.
+// parsed parses the name of a set of our source cluster.
 func (m *Manager) parsed(set string) (types.NamespacedName, bool) {
 	id, rest, ok := strings.Cut(set, ":")
 	if !ok {
@@ -227,8 +226,8 @@ func (m *Manager) parsed(set string) (types.NamespacedName, bool) {
 	return types.NamespacedName{Namespace: namespace, Name: name}, true
 }
 
-// fieldsOf are the paths that drifted with who owns them now; no values, since logs are read by
-// many.
+// fieldsOf returns the drifted paths with their current owners; no values, since many people read
+// logs.
 func fieldsOf(d apply.DriftEvent) []string {
 	var out []string
 	for _, f := range d.Fields {

@@ -13,7 +13,7 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 )
 
-// checks gathers what is wrong with a Configuration.
+// checks collects the errors of a Configuration.
 type checks struct{ field.ErrorList }
 
 func (k *checks) invalid(path *field.Path, value any, detail string) {
@@ -26,7 +26,7 @@ func (k *checks) oneOf(path *field.Path, value string, allowed ...string) {
 	}
 }
 
-// Validate finds values that make no sense, after Default.
+// Validate returns the invalid values; call Default first.
 func (c *Configuration) Validate() field.ErrorList {
 	k := &checks{}
 	k.oneOf(field.NewPath("logLevel"), c.LogLevel, "debug", "info", "error")
@@ -57,7 +57,7 @@ func (k *checks) source(c ClientConnection) {
 	}
 }
 
-// label checks names that are labels of DNS, as those of namespaces are.
+// label checks names that must be DNS labels, as those of namespaces.
 func (k *checks) label(path *field.Path, value string, longest int, also string) {
 	if len(value) <= longest && len(validation.IsDNS1123Label(value)) == 0 {
 		return

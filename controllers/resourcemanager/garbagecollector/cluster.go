@@ -21,16 +21,16 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 )
 
-// attempts is how often a list is begun again whose pages the API server does not know any more.
+// attempts is how often a list with an expired continue token is started.
 const attempts = 3
 
-// kind is a kind that is served, and where.
+// kind is a served kind and its resource.
 type kind struct {
 	schema.GroupVersionKind
 	resource schema.GroupVersionResource
 }
 
-// cluster is the target, always read live: no cache is as new as a deletion needs it.
+// cluster is the target, always read live: a deletion needs newer data than a cache has.
 type cluster struct {
 	discovery rest.Interface
 	metadata  metadata.Interface
@@ -48,9 +48,9 @@ func newCluster(config *rest.Config, pageSize int64) (*cluster, error) {
 	return &cluster{discovery: d.RESTClient(), metadata: m, whole: w, pageSize: pageSize}, nil
 }
 
-// served gives those of some kinds that the API server says it serves. A 404 says nothing here,
-// since any proxy in front of the API server may answer that; upstream takes it for the absence of
-// the kind, and then nothing of that kind would protect anything.
+// served returns the kinds that the API server serves, according to its API groups. A 404 is an
+// error, since a proxy may send it. Upstream takes it for the absence of the kind, which then
+// protects nothing.
 func (c *cluster) served(ctx context.Context, want []schema.GroupVersionKind) ([]kind, error) {
 	groups := &metav1.APIGroupList{}
 	if err := c.discovery.Get().AbsPath("/apis").Do(ctx).Into(groups); err != nil {
@@ -89,18 +89,18 @@ func (c *cluster) served(ctx context.Context, want []schema.GroupVersionKind) ([
 	return out, nil
 }
 
-// missing tells whether some kinds went.
+// missing reports whether a kind is no longer served.
 func missing(before, now []kind) bool {
 	return slices.ContainsFunc(before, func(k kind) bool { return !slices.Contains(now, k) })
 }
 
-// page is one answer of a list.
+// page is one response of a list.
 type page interface {
 	GetContinue() string
 	GetRemainingItemCount() *int64
 }
 
-// pages reads a list to its end. Without a resource version the API server answers as consistently
+// pages reads a list to its end. Without a resource version, the API server answers as consistently
 // as it can. Pages may come twice.
 func pages(limit int64, options metav1.ListOptions, list func(metav1.ListOptions) (page, error)) error {
 	options.Limit = limit
@@ -127,7 +127,7 @@ func pages(limit int64, options metav1.ListOptions, list func(metav1.ListOptions
 	return err
 }
 
-// everyNamespace calls do for each of some namespaces, or once for all.
+// everyNamespace calls do for each namespace, or once for all namespaces if none is given.
 func everyNamespace(namespaces []string, do func(namespace string) error) error {
 	if len(namespaces) == 0 {
 		return do(metav1.NamespaceAll)
@@ -167,12 +167,12 @@ func in(namespace string) string {
 	return " in namespace " + namespace
 }
 
-// resourceOf is where objects of a collected kind are.
+// resourceOf returns the resource of a collected kind.
 func resourceOf(kind string) schema.GroupVersionResource {
 	return corev1.SchemeGroupVersion.WithResource(kind + "s")
 }
 
-// collectable gives the Secrets and ConfigMaps that have the label and are not being deleted.
+// collectable returns the labelled Secrets and ConfigMaps that are not being deleted.
 func (c *cluster) collectable(ctx context.Context, namespaces []string) (map[objectID]object, error) {
 	selector := labels.Set{resourcesv1alpha1.GarbageCollectableReference: resourcesv1alpha1.GarbageCollectableReferenceTrue}.String()
 	out := map[objectID]object{}
@@ -189,13 +189,13 @@ func (c *cluster) collectable(ctx context.Context, namespaces []string) (map[obj
 	return out, nil
 }
 
-// annotated adds what objects of a kind refer to.
+// annotated adds the references of all objects of a kind.
 func (c *cluster) annotated(ctx context.Context, k kind, namespaces []string, to references) error {
 	return c.eachMetadata(ctx, k.resource, namespaces, metav1.ListOptions{}, func(m *metav1.PartialObjectMetadata) { to.add(m.Namespace, m.Annotations) })
 }
 
-// used looks at a namespace once more, at objects as a whole, and gives the candidates that are in
-// use with one who uses them.
+// used reads all objects of a namespace again, in full. It returns the candidates that are in use,
+// each with one user.
 func (c *cluster) used(ctx context.Context, want []schema.GroupVersionKind, before []kind, namespace string, candidates map[objectID]object) (map[objectID]string, error) {
 	served, err := c.served(ctx, want)
 	if err != nil {
@@ -238,7 +238,7 @@ func (c *cluster) used(ctx context.Context, want []schema.GroupVersionKind, befo
 	return out, nil
 }
 
-// remove deletes an object if it is still what it was; true if it went.
+// remove deletes an object unless it changed, and reports whether it did.
 func (c *cluster) remove(ctx context.Context, id objectID, o object) (bool, error) {
 	err := c.metadata.Resource(resourceOf(id.kind)).Namespace(id.namespace).Delete(ctx, id.name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &id.uid, ResourceVersion: &o.version},

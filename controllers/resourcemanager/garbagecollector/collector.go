@@ -22,7 +22,7 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 )
 
-// ControllerName is upstream's: logs and the metrics of controller-runtime carry it.
+// ControllerName is upstream's name of the controller in logs and metrics.
 const ControllerName = "garbage-collector"
 
 // Defaults of Options.
@@ -31,39 +31,38 @@ const (
 	DefaultInterval = time.Hour
 	// DefaultMinimumAge is upstream's minimum lifetime of an object.
 	DefaultMinimumAge = 10 * time.Minute
-	// DefaultGrace is our own: upstream deletes at the first look.
+	// DefaultGrace is our own: upstream deletes at the first scan.
 	DefaultGrace   = 10 * time.Minute
 	defaultWorkers = 5
 )
 
-// Bounds of the pauses after failed looks.
+// firstRetry and lastRetry bound the pauses after failed scans.
 const firstRetry, lastRetry = time.Second, 10 * time.Minute
 
 // Options of the collector.
 type Options struct {
-	// Target is the cluster that is looked at; default that of the manager.
+	// Target is the cluster to clean up; default that of the manager.
 	Target *rest.Config
-	// Namespaces are those that are looked at; none are all.
+	// Namespaces to clean up; none means all.
 	Namespaces []string
-	// Referrers are the kinds whose objects may refer to others; default DefaultReferrers. Those
-	// that are not served are left out.
+	// Referrers are the kinds whose objects may refer to others; default DefaultReferrers. Kinds
+	// that are not served are ignored.
 	Referrers []schema.GroupVersionKind
-	// Interval is the time between two looks; default 1 hour. While something waits for its Grace
-	// to end it is shorter.
+	// Interval is the time between two scans; default 1 hour. It is shorter if an object is due
+	// earlier.
 	Interval time.Duration
-	// MinimumAge is how old an object has to be; default 10 minutes.
+	// MinimumAge is the minimum age of an object; default 10 minutes.
 	MinimumAge time.Duration
-	// Grace is how long nobody may have referred to an object, as far as this process saw; default
-	// 10 minutes.
+	// Grace is how long an object must be unreferenced, as seen by this process; default 10
+	// minutes.
 	Grace time.Duration
-	// Workers is how many deletions are under way at a time; default 5.
+	// Workers is the number of concurrent deletions; default 5.
 	Workers int
-	// PageSize is how many objects one answer may have; default 500, and a fifth of it where
-	// objects are read whole.
+	// PageSize limits the objects of one response; default 500, and a fifth of it for full objects.
 	PageSize int64
 	// Clock is the real one by default.
 	Clock clock.WithTicker
-	// Metrics get those of this package; default the registry of controller-runtime.
+	// Metrics registers the metrics of this package; default the registry of controller-runtime.
 	Metrics prometheus.Registerer
 }
 
@@ -112,19 +111,18 @@ func (o *Options) complete(mgr manager.Manager) {
 	}
 }
 
-// collector looks at a cluster. It is used by one worker.
+// collector collects the garbage of a cluster. Only one worker uses it.
 type collector struct {
 	Options
 	cluster *cluster
 	metrics *collectorMetrics
-	// unreferenced is since when an object was seen without referrer.
+	// unreferenced is when an object was first seen without a referrer.
 	unreferenced map[objectID]time.Time
-	// served are the referrers that were served at the last look.
+	// served are the referrers that were served at the last scan.
 	served []kind
 }
 
-// Add gives a manager the collector: it looks when it is started (or elected), and then in
-// intervals.
+// Add adds the collector to a manager. It scans when it starts (or is elected), then at intervals.
 func Add(mgr manager.Manager, o Options) error {
 	o.complete(mgr)
 	c, err := newCollector(o)
@@ -160,11 +158,10 @@ func newCollector(o Options) (*collector, error) {
 	return &collector{Options: o, cluster: cluster, metrics: m, unreferenced: map[objectID]time.Time{}}, nil
 }
 
-// Reconcile looks once.
+// Reconcile scans once.
 func (c *collector) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	logger := log.FromContext(ctx)
-	// With a logger that is verbose enough, clients would log what they receive: environments of
-	// pods, for example.
+	// With a verbose logger, clients would log responses, for example environments of pods.
 	ctx, cancel := context.WithTimeout(logr.NewContext(ctx, logr.Discard()), max(c.Interval, time.Minute))
 	defer cancel()
 	next, err := c.look(ctx, logger)
@@ -176,13 +173,13 @@ func (c *collector) Reconcile(ctx context.Context, _ reconcile.Request) (reconci
 	return reconcile.Result{RequeueAfter: next}, nil
 }
 
-// look finds garbage and deletes what is due. It tells when to look again.
+// look finds garbage, deletes what is due and returns the time until the next scan.
 func (c *collector) look(ctx context.Context, logger logr.Logger) (time.Duration, error) {
 	served, err := c.cluster.served(ctx, c.Referrers)
 	if err != nil {
 		return 0, err
 	}
-	// Objects before referrers: what is referred to after it was listed is then seen.
+	// List objects before referrers, to see references that are added in between.
 	objects, err := c.cluster.collectable(ctx, c.Namespaces)
 	if err != nil {
 		return 0, err
@@ -215,13 +212,13 @@ func (c *collector) look(ctx context.Context, logger logr.Logger) (time.Duration
 	return next, errors.Join(failed...)
 }
 
-// mature notes who is without referrer since when, and gives those that are due, by namespace, and
-// when the next ones can be.
+// mature records unreferenced objects. It returns those that are due, by namespace, and the time
+// until the next ones are.
 func (c *collector) mature(objects map[objectID]object, referred references, served []kind) (map[string]map[objectID]object, time.Duration) {
 	now, next := c.Clock.Now(), c.Interval
 	if missing(c.served, served) {
-		// A kind went. If that is an API server that has not read its definitions yet, the objects
-		// of that kind still refer to others.
+		// A kind is no longer served. If the API server has only not read its definition yet,
+		// objects of that kind still have references.
 		clear(c.unreferenced)
 	}
 	c.served = served

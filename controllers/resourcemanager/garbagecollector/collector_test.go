@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m, func(config *rest.Config) { server.config = config }, crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)...))
 }
 
-// yard is a namespace with garbage and a collector that looks at it, at times that the test says.
+// yard is a namespace with garbage and a collector, whose scans the test starts.
 type yard struct {
 	testing.TB
 	ctx   context.Context
@@ -143,7 +143,7 @@ func (y *yard) remove(kind, name string) {
 	require.NoError(y, y.resource(kind).Delete(y.ctx, name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}))
 }
 
-// lives tells whether an object is there and not being deleted.
+// lives reports whether an object exists and is not being deleted.
 func (y *yard) lives(kind, name string) bool {
 	y.Helper()
 	o, err := y.resource(kind).Get(y.ctx, name, metav1.GetOptions{})
@@ -154,7 +154,7 @@ func (y *yard) lives(kind, name string) bool {
 	return o.GetDeletionTimestamp() == nil
 }
 
-// looks lets the collector look and gives when it wants to look again.
+// looks runs a scan and returns the time until the next one.
 func (y *yard) looks() time.Duration {
 	y.Helper()
 	result, err := y.Reconcile(y.ctx, reconcile.Request{})
@@ -162,7 +162,7 @@ func (y *yard) looks() time.Duration {
 	return result.RequeueAfter
 }
 
-// looksTwice lets all garbage go that has no referrer.
+// looksTwice lets all unreferenced garbage be deleted.
 func (y *yard) looksTwice() {
 	y.Helper()
 	y.looks()
@@ -172,7 +172,7 @@ func (y *yard) looksTwice() {
 
 const pod = "spec: {containers: [{name: c, image: c}]}"
 
-// referrer is an object of a kind with a reference to a Secret.
+// referrer returns an object of a kind with a reference to a Secret.
 func referrer(kind, secret string) string {
 	key, value := render.ReferenceAnnotation("Secret", secret)
 	metadata := "metadata: {name: user, namespace: NS, annotations: {" + key + ": " + value + "}}"
@@ -200,20 +200,20 @@ func referrer(kind, secret string) string {
 	return ""
 }
 
-// serviceAccount makes the account that pods need, as kube-controller-manager would.
+// serviceAccount creates the account that pods need, as kube-controller-manager would.
 func (y *yard) serviceAccount() {
 	y.create("{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: NS}}")
 }
 
-// TestReferrers: every kind keeps what it refers to, and lets it go when it goes. Prometheus is not
-// served here.
+// TestReferrers: every kind protects its references until it is deleted. Prometheus is not served
+// here.
 func TestReferrers(t *testing.T) {
 	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "Pod", "ManagedResource"} {
 		t.Run(kind, func(t *testing.T) {
 			y := newYard(t)
 			y.serviceAccount()
 			y.garbage("Secret", "used")
-			// of the same name, but not the Secret that is referred to
+			// has the name of the used Secret, but is not the referenced object
 			y.garbage("ConfigMap", "used")
 			y.garbage("Secret", "unused")
 			y.create("{apiVersion: v1, kind: Secret, metadata: {name: foreign, namespace: NS}}")
@@ -235,8 +235,8 @@ func TestReferrers(t *testing.T) {
 	}
 }
 
-// TestPatience: neither what is young nor what just lost its referrer goes, and the next look is
-// when something may be due.
+// TestPatience: young and recently unreferenced objects stay, and the next scan is when one may be
+// due.
 func TestPatience(t *testing.T) {
 	y := newYard(t)
 	y.garbage("Secret", "one")
@@ -257,7 +257,7 @@ func TestPatience(t *testing.T) {
 	assert.Equal(t, time.Second, y.looks())
 	assert.True(t, y.lives("Secret", "one"))
 
-	// Somebody refers to it for a while: the time begins anew.
+	// A temporary reference restarts the time.
 	y.create(referrer("ManagedResource", "one"))
 	y.looks()
 	y.remove("ManagedResource", "user")
@@ -265,7 +265,7 @@ func TestPatience(t *testing.T) {
 	assert.Equal(t, DefaultGrace, y.looks())
 	assert.True(t, y.lives("Secret", "one"))
 
-	// Another object of its name is another object.
+	// A new object of the same name is another object.
 	y.remove("Secret", "one")
 	y.garbage("Secret", "one")
 	y.clock.Step(DefaultGrace)
@@ -276,7 +276,7 @@ func TestPatience(t *testing.T) {
 	assert.False(t, y.lives("Secret", "one"))
 }
 
-// TestNamedWithoutAnnotation: what a spec names is in use, whoever forgot the annotation.
+// TestNamedWithoutAnnotation: an object that a spec names is in use, even without an annotation.
 func TestNamedWithoutAnnotation(t *testing.T) {
 	for name, text := range map[string]string{
 		"volume":        "{apiVersion: v1, kind: Pod, metadata: {name: user, namespace: NS}, spec: {automountServiceAccountToken: false, containers: [{name: c, image: c}], volumes: [{name: v, secret: {secretName: one}}]}}",
@@ -303,7 +303,7 @@ func TestNamedWithoutAnnotation(t *testing.T) {
 	}
 }
 
-// TestFailSafe: nothing goes while anything that might refer to it could not be read for certain.
+// TestFailSafe: nothing is deleted while a possible referrer cannot be read reliably.
 func TestFailSafe(t *testing.T) {
 	status := func(code int, reason string) *http.Response {
 		return answer(code, fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d}`, reason, code))
@@ -366,8 +366,8 @@ func TestFailSafe(t *testing.T) {
 	}
 }
 
-// TestKindGoes: a kind that is not served any more begins the time anew, since the API server may
-// only not have read it yet.
+// TestKindGoes: the time restarts when a kind is no longer served, since the API server may only
+// not have read its definition yet.
 func TestKindGoes(t *testing.T) {
 	y := newYard(t)
 	y.garbage("Secret", "one")
@@ -382,7 +382,7 @@ func TestKindGoes(t *testing.T) {
 	assert.False(t, y.lives("Secret", "one"))
 }
 
-// TestPages: a list whose continuation expired is read again, and every page counts.
+// TestPages: a list whose continue token expired is restarted, and every page counts.
 func TestPages(t *testing.T) {
 	y := newYard(t)
 	for i := range 5 {
@@ -406,8 +406,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestReferredMeanwhile: a referrer that comes between the look and the deletion, and a change of
-// the object itself, keep it.
+// TestReferredMeanwhile: a new referrer between scan and deletion, or a change of the object,
+// protects it.
 func TestReferredMeanwhile(t *testing.T) {
 	for name, meanwhile := range map[string]func(*yard){
 		"referrer":       func(y *yard) { y.create(referrer("ManagedResource", "one")) },
@@ -434,7 +434,7 @@ func TestReferredMeanwhile(t *testing.T) {
 	}
 }
 
-// TestOneFails: an object that cannot be deleted does not keep the others, and is reported.
+// TestOneFails: a failed deletion is reported and does not affect other objects.
 func TestOneFails(t *testing.T) {
 	y := newYard(t)
 	for _, name := range []string{"one", "two", "three"} {
@@ -458,7 +458,7 @@ func TestOneFails(t *testing.T) {
 	assert.False(t, y.lives("Secret", "two"))
 }
 
-// TestController: it looks when it is started and then whenever the clock says so.
+// TestController: the collector scans when it starts, and then according to the clock.
 func TestController(t *testing.T) {
 	y := newYard(t)
 	y.garbage("ConfigMap", "one")

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// delete deletes garbage. One that cannot be deleted does not stop the others; one that changed is
-// left for the next look.
+// delete deletes garbage. A failed deletion does not stop the others; a changed object waits for
+// the next scan.
 func (c *collector) delete(ctx context.Context, logger logr.Logger, garbage map[objectID]object) error {
 	var (
 		group  errgroup.Group

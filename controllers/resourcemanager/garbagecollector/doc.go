@@ -1,22 +1,20 @@
-// Package garbagecollector deletes the immutable Secrets and ConfigMaps of a cluster that nothing
-// refers to any more. It does the work of gardener-resource-manager's controller of the same name.
+// Package garbagecollector deletes immutable Secrets and ConfigMaps that nothing refers to. It does
+// the work of gardener-resource-manager's controller of the same name.
 //
-// Garbage is what has the label resources.gardener.cloud/garbage-collectable-reference=true and is
-// named by nobody's annotation reference.resources.gardener.cloud/{secret,configmap}-<hash>=<name>
-// in its namespace. Since a wrong deletion takes workload down and a late one costs nothing, an
-// object goes only if all of this holds:
-//
+// Garbage has the label resources.gardener.cloud/garbage-collectable-reference=true, and no object
+// in its namespace names it in an annotation
+// reference.resources.gardener.cloud/{secret,configmap}-<hash>=<name>. A wrong deletion takes
+// workload down and a late one costs nothing. An object is therefore deleted only under all of
+// these conditions:
 //   - it is older than 10 minutes;
-//   - nobody has referred to it for 10 minutes, seen by at least two looks: what just lost its last
-//     referrer may still be used by a pod that is being replaced, or be about to be referred to
-//     again;
-//   - every list of referrers was read to its end, and a kind is taken for absent only if the API
-//     server says what it serves;
-//   - a third, live look at its namespace, right before the deletion, finds no annotation and no
-//     spec that names it anywhere, so that a running pod (or a ManagedResource) without annotations
-//     protects what it uses;
-//   - it is still the very object, in the very version, that was looked at.
+//   - it was unreferenced for 10 minutes in at least two scans: a replaced pod may still use it, or
+//     a new reference may follow;
+//   - every list of referrers was read to its end, and a kind counts as absent only if API
+//     discovery says so;
+//   - a live scan of its namespace, right before the deletion, finds no annotation and no spec that
+//     names it (pods and ManagedResources may lack annotations);
+//   - its UID and resource version are unchanged.
 //
-// What does not live here: who makes such objects and the annotations (render), and other ways
-// objects go (apply).
+// Other packages create such objects and their annotations (render), or delete objects for other
+// reasons (apply).
 package garbagecollector

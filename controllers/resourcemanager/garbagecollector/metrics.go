@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// collectorMetrics are what Prometheus learns. The age of the last look is time() minus its
-// timestamp, as usual there.
+// collectorMetrics are the metrics for Prometheus. The age of the last scan is time() minus its
+// timestamp.
 type collectorMetrics struct {
 	deleted                     *prometheus.CounterVec
 	failures                    prometheus.Counter
@@ -33,7 +33,7 @@ func newMetrics(to prometheus.Registerer) (*collectorMetrics, error) {
 	return m, errors.Join(register(to, &m.deleted), register(to, &m.failures), register(to, &m.last), register(to, &m.objects), register(to, &m.unreferenced))
 }
 
-// register takes the collector that is there already, of another manager in the same process.
+// register reuses the collector of another manager in the same process.
 func register[T prometheus.Collector](to prometheus.Registerer, collector *T) error {
 	err := to.Register(*collector)
 	if already := (prometheus.AlreadyRegisteredError{}); errors.As(err, &already) {

@@ -15,22 +15,22 @@ const (
 	kindConfigMap = "configmap"
 )
 
-// objectID is one object: another one of its name is something else.
+// objectID identifies one object: a new object of the same name has another UID.
 type objectID struct {
 	kind, namespace, name string
 	uid                   types.UID
 }
 
-// object is what has to be known of one.
+// object is the data about an object that a deletion needs.
 type object struct {
 	version string
 	created time.Time
 }
 
-// reference is what an annotation names.
+// reference is the object that an annotation names.
 type reference struct{ kind, namespace, name string }
 
-// references are what annotations name.
+// references are the objects that annotations name.
 type references map[reference]struct{}
 
 func (r references) has(id objectID) bool {
@@ -38,8 +38,8 @@ func (r references) has(id objectID) bool {
 	return ok
 }
 
-// add notes what the annotations of an object name: its own namespace's Secrets and ConfigMaps. The
-// hash is not looked at, as upstream does not: it only makes keys differ.
+// add records the Secrets and ConfigMaps of the same namespace that annotations name. It ignores
+// the hash, as upstream does: the hash only makes keys differ.
 func (r references) add(namespace string, annotations map[string]string) {
 	for key, name := range annotations {
 		rest, ok := strings.CutPrefix(key, resourcesv1alpha1.ReferenceAnnotationPrefix)
@@ -52,9 +52,9 @@ func (r references) add(namespace string, annotations map[string]string) {
 	}
 }
 
-// named calls found with those names that stand anywhere in a value as a whole string. Where names
-// stand differs by kind and by sort of volume; the names of garbage end in a hash, so that nothing
-// else is likely to be one.
+// named calls found for each name that is a whole string anywhere in a value. The place of names
+// differs by kind and type of volume. Names of garbage end in a hash, so that other strings hardly
+// match.
 func named(value any, names map[string][]objectID, found func(objectID)) {
 	switch v := value.(type) {
 	case string:

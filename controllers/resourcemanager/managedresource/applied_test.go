@@ -9,8 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// TestAppliedMessage: fields that stay otherwise than declared are named, and leave nothing to do;
-// what is on its way out does.
+// TestAppliedMessage: fields that differ from their declaration are named but need no more work;
+// terminating objects do.
 func TestAppliedMessage(t *testing.T) {
 	pod := apply.Ref{APIVersion: "v1", Kind: "Pod", Namespace: "n", Name: "p"}
 	for name, c := range map[string]struct {

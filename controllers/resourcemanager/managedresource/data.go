@@ -19,7 +19,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// secret reads a data Secret, from the cache where it is there.
+// secret reads a data Secret, from the cache if possible.
 func (r *Reconciler) secret(ctx context.Context, data apply.Ref) (*unstructured.Unstructured, error) {
 	if r.Data.Secrets != nil {
 		return r.Data.Secrets(ctx, data)
@@ -35,8 +35,8 @@ func cachedOrLive(ctx context.Context, c *apply.Cluster, ref apply.Ref) (*unstru
 	return c.GetLive(ctx, ref)
 }
 
-// objects reads and decodes the data Secrets. A document that does not decode is an
-// error beside the objects that do.
+// objects reads and decodes the data Secrets. It returns errors of single documents together with
+// the objects of the others.
 func (r *Reconciler) objects(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (objects []*unstructured.Unstructured, checksum, reason string, err error) {
 	sum := sha256.New()
 	var problems []error
@@ -55,7 +55,7 @@ func (r *Reconciler) objects(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 			problems = append(problems, fmt.Errorf("read Secret %s/%s: %w", mr.Namespace, secretRef.Name, e))
 		}
 		objects = append(objects, found...)
-		// What counts is what is wanted, not how it is written or compressed.
+		// The checksum covers the objects, not their encoding or compression.
 		for _, o := range found {
 			if err := json.NewEncoder(sum).Encode(o.Object); err != nil {
 				return nil, "", resourcesv1alpha1.ConditionDecodingFailed, fmt.Errorf("read Secret %s/%s: %s cannot be written as JSON", mr.Namespace, secretRef.Name, apply.RefOf(o))
@@ -69,8 +69,8 @@ func (r *Reconciler) objects(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 	return objects, hex.EncodeToString(sum.Sum(nil)), "", nil
 }
 
-// Changed says what of a ManagedResource is not as it was when its objects were applied last; empty
-// if all is: who only brings these back must not give them what somebody made of it since.
+// Changed says how a ManagedResource differs from its last application; empty if it does not. A
+// caller that only restores objects must not apply newer content.
 func (r *Reconciler) Changed(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) string {
 	if mr.Status.ObservedGeneration != mr.Generation {
 		return "was changed since its objects were applied"
@@ -85,9 +85,9 @@ func (r *Reconciler) Changed(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 	return ""
 }
 
-// Declared are the objects in the data Secrets of a ManagedResource, as far as they can be read.
-// Whether they have a namespace is not settled: a missing one may stand for "default". The reason
-// is that of the condition for the error.
+// Declared returns the objects in the data Secrets of a ManagedResource, as far as they are
+// readable. Their namespaces are not resolved: a missing one may stand for "default". The reason is
+// that of the condition for the error.
 func (r *Reconciler) Declared(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (objects []*unstructured.Unstructured, reason string, err error) {
 	objects, _, reason, err = r.objects(ctx, mr)
 	return objects, reason, err

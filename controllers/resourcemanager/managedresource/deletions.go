@@ -7,22 +7,21 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// AnnotationDeletions says on a ManagedResource who deletes what leaves it. With DeletionsByOwner
-// that is who wrote it, who asks the deletion gate of the landscape and the approvals before, which
-// a resource manager does not know.
+// AnnotationDeletions on a ManagedResource says who deletes its former objects. With
+// DeletionsByOwner its author does, after the landscape's deletion gate and approvals, which a
+// resource manager does not know.
 const (
 	AnnotationDeletions = "landscape.pergola.dev/deletions"
 	DeletionsByOwner    = "by-owner"
 )
 
-// leavesDeletions tells whether what a ManagedResource loses is for somebody else to delete: all of
-// it with the ManagedResource itself, too.
+// leavesDeletions reports whether the author of a ManagedResource deletes its former objects, and
+// all objects of a deleted ManagedResource.
 func (r *Reconciler) leavesDeletions(mr *resourcesv1alpha1.ManagedResource) bool {
 	return r.Deletion.LeaveDeletions && mr.Annotations[AnnotationDeletions] == DeletionsByOwner
 }
 
-// withoutDeletions are options by which nothing is lost, not even to come back at once as another
-// object.
+// withoutDeletions returns options that delete nothing, not even to recreate it.
 func withoutDeletions(o apply.ApplyOptions) apply.ApplyOptions {
 	o.NoDelete = true
 	o.HoldRecreate = func(apply.Entry) *change.Reason {

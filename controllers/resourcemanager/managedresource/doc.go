@@ -1,8 +1,7 @@
-// Package managedresource converges ManagedResources of one class: it reads the
-// data Secrets in a source cluster, sends the objects to a target cluster, keeps the
-// inventory in status.resources and judges health. The contract is upstream's
-// (docs/concepts/resource-manager.md of Gardener).
+// Package managedresource reconciles ManagedResources of one class. It reads the data Secrets in a
+// source cluster and applies the objects to a target cluster. It stores the inventory in
+// status.resources and judges health. The contract is upstream's (docs/concepts/resource-manager.md
+// of Gardener).
 //
-// What does not live here: watching for ManagedResources of other classes, token
-// requests, webhooks.
+// Other packages watch ManagedResources, request tokens and serve webhooks.
 package managedresource

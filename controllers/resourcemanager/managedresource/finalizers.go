@@ -11,7 +11,7 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 )
 
-// finalizer is upstream's, with the class appended where it is not the default one.
+// finalizer is upstream's, followed by the class unless that is the default one.
 func (r *Reconciler) finalizer() string {
 	if r.Class == "" || r.Class == resourcesv1alpha1.ClassDefault || r.Class == resourcesv1alpha1.ClassAll {
 		return resourcesv1alpha1.FinalizerName
@@ -19,13 +19,13 @@ func (r *Reconciler) finalizer() string {
 	return resourcesv1alpha1.FinalizerName + "-" + r.Class
 }
 
-// Holds tells whether a ManagedResource has our finalizer: we deployed its objects, and did not
-// delete them.
+// Holds reports whether a ManagedResource has our finalizer: we deployed its objects and have not
+// deleted them.
 func (r *Reconciler) Holds(mr *resourcesv1alpha1.ManagedResource) bool {
 	return slices.Contains(mr.Finalizers, r.finalizer())
 }
 
-// heldByOther is the finalizer of another class, "" if there is none.
+// heldByOther returns the finalizer of another class, or "".
 func (r *Reconciler) heldByOther(mr *resourcesv1alpha1.ManagedResource) string {
 	for _, f := range mr.Finalizers {
 		if f != r.finalizer() && (f == resourcesv1alpha1.FinalizerName || strings.HasPrefix(f, resourcesv1alpha1.FinalizerName+"-")) {
@@ -35,8 +35,7 @@ func (r *Reconciler) heldByOther(mr *resourcesv1alpha1.ManagedResource) string {
 	return ""
 }
 
-// errHeld ends an attempt at a ManagedResource that the resource manager of another class has taken
-// up meanwhile.
+// errHeld ends a run for a ManagedResource that another class has started to reconcile.
 var errHeld = errors.New("another class has it")
 
 func (r *Reconciler) ensureFinalizer(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) error {
@@ -57,10 +56,9 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, mr *resourcesv1alpha1.
 	})
 }
 
-// waitsFor is the finalizer of another class that has to go before we do anything; "" where there
-// is none. Two classes that are both responsible, * and a named one, may have taken a
-// ManagedResource up at once: then the one that was first goes on, and the other gives way. Its
-// objects stay: they are those of the same ManagedResource.
+// waitsFor returns the finalizer of another class to wait for, or "". If * and a named class have
+// added their finalizers at once, the first one continues and the other withdraws. The objects
+// stay: both belong to the same ManagedResource.
 func (r *Reconciler) waitsFor(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (string, error) {
 	other := r.heldByOther(mr)
 	if other == "" || !r.Holds(mr) {
@@ -72,9 +70,9 @@ func (r *Reconciler) waitsFor(ctx context.Context, mr *resourcesv1alpha1.Managed
 	return other, r.dropFinalizer(ctx, mr, r.recalled(mr.UID, mr.Status.Resources))
 }
 
-// dropFinalizer takes our finalizer away. The object may be gone with it, or have gone before.
-// Where another instance has written another inventory than base meanwhile, it stays: somebody has
-// to delete what is in that one.
+// dropFinalizer removes our finalizer; the ManagedResource may no longer exist. It keeps the
+// finalizer if another instance has changed the inventory (base), whose objects somebody must
+// delete.
 func (r *Reconciler) dropFinalizer(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, base []resourcesv1alpha1.ObjectReference) error {
 	err := r.changeFinalizers(ctx, mr, func(have []string) []string {
 		return slices.DeleteFunc(slices.Clone(have), func(f string) bool { return f == r.finalizer() })
@@ -90,11 +88,11 @@ func (r *Reconciler) dropFinalizer(ctx context.Context, mr *resourcesv1alpha1.Ma
 	return err
 }
 
-// attempts to write finalizers: others write the status of a ManagedResource all the time.
+// attempts limits writes after conflicts: others often write the status of a ManagedResource.
 const attempts = 5
 
-// changeFinalizers writes the finalizers as a whole, so it insists on the version that was read,
-// and reads again where that is not the newest.
+// changeFinalizers replaces the list of finalizers. It requires the version that was read, and
+// reads again after a conflict.
 func (r *Reconciler) changeFinalizers(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, change func([]string) []string,
 	check func(live *resourcesv1alpha1.ManagedResource) error) error {
 	at := ref(mr.Namespace, mr.Name)
@@ -119,7 +117,7 @@ func (r *Reconciler) changeFinalizers(ctx context.Context, mr *resourcesv1alpha1
 				mr.Finalizers, mr.ResourceVersion = obj.GetFinalizers(), obj.GetResourceVersion()
 				continue
 			case err == nil:
-				err = conflict // another one has its name by now
+				err = conflict // another object has its name now
 			}
 		}
 		if err != nil {

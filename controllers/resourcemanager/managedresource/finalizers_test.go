@@ -18,7 +18,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/conventions"
 )
 
-// played is an API server with one ManagedResource; a patch with an old version is refused.
+// played imitates an API server with one ManagedResource; it rejects a patch with an old version.
 type played struct {
 	version    string
 	finalizers []string
@@ -63,8 +63,7 @@ func (p *played) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		"metadata": map[string]any{"namespace": "n", "name": "m", "uid": "1", "resourceVersion": p.version, "finalizers": p.finalizers}})
 }
 
-// Somebody has written the object since it was read: what others have added to the finalizers
-// stays.
+// TestFinalizersOfAnObjectThatChanged: finalizers that others added since the object was read stay.
 func TestFinalizersOfAnObjectThatChanged(t *testing.T) {
 	for name, c := range map[string]struct {
 		have, want []string

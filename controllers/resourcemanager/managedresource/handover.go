@@ -13,7 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// Finish goes on with a deletion and says whether the ManagedResource is gone.
+// Finish continues a deletion and reports whether the ManagedResource no longer exists.
 func (r *Reconciler) Finish(ctx context.Context, namespace, name string) (out *Outcome, gone bool, err error) {
 	obj, err := r.Source.GetLive(ctx, ref(namespace, name))
 	if apierrors.IsNotFound(err) {
@@ -33,7 +33,7 @@ func (r *Reconciler) Finish(ctx context.Context, namespace, name string) (out *O
 	return out, false, err
 }
 
-// Release lets a ManagedResource that is being deleted go and leaves its objects in place. It
+// Release removes the finalizer of a ManagedResource that is being deleted, keeps its objects and
 // returns their inventory.
 func (r *Reconciler) Release(ctx context.Context, namespace, name string) ([]apply.Entry, error) {
 	mr, err := r.get(ctx, namespace, name)
@@ -53,8 +53,8 @@ func (r *Reconciler) Release(ctx context.Context, namespace, name string) ([]app
 	return entries, r.dropFinalizer(ctx, mr, r.recalled(mr.UID, mr.Status.Resources))
 }
 
-// Delete asks for the deletion of a ManagedResource; Finish goes on with it. That it is gone
-// already is no error.
+// Delete requests the deletion of a ManagedResource; Finish continues it. It ignores a missing
+// ManagedResource.
 func (r *Reconciler) Delete(ctx context.Context, live *unstructured.Unstructured) error {
 	at := ref(live.GetNamespace(), live.GetName())
 	mapping, err := r.Source.Mapping(ctx, at.GVK())
@@ -69,8 +69,8 @@ func (r *Reconciler) Delete(ctx context.Context, live *unstructured.Unstructured
 	return nil
 }
 
-// Dissolve deletes a ManagedResource, whether or not somebody does already, and leaves its objects
-// in place: another set has them.
+// Dissolve deletes a ManagedResource, even if its deletion has started, and keeps its objects:
+// another set has them.
 func (r *Reconciler) Dissolve(ctx context.Context, namespace, name string) error {
 	live, err := r.Source.GetLive(ctx, ref(namespace, name))
 	if err == nil && live.GetDeletionTimestamp() == nil {
@@ -92,8 +92,8 @@ func (r *Reconciler) Dissolve(ctx context.Context, namespace, name string) error
 	return r.dropFinalizer(ctx, mr, r.recalled(mr.UID, mr.Status.Resources))
 }
 
-// Contents are the inventory of a ManagedResource for another set that goes on with it: every entry
-// says whose the object is until then.
+// Contents returns the inventory of a ManagedResource for the set that takes it over. Each entry
+// names the current owner.
 func (r *Reconciler) Contents(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) ([]apply.Entry, error) {
 	entries, err := r.newInventory(mr).Load(ctx)
 	if err != nil {
@@ -102,8 +102,8 @@ func (r *Reconciler) Contents(ctx context.Context, mr *resourcesv1alpha1.Managed
 	return r.Engine.From(r.SetName(mr.Namespace, mr.Name), entries), nil
 }
 
-// Inherit gives a ManagedResource the inventories of those whose objects it goes on with. What it
-// knows itself stays.
+// Inherit adds the inventories of other sets, whose objects it takes over, to a ManagedResource.
+// Its own entries win.
 func (r *Reconciler) Inherit(ctx context.Context, namespace, name string, entries []apply.Entry) error {
 	mr, err := r.get(ctx, namespace, name)
 	if err != nil {

@@ -21,13 +21,12 @@ import (
 // role writes status and finalizers, on behalf of upstream's component of that name.
 const role = "gardener-resource-manager"
 
-// statusInventory keeps the inventory where upstream has it: status.resources. What else is new in
-// the status at the beginning of a pass goes with it in one request, and what is new at its end is
-// written by the caller with the verdict.
+// statusInventory stores the inventory in status.resources, as upstream does. At the beginning of a
+// run, one request writes it with the rest of the status; at the end, the caller does.
 type statusInventory struct {
 	r  *Reconciler
 	mr *resourcesv1alpha1.ManagedResource
-	// base is the inventory as it was read or written last.
+	// base is the inventory as last read or written.
 	base []resourcesv1alpha1.ObjectReference
 }
 
@@ -35,7 +34,7 @@ func (r *Reconciler) newInventory(mr *resourcesv1alpha1.ManagedResource) *status
 	return &statusInventory{r: r, mr: mr, base: r.recalled(mr.UID, mr.Status.Resources)}
 }
 
-// Load restores what Save leaves out.
+// Load restores what Save omits.
 func (i *statusInventory) Load(context.Context) ([]apply.Entry, error) {
 	resources := i.r.recalled(i.mr.UID, i.mr.Status.Resources)
 	entries := make([]apply.Entry, 0, len(resources))
@@ -52,12 +51,12 @@ func (i *statusInventory) Load(context.Context) ([]apply.Entry, error) {
 	return entries, nil
 }
 
-// Begin writes what is about to be applied together with the conditions.
+// Begin writes the planned objects together with the conditions.
 func (i *statusInventory) Begin(ctx context.Context, entries []apply.Entry) error {
 	return i.Save(ctx, entries)
 }
 
-// End only notes what is there now: the caller writes it.
+// End only sets the current objects: the caller writes them.
 func (i *statusInventory) End(_ context.Context, entries []apply.Entry) error {
 	resources, err := i.resources(entries)
 	if err == nil {
@@ -82,15 +81,15 @@ func (i *statusInventory) flush(ctx context.Context) error {
 	return err
 }
 
-// finish writes the status at the end of a pass, also of one that was interrupted.
+// finish writes the status at the end of a run, even of an interrupted one.
 func (i *statusInventory) finish(ctx context.Context) error {
 	ctx, cancel := outlast(ctx, clock.RealClock{}, finishTimeout)
 	defer cancel()
 	return i.flush(ctx)
 }
 
-// outlast is a context that goes on for a limited time when ctx has ended. Before that it has no
-// limit: requests have that of their own, which an API server that is busy may need.
+// outlast returns a context that outlives ctx by a limited time. Until ctx ends it has no limit:
+// requests have their own, which a busy API server may need.
 func outlast(ctx context.Context, clk clock.Clock, limit time.Duration) (context.Context, context.CancelFunc) {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -108,28 +107,27 @@ func outlast(ctx context.Context, clk clock.Clock, limit time.Duration) (context
 	}
 }
 
-// finishTimeout is how long an interrupted pass may take to write down what it did.
+// finishTimeout is how long an interrupted run may take to write its status.
 const finishTimeout = 5 * time.Second
 
-// Remove does nothing: the inventory goes with the ManagedResource.
+// Remove does nothing: the inventory is deleted with the ManagedResource.
 func (i *statusInventory) Remove(context.Context) error { return nil }
 
-// leaving stands in the place of the digest of an object that left the ManagedResource and is still
-// being deleted.
+// leaving replaces the digest of an object that left the ManagedResource and is still being
+// deleted.
 const leaving = "leaving"
 
 const (
-	// inventoryFull is from where an inventory leaves out what is there for people and for
-	// upstream's resource manager: the labels and annotations that were applied.
+	// inventoryFull is the size in bytes from which an inventory omits applied labels and
+	// annotations, which only people and upstream's resource manager need.
 	inventoryFull = 640 << 10
-	// inventoryLimit is what an inventory may have. An object may have 1.5 MiB in etcd (its
-	// --max-request-bytes) with all that is kept of it, and the rest of the ManagedResource needs
-	// some of that.
+	// inventoryLimit is the maximum size in bytes. etcd accepts 1.5 MiB for an object (its
+	// --max-request-bytes), and the rest of the ManagedResource needs some of it.
 	inventoryLimit = 1280 << 10
 )
 
-// resources are the entries as the status has them. Annotations that say of every object the same
-// are left out.
+// resources converts entries to their form in the status. It omits annotations that are the same
+// for all objects.
 func (i *statusInventory) resources(entries []apply.Entry) ([]resourcesv1alpha1.ObjectReference, error) {
 	own := i.r.SetName(i.mr.Namespace, i.mr.Name)
 	resources := make([]resourcesv1alpha1.ObjectReference, 0, len(entries))
@@ -179,11 +177,10 @@ func sizeOf(resources []resourcesv1alpha1.ObjectReference) (int, error) {
 	return len(text), nil
 }
 
-// An API server that has upstream's definition of ManagedResources drops the digests from the
-// status. They are kept in memory then: without them every object would be sent again at every
-// look.
+// With upstream's definition of ManagedResources, an API server drops the digests from the status.
+// They are then cached in memory; otherwise every run would send every object again.
 
-// recall notes digests that the API server did not keep.
+// recall caches the digests that the API server dropped.
 func (r *Reconciler) recall(uid types.UID, sent, kept []resourcesv1alpha1.ObjectReference) {
 	r.memory.mu.Lock()
 	defer r.memory.mu.Unlock()
@@ -197,14 +194,14 @@ func (r *Reconciler) recall(uid types.UID, sent, kept []resourcesv1alpha1.Object
 	r.memory.unkept[uid] = sent
 }
 
-// forget drops what is kept of a ManagedResource that is gone.
+// forget drops the cached digests of a deleted ManagedResource.
 func (r *Reconciler) forget(uid types.UID) {
 	r.memory.mu.Lock()
 	defer r.memory.mu.Unlock()
 	delete(r.memory.unkept, uid)
 }
 
-// recalled are the resources of a status with the digests that the API server did not keep.
+// recalled adds the cached digests to the resources of a status.
 func (r *Reconciler) recalled(uid types.UID, live []resourcesv1alpha1.ObjectReference) []resourcesv1alpha1.ObjectReference {
 	r.memory.mu.Lock()
 	defer r.memory.mu.Unlock()
@@ -224,12 +221,12 @@ func sameResources(a, b []resourcesv1alpha1.ObjectReference) bool {
 	return equality.Semantic.DeepEqual(a, b)
 }
 
-// Inventory of a ManagedResource, as it is in its status.
+// Inventory returns the inventory of a ManagedResource in its status.
 func (r *Reconciler) Inventory(mr *resourcesv1alpha1.ManagedResource) apply.Inventory {
 	return &saved{r.newInventory(mr)}
 }
 
-// saved is an inventory whose user does not care about conditions: every change of it is written.
+// saved is an inventory that writes every change at once, for users without conditions.
 type saved struct{ inventory *statusInventory }
 
 func (s *saved) Load(ctx context.Context) ([]apply.Entry, error) { return s.inventory.Load(ctx) }

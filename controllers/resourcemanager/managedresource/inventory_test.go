@@ -17,8 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/conventions"
 )
 
-// An inventory leaves out what it can do without before it is too large for an object, and says so
-// when it still is.
+// TestLargeInventory: an inventory omits dispensable data before it is too large for an object, and
+// fails if it still is.
 func TestLargeInventory(t *testing.T) {
 	cluster, err := conventions.NewCluster("seed", &rest.Config{Host: "localhost:1"}, apply.ClusterOptions{})
 	require.NoError(t, err)
@@ -52,7 +52,7 @@ func TestLargeInventory(t *testing.T) {
 	assert.Equal(t, apply.Invalid, apply.ReasonOf(err))
 }
 
-// An object that a former version held, with a text, stays held.
+// TestHeldByAFormerVersion: an object that an old version of Pergola held, with a text, stays held.
 func TestHeldByAFormerVersion(t *testing.T) {
 	r := &Reconciler{}
 	mr := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "a"}}

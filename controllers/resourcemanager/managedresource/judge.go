@@ -20,30 +20,29 @@ import (
 	"github.com/pergola-dev/pergola/health"
 )
 
-// Judge looks at the live objects of one set.
+// Judge judges the health of live objects of one set, from the live cache. It reads related objects
+// only for the causes of the first unhealthy object and the first one that is rolling out.
 type Judge struct {
 	Cluster *apply.Cluster
-	// Rules go before those of the kinds; nil for none.
+	// Rules take precedence over those of the kinds; nil for none.
 	Rules health.Rules
-	// ExistenceOnly is content with the existence of objects whose kind has no rule; they are
-	// judged in the terms of kstatus otherwise.
+	// ExistenceOnly accepts every existing object of a kind without a rule. By default, such
+	// objects are judged by kstatus conventions.
 	ExistenceOnly bool
-	// OldPods makes a Deployment count as rolling out until the pods of its former revision are
-	// gone, which only a look at them tells: a request for each.
+	// OldPods counts a Deployment as rolling out until the pods of its previous revision no longer
+	// exist. That costs a request for each Deployment.
 	OldPods bool
-	// Clock tells by what has happened lately to a Deployment whether its pods are worth a look:
-	// one that is available may have containers that end again and again. Nil: nobody looks.
+	// Clock tells whether a Deployment changed recently, so that its pods are worth a check: an
+	// available one may have crashing containers. Nil disables the check.
 	Clock clock.PassiveClock
 }
 
-// Of gives the first unhealthy object and the first one that is still rolling out, with their
-// causes. Objects come from the live cache; what stands around them is read only for these two.
 func (j Judge) Of(ctx context.Context, refs []apply.Ref) (bad, rolling *health.Verdict, err error) {
 	found, err := j.all(ctx, refs)
 	return found.bad, found.rolling, err
 }
 
-// verdicts are the first unhealthy object and the first that is rolling out, and how many more
+// verdicts are the first unhealthy object, the first one that is rolling out, and how many more
 // there are of each.
 type verdicts struct {
 	bad, rolling         *health.Verdict
@@ -87,8 +86,8 @@ func (j Judge) all(ctx context.Context, refs []apply.Ref) (out verdicts, err err
 	return out, nil
 }
 
-// said is a verdict for a condition: the object, the cause, what the object itself says, and how
-// many others there are.
+// said formats a verdict for a condition: object, cause, message of the object, and the number of
+// other objects.
 func said(v health.Verdict, more int) string {
 	text := v.Kind + " " + v.Name
 	if v.Namespace != "" {
@@ -108,7 +107,7 @@ func said(v health.Verdict, more int) string {
 	return text
 }
 
-// One is the verdict on one live object, with its cause.
+// One judges one live object, with its cause.
 func (j Judge) One(ctx context.Context, ref apply.Ref) (health.Verdict, error) {
 	v, err := j.quick(ctx, ref)
 	if err != nil || v.Healthy && !v.Progressing {
@@ -117,7 +116,7 @@ func (j Judge) One(ctx context.Context, ref apply.Ref) (health.Verdict, error) {
 	return j.explained(ctx, ref, v), nil
 }
 
-// Quick is the verdict from the live object alone, nil when there is none.
+// Quick judges the live object alone; nil means that it does not exist.
 func (j Judge) Quick(object *unstructured.Unstructured) health.Verdict {
 	return health.Check(object, j.options()...)
 }
@@ -146,7 +145,7 @@ func (j Judge) quick(ctx context.Context, ref apply.Ref) (health.Verdict, error)
 	if !v.Healthy || !gone && !crashes {
 		return v, nil
 	}
-	// Pods of a former revision may go at any moment; whether one crashes is to be seen for long.
+	// Pods of a previous revision may vanish at any moment, but a crash is visible for long.
 	pods := health.Around{}
 	if gone {
 		pods = j.around(ctx, object, health.Need{Pods: true})
@@ -161,12 +160,12 @@ func (j Judge) quick(ctx context.Context, ref apply.Ref) (health.Verdict, error)
 	return v, nil
 }
 
-// settled is how long after its last change a Deployment's pods are asked for: the watch of pods
-// may be behind that of Deployments by moments, and clocks may differ by a little.
+// settled is how long after its last change a Deployment's pods are read live. Their watch may lag
+// behind that of Deployments, and clocks may differ slightly.
 const settled = 2 * time.Second
 
-// podsLately are the pods of a Deployment's namespace, as they were after its last change. They are
-// followed: nothing is asked for while nothing changes.
+// podsLately returns the pods of a Deployment's namespace after its last change. It watches them,
+// so that no requests are sent while nothing changes.
 func (j Judge) podsLately(ctx context.Context, object *unstructured.Unstructured) []corev1.Pod {
 	if j.Clock.Since(health.LastChange(object)) < settled {
 		return j.around(ctx, object, health.Need{Pods: true}).Pods
@@ -178,8 +177,8 @@ func (j Judge) podsLately(ctx context.Context, object *unstructured.Unstructured
 	return of[corev1.Pod](found)
 }
 
-// explained is a verdict with what stands around the object. What cannot be read is left out: the
-// verdict is true without it.
+// explained adds the cause from related objects to a verdict. It ignores unreadable objects: the
+// verdict is true without them.
 func (j Judge) explained(ctx context.Context, ref apply.Ref, v health.Verdict) health.Verdict {
 	object, err := j.Cluster.Get(ctx, ref)
 	if err != nil {
@@ -188,7 +187,7 @@ func (j Judge) explained(ctx context.Context, ref apply.Ref, v health.Verdict) h
 	return health.Check(object, j.options(health.WithAround(j.around(ctx, object, health.NeedOf(object))))...)
 }
 
-// warnings is how many events of a namespace are read at most.
+// warnings is the maximum number of events to read of a namespace.
 const warnings = 500
 
 func (j Judge) around(ctx context.Context, object *unstructured.Unstructured, need health.Need) health.Around {
@@ -213,7 +212,7 @@ func (j Judge) around(ctx context.Context, object *unstructured.Unstructured, ne
 	events := corev1.SchemeGroupVersion.WithResource("events")
 	if need.Claims && pending {
 		out.Claims = listed[corev1.PersistentVolumeClaim](ctx, j.Cluster, corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"), namespace, metav1.ListOptions{})
-		// Why a claim has no volume is said in events of type Normal.
+		// Events of type Normal say why a claim has no volume.
 		out.Events = listed[corev1.Event](ctx, j.Cluster, events, namespace, metav1.ListOptions{Limit: warnings, FieldSelector: "involvedObject.kind=PersistentVolumeClaim"})
 	}
 	if need.Events && namespace != "" {
@@ -222,7 +221,7 @@ func (j Judge) around(ctx context.Context, object *unstructured.Unstructured, ne
 	return out
 }
 
-// listed reads objects of a kind, not nil if it could.
+// listed reads objects of a kind; nil means that it failed.
 func listed[T any](ctx context.Context, c *apply.Cluster, gvr schema.GroupVersionResource, namespace string, o metav1.ListOptions) []T {
 	list, err := c.Dynamic().Resource(gvr).Namespace(namespace).List(ctx, o)
 	if err != nil {
@@ -235,7 +234,6 @@ func listed[T any](ctx context.Context, c *apply.Cluster, gvr schema.GroupVersio
 	return of[T](items)
 }
 
-// of reads objects, not nil if it can.
 func of[T any](items []*unstructured.Unstructured) []T {
 	out := make([]T, 0, len(items))
 	for _, item := range items {

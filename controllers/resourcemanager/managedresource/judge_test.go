@@ -10,8 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/health/custom"
 )
 
-// TestJudgeBySettings: rules from outside go before those of the kinds, and kinds without a rule
-// are judged unless existence is enough.
+// TestJudgeBySettings: custom rules take precedence over those of the kinds, and kinds without a
+// rule are judged unless existence suffices.
 func TestJudgeBySettings(t *testing.T) {
 	rules, err := custom.Compile([]custom.Rule{{APIGroup: "example.org", Kind: "Database", Healthy: `self.status.phase == "Running"`, Message: `"phase " + self.status.phase`}})
 	require.NoError(t, err)

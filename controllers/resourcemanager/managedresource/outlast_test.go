@@ -10,8 +10,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// The end of a pass may take its time as long as nobody interrupts it, and little more when
-// somebody has.
+// TestOutlast: the end of a run has no limit until it is interrupted, and a short one after that.
 func TestOutlast(t *testing.T) {
 	pass, end := context.WithCancel(t.Context())
 	clk := testingclock.NewFakeClock(time.Now())
@@ -31,7 +30,7 @@ func TestOutlast(t *testing.T) {
 	assert.ErrorIs(t, writing.Err(), context.Canceled)
 }
 
-// Who has written all waits for nothing more.
+// TestOutlastEnds: the context ends once everything is written.
 func TestOutlastEnds(t *testing.T) {
 	pass, end := context.WithCancel(t.Context())
 	clk := testingclock.NewFakeClock(time.Now())

@@ -26,14 +26,14 @@ import (
 	"github.com/pergola-dev/pergola/health/condition"
 )
 
-// Reconciler converges the ManagedResources of one class.
+// Reconciler reconciles the ManagedResources of one class.
 type Reconciler struct {
 	Engine *apply.Engine
 	// Source holds the ManagedResources and their Secrets, Target gets the objects.
 	Source, Target *apply.Cluster
-	// Class as in spec.class; empty stands for the default class.
+	// Class as in spec.class; empty means the default class.
 	Class string
-	// ClusterID goes in front of the origin annotation where source and target differ.
+	// ClusterID prefixes the origin annotation if source and target differ.
 	ClusterID string
 	Clock     clock.PassiveClock
 	Data      DataSecrets
@@ -41,78 +41,71 @@ type Reconciler struct {
 	Options  apply.ApplyOptions
 	Deletion Deletion
 	Judging  Judging
-	// ManagedBy is the value of the label resources.gardener.cloud/managed-by, as the keys of
-	// Engine have it; default gardener.
+	// ManagedBy is the value of the label resources.gardener.cloud/managed-by, as in the keys of
+	// Engine; default gardener.
 	ManagedBy string
-	// Neighbours knows the other ManagedResources of the class; nil where the caller sees to it
-	// that objects have one owner.
+	// Neighbours knows the other ManagedResources of the class; nil if the caller ensures one owner
+	// for each object.
 	Neighbours Neighbours
-	// Contested tells of an object of a ManagedResource that somebody keeps changing back, as
-	// reason and message of the condition ResourcesProgressing; it may be nil, and answers nothing
-	// when there is none.
+	// Contested returns reason and message for the condition ResourcesProgressing if somebody keeps
+	// changing an object back; both are empty otherwise. It may be nil.
 	Contested func(namespace, name string) (reason, message string)
-	// Sources says where objects come from, for errors; it may be nil.
+	// Sources maps objects to their source, for errors; it may be nil.
 	Sources map[apply.Ref]string
 	memory  memory
 }
 
-// DataSecrets are how the Secrets with the manifests are read.
+// DataSecrets reads the Secrets with the manifests.
 type DataSecrets struct {
-	// Secrets reads data Secrets; nil reads them from the cache of the source, or live where it has
-	// them not.
+	// Secrets reads data Secrets; nil reads them from the cache of the source, or live.
 	Secrets func(context.Context, apply.Ref) (*unstructured.Unstructured, error)
-	// Versions tells the versions of the data Secrets of a ManagedResource and everything else that
-	// decides what becomes of them; empty where that is not known. The versions are those that
-	// there are, or those that were read last. With nil Versions the Secrets are read at each look.
+	// Versions returns a digest of the current or last read versions of a ManagedResource's data
+	// Secrets. It includes all else that affects the applied objects, and is empty if unknown. With
+	// nil Versions, each run reads the Secrets.
 	Versions func(mr *resourcesv1alpha1.ManagedResource, read bool) string
 }
 
-// Deletion is what becomes of objects that a ManagedResource does not have any more.
+// Deletion configures what happens to objects that leave a ManagedResource.
 type Deletion struct {
-	// DeleteTimeout is that of apply.DeleteOptions; whether a deletion waits at all is said by
-	// Options.
+	// DeleteTimeout is that of apply.DeleteOptions; Options decides whether a deletion waits.
 	DeleteTimeout time.Duration
-	// GarbageCollector says that a garbage collector deletes the Secrets and ConfigMaps that have
-	// its label.
+	// GarbageCollector leaves Secrets and ConfigMaps with its label to a garbage collector.
 	GarbageCollector bool
-	// LeaveDeletions leaves deletions to who wrote a ManagedResource, where that says so
-	// (AnnotationDeletions).
+	// LeaveDeletions leaves deletions to the author of a ManagedResource with AnnotationDeletions.
 	LeaveDeletions bool
 }
 
-// Judging is how the health of objects is judged.
+// Judging configures how the health of objects is judged.
 type Judging struct {
-	// Rules of health that go before those of the kinds; nil for none.
+	// Rules of health take precedence over those of the kinds; nil for none.
 	Rules health.Rules
-	// ExistenceOnly is content with the existence of objects whose kind has no rule.
+	// ExistenceOnly accepts every existing object of a kind without a rule.
 	ExistenceOnly bool
 }
 
-// memory is what a Reconciler keeps from one look to the next.
+// memory is the state of a Reconciler between runs.
 type memory struct {
 	mu sync.Mutex
-	// unkept are inventories of which the API server drops the digests, by the UID of their
-	// ManagedResource.
+	// unkept are inventories whose digests the API server drops, by UID of the ManagedResource.
 	unkept map[types.UID][]resourcesv1alpha1.ObjectReference
 }
 
-// Neighbours are the other ManagedResources of a class: an object has one owner among them, and
-// goes from one to another without being deleted.
+// Neighbours are the other ManagedResources of a class. An object has one owner among them, and
+// moves between them without being deleted.
 type Neighbours interface {
-	// Declares tells whether the ManagedResource that an origin annotation names, other than mr,
-	// wants an object; known says that it is one of those that can be asked.
+	// Declares reports whether the ManagedResource that an origin annotation names, other than mr,
+	// declares an object; known is false if that is unknown.
 	Declares(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, origin string, ref apply.Ref) (declared, known bool)
-	// Want tells whether any ManagedResource other than mr wants an object, which mr is about to
-	// delete. An error says that this is not known: the object stays for now.
+	// Want reports whether any ManagedResource other than mr wants an object that mr is about to
+	// delete. On an error, the object stays for now.
 	Want(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, ref apply.Ref) (bool, error)
 }
 
-// Outcome is what one pass did.
+// Outcome is the result of one run.
 type Outcome struct {
 	Object  *resourcesv1alpha1.ManagedResource
 	Applied *apply.Result
-	// Waiting is the finalizer of another class, whose instance still has to delete the objects
-	// that it deployed.
+	// Waiting is the finalizer of another class, which still has to delete its objects.
 	Waiting string
 }
 
@@ -120,8 +113,8 @@ func ref(namespace, name string) apply.Ref {
 	return apply.Ref{APIVersion: resourcesv1alpha1.SchemeGroupVersion.String(), Kind: "ManagedResource", Namespace: namespace, Name: name}
 }
 
-// Reconcile converges one ManagedResource. Errors of single objects are joined
-// and written to the ResourcesApplied condition as well.
+// Reconcile reconciles one ManagedResource. Errors of single objects are joined and also written to
+// the condition ResourcesApplied.
 func (r *Reconciler) Reconcile(ctx context.Context, namespace, name string) (*Outcome, error) {
 	ctx, span := otel.Tracer("github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource").Start(ctx, "reconcile ManagedResource",
 		trace.WithAttributes(attribute.String("k8s.namespace.name", namespace), attribute.String("k8s.object.name", name)))
@@ -155,7 +148,7 @@ func (r *Reconciler) reconcile(ctx context.Context, mr *resourcesv1alpha1.Manage
 		if !r.Holds(mr) {
 			return &Outcome{Object: mr}, nil
 		}
-		// It has another class now: what this one deployed goes, then the other instance begins.
+		// It has another class now: delete our objects first, then the other instance starts.
 		return r.goes(ctx, mr)
 	}
 	if mr.DeletionTimestamp != nil {
@@ -163,7 +156,7 @@ func (r *Reconciler) reconcile(ctx context.Context, mr *resourcesv1alpha1.Manage
 			return &Outcome{Object: mr, Waiting: other}, r.waiting(ctx, mr, other)
 		}
 		if !r.Holds(mr) {
-			return &Outcome{Object: mr}, nil // nothing was deployed, or it is deleted already
+			return &Outcome{Object: mr}, nil // nothing was deployed, or all is deleted
 		}
 		return r.goes(ctx, mr)
 	}
@@ -183,7 +176,7 @@ func (r *Reconciler) reconcile(ctx context.Context, mr *resourcesv1alpha1.Manage
 	return &Outcome{Object: mr, Waiting: other}, r.waiting(ctx, mr, other)
 }
 
-// goes deletes what a ManagedResource deployed, unless nothing may be deleted now.
+// goes deletes the objects of a ManagedResource, unless deletions are not allowed now.
 func (r *Reconciler) goes(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
 	if r.leavesDeletions(mr) {
 		return &Outcome{Object: mr}, nil
@@ -197,7 +190,7 @@ func (r *Reconciler) goes(ctx context.Context, mr *resourcesv1alpha1.ManagedReso
 func (r *Reconciler) converge(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
 	out, inventory := &Outcome{Object: mr}, r.newInventory(mr)
 	if len(mr.Status.Resources) == 0 {
-		mr.Status.Origin = r.SetName(mr.Namespace, mr.Name) // nothing was applied under another one
+		mr.Status.Origin = r.SetName(mr.Namespace, mr.Name) // no object has another origin
 	}
 	version := ""
 	if r.Data.Versions != nil {
@@ -218,17 +211,15 @@ func (r *Reconciler) converge(ctx context.Context, mr *resourcesv1alpha1.Managed
 	decodeErr := err
 	if mr.Status.ObservedGeneration != mr.Generation || ptr.Deref(mr.Status.SecretsDataChecksum, "") != checksum {
 		// Health is judged only for what was just applied. The checksum is that of the last
-		// attempt: another one of the same content leaves a failure as it is, and with it since
-		// when it is there.
+		// attempt: another attempt with the same content keeps a failure and its timestamp.
 		r.setPending(mr)
 		mr.Status.ObservedGeneration, mr.Status.SecretsDataChecksum = mr.Generation, ptr.To(checksum)
 	}
 	options := r.options(ctx, mr)
-	// Without a Secret nothing is what it asks for; Secrets in which nothing is left may be a
-	// mistake.
+	// Without Secrets a ManagedResource asks for no objects; empty Secrets may be a mistake.
 	options.AllowEmpty = options.AllowEmpty || len(mr.Spec.SecretRefs) == 0
 	if decodeErr != nil {
-		// What could not be read must not count as removed.
+		// Objects in unreadable documents must not count as removed.
 		options.NoPrune = true
 	}
 	out.Applied, err = r.Engine.Apply(ctx, r.Target, r.Set(mr, objects), inventory, options)
@@ -257,9 +248,8 @@ func (r *Reconciler) converge(ctx context.Context, mr *resourcesv1alpha1.Managed
 	return out, errors.Join(err, inventory.finish(ctx))
 }
 
-// unchanged tells whether there is nothing to do, without a look at the Secrets: they, the
-// ManagedResource and all that decides what becomes of them are as they were when everything was
-// applied, and so are the objects.
+// unchanged reports whether there is nothing to do, without reading Secrets. The ManagedResource,
+// its Secrets, all relevant options and the objects must be as last applied.
 func (r *Reconciler) unchanged(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, version string, inventory apply.Inventory) (bool, error) {
 	applied := condition.Get(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
 	if version == "" || mr.Status.SecretsVersion != version || mr.Status.ObservedGeneration != mr.Generation || len(mr.Status.Resources) == 0 ||
@@ -269,7 +259,8 @@ func (r *Reconciler) unchanged(ctx context.Context, mr *resourcesv1alpha1.Manage
 	return r.Engine.Unchanged(ctx, r.Target, r.Set(mr, nil), inventory)
 }
 
-// appliedReason of a pass without errors: objects that left the set may still be on their way out.
+// appliedReason returns the reason after a run without errors: removed objects may still be
+// terminating.
 func appliedReason(result *apply.Result) string {
 	reason := resourcesv1alpha1.ConditionApplySucceeded
 	for _, o := range result.Objects {
@@ -283,7 +274,7 @@ func appliedReason(result *apply.Result) string {
 	return reason
 }
 
-// appliedMessage names what is not as it should be although nothing failed.
+// appliedMessage names the differences that remain although nothing failed.
 func appliedMessage(result *apply.Result) string {
 	message := messageApplied
 	note := func(head string, fields func(apply.ObjectResult) []string) {
@@ -305,12 +296,12 @@ func appliedMessage(result *apply.Result) string {
 	return message
 }
 
-// Read gives the ManagedResource as it is.
+// Read returns the current ManagedResource.
 func (r *Reconciler) Read(ctx context.Context, namespace, name string) (*resourcesv1alpha1.ManagedResource, error) {
 	return r.get(ctx, namespace, name)
 }
 
-// Responsible tells whether a ManagedResource is of the class of this reconciler.
+// Responsible reports whether a ManagedResource is of the class of this reconciler.
 func (r *Reconciler) Responsible(mr *resourcesv1alpha1.ManagedResource) bool {
 	class := ptr.Deref(mr.Spec.Class, "")
 	if class == resourcesv1alpha1.ClassDefault {
@@ -319,7 +310,7 @@ func (r *Reconciler) Responsible(mr *resourcesv1alpha1.ManagedResource) bool {
 	return class == r.Class || r.Class == resourcesv1alpha1.ClassAll
 }
 
-// get reads the ManagedResource from the cache, or live when it does not carry our label.
+// get reads a ManagedResource from the cache, or live if it does not have our label.
 func (r *Reconciler) get(ctx context.Context, namespace, name string) (*resourcesv1alpha1.ManagedResource, error) {
 	obj, err := cachedOrLive(ctx, r.Source, ref(namespace, name))
 	if err != nil {
@@ -328,7 +319,7 @@ func (r *Reconciler) get(ctx context.Context, namespace, name string) (*resource
 	return Decode(r.Source, obj)
 }
 
-// Decode reads a live ManagedResource.
+// Decode converts a live ManagedResource.
 func Decode(c *apply.Cluster, live *unstructured.Unstructured) (*resourcesv1alpha1.ManagedResource, error) {
 	mr := &resourcesv1alpha1.ManagedResource{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, mr); err != nil {
@@ -337,7 +328,7 @@ func Decode(c *apply.Cluster, live *unstructured.Unstructured) (*resourcesv1alph
 	return mr, nil
 }
 
-// delete removes the objects, then the finalizer.
+// delete deletes the objects, then removes the finalizer.
 func (r *Reconciler) delete(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
 	inventory, options := r.newInventory(mr), r.options(ctx, mr)
 	do := apply.DeleteOptions{OnObject: options.OnObject, DesiredElsewhere: options.DesiredElsewhere, NoWait: options.NoWait, Timeout: r.Deletion.DeleteTimeout}
@@ -356,7 +347,7 @@ func (r *Reconciler) delete(ctx context.Context, mr *resourcesv1alpha1.ManagedRe
 		return out, inventory.finish(ctx)
 	}
 	if mr.DeletionTimestamp == nil {
-		// It has another class: what is said of it from now on is the matter of that one.
+		// It has another class, which sets the status from now on.
 		r.setHandedOver(mr)
 		if err := inventory.flush(ctx); err != nil {
 			return out, err
@@ -377,8 +368,8 @@ func pendingError(result *apply.Result) error {
 	return errors.Join(problems...)
 }
 
-// IsIgnored reads the annotation of a ManagedResource or of an object that says so, as upstream
-// does: True and 1 count, too.
+// IsIgnored reports whether a ManagedResource or an object is annotated to be ignored. As upstream,
+// it accepts True and 1, too.
 func IsIgnored(o metav1.Object) bool {
 	is, err := strconv.ParseBool(o.GetAnnotations()[resourcesv1alpha1.Ignore])
 	return err == nil && is

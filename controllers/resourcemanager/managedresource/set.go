@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// options of the engine for one ManagedResource.
+// options returns the engine's options for one ManagedResource.
 func (r *Reconciler) options(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) apply.ApplyOptions {
 	o := r.Options
 	if r.leavesDeletions(mr) {
@@ -56,7 +56,7 @@ func (r *Reconciler) options(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 	return o
 }
 
-// Set is what the engine gets for a ManagedResource; its name is the origin annotation.
+// Set returns the set of a ManagedResource for the engine; its name is the origin annotation.
 func (r *Reconciler) Set(mr *resourcesv1alpha1.ManagedResource, objects []*unstructured.Unstructured) apply.Set {
 	labels := InjectedLabels(mr.Spec.InjectLabels)
 	if r.ManagedBy != "" {
@@ -79,9 +79,9 @@ const (
 	fieldManagerClass = fieldManager + "/"
 )
 
-// FieldManager owns what the ManagedResources of a class deploy: pergola those of the default
-// class, pergola/<class> those of another one. Two classes that declare the same object thus meet
-// as two managers, whose conflict the API server names.
+// FieldManager returns the field manager of a class: pergola for the default class, pergola/<class>
+// for others. If two classes declare the same object, the API server reports a conflict of two
+// managers.
 func FieldManager(class string) string {
 	if class == "" || class == resourcesv1alpha1.ClassDefault {
 		return fieldManager
@@ -89,13 +89,13 @@ func FieldManager(class string) string {
 	return fieldManagerClass + class
 }
 
-// IsFieldManager tells whether a field manager is that of a class.
+// IsFieldManager reports whether a field manager is that of a class.
 func IsFieldManager(name string) bool {
 	return name == fieldManager || strings.HasPrefix(name, fieldManagerClass)
 }
 
-// fieldManager of a ManagedResource is that of its class; of one that has another class by now,
-// that of the class that deployed it.
+// fieldManager returns the field manager of a ManagedResource's class. After a change of the class,
+// it is that of the class that deployed the objects.
 func (r *Reconciler) fieldManager(mr *resourcesv1alpha1.ManagedResource) string {
 	if r.Responsible(mr) {
 		return FieldManager(ptr.Deref(mr.Spec.Class, ""))
@@ -103,9 +103,8 @@ func (r *Reconciler) fieldManager(mr *resourcesv1alpha1.ManagedResource) string 
 	return FieldManager(r.Class)
 }
 
-// InjectedLabels are the labels of the ManagedResource and the one upstream's resource manager puts
-// beside them, on pod templates too: objects of an existing landscape are taken over without
-// rolling their pods.
+// InjectedLabels adds the label that upstream's resource manager adds, also on pod templates:
+// objects of an existing landscape are adopted without rolling their pods.
 func InjectedLabels(own map[string]string) map[string]string {
 	out := map[string]string{resourcesv1alpha1.ManagedBy: resourcesv1alpha1.ManagedByGardener}
 	for k, v := range own {
@@ -114,7 +113,7 @@ func InjectedLabels(own map[string]string) map[string]string {
 	return out
 }
 
-// SetName is the name under which the engine knows the objects of a ManagedResource.
+// SetName is the engine's name for the objects of a ManagedResource.
 func (r *Reconciler) SetName(namespace, name string) string {
 	if r.ClusterID != "" && r.Source != r.Target {
 		return r.ClusterID + ":" + namespace + "/" + name
@@ -122,12 +121,12 @@ func (r *Reconciler) SetName(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// formerNames are those under which the objects of a ManagedResource may have been applied before
-// the identity of the source cluster was given, or changed.
+// formerNames returns the previous name of the set, if the identity of the source cluster was set
+// or changed since.
 func (r *Reconciler) formerNames(mr *resourcesv1alpha1.ManagedResource) []string {
 	origin, plain := mr.Status.Origin, mr.Namespace+"/"+mr.Name
 	if origin == "" {
-		origin = plain // an API server with upstream's definition does not keep it
+		origin = plain // upstream's definition does not have the field
 	}
 	if origin == r.SetName(mr.Namespace, mr.Name) || origin != plain && !strings.HasSuffix(origin, ":"+plain) {
 		return nil

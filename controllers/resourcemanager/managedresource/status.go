@@ -31,7 +31,7 @@ const (
 	messageIgnored   = "Resources are not reconciled because the ManagedResource is annotated to be ignored."
 )
 
-// setApplied sets the ResourcesApplied condition.
+// setApplied sets the condition ResourcesApplied.
 func (r *Reconciler) setApplied(mr *resourcesv1alpha1.ManagedResource, reason, message string) {
 	b := r.builder()
 	c := b.GetOrInit(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
@@ -46,8 +46,8 @@ func (r *Reconciler) setApplied(mr *resourcesv1alpha1.ManagedResource, reason, m
 	mr.Status.Conditions = condition.Merge(mr.Status.Conditions, c)
 }
 
-// setPending says that a new set is being applied and not judged yet. The reason of an earlier
-// failure is kept, so that a new attempt does not hide it.
+// setPending says that a new set is being applied and not judged yet. It keeps the reason of an
+// earlier failure, so that a new attempt does not hide it.
 func (r *Reconciler) setPending(mr *resourcesv1alpha1.ManagedResource) {
 	b := r.builder()
 	applied := b.GetOrInit(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
@@ -62,8 +62,8 @@ func (r *Reconciler) setPending(mr *resourcesv1alpha1.ManagedResource) {
 	mr.Status.Conditions = condition.Merge(mr.Status.Conditions, applied, unknown(resourcesv1alpha1.ResourcesHealthy), unknown(resourcesv1alpha1.ResourcesProgressing))
 }
 
-// waiting says that another class still has the objects, unless that one tells itself how far it
-// is.
+// waiting says that another class still has the objects, unless that class reports its own
+// progress.
 func (r *Reconciler) waiting(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, finalizer string) error {
 	if mr.Status.ObservedGeneration == mr.Generation {
 		return nil
@@ -77,7 +77,7 @@ func (r *Reconciler) waiting(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 	return r.flush(ctx, mr, mr.Status.Resources)
 }
 
-// setHandedOver says that another class has to do with it from now on.
+// setHandedOver says that another class is responsible from now on.
 func (r *Reconciler) setHandedOver(mr *resourcesv1alpha1.ManagedResource) {
 	b := r.builder()
 	message := fmt.Sprintf("Its class is %q by now; the resource manager of that class has not taken it up yet.", ptr.Deref(mr.Spec.Class, resourcesv1alpha1.ClassDefault))
@@ -131,7 +131,7 @@ func (r *Reconciler) setHealth(ctx context.Context, mr *resourcesv1alpha1.Manage
 		}
 		refs = append(refs, apply.Ref{APIVersion: res.APIVersion, Kind: res.Kind, Namespace: res.Namespace, Name: res.Name})
 	}
-	// Pods of a former revision matter only while a roll-out is under way.
+	// Pods of a previous revision matter only during a rollout.
 	before := condition.Get(mr.Status.Conditions, resourcesv1alpha1.ResourcesProgressing)
 	judge := Judge{Cluster: r.Target, Rules: r.Judging.Rules, ExistenceOnly: r.Judging.ExistenceOnly, Clock: r.Clock,
 		OldPods: before == nil || before.Status != gardencorev1beta1.ConditionFalse}
@@ -170,13 +170,12 @@ func (r *Reconciler) setHealth(ctx context.Context, mr *resourcesv1alpha1.Manage
 	return bad, err
 }
 
-// errOvertaken ends a pass whose ManagedResource has got another inventory meanwhile: from another
-// instance, which holds the lease by now. To write ours over it would forget objects.
+// errOvertaken ends a run after another instance, which now has the lease, changed the inventory.
+// Overwriting it would lose objects.
 var errOvertaken = errors.New("another instance has changed its inventory meanwhile")
 
-// flush writes what of the status differs from what is there, in one request; none when nothing
-// does. It insists on the inventory that was read or written last (base). Other changes of the
-// ManagedResource do not matter.
+// flush writes the differences of the status in one request, or none. It requires that the
+// inventory is as last read or written (base). It ignores other changes of the ManagedResource.
 func (r *Reconciler) flush(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, base []resourcesv1alpha1.ObjectReference) error {
 	for i := range mr.Status.Conditions {
 		c := &mr.Status.Conditions[i]
@@ -221,7 +220,7 @@ func (r *Reconciler) flush(ctx context.Context, mr *resourcesv1alpha1.ManagedRes
 	}
 }
 
-// difference is the merge patch that makes a status the one of a ManagedResource.
+// difference returns the merge patch from a status to that of a ManagedResource.
 func (r *Reconciler) difference(mr *resourcesv1alpha1.ManagedResource, have resourcesv1alpha1.ManagedResourceStatus) map[string]any {
 	want, patch := mr.Status, map[string]any{}
 	if !condition.Equal(have.Conditions, want.Conditions) {
@@ -240,8 +239,7 @@ func (r *Reconciler) difference(mr *resourcesv1alpha1.ManagedResource, have reso
 		patch["origin"] = want.Origin
 	}
 	if len(patch) > 0 {
-		// They say nothing new by themselves, and an API server with upstream's definition does not
-		// keep them.
+		// These alone are not worth a request, and upstream's definition does not have the fields.
 		patch["summary"], patch["secretsVersion"] = Summary(mr), want.SecretsVersion
 	}
 	return patch

@@ -9,12 +9,11 @@ import (
 	"github.com/pergola-dev/pergola/health/condition"
 )
 
-// summaryLength is how long a summary may be, in characters: it is a column of a table.
+// summaryLength is the maximum length in characters: a summary is a column of a table.
 const summaryLength = 160
 
-// Summary tells in one line what is wrong with a ManagedResource and why, by its conditions: what
-// was not applied comes before what is not healthy, that before what is on its way, and that before
-// fields that the API server drops.
+// Summary says in one line what is wrong with a ManagedResource and why, by its conditions. The
+// order is: not applied, not healthy, in progress, fields that the API server drops.
 func Summary(mr *resourcesv1alpha1.ManagedResource) string {
 	get := func(kind gardencorev1beta1.ConditionType) gardencorev1beta1.Condition {
 		if c := condition.Get(mr.Status.Conditions, kind); c != nil {
@@ -47,8 +46,8 @@ func Summary(mr *resourcesv1alpha1.ManagedResource) string {
 	return "not judged yet"
 }
 
-// oneLine joins a heading and the first line of a message, with how many lines there are more, and
-// cuts what is too long.
+// oneLine joins a heading, the first line of a message and the number of other lines, and truncates
+// the result.
 func oneLine(head, message string) string {
 	lines := strings.Split(strings.TrimSpace(message), "\n")
 	text, more := head+": "+strings.TrimSpace(lines[0]), ""

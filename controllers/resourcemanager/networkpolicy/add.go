@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	// ControllerName is that of the controller in logs and metrics.
+	// ControllerName is the name of the controller in logs and metrics.
 	ControllerName = "networkpolicy"
 	// FieldManager owns what the controller writes.
 	FieldManager = "pergola-networkpolicy"
 
-	// defaultWorkers is upstream's number of Services that are worked on at a time.
+	// defaultWorkers is upstream's number of Services that are reconciled concurrently.
 	defaultWorkers = 5
 	// defaultLinger is how long policies stay after their last client.
 	defaultLinger = time.Minute
@@ -34,21 +34,20 @@ const (
 // upstream's configuration (pkg/apis/config/resourcemanager/v1alpha1,
 // NetworkPolicyControllerConfig).
 type Options struct {
-	// Target is the cluster with the Services; by default that of the manager. Its scheme has to
-	// know core/v1 and networking.k8s.io/v1, and its cache has to hold all namespaces.
-	// CacheByObject saves memory there.
+	// Target is the cluster with the Services; default that of the manager. Its scheme must include
+	// core/v1 and networking.k8s.io/v1, and its cache all namespaces. CacheByObject saves memory
+	// there.
 	Target cluster.Cluster
-	// Workers is the number of Services that are worked on at a time; default 5.
+	// Workers is the number of Services reconciled concurrently; default 5.
 	Workers int
-	// NamespaceSelectors are those of namespaces whose Services get policies: one of them has to
-	// match. None are all.
+	// NamespaceSelectors select the namespaces whose Services get policies: one of them must match.
+	// None means all.
 	NamespaceSelectors []metav1.LabelSelector
-	// IngressControllerSelector names the pods that may reach what Ingresses lead to; nil leaves
-	// Ingresses alone.
+	// IngressControllerSelector selects the pods that may reach the backends of Ingresses; nil
+	// ignores Ingresses.
 	IngressControllerSelector *IngressControllerSelector
-	// Linger is how long policies stay after the last pod that carries their label, so that a pod
-	// which is replaced does not make them go and come; default 1 minute, and below 0 not at all,
-	// as upstream.
+	// Linger is how long policies stay after the last pod with their label: replacing a pod does
+	// not recreate them. The default is 1 minute; a negative value means none, as upstream.
 	Linger time.Duration
 	// Clock is the real one by default.
 	Clock clock.WithDelayedExecution
@@ -56,13 +55,13 @@ type Options struct {
 
 // IngressControllerSelector selects the pods of the ingress controller.
 type IngressControllerSelector struct {
-	// Namespace is where they run.
+	// Namespace is where the pods run.
 	Namespace string `json:"namespace"`
 	// PodSelector matches their labels.
 	PodSelector metav1.LabelSelector `json:"podSelector"`
 }
 
-// Add adds the controller to a manager. It makes no request before the manager starts.
+// Add adds the controller to a manager. It sends no request before the manager starts.
 func Add(mgr manager.Manager, o Options) error {
 	if o.Target == nil {
 		o.Target = mgr
@@ -108,9 +107,9 @@ func Add(mgr manager.Manager, o Options) error {
 	return nil
 }
 
-// CacheByObject is for the cache of the target. Of Pods and CustomResourceDefinitions, which are
-// read as metadata, it keeps the labels, and of other kinds not who set which field. Policies keep
-// that: it tells whose a policy is that lost its labels.
+// CacheByObject returns options for the cache of the target. Pods and CustomResourceDefinitions,
+// read as metadata, keep only their labels; other kinds drop managedFields. Policies keep them:
+// they identify the owner of a policy that lost its labels.
 func CacheByObject() map[client.Object]cache.ByObject {
 	strip := cache.ByObject{Transform: cache.TransformStripManagedFields()}
 	labelled := cache.ByObject{Transform: func(in any) (any, error) {

@@ -17,7 +17,7 @@ import (
 // pair are the policies for port 8080 of Service web and clients in its namespace.
 var pair = []string{"NS/ingress-to-web-tcp-8080", "NS/egress-to-web-tcp-8080"}
 
-// cross are those for clients in the other namespace.
+// cross are the policies for clients in the other namespace.
 var cross = []string{"NS/ingress-to-web-tcp-8080-from-OTHER", "OTHER/egress-to-NS-web-tcp-8080"}
 
 func both(a, b []string) []string { return append(append([]string{}, a...), b...) }
@@ -73,7 +73,7 @@ func TestPoliciesFollowNamespaces(t *testing.T) {
 	s.patch(home, `{"metadata":{"labels":{"test":"NS"}}}`)
 	s.comes(both(pair, cross)...)
 
-	// Nothing can be made in a namespace that goes away, and what is there serves its last pods.
+	// In a terminating namespace nothing can be created, and policies stay for its last pods.
 	s.delete(other)
 	s.delete(s.policy(cross[1]))
 	s.pod(s.ns, "again", "web-tcp-9090")
@@ -84,8 +84,8 @@ func TestPoliciesFollowNamespaces(t *testing.T) {
 	s.delete(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.other, Name: "client"}})
 	s.comes(pair...)
 
-	// In the namespace of a Service that goes away everything stays as it is, also what it has
-	// elsewhere, until the Service goes.
+	// If the namespace of a Service terminates, all its policies stay until the Service is deleted,
+	// even in other namespaces.
 	third := s.newNamespace("third")
 	s.patch(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: third}}, `{"metadata":{"labels":{"kind":"other"}}}`)
 	s.pod(third, "client", "NS-web-tcp-8080")
@@ -102,7 +102,7 @@ func TestPoliciesFollowNamespaces(t *testing.T) {
 	s.eventually("the Service is gone", func() bool { return s.policy(there) == nil })
 }
 
-// newNamespace makes one that is handled.
+// newNamespace creates a namespace that is handled.
 func (s *site) newNamespace(suffix string) string {
 	s.Helper()
 	name := s.ns + "-" + suffix
@@ -111,8 +111,8 @@ func (s *site) newNamespace(suffix string) string {
 	return name
 }
 
-// service2 makes a Service with a client in another namespace and waits for its policy: then the
-// controller has seen all before.
+// service2 creates a Service with a client in another namespace and waits for its policy: then the
+// controller has seen all earlier changes.
 func (s *site) service2(namespace string) {
 	s.Helper()
 	service := &corev1.Service{
@@ -176,7 +176,7 @@ func TestForeignPoliciesAreLeftAlone(t *testing.T) {
 	assert.Equal(t, prefix.ResourceVersion, s.policy("NS/ingress-to-web-tcp-9090").ResourceVersion)
 }
 
-// told tells whether there is an event.
+// told reports whether an event exists.
 func (s *site) told(reason, text string) bool {
 	s.Helper()
 	list := &corev1.EventList{}
@@ -237,8 +237,7 @@ func TestAnAnnotationThatCannotBeReadTakesNothingAway(t *testing.T) {
 	s.comes(both(both(pair, via), more)...)
 	s.eventually("an event says so", func() bool { return s.told(reasonAnnotation, "from-all-allowed-ports") })
 
-	// What the API server refuses does not stand in the way of the rest, and is not tried again and
-	// again.
+	// A policy that the API server rejects does not block the others and is not retried.
 	s.patch(service, `{"metadata":{"annotations":{"networking.resources.gardener.cloud/from-all-allowed-ports":"[{\"port\":9090},{\"port\":\"Not_A_Port\"}]"}}}`)
 	s.eventually("an event says so", func() bool { return s.told(reasonRefused, "Not_A_Port") })
 	s.comes(both(both(pair, via), more)...)

@@ -26,7 +26,7 @@ func TestIngressesLetTheirControllerIn(t *testing.T) {
 		{path: /a, pathType: Prefix, backend: {service: {name: web, port: {name: p80}}}}]}}]}}`)
 	s.comes("NS/ingress-to-web-tcp-8080-from-ingress-controller")
 
-	// The namespace of the controller comes later.
+	// The namespace of the controller is created later.
 	s.newNamespace("controller")
 	out := controller + "/egress-to-NS-web-tcp-8080-from-ingress-controller"
 	s.eventually("its pods may go out", func() bool {
@@ -56,7 +56,7 @@ spec:
   - {name: v1beta1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true}}}}}
 `
 
-// istioArrives defines its kinds; the function takes them away.
+// istioArrives creates the definitions of Istio; the function deletes them.
 func (s *site) istioArrives() (leave func()) {
 	s.Helper()
 	var made []*unstructured.Unstructured
@@ -91,7 +91,7 @@ func TestVirtualServicesLetGatewaysIn(t *testing.T) {
 	s.pod(s.ns, "client", "web-tcp-8080")
 	s.comes(pair...)
 
-	// Istio comes when the controller is running already.
+	// Istio is installed while the controller runs.
 	leave := s.istioArrives()
 	s.create(`{apiVersion: networking.istio.io/v1beta1, kind: VirtualService, metadata: {name: web, namespace: NS}, spec: {hosts: [web.example.com], gateways: [mesh, OTHER/gate],
 		tls: [{match: [{sniHosts: [web.example.com]}], route: [{destination: {host: web.NS.svc.cluster.local, port: {number: 80}}}]}],
@@ -104,8 +104,7 @@ func TestVirtualServicesLetGatewaysIn(t *testing.T) {
 	assert.Equal(t, map[string]string{"app": "gate-" + s.ns}, in.Spec.Ingress[0].From[0].PodSelector.MatchLabels)
 	assert.Equal(t, map[string]string{"app": "gate-" + s.ns}, s.policy(istio[1]).Spec.PodSelector.MatchLabels)
 
-	// After a restart nothing is deleted or written while some of what the policies follow from is
-	// still unread.
+	// After a restart, nothing is deleted or written before all inputs are read.
 	for _, kind := range []string{"pods", "namespaces", "services", "virtualservices", "gateways", "customresourcedefinitions"} {
 		stop()
 		s.requests.since()
@@ -167,7 +166,7 @@ func to(service string, port int32) backend {
 	return backend{service: key("ns", service), port: networkingv1.ServiceBackendPort{Number: port}}
 }
 
-// integers makes whole numbers those that a client gives.
+// integers converts whole numbers to the type that a client returns.
 func integers(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -21,12 +21,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// retryWatch is how soon it is tried again to begin a watch.
+// retryWatch is the pause between attempts to start a watch.
 const retryWatch = time.Second
 
-// feed fills the index from watches, and the queue with the Services that a change concerns. It is
-// the one source of the controller, which begins when the index is complete: a Service seen before
-// its clients would lose its policies.
+// feed fills the index from watches and enqueues the Services that a change affects. It is the only
+// source of the controller, which starts when the index is complete: a Service seen before its
+// clients would lose its policies.
 type feed struct {
 	index  *index
 	cache  cache.Cache
@@ -43,7 +43,7 @@ type feed struct {
 	synced []toolscache.InformerSynced
 }
 
-// Start begins the watches.
+// Start starts the watches.
 func (f *feed) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	f.queue, f.begun = queue, make(chan error, 1)
 	f.fights = fights{clock: f.clock, by: map[types.NamespacedName]fight{}}
@@ -52,7 +52,7 @@ func (f *feed) Start(ctx context.Context, queue workqueue.TypedRateLimitingInter
 	return nil
 }
 
-// WaitForSync returns when the index knows all there is.
+// WaitForSync returns when the index is complete.
 func (f *feed) WaitForSync(ctx context.Context) error {
 	select {
 	case err := <-f.begun:
@@ -100,7 +100,7 @@ func (f *feed) begin(ctx context.Context) error {
 	return f.istio.begin(ctx)
 }
 
-// watchPatiently tries until the context ends: the API server may be away for a moment.
+// watchPatiently retries until the context ends: the API server may be unavailable for a moment.
 func (f *feed) watchPatiently(ctx context.Context, of client.Object, set func(types.NamespacedName, client.Object) effect) error {
 	for {
 		synced, err := f.watch(ctx, of, set)
@@ -119,7 +119,7 @@ func (f *feed) watchPatiently(ctx context.Context, of client.Object, set func(ty
 	}
 }
 
-// watch tells the index of a kind.
+// watch fills the index from the watch of a kind.
 func (f *feed) watch(ctx context.Context, of client.Object, set func(types.NamespacedName, client.Object) effect) (toolscache.InformerSynced, error) {
 	informer, err := f.cache.GetInformer(ctx, of, cache.BlockUntilSynced(false))
 	if err != nil {
@@ -150,7 +150,7 @@ func (f *feed) watch(ctx context.Context, of client.Object, set func(types.Names
 	return registration.HasSynced, nil
 }
 
-// follow does what follows from a change.
+// follow enqueues what a change affects.
 func (f *feed) follow(e effect) {
 	var pause time.Duration
 	if e.fight != nil {
@@ -176,7 +176,7 @@ func metadata(apiVersion, kind string) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}}
 }
 
-// The readers take what the index needs; an object is nil when it is gone.
+// The read functions extract data for the index; a nil object no longer exists.
 
 func readNamespace(o client.Object) *namespace {
 	if o == nil {
@@ -208,7 +208,7 @@ func readPolicy(o client.Object) *networkingv1.NetworkPolicy {
 	return p
 }
 
-// readIngress reads the Services that the rules of an Ingress lead to.
+// readIngress returns the Services that the rules of an Ingress lead to.
 func readIngress(o client.Object) []backend {
 	ingress, ok := o.(*networkingv1.Ingress)
 	if !ok {

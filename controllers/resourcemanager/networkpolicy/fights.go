@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	// freeRepairs is how often a policy is repaired at once.
+	// freeRepairs is the number of repairs of a policy without a pause.
 	freeRepairs = 5
 	// firstPause and lastPause bound the pauses before further repairs.
 	firstPause, lastPause = time.Second, time.Minute
-	// peace is how long nobody has to change a policy until it is repaired at once again.
+	// peace is how long nobody must change a policy until repairs have no pause again.
 	peace = 2 * lastPause
 )
 
-// fights slows repairs down where somebody else changes a policy again and again.
+// fights slows repairs down if somebody changes a policy again and again.
 type fights struct {
 	clock clock.PassiveClock
 	mu    sync.Mutex
 	by    map[types.NamespacedName]fight
-	// swept is when those that are over were taken out.
+	// swept is when ended fights were removed last.
 	swept time.Time
 }
 
@@ -33,8 +33,7 @@ type fight struct {
 	last   time.Time
 }
 
-// pause tells how long to wait before a policy is repaired, and whether this is the moment to tell
-// people.
+// pause returns the wait before a policy is repaired, and whether to report the fight now.
 func (f *fights) pause(policy types.NamespacedName) (wait time.Duration, often bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -15,16 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// index is what is known of the cluster. Its methods that take a change give the Services whose
-// policies may change by it. All maps are kept by what is looked up, so that neither a change nor a
-// Service is compared with all there is.
+// index is the state of the cluster. Methods that record a change return the Services whose
+// policies it may affect. Maps are keyed for lookups: no change is compared with everything.
 type index struct {
 	mu sync.Mutex
-	// handled are selectors of the namespaces whose Services get policies; none are all.
+	// handled selects the namespaces whose Services get policies; empty means all.
 	handled []labels.Selector
-	// controller is that of Ingresses; nil if they are not looked at.
+	// controller is the ingress controller; nil ignores Ingresses.
 	controller *IngressControllerSelector
-	// linger is how long clients count that are gone.
+	// linger is how long clients count after they are deleted.
 	linger time.Duration
 
 	services   map[types.NamespacedName]*target
@@ -45,8 +44,7 @@ type index struct {
 	exposures exposures
 	policies  policies
 
-	// examined counts what was looked at, for the tests: cost must not grow faster than the
-	// cluster.
+	// examined counts comparisons, for the tests: cost must not grow faster than the cluster.
 	examined int
 }
 
@@ -55,11 +53,10 @@ type keySet = sets.Set[types.NamespacedName]
 // clients are the pods of a namespace with a label.
 type clients struct{ namespace, label string }
 
-// presence is how many pods of a namespace carry a label; with none it is gone for good when the
-// linger time is over.
+// presence counts the pods of a namespace with a label; without pods it ends after the linger time.
 type presence struct {
 	pods int
-	// left counts how often the last one went.
+	// left counts how often the last pod disappeared.
 	left int
 }
 
@@ -68,18 +65,17 @@ type namespace struct {
 	terminating bool
 }
 
-// effect is what follows from a change.
+// effect is the consequence of a change.
 type effect struct {
-	// services are to be looked at.
+	// services must be reconciled.
 	services []types.NamespacedName
-	// gone are clients of which the last went; expire is to be called for them after the linger
-	// time.
+	// gone are clients whose last pod disappeared; call expire for them after the linger time.
 	gone []departure
 	// fight is a policy of ours that somebody else changed.
 	fight *types.NamespacedName
 }
 
-// departure is the moment at which the last client went.
+// departure is the moment when the last client disappeared.
 type departure struct {
 	clients
 	left int
@@ -95,25 +91,24 @@ func newIndex(handled []labels.Selector, controller *IngressControllerSelector, 
 	}
 }
 
-// plan is what is to be done for a Service.
+// plan is the work for one Service.
 type plan struct {
-	// wait says that nothing is to be done now: the namespace of the Service is going away, or what
-	// the Service wants is not known.
+	// wait says that nothing can be done now: the namespace of the Service is terminating, or its
+	// pods are unknown.
 	wait bool
-	// wanted are the policies there should be.
+	// wanted are the policies that should exist.
 	wanted policySet
-	// apply are those of them that are not as wanted, in order.
+	// apply are the wanted policies that differ or do not exist, in order.
 	apply []*networkingv1.NetworkPolicy
-	// take says which of these are there already, as policies of the Service or of one that is
-	// gone.
+	// take are the policies in apply that exist as ours and that no other Service wants.
 	take keySet
 	// remove are policies of the Service that are not wanted.
 	remove []*networkingv1.NetworkPolicy
-	// problems are for people.
+	// problems are reported as events.
 	problems []problem
 }
 
-// planFor compares what a Service wants with what is there.
+// planFor compares the wanted policies of a Service with the live ones.
 func (x *index) planFor(key types.NamespacedName) plan {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -124,8 +119,8 @@ func (x *index) planFor(key types.NamespacedName) plan {
 	}
 	if t != nil {
 		p.problems = slices.Clone(t.problems)
-		// What serves the last connections of a namespace that goes stays until the namespace
-		// controller takes it.
+		// In a terminating namespace, policies stay for the last connections until the namespace
+		// controller deletes them.
 		p.wait = t.blind || x.terminating(key.Namespace)
 	}
 	if p.wait {
@@ -137,7 +132,7 @@ func (x *index) planFor(key types.NamespacedName) plan {
 		x.compare(&p, key, name)
 	}
 	if t != nil && len(t.problems) > 0 {
-		return p // what cannot be read may ask for what would be removed
+		return p // an unreadable annotation may ask for a policy that would be removed
 	}
 	for _, name := range sorted(maps.Keys(x.policies.of[key])) {
 		if p.wanted[name] == nil && !x.terminating(name.Namespace) {
@@ -153,7 +148,7 @@ func (x *index) compare(p *plan, service, name types.NamespacedName) {
 	switch {
 	case live == nil:
 		if ns := x.namespaces[name.Namespace]; ns == nil || ns.terminating {
-			return // nothing can be made there
+			return // nothing can be created there
 		}
 	case !isOurs(live):
 		p.problems = append(p.problems, problem{reasonTaken, name.String(),
@@ -173,8 +168,8 @@ func (x *index) compare(p *plan, service, name types.NamespacedName) {
 	p.apply = append(p.apply, want)
 }
 
-// wantedBy are the policies that a Service asks for; none if there is no such Service or its
-// namespace is not handled.
+// wantedBy returns the policies that a Service asks for; none without a Service or if its namespace
+// is not handled.
 func (x *index) wantedBy(t *target) policySet {
 	if t == nil || t.blind || !x.handles(t.key.Namespace) {
 		return nil
@@ -182,7 +177,7 @@ func (x *index) wantedBy(t *target) policySet {
 	return t.policies(func(r rule) []string { return x.clientsOf(t, r) }, x.exposuresOf(t))
 }
 
-// clientsOf are the namespaces where pods carry the label of a rule, in order.
+// clientsOf returns the namespaces with pods that have the label of a rule, in order.
 func (x *index) clientsOf(t *target, r rule) []string {
 	var out []string
 	x.examined++
@@ -202,7 +197,7 @@ func (x *index) clientsOf(t *target, r rule) []string {
 	return out
 }
 
-// handles tells whether Services of a namespace get policies.
+// handles reports whether Services of a namespace get policies.
 func (x *index) handles(name string) bool {
 	if len(x.handled) == 0 {
 		return true
@@ -219,7 +214,7 @@ func (x *index) terminating(name string) bool {
 	return ns != nil && ns.terminating
 }
 
-// insert and remove keep a map of sets without empty ones.
+// insert and remove maintain a map of sets without empty ones.
 func insert[K, V comparable](m map[K]sets.Set[V], key K, value V) {
 	if m[key] == nil {
 		m[key] = sets.Set[V]{}
@@ -233,7 +228,7 @@ func remove[K, V comparable](m map[K]sets.Set[V], key K, value V) {
 	}
 }
 
-// sorted gives names in order.
+// sorted returns names in order.
 func sorted(keys iter.Seq[types.NamespacedName]) []types.NamespacedName {
 	return slices.SortedFunc(keys, func(a, b types.NamespacedName) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// setService notes a Service; nil if it is gone or asks for nothing.
+// setService records a Service; nil if it was deleted or asks for nothing.
 func (x *index) setService(key types.NamespacedName, t *target) effect {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -41,7 +41,7 @@ func (x *index) setService(key types.NamespacedName, t *target) effect {
 	return effect{services: []types.NamespacedName{key}}
 }
 
-// setNamespace notes a namespace; nil if it is gone.
+// setNamespace records a namespace; nil if it was deleted.
 func (x *index) setNamespace(name string, ns *namespace) effect {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -69,7 +69,7 @@ func (x *index) setNamespace(name string, ns *namespace) effect {
 	return effect{services: affected.UnsortedList()}
 }
 
-// setPod notes the labels of a pod; nil if it is gone.
+// setPod records the labels of a pod; nil if it was deleted.
 func (x *index) setPod(key types.NamespacedName, set labels.Set) effect {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -98,7 +98,7 @@ func (x *index) setPod(key types.NamespacedName, set labels.Set) effect {
 	return out
 }
 
-// isClient tells whether a label says that a pod may reach something.
+// isClient reports whether a label allows a pod to reach something.
 func isClient(set labels.Set, label string) bool {
 	return strings.HasPrefix(label, labelPrefix) && set[label] == allowed
 }
@@ -131,13 +131,13 @@ func (x *index) leave(c clients, affected keySet, out *effect) {
 	x.interested(c, affected)
 }
 
-// expire is told of the end of the linger time of clients that went.
+// expire ends the linger time of clients.
 func (x *index) expire(d departure) effect {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	p := x.present[d.label][d.namespace]
 	if p == nil || p.pods > 0 || p.left != d.left {
-		return effect{} // others came
+		return effect{} // new clients exist
 	}
 	x.forget(d.clients)
 	affected := keySet{}
@@ -159,7 +159,7 @@ func (x *index) interested(c clients, affected keySet) {
 	x.concern(affected, x.byForeign[c.label])
 }
 
-// concern adds Services to those that are affected.
+// concern adds Services to the affected ones.
 func (x *index) concern(affected, services keySet) {
 	x.examined += len(services)
 	for key := range services {

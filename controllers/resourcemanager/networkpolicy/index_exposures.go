@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// exposures are the Ingresses and VirtualServices with what they lead to.
+// exposures are the Ingresses and VirtualServices with their backends.
 type exposures struct {
 	ingresses map[types.NamespacedName][]backend
 	// byIngress are the Ingresses that lead to a Service.
@@ -24,12 +24,12 @@ type exposures struct {
 	byVirtualService map[types.NamespacedName]keySet
 	// users are the VirtualServices of a gateway.
 	users map[types.NamespacedName]keySet
-	// selectors are those of gateways, groups the pods of each.
+	// selectors are those of gateways, groups the pods of each selector.
 	selectors map[types.NamespacedName]string
 	groups    map[string]*group
 }
 
-// backend is a port of a Service that something leads to.
+// backend is a Service port that an Ingress or VirtualService leads to.
 type backend struct {
 	service types.NamespacedName
 	port    networkingv1.ServiceBackendPort
@@ -40,11 +40,11 @@ type virtualService struct {
 	gateways []types.NamespacedName
 }
 
-// group are the pods of gateways with the same selector.
+// group is the pods of gateways with the same selector.
 type group struct {
 	match    map[string]string
 	selector labels.Selector
-	// namespaces counts the pods in them.
+	// namespaces counts the pods per namespace.
 	namespaces map[string]int
 	gateways   keySet
 }
@@ -57,7 +57,7 @@ func newExposures() exposures {
 	}
 }
 
-// setIngress notes where an Ingress leads.
+// setIngress records the backends of an Ingress.
 func (x *index) setIngress(key types.NamespacedName, to []backend) effect {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -72,7 +72,7 @@ func (x *index) setIngress(key types.NamespacedName, to []backend) effect {
 	return effect{services: affected.UnsortedList()}
 }
 
-// setVirtualService notes where a VirtualService leads; nil if it is gone.
+// setVirtualService records a VirtualService; nil if it was deleted.
 func (x *index) setVirtualService(key types.NamespacedName, v *virtualService) effect {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -98,7 +98,7 @@ func (x *index) setVirtualService(key types.NamespacedName, v *virtualService) e
 	return effect{services: relate(x.exposures.byVirtualService, key, from, to).UnsortedList()}
 }
 
-// relate changes which Services something leads to, and gives those of before and after.
+// relate updates the Services of an object and returns the old and the new ones.
 func relate(by map[types.NamespacedName]keySet, key types.NamespacedName, from, to []backend) keySet {
 	affected := keySet{}
 	for _, b := range from {
@@ -112,8 +112,7 @@ func relate(by map[types.NamespacedName]keySet, key types.NamespacedName, from, 
 	return affected
 }
 
-// setGateway notes the selector of a gateway; empty if it is gone or has none: that would mean
-// every pod.
+// setGateway records the selector of a gateway; empty if it was deleted or selects every pod.
 func (x *index) setGateway(key types.NamespacedName, match map[string]string) effect {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -183,7 +182,7 @@ func (e *exposures) movePod(x *index, namespace string, before, after labels.Set
 	}
 }
 
-// exposedTo are the Services that the ingress controller or gateways of a namespace reach.
+// exposedTo returns the Services that the ingress controller or gateways of a namespace reach.
 func (x *index) exposedTo(namespace string) keySet {
 	affected := keySet{}
 	if x.controller != nil && x.controller.Namespace == namespace {
@@ -201,7 +200,7 @@ func (x *index) exposedTo(namespace string) keySet {
 	return affected
 }
 
-// exposuresOf are the ways to a Service for which clients need no label, in order.
+// exposuresOf returns the ways to reach a Service without a label, in order.
 func (x *index) exposuresOf(t *target) []exposure {
 	var out []exposure
 	add := func(e exposure) {
@@ -241,8 +240,7 @@ func (x *index) exposuresOf(t *target) []exposure {
 	return out
 }
 
-// gatewaysOf are the selectors of the gateways of a VirtualService by the namespaces where such
-// pods run.
+// gatewaysOf returns the pod selectors of a VirtualService's gateways by namespace of the pods.
 func (x *index) gatewaysOf(v *virtualService) map[string][]map[string]string {
 	out := map[string][]map[string]string{}
 	seen := sets.Set[string]{}

@@ -8,13 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// policies are those in the cluster, and what they should be.
+// policies are the live policies and the wanted ones.
 type policies struct {
 	live map[types.NamespacedName]*networkingv1.NetworkPolicy
-	// of are those of a Service by their labels.
+	// Policies of a Service, according to their labels.
 	of map[types.NamespacedName]keySet
-	// expected are digests of what a Service wanted when it was last looked at: what we write
-	// ourselves is no news.
+	// expected are digests of the policies that a Service wanted at its last reconciliation: our
+	// own writes are not changes.
 	expected map[types.NamespacedName]map[types.NamespacedName]uint64
 	// waiting are the Services that want a policy whose name is taken.
 	waiting map[types.NamespacedName]keySet
@@ -27,7 +27,7 @@ func newPolicies() policies {
 	}
 }
 
-// setPolicy notes a policy; nil if it is gone.
+// setPolicy records a policy; nil if it was deleted.
 func (x *index) setPolicy(name types.NamespacedName, p *networkingv1.NetworkPolicy) effect {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -54,7 +54,7 @@ func (x *index) setPolicy(name types.NamespacedName, p *networkingv1.NetworkPoli
 		switch want, ok := x.policies.expected[key][name]; {
 		case ok && to == key && digest(p) == want, !ok && to != key:
 		case ok && before != nil && from == key && digest(before) == want:
-			// It was as it should be, and somebody changed or deleted it.
+			// The policy was as wanted, and somebody changed or deleted it.
 			out.fight = &name
 			affected.Insert(key)
 		default:
@@ -65,9 +65,8 @@ func (x *index) setPolicy(name types.NamespacedName, p *networkingv1.NetworkPoli
 	return out
 }
 
-// forgetPolicy notes that a policy is deleted before the watch says so: it would be deleted twice
-// if its Service is looked at meanwhile. One made anew under the same name has another UID and
-// stays.
+// forgetPolicy records a deletion before the watch does: reconciling the Service meanwhile would
+// delete the policy twice. A new policy of the same name has another UID and stays.
 func (x *index) forgetPolicy(p *networkingv1.NetworkPolicy) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -78,7 +77,7 @@ func (x *index) forgetPolicy(p *networkingv1.NetworkPolicy) {
 	}
 }
 
-// expect notes what a Service wants.
+// expect records the policies that a Service wants.
 func (s *policies) expect(service types.NamespacedName, wanted policySet) {
 	if len(wanted) == 0 {
 		delete(s.expected, service)
@@ -91,13 +90,13 @@ func (s *policies) expect(service types.NamespacedName, wanted policySet) {
 	s.expected[service] = digests
 }
 
-// wait notes that a Service wants a policy whose name is taken.
+// wait records that a Service wants a policy whose name is taken.
 func (s *policies) wait(name, service types.NamespacedName) { insert(s.waiting, name, service) }
 
-// digest stands for what isAsWanted compares.
+// digest covers what isAsWanted compares.
 func digest(p *networkingv1.NetworkPolicy) uint64 {
 	h := fnv.New64a()
-	// A policy has nothing that cannot be encoded; an empty digest would only cost a look.
+	// A policy can always be encoded; an empty digest would only cost a reconciliation.
 	_ = json.NewEncoder(h).Encode([]any{p.Spec, serviceOf(p), p.Annotations[annotationDescription] != ""})
 	return h.Sum64()
 }

@@ -15,7 +15,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// seed is a cluster with shoots: in each namespace an API server that others may reach, some
+// seed is a cluster with shoots: each namespace has an API server that others may reach, some
 // Services, and pods that use them.
 func seed(shoots int) (x *index, services []types.NamespacedName) {
 	x = newIndex(nil, nil, 0)
@@ -93,8 +93,7 @@ func TestWorkGrowsAsTheClusterDoes(t *testing.T) {
 	assert.LessOrEqual(t, changeIn500, 2*change, "a change costs what it changes, whatever else there is")
 }
 
-// BenchmarkStart is the work for a seed of 5,010 Services when the controller starts, without
-// requests.
+// BenchmarkStart measures the start of the controller with 5,011 Services, without requests.
 func BenchmarkStart(b *testing.B) {
 	for b.Loop() {
 		x, services := seed(501)
@@ -102,7 +101,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkUnchanged looks at each of the 5,011 Services again.
+// BenchmarkUnchanged reconciles each of the 5,011 Services again.
 func BenchmarkUnchanged(b *testing.B) {
 	x, services := seed(501)
 	settle(x, services)

@@ -16,16 +16,16 @@ import (
 
 const (
 	istioAPI = "networking.istio.io/v1beta1"
-	// lastRetryWatch bounds the pauses between attempts to watch a kind that is defined and not
+	// lastRetryWatch bounds the pauses between attempts to watch a kind that is defined but not
 	// served.
 	lastRetryWatch = time.Minute
 )
 
-// istio watches VirtualServices and Gateways as long as their definitions are there: Istio may come
-// after this controller.
+// istio watches VirtualServices and Gateways while their definitions exist: Istio may be installed
+// after this controller starts.
 type istio struct {
 	feed *feed
-	// kinds are those to watch by the names of their definitions.
+	// kinds are the kinds to watch by the names of their definitions.
 	kinds map[string]istioKind
 
 	mu       sync.Mutex
@@ -38,7 +38,7 @@ type istioKind struct {
 	keys func() []types.NamespacedName
 }
 
-// istioWatch is the watch of a kind from the arrival of its definition to its departure.
+// istioWatch is the watch of a kind while its definition exists.
 type istioWatch struct {
 	end context.CancelFunc
 	// unserved says that there is nothing to wait for yet, synced that all is read.
@@ -63,8 +63,7 @@ func newIstio(f *feed) *istio {
 	}}
 }
 
-// begin watches the definitions; when it returns, the watches of the kinds that are defined are
-// under way.
+// begin watches the definitions; when it returns, the watches of defined kinds have started.
 func (i *istio) begin(ctx context.Context) error {
 	definition := metadata("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 	if err := i.feed.watchPatiently(ctx, definition, func(key types.NamespacedName, o client.Object) effect {
@@ -84,7 +83,7 @@ func (i *istio) begin(ctx context.Context) error {
 	return nil
 }
 
-// follow begins or ends the watch of a kind.
+// follow starts or ends the watch of a kind.
 func (i *istio) follow(ctx context.Context, name string, kind istioKind, defined bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -111,12 +110,12 @@ func (i *istio) follow(ctx context.Context, name string, kind istioKind, defined
 	}
 }
 
-// watch tries until the kind is served.
+// watch retries until the kind is served.
 func (i *istio) watch(ctx context.Context, w *istioWatch, kind istioKind) {
 	for pause := retryWatch; ; pause = min(2*pause, lastRetryWatch) {
 		synced, err := i.feed.watch(ctx, kind.of, func(key types.NamespacedName, o client.Object) effect {
 			if ctx.Err() != nil {
-				return effect{} // its definition is gone
+				return effect{} // its definition was deleted
 			}
 			return kind.set(key, o)
 		})

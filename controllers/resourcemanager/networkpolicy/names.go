@@ -14,16 +14,15 @@ import (
 // Names of the contract (upstream: pkg/apis/resources/v1alpha1).
 const (
 	prefix = "networking.resources.gardener.cloud/"
-	// LabelServiceName and LabelServiceNamespace mark the policies of this controller with the
-	// Service that they are for.
+	// LabelServiceName and LabelServiceNamespace on a policy name its Service.
 	LabelServiceName      = prefix + "service-name"
 	LabelServiceNamespace = prefix + "service-namespace"
 
 	// AnnotationNamespaceSelectors of a Service is a JSON list of label selectors: clients may be
-	// in the namespaces that one of them matches.
+	// in namespaces that match one of them.
 	AnnotationNamespaceSelectors = prefix + "namespace-selectors"
-	// AnnotationNamespaceAlias of a Service stands for its namespace in the label of clients in
-	// other namespaces.
+	// AnnotationNamespaceAlias of a Service replaces its namespace in the label of clients in other
+	// namespaces.
 	AnnotationNamespaceAlias = prefix + "pod-label-selector-namespace-alias"
 	// AnnotationFromPrefix and AnnotationFromSuffix enclose an alias: pods with the label
 	// `to-<alias>` may reach the target ports that the value lists as JSON.
@@ -32,31 +31,31 @@ const (
 	// AnnotationFromWorld of a Service is a JSON list of target ports that everybody may reach; an
 	// empty list means all ports.
 	AnnotationFromWorld = prefix + "from-world-to-ports"
-	// AnnotationPodSelector of a Service is a label selector as JSON, which stands for the selector
-	// of the Service in policies. It is for Services that select one pod of several
+	// AnnotationPodSelector of a Service is a label selector as JSON that replaces the Service's
+	// selector in policies. It is for Services that select one pod of several
 	// (gardener/gardener#15661).
 	AnnotationPodSelector = prefix + "networkpolicy-pod-selector"
 
-	// annotationDescription tells people what an object is for.
+	// annotationDescription tells people the purpose of an object.
 	annotationDescription = "gardener.cloud/description"
 
 	labelPrefix = gardencorev1beta1.LabelNetworkPolicyToPrefix
 	allowed     = gardencorev1beta1.LabelNetworkPolicyAllowed
 
-	// maxLabelName is how long the part of a label key after the slash may be.
+	// maxLabelName is the maximum length of a label key after the slash.
 	maxLabelName = 63
-	// hashDigits is how much of a hash ends a label that was too long.
+	// hashDigits is the length of the hash that ends a shortened label.
 	hashDigits = 5
 )
 
-// Ways to a Service for which its clients need no label.
+// Ways to reach a Service without a label.
 const (
 	viaIngress = "ingress-controller"
 	viaIstio   = "istio"
 )
 
-// ClientLabel is the label that pods need to reach something, <service>-tcp-<port> for one; its
-// name is to-<what>. If that is too long its end is replaced by a hash.
+// ClientLabel returns the label that pods need to reach something, such as <service>-tcp-<port>.
+// Its name is to-<what>; a hash replaces the end of a name that is too long.
 func ClientLabel(what string) string {
 	name := strings.TrimPrefix(labelPrefix, prefix) + what
 	if len(name) <= maxLabelName {
@@ -66,12 +65,12 @@ func ClientLabel(what string) string {
 	return prefix + name[:maxLabelName-hashDigits-1] + "-" + hex.EncodeToString(sum[:])[:hashDigits]
 }
 
-// idOf is the part of names that stands for a port of a Service.
+// idOf returns the part of policy names that identifies a port of a Service.
 func idOf(service string, port networkingv1.NetworkPolicyPort) string {
 	return service + "-" + strings.ToLower(string(*port.Protocol)) + "-" + port.Port.String()
 }
 
-// namesFor are the policies that allow pods of a namespace to reach a port of a Service.
+// namesFor returns the policies that allow pods of a namespace to reach a port of a Service.
 func namesFor(service types.NamespacedName, id, namespace string) (in, out types.NamespacedName) {
 	in = types.NamespacedName{Namespace: service.Namespace, Name: "ingress-to-" + id}
 	out = types.NamespacedName{Namespace: namespace, Name: "egress-to-" + id}
@@ -82,8 +81,8 @@ func namesFor(service types.NamespacedName, id, namespace string) (in, out types
 	return in, out
 }
 
-// namesVia are the policies that allow the ingress controller or an Istio gateway to reach a port
-// of a Service.
+// namesVia returns the policies that allow the ingress controller or an Istio gateway to reach a
+// port of a Service.
 func namesVia(service types.NamespacedName, id, namespace, via string) (in, out types.NamespacedName) {
 	in, out = namesFor(service, id, namespace)
 	out.Name += "-from-" + via
@@ -94,7 +93,7 @@ func namesVia(service types.NamespacedName, id, namespace, via string) (in, out 
 	return in, out
 }
 
-// nameWorld is the policy that allows everybody to reach ports of a Service.
+// nameWorld returns the policy that allows everybody to reach ports of a Service.
 func nameWorld(service types.NamespacedName) types.NamespacedName {
 	return types.NamespacedName{Namespace: service.Namespace, Name: "ingress-to-" + service.Name + "-from-world"}
 }

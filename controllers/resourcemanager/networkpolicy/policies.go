@@ -17,21 +17,21 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 )
 
-// exposure is a port of a Service that pods reach without a label.
+// exposure is a Service port that pods reach without a label.
 type exposure struct {
 	// via is viaIngress or viaIstio.
 	via string
-	// namespace and pods are those that connect.
+	// namespace and pods are those of the clients.
 	namespace string
 	pods      metav1.LabelSelector
 	port      networkingv1.NetworkPolicyPort
 }
 
-// policySet are policies by their name.
+// policySet are policies by name.
 type policySet map[types.NamespacedName]*networkingv1.NetworkPolicy
 
-// policies are those that a Service asks for. clients are the namespaces where pods carry the label
-// of a rule.
+// policies returns the policies that a Service asks for. clients returns the namespaces with pods
+// that have the label of a rule.
 func (t *target) policies(clients func(rule) []string, exposures []exposure) policySet {
 	set := policySet{}
 	for _, r := range t.rules {
@@ -58,7 +58,7 @@ func (t *target) policies(clients func(rule) []string, exposures []exposure) pol
 	return set
 }
 
-// allow adds the two policies for traffic from pods of a namespace to a port of the Service.
+// allow adds the ingress and egress policies from pods of a namespace to a port of the Service.
 func (t *target) allow(set policySet, in, out types.NamespacedName, from metav1.LabelSelector, namespace string, port networkingv1.NetworkPolicyPort) {
 	client, server := networkingv1.NetworkPolicyPeer{PodSelector: &from}, networkingv1.NetworkPolicyPeer{PodSelector: &t.pods}
 	if namespace != t.key.Namespace {
@@ -92,14 +92,13 @@ func (t *target) policy(key types.NamespacedName, description string, spec netwo
 	}
 }
 
-// add adds a policy. Where two reasons ask for one of the same name, it allows what both ask for:
-// labelled clients and Istio gateways of one namespace share a name, and would take turns
-// otherwise.
+// add adds a policy, or merges its rules into one of the same name. Labelled clients and Istio
+// gateways of one namespace share a name, and would otherwise overwrite each other.
 func (s policySet) add(p *networkingv1.NetworkPolicy) {
 	key := types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
 	before, ok := s[key]
 	if ok && !apiequality.Semantic.DeepEqual(before.Spec.PodSelector, p.Spec.PodSelector) {
-		// Two gateways of one namespace: a policy is for the pods of one selector.
+		// Two gateways of one namespace: a policy has only one pod selector.
 		sum := sha256.Sum256([]byte(metav1.FormatLabelSelector(&p.Spec.PodSelector)))
 		p.Name += "-" + hex.EncodeToString(sum[:])[:hashDigits]
 		key.Name = p.Name
@@ -125,16 +124,16 @@ func (s policySet) add(p *networkingv1.NetworkPolicy) {
 	}
 }
 
-// keys are the names in order.
+// keys returns the names in order.
 func (s policySet) keys() []types.NamespacedName { return sorted(maps.Keys(s)) }
 
-// isAsWanted tells whether a live policy does what is wanted. Its description is not looked at, as
-// long as there is one: it follows from the rest, and upstream words it in its own way.
+// isAsWanted reports whether a live policy is as wanted. Its description only has to exist: it
+// follows from the rest, and upstream words it differently.
 func isAsWanted(live, wanted *networkingv1.NetworkPolicy) bool {
 	return serviceOf(live) == serviceOf(wanted) && live.Annotations[annotationDescription] != "" && apiequality.Semantic.DeepEqual(live.Spec, wanted.Spec)
 }
 
-// serviceOf is the Service that a policy says it is for; empty if it says nothing.
+// serviceOf returns the Service that a policy names; empty if it names none.
 func serviceOf(p *networkingv1.NetworkPolicy) types.NamespacedName {
 	key := types.NamespacedName{Namespace: p.Labels[LabelServiceNamespace], Name: p.Labels[LabelServiceName]}
 	if key.Namespace == "" || key.Name == "" {
@@ -143,9 +142,8 @@ func serviceOf(p *networkingv1.NetworkPolicy) types.NamespacedName {
 	return key
 }
 
-// isOurs tells whether a policy was made by a controller of this kind: it says for which Service,
-// or somebody took that from it after we had written it. The rest that Pergola writes has another
-// label.
+// isOurs reports whether a controller of this kind created a policy: the policy names its Service,
+// or lost these labels after we wrote it. Other policies of Pergola have another label.
 func isOurs(p *networkingv1.NetworkPolicy) bool {
 	if serviceOf(p) != (types.NamespacedName{}) {
 		return true

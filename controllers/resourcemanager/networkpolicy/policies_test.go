@@ -244,7 +244,7 @@ func serviceText(t testing.TB, annotations map[string]string, spec string) strin
 	return string(text) + "spec: " + spec
 }
 
-// The hashes were computed with sha256sum of `to-` and the rest: upstream's are made the same way.
+// TestLongLabelsEndInAHash: the hashes come from sha256sum of `to-` and the rest, as upstream's.
 func TestLongLabelsEndInAHash(t *testing.T) {
 	for what, want := range map[string]string{
 		"web-tcp-8080": "to-web-tcp-8080",

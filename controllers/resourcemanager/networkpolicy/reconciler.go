@@ -23,35 +23,35 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// parallel is how many policies of a Service are written at a time: one in the garden namespace may
-// have a policy per shoot.
+// parallel is the number of policies of a Service that are written concurrently: a Service in the
+// garden namespace may have a policy per shoot.
 const parallel = 4
 
 // Reasons of events.
 const (
-	// reasonAnnotation: an annotation of the Service cannot be read; nothing of the Service is
-	// deleted meanwhile.
+	// reasonAnnotation: an annotation of the Service is invalid; nothing of the Service is deleted
+	// meanwhile.
 	reasonAnnotation = "NetworkPolicyAnnotationInvalid"
-	// reasonTaken: there is a policy of the same name which is not that of the Service.
+	// reasonTaken: another policy, not of the Service, has the name.
 	reasonTaken = "NetworkPolicyNameTaken"
-	// reasonRefused: the API server does not take a policy.
+	// reasonRefused: the API server rejects a policy.
 	reasonRefused = "NetworkPolicyRefused"
 	// reasonFight: somebody changes a policy again and again.
 	reasonFight = "NetworkPolicyFight"
 )
 
-// reconciler makes the policies of a Service what the index says they should be.
+// reconciler applies the policies that the index wants for a Service.
 type reconciler struct {
 	index  *index
 	client client.Client
 	events events.EventRecorder
 
 	mu sync.Mutex
-	// said are the events that people were told, by Service and text.
+	// said are the reported events, by Service and text.
 	said map[types.NamespacedName]map[string]bool
 }
 
-// Reconcile looks at one Service. While its policies are as they should be it makes no request.
+// Reconcile reconciles one Service. It sends no request while the policies are as wanted.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	log := logf.FromContext(ctx)
 	p := r.index.planFor(request.NamespacedName)
@@ -74,7 +74,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 				} else {
 					failed = append(failed, err)
 				}
-				return nil // the others do not depend on it
+				return nil // other policies do not depend on it
 			}
 			log.Info(what, "networkPolicy", key.String())
 			return nil
@@ -86,15 +86,15 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	for _, policy := range p.remove {
 		do("deleting", policy, func() error { return r.remove(ctx, policy) })
 	}
-	_ = group.Wait() // its functions give no errors
+	_ = group.Wait() // the functions return no errors
 	slices.SortFunc(p.problems, func(a, b problem) int { return strings.Compare(a.text, b.text) })
 	r.tell(log, request.NamespacedName, p.problems)
 	slices.SortFunc(failed, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return reconcile.Result{}, errors.Join(failed...)
 }
 
-// apply writes a policy. One that is there already as ours is taken over from whoever wrote it; a
-// new one must not overwrite one that somebody else made meanwhile.
+// apply writes a policy. It adopts an existing policy of ours (take). A new policy must not
+// overwrite a policy that somebody else created meanwhile.
 func (r *reconciler) apply(ctx context.Context, policy *networkingv1.NetworkPolicy, take bool) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(policy)
 	if err != nil {
@@ -105,7 +105,7 @@ func (r *reconciler) apply(ctx context.Context, policy *networkingv1.NetworkPoli
 	options := []client.ApplyOption{client.FieldOwner(FieldManager)}
 	if take {
 		options = append(options, client.ForceOwnership)
-		// An empty list takes away what somebody added in the other direction.
+		// An empty list removes rules that somebody added in the other direction.
 		for _, direction := range []string{"ingress", "egress"} {
 			if _, ok, _ := unstructured.NestedSlice(object.Object, "spec", direction); !ok {
 				if err := unstructured.SetNestedSlice(object.Object, []any{}, "spec", direction); err != nil {
@@ -116,12 +116,12 @@ func (r *reconciler) apply(ctx context.Context, policy *networkingv1.NetworkPoli
 	}
 	err = r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), options...)
 	if apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		return nil // the namespace is going or gone: nothing is missing there
+		return nil // a terminating or deleted namespace needs no policy
 	}
 	return err
 }
 
-// remove deletes a policy, unless it is another one by now.
+// remove deletes a policy unless it was recreated or changed.
 func (r *reconciler) remove(ctx context.Context, policy *networkingv1.NetworkPolicy) error {
 	err := r.client.Delete(ctx, policy, client.Preconditions{UID: &policy.UID, ResourceVersion: &policy.ResourceVersion})
 	if client.IgnoreNotFound(err) != nil {
@@ -131,7 +131,7 @@ func (r *reconciler) remove(ctx context.Context, policy *networkingv1.NetworkPol
 	return nil
 }
 
-// tell says what people have to do, once.
+// tell logs each problem and publishes an event once.
 func (r *reconciler) tell(log logr.Logger, service types.NamespacedName, problems []problem) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,13 +148,13 @@ func (r *reconciler) tell(log logr.Logger, service types.NamespacedName, problem
 	}
 }
 
-// action is what an event says was done; it has a limit of 128 characters.
+// action is the action of an event; the limit is 128 characters.
 func action(about string) string {
 	text := "Reconcile " + about
 	return text[:min(len(text), 128)]
 }
 
-// fought says that somebody changes a policy again and again.
+// fought publishes an event that somebody changes a policy again and again.
 func (r *reconciler) fought(policy types.NamespacedName) {
 	service, who := r.index.changer(policy)
 	if service == (types.NamespacedName{}) {
@@ -164,7 +164,7 @@ func (r *reconciler) fought(policy types.NamespacedName) {
 		"NetworkPolicy %s of this Service is changed again and again%s: it is repaired less often from now on. Tell that one to stop.", policy, who)
 }
 
-// reference is a Service as events name it; people find them by its UID.
+// reference refers to a Service in events; people find them by its UID.
 func (x *index) reference(service types.NamespacedName) *corev1.ObjectReference {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -175,7 +175,7 @@ func (x *index) reference(service types.NamespacedName) *corev1.ObjectReference 
 	return ref
 }
 
-// changer is the Service of a policy, and who changed the policy last.
+// changer returns the Service of a policy and the last other manager of the policy.
 func (x *index) changer(policy types.NamespacedName) (service types.NamespacedName, who string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -15,46 +15,45 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// target is what a Service says about the traffic to its pods.
+// target is the traffic that a Service asks for.
 type target struct {
 	key types.NamespacedName
 	uid types.UID
-	// pods are those of the Service.
+	// pods selects the pods of the Service.
 	pods metav1.LabelSelector
 	// rules are the ports that labelled pods may reach, sorted.
 	rules []rule
-	// namespaces are the selectors of those where clients may be besides the namespace of the
-	// Service.
+	// namespaces select where clients may be, besides the namespace of the Service.
 	namespaces []labels.Selector
-	// open says that everybody may reach some ports, world which; none are all.
+	// open says that everybody may reach the ports in world, or all if it is empty.
 	open  bool
 	world []networkingv1.NetworkPolicyPort
-	// problems are annotations that cannot be read: what they ask for is not known.
+	// problems are invalid annotations: their content is unknown.
 	problems []problem
-	// blind says that it is not known which pods the Service is for.
+	// blind says that the pods of the Service are unknown.
 	blind bool
-	// source is what all this was read from.
+	// source is the input of all other fields.
 	source source
 }
 
 // rule is a port that pods with a label may reach.
 type rule struct {
-	// id stands for the port, and the alias if there is one, in the names of policies.
+	// id identifies the port, and the alias if there is one, in the names of policies.
 	id   string
 	port networkingv1.NetworkPolicyPort
 	// local is the label of clients in the namespace of the Service, foreign that of others.
 	local, foreign string
 }
 
-// source is the part of a Service that policies depend on.
+// source is the part of a Service that determines its policies.
 type source struct {
 	Selector    map[string]string
 	Ports       []corev1.ServicePort
 	Annotations map[string]string
 }
 
-// readTarget reads a Service; nil means that it asks for no policy. Ports and protocols have
-// defaults, as from an API server.
+// readTarget reads a Service; nil means that it asks for no policy. Ports and protocols get the
+// defaults of an API server.
 func readTarget(service *corev1.Service) *target {
 	if service.DeletionTimestamp != nil {
 		return nil
@@ -99,7 +98,7 @@ func readTarget(service *corev1.Service) *target {
 	return t
 }
 
-// readPods reads which pods the Service is for; false if it does not say.
+// readPods reads the pod selector of a Service; false if it has none.
 func (t *target) readPods(service *corev1.Service) bool {
 	text, ok := service.Annotations[AnnotationPodSelector]
 	if !ok {
@@ -111,7 +110,7 @@ func (t *target) readPods(service *corev1.Service) bool {
 		_, err = metav1.LabelSelectorAsSelector(&t.pods)
 	}
 	if err != nil {
-		// Whom to allow traffic to is not known: nothing is made, and nothing taken away.
+		// The destination is unknown: no policy is created or deleted.
 		t.problem(AnnotationPodSelector, err)
 		t.blind = true
 	}
@@ -138,17 +137,17 @@ func (t *target) readNamespaces(service *corev1.Service) {
 	}
 }
 
-// selects tells whether clients may be in another namespace.
+// selects reports whether clients may be in another namespace.
 func (t *target) selects(namespace labels.Set) bool {
 	return slices.ContainsFunc(t.namespaces, func(s labels.Selector) bool { return s.Matches(namespace) })
 }
 
-// problem is why a Service cannot have what it asks for.
+// problem is a reason why a Service cannot have its policies.
 type problem struct {
-	// reason is that of the event.
+	// reason is the reason of the event.
 	reason string
-	// about is the annotation or the policy. Events of a Service that have it in common are counted
-	// and not told apart.
+	// about is the annotation or the policy. Events of a Service that share it are counted
+	// together.
 	about string
 	text  string
 }
@@ -165,8 +164,8 @@ func (t *target) addRule(id, what, infix string, port networkingv1.NetworkPolicy
 	}
 }
 
-// backendPort is the target port that an Ingress or VirtualService means; false if the Service has
-// no such port.
+// backendPort returns the target port for an Ingress or VirtualService; false if the Service has no
+// such port.
 func (t *target) backendPort(p networkingv1.ServiceBackendPort) (networkingv1.NetworkPolicyPort, bool) {
 	for _, port := range t.source.Ports {
 		if p.Name != "" && p.Name == port.Name || p.Name == "" && p.Number == port.Port {
@@ -176,7 +175,7 @@ func (t *target) backendPort(p networkingv1.ServiceBackendPort) (networkingv1.Ne
 	return networkingv1.NetworkPolicyPort{}, false
 }
 
-// aliasOf is the alias in the name of an annotation that lists ports for it.
+// aliasOf returns the alias in the name of an annotation that lists its ports.
 func aliasOf(annotation string) (string, bool) {
 	rest, ok := strings.CutPrefix(annotation, AnnotationFromPrefix)
 	if !ok {
@@ -186,8 +185,7 @@ func aliasOf(annotation string) (string, bool) {
 	return alias, ok && alias != ""
 }
 
-// readPorts reads a list of target ports. The protocol is TCP if none is given, as in a
-// NetworkPolicy.
+// readPorts parses a list of target ports. The default protocol is TCP, as in a NetworkPolicy.
 func readPorts(text string, named bool) ([]networkingv1.NetworkPolicyPort, error) {
 	var ports []networkingv1.NetworkPolicyPort
 	if err := json.Unmarshal([]byte(text), &ports); err != nil {

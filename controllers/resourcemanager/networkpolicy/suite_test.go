@@ -35,7 +35,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// server is the API server that the tests share; each has its own namespaces, marked with its name.
+// server is the API server that the tests share; each test has its own namespaces, marked with its
+// name.
 var server struct {
 	config *rest.Config
 	count  atomic.Int64
@@ -46,8 +47,8 @@ func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m, func(config *rest.Config) { server.config = config }))
 }
 
-// site is a test's part of the API server with somebody who works there. NS in texts stands for its
-// namespace, OTHER for another.
+// site is the part of the API server of one test, with a client. NS in texts is its namespace,
+// OTHER another one.
 type site struct {
 	testing.TB
 	ctx       context.Context
@@ -74,8 +75,7 @@ func newSite(t testing.TB) *site {
 	s.create(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: NS, labels: {test: %q, kind: home}}}", id))
 	s.create(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: OTHER, labels: {test: %q, kind: other}}}", id))
 	t.Cleanup(func() {
-		// What is left would be somebody else's for the next controller, which clears up after
-		// Services that are not handled.
+		// The next controller would otherwise clean up after Services that it does not handle.
 		for _, kind := range []client.Object{&corev1.Pod{}, &corev1.Service{}, &networkingv1.NetworkPolicy{}} {
 			for _, ns := range append(s.more, s.ns, s.other) {
 				assert.NoError(t, s.api.DeleteAllOf(context.Background(), kind, client.InNamespace(ns), client.GracePeriodSeconds(0)))
@@ -85,7 +85,7 @@ func newSite(t testing.TB) *site {
 	return s
 }
 
-// start runs a controller that looks at the namespaces of the test; the function ends it.
+// start runs a controller for the namespaces of the test; the function stops it.
 func (s *site) start(change ...func(*Options)) (stop func()) {
 	s.Helper()
 	own := rest.CopyConfig(server.config)
@@ -134,8 +134,7 @@ func (s *site) create(text string) *unstructured.Unstructured {
 	return o
 }
 
-// service makes a Service with a selector app=<name>. It is headless: the addresses of an API
-// server are few.
+// service creates a headless Service with a selector app=<name>: an API server has few addresses.
 func (s *site) service(name string, annotations map[string]string, ports ...corev1.ServicePort) *corev1.Service {
 	s.Helper()
 	for key, value := range annotations {
@@ -149,7 +148,7 @@ func (s *site) service(name string, annotations map[string]string, ports ...core
 	return o
 }
 
-// pod makes a pod that carries labels of clients, without their prefix.
+// pod creates a pod with labels of clients, without their prefix.
 func (s *site) pod(namespace, name string, to ...string) *corev1.Pod {
 	s.Helper()
 	set := map[string]string{"app": name}
@@ -164,7 +163,7 @@ func (s *site) pod(namespace, name string, to ...string) *corev1.Pod {
 	return o
 }
 
-// patch is a JSON merge patch by somebody.
+// patch applies a JSON merge patch of another manager.
 func (s *site) patch(o client.Object, body string) {
 	s.Helper()
 	require.NoError(s, s.api.Patch(s.ctx, o, client.RawPatch(types.MergePatchType, []byte(s.fill(body))), client.FieldOwner("somebody")))
@@ -175,7 +174,7 @@ func (s *site) delete(o client.Object) {
 	require.NoError(s, s.api.Delete(s.ctx, o, client.GracePeriodSeconds(0)))
 }
 
-// policies are the names of those in both namespaces, with their namespace as in texts.
+// policies returns the policies of both namespaces, as NS/name or OTHER/name.
 func (s *site) policies() []string {
 	s.Helper()
 	out := []string{}
@@ -189,7 +188,7 @@ func (s *site) policies() []string {
 	return out
 }
 
-// comes waits until exactly these policies are there.
+// comes waits until exactly these policies exist.
 func (s *site) comes(names ...string) {
 	s.Helper()
 	var have []string
@@ -206,7 +205,7 @@ func (s *site) eventually(what string, ok func() bool) {
 	require.Eventually(s, ok, 20*time.Second, 20*time.Millisecond, what)
 }
 
-// policy reads one, nil if there is none.
+// policy reads a policy; nil if it does not exist.
 func (s *site) policy(name string) *networkingv1.NetworkPolicy {
 	s.Helper()
 	namespace, name, _ := strings.Cut(s.fill(name), "/")
@@ -219,11 +218,11 @@ func (s *site) policy(name string) *networkingv1.NetworkPolicy {
 	return p
 }
 
-// counter counts the requests of a controller by verb and kind, and keeps some waiting.
+// counter counts the requests of a controller by verb and kind, and can block some.
 type counter struct {
 	mu sync.Mutex
 	by map[string]int
-	// held is the kind that is not answered until release is closed.
+	// held is the kind whose requests wait until release is closed.
 	held    string
 	release chan struct{}
 }
@@ -258,7 +257,7 @@ func (c *counter) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// hold keeps requests for a kind waiting; the function lets them go.
+// hold blocks requests for a kind; the function releases them.
 func (c *counter) hold(kind string) (release func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -271,14 +270,14 @@ func (c *counter) hold(kind string) (release func()) {
 	})
 }
 
-// count gives how many requests there were.
+// count returns the number of requests.
 func (c *counter) count(what string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.by[what]
 }
 
-// since gives what was counted since the last call, watches apart.
+// since returns the counts since the last call, except watches.
 func (c *counter) since() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

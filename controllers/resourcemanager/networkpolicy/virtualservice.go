@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// clusterDomain ends the names of Services as VirtualServices have to spell them out.
+	// clusterDomain ends the names of Services, which VirtualServices must write in full.
 	clusterDomain = ".svc.cluster.local"
-	// mesh is no gateway but every sidecar.
+	// mesh is not a gateway: it means every sidecar.
 	mesh = "mesh"
 )
 
-// readVirtualService reads the Services in its own namespace that a VirtualService leads to, and
-// its gateways.
+// readVirtualService returns the gateways of a VirtualService and the Services of its own namespace
+// that it leads to.
 func readVirtualService(o client.Object) *virtualService {
 	u, ok := o.(*unstructured.Unstructured)
 	if !ok {
@@ -47,7 +47,7 @@ func readVirtualService(o client.Object) *virtualService {
 	return v
 }
 
-// readDestination reads a route to a port of a Service; others are not looked at, as upstream does.
+// readDestination reads a route to a Service port; it ignores other routes, as upstream does.
 func readDestination(route map[string]any) (backend, bool) {
 	host, _, _ := unstructured.NestedString(route, "destination", "host")
 	name, ok := strings.CutSuffix(host, clusterDomain)
@@ -65,7 +65,7 @@ func readDestination(route map[string]any) (backend, bool) {
 	}, true
 }
 
-// readGateway reads the labels of the pods of a gateway.
+// readGateway returns the pod labels of a gateway.
 func readGateway(o client.Object) map[string]string {
 	u, ok := o.(*unstructured.Unstructured)
 	if !ok {
@@ -75,7 +75,7 @@ func readGateway(o client.Object) map[string]string {
 	return match
 }
 
-// items are the objects of a list; what is of another form is left out.
+// items returns the objects of a list; it ignores other elements.
 func items(from map[string]any, path ...string) []map[string]any {
 	list, _, _ := unstructured.NestedFieldNoCopy(from, path...)
 	all, _ := list.([]any)

@@ -1,31 +1,31 @@
-// Package tokenrequestor keeps Secrets filled with tokens of ServiceAccounts in another cluster. It
-// does the work of gardener-resource-manager's (and, with other options, gardenlet's and
+// Package tokenrequestor writes tokens of ServiceAccounts of another cluster into Secrets. It does
+// the work of gardener-resource-manager's (and, with other options, gardenlet's and
 // gardener-operator's) controller of the same name.
 //
 // A Secret in the source cluster with the label resources.gardener.cloud/purpose=token-requestor
-// says by annotations which ServiceAccount of the target cluster it is about; the account is kept,
-// a token is requested for it and renewed at 80 % of its lifetime, and written to data.token, or
-// into data.kubeconfig where there is one, here or in a Secret of the target cluster.
+// names a ServiceAccount of the target cluster by annotations. The account is created or updated.
+// Its token is requested, and renewed at 80 % of its lifetime. The token goes to data.token, or
+// into an existing data.kubeconfig, of this Secret or of a Secret of the target cluster.
 //
-// Differences to upstream, which all make a token come sooner:
+// Differences to upstream:
 //
-//   - a token is renewed when its ServiceAccount was deleted or made anew, which makes it invalid
-//     at once: accounts are watched in the namespaces that are in use;
-//   - it is renewed by its own times of issue and expiry too, so that a clock that was wrong does
-//     not leave an expired one, and when the annotation's time is more than a day ahead or is none;
-//   - what is wrong with a Secret is told as an event.
+//   - a token is renewed when its ServiceAccount is deleted or recreated, which invalidates it at
+//     once: accounts are watched in the namespaces in use;
+//   - a token is also renewed by its own times of issue and expiry, so that a wrong clock leaves no
+//     expired token;
+//   - a token is renewed if the annotation's time is invalid or more than a day ahead;
+//   - problems of a Secret are reported as events.
 //
-// As upstream does since 2021, nothing is deleted with the Secret: several may be about one
-// account, and its rights come from elsewhere. A renewal is asked for by removing the annotation
-// with its time, which is how gardenlet does renew-garden-access-secrets; no component asks here.
+// Like upstream since 2021, deleting the Secret deletes nothing else: several Secrets may share an
+// account, and its permissions come from elsewhere. Removing the annotation with the renewal time
+// requests a renewal, as gardenlet does for renew-garden-access-secrets; no component does it here.
 //
-// A Secret of the target cluster that somebody else changes or deletes is noticed at the next
-// renewal, as upstream does.
+// A change or deletion of a Secret of the target cluster is noticed at the next renewal, as
+// upstream.
 //
-// Only metadata of Secrets are watched and kept. Tokens are in memory while one is written, and
-// never in logs, events or errors: for that reason errors of decoding kubeconfigs are not passed
-// on.
+// Only metadata of Secrets is watched and cached. Tokens are in memory while they are written, and
+// never in logs, events or errors: decoding errors of kubeconfigs are therefore dropped.
 //
-// What does not live here: who makes the Secrets (components, controllers), and what the accounts
-// may do.
+// Other packages create the Secrets (components, controllers) and grant permissions to the
+// accounts.
 package tokenrequestor

@@ -9,14 +9,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kubeconfig is one with what its current context names.
+// kubeconfig is a parsed kubeconfig with user and cluster of its current context.
 type kubeconfig struct {
 	config  clientcmdv1.Config
 	user    *clientcmdv1.AuthInfo
 	cluster *clientcmdv1.Cluster
 }
 
-// readKubeconfig decodes one, YAML or JSON. Its errors have nothing of the content.
+// readKubeconfig decodes YAML or JSON. Its errors contain none of the content.
 func readKubeconfig(raw []byte) (*kubeconfig, error) {
 	k := &kubeconfig{}
 	if yaml.Unmarshal(raw, &k.config) != nil {
@@ -44,11 +44,10 @@ func readKubeconfig(raw []byte) (*kubeconfig, error) {
 	return nil, errors.New("data.kubeconfig has no context of the name of its current context")
 }
 
-// errNoCluster is of a kubeconfig that a CA bundle is to be written to.
+// errNoCluster means that a CA bundle has no cluster to go to.
 var errNoCluster = errors.New("data.kubeconfig has no cluster of the name that its current context says")
 
-// holds reads what the data of a Secret have. bundle is the CA bundle that is asked for; nil is
-// none.
+// holds reads the data of a Secret. bundle is the requested CA bundle; nil is none.
 func holds(data map[string][]byte, bundle []byte) (held, error) {
 	raw, ok := data[keyKubeconfig]
 	if !ok {
@@ -64,7 +63,7 @@ func holds(data map[string][]byte, bundle []byte) (held, error) {
 	return held{token: k.user.Token, bundleDiffers: bundle != nil && !bytes.Equal(k.cluster.CertificateAuthorityData, bundle)}, nil
 }
 
-// filled gives the keys that change when a token goes into the data of a Secret; nil values go.
+// filled returns the keys to change for a token in a Secret; nil values are removed.
 func filled(data map[string][]byte, token string, bundle []byte) (map[string][]byte, error) {
 	raw, ok := data[keyKubeconfig]
 	if !ok {
@@ -82,13 +81,13 @@ func filled(data map[string][]byte, token string, bundle []byte) (map[string][]b
 		k.cluster.CertificateAuthorityData = bundle
 	}
 	if raw, err = yaml.Marshal(k.config); err != nil {
-		// its text could be of the content
+		// the text of the error could contain parts of the content
 		return nil, fmt.Errorf("writing the kubeconfig: %T", err)
 	}
 	return map[string][]byte{keyKubeconfig: raw}, nil
 }
 
-// emptied gives the keys that go when the token is in another Secret.
+// emptied returns the keys to remove if the token is in another Secret.
 func emptied() map[string][]byte {
 	return map[string][]byte{keyToken: nil, keyBundle: nil, keyKubeconfig: nil}
 }

@@ -10,15 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// What became of a look at a Secret that needs a token.
+// Results of reconciling a Secret that needs a token.
 const (
 	resultSuccess  = "success"
 	resultError    = "error"
 	resultConflict = "conflict"
 )
 
-// requestorMetrics are what Prometheus learns. There is no series per Secret: in a garden there are
-// many thousands of them, and which one fails is told by its events.
+// requestorMetrics are the metrics for Prometheus, without a series per Secret: a garden has many
+// thousands of Secrets, and events name those that fail.
 type requestorMetrics struct {
 	class    string
 	renewals *prometheus.CounterVec
@@ -51,7 +51,7 @@ func (m *requestorMetrics) expiration(secret types.NamespacedName, at time.Time)
 
 func (m *requestorMetrics) forget(secret types.NamespacedName) { m.tokens.forget(m.class, secret) }
 
-// tokens knows when those of each class expire. The first of them is looked for when somebody asks.
+// tokens are the expiry times by class. The earliest one is computed at each scrape.
 type tokens struct {
 	earliest, count *prometheus.Desc
 
@@ -95,8 +95,7 @@ func (t *tokens) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// register takes the collector that is there already, of another manager or another class in the
-// same process.
+// register reuses the collector of another manager or class in the same process.
 func register[T prometheus.Collector](to prometheus.Registerer, collector *T) error {
 	err := to.Register(*collector)
 	if already := (prometheus.AlreadyRegisteredError{}); errors.As(err, &already) {

@@ -21,8 +21,8 @@ const (
 	annotationTargetName = "token-requestor.resources.gardener.cloud/target-secret-name"
 	annotationTargetNS   = "token-requestor.resources.gardener.cloud/target-secret-namespace"
 
-	// AnnotationRenew is when the token is to be renewed, in RFC 3339. Who removes it gets a new
-	// token at once.
+	// AnnotationRenew is when to renew the token, in RFC 3339. Removing it renews the token at
+	// once.
 	AnnotationRenew = "serviceaccount.resources.gardener.cloud/token-renew-timestamp"
 
 	keyToken      = "token"
@@ -30,21 +30,21 @@ const (
 	keyBundle     = "bundle.crt"
 )
 
-// defaultExpiration is the lifetime of tokens of Secrets that do not say one.
+// defaultExpiration is the lifetime of tokens of Secrets that do not set one.
 const defaultExpiration = 12 * time.Hour
 
-// order is what a Secret asks for.
+// order is the request of a Secret.
 type order struct {
 	account    types.NamespacedName
 	labels     map[string]string
 	expiration time.Duration
 	injectCA   bool
-	// target is the Secret in the target cluster that gets the token instead of this one, if there
-	// is a name.
+	// target is the Secret in the target cluster that gets the token instead of this one, if it has
+	// a name.
 	target types.NamespacedName
 }
 
-// orderOf reads annotations. The namespace of the account is targetNamespace where that is set.
+// orderOf parses annotations. targetNamespace, if set, is the namespace of the account.
 func orderOf(annotations map[string]string, targetNamespace string) (order, error) {
 	o := order{
 		account:    types.NamespacedName{Namespace: annotations[annotationNamespace], Name: annotations[annotationName]},
@@ -75,8 +75,7 @@ func orderOf(annotations map[string]string, targetNamespace string) (order, erro
 		}
 		o.expiration = d
 	}
-	// Like upstream, anything that is no boolean is false, and a target that lacks name or
-	// namespace is none.
+	// As upstream, an invalid boolean is false, and a target without name or namespace is ignored.
 	o.injectCA, _ = strconv.ParseBool(annotations[annotationInjectCA])
 	if name, namespace := annotations[annotationTargetName], annotations[annotationTargetNS]; name != "" && namespace != "" {
 		o.target = types.NamespacedName{Namespace: namespace, Name: name}

@@ -48,7 +48,7 @@ func TestOrderOf(t *testing.T) {
 	}
 }
 
-// jwt is a token as API servers make them, but for the signature.
+// jwt returns a token like an API server's, but without a valid signature.
 func jwt(issued time.Time, life time.Duration, uid string) string {
 	body := fmt.Sprintf(`{"iat":%d,"exp":%d,"kubernetes.io":{"serviceaccount":{"uid":%q}}}`, issued.Unix(), issued.Add(life).Unix(), uid)
 	return "x." + base64.RawURLEncoding.EncodeToString([]byte(body)) + ".x"
@@ -63,7 +63,7 @@ func TestClaims(t *testing.T) {
 		_, ok := claimsOf(token)
 		assert.False(t, ok, token)
 	}
-	// Our clock is three hours slow: that makes no token longer.
+	// Our clock is three hours slow: that does not extend the lifetime of a token.
 	assert.Equal(t, time.Hour, lifetime(jwt(now, time.Hour, ""), now.Add(time.Hour), now.Add(-3*time.Hour)))
 	assert.Equal(t, time.Hour, lifetime("opaque", now.Add(time.Hour), now))
 }
@@ -114,7 +114,7 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// access is a kubeconfig with a second user and a second cluster, which stay as they are.
+// access is a kubeconfig with a second user and a second cluster, which must not change.
 const access = `apiVersion: v1
 kind: Config
 current-context: main
@@ -168,7 +168,7 @@ func TestFilled(t *testing.T) {
 	}
 }
 
-// normal is a kubeconfig as it is written: lists that may not be missing are empty.
+// normal formats a kubeconfig like the code under test: mandatory lists that are empty.
 func normal(t *testing.T, raw []byte) []byte {
 	var o map[string]any
 	require.NoError(t, yaml.Unmarshal(raw, &o))
@@ -198,8 +198,8 @@ func TestBadKubeconfigs(t *testing.T) {
 	}
 }
 
-// TestExpirations: there is a series per class, however many Secrets there are, and none of a class
-// without Secrets.
+// TestExpirations checks that there is one series per class, however many Secrets it has, and none
+// for a class without Secrets.
 func TestExpirations(t *testing.T) {
 	registry, now := prometheus.NewRegistry(), time.Unix(1_000_000, 0)
 	shoot, err := newMetrics(registry, ClassShoot)

@@ -22,11 +22,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// fieldManager owns what is written to ServiceAccounts and Secrets.
+// fieldManager owns the written fields of ServiceAccounts and Secrets.
 const fieldManager = "token-requestor"
 
-// IsRequested tells whether an object is a ServiceAccount that was made because a token was asked
-// for.
+// IsRequested reports whether an object is a ServiceAccount that was created for a token.
 func IsRequested(o *unstructured.Unstructured) bool {
 	return o.GetKind() == "ServiceAccount" &&
 		slices.ContainsFunc(o.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == fieldManager })
@@ -34,21 +33,21 @@ func IsRequested(o *unstructured.Unstructured) bool {
 
 // Reasons of events.
 const (
-	// EventInvalid is of a Secret that asks for something that cannot be.
+	// EventInvalid: a Secret asks for something impossible.
 	EventInvalid = "TokenRequestInvalid"
-	// EventFailed is of a token that could not be had or written; it is tried again.
+	// EventFailed: a token could not be requested or written; it is retried.
 	EventFailed = "TokenRequestFailed"
 )
 
-// timeout is how long one look at a Secret may take; upstream's value.
+// timeout bounds one run for a Secret; upstream's value.
 const timeout = 3 * time.Minute
 
-// invalidError is of what only another content of the Secret can mend.
+// invalidError is an error that only a change of the Secret can fix.
 type invalidError struct{ error }
 
 func (e invalidError) Unwrap() error { return e.error }
 
-// Reconcile looks at a Secret and gives it a token if it needs one.
+// Reconcile renews the token of a Secret if necessary.
 func (r *requestor) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	parent, logger := ctx, log.FromContext(ctx)
 	ctx, cancel := context.WithTimeout(silent(ctx), timeout)
@@ -67,7 +66,7 @@ func (r *requestor) Reconcile(ctx context.Context, request reconcile.Request) (r
 	case err == nil:
 		return reconcile.Result{RequeueAfter: after}, nil
 	case parent.Err() != nil:
-		return reconcile.Result{}, parent.Err() // it ends
+		return reconcile.Result{}, parent.Err() // shutting down
 	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
 		// Somebody wrote at the same time, for example the CA bundle of the kubeconfig.
 		r.metrics.renewed(resultConflict)
@@ -81,8 +80,8 @@ func (r *requestor) Reconcile(ctx context.Context, request reconcile.Request) (r
 	}
 }
 
-// silent is a context for requests: with a logger that is verbose enough, clients log what they
-// send and receive.
+// silent returns a context for requests: with a verbose logger, clients log what they send and
+// receive.
 func silent(ctx context.Context) context.Context { return logr.NewContext(ctx, logr.Discard()) }
 
 func (r *requestor) failed(secret *corev1.Secret, reason string, err error) {
@@ -96,7 +95,7 @@ func keyOf(s *corev1.Secret) types.NamespacedName {
 	return types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
 }
 
-// forget drops what is known of a Secret that is gone or is not ours any more.
+// forget drops a Secret that was deleted or has other labels now.
 func (r *requestor) forget(secret types.NamespacedName) {
 	r.accounts.forget(secret)
 	r.metrics.forget(secret)
@@ -105,7 +104,7 @@ func (r *requestor) forget(secret types.NamespacedName) {
 	delete(r.renewed, secret)
 }
 
-// look gives a Secret a token if it needs one, and tells when to look again.
+// look renews the token of a Secret if necessary and returns the time until the next check.
 func (r *requestor) look(ctx context.Context, logger logr.Logger, secret *corev1.Secret) (time.Duration, error) {
 	o, err := orderOf(secret.Annotations, r.options.TargetNamespace)
 	if err != nil {
@@ -117,7 +116,7 @@ func (r *requestor) look(ctx context.Context, logger logr.Logger, secret *corev1
 			return 0, err
 		}
 	}
-	// The Secret that has the token, and in which cluster.
+	// place is the Secret with the token, cluster its cluster.
 	place, cluster := secret, r.source
 	if o.target.Name != "" {
 		cluster = r.target
@@ -166,7 +165,7 @@ func (r *requestor) look(ctx context.Context, logger logr.Logger, secret *corev1
 	return after, err
 }
 
-// renew requests a token and writes it. It tells when to renew it.
+// renew requests a token, writes it and returns the time until its renewal.
 func (r *requestor) renew(ctx context.Context, secret *corev1.Secret, o order, bundle []byte, cluster kubernetes.Interface, place *corev1.Secret) (time.Duration, error) {
 	token, expires, err := r.request(ctx, o)
 	if err != nil {
@@ -180,7 +179,7 @@ func (r *requestor) renew(ctx context.Context, secret *corev1.Secret, o order, b
 	}
 	annotations := map[string]string{AnnotationRenew: now.Add(after).UTC().Format(time.RFC3339)}
 	if place != secret {
-		// First there, then here: if this ends in between, it begins again.
+		// Write the target Secret first: if this process ends in between, it starts over.
 		if err := write(ctx, cluster, place, data, nil); err != nil {
 			return 0, fmt.Errorf("writing the token to the Secret %s of the target cluster: %w", o.target, err)
 		}
@@ -198,7 +197,7 @@ func (r *requestor) renew(ctx context.Context, secret *corev1.Secret, o order, b
 	return after, nil
 }
 
-// request keeps the ServiceAccount and gives a token of it with the time at which it expires.
+// request applies the ServiceAccount and returns a token with its expiry time.
 func (r *requestor) request(ctx context.Context, o order) (string, time.Time, error) {
 	accounts := r.target.CoreV1().ServiceAccounts(o.account.Namespace)
 	account := applycorev1.ServiceAccount(o.account.Name, o.account.Namespace).WithLabels(o.labels).WithAutomountServiceAccountToken(false)
@@ -218,7 +217,7 @@ func (r *requestor) request(ctx context.Context, o order) (string, time.Time, er
 	return answer.Status.Token, answer.Status.ExpirationTimestamp.Time, nil
 }
 
-// write changes keys of a Secret, if it is still the one that was read; nil values go.
+// write changes keys of a Secret, unless it changed since it was read; nil values are removed.
 func write(ctx context.Context, cluster kubernetes.Interface, secret *corev1.Secret, data map[string][]byte, annotations map[string]string) error {
 	secrets := cluster.CoreV1().Secrets(secret.Namespace)
 	if secret.ResourceVersion == "" {
@@ -238,7 +237,7 @@ func write(ctx context.Context, cluster kubernetes.Interface, secret *corev1.Sec
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": metadata, "data": data})
 	if err != nil {
-		return fmt.Errorf("preparing the patch: %T", err) // its text could be of the content
+		return fmt.Errorf("preparing the patch: %T", err) // the text may have parts of the content
 	}
 	_, err = secrets.Patch(ctx, secret.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
 	return err

@@ -27,56 +27,54 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 )
 
-// ControllerName is upstream's: logs and the metrics of controller-runtime carry it.
+// ControllerName is upstream's name of the controller in logs and metrics.
 const ControllerName = "token-requestor"
 
-// Values of the label resources.gardener.cloud/class, which says whose matter a Secret is.
+// Values of the label resources.gardener.cloud/class, which selects the responsible component.
 const (
-	// ClassShoot is that of gardener-resource-manager.
+	// ClassShoot is for gardener-resource-manager.
 	ClassShoot = "shoot"
-	// ClassGarden is that of gardenlet and gardener-operator.
+	// ClassGarden is for gardenlet and gardener-operator.
 	ClassGarden = "garden"
-	// ClassAll are all Secrets, with and without a class.
+	// ClassAll selects all Secrets, with and without a class.
 	ClassAll = "*"
 )
 
 // AudienceGardener is an audience that the API servers of shoots and of the virtual garden accept.
-// Upstream asks for it for the class shoot everywhere, and for the class garden in
-// gardener-operator but not in gardenlet.
+// Upstream requests it always for class shoot, and for class garden in gardener-operator but not in
+// gardenlet.
 const AudienceGardener = "gardener"
 
-// Bounds of the pauses after failures. A token has a fifth of its lifetime left when its renewal
-// begins.
+// firstRetry and lastRetry bound the pauses after failures. At its renewal, a token has a fifth of
+// its lifetime left.
 const firstRetry, lastRetry = time.Second, 2 * time.Minute
 
 // Options of the token requestor.
 type Options struct {
-	// Source has the Secrets, Target the ServiceAccounts; each is by default the cluster of the
-	// manager.
+	// Source has the Secrets, Target the ServiceAccounts; default the cluster of the manager.
 	Source, Target *rest.Config
-	// Class of the Secrets; default shoot, * are all.
+	// Class of the Secrets; default shoot, * selects all.
 	Class string
-	// Namespaces of the Secrets; none are all.
+	// Namespaces of the Secrets; none means all.
 	Namespaces []string
-	// TargetNamespace is where all ServiceAccounts are, instead of where annotations say; a
-	// gardenlet sets it to that of its seed.
+	// TargetNamespace overrides the annotated namespace of all ServiceAccounts; a gardenlet sets it
+	// to that of its seed.
 	TargetNamespace string
-	// Audiences of the tokens; none are those that the target's API server takes by default. See
+	// Audiences of the tokens; none means the defaults of the target's API server. See
 	// AudienceGardener.
 	Audiences []string
-	// CABundle is what Secrets get that ask for one; default that of Target, whose file, if it is
-	// one, is read each time.
+	// CABundle is for Secrets that ask for one; default that of Target. A CA file is read each
+	// time.
 	CABundle []byte
-	// Workers is the number of Secrets that are worked on at a time; default 5.
+	// Workers is the number of Secrets reconciled concurrently; default 5.
 	Workers int
 	// Clock is the real one by default.
 	Clock clock.WithTicker
-	// Jitter makes a duration up to a share longer; default wait.Jitter.
+	// Jitter extends a duration by up to the given fraction; default wait.Jitter.
 	Jitter func(time.Duration, float64) time.Duration
-	// Metrics get those of this package; default the registry of controller-runtime.
+	// Metrics registers the metrics of this package; default the registry of controller-runtime.
 	Metrics prometheus.Registerer
-	// Event is told what people may want to know of a Secret, which comes without its data; it may
-	// be nil.
+	// Event publishes an event about a Secret, which has no data here; it may be nil.
 	Event func(secret *corev1.Secret, reason, message string)
 }
 
@@ -104,7 +102,7 @@ func (o *Options) complete(mgr manager.Manager) {
 	}
 }
 
-// selector is that of the Secrets.
+// selector returns the labels of the Secrets.
 func (o *Options) selector() labels.Set {
 	set := labels.Set{resourcesv1alpha1.LabelPurpose: resourcesv1alpha1.LabelPurposeTokenRequestor}
 	if o.Class != ClassAll {
@@ -113,7 +111,7 @@ func (o *Options) selector() labels.Set {
 	return set
 }
 
-// bundle is the CA bundle for those who ask for it; nil if there is none.
+// bundle returns the CA bundle for Secrets that ask for one; nil if there is none.
 func (o *Options) bundle() ([]byte, error) {
 	switch {
 	case len(o.CABundle) > 0:
@@ -130,7 +128,7 @@ func (o *Options) bundle() ([]byte, error) {
 	return raw, nil
 }
 
-// requestor works on Secrets.
+// requestor reconciles the Secrets.
 type requestor struct {
 	options        Options
 	source, target kubernetes.Interface
@@ -138,11 +136,11 @@ type requestor struct {
 	metrics        *requestorMetrics
 
 	mu sync.Mutex
-	// renewed is when this process last wrote a token for a Secret.
+	// renewed is when this process last wrote a token to a Secret.
 	renewed map[types.NamespacedName]time.Time
 }
 
-// Add gives a manager a token requestor.
+// Add adds a token requestor to a manager.
 func Add(mgr manager.Manager, o Options) error {
 	o.complete(mgr)
 	r, err := newRequestor(o)

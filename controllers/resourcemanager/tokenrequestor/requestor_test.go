@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// renewal is when a Secret's token is to be renewed, from now.
+// renewal returns the time until a Secret's token is renewed.
 func (s *site) renewal(secret *corev1.Secret) time.Duration {
 	s.Helper()
 	at, err := time.Parse(time.RFC3339, secret.Annotations[AnnotationRenew])
@@ -30,7 +30,7 @@ const (
 	there  = ", token-requestor.resources.gardener.cloud/target-secret-name: there, token-requestor.resources.gardener.cloud/target-secret-namespace: TARGET"
 )
 
-// TestTokens: every way of asking for a token gives one that works.
+// TestTokens checks that every way of requesting a token returns a valid one.
 func TestTokens(t *testing.T) {
 	kubeconfig := "kubeconfig: |\n    " + strings.ReplaceAll(strings.ReplaceAll(access, "TOKEN", `""`), "\n", "\n    ")
 	for name, test := range map[string]struct {
@@ -111,8 +111,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestRenewal: a token is renewed when it is time, when somebody asks, when it is taken away, and
-// with another bundle; not before.
+// TestRenewal checks that a token is renewed when it is due, on request, after its removal and for
+// another bundle, but not before.
 func TestRenewal(t *testing.T) {
 	s := newSite(t)
 	stop := s.start()
@@ -135,8 +135,8 @@ func TestRenewal(t *testing.T) {
 	assert.NotEmpty(t, s.user(sixth))
 	assert.Equal(t, s.options.Target.CAData, s.get(s.source, "one").Data[keyBundle])
 
-	// A restart keeps it. The clock is right again: it was eleven hours ahead of that of the API
-	// server.
+	// A restart does not renew it. The clock is right again: it was eleven hours ahead of the API
+	// server's.
 	s.quiet()
 	stop()
 	s.clock.SetTime(time.Now())
@@ -147,7 +147,7 @@ func TestRenewal(t *testing.T) {
 	s.clock.Step(10*time.Hour + 50*time.Minute)
 	seventh := s.token("one", first, second, third, fourth, fifth, sixth)
 
-	// A restart with a clock that is far ahead renews it once, and not again and again.
+	// A restart with a clock that is far ahead renews it only once.
 	s.quiet()
 	stop()
 	s.clock.Step(4 * 24 * time.Hour)
@@ -158,7 +158,7 @@ func TestRenewal(t *testing.T) {
 	assert.True(t, eighth == s.token("one"))
 }
 
-// TestQuiet: while nothing changes there is no request, and a restart costs one per Secret.
+// TestQuiet: while nothing changes, there is no request; a restart costs one per Secret.
 func TestQuiet(t *testing.T) {
 	s := newSite(t)
 	stop := s.start()
@@ -179,8 +179,8 @@ func TestQuiet(t *testing.T) {
 	assert.Equal(t, []string{"GET /api/v1/namespaces/" + s.source + "/secrets/one"}, one)
 }
 
-// TestAccountGone: a token whose account was deleted is worthless, and replaced at once; also after
-// a time in which nobody looked.
+// TestAccountGone checks that a token of a deleted account is replaced at once, or after the next
+// start.
 func TestAccountGone(t *testing.T) {
 	s := newSite(t)
 	stop := s.start()
@@ -202,7 +202,7 @@ func TestAccountGone(t *testing.T) {
 	assert.NotEmpty(t, s.user(s.token("one", first, second)))
 }
 
-// TestAccountKept: what others wrote to an account stays, and what is deleted is the Secret alone.
+// TestAccountKept: changes of an account by others stay, and only the Secret is deleted.
 func TestAccountKept(t *testing.T) {
 	s := newSite(t)
 	_, err := s.api.CoreV1().ServiceAccounts(s.target).Create(s.ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "account", Labels: map[string]string{"a": "b"}}}, metav1.CreateOptions{})
@@ -231,8 +231,8 @@ func TestAccountKept(t *testing.T) {
 	assert.Empty(t, get().DeletionTimestamp)
 }
 
-// TestClasses: only Secrets of the class are looked at, and the namespace and the audiences can be
-// given.
+// TestClasses checks that only Secrets of the class are reconciled, and that namespace and
+// audiences can be set.
 func TestClasses(t *testing.T) {
 	const labelled = "metadata: {name: NAME, labels: {resources.gardener.cloud/purpose: token-requestor, resources.gardener.cloud/class: CLASS}, annotations: {serviceaccount.resources.gardener.cloud/name: account}}"
 	for class, want := range map[string][]string{"": {"shoot"}, ClassGarden: {"garden"}, ClassAll: {"garden", "other", "shoot"}} {
@@ -254,7 +254,7 @@ func TestClasses(t *testing.T) {
 			for _, c := range []string{"shoot", "garden", "other", "none"} {
 				assert.Equal(t, len(s.get(s.source, c).Data) > 0, strings.Contains(strings.Join(want, " "), c), c)
 			}
-			// What leaves the class is left alone.
+			// A Secret that leaves the class is ignored.
 			s.patch(want[0], "{metadata: {labels: {resources.gardener.cloud/purpose: null}}, data: null}")
 			s.create(strings.NewReplacer("NAME", "last", "CLASS", want[0]).Replace(labelled))
 			s.token("last")
@@ -263,8 +263,8 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// TestProblems: what is wrong with a Secret is said, stops no other, and is looked at again when it
-// is mended.
+// TestProblems: problems of a Secret are reported, affect no other Secret, and end when they are
+// fixed.
 func TestProblems(t *testing.T) {
 	for name, test := range map[string]struct{ text, event, mended string }{
 		"no namespace": {"metadata: {name: one, annotations: {serviceaccount.resources.gardener.cloud/name: account}}",
@@ -290,7 +290,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestConflict: what somebody writes into the kubeconfig meanwhile is kept.
+// TestConflict checks that concurrent changes of the kubeconfig stay.
 func TestConflict(t *testing.T) {
 	s := newSite(t)
 	kubeconfig := []byte(strings.ReplaceAll(access, "TOKEN", `""`))
@@ -313,8 +313,8 @@ func TestConflict(t *testing.T) {
 	assert.Empty(t, s.told())
 }
 
-// TestFailures: at whatever request it fails, it is told without a token, and in the end there is
-// one that works.
+// TestFailures checks that the failure of any request is reported without the token, and that a
+// valid token exists in the end.
 func TestFailures(t *testing.T) {
 	for name, fails := range map[string]func(method, path string) bool{
 		"reading":        func(method, path string) bool { return method == "GET" && strings.HasSuffix(path, "/secrets/one") },
@@ -359,7 +359,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestMetrics: renewals are counted, and the first expiry is told, by the class of the Secrets.
+// TestMetrics checks the number of renewals and the first expiry by class.
 func TestMetrics(t *testing.T) {
 	s := newSite(t)
 	s.start()
@@ -387,7 +387,7 @@ pergola_token_requestor_tokens{class="shoot"} 2
 	s.eventually("the first is forgotten", func() bool { return earliest(t, s.options.Metrics, "shoot") > float64(c.expires.Unix()+3600) })
 }
 
-// earliest is the metric of the first expiry; -1 where there is none.
+// earliest returns the metric of the first expiry; -1 without one.
 func earliest(t *testing.T, from prometheus.Registerer, class string) float64 {
 	families, err := from.(prometheus.Gatherer).Gather()
 	require.NoError(t, err)

@@ -45,8 +45,8 @@ func TestMain(m *testing.M) {
 
 const deadline = 20 * time.Second
 
-// site is a source namespace and a target namespace of one API server, reached by different
-// connections, and a requestor.
+// site is a requestor with a source and a target namespace of one API server, which it reaches over
+// different connections.
 type site struct {
 	testing.TB
 	ctx            context.Context
@@ -63,7 +63,7 @@ type site struct {
 	disturb func(*http.Request) *http.Response
 }
 
-// record is what was logged.
+// record collects log lines.
 type record struct {
 	mu sync.Mutex
 	bytes.Buffer
@@ -112,7 +112,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// connection is one to the API server that the test can count and disturb.
+// connection returns a configuration whose requests the test can count and disturb.
 func (s *site) connection() *rest.Config {
 	c := rest.CopyConfig(server.config)
 	c.QPS = -1
@@ -147,7 +147,7 @@ func failure(code int, message string) *http.Response {
 	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}
 }
 
-// start runs the requestor; the function ends it.
+// start starts the requestor; the function stops it.
 func (s *site) start() (stop func()) {
 	s.Helper()
 	mgr, err := manager.New(server.config, manager.Options{Logger: s.log.logger(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
@@ -165,8 +165,8 @@ func (s *site) start() (stop func()) {
 	return stop
 }
 
-// create makes a Secret from YAML, in which SOURCE and TARGET are the namespaces, with the labels
-// of class shoot if it has none.
+// create creates a Secret from YAML, in which SOURCE and TARGET are the namespaces. Without labels
+// it gets those of class shoot.
 func (s *site) create(text string) {
 	s.Helper()
 	secret := &corev1.Secret{}
@@ -178,8 +178,7 @@ func (s *site) create(text string) {
 	require.NoError(s, err)
 }
 
-// account are the annotations of a Secret that asks for a token of the account in the target
-// namespace, and more.
+// account returns the annotations that request a token of the account in the target namespace.
 func account(more string) string {
 	return "annotations: {serviceaccount.resources.gardener.cloud/name: account, serviceaccount.resources.gardener.cloud/namespace: TARGET" + more + "}"
 }
@@ -207,7 +206,7 @@ func (s *site) eventually(what string, holds func() bool) {
 	require.Eventually(s, holds, deadline, 20*time.Millisecond, what)
 }
 
-// token waits for a token other than some in a Secret of the source.
+// token waits for a token in a Secret of the source, other than the given ones.
 func (s *site) token(name string, not ...string) string {
 	s.Helper()
 	var token string
@@ -224,7 +223,7 @@ func (s *site) token(name string, not ...string) string {
 	return token
 }
 
-// user is whom the API server takes the bearer of a token for; empty if it does not take it.
+// user returns the user that the API server derives from a token; empty if it rejects it.
 func (s *site) user(token string, audiences ...string) string {
 	s.Helper()
 	review, err := s.api.AuthenticationV1().TokenReviews().Create(s.ctx, &authenticationv1.TokenReview{
@@ -242,7 +241,7 @@ func (s *site) told() []string {
 	return append([]string(nil), s.events...)
 }
 
-// sent are the requests of the requestor since the last call, but for watches.
+// sent returns the requests of the requestor since the last call, except watches.
 func (s *site) sent() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -251,7 +250,7 @@ func (s *site) sent() []string {
 	return out
 }
 
-// quiet waits until all that is known is worked on, by a Secret that is made last and ends in the
+// quiet waits until all earlier changes are reconciled: it creates a last Secret, which uses the
 // same queue.
 func (s *site) quiet() {
 	s.Helper()

@@ -10,22 +10,21 @@ import (
 )
 
 const (
-	// longest is what counts of the lifetime of a token when its renewal is planned.
+	// longest caps the lifetime of a token when its renewal is planned.
 	longest = 24 * time.Hour
-	// jitter is how much later than planned a renewal may be, as a share, so that not all come at
-	// once.
+	// jitter is the maximum delay of a renewal, as a fraction, so that renewals spread out.
 	jitter = 0.05
 )
 
-// claims are what a token says about itself. Nobody checks its signature here: it decides about
-// renewals only.
+// claims are the content of a token. Its signature is not verified: claims only decide about
+// renewals.
 type claims struct {
 	issued, expires time.Time
 	// account is the UID of the ServiceAccount.
 	account types.UID
 }
 
-// claimsOf reads a token; false if it is none as an API server makes them.
+// claimsOf parses a token; false if it does not look like one of an API server.
 func claimsOf(token string) (claims, bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -50,7 +49,7 @@ func claimsOf(token string) (claims, bool) {
 	return claims{issued: time.Unix(body.Issued, 0), expires: time.Unix(body.Expires, 0), account: body.Kubernetes.ServiceAccount.UID}, true
 }
 
-// lifetime is how long a token is good, by the API server's clock alone if it says so: ours may be
+// lifetime returns the validity of a token, by the API server's clock if possible: ours may be
 // wrong.
 func lifetime(token string, expires, now time.Time) time.Duration {
 	if c, ok := claimsOf(token); ok {
@@ -59,22 +58,22 @@ func lifetime(token string, expires, now time.Time) time.Duration {
 	return expires.Sub(now)
 }
 
-// renewAfter is when to renew a token with a lifetime: at 80 % of it, counting at most a day, and
-// up to 5 % of that later.
+// renewAfter returns when to renew a token: at 80 % of its lifetime (at most one day), up to 5 %
+// later.
 func renewAfter(lifetime time.Duration, spread func(time.Duration, float64) time.Duration) time.Duration {
 	return spread(min(lifetime, longest)*80/100, jitter)
 }
 
-// held is what a Secret has.
+// held is the token and bundle of a Secret.
 type held struct {
-	// token may be in a kubeconfig.
+	// token may come from a kubeconfig.
 	token string
-	// bundleDiffers tells that a CA bundle is asked for and another one is there, or none.
+	// bundleDiffers says that the requested CA bundle is missing or differs.
 	bundleDiffers bool
 }
 
-// due tells whether a new token is needed and why, or else how long there is time.
-// renewed is when this process wrote the last one; zero if it did not.
+// due returns why a new token is needed, or else the time left. renewed is when this process wrote
+// the last token; zero if it did not.
 func due(h held, annotation string, now, renewed time.Time) (why string, wait time.Duration) {
 	if h.token == "" {
 		return "there is no token", 0
@@ -96,8 +95,8 @@ func due(h held, annotation string, now, renewed time.Time) (why string, wait ti
 		return "the time of the renewal is more than a day ahead", 0
 	}
 	if c, ok := claimsOf(h.token); ok {
-		// Later than the annotation says if all clocks are right. Ours is not if it says so again
-		// soon after a renewal.
+		// This is later than the annotation if all clocks are right. Our clock is wrong if it
+		// happens again soon after a renewal.
 		whole := c.expires.Sub(c.issued)
 		latest := c.expires.Add(-whole / 10)
 		if renewed.IsZero() || now.Sub(renewed) > whole/10 {

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// watch makes an informer of metadata that keeps names, UIDs and versions only.
+// watch returns an informer that caches only names, UIDs and versions.
 func watch(client metadata.Interface, resource, namespace string, selector labels.Set, failed func(error)) (cache.SharedIndexInformer, error) {
 	gvr := schema.GroupVersionResource{Version: corev1.SchemeGroupVersion.Version, Resource: resource}
 	informer := metadatainformer.NewFilteredMetadataInformer(client, gvr, namespace, 0, cache.Indexers{}, func(o *metav1.ListOptions) {
@@ -44,7 +44,7 @@ func onlyIdentity(o any) (any, error) {
 	return o, nil
 }
 
-// identityOf reads what an informer gives; also what it only knows to be gone.
+// identityOf reads an object of an informer, including a deleted final state.
 func identityOf(o any) (types.NamespacedName, types.UID, bool) {
 	if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
 		o = gone.Obj
@@ -56,7 +56,7 @@ func identityOf(o any) (types.NamespacedName, types.UID, bool) {
 	return types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}, m.GetUID(), true
 }
 
-// watchSecrets tells what happens to Secrets of a selector.
+// watchSecrets reports changes of the selected Secrets.
 func watchSecrets(ctx context.Context, client metadata.Interface, namespaces []string, selector labels.Set, changed func(types.NamespacedName)) error {
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
@@ -80,16 +80,15 @@ func watchSecrets(ctx context.Context, client metadata.Interface, namespaces []s
 	return nil
 }
 
-// patience is how long is waited for the ServiceAccounts of a namespace to be known.
+// patience is how long to wait for the list of ServiceAccounts of a namespace.
 const patience = 10 * time.Second
 
-// accounts watches the ServiceAccounts of the namespaces in which there are some that Secrets have
-// tokens of.
+// accounts watches the ServiceAccounts of all namespaces in which Secrets have an account.
 type accounts struct {
 	client metadata.Interface
 
 	mu sync.Mutex
-	// ctx ends the watches; nil while there are none.
+	// ctx ends the watches; nil before start.
 	ctx     context.Context
 	changed func(secret types.NamespacedName)
 	watched map[string]*accountsWatch
@@ -98,10 +97,10 @@ type accounts struct {
 	uses  map[types.NamespacedName]types.NamespacedName
 }
 
-// accountsWatch is that of one namespace.
+// accountsWatch is the watch of one namespace.
 type accountsWatch struct {
 	cache.SharedIndexInformer
-	// broken is closed when it failed once: it goes on trying, but nobody waits for it any more.
+	// broken is closed at the first failure: the watch retries, but nobody waits for it any more.
 	broken    chan struct{}
 	breakOnce sync.Once
 }
@@ -117,14 +116,14 @@ func newAccounts(target *rest.Config) (*accounts, error) {
 	}, nil
 }
 
-// start lets it watch.
+// start allows watches.
 func (a *accounts) start(ctx context.Context, changed func(secret types.NamespacedName)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.ctx, a.changed = ctx, changed
 }
 
-// refer notes the account of a Secret.
+// refer records the account of a Secret.
 func (a *accounts) refer(secret, account types.NamespacedName) {
 	a.forget(secret)
 	a.mu.Lock()
@@ -136,8 +135,7 @@ func (a *accounts) refer(secret, account types.NamespacedName) {
 	a.uses[secret] = account
 }
 
-// forget drops what is known of a Secret. Watches stay: there are as many as namespaces, which are
-// few.
+// forget drops a Secret. Watches stay: there is one per namespace, and namespaces are few.
 func (a *accounts) forget(secret types.NamespacedName) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -148,7 +146,7 @@ func (a *accounts) forget(secret types.NamespacedName) {
 	}
 }
 
-// watchOf gives the watch of a namespace, and begins it; nil without a manager.
+// watchOf returns the watch of a namespace and starts it if necessary; nil before start.
 func (a *accounts) watchOf(namespace string) (*accountsWatch, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -182,7 +180,7 @@ func (a *accounts) watchOf(namespace string) (*accountsWatch, error) {
 	return w, nil
 }
 
-// tell says that an account went or is another one: its tokens are worthless.
+// tell reports a deleted or recreated account: its tokens are invalid.
 func (a *accounts) tell(o any) {
 	account, _, ok := identityOf(o)
 	if !ok {
@@ -195,8 +193,8 @@ func (a *accounts) tell(o any) {
 	}
 }
 
-// is tells whether the account of a UID is there. What a watch says against it may be old, so the
-// API server is asked then.
+// is reports whether the account with a UID exists. If the watch disagrees, which may be outdated,
+// it asks the API server.
 func (a *accounts) is(ctx context.Context, account types.NamespacedName, uid types.UID) (bool, error) {
 	w, err := a.watchOf(account.Namespace)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/pergola-dev/pergola/render/availability"
 )
 
-// highAvailability is the webhook that spreads workload as its namespace demands.
+// highAvailability is the webhook that spreads workload as its namespace requires.
 type highAvailability struct {
 	settings HighAvailabilityConfig
 	target   lookups
@@ -56,7 +56,7 @@ func (a highAvailability) placement(ctx context.Context, request *admissionv1.Ad
 	return availability.PlacementOf(namespace.Annotations), nil
 }
 
-// mutate looks up what the workload depends on, as far as it does.
+// mutate reads only what the workload depends on.
 func (a highAvailability) mutate(ctx context.Context, request *admissionv1.AdmissionRequest, metadata *metav1.ObjectMeta, replicas *int32, w availability.Workload) error {
 	place, err := a.placement(ctx, request)
 	if err != nil {
@@ -83,7 +83,7 @@ func (a highAvailability) mutate(ctx context.Context, request *admissionv1.Admis
 	return nil
 }
 
-// scaling finds the autoscaler of a workload, and how far it goes.
+// scaling returns whether a workload has an autoscaler, and the maximum of its replicas.
 func (a highAvailability) scaling(ctx context.Context, request *admissionv1.AdmissionRequest, name string) (bool, int32, error) {
 	autoscalers := &autoscalingv2.HorizontalPodAutoscalerList{}
 	if err := a.target.cached.List(ctx, autoscalers, client.InNamespace(request.Namespace)); err != nil {
@@ -99,7 +99,7 @@ func (a highAvailability) scaling(ctx context.Context, request *admissionv1.Admi
 	return false, 0, nil
 }
 
-// tolerations are those of the settings.
+// tolerations returns the tolerations of the settings.
 func (c HighAvailabilityConfig) tolerations() availability.Tolerations {
 	return availability.Tolerations{NotReady: c.DefaultNotReadyTolerationSeconds, Unreachable: c.DefaultUnreachableTolerationSeconds}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/webhook/admission"
 )
 
-// TestCatalogueRegistersWhatIsAnswered: what the catalogue has of a Garden and of a Seed is what
-// this package says of its webhooks.
+// TestCatalogueRegistersWhatIsAnswered checks that the webhook configurations of the catalogue
+// match this package.
 func TestCatalogueRegistersWhatIsAnswered(t *testing.T) {
 	always := Webhooks{ProjectedTokenMount: ProjectedTokenMount{Enabled: true}, HighAvailabilityConfig: HighAvailabilityConfig{Enabled: true}}
 	profiles := always

@@ -16,7 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// everything turns all webhooks on.
+// everything enables all webhooks.
 func everything() Webhooks {
 	on := Switch{Enabled: true}
 	return Webhooks{
@@ -27,7 +27,7 @@ func everything() Webhooks {
 	}
 }
 
-// recorded are the webhooks, by name, that upstream put into its configurations.
+// recorded returns upstream's webhooks by name.
 func recorded(t *testing.T, file string) (mutating map[string]admissionregistrationv1.MutatingWebhook, validating map[string]admissionregistrationv1.ValidatingWebhook) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(corpus.Dir(t), "objects", filepath.FromSlash(file)))
@@ -54,7 +54,7 @@ func collect(t *testing.T, value any, mutating map[string]admissionregistrationv
 		kind, _ := v["kind"].(string)
 		webhooks, _ := v["webhooks"].([]any)
 		for _, webhook := range webhooks {
-			// The authority was taken out by words that are no base64.
+			// A placeholder replaces the CA bundle, and is not base64.
 			delete(webhook.(map[string]any)["clientConfig"].(map[string]any), "caBundle")
 			raw, err := json.Marshal(webhook)
 			require.NoError(t, err)
@@ -75,7 +75,7 @@ func collect(t *testing.T, value any, mutating map[string]admissionregistrationv
 	}
 }
 
-// Each webhook that upstream configured is configured alike.
+// TestConfigurationsAreThoseOfUpstream checks that our configurations match upstream's.
 func TestConfigurationsAreThoseOfUpstream(t *testing.T) {
 	for file, responsibility := range map[string]Responsibility{
 		"seed/gardener-resourcemanager/reconcile-example.yaml":           ForRuntime,
@@ -103,7 +103,7 @@ func TestConfigurationsAreThoseOfUpstream(t *testing.T) {
 			compared := 0
 			for _, webhook := range ours.Webhooks {
 				want, ok := mutating[webhook.Name]
-				// with selectors made up for that test
+				// this test of upstream has made-up selectors
 				if !ok || namespace == "fake-ns" && strings.Contains(webhook.Name, "load-balancing") {
 					continue
 				}

@@ -21,7 +21,7 @@ const (
 	anEtcd       = "{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, metadata: {name: main}, spec: {selector: {matchLabels: {a: b}}, labels: {a: b}, replicas: 1, etcd: {}, backup: {}, sharedConfig: {}}}"
 )
 
-// refusesDeletion tells whether an error is the denial of the webhook.
+// refusesDeletion checks that an error is the denial of the webhook.
 func refusesDeletion(t *testing.T, err error) {
 	t.Helper()
 	require.Error(t, err)
@@ -61,7 +61,7 @@ func testCollectionsAreConfirmed(t *testing.T, w *world) {
 	refusesDeletion(t, w.api.DeleteAllOf(s.ctx, kind, client.InNamespace(s.ns)))
 	require.NoError(t, w.api.Get(s.ctx, client.ObjectKeyFromObject(second), second), "what was not confirmed stays")
 
-	// API servers that do not say which objects they delete have the whole collection looked at.
+	// If an API server does not send the deleted objects, the webhook reads the collection.
 	request := &admissionv1.AdmissionRequest{Kind: metav1.GroupVersionKind(first.GroupVersionKind()), Operation: admissionv1.Delete, Namespace: s.ns}
 	protection := deletionProtection{w.api}
 	_, err := protection.answer(s.ctx, request)
@@ -73,7 +73,7 @@ func testCollectionsAreConfirmed(t *testing.T, w *world) {
 	require.NoError(t, w.api.DeleteAllOf(s.ctx, kind, client.InNamespace(s.ns)))
 	assert.True(t, apierrors.IsNotFound(w.api.Get(s.ctx, client.ObjectKeyFromObject(second), second)))
 
-	// And those that only name the object.
+	// If a request only names the object, the webhook reads it.
 	request.Name = "gone"
 	response, err = protection.answer(s.ctx, request)
 	require.NoError(t, err)
@@ -82,7 +82,7 @@ func testCollectionsAreConfirmed(t *testing.T, w *world) {
 	request.Name = "a"
 	_, err = protection.answer(s.ctx, request)
 	assert.ErrorContains(t, err, "Extension "+s.ns+"/a must have")
-	// Without an answer nothing is deleted.
+	// If the objects are unreadable, nothing is deleted.
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
 	for _, name := range []string{"", "a"} {

@@ -18,11 +18,11 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// pageSize is how many objects of a collection are read at a time.
+// pageSize is the page size for collections.
 const pageSize = 500
 
-// deletionProtection is the webhook that lets marked definitions, extension objects and Etcds go
-// only once their deletion was confirmed.
+// deletionProtection is the webhook that denies the deletion of marked definitions, extension
+// objects and Etcds until it is confirmed.
 type deletionProtection struct{ source client.Reader }
 
 func (d deletionProtection) answer(ctx context.Context, request *admissionv1.AdmissionRequest) (ctrladmission.Response, error) {
@@ -30,8 +30,8 @@ func (d deletionProtection) answer(ctx context.Context, request *admissionv1.Adm
 	if request.Operation != admissionv1.Delete || request.SubResource != "" || !(definition || isProtected(request.Kind)) {
 		return ctrladmission.Allowed(""), nil
 	}
-	// API servers ask about each object of a collection that is deleted; older ones ask once,
-	// without an object.
+	// API servers send a request for each object of a deleted collection; older ones send one
+	// request without an object.
 	if raw := request.OldObject.Raw; len(raw) > 0 && string(raw) != "null" {
 		object := &metav1.PartialObjectMetadata{}
 		if err := utiljson.Unmarshal(raw, object); err != nil {
@@ -45,7 +45,7 @@ func (d deletionProtection) answer(ctx context.Context, request *admissionv1.Adm
 	return ctrladmission.Allowed(""), d.collection(ctx, request, definition)
 }
 
-// one reads the object that a request only names.
+// one reads an object whose content is not in the request.
 func (d deletionProtection) one(ctx context.Context, request *admissionv1.AdmissionRequest, definition bool) (ctrladmission.Response, error) {
 	object := &metav1.PartialObjectMetadata{TypeMeta: typeOf(request.Kind)}
 	if err := d.source.Get(ctx, key(request.Namespace, request.Name), object); apierrors.IsNotFound(err) {
@@ -56,7 +56,7 @@ func (d deletionProtection) one(ctx context.Context, request *admissionv1.Admiss
 	return ctrladmission.Allowed(""), confirmed(request.Kind.Kind, object, definition)
 }
 
-// collection looks at all objects that a request may be about.
+// collection checks all objects that a request may delete.
 func (d deletionProtection) collection(ctx context.Context, request *admissionv1.AdmissionRequest, definition bool) error {
 	options := client.ListOptions{Namespace: request.Namespace, Limit: pageSize}
 	for {
@@ -84,15 +84,15 @@ func typeOf(kind metav1.GroupVersionKind) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: metav1.GroupVersion{Group: kind.Group, Version: kind.Version}.String(), Kind: kind.Kind}
 }
 
-// isProtected tells whether objects of a kind are: Etcds, and extension objects but Bastions, which
-// come and go with the sessions of people.
+// isProtected reports whether objects of a kind are protected: Etcds, and extension objects except
+// Bastions, which exist only for sessions of people.
 func isProtected(kind metav1.GroupVersionKind) bool {
 	return slices.ContainsFunc(validatedKinds(), func(k validatedKind) bool {
 		return k.Group == kind.Group && k.Kind == kind.Kind && k.Kind != "Bastion"
 	})
 }
 
-// confirmed is a denial unless the deletion of an object was confirmed, or need not be.
+// confirmed returns a denial if the deletion of an object needs a confirmation and has none.
 func confirmed(kind string, object *metav1.PartialObjectMetadata, definition bool) error {
 	if definition && object.Labels[DeletionProtected] != "true" {
 		return nil

@@ -7,8 +7,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
-// hintEndpoints has each endpoint used from its own zone. HEAD of upstream relies on
-// trafficDistribution instead; the label on EndpointSlices is still found in landscapes.
+// hintEndpoints makes clients use endpoints in their own zone. Upstream's HEAD relies on
+// trafficDistribution instead, but landscapes still have the label on EndpointSlices.
 func hintEndpoints(_ context.Context, _ *admissionv1.AdmissionRequest, slice *discoveryv1.EndpointSlice) error {
 	for i := range slice.Endpoints {
 		if zone := slice.Endpoints[i].Zone; zone != nil && *zone != "" {

@@ -40,9 +40,9 @@ func etcdAnswer(request *admissionv1.AdmissionRequest) (ctrladmission.Response, 
 	return ctrladmission.Response{AdmissionResponse: admissionv1.AdmissionResponse{Result: &status}}, nil
 }
 
-// validateEtcd has the rules of etcd-druid (api/validation) that its definition does not hold:
-// whose backups they are shows in their place, which stays. An Etcd that is being deleted stays as
-// it is; nothing else is held against it, because its finalizers have to go.
+// validateEtcd has the rules of etcd-druid (api/validation) that its definition lacks: the prefix
+// of the backups names the Etcd and never changes. The spec of a terminating Etcd must not change;
+// all other rules are skipped, because its finalizers must be removable.
 func validateEtcd(etcd, old *druidv1alpha1.Etcd) field.ErrorList {
 	var errs field.ErrorList
 	spec := field.NewPath("spec")

@@ -12,18 +12,18 @@ import (
 	extensionsv1alpha1 "github.com/pergola-dev/pergola/api/extensions/v1alpha1"
 )
 
-// validatedKind is a kind whose objects are validated, at a path of its own.
+// validatedKind is a kind whose objects are validated, at its own path.
 type validatedKind struct {
 	metav1.GroupVersionKind
 	resource string
 }
 
-// path is what controller-runtime makes of a kind, and so upstream.
+// path returns the path that controller-runtime, and thus upstream, derives from a kind.
 func (k validatedKind) path() string {
 	return "/validate-" + strings.ReplaceAll(k.Group, ".", "-") + "-" + k.Version + "-" + strings.ToLower(k.Kind)
 }
 
-// validatedKinds are Etcd and the kinds of extensions but Cluster, by resource.
+// validatedKinds are Etcd and all extension kinds except Cluster, sorted by resource.
 func validatedKinds() []validatedKind {
 	kind := func(gv, kind, resource string) validatedKind {
 		group, version, _ := strings.Cut(gv, "/")
@@ -47,7 +47,7 @@ func validatedKinds() []validatedKind {
 	}
 }
 
-// validating makes a webhook of the rules about a kind.
+// validating turns the rules for a kind into a webhook.
 func validating(kind validatedKind, rules func(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse) answer {
 	return func(ctx context.Context, request *admissionv1.AdmissionRequest) (ctrladmission.Response, error) {
 		switch {

@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	// maxRequest is the largest request in bytes: two objects of what etcd takes as JSON, and
-	// something around them.
+	// maxRequest is the maximum request size in bytes: two objects as large as etcd accepts, as
+	// JSON, and their review.
 	maxRequest = 7 << 20
-	// defaultTimeout holds for requests that name none, maxTimeout is the longest that the API
-	// server knows.
+	// defaultTimeout is for requests without a timeout, maxTimeout is the longest that the API
+	// server accepts.
 	defaultTimeout = 10 * time.Second
 	maxTimeout     = 30 * time.Second
 )
 
-// Paths of the webhooks; those of extension objects are like
+// Paths of the webhooks; a path for extension objects is like
 // /validate-extensions-gardener-cloud-v1alpha1-worker.
 const (
 	PathCRDDeletionProtection         = "/webhooks/validate-crd-deletion"
@@ -45,11 +45,11 @@ const (
 	PathVPAInPlaceUpdates             = "/webhooks/vpa-in-place-updates"
 )
 
-// answer looks at a request. An error is no verdict about the object, unless it is a denial.
+// answer handles a request. An error is not a verdict about the object, unless it is a denial.
 type answer func(context.Context, *admissionv1.AdmissionRequest) (ctrladmission.Response, error)
 
-// New makes the handler of the webhooks that are turned on, by their paths. It fails if settings
-// cannot be used, or a reader is missing.
+// New returns the handler of the enabled webhooks. It fails if settings are invalid or a reader is
+// missing.
 func New(ctx context.Context, o Options) (http.Handler, error) {
 	handlers, err := o.handlers(ctx)
 	if err != nil {
@@ -65,7 +65,7 @@ func New(ctx context.Context, o Options) (http.Handler, error) {
 	}), nil
 }
 
-// Add registers the webhooks that are turned on with the webhook server of a manager.
+// Add registers the enabled webhooks with the webhook server of a manager.
 func Add(ctx context.Context, mgr manager.Manager, o Options) error {
 	handlers, err := o.handlers(ctx)
 	if err != nil {
@@ -77,7 +77,7 @@ func Add(ctx context.Context, mgr manager.Manager, o Options) error {
 	return nil
 }
 
-// handlers are the webhooks by path.
+// handlers returns the webhooks by path.
 func (o Options) handlers(ctx context.Context) (map[string]http.Handler, error) {
 	if err := o.Webhooks.Validate(); err != nil {
 		return nil, err
@@ -113,12 +113,12 @@ func (o Options) handlers(ctx context.Context) (map[string]http.Handler, error) 
 	return handlers, nil
 }
 
-// readsTarget tells whether a webhook looks up something in the target cluster.
+// readsTarget reports whether an enabled webhook reads the target cluster.
 func (o Options) readsTarget() bool {
 	return o.Webhooks.HighAvailabilityConfig.Enabled || o.Webhooks.ProjectedTokenMount.Enabled || o.Webhooks.SystemComponentsConfig.Enabled || o.Webhooks.PodKubeAPIServerLoadBalancing.Enabled
 }
 
-// answers are the webhooks without rules, by path.
+// answers returns the enabled webhooks by path, without those of extension objects.
 func (o Options) answers() map[string]answer {
 	target := lookups{cached: o.Target, live: o.Live}
 	all := map[string]answer{}
@@ -163,14 +163,14 @@ func (o Options) handler(path string, respond answer) (http.Handler, error) {
 	}), nil
 }
 
-// respond answers whatever happens, and logs what somebody has to know.
+// respond always returns a response, and logs denials and failures.
 func (o Options) respond(ctx context.Context, path string, request *admissionv1.AdmissionRequest, respond answer) (response ctrladmission.Response) {
 	log := o.Log.With("webhook", path, "uid", string(request.UID), "operation", string(request.Operation), "group", request.Kind.Group,
 		"kind", request.Kind.Kind, "namespace", request.Namespace, "name", request.Name)
 	defer func() {
 		if p := recover(); p != nil {
 			ctrlmetrics.WebhookPanics.WithLabelValues().Inc()
-			// The value may quote the object: the log gets its type, and where it happened.
+			// The value may quote the object: log its type and the stack only.
 			log.Error("a request made the program panic", "panic", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
 			response = refused(http.StatusInternalServerError, metav1.StatusReasonInternalError, "the webhook failed on this request: this is a fault of Pergola, whose log has the details")
 		}
@@ -193,7 +193,7 @@ func (o Options) respond(ctx context.Context, path string, request *admissionv1.
 	return response
 }
 
-// timeoutOf is the time that the API server gives, which it sends as a parameter.
+// timeoutOf returns the timeout that the API server sends as a parameter.
 func timeoutOf(r *http.Request) time.Duration {
 	timeout, err := time.ParseDuration(r.URL.Query().Get("timeout"))
 	if err != nil || timeout <= 0 {
@@ -202,8 +202,7 @@ func timeoutOf(r *http.Request) time.Duration {
 	return min(timeout, maxTimeout)
 }
 
-// denial is a request that must not be done, or that nothing can be said about through a fault of
-// whoever sent it.
+// denial rejects a request, or reports that its sender made it unanswerable.
 type denial struct {
 	code    int32
 	reason  metav1.StatusReason
@@ -212,17 +211,17 @@ type denial struct {
 
 func (d *denial) Error() string { return d.message }
 
-// denied is a denial because of what an object says.
+// denied returns a denial for the content of an object.
 func denied(format string, args ...any) error {
 	return &denial{http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, fmt.Sprintf(format, args...)}
 }
 
-// forbidden is a denial because of what stands around an object.
+// forbidden returns a denial for the state of related objects.
 func forbidden(format string, args ...any) error {
 	return &denial{http.StatusForbidden, metav1.StatusReasonForbidden, fmt.Sprintf(format, args...)}
 }
 
-// badRequest is a denial of a request that does not fit the webhook.
+// badRequest returns a denial of a request that does not fit the webhook.
 func badRequest(format string, args ...any) error {
 	return &denial{http.StatusBadRequest, metav1.StatusReasonBadRequest, fmt.Sprintf(format, args...)}
 }

@@ -20,7 +20,7 @@ import (
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// asked posts a review to a handler and reads the answer.
+// asked posts a review to a handler and returns the response.
 func asked(t *testing.T, handler http.Handler, path, version string, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionReview {
 	t.Helper()
 	body, err := json.Marshal(&admissionv1.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/" + version, Kind: "AdmissionReview"}, Request: request})
@@ -49,14 +49,13 @@ func podRequest(raw string) *admissionv1.AdmissionRequest {
 func TestReviews(t *testing.T) {
 	handler, err := New(t.Context(), Options{Webhooks: Webhooks{SeccompProfile: Switch{Enabled: true}}})
 	require.NoError(t, err)
-	// API servers ask in the first version of a configuration that they know, and want the answer
-	// in it.
+	// An API server uses the first version of a configuration that it knows, also for the response.
 	for _, version := range []string{"v1beta1", "v1"} {
 		review := asked(t, handler, PathSeccompProfile+"?timeout=5s", version, podRequest(`{"metadata":{"future":1},"spec":{"future":{"a":1},"containers":[{"name":"a","future":2}]}}`))
 		assert.Equal(t, "admission.k8s.io/"+version, review.APIVersion)
 		assert.Equal(t, "u", string(review.Response.UID))
 		require.True(t, review.Response.Allowed)
-		// Nothing else is touched, not even what this program does not know.
+		// Nothing else changes, not even unknown fields.
 		assert.JSONEq(t, `[{"op":"add","path":"/spec/securityContext","value":{"seccompProfile":{"type":"RuntimeDefault"}}}]`, string(review.Response.Patch))
 	}
 	unchanged := asked(t, handler, PathSeccompProfile, "v1", podRequest(`{"spec":{"securityContext":{"seccompProfile":{"type":"Unconfined"}}}}`))
@@ -105,8 +104,8 @@ func TestRequestsThatAreNone(t *testing.T) {
 	}
 }
 
-// A webhook that panics answers an error, tells nobody what the object says, and the next request
-// is answered.
+// TestPanicsAndFailures checks that a panic becomes an error without content of the object, and
+// that the next request works.
 func TestPanicsAndFailures(t *testing.T) {
 	var log bytes.Buffer
 	o := Options{Log: slog.New(slog.NewTextHandler(&log, nil))}
@@ -138,7 +137,7 @@ func TestPanicsAndFailures(t *testing.T) {
 	}
 }
 
-// The time is that of the API server.
+// TestTimeout checks that the timeout of the API server applies.
 func TestTimeout(t *testing.T) {
 	handler, err := Options{Log: slog.New(slog.DiscardHandler)}.handler("/webhooks/test", func(ctx context.Context, _ *admissionv1.AdmissionRequest) (ctrladmission.Response, error) {
 		<-ctx.Done()

@@ -8,10 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// serviceHostVariable is where clients in a pod find the API server.
+// serviceHostVariable tells clients in a pod the host of the API server.
 const serviceHostVariable = "KUBERNETES_SERVICE_HOST"
 
-// mutate sets the host of the API server for all containers that do not set it themselves.
+// mutate sets the host of the API server for all containers without one.
 func (h KubernetesServiceHost) mutate(_ context.Context, _ *admissionv1.AdmissionRequest, pod *corev1.Pod) error {
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {

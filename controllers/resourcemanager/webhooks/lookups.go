@@ -13,8 +13,8 @@ import (
 // lookups reads the target cluster.
 type lookups struct{ cached, live client.Reader }
 
-// get reads an object; what the cache does not know is asked of the API server, as an object is
-// often made right before the one that needs it.
+// get reads an object, live if the cache does not have it: it is often created right before the
+// object that needs it.
 func (l lookups) get(ctx context.Context, namespace, name string, into client.Object) error {
 	err := l.cached.Get(ctx, key(namespace, name), into)
 	if apierrors.IsNotFound(err) && l.live != nil {
@@ -23,7 +23,7 @@ func (l lookups) get(ctx context.Context, namespace, name string, into client.Ob
 	return err
 }
 
-// severalNodes tells whether there is more than one node.
+// severalNodes reports whether there is more than one node.
 func (l lookups) severalNodes(ctx context.Context) (bool, error) {
 	nodes := &metav1.PartialObjectMetadataList{}
 	nodes.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
-// reader answers every Get alike, and counts.
+// reader returns the same result for every Get, and counts the calls.
 type reader struct {
 	client.Reader
 	err   error
@@ -33,7 +33,7 @@ func (r *reader) Get(_ context.Context, key client.ObjectKey, into client.Object
 	return r.err
 }
 
-// What the cache does not know is asked of the API server; nothing else is.
+// TestWhatTheCacheDoesNotKnow checks that only objects missing in the cache are read live.
 func TestWhatTheCacheDoesNotKnow(t *testing.T) {
 	missing, broken := apierrors.NewNotFound(schema.GroupResource{Resource: "serviceaccounts"}, "a"), errors.New("broken")
 	for name, c := range map[string]struct {
@@ -55,7 +55,7 @@ func TestWhatTheCacheDoesNotKnow(t *testing.T) {
 	assert.Equal(t, error(missing), lookups{cached: &reader{err: missing}}.get(t.Context(), "ns", "a", &corev1.ServiceAccount{}))
 }
 
-// The server of a manager serves the same webhooks.
+// TestAdd checks that the webhook server of a manager serves the same webhooks.
 func TestAdd(t *testing.T) {
 	mgr, err := manager.New(&rest.Config{Host: "https://127.0.0.1:1"}, manager.Options{Metrics: metricsserver.Options{BindAddress: "0"}, WebhookServer: webhook.NewServer(webhook.Options{})})
 	require.NoError(t, err)

@@ -17,7 +17,7 @@ var (
 	autoscalerKind    = metav1.GroupVersionKind{Group: "autoscaling.k8s.io", Version: "v1", Kind: "VerticalPodAutoscaler"}
 )
 
-// mutating makes a webhook of a function that changes objects of a kind.
+// mutating turns a function that changes objects of a kind into a webhook.
 func mutating[T any](kind metav1.GroupVersionKind, change func(context.Context, *admissionv1.AdmissionRequest, *T) error) answer {
 	return func(ctx context.Context, request *admissionv1.AdmissionRequest) (ctrladmission.Response, error) {
 		if request.Kind != kind {
@@ -27,15 +27,15 @@ func mutating[T any](kind metav1.GroupVersionKind, change func(context.Context, 
 	}
 }
 
-// notFor is the answer to a request about another kind than the webhook is for.
+// notFor is the denial of a request about another kind.
 func notFor(request *admissionv1.AdmissionRequest, kinds string) error {
 	return badRequest("this webhook is for objects of kind %s, but was asked about %s of %s/%s; mend the webhook configuration",
 		kinds, request.Kind.Kind, request.Kind.Group, request.Kind.Version)
 }
 
-// changed answers with the patch that a function makes of the object of a request. The patch is the
-// difference that the function made, not that between what was sent and what the Go type makes of
-// it: fields that the type does not know stay, and its empty fields stay out.
+// changed applies a function to the object of a request and returns its patch. The patch contains
+// only changes of the function: unknown fields of the Go type stay, and its empty fields are not
+// added.
 func changed[T any](request *admissionv1.AdmissionRequest, change func(*T) error) (ctrladmission.Response, error) {
 	if request.SubResource != "" || (request.Operation != admissionv1.Create && request.Operation != admissionv1.Update) {
 		return ctrladmission.Allowed(""), nil
@@ -65,7 +65,7 @@ func changed[T any](request *admissionv1.AdmissionRequest, change func(*T) error
 	return response, nil
 }
 
-// described names the object of a request for messages.
+// described names the object of a request in messages.
 func described(request *admissionv1.AdmissionRequest, metadata *metav1.ObjectMeta) string {
 	name := request.Name
 	if name == "" {

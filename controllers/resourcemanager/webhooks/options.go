@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Webhooks says which webhooks there are; none by default. Its JSON form is section `webhooks` of
-// upstream's ResourceManagerConfiguration.
+// Webhooks selects the webhooks; none by default. Its JSON form is section `webhooks` of upstream's
+// ResourceManagerConfiguration.
 type Webhooks struct {
 	CRDDeletionProtection         Switch                 `json:"crdDeletionProtection"`
 	EndpointSliceHints            Switch                 `json:"endpointSliceHints"`
@@ -26,48 +26,47 @@ type Webhooks struct {
 	VPAInPlaceUpdates             Switch                 `json:"vpaInPlaceUpdates"`
 }
 
-// Switch turns a webhook without settings on.
+// Switch enables a webhook without settings.
 type Switch struct {
 	Enabled bool `json:"enabled"`
 }
 
-// HighAvailabilityConfig are the settings of the webhook that spreads workload.
+// HighAvailabilityConfig configures the webhook that spreads workload.
 type HighAvailabilityConfig struct {
 	Enabled bool `json:"enabled"`
 	// DefaultNotReadyTolerationSeconds and DefaultUnreachableTolerationSeconds are how long pods
-	// stay on a node that is not ready, or not reachable, where they do not say so themselves; none
-	// if nil.
+	// stay on nodes that are not ready, or unreachable, unless they set it; none if nil.
 	DefaultNotReadyTolerationSeconds    *int64 `json:"defaultNotReadyTolerationSeconds,omitempty"`
 	DefaultUnreachableTolerationSeconds *int64 `json:"defaultUnreachableTolerationSeconds,omitempty"`
 }
 
-// KubernetesServiceHost are the settings of the webhook that sets KUBERNETES_SERVICE_HOST.
+// KubernetesServiceHost configures the webhook that sets KUBERNETES_SERVICE_HOST.
 type KubernetesServiceHost struct {
 	Enabled bool `json:"enabled"`
 	// Host is the name of the API server.
 	Host string `json:"host"`
 }
 
-// PodSchedulerName are the settings of the webhook that chooses the scheduler of pods.
+// PodSchedulerName configures the webhook that sets the scheduler of pods.
 type PodSchedulerName struct {
 	Enabled bool `json:"enabled"`
-	// SchedulerName of pods that name none, or the default one; default default-scheduler.
+	// SchedulerName is for pods that name none or the default one; default default-scheduler.
 	SchedulerName string `json:"schedulerName,omitempty"`
 }
 
-// ProjectedTokenMount are the settings of the webhook that mounts tokens.
+// ProjectedTokenMount configures the webhook that mounts tokens.
 type ProjectedTokenMount struct {
 	Enabled bool `json:"enabled"`
-	// ExpirationSeconds is how long tokens are valid, 600 or more; default 43200.
+	// ExpirationSeconds is the lifetime of tokens, 600 or more; default 43200.
 	ExpirationSeconds *int64 `json:"expirationSeconds,omitempty"`
 }
 
-// SystemComponentsConfig are the settings of the webhook that says where system components run.
+// SystemComponentsConfig configures the webhook that places system components.
 type SystemComponentsConfig struct {
 	Enabled bool `json:"enabled"`
-	// NodeSelector finds the nodes for system components; their taints are tolerated.
+	// NodeSelector selects the nodes for system components; pods tolerate their taints.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-	// PodNodeSelector and PodTolerations are given to pods.
+	// PodNodeSelector and PodTolerations are added to pods.
 	PodNodeSelector map[string]string   `json:"podNodeSelector,omitempty"`
 	PodTolerations  []corev1.Toleration `json:"podTolerations,omitempty"`
 }
@@ -75,28 +74,27 @@ type SystemComponentsConfig struct {
 // Options of New.
 type Options struct {
 	Webhooks Webhooks
-	// Source reads the cluster of extension objects, past any cache: the whole content of a
-	// collection that is deleted, when the API server does not say what is in it. For deletion
-	// protection.
+	// Source reads the cluster of extension objects without a cache: a whole collection that is
+	// deleted, if the API server does not send its objects. For deletion protection.
 	Source client.Reader
 	// Target reads the cluster of the workload: ServiceAccounts, Namespaces,
 	// HorizontalPodAutoscalers, ConfigMaps and Services by name or namespace, metadata of Nodes,
 	// and Nodes for system components. It may be a cache.
 	Target client.Reader
-	// Live reads the target past the cache, for what a cache does not know yet; may be nil.
+	// Live reads the target live if the cache lacks an object; may be nil.
 	Live client.Reader
-	// Log gets a line for each denial and failure, never contents; default none.
+	// Log gets a line for each denial and failure, never their content; default none.
 	Log *slog.Logger
 }
 
 const (
-	// defaultTokenExpiration of projected tokens and the shortest that Kubernetes has, in seconds.
+	// defaultTokenExpiration of projected tokens and the minimum of Kubernetes, in seconds.
 	defaultTokenExpiration, leastTokenExpiration = 43200, 600
-	// mostTokenExpiration is the longest that Kubernetes has, in seconds.
+	// mostTokenExpiration is the maximum of Kubernetes, in seconds.
 	mostTokenExpiration = 1 << 32
 )
 
-// completed fills in the defaults.
+// completed sets the defaults.
 func (w Webhooks) completed() Webhooks {
 	if w.PodSchedulerName.SchedulerName == "" {
 		w.PodSchedulerName.SchedulerName = corev1.DefaultSchedulerName
@@ -108,7 +106,7 @@ func (w Webhooks) completed() Webhooks {
 	return w
 }
 
-// Validate tells all settings that cannot be used.
+// Validate returns all invalid settings.
 func (w Webhooks) Validate() error {
 	var errs []error
 	invalid := func(field, format string, args ...any) {
@@ -136,7 +134,7 @@ func (w Webhooks) Validate() error {
 	return errors.Join(errs...)
 }
 
-// wrongToleration says what Kubernetes would not accept of a toleration.
+// wrongToleration says why Kubernetes would reject a toleration.
 func wrongToleration(t corev1.Toleration) string {
 	switch {
 	case t.Key == "" && t.Operator != corev1.TolerationOpExists:
@@ -159,7 +157,7 @@ func wrongToleration(t corev1.Toleration) string {
 	return ""
 }
 
-// Any tells whether any webhook is turned on.
+// Any reports whether any webhook is enabled.
 func (w Webhooks) Any() bool {
 	for _, on := range []bool{w.CRDDeletionProtection.Enabled, w.EndpointSliceHints.Enabled, w.ExtensionValidation.Enabled, w.HighAvailabilityConfig.Enabled,
 		w.KubernetesServiceHost.Enabled, w.PodKubeAPIServerLoadBalancing.Enabled, w.PodSchedulerName.Enabled, w.PodTopologySpreadConstraints.Enabled,

@@ -25,8 +25,8 @@ const (
 	tokenKubeconfig    = "generic-token-kubeconfig"
 )
 
-// loadBalancing is the webhook that has pods of a control plane reach the API server by way of the
-// ingress gateway, which spreads requests instead of connections.
+// loadBalancing is the webhook that routes API requests of control plane pods through the ingress
+// gateway, which balances requests instead of connections.
 type loadBalancing struct{ target lookups }
 
 func (l loadBalancing) mutate(ctx context.Context, request *admissionv1.AdmissionRequest, pod *corev1.Pod) error {
@@ -59,12 +59,11 @@ func (l loadBalancing) mutate(ctx context.Context, request *admissionv1.Admissio
 	return nil
 }
 
-// balance has hosts resolve to the addresses of the gateway in a namespace, and allows the way
-// there.
+// balance resolves hosts to the addresses of the gateway in a namespace, and allows traffic to it.
 func balance(pod *corev1.Pod, hosts []string, namespace string, addresses []string) {
 	for _, address := range addresses {
 		alias := corev1.HostAlias{IP: address, Hostnames: hosts}
-		// Two webhooks may ask about the same pod.
+		// Two webhooks may receive the same pod.
 		known := slices.ContainsFunc(pod.Spec.HostAliases, func(a corev1.HostAlias) bool { return a.IP == address && slices.Equal(a.Hostnames, hosts) })
 		if address != "" && address != corev1.ClusterIPNone && !known {
 			pod.Spec.HostAliases = append(pod.Spec.HostAliases, alias)
@@ -76,8 +75,7 @@ func balance(pod *corev1.Pod, hosts []string, namespace string, addresses []stri
 	pod.Labels[allowedTo(namespace+"-"+balancingService, balancingPort)] = gardencorev1beta1.LabelNetworkPolicyAllowed
 }
 
-// usesTokenKubeconfig tells whether a pod mounts the kubeconfig that components of a control plane
-// share.
+// usesTokenKubeconfig reports whether a pod mounts the shared kubeconfig of a control plane.
 func usesTokenKubeconfig(pod *corev1.Pod) bool {
 	for _, volume := range pod.Spec.Volumes {
 		if volume.Secret != nil && strings.HasPrefix(volume.Secret.SecretName, tokenKubeconfig) {
@@ -95,7 +93,7 @@ func usesTokenKubeconfig(pod *corev1.Pod) bool {
 	return false
 }
 
-// allowedTo is the label that allows a pod to reach a port of a Service.
+// allowedTo returns the label that allows a pod to reach a port of a Service.
 func allowedTo(service string, port int) string {
 	return networkpolicy.ClientLabel(fmt.Sprintf("%s-tcp-%d", service, port))
 }

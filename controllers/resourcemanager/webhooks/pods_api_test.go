@@ -13,7 +13,7 @@ import (
 
 const ofGardener = "{labels: {gardener.cloud/role: extension}}"
 
-// tokenOf is how long the token is valid that a pod got from us; 0 without one.
+// tokenOf returns the lifetime of the token that we mounted into a pod; 0 without one.
 func tokenOf(pod *corev1.Pod) int64 {
 	for _, volume := range pod.Spec.Volumes {
 		if volume.Name == tokenVolume {
@@ -25,7 +25,7 @@ func tokenOf(pod *corev1.Pod) int64 {
 
 func testPodsGetTheirToken(t *testing.T, w *world) {
 	s := newSite(t, w, ofGardener)
-	// Pods follow their ServiceAccount at once; the cache of the webhook need not know it yet.
+	// Pods may follow their ServiceAccount at once, before the cache of the webhook has it.
 	s.create("{apiVersion: v1, kind: ServiceAccount, metadata: {name: closed}, automountServiceAccountToken: false}")
 	pod := s.pod("{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {serviceAccountName: closed, initContainers: [{name: i, image: i}], containers: [{name: a, image: a}, {name: b, image: b}]}}")
 	require.Equal(t, int64(43200), tokenOf(pod))
@@ -56,7 +56,7 @@ func testPodsGetTheirToken(t *testing.T, w *world) {
 	_, err = s.try("{apiVersion: v1, kind: Pod, metadata: {name: wrong, annotations: {projected-token-mount.resources.gardener.cloud/expiration-seconds: 1h}}, spec: {serviceAccountName: closed, containers: [{name: a, image: a}]}}")
 	assert.ErrorContains(t, err, `is "1h": want a whole number of seconds`)
 
-	// Namespaces that are not Gardener's are not asked about.
+	// Only Gardener's namespaces are selected.
 	other := newSite(t, w, "{labels: {a: b}}")
 	other.create("{apiVersion: v1, kind: ServiceAccount, metadata: {name: closed}, automountServiceAccountToken: false}")
 	assert.Zero(t, tokenOf(other.pod("{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {serviceAccountName: closed, containers: [{name: a, image: a}]}}")))
@@ -117,7 +117,7 @@ func testSystemComponentsArePlaced(t *testing.T, w *world) {
 	assert.Empty(t, skipped.Spec.NodeSelector)
 }
 
-// In a target only the system's namespaces are asked about, and there what Gardener deployed.
+// testTarget checks that a target has webhooks only for Gardener's objects in system namespaces.
 func testTarget(t *testing.T, w *world) {
 	s := newSite(t, w, "{labels: {a: b}}")
 	system := &site{s.world, "kube-system"}

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// mutate gives a pod the scheduler, unless it chose another than the default one.
+// mutate sets the scheduler of a pod that has none or the default one.
 func (s PodSchedulerName) mutate(_ context.Context, _ *admissionv1.AdmissionRequest, pod *corev1.Pod) error {
 	if pod.Spec.SchedulerName == "" || pod.Spec.SchedulerName == corev1.DefaultSchedulerName {
 		pod.Spec.SchedulerName = s.SchedulerName

@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// spreadRevisions makes the constraints of a Deployment's pod count the pods of the same revision
-// only, as the scheduler would do for matchLabelKeys: otherwise those of the old revision are
-// counted during a rollout, and the new ones end up uneven.
+// spreadRevisions makes the constraints of a Deployment's pod count pods of its revision only, as
+// the scheduler does for matchLabelKeys. During a rollout, counting the old revision would spread
+// the new pods unevenly.
 func spreadRevisions(_ context.Context, _ *admissionv1.AdmissionRequest, pod *corev1.Pod) error {
 	revision, ok := pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 	if !ok {
@@ -27,7 +27,7 @@ func spreadRevisions(_ context.Context, _ *admissionv1.AdmissionRequest, pod *co
 			constraint.LabelSelector = &metav1.LabelSelector{}
 		}
 		metav1.AddLabelToSelector(constraint.LabelSelector, appsv1.DefaultDeploymentUniqueLabelKey, revision)
-		// A label must not be in both.
+		// Both fields must not contain the same label.
 		constraint.MatchLabelKeys = slices.DeleteFunc(constraint.MatchLabelKeys, isRevision)
 	}
 	return nil
@@ -35,7 +35,7 @@ func spreadRevisions(_ context.Context, _ *admissionv1.AdmissionRequest, pod *co
 
 func isRevision(key string) bool { return key == appsv1.DefaultDeploymentUniqueLabelKey }
 
-// selectsRevision tells whether a selector asks for certain revisions already.
+// selectsRevision reports whether a selector already selects certain revisions.
 func selectsRevision(selector *metav1.LabelSelector) bool {
 	if selector == nil {
 		return false

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// tokenVolumePrefix begins the names of volumes with tokens, those of Kubernetes and ours.
+	// tokenVolumePrefix begins the names of token volumes of Kubernetes and ours.
 	tokenVolumePrefix = "kube-api-access-"
 	tokenVolume       = tokenVolumePrefix + "gardener"
 	tokenDirectory    = "/var/run/secrets/kubernetes.io/serviceaccount"
-	// defaultFileMode of the files in the volume; mostFileMode is the largest that Kubernetes has.
+	// defaultFileMode of the files in the volume; mostFileMode is the maximum of Kubernetes.
 	defaultFileMode, mostFileMode = 0o644, 0o777
 )
 
-// tokenMount is the webhook that mounts tokens which end, for ServiceAccounts that have no token
-// mounted by Kubernetes.
+// tokenMount is the webhook that mounts expiring tokens for ServiceAccounts whose tokens Kubernetes
+// does not mount.
 type tokenMount struct {
 	settings ProjectedTokenMount
 	target   lookups
@@ -33,7 +33,7 @@ func (t tokenMount) mutate(ctx context.Context, request *admissionv1.AdmissionRe
 	if account == "" || account == "default" || !wantsToken(pod) {
 		return nil
 	}
-	// The pod itself has no namespace yet; the request does.
+	// The namespace of the pod is not set yet; the request has it.
 	found := &corev1.ServiceAccount{}
 	if err := t.target.get(ctx, request.Namespace, account, found); apierrors.IsNotFound(err) {
 		return forbidden("%s: there is no ServiceAccount %s/%s", described(request, &pod.ObjectMeta), request.Namespace, account)
@@ -49,7 +49,7 @@ func (t tokenMount) mutate(ctx context.Context, request *admissionv1.AdmissionRe
 	return nil
 }
 
-// wantsToken tells whether a pod neither does without a token nor has one.
+// wantsToken reports whether a pod wants a token and has none.
 func wantsToken(pod *corev1.Pod) bool {
 	if !ptr.Deref(pod.Spec.AutomountServiceAccountToken, true) {
 		return false
@@ -62,8 +62,8 @@ func wantsToken(pod *corev1.Pod) bool {
 	return true
 }
 
-// mountToken mounts a token into all containers of a pod, where its annotations do not say
-// otherwise valid for the given number of seconds.
+// mountToken mounts a token into all containers of a pod. It is valid for the given number of
+// seconds, unless an annotation overrides that.
 func mountToken(pod *corev1.Pod, seconds int64) error {
 	mode := int32(defaultFileMode)
 	if text, ok := pod.Annotations[ProjectedTokenExpirationSeconds]; ok {
@@ -89,8 +89,8 @@ func mountToken(pod *corev1.Pod, seconds int64) error {
 	return nil
 }
 
-// fileMode reads a mode: decimal, as upstream does, or octal with a leading zero, as anybody means
-// it who writes one.
+// fileMode parses a mode: decimal, as upstream does, or octal with a leading zero, as people
+// usually write it.
 func fileMode(text string) (int32, error) {
 	base := 10
 	if strings.HasPrefix(text, "0") {
@@ -103,7 +103,7 @@ func fileMode(text string) (int32, error) {
 	return int32(mode), err
 }
 
-// tokenVolumeOf has what Kubernetes puts into its own: token, authority of the API server and
+// tokenVolumeOf has the content of a token volume of Kubernetes: token, CA of the API server and
 // namespace.
 func tokenVolumeOf(mode int32, seconds int64) corev1.Volume {
 	return corev1.Volume{Name: tokenVolume, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{

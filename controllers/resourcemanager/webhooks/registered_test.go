@@ -14,47 +14,47 @@ import (
 	"github.com/pergola-dev/pergola/render/availability"
 )
 
-// Responsibility is which namespaces the webhooks for workload are about.
+// Responsibility selects the namespaces of the webhooks for workload.
 type Responsibility string
 
 const (
-	// ForRuntime is for a runtime cluster or a seed: namespaces of Gardener but the system's.
+	// ForRuntime is for a runtime cluster or a seed: namespaces of Gardener except system
+	// namespaces.
 	ForRuntime Responsibility = "runtime"
-	// ForTarget is for the virtual garden or a Shoot, asked from outside: the system's namespaces.
+	// ForTarget is for the virtual garden or a Shoot, called from outside: system namespaces.
 	ForTarget Responsibility = "target"
 )
 
 const (
-	// configurationName is that of upstream, so that its configurations are taken over.
+	// configurationName is upstream's, so that its configurations are adopted.
 	configurationName = "gardener-resource-manager"
 	// suffixTarget ends the name of the configuration for a target.
 	suffixTarget = "-shoot"
 	// suffixWebhook ends the names of all webhooks.
 	suffixWebhook = ".resources.gardener.cloud"
-	// excludeFromRemediation keeps gardenlet from mending a configuration that looks dangerous, as
-	// these do.
+	// excludeFromRemediation prevents gardenlet from fixing these configurations, which look
+	// dangerous to it.
 	excludeFromRemediation = "remediation.webhook.shoot.gardener.cloud/exclude"
 
 	timeoutSeconds, shortTimeoutSeconds = 10, 2
 )
 
-// Configuration is what the webhook configurations are made of.
+// Configuration is the input of the webhook configurations.
 type Configuration struct {
-	// Webhooks that are turned on are configured.
+	// Webhooks to configure, if they are enabled.
 	Webhooks       Webhooks
 	Responsibility Responsibility
-	// NamePrefix is in front of the name of the resource manager, as virtual-garden- for the one of
-	// the virtual garden.
+	// NamePrefix of the resource manager's name, such as virtual-garden- in the virtual garden.
 	NamePrefix string
 	// VirtualGarden says that namespace garden has the API server of a virtual garden, whose load
 	// is balanced.
 	VirtualGarden bool
-	// Target is where the API server finds the webhooks.
+	// Target is the address of the webhooks for the API server.
 	Target admission.Target
 }
 
-// MutatingWebhookConfiguration makes an API server ask the webhooks that change objects. It may
-// hold no webhook.
+// MutatingWebhookConfiguration returns the configuration of the webhooks that change objects. It
+// may be empty.
 func MutatingWebhookConfiguration(c Configuration) (*admissionregistrationv1.MutatingWebhookConfiguration, error) {
 	name := c.name()
 	if c.Responsibility == ForTarget {
@@ -77,7 +77,7 @@ func MutatingWebhookConfiguration(c Configuration) (*admissionregistrationv1.Mut
 	return result, nil
 }
 
-// name is that of the resource manager, and the value of label app of its pods.
+// name is the resource manager's name, and the value of label app of its pods.
 func (c Configuration) name() string { return c.NamePrefix + configurationName }
 
 func (c Configuration) labels() map[string]string {
@@ -88,14 +88,14 @@ func (c Configuration) labels() map[string]string {
 	return labels
 }
 
-// mutatingWebhook is one in a configuration, as far as they differ.
+// mutatingWebhook has the settings in which mutating webhooks differ.
 type mutatingWebhook struct {
 	enabled    bool
 	name, path string
 	rules      []admissionregistrationv1.RuleWithOperations
 	namespaces *metav1.LabelSelector
 	objects    *metav1.LabelSelector
-	// policy and match are Fail and Exact if not set; timeout is 10 s; reinvocation is not set.
+	// policy and match default to Fail and Exact, timeout to 10 s; reinvocation has no default.
 	policy       admissionregistrationv1.FailurePolicyType
 	match        admissionregistrationv1.MatchPolicyType
 	reinvocation *admissionregistrationv1.ReinvocationPolicyType
@@ -123,10 +123,10 @@ func (w mutatingWebhook) made(target admission.Target) (admissionregistrationv1.
 	}, nil
 }
 
-// reviewVersions are those of upstream, in its order.
+// reviewVersions are upstream's, in its order.
 func reviewVersions() []string { return []string{"v1beta1", "v1"} }
 
-// mutating are all webhooks that change objects.
+// mutating returns all webhooks that change objects.
 func (c Configuration) mutating() []mutatingWebhook {
 	namespaces := c.namespaces()
 	podCreation := rules("", "v1", []string{"pods"}, admissionregistrationv1.Create)
@@ -169,7 +169,7 @@ func (c Configuration) mutating() []mutatingWebhook {
 	}
 }
 
-// namespaces are those that the configuration is about.
+// namespaces selects the namespaces of the configuration.
 func (c Configuration) namespaces() *metav1.LabelSelector {
 	system := metav1.LabelSelectorRequirement{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: []string{metav1.NamespaceSystem, "kubernetes-dashboard"}}
 	if c.Responsibility == ForTarget {
@@ -179,7 +179,7 @@ func (c Configuration) namespaces() *metav1.LabelSelector {
 	return where(metav1.LabelSelectorRequirement{Key: gardencorev1beta1.GardenRole, Operator: metav1.LabelSelectorOpExists}, system)
 }
 
-// managed limits a selector to what Gardener deployed, where others deploy too.
+// managed limits a selector to Gardener's objects where others deploy, too.
 func (c Configuration) managed(selector *metav1.LabelSelector) *metav1.LabelSelector {
 	if c.Responsibility == ForTarget {
 		selector.MatchLabels = map[string]string{resourcesv1alpha1.ManagedBy: resourcesv1alpha1.ManagedByGardener}
@@ -196,7 +196,7 @@ func where(requirements ...metav1.LabelSelectorRequirement) *metav1.LabelSelecto
 	return &metav1.LabelSelector{MatchExpressions: requirements}
 }
 
-// pods are those that are no mirrors of static pods.
+// pods excludes mirror pods of static pods.
 func pods(requirements ...metav1.LabelSelectorRequirement) *metav1.LabelSelector {
 	return where(append(requirements, notIn(staticPod, "true"))...)
 }

@@ -8,8 +8,8 @@ import (
 	druidv1alpha1 "github.com/pergola-dev/pergola/api/druid/v1alpha1"
 )
 
-// ValidatingWebhookConfiguration makes an API server ask the webhooks that refuse changes. It may
-// hold no webhook.
+// ValidatingWebhookConfiguration returns the configuration of the webhooks that deny changes. It
+// may be empty.
 func ValidatingWebhookConfiguration(c Configuration) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
 	result := &admissionregistrationv1.ValidatingWebhookConfiguration{
 		TypeMeta:   metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingWebhookConfiguration"},
@@ -29,7 +29,7 @@ func ValidatingWebhookConfiguration(c Configuration) (*admissionregistrationv1.V
 	return result, nil
 }
 
-// validatingWebhook is one in a configuration, as far as they differ.
+// validatingWebhook has the settings in which validating webhooks differ.
 type validatingWebhook struct {
 	name, path string
 	rules      []admissionregistrationv1.RuleWithOperations
@@ -54,7 +54,7 @@ func (c Configuration) validating() (all []validatingWebhook) {
 	return all
 }
 
-// deletions are those of Etcds, then those of extension objects.
+// deletions returns the rules for Etcds, then for extension objects.
 func deletions() []admissionregistrationv1.RuleWithOperations {
 	var etcd, extension []string
 	var gv metav1.GroupVersionKind

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// defaultSeccompProfile gives a pod the profile of the container runtime, unless it names one for
-// all its containers. Pods for Windows have none: Kubernetes refuses them with one.
+// defaultSeccompProfile sets the profile of the container runtime, unless the pod sets one for all
+// containers. Kubernetes rejects pods for Windows with a profile.
 func defaultSeccompProfile(_ context.Context, _ *admissionv1.AdmissionRequest, pod *corev1.Pod) error {
 	if pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows {
 		return nil

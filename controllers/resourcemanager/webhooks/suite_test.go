@@ -41,7 +41,7 @@ import (
 
 const deadline = 30 * time.Second
 
-// world is an API server that asks the webhooks of this process.
+// world is an API server that calls the webhooks of this process.
 type world struct {
 	testing.TB
 	ctx   context.Context
@@ -49,7 +49,7 @@ type world struct {
 	count atomic.Int64
 }
 
-// TestOnAPIServer runs what a real API server makes of the webhooks; one server is for all of it.
+// TestOnAPIServer tests the webhooks with one API server.
 func TestOnAPIServer(t *testing.T) {
 	w := newWorld(t)
 	for name, test := range map[string]func(*testing.T, *world){
@@ -70,8 +70,8 @@ func TestOnAPIServer(t *testing.T) {
 	}
 }
 
-// newWorld starts all webhooks as in a cluster, with a cache, and has the API server ask them: for
-// a runtime cluster and for a target at once.
+// newWorld starts all webhooks with a cache, as in a cluster. The API server calls them for a
+// runtime cluster and for a target at once.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	config := apiserver.Start(t)
@@ -91,7 +91,7 @@ func newWorld(t *testing.T) *world {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &world{TB: t, ctx: ctx, api: client.WithFieldValidation(api, "Strict")}
 	var running sync.WaitGroup
-	// Before the API server: it waits for whoever watches.
+	// Stop before the API server, which waits for its watches.
 	t.Cleanup(func() {
 		cancel()
 		running.Wait()
@@ -119,10 +119,10 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// definition is one of a kind that takes everything.
+// definition returns the definition of a kind without a schema.
 func definition(group, kind, resource string) *apiextensionsv1.CustomResourceDefinition {
 	d := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: resource + "." + group}}
-	// The API server wants to know who approved definitions in groups of Kubernetes.
+	// The API server requires this for groups of Kubernetes.
 	d.Annotations = map[string]string{"api-approved.kubernetes.io": "unapproved, for tests"}
 	d.Spec = apiextensionsv1.CustomResourceDefinitionSpec{Group: group, Scope: apiextensionsv1.NamespaceScoped,
 		Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind, Plural: resource},
@@ -131,7 +131,7 @@ func definition(group, kind, resource string) *apiextensionsv1.CustomResourceDef
 	return d
 }
 
-// listen gives where the webhooks are, and what serves them.
+// listen returns the address of the webhooks and their server.
 func listen(t *testing.T, handler http.Handler) (admission.Target, func(context.Context) error) {
 	t.Helper()
 	ca := filepath.Join(t.TempDir(), "ca.crt")
@@ -145,8 +145,7 @@ func listen(t *testing.T, handler http.Handler) (admission.Target, func(context.
 	return admission.Target{URL: "https://" + listener.Addr().String(), CABundle: bundle}, running.Run
 }
 
-// untilAsked waits until the API server has taken up all configurations, which it does some time
-// later.
+// untilAsked waits until the API server uses all configurations, which takes some time.
 func (w *world) untilAsked() {
 	w.Helper()
 	require.NoError(w, w.api.Create(w.ctx, parsed("{apiVersion: v1, kind: Namespace, metadata: {name: probe, labels: {gardener.cloud/role: extension}}}")))
@@ -169,7 +168,7 @@ func (w *world) eventually(what string, ok func() bool) {
 	require.Eventually(w, ok, deadline, 20*time.Millisecond, what)
 }
 
-// parsed reads an object; a mistake in it is one of the test.
+// parsed parses an object of the test.
 func parsed(text string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	raw, err := yaml.YAMLToJSON([]byte(text))
@@ -188,7 +187,7 @@ type site struct {
 	ns string
 }
 
-// newSite makes a namespace with labels and annotations, as in {labels: {…}}.
+// newSite creates a namespace with labels and annotations, as in {labels: {…}}.
 func newSite(t *testing.T, w *world, metadata string) *site {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, 2*time.Minute)

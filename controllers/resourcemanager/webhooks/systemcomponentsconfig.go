@@ -17,7 +17,7 @@ import (
 // toBeDeleted is the taint of nodes that the cluster autoscaler is about to remove.
 const toBeDeleted = "ToBeDeletedByClusterAutoscaler"
 
-// systemComponents is the webhook that has pods run on the nodes for system components.
+// systemComponents is the webhook that places pods on the nodes for system components.
 type systemComponents struct {
 	settings SystemComponentsConfig
 	target   lookups
@@ -35,14 +35,14 @@ func (s systemComponents) mutate(ctx context.Context, _ *admissionv1.AdmissionRe
 	return nil
 }
 
-// isDaemon tells whether a pod belongs to a DaemonSet, which chooses the node itself.
+// isDaemon reports whether a pod belongs to a DaemonSet, which selects the node itself.
 func isDaemon(pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOf(pod)
 	return owner != nil && owner.APIVersion == "apps/v1" && owner.Kind == "DaemonSet"
 }
 
-// place gives a pod node selector and tolerations of the settings, and tolerations for the taints
-// of nodes.
+// place adds node selector and tolerations of the settings, and tolerations for the taints of
+// nodes.
 func (c SystemComponentsConfig) place(pod *corev1.Pod, nodes []corev1.Node) {
 	if len(c.PodNodeSelector) > 0 {
 		if pod.Spec.NodeSelector == nil {
@@ -66,7 +66,7 @@ func (c SystemComponentsConfig) place(pod *corev1.Pod, nodes []corev1.Node) {
 			}
 		}
 	}
-	// The order of nodes must not make pods differ.
+	// Pods must not depend on the order of nodes.
 	slices.SortFunc(tainted, func(a, b corev1.Toleration) int {
 		return strings.Compare(a.Key+"\x00"+a.Value+"\x00"+string(a.Effect), b.Key+"\x00"+b.Value+"\x00"+string(b.Effect))
 	})
@@ -75,8 +75,8 @@ func (c SystemComponentsConfig) place(pod *corev1.Pod, nodes []corev1.Node) {
 	}
 }
 
-// comesAndGoes tells whether a taint says how a node is just now, not what it is for: pods have to
-// leave then.
+// comesAndGoes reports whether a taint is a temporary state of a node, not its purpose: pods must
+// leave such a node.
 func comesAndGoes(key string) bool {
 	return strings.Contains(key, "kubernetes.io/") || key == toBeDeleted
 }

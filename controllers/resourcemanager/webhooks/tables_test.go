@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// read makes a value of YAML, strictly.
+// read parses YAML strictly.
 func read[T any](t *testing.T, text string) *T {
 	t.Helper()
 	value := new(T)
@@ -23,7 +23,7 @@ func read[T any](t *testing.T, text string) *T {
 	return value
 }
 
-// same compares two values as they are written.
+// same compares two values as JSON.
 func same[T any](t *testing.T, want string, got *T) {
 	t.Helper()
 	assert.Equal(t, asJSON(t, read[T](t, want)), asJSON(t, got))
@@ -86,7 +86,7 @@ spec:
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := read[corev1.Pod](t, c.pod)
-			for range 2 { // the second time there is nothing to do
+			for range 2 { // the second change must be empty
 				require.NoError(t, c.change(t.Context(), &admissionv1.AdmissionRequest{}, pod))
 				same(t, c.got, pod)
 			}
@@ -214,7 +214,7 @@ func TestBalance(t *testing.T) {
 	balance(pod, []string{"api.a", "api.b"}, "istio-ingress", []string{"10.0.0.1", "", "None", "3fff::2"})
 	assert.Equal(t, map[string]string{"networking.resources.gardener.cloud/to-istio-ingress-istio-ingressgateway-internal-tcp-9443": "allowed"}, pod.Labels)
 	assert.Equal(t, []corev1.HostAlias{{IP: "1.2.3.4"}, {IP: "10.0.0.1", Hostnames: []string{"api.a", "api.b"}}, {IP: "3fff::2", Hostnames: []string{"api.a", "api.b"}}}, pod.Spec.HostAliases)
-	// 57 characters, and five of the SHA-256 digest of the name (sha256sum says so too).
+	// 57 characters, and five of the SHA-256 digest of the name (as of sha256sum).
 	assert.Equal(t, "networking.resources.gardener.cloud/to-istio-ingress--zone-eu-west-1a-istio-ingressgateway-in-ba6b3",
 		allowedTo("istio-ingress--zone-eu-west-1a-istio-ingressgateway-internal", 9443))
 	assert.Len(t, allowedTo("istio-ingress--zone-eu-west-1a-istio-ingressgateway-internal", 9443), len("networking.resources.gardener.cloud/")+63)
@@ -229,7 +229,7 @@ func TestHintEndpoints(t *testing.T) {
 	same(t, "{addressType: IPv4, endpoints: [{addresses: [1.1.1.1], zone: a, hints: {forZones: [{name: a}]}}, {addresses: [1.1.1.2]}, {addresses: [1.1.1.3], zone: '', hints: {forZones: [{name: own}]}}, {addresses: [1.1.1.4], zone: b, hints: {forZones: [{name: b}]}}]}", slice)
 }
 
-// The patch leaves alone what this program does not know of VerticalPodAutoscalers.
+// TestUpdateInPlace checks that the patch keeps unknown fields of VerticalPodAutoscalers.
 func TestUpdateInPlace(t *testing.T) {
 	mutated := []any{map[string]any{"op": "add", "path": "/metadata/labels", "value": map[string]any{VPAInPlaceUpdatesMutated: "true"}}}
 	for name, c := range map[string]struct {

@@ -17,7 +17,7 @@ import (
 	extensionsv1alpha1 "github.com/pergola-dev/pergola/api/extensions/v1alpha1"
 )
 
-// Every kind of extensions but Cluster is validated, by its resource.
+// TestValidatedKinds checks that every extension kind except Cluster is validated, by its resource.
 func TestValidatedKinds(t *testing.T) {
 	names := map[string]string{}
 	for _, kind := range validatedKinds() {

@@ -14,8 +14,8 @@ const (
 	updateModeInPlaceOrRecreate = "InPlaceOrRecreate"
 )
 
-// podAutoscaler is the part of a VerticalPodAutoscaler that is looked at. Nothing above an optional
-// field is left out when it is empty: a patch would replace it as a whole.
+// podAutoscaler is the relevant part of a VerticalPodAutoscaler. Empty parents of optional fields
+// stay in its JSON: a patch would otherwise replace the whole parent.
 type podAutoscaler struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
@@ -25,7 +25,7 @@ type podAutoscaler struct {
 	} `json:"spec"`
 }
 
-// updateInPlace has pods resized where they are, where they would be replaced otherwise.
+// updateInPlace resizes pods in place instead of replacing them.
 func updateInPlace(_ context.Context, _ *admissionv1.AdmissionRequest, vpa *podAutoscaler) error {
 	mode := updateModeAuto
 	if p := vpa.Spec.UpdatePolicy; p != nil && p.UpdateMode != nil {

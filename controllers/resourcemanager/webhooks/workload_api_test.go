@@ -14,7 +14,7 @@ import (
 const (
 	typeServer     = "high-availability-config.resources.gardener.cloud/type: server"
 	typeController = "high-availability-config.resources.gardener.cloud/type: controller"
-	// rest of a Deployment or StatefulSet.
+	// ofPods is the rest of a Deployment or StatefulSet.
 	ofPods = "selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: a}]}}"
 )
 
@@ -40,10 +40,10 @@ func testWorkloadIsSpread(t *testing.T, w *world) {
 	same(t, "{nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: topology.kubernetes.io/zone, operator: In, values: [a, b]}]}]}}}", d.Spec.Template.Spec.Affinity)
 	same(t, "[{key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 60}]", &d.Spec.Template.Spec.Tolerations)
 
-	// What was done once is not done again: the pods would be replaced.
+	// Webhooks must not repeat a change: that would replace the pods.
 	require.NoError(t, s.patch(live, "{metadata: {labels: {a: b}}}"))
 	assert.Equal(t, int64(1), live.GetGeneration())
-	// Changes are looked at as well, and hibernation is left alone.
+	// The webhook handles updates, too, and ignores hibernation.
 	require.NoError(t, s.patch(live, "{spec: {replicas: 5}}"))
 	assert.Equal(t, int32(2), *into[appsv1.Deployment](t, live).Spec.Replicas)
 	require.NoError(t, s.patch(live, "{spec: {replicas: 0}}"))
@@ -53,8 +53,8 @@ func testWorkloadIsSpread(t *testing.T, w *world) {
 	assert.Equal(t, int32(2), *set.Spec.Replicas)
 	assert.Empty(t, set.Spec.Template.Spec.TopologySpreadConstraints[0].MatchLabelKeys)
 
-	// Kubernetes does not take matchLabelKeys without a selector; such a constraint of somebody
-	// stays as it is.
+	// Kubernetes rejects matchLabelKeys without a selector, so that such a constraint stays as it
+	// is.
 	d = into[appsv1.Deployment](t, s.create("{apiVersion: apps/v1, kind: Deployment, metadata: {name: own}, spec: {replicas: 1, selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: a}], topologySpreadConstraints: [{maxSkew: 1, topologyKey: own, whenUnsatisfiable: ScheduleAnyway}]}}}}"))
 	same(t, "[{maxSkew: 1, topologyKey: own, whenUnsatisfiable: ScheduleAnyway}]", &d.Spec.Template.Spec.TopologySpreadConstraints)
 	refused := parsed("{apiVersion: apps/v1, kind: Deployment, metadata: {name: refused, namespace: default}, spec: {selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: a}], topologySpreadConstraints: [{maxSkew: 1, topologyKey: own, whenUnsatisfiable: ScheduleAnyway, matchLabelKeys: [pod-template-hash]}]}}}}")
@@ -78,7 +78,7 @@ func testWorkloadIsScaled(t *testing.T, w *world) {
 	autoscaler := into[autoscalingv2.HorizontalPodAutoscaler](t, s.create("{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: scaled, labels: {"+typeServer+"}}, spec: {minReplicas: 1, maxReplicas: 1, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: scaled}}}"))
 	assert.Equal(t, int32(2), *autoscaler.Spec.MinReplicas)
 	assert.Equal(t, int32(2), autoscaler.Spec.MaxReplicas)
-	// The older version of the API is converted for the webhook.
+	// The API server converts the older version for the webhook.
 	old := s.create("{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {name: old, labels: {" + typeServer + "}}, spec: {minReplicas: 1, maxReplicas: 4, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: other}}}")
 	assert.Equal(t, int64(2), old.Object["spec"].(map[string]any)["minReplicas"])
 
@@ -90,7 +90,7 @@ func testWorkloadIsScaled(t *testing.T, w *world) {
 		return *into[appsv1.Deployment](t, scaled).Spec.Replicas == 4
 	})
 
-	// A namespace that does not ask for it.
+	// This namespace has not enabled it.
 	other := newSite(t, w, ofGardener)
 	d = into[appsv1.Deployment](t, other.create("{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, labels: {"+typeServer+"}}, spec: {replicas: 1, "+ofPods+"}}"))
 	assert.Equal(t, int32(1), *d.Spec.Replicas)
