@@ -15,21 +15,20 @@ import (
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
-// An approval counts once for a seed, as it does for the operator. What it was used for is noted on
-// the seed before anything is lost by it (uses.go). An annotation of the Seed, which a gardenlet
-// may write, says it to others. An id that leaves the publication is forgotten, and can be given
-// anew.
+// An approval counts once for a seed, as it does for the operator. Its use is recorded on the seed
+// before anything is deleted (uses.go) and published in an annotation of the Seed. An id that
+// leaves the publication is forgotten and can be given again.
 
-// approvals are those of the settings, with the ones that have let something pass on this seed:
-// those that the Seed has, and those that were noted on it.
+// approvals returns the approvals of the settings. Used are those that the Seed lists and those
+// that were recorded on the seed.
 func (g *Gardenlet) approvals(s *settings) permit.Approvals {
 	used := append(seedpublication.UsedApprovals(g.objects.get(kindSeed, "", g.options.Seed)), g.noted.uses.IDs()...)
 	slices.Sort(used)
 	return permit.Approvals{Given: s.approved, Used: slices.Compact(used)}.Forget()
 }
 
-// reconcilerFor is the one of the settings, for one owner. Its gate asks about each approval
-// whether it counts.
+// reconcilerFor returns a copy of the settings' reconciler for one owner. Its gate checks whether
+// each approval counts.
 func (g *Gardenlet) reconcilerFor(ctx context.Context, s *settings, at *site, from sources, o owner.Owner) *owner.Reconciler {
 	r := *s.reconciler
 	r.Gate.Reviewed = g.reviewed(from, o.Input.Owner, s)
@@ -40,16 +39,16 @@ func (g *Gardenlet) reconcilerFor(ctx context.Context, s *settings, at *site, fr
 	for _, p := range g.noted.uses.Passing() {
 		r.Gate.Approved[permit.ApprovalID(g.links.local.Name(), p.Object)] = true
 	}
-	ctx = context.WithoutCancel(ctx) // keeping asks it, too, when the job has ended
+	ctx = context.WithoutCancel(ctx) // care uses the gate after the job has ended, too
 	r.Gate.Ledger = func(id string, refs []change.Ref) bool {
 		return g.take(ctx, at, s, recordKey(from.kind, from.object), id, refs)
 	}
 	return &r
 }
 
-// withdraw uses up approvals of what was held before and is not any more for another reason, also
-// those that come late: what is held anew needs another one. It is called after a run that has seen
-// everything.
+// withdraw uses up approvals of objects that were held and no longer are, for a reason other than
+// an approval. It also uses up approvals that arrive later: a new hold needs a new one. Call it
+// only after a complete run.
 func (g *Gardenlet) withdraw(ctx context.Context, at *site, s *settings, from sources, report *owner.Report) {
 	if report == nil {
 		return
@@ -58,7 +57,7 @@ func (g *Gardenlet) withdraw(ctx context.Context, at *site, s *settings, from so
 	var before map[string]bool
 	at.mu.Lock()
 	switch {
-	case at.judged: // this process knows better than what was reported
+	case at.judged: // this process knows more than the last report
 		before = permit.HeldIDs(at.held)
 	case former != nil:
 		before = reportedIDs(heldOf(former.Held, reportedName(from.object)))
@@ -73,9 +72,9 @@ func (g *Gardenlet) withdraw(ctx context.Context, at *site, s *settings, from so
 	}
 }
 
-// lapseUnheld uses up approvals of what is not held, once all owners are as the settings say: one
-// that comes late, when another process has seen that what it was given for is not held any more,
-// would let pass what goes later.
+// lapseUnheld uses up approvals of objects that are not held, once all owners match the settings.
+// Otherwise an approval that arrives late, after another process saw the hold end, would allow a
+// later deletion.
 func (g *Gardenlet) lapseUnheld(ctx context.Context, seed *unstructured.Unstructured) {
 	g.mu.Lock()
 	s, assessed := g.published.settings, g.published.assessed
@@ -84,7 +83,7 @@ func (g *Gardenlet) lapseUnheld(ctx context.Context, seed *unstructured.Unstruct
 		return
 	}
 	approvals := g.approvals(s)
-	if len(approvals.Lapsed(nil)) == 0 { // none is left to be used
+	if len(approvals.Lapsed(nil)) == 0 { // no approval is unused
 		return
 	}
 	now := g.report(nil)
@@ -96,7 +95,7 @@ func (g *Gardenlet) lapseUnheld(ctx context.Context, seed *unstructured.Unstruct
 	}
 }
 
-// endApproval uses up an approval by which nothing passes, and tells it.
+// endApproval uses up an approval of objects that are no longer held, and reports it.
 func (g *Gardenlet) endApproval(ctx context.Context, s *settings, key string, about *unstructured.Unstructured, held []permit.HeldObjects, counts func() (string, bool)) {
 	given, err := g.noted.uses.Spend(ctx, key, nil, counts)
 	if err != nil {
@@ -108,8 +107,8 @@ func (g *Gardenlet) endApproval(ctx context.Context, s *settings, key string, ab
 	}
 }
 
-// lapsedText says of an approval that nothing passes by it, and what could be approved instead,
-// with the words before the ids: who gave it may have read of what was held before.
+// lapsedText says that an approval has no effect, and lists the approve commands of the objects
+// that are held now. The user may only know about an earlier hold.
 func lapsedText(id, approve string, approvals permit.Approvals, held []permit.HeldObjects) string {
 	text := fmt.Sprintf("nothing passes by approval %s: what it was given for is not held any more, and it does not count for what is held later; ", id)
 	var now []string
@@ -130,7 +129,7 @@ func lapsedText(id, approve string, approvals permit.Approvals, held []permit.He
 	return text + "held now: " + strings.Join(now, ", ")
 }
 
-// reportedIDs are the ids by which something passes that is reported as held.
+// reportedIDs returns the ids that approve the reported held deletions.
 func reportedIDs(held []seedpublication.Held) map[string]bool {
 	out := map[string]bool{}
 	for _, h := range held {
@@ -140,7 +139,7 @@ func reportedIDs(held []seedpublication.Held) map[string]bool {
 	return out
 }
 
-// noteUsed brings the annotation of the Seed up to date; it costs a request only when it is not.
+// noteUsed updates the annotation of the Seed; it sends a request only if the annotation differs.
 func (g *Gardenlet) noteUsed(ctx context.Context) {
 	s, seed := g.settingsInUse(), g.objects.get(kindSeed, "", g.options.Seed)
 	if s == nil || seed == nil {
@@ -155,7 +154,7 @@ func (g *Gardenlet) noteUsed(ctx context.Context) {
 	}
 }
 
-// tellHeld says of each deletion that is held what it is, why, and what lets it pass.
+// tellHeld reports each held deletion, its reasons and the command that approves it.
 func (g *Gardenlet) tellHeld(from sources, s *settings, held []permit.HeldObjects) {
 	approvals := g.approvals(s)
 	for _, h := range held {

@@ -16,7 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
-// events are the messages of Events with a reason about an object of the virtual garden.
+// events returns the messages of the Events with a reason about an object of the virtual garden.
 func (p *place) events(reason, name string) []string {
 	list, err := p.of("Event", "").List(p.ctx, metav1.ListOptions{})
 	require.NoError(p, err)
@@ -32,15 +32,15 @@ func (p *place) events(reason, name string) []string {
 	return out
 }
 
-// used are the approvals that the Seed says are used.
+// used returns the approvals that the Seed lists as used.
 func (p *place) used() string {
 	o, err := p.of("Seed", "").Get(p.ctx, p.name, metav1.GetOptions{})
 	require.NoError(p, err)
 	return o.GetAnnotations()[seedpublication.AnnotationUsedApprovals]
 }
 
-// TestAnApprovalCountsOnce: what it has let pass is held under another id when it comes up again,
-// also with another process, and what the operator takes back can be given anew.
+// TestAnApprovalCountsOnce: a repeated deletion is held under another id, also after a restart. An
+// approval that the operator withdrew can be given again.
 func TestAnApprovalCountsOnce(t *testing.T) {
 	const gate, without = ", deletionGate: {maxDeletions: 0}", ", components: {seed: {b: {enabled: false}}}"
 	p := newPlace(t)
@@ -89,17 +89,17 @@ func TestAnApprovalCountsOnce(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// What landscape.yaml says of a seed whose component b goes, and may not unless that is approved.
+// gateOfAll holds every deletion, and withoutB disables component b of seeds.
 const gateOfAll, withoutB = ", deletionGate: {maxDeletions: 0}", ", components: {seed: {b: {enabled: false}}}"
 
-// component is the ConfigMap of component b, and the id by which it goes.
+// component returns the name of component b's ConfigMap, and the id that approves its deletion.
 func (p *place) component() (name, id string) {
 	name = "b-" + p.name
 	return name, permit.ApprovalID(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: name})
 }
 
-// reaches publishes what landscape.yaml says, and what is approved, and awaits that all is
-// converged with it and so many objects are held.
+// reaches publishes settings and approvals, and waits until all owners are reconciled with them and
+// the given number of objects is held.
 func (p *place) reaches(spec, revision string, held int, approved ...string) {
 	p.Helper()
 	p.spec, p.approved = spec, approved
@@ -110,8 +110,8 @@ func (p *place) reaches(spec, revision string, held int, approved ...string) {
 	})
 }
 
-// TestAnApprovalOfWhatIsNotHeldAnyMore: it is used up, whether it comes with the commit that
-// declares the object again or later: what goes another time is held.
+// TestAnApprovalOfWhatIsNotHeldAnyMore: the approval is used up, whether it comes with the commit
+// that declares the object again or later. The next deletion is held.
 func TestAnApprovalOfWhatIsNotHeldAnyMore(t *testing.T) {
 	p := newPlace(t)
 	b, id := p.component()
@@ -134,8 +134,8 @@ func TestAnApprovalOfWhatIsNotHeldAnyMore(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// TestALateApprovalAfterARestart: who approves what a former process saw held, and not held any
-// more, approves nothing that goes later.
+// TestALateApprovalAfterARestart: approving a hold that ended under an earlier process allows no
+// later deletion.
 func TestALateApprovalAfterARestart(t *testing.T) {
 	p := newPlace(t)
 	b, id := p.component()
@@ -156,14 +156,14 @@ func TestALateApprovalAfterARestart(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// TestReportedIDs: a former process has reported by which ids something of an owner was held, as
-// people gave them.
+// TestReportedIDs: a report of an earlier process lists the ids of an owner's holds as they were
+// given.
 func TestReportedIDs(t *testing.T) {
 	former := &seedpublication.Report{Held: []seedpublication.Held{{Owner: "Seed x", Cluster: "x", Object: "ConfigMap a/b", Approval: "a-2", Together: "b"}, {Owner: "Seed x", Approval: "d"}, {Owner: "Seed y", Approval: "c"}}}
 	assert.Equal(t, map[string]bool{"a": true, "b": true, "d": true}, reportedIDs(heldOf(former.Held, "Seed x")))
 }
 
-// TestLapsedText: who approved what is not held any more reads what is held instead.
+// TestLapsedText: the message about a lapsed approval lists the current holds.
 func TestLapsedText(t *testing.T) {
 	held := permit.HeldObjects{Cluster: "here"}
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {

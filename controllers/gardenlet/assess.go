@@ -15,11 +15,10 @@ import (
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
-// collapse is how long changes are gathered before they are looked at: what comes together is
-// looked at once.
+// collapse is how long changes are gathered, so that one assessment handles them together.
 const collapse = 100 * time.Millisecond
 
-// assessments look at what there is whenever something changed.
+// assessments assesses the owners after every change and every sync period until ctx ends.
 func (g *Gardenlet) assessments(ctx context.Context) {
 	if err := g.objects.start(ctx); err != nil {
 		return // ctx ended
@@ -35,7 +34,7 @@ func (g *Gardenlet) assessments(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-again.C():
-			g.forgetSaid() // Events do not live long: what is still so is told again
+			g.forgetSaid() // Events expire: report persistent problems again
 			g.askElsewhere()
 			if err := g.lookForGarden(ctx); err != nil && ctx.Err() == nil {
 				g.options.Log.Info("whether a Garden is in the seed is taken as before", "error", err)
@@ -53,7 +52,7 @@ func (g *Gardenlet) assessments(ctx context.Context) {
 	}
 }
 
-// assess gives the fleet the owners of the seed, and ends what is done for those that are gone.
+// assess passes the owners of the seed to the fleet, and disconnects owners that left the seed.
 func (g *Gardenlet) assess(ctx context.Context) {
 	g.refresh(ctx)
 	s := g.settingsInUse()
@@ -96,12 +95,12 @@ func (g *Gardenlet) assess(ctx context.Context) {
 	g.forgetGone(ctx)
 }
 
-// operations that mean: converge it now.
+// operations returns the operations that request a reconciliation.
 func operations() []string {
 	return []string{gardencorev1beta1.GardenerOperationReconcile, "retry"}
 }
 
-// does are all operations that this gardenlet does.
+// does returns all operations that this gardenlet handles.
 func (g *Gardenlet) does() []string {
 	if g.services.renewal == nil {
 		return operations()
@@ -109,8 +108,8 @@ func (g *Gardenlet) does() []string {
 	return append(operations(), renewalOperations()...)
 }
 
-// asked takes the annotation away by which somebody asks for a convergence now. Other operations
-// are left to those who do them.
+// asked reports whether an object requests a reconciliation, and removes the annotation. Other
+// operations are left to their controllers.
 func (g *Gardenlet) asked(ctx context.Context, o *unstructured.Unstructured) bool {
 	operation := o.GetAnnotations()[gardencorev1beta1.GardenerOperation]
 	if !slices.Contains(operations(), operation) {
@@ -126,8 +125,8 @@ func (g *Gardenlet) asked(ctx context.Context, o *unstructured.Unstructured) boo
 		"resourceVersion": o.GetResourceVersion(), "annotations": map[string]any{gardencorev1beta1.GardenerOperation: nil, gardencorev1beta1.GardenerTimestamp: nil},
 	}}
 	if _, err := g.links.garden.MergePatch(ctx, apply.RefOf(o), patch, "gardenlet", ""); err != nil {
-		// The object changed meanwhile, and is seen again; or the garden cannot be reached, and the
-		// next look asks again.
+		// Either the object changed and another event follows, or the virtual garden is
+		// unreachable. The next assessment retries.
 		g.options.Log.Info("the annotation could not be taken away yet", "object", apply.RefOf(o).String(), "error", g.links.garden.Explain(apply.RefOf(o), "patch", err))
 		return false
 	}

@@ -26,7 +26,7 @@ func TestSameAsFromGit(t *testing.T) {
 	require.NoError(t, err)
 	defer g.links.garden.Close()
 	defer g.links.local.Close()
-	// The virtual garden has what Git declares, with what the server adds.
+	// The virtual garden has the objects from Git, with the fields that the server adds.
 	for i := range l.Declarations {
 		o := l.Declarations[i].Object().DeepCopy()
 		for _, w := range g.objects.list {
@@ -61,7 +61,7 @@ func TestSameAsFromGit(t *testing.T) {
 		}
 		in, err := g.input(g.sourcesOf(git.Owner.Kind, g.objects.get(kind, git.Owner.Namespace, git.Owner.Name), s))
 		require.NoError(t, err)
-		// UIDs are known in the cluster only.
+		// Only the cluster knows the UIDs.
 		assert.Equal(t, "uid-local", in.Owner.UID)
 		git.Owner.UID = in.Owner.UID
 		if git.Owner.Kind == owner.Shoot {
@@ -99,7 +99,7 @@ func merged(a, b map[string]string) map[string]string {
 	return out
 }
 
-// TestNotesAreNoDeclaration: what others note on an object is no reason to converge it again.
+// TestNotesAreNoDeclaration: annotations of controllers are not part of a declaration.
 func TestNotesAreNoDeclaration(t *testing.T) {
 	o := &unstructured.Unstructured{Object: map[string]any{}}
 	o.SetAnnotations(map[string]string{

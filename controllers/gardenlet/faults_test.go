@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
-// TestPublications: one that cannot be used leaves the former in force, and both is told.
+// TestPublications: an unusable publication is reported, and the previous one stays in use.
 func TestPublications(t *testing.T) {
 	p := newPlace(t)
 	g := p.run()
@@ -34,7 +34,7 @@ func TestPublications(t *testing.T) {
 			return err == nil && len(list.Items) > 0
 		})
 		assert.Equal(t, "first", p.data("garden", "a-"+p.name, "overlaid"))
-		// The former settings are in force: drift is repaired to them.
+		// Drift is repaired to the previous settings.
 		_, err := p.configMaps("garden").Patch(p.ctx, "a-"+p.name, types.MergePatchType, []byte(`{"data":{"overlaid":"by hand"}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
 		require.NoError(t, err)
 		p.eventually("the former settings are kept", func() bool { return p.data("garden", "a-"+p.name, "overlaid") == "first" })
@@ -53,7 +53,7 @@ func TestPublications(t *testing.T) {
 	})
 	t.Run("a part is missing", func(t *testing.T) {
 		p.TB = t
-		// As if the pointer had come before the parts.
+		// As if the pointer had arrived before the parts.
 		p.overlay("late")
 		next, err := seedpublication.New(p.content(), "main@4")
 		require.NoError(t, err)
@@ -84,7 +84,7 @@ func TestPublications(t *testing.T) {
 	})
 }
 
-// TestTwo: the second gardenlet of a seed waits, and goes on where the first ended.
+// TestTwo: the second gardenlet of a seed waits, and takes over when the first ends.
 func TestTwo(t *testing.T) {
 	p := newPlace(t)
 	p.overlay("first")
@@ -105,7 +105,7 @@ func TestTwo(t *testing.T) {
 	p.eventually("the second works", func() bool { return p.data("garden", "a-"+p.name, "overlaid") == "second" })
 }
 
-// TestGardenLost: the seed is kept while the virtual garden cannot be reached.
+// TestGardenLost: the seed is maintained while the virtual garden is unreachable.
 func TestGardenLost(t *testing.T) {
 	p := newPlace(t)
 	p.shoot("one")
@@ -127,8 +127,7 @@ func TestGardenLost(t *testing.T) {
 	p.eventually("it is heard again", func() bool { return g.gardenHears() == nil })
 }
 
-// TestKilled: a process that is gone in the middle leaves work that the next one ends, once its
-// lease has run out.
+// TestKilled: the next process finishes the work of a killed one after its lease expires.
 func TestKilled(t *testing.T) {
 	p := newPlace(t)
 	p.shoot("one")
@@ -156,7 +155,7 @@ func TestKilled(t *testing.T) {
 	assert.Equal(t, "1", p.data("garden", "b-"+p.name, "x"))
 }
 
-// TestLostLease: who loses the lease ends at once, since somebody else may be at work.
+// TestLostLease: a gardenlet that loses the lease ends at once, since another may be active.
 func TestLostLease(t *testing.T) {
 	p := newPlace(t)
 	p.publish("main@1")
@@ -171,8 +170,8 @@ func TestLostLease(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestGardenThatDoesNotSelect: where the API cannot select Shoots by their seed, those of others
-// are dropped as they come.
+// TestGardenThatDoesNotSelect: if the API cannot select Shoots by seed, Shoots of other seeds are
+// dropped.
 func TestGardenThatDoesNotSelect(t *testing.T) {
 	p := newPlace(t)
 	p.create(strings.NewReplacer("NAME", "other", "seedName: SEED", "seedName: nowhere").Replace(shootText))

@@ -13,9 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
-// TestFence: a gardenlet writes nothing, neither in the garden nor on its seed, while another one
-// may be at work: before it has the lease, and when that was not renewed in time, as for a process
-// that was stopped and goes on later.
+// TestFence: a gardenlet writes neither to the garden nor to its seed while another one may be
+// active. It waits for the lease, and stops after a late renewal, such as in a paused process.
 func TestFence(t *testing.T) {
 	p := newPlace(t)
 	p.publish("main@1")

@@ -12,9 +12,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// forgetGone takes the records of Shoots away that are gone from the virtual garden: nothing of
-// them is ever converged again, and a new Shoot of the name is another one. Only those that nothing
-// is known of are asked for, which are few: one that is on another seed now keeps its record.
+// forgetGone deletes the records of Shoots that no longer exist in the virtual garden: a new Shoot
+// of the same name is a different one. It only reads the few Shoots that are not on this seed. A
+// Shoot on another seed keeps its record.
 func (g *Gardenlet) forgetGone(ctx context.Context) {
 	there := map[string]bool{}
 	for _, o := range g.objects.all(kindShoot) {
@@ -35,18 +35,18 @@ func (g *Gardenlet) forgetGone(ctx context.Context) {
 		_, err := g.links.garden.GetLive(ctx, ref)
 		switch {
 		case err == nil:
-			g.noted.elsewhere.add(key) // it is not asked for again
+			g.noted.elsewhere.add(key) // do not read it again
 		case apierrors.IsNotFound(err):
 			if err := g.noted.records.Drop(ctx, func(other string) bool { return other == key }); err != nil {
 				g.options.Log.Info("the record of a Shoot that is gone could not be taken away yet", "error", err)
 			}
 		default:
-			return // the next look asks again
+			return // the next assessment retries
 		}
 	}
 }
 
-// elsewhere are keys that were asked for. It is safe for concurrent use.
+// elsewhere holds the record keys of Shoots on other seeds; it is safe for concurrent use.
 type elsewhere struct {
 	mu   sync.Mutex
 	keys map[string]bool
@@ -67,7 +67,7 @@ func (e *elsewhere) add(key string) {
 	e.keys[key] = true
 }
 
-// askElsewhere lets Shoots that moved to other seeds be asked for again: by now they may be gone.
+// askElsewhere forgets the Shoots on other seeds, so that forgetGone reads them again.
 func (g *Gardenlet) askElsewhere() {
 	g.noted.elsewhere.mu.Lock()
 	defer g.noted.elsewhere.mu.Unlock()

@@ -34,47 +34,45 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// Options of a Gardenlet. Durations that are not set are upstream's.
+// Options configure a Gardenlet. Durations that are not set default to upstream's.
 type Options struct {
-	// Seed is its name.
+	// Seed is the name of the Seed.
 	Seed string
-	// Garden and Local are the access to the virtual garden and to the seed.
+	// Garden and Local are the connections to the virtual garden and to the seed.
 	Garden, Local *rest.Config
-	// GardenSecret is the Secret of the seed with the access to the virtual garden, which the
-	// gardenlet renews; Garden is not set then.
+	// GardenSecret is the Secret of the seed with the access to the virtual garden. The gardenlet
+	// renews it. Garden is not set then.
 	GardenSecret types.NamespacedName
-	// Outside says that the process does not run in the seed, so that names of its Services mean
-	// nothing here.
+	// Outside reports whether the process runs outside the seed, where Service names do not
+	// resolve.
 	Outside bool
-	// Catalogue of components, and its version; default: the one of this program.
+	// Catalogue holds the components, CatalogueVersion its version. Both default to this program's.
 	Catalogue        fs.FS
 	CatalogueVersion string
-	// PolicyNamespaces select namespaces that get the network policies of Gardener's, too.
+	// PolicyNamespaces selects further namespaces that get Gardener's network policies.
 	PolicyNamespaces []labels.Selector
 	Clock            clock.WithTicker
-	// Holder is written into the lease; Version of this program into status.gardener.
+	// Holder identifies the process in the lease. Version is the program's, for status.gardener.
 	Holder, Version string
 	Log             *slog.Logger
 	Pace            Pace
-	// OnEvent and OnObject hear about every step and every object; they may be nil.
+	// OnEvent and OnObject are called for every step and every object; they may be nil.
 	OnEvent  func(owner.Event)
 	OnObject func(owner, bundle string, r apply.ObjectResult)
 }
 
-// Pace is how often things are done, and how long they may take.
+// Pace configures intervals and timeouts.
 type Pace struct {
-	// SyncPeriod is how often an owner is converged although nothing is known to have changed;
-	// default 1 h.
+	// SyncPeriod is how often an owner is reconciled without a known change; default 1 h.
 	SyncPeriod time.Duration
-	// CareInterval is how often health is judged; default 30 s.
+	// CareInterval is how often health is checked; default 30 s.
 	CareInterval time.Duration
-	// HeartbeatInterval is how often the virtual garden is told that the seed is looked after;
-	// default 2 s.
+	// HeartbeatInterval is how often the Lease in the virtual garden is renewed; default 2 s.
 	HeartbeatInterval time.Duration
-	// RetryInterval is how soon a failed convergence is repeated first; it doubles up to ten
-	// minutes. Default 10 s.
+	// RetryInterval is the first wait after a failed reconciliation; it doubles up to ten minutes.
+	// Default 10 s.
 	RetryInterval time.Duration
-	// StepTimeout shortens the timeouts of the flows' steps; zero leaves them as they are.
+	// StepTimeout shortens the timeouts of the flows' steps; zero keeps them.
 	StepTimeout time.Duration
 }
 
@@ -103,99 +101,99 @@ func (o *Options) defaults() {
 	}
 }
 
-// Gardenlet looks after one seed.
+// Gardenlet reconciles one Seed and its Shoots.
 type Gardenlet struct {
 	options  Options
 	links    links
 	services services
 
 	objects *objects
-	// wake asks for a look at what there is, soon.
+	// wake requests an assessment.
 	wake chan struct{}
-	// joining are the API servers of Shoots, for whoever repairs drift.
+	// joining passes the API servers of Shoots to the drift repair.
 	joining chan fleet.Joining
-	// fleet keeps the Seed and the Shoots.
+	// fleet reconciles the Seed and the Shoots.
 	fleet *fleet.Fleet[*site]
 
-	// mu is held for what follows, as far as it is not safe by itself.
+	// mu guards the fields below that are not safe for concurrent use by themselves.
 	mu        sync.Mutex
 	published published
 	events    events
 	noted     noted
-	// reporting is how the seed was said to stand last.
+	// reporting is the last report that was written.
 	reporting reporting
 	heart     heart
-	// isGarden says that the seed is the Garden's runtime cluster, too.
+	// isGarden reports whether the seed is also the Garden's runtime cluster.
 	isGarden bool
 }
 
-// links are the connections to the clusters, and what applies by them.
+// links are the connections to the clusters, and the engine that applies objects over them.
 type links struct {
 	garden, local *apply.Cluster
-	// leases is the seed, too, for the lease alone: all else is written behind a fence.
+	// leases connects to the seed without a fence, for the lease alone.
 	leases *apply.Cluster
 	engine *apply.Engine
 	force  atomic.Bool
 }
 
-// services work beside the owners as long as the gardenlet does.
+// services run next to the owners for the lifetime of the gardenlet.
 type services struct {
 	metrics *metrics
-	// tokens are requested for the Shoots.
+	// tokens requests the access tokens of the Shoots.
 	tokens *accesstokens.Keeper
-	// policies of namespaces are kept by it.
+	// policies maintains the network policies of namespaces.
 	policies *namespacepolicies.Controller
-	// renewal is of the access to the virtual garden.
+	// renewal renews the access to the virtual garden.
 	renewal  *renewal
 	recorder record.EventRecorder
 }
 
-// published is what the operator has published for the seed.
+// published is the operator's publication for the seed.
 type published struct {
 	settings *settings
-	// problem says why the published settings are not those in use; nil when they are.
+	// problem is why the latest publication is not in use; nil if it is.
 	problem error
-	// assessed is the digest of the publication that all owners are of.
+	// assessed is the digest of the publication that the fleet's owners come from.
 	assessed string
 }
 
-// events are what people were told.
+// events records which Events were sent.
 type events struct {
-	// told is the problem of the settings that was told last.
+	// told is the last reported problem of the settings.
 	told string
-	// apart are owners of this seed that are left alone, and why.
+	// apart maps the owners of this seed that are left alone to the reason.
 	apart map[string]string
-	// said is what was told of objects last, by object and reason.
+	// said holds the last message by object and reason.
 	said map[string]string
-	// unrepaired is what was told of objects on the seed.
+	// unrepaired holds the reported drift of objects on the seed.
 	unrepaired unrepaired
-	// handled are operation annotations that were acted upon, by UID and what they said.
+	// handled holds the operation annotations that were handled, by UID and resource version.
 	handled map[string]bool
 }
 
-// noted is what outlives the process, on the seed.
+// noted is the state that is stored on the seed and outlives the process.
 type noted struct {
-	// uses are what approvals were used for.
+	// uses records what each approval was used for.
 	uses *permit.Uses
-	// records are how owners were converged last, reviewSeen the version of the review that was
-	// looked at last.
+	// records hold the last reconciliation of each owner. reviewSeen is the resource version of the
+	// last handled review.
 	records    *permit.Notes[permit.Converged]
 	reviewSeen string
-	// elsewhere are the records of Shoots that are there, but not on this seed.
+	// elsewhere are records of Shoots on other seeds.
 	elsewhere elsewhere
 }
 
-// heart is the lease, and when the virtual garden last heard of this process.
+// heart is the lease of this process, and the state of its heartbeat.
 type heart struct {
 	lease *landscape.Lease
-	// waits is the holder of the lease that is waited for.
+	// waits is the current holder while this process waits for the lease.
 	waits string
-	// beat is when a heartbeat arrived last, silent why the last one did not.
+	// beat is the time of the last successful heartbeat, silent the error of the latest one.
 	beat   time.Time
 	silent error
 }
 
-// New prepares a gardenlet; no request is made yet.
+// New returns a Gardenlet; it sends no request.
 func New(o Options) (*Gardenlet, error) {
 	o.defaults()
 	g := &Gardenlet{
@@ -236,7 +234,7 @@ func New(o Options) (*Gardenlet, error) {
 	return g, nil
 }
 
-// close ends the connections.
+// close closes the connections.
 func (g *Gardenlet) close() {
 	for _, c := range []*apply.Cluster{g.links.garden, g.links.local, g.links.leases} {
 		if c != nil {
@@ -245,14 +243,14 @@ func (g *Gardenlet) close() {
 	}
 }
 
-// fenced is a connection over which nothing is written once another gardenlet may be at work.
+// fenced returns a configuration that sends no writes once another gardenlet may be active.
 func fenced(config *rest.Config, sure func() bool) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(landscape.Fence(sure))
 	return config
 }
 
-// sure tells whether no other gardenlet can be at work.
+// sure reports whether no other gardenlet can be active.
 func (g *Gardenlet) sure() bool {
 	g.mu.Lock()
 	lease := g.heart.lease
@@ -260,11 +258,11 @@ func (g *Gardenlet) sure() bool {
 	return lease != nil && lease.Sure()
 }
 
-// Run looks after the seed until ctx ends. It fails when the lease is lost: somebody else may be at
-// work then.
+// Run reconciles the seed until ctx ends. It fails when the lease is lost, because another
+// gardenlet may be active then.
 func (g *Gardenlet) Run(ctx context.Context) error {
 	defer g.close()
-	// What clients say of their watches goes where everything else does.
+	// client-go's watches log to the same handler.
 	ctx, stop := context.WithCancelCause(logr.NewContext(ctx, logr.FromSlogHandler(g.options.Log.Handler())))
 	defer stop(nil)
 	lease, err := landscape.AcquireGardenletLease(ctx, g.links.leases, g.options.Holder, g.options.Clock, func(err error) { stop(err) }, func(held *landscape.HeldError) {
@@ -307,7 +305,7 @@ func (g *Gardenlet) Run(ctx context.Context) error {
 	return nil
 }
 
-// recordEvents makes the recorder of Events in the virtual garden.
+// recordEvents starts the recorder of Events in the virtual garden.
 func (g *Gardenlet) recordEvents() (end func(), err error) {
 	client, err := kubernetes.NewForConfig(g.links.garden.RESTConfig())
 	if err != nil {
@@ -319,7 +317,7 @@ func (g *Gardenlet) recordEvents() (end func(), err error) {
 	return broadcaster.Shutdown, nil
 }
 
-// poke asks for a look at what there is; several at a time are one.
+// poke requests an assessment; concurrent requests are merged.
 func (g *Gardenlet) poke() {
 	select {
 	case g.wake <- struct{}{}:

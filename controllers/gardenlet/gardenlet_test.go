@@ -14,8 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/serving"
 )
 
-// TestGardenlet is the whole way, from what the operator publishes to what is on the seed, and what
-// then changes.
+// TestGardenlet covers the whole path from the publication to the objects on the seed, and later
+// changes.
 func TestGardenlet(t *testing.T) {
 	p := newPlace(t)
 	p.shoot("one")
@@ -64,7 +64,7 @@ func TestGardenlet(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// testQuiet lets it care and beat for a while: it asks the seed for its health, and renews leases.
+// testQuiet checks that an idle gardenlet only checks the seed's health and renews leases.
 func testQuiet(t *testing.T, p *place, _ *running) {
 	settled, atVirtual, atSeed := 0, 0, 0
 	p.eventually("nothing but heartbeats for 15 of them", func() bool {
@@ -81,7 +81,7 @@ func testQuiet(t *testing.T, p *place, _ *running) {
 		return beats >= 15
 	})
 	assert.Less(t, settled, 20, "%v %v", p.toVirtual.since(0), p.toSeed.since(0))
-	// From here on it is quiet.
+	// The requests from here on must be heartbeats.
 	atVirtual, atSeed = len(p.toVirtual.since(0)), len(p.toSeed.since(0))
 	p.eventually("20 more heartbeats", func() bool { return len(p.toVirtual.since(atVirtual)) >= 20 })
 	for _, r := range append(p.toVirtual.since(atVirtual), p.toSeed.since(atSeed)...) {
@@ -93,7 +93,7 @@ func beat(request string) bool {
 	return strings.Contains(request, "/leases/") || strings.HasSuffix(request, "GET /healthz")
 }
 
-// written are the resource versions of what is on the seed.
+// written returns the resource versions of the objects on the seed.
 func (p *place) written() map[string]string {
 	out := map[string]string{}
 	for _, name := range []string{"a-" + p.name, "b-" + p.name} {

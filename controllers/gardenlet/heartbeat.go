@@ -24,15 +24,15 @@ import (
 // beatTimeout bounds one heartbeat.
 const beatTimeout = 5 * time.Second
 
-// heartbeat renews the Lease of a seed in the virtual garden (gardener:
-// pkg/gardenlet/controller/lease): others see by it whether somebody looks after the seed.
+// heartbeat renews the Lease of a seed in the virtual garden, which shows that its gardenlet is
+// alive (gardener: pkg/gardenlet/controller/lease).
 type heartbeat struct {
 	g      *Gardenlet
 	client kubernetes.Interface
 	last   *coordinationv1.Lease
 }
 
-// heartbeats beat until ctx ends, and keep the conditions that tell of the gardenlet itself.
+// heartbeats sends heartbeats until ctx ends, and maintains the gardenlet's conditions of the Seed.
 func (g *Gardenlet) heartbeats(ctx context.Context) {
 	client, err := kubernetes.NewForConfig(g.links.garden.RESTConfig())
 	if err != nil {
@@ -57,7 +57,7 @@ func (h *heartbeat) once(ctx context.Context) {
 	defer cancel()
 	seed := h.g.objects.get(kindSeed, "", h.g.options.Seed)
 	if seed == nil {
-		return // nothing is known of it yet, or it is not there
+		return // the Seed is not read yet, or does not exist
 	}
 	if err := h.g.seedAnswers(ctx); err != nil {
 		h.g.notHeard(fmt.Errorf("seed %s: %w", h.g.options.Seed, err))
@@ -80,7 +80,7 @@ func (h *heartbeat) once(ctx context.Context) {
 	}
 }
 
-// seedAnswers asks the API server of the seed for its health.
+// seedAnswers checks the health of the seed's API server.
 func (g *Gardenlet) seedAnswers(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(g.links.local.RESTConfig())
 	if err != nil {
@@ -93,7 +93,7 @@ func (g *Gardenlet) seedAnswers(ctx context.Context) error {
 	return nil
 }
 
-// renew writes the Lease: one request as long as nobody else writes it.
+// renew updates the Lease; it needs one request unless another process wrote it.
 func (h *heartbeat) renew(ctx context.Context, seed *unstructured.Unstructured) error {
 	leases := h.client.CoordinationV1().Leases(gardencorev1beta1.GardenerSystemSeedLeaseNamespace)
 	var err error
@@ -144,8 +144,7 @@ func (h *heartbeat) fill(l *coordinationv1.Lease, seed *unstructured.Unstructure
 	l.Spec.LeaseDurationSeconds = ptr.To(max(int32(h.g.options.Pace.HeartbeatInterval/time.Second), 1))
 }
 
-// heard and notHeard note whether the virtual garden knows that the seed is looked after; a change
-// is told.
+// heard and notHeard record whether the last heartbeat succeeded, and log a change.
 func (g *Gardenlet) heard() {
 	g.mu.Lock()
 	was := g.heart.silent
@@ -167,14 +166,14 @@ func (g *Gardenlet) notHeard(err error) {
 	}
 }
 
-// settingsInUse says which settings are used. They are published anew only when they change, so
-// that their revision is mostly older than the one that is applied.
+// settingsInUse describes the settings in use. They are only published when they change, so their
+// revision is usually older than the applied one.
 func settingsInUse(p *seedpublication.Publication) string {
 	return fmt.Sprintf("The settings and overlays of the applied revision are in use: no commit has changed them since %s. The catalogue is %s.", p.Revision, p.Catalogue)
 }
 
-// writeConditions says that the gardenlet is alive, and whether it works with the newest settings.
-// Others write conditions, too: when one was quicker, this one waits for the next beat.
+// writeConditions writes that the gardenlet is alive, and whether it uses the latest settings.
+// After a conflict with another writer, the next heartbeat retries.
 func (g *Gardenlet) writeConditions(ctx context.Context, seed *unstructured.Unstructured) error {
 	var typed gardencorev1beta1.Seed
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(seed.Object, &typed); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
-// TestSettingsInUse: the revision that is named is not taken for the applied one.
+// TestSettingsInUse: the message does not present the settings' revision as the applied one.
 func TestSettingsInUse(t *testing.T) {
 	p := &seedpublication.Publication{Revision: "main@sha1:aaaa"}
 	p.Catalogue = "1.2.3"

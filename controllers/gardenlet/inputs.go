@@ -17,26 +17,26 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// sources are what an owner is rendered from besides the settings: a landscape of its own, with the
-// owner and what it refers to. So one that cannot be read is in nobody else's way, and a change
-// concerns only the owners that it reaches.
+// sources are the inputs of an owner besides the settings: a landscape of its own with the owner
+// and the objects it refers to. So an invalid owner blocks no other owner, and a change only
+// concerns the owners that it affects.
 type sources struct {
 	kind   string
 	object *unstructured.Unstructured
-	// objects are the landscape, with the owner, and gardenAPI its only setting that counts.
+	// objects are the landscape's, owner included; gardenAPI is its only setting that matters.
 	objects   []*unstructured.Unstructured
 	gardenAPI landscapev1alpha1.GardenAPI
-	// key is the same as long as nothing changed.
+	// key changes whenever an input changes.
 	key string
-	// basis is all of it that comes from Git.
+	// basis is the digest of all inputs that come from Git.
 	basis string
-	// isGarden says of a Seed that its cluster is the Garden's, too.
+	// isGarden reports whether the cluster of a Seed is also the Garden's.
 	isGarden bool
-	// seedUID names things outside of the clusters, as the UID of the object does.
+	// seedUID is part of the names of objects outside the clusters, as the UID of the object is.
 	seedUID types.UID
 }
 
-// sourcesOf an owner of the virtual garden.
+// sourcesOf returns the sources of an owner in the virtual garden.
 func (g *Gardenlet) sourcesOf(kind string, object *unstructured.Unstructured, s *settings) sources {
 	out := sources{kind: kind, object: object, gardenAPI: s.gardenAPI}
 	around := append(g.objects.all(kindRegistration), object)
@@ -65,7 +65,7 @@ func (g *Gardenlet) sourcesOf(kind string, object *unstructured.Unstructured, s 
 	return out
 }
 
-// around gives what a Shoot is rendered with.
+// around returns the objects that a Shoot is rendered with.
 func (g *Gardenlet) around(shoot *unstructured.Unstructured) []*unstructured.Unstructured {
 	text := func(o *unstructured.Unstructured, path ...string) string {
 		if o == nil {
@@ -97,7 +97,7 @@ func (g *Gardenlet) around(shoot *unstructured.Unstructured) []*unstructured.Uns
 	return out
 }
 
-// input renders nothing yet: it fills in what the API fills in, and finds what is missing.
+// input fills in the API's defaults and finds missing references; it does not render.
 func (g *Gardenlet) input(from sources) (render.Input, error) {
 	config := landscapev1alpha1.Landscape{Spec: landscapev1alpha1.LandscapeSpec{GardenAPI: from.gardenAPI}}
 	l, violations := landscapes.FromObjects(config, from.objects)
@@ -120,7 +120,7 @@ func (g *Gardenlet) input(from sources) (render.Input, error) {
 	return render.Input{}, fmt.Errorf("%s %s is not among the owners of this seed", from.object.GetKind(), from.object.GetName())
 }
 
-// withSeedUID gives the Seed that a Shoot sees its UID: backups are named after it.
+// withSeedUID sets the UID of the Seed in a Shoot's input: backups are named after it.
 func withSeedUID(objects map[string]map[string]any, uid types.UID) map[string]map[string]any {
 	out := maps.Clone(objects)
 	seed := maps.Clone(out[owner.Seed])

@@ -12,14 +12,14 @@ import (
 	"github.com/pergola-dev/pergola/controllers/namespacepolicies"
 )
 
-// lookForGarden finds out whether the seed is the Garden's runtime cluster, too (gardener:
-// pkg/gardenlet, SeedIsGarden): what both need is the Garden's there. A Garden that cannot be asked
-// for is an error: two owners of one thing would never agree.
+// lookForGarden finds out whether the seed is also the Garden's runtime cluster (gardener:
+// pkg/gardenlet, SeedIsGarden). There, the Garden owns shared objects. A failed request is an
+// error, because two owners of one object would overwrite each other.
 func (g *Gardenlet) lookForGarden(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
 	defer cancel()
 	list, err := g.links.local.Dynamic().Resource(operatorv1alpha1.SchemeGroupVersion.WithResource("gardens")).List(ctx, metav1.ListOptions{Limit: 1})
-	if err != nil && !apierrors.IsNotFound(err) { // not found is the kind
+	if err != nil && !apierrors.IsNotFound(err) { // the kind does not exist
 		return g.links.local.Explain(apply.Ref{APIVersion: operatorv1alpha1.SchemeGroupVersion.String(), Kind: "Garden"}, "look for", err)
 	}
 	g.mu.Lock()
@@ -28,8 +28,8 @@ func (g *Gardenlet) lookForGarden(ctx context.Context) error {
 	return nil
 }
 
-// setNetworks says what the network policies of namespaces follow from. In the Garden's runtime
-// cluster they are the operator's; a Seed that is not there changes nothing.
+// setNetworks sets the networks of the namespaces' network policies. In the Garden's runtime
+// cluster the operator maintains these policies. Without a Seed nothing changes.
 func (g *Gardenlet) setNetworks(seed *unstructured.Unstructured) {
 	g.mu.Lock()
 	isGarden := g.isGarden
@@ -47,7 +47,7 @@ func (g *Gardenlet) setNetworks(seed *unstructured.Unstructured) {
 	}
 }
 
-// awaitGarden does so until it is known; false when ctx ends before.
+// awaitGarden retries lookForGarden until it succeeds; it returns false if ctx ends first.
 func (g *Gardenlet) awaitGarden(ctx context.Context) bool {
 	for {
 		err := g.lookForGarden(ctx)

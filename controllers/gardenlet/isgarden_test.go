@@ -17,8 +17,8 @@ import (
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 )
 
-// A gardenlet in the Garden's runtime cluster leaves to the Garden what both need; it notices one
-// that is there when it starts.
+// TestSeedInTheGardensCluster: in the Garden's runtime cluster, a gardenlet leaves shared objects
+// to the Garden. It detects a Garden that exists when it starts.
 func TestSeedInTheGardensCluster(t *testing.T) {
 	p := newPlace(t)
 	p.publish("main@1")
@@ -54,7 +54,7 @@ func TestSeedInTheGardensCluster(t *testing.T) {
 		},
 	}}}
 	gardens := p.seed.Resource(operatorv1alpha1.SchemeGroupVersion.WithResource("gardens"))
-	// A kind is served a little after its definition is established.
+	// The kind is served shortly after its definition is established.
 	require.Eventually(t, func() bool {
 		_, err = gardens.Create(p.ctx, garden, metav1.CreateOptions{})
 		return err == nil

@@ -8,9 +8,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// keep repairs drift on the seed and in the API servers of its Shoots, and judges health, of all
-// owners that no job works on. It needs the seed only, so it goes on while the virtual garden
-// cannot be reached.
+// keep repairs drift on the seed and in the API servers of its Shoots, and checks health. It skips
+// owners that a job works on. It also works while the virtual garden is unreachable.
 func (g *Gardenlet) keep(ctx context.Context) {
 	fleet.Keeper{
 		Engine: g.links.engine, Clusters: []*apply.Cluster{g.links.local}, Joining: g.joining, Clock: g.options.Clock, CareInterval: g.options.Pace.CareInterval,
@@ -18,7 +17,7 @@ func (g *Gardenlet) keep(ctx context.Context) {
 	}.Keep(ctx)
 }
 
-// careForAll judges the owners side by side.
+// careForAll checks the health of the owners concurrently.
 func (g *Gardenlet) careForAll(ctx context.Context) {
 	began := g.options.Clock.Now()
 	releasing := &owner.Reconciler{Engine: g.links.engine, Clock: g.options.Clock}

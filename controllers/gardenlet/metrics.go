@@ -7,7 +7,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics of a Gardenlet.
 type metrics struct {
 	runs      *prometheus.CounterVec
 	durations *prometheus.HistogramVec
@@ -42,7 +41,7 @@ func (m *metrics) took(kind string, d time.Duration) {
 
 func (m *metrics) repaired(result string) { m.drift.WithLabelValues(result).Inc() }
 
-// ownersDesc counts owners when somebody asks.
+// ownersDesc describes the owner counts, which are computed when they are collected.
 func ownersDesc() *prometheus.Desc {
 	return prometheus.NewDesc("pergola_gardenlet_owners", "Seeds and Shoots that are looked after, by kind and state: waiting, converged, failing, left-alone.", []string{"kind", "state"}, nil)
 }

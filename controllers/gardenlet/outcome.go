@@ -9,18 +9,18 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// Whoever waits for a Seed or Shoot looks at its lastOperation. So all that is to be known besides,
-// the report of the Seed above all, is written before that says how it went: who finds it done
-// finds what is held by then, and not what was held before.
+// Clients that wait for a Seed or Shoot read its lastOperation. So everything else, above all the
+// report of the Seed, is written first. A client that sees a finished operation then also sees the
+// current held deletions.
 
-// reviewsKnown are the reviews as they were when a convergence began.
+// reviewsKnown are the reviews at the start of a reconciliation.
 type reviewsKnown struct {
 	// complete is the number of the last change that was applied completely.
 	complete int
 	version  string
 }
 
-// outcome takes in what came of a convergence. The status does not say it yet.
+// outcome records the result of a reconciliation before the status shows it.
 func (g *Gardenlet) outcome(ctx context.Context, at *site, from sources, s *settings, known reviewsKnown, report *owner.Report, err error) {
 	at.mu.Lock()
 	err = errors.Join(err, at.approvals.notTaken)
@@ -43,7 +43,7 @@ func (g *Gardenlet) outcome(ctx context.Context, at *site, from sources, s *sett
 		})
 	}
 	if waits && g.reviewVersion() != known.version {
-		g.fleet.Trigger(at.id) // it became known meanwhile
+		g.fleet.Trigger(at.id) // it was published meanwhile
 	}
 	held := g.stillHeld(at, from.object, report.Held)
 	at.holds(held, err == nil)
@@ -51,12 +51,12 @@ func (g *Gardenlet) outcome(ctx context.Context, at *site, from sources, s *sett
 	g.noteOutcome(ctx, at, from, err)
 }
 
-// noteOutcome brings the report up to date where others have to know before the status says that it
-// is done: of what is held of the owner, and, of a Seed, which Shoots follow it. All else can wait
+// noteOutcome updates the report before the status shows the result, if others need to know. They
+// need the held deletions of the owner and, for a Seed, the Shoots that follow it. The rest waits
 // for the next heartbeat.
 func (g *Gardenlet) noteOutcome(ctx context.Context, at *site, from sources, err error) {
 	if ctx.Err() != nil {
-		return // a newer job takes its place
+		return // a newer job replaces it
 	}
 	bounded, cancel := context.WithTimeout(ctx, beatTimeout)
 	defer cancel()

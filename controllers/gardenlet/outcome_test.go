@@ -18,10 +18,10 @@ import (
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
-// holdsEverything lets no deletion pass without an approval.
+// holdsEverything holds every deletion until it is approved.
 const holdsEverything = ", deletionGate: {maxDeletions: 0}"
 
-// done tells whether an object says that it is reconciled as it is now.
+// done reports whether the status of an object shows that its generation is reconciled.
 func (p *place) done(kind, namespace, name string) func() bool {
 	return func() bool {
 		o, err := p.of(kind, namespace).Get(p.ctx, name, metav1.GetOptions{})
@@ -32,7 +32,7 @@ func (p *place) done(kind, namespace, name string) func() bool {
 	}
 }
 
-// brake stops the steps of owners, of which each begins with a text, while it is on.
+// brake pauses one step: the next whose owner and node begin with the text in on.
 type brake struct {
 	on      atomic.Pointer[string]
 	reached chan struct{}
@@ -50,9 +50,8 @@ func (b *brake) hear(e owner.Event) {
 	<-b.release
 }
 
-// TestWhatIsHeldIsKnownAtTheEnd: who finds a Shoot or a Seed reconciled finds in the report what is
-// held by then, and which Shoots follow the Seed. No heartbeat is needed for that, and it is
-// written once.
+// TestWhatIsHeldIsKnownAtTheEnd: once a Shoot or Seed is reconciled, the report shows its held
+// deletions and the Shoots that follow the Seed. One write is enough, without a heartbeat.
 func TestWhatIsHeldIsKnownAtTheEnd(t *testing.T) {
 	p := newPlace(t)
 	p.optional()
@@ -66,7 +65,7 @@ func TestWhatIsHeldIsKnownAtTheEnd(t *testing.T) {
 	p.eventually("it is reconciled", one)
 	require.True(t, p.has("d")())
 
-	// written counts how often the report was written since.
+	// written counts the writes of the report since a request.
 	written := func(since int) (n int) {
 		for _, r := range p.toVirtual.since(since) {
 			if strings.HasPrefix(r, "PATCH ") && strings.HasSuffix(r, "/seeds/"+p.name) {

@@ -6,9 +6,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/serving"
 )
 
-// Ready asks whether the gardenlet can do its work. One that waits for the lease is ready: it is
-// there to take over. That the virtual garden cannot be reached is no reason to restart it, so it
-// is not asked for its life.
+// Ready returns the readiness checks. A gardenlet that waits for the lease is ready to take over.
+// There are no liveness checks: a restart does not help if the virtual garden is unreachable.
 func (g *Gardenlet) Ready() []serving.Question {
 	return []serving.Question{{Name: "garden", Ask: g.gardenHears}, {Name: "settings", Ask: g.settingsKnown}}
 }

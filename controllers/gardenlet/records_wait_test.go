@@ -10,8 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// TestNobodyWaitsForARecordToBeWritten: while a seed is slow to take it, what is known can be asked
-// for, and looks at what there is go on.
+// TestNobodyWaitsForARecordToBeWritten: a slow write to the seed blocks neither reads of the
+// records nor assessments.
 func TestNobodyWaitsForARecordToBeWritten(t *testing.T) {
 	p := newPlace(t)
 	p.publish("main@1")

@@ -19,33 +19,31 @@ import (
 const (
 	// renewTimeout bounds one attempt to renew the access to the virtual garden.
 	renewTimeout = time.Minute
-	// lookAgain is how often it is looked at the latest when the access ends: somebody may have put
-	// another one into the Secret.
+	// lookAgain is the longest wait between two checks of the expiry: the Secret may be replaced.
 	lookAgain = time.Hour
-	// leastWait is between two attempts that succeed: clocks may differ.
+	// leastWait is the shortest wait after a successful attempt: clocks may differ.
 	leastWait = time.Minute
-	// mostPause is how long the gardenlet waits at most after an attempt that failed.
+	// mostPause is the longest wait after a failed attempt.
 	mostPause = 10 * time.Minute
 )
 
-// renewalOperations are those on a Seed by which the gardenlet is asked for new access to the
-// virtual garden, and to renew what others on the seed have. (It gives nobody else access to the
-// virtual garden, and no workload identities.)
+// renewalOperations are the operations that ask the gardenlet of a Seed to renew its own access and
+// that of other clients on the seed. (It gives no other client access to the virtual garden, and
+// issues no workload identities.)
 func renewalOperations() []string {
 	return []string{
 		gardencorev1beta1.GardenerOperationRenewKubeconfig, gardencorev1beta1.SeedOperationRenewGardenAccessSecrets, gardencorev1beta1.SeedOperationRenewWorkloadIdentityTokens,
 	}
 }
 
-// renewal of the access to the virtual garden.
+// renewal renews the access to the virtual garden.
 type renewal struct {
 	own access.Own
-	// now has the Seed that asks for it.
+	// now receives the Seed that requests a renewal.
 	now chan *unstructured.Unstructured
 }
 
-// ownAccess prepares the connection with the virtual garden, whose access is in a Secret of the
-// seed.
+// ownAccess prepares the connection to the virtual garden, with access from a Secret of the seed.
 func (g *Gardenlet) ownAccess() error {
 	read, err := access.ReaderOf(g.options.Local)
 	if err != nil {
@@ -64,20 +62,19 @@ func (g *Gardenlet) ownAccess() error {
 	return nil
 }
 
-// askedForAccess has the access renewed when the Seed asks for that.
+// askedForAccess passes a renewal request of the Seed to renewals.
 func (g *Gardenlet) askedForAccess(o *unstructured.Unstructured) {
 	if g.services.renewal == nil || o.GetKind() != kindSeed || !slices.Contains(renewalOperations(), o.GetAnnotations()[gardencorev1beta1.GardenerOperation]) {
 		return
 	}
 	select {
-	case <-g.services.renewal.now: // what waits is older
+	case <-g.services.renewal.now: // the pending request is older
 	default:
 	}
 	g.services.renewal.now <- o
 }
 
-// renewals renew the access to the virtual garden before it ends, and whenever the Seed asks for
-// it.
+// renewals renews the access to the virtual garden before it expires and when the Seed requests it.
 func (g *Gardenlet) renewals(ctx context.Context) {
 	if g.services.renewal == nil {
 		return
@@ -118,13 +115,13 @@ func (g *Gardenlet) renewals(ctx context.Context) {
 	}
 }
 
-// untilDue is how long it is until the access is to be renewed, or looked at again.
+// untilDue returns the time until the next renewal or check.
 func (g *Gardenlet) untilDue(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()
 	due, err := g.services.renewal.own.Due(ctx)
 	if errors.Is(err, access.ErrNotOwn) {
-		return lookAgain, nil // whoever made it looks after it, until somebody asks for it here
+		return lookAgain, nil // the issuer renews it, until the Seed requests it here
 	}
 	if err != nil || due.IsZero() {
 		return lookAgain, err
@@ -132,8 +129,7 @@ func (g *Gardenlet) untilDue(ctx context.Context) (time.Duration, error) {
 	return min(due.Sub(g.options.Clock.Now()), lookAgain), nil
 }
 
-// renew renews the access, and tells the Seed that asks for it, if one does, by taking away what it
-// asks.
+// renew renews the access. If a Seed requested it, renew then removes its annotation as the answer.
 func (g *Gardenlet) renew(ctx context.Context, seed *unstructured.Unstructured) error {
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()
@@ -143,7 +139,7 @@ func (g *Gardenlet) renew(ctx context.Context, seed *unstructured.Unstructured) 
 			return g.links.garden.Explain(apply.RefOf(seed), "read", err)
 		}
 		if live.GetUID() != seed.GetUID() || !slices.Contains(renewalOperations(), live.GetAnnotations()[gardencorev1beta1.GardenerOperation]) {
-			return nil // it was withdrawn, or seen before it was done
+			return nil // the request was withdrawn, or is already handled
 		}
 		seed = live
 	}
@@ -160,7 +156,7 @@ func (g *Gardenlet) renew(ctx context.Context, seed *unstructured.Unstructured) 
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error { return g.takeRenewalAway(ctx, apply.RefOf(seed)) })
 }
 
-// takeRenewalAway says to whoever asked that the access is renewed.
+// takeRenewalAway removes the annotation of a handled renewal request.
 func (g *Gardenlet) takeRenewalAway(ctx context.Context, ref apply.Ref) error {
 	live, err := g.links.garden.GetLive(ctx, ref)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// registered is access of a gardenlet, as who registers its seed makes it.
+// registered is a gardenlet's access as the registration of its seed creates it.
 type registered struct {
 	*place
 	secret        types.NamespacedName
@@ -56,7 +56,7 @@ func (p *place) register() *registered {
 	return r
 }
 
-// token is one of the gardenlet's account.
+// token returns a new token of the gardenlet's service account.
 func (r *registered) token(lifetime time.Duration) string {
 	r.Helper()
 	seconds := int64(lifetime / time.Second)
@@ -66,7 +66,7 @@ func (r *registered) token(lifetime time.Duration) string {
 	return made.Status.Token
 }
 
-// give puts access into the Secret.
+// give creates the Secret with access.
 func (r *registered) give(user clientcmdapi.AuthInfo) {
 	r.Helper()
 	raw, err := clientcmd.Write(clientcmdapi.Config{
@@ -81,7 +81,7 @@ func (r *registered) give(user clientcmdapi.AuthInfo) {
 	require.NoError(r, err)
 }
 
-// given is what is in the Secret: the token, and the authorities.
+// given returns the token and the certificate authorities of the Secret.
 func (r *registered) given() (token, authorities string) {
 	r.Helper()
 	secret, err := r.seed.CoreV1().Secrets("garden").Get(r.ctx, r.secret.Name, metav1.GetOptions{})
@@ -91,7 +91,7 @@ func (r *registered) given() (token, authorities string) {
 	return config.AuthInfos["gardenlet"].Token, string(config.Clusters["garden"].CertificateAuthorityData)
 }
 
-// publishCAs writes the authorities of the virtual garden where everybody reads them.
+// publishCAs writes the authorities of the virtual garden into their public ConfigMap.
 func (r *registered) publishCAs(bundle string) {
 	r.Helper()
 	maps := r.virtual.CoreV1().ConfigMaps("garden")
@@ -112,8 +112,8 @@ func (r *registered) isAsked() bool {
 
 func (r *registered) own(o *Options) { o.Garden, o.GardenSecret = nil, r.secret }
 
-// Who asks a Seed to renew its access gets an answer when the new one is in use: with a new token,
-// and the authorities of now.
+// TestAccessIsRenewedWhenTheSeedIsAsked: the operation is answered once the new access is in use,
+// with a new token and the current authorities.
 func TestAccessIsRenewedWhenTheSeedIsAsked(t *testing.T) {
 	p := newPlace(t)
 	r := p.register()
@@ -133,7 +133,7 @@ func TestAccessIsRenewedWhenTheSeedIsAsked(t *testing.T) {
 	p.patch("Seed", "", p.name, `{"metadata":{"annotations":{"gardener.cloud/operation":"reconcile"}}}`)
 	p.eventually("it is at work", func() bool { return !r.isAsked() })
 
-	// A server that its own authorities do not know is still known by those of before.
+	// A server that the new authorities do not cover is still trusted by the earlier ones.
 	r.publishCAs(string(servers.seed.CAData))
 	r.ask("renew-garden-access-secrets")
 	p.eventually("it is renewed once more", func() bool { return !r.isAsked() })
@@ -142,7 +142,7 @@ func TestAccessIsRenewedWhenTheSeedIsAsked(t *testing.T) {
 	assert.Equal(t, bundle, authorities)
 }
 
-// A token is renewed before it ends, by itself.
+// TestAccessIsRenewedBeforeItEnds: a token is renewed before it expires, without a request.
 func TestAccessIsRenewedBeforeItEnds(t *testing.T) {
 	p := newPlace(t)
 	r := p.register()
@@ -165,7 +165,7 @@ func TestAccessIsRenewedBeforeItEnds(t *testing.T) {
 	})
 }
 
-// What cannot be renewed is told where people look, and whoever asked waits.
+// TestAccessThatIsNotRenewedIsTold: a failed renewal is an Event, and the operation stays.
 func TestAccessThatIsNotRenewedIsTold(t *testing.T) {
 	t.Run("a certificate", func(t *testing.T) {
 		p := newPlace(t)

@@ -37,7 +37,7 @@ func (s *site) Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool) 
 	if why := g.heldRepair(done.Held, e); why != "" {
 		g.services.metrics.repaired("left")
 		g.tellDrift(o.Known(), e, "is not repaired: "+why)
-		g.fleet.Trigger(s.id) // the next convergence holds it, too, and says so in the report
+		g.fleet.Trigger(s.id) // the next reconciliation holds it, too, and reports it
 		return true, true
 	}
 	g.services.metrics.repaired("repaired")
@@ -46,8 +46,8 @@ func (s *site) Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool) 
 	return true, true
 }
 
-// heldRepair says why the recreation is held that would repair an object, and what lets it pass;
-// empty if it is not.
+// heldRepair returns why recreating an object is held and how to approve it; empty if it is not
+// held.
 func (g *Gardenlet) heldRepair(held []permit.HeldObjects, e apply.DriftEvent) string {
 	s := g.settingsInUse()
 	for _, h := range held {

@@ -13,15 +13,15 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// byHand changes a ConfigMap of the Seed, by what its name begins with.
+// byHand patches the ConfigMap of the Seed whose name has a prefix.
 func (p *place) byHand(prefix, patch string) {
 	p.Helper()
 	_, err := p.configMaps("garden").Patch(p.ctx, prefix+"-"+p.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "kubectl-edit"})
 	require.NoError(p, err)
 }
 
-// TestDriftDuringAConvergence: what changes while the owner is converged is repaired and told when
-// that has ended, each object of it, and does not wait for the next round of care.
+// TestDriftDuringAConvergence: drift during a reconciliation is repaired and reported after it, for
+// each object, before the next round of care.
 func TestDriftDuringAConvergence(t *testing.T) {
 	p := newPlace(t)
 	p.overlays["components/seed/a/kustomization.yaml"] = "resources: [e.yaml]\n"
@@ -50,8 +50,8 @@ func TestDriftDuringAConvergence(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// TestARepairThatIsHeld is not told as done: the object stays as it was changed, and stands in the
-// report with what lets it pass.
+// TestARepairThatIsHeld: a held repair is not reported as done. The object stays changed, and the
+// report lists the approval.
 func TestARepairThatIsHeld(t *testing.T) {
 	p := newPlace(t)
 	p.spec = holdsEverything
@@ -70,8 +70,8 @@ func TestARepairThatIsHeld(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// TestARepairDoesNotGoAhead: where a step failed, those after it keep what was applied there, and a
-// repair brings back that: the new one is applied in its turn.
+// TestARepairDoesNotGoAhead: after a failed step, a repair restores the applied revision of later
+// steps. The new one is applied in its turn.
 func TestARepairDoesNotGoAhead(t *testing.T) {
 	p := newPlace(t)
 	configMap := func(name, namespace, x string) string {
@@ -110,8 +110,8 @@ func TestARepairDoesNotGoAhead(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// TestDriftBehindAStepThatFails: what was applied there is repaired, by whatever process, and also
-// once Git takes back what it declares otherwise.
+// TestDriftBehindAStepThatFails: objects behind a failed step are repaired, also after a restart,
+// and after Git reverts its change.
 func TestDriftBehindAStepThatFails(t *testing.T) {
 	p := newPlace(t)
 	extra := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra-SEED, namespace: garden}\ndata: {x: \"1\"}\n"
@@ -147,7 +147,7 @@ func TestDriftBehindAStepThatFails(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// TestIgnoredIsNotRepaired: nobody does anything, and nobody says that somebody does.
+// TestIgnoredIsNotRepaired: an ignored object is neither repaired nor reported as repaired.
 func TestIgnoredIsNotRepaired(t *testing.T) {
 	p := newPlace(t)
 	p.publish("main@1")

@@ -16,20 +16,19 @@ import (
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
-// The operator never reaches a seed. What it has to know of it, to tell those who wait for a sync
-// or look for what is held, stands in an annotation of the Seed, which is brought up to date with
-// each heartbeat that finds it different, and before a status says that something is done
-// (outcome.go).
+// The operator never connects to a seed. An annotation of the Seed carries the sync state and the
+// held deletions. It is updated by heartbeats when it differs, and before a status shows that a
+// reconciliation finished (outcome.go).
 
-// reach notes that the owner was converged with all that this key stands for.
+// reach records that the owner was reconciled with the inputs of this key.
 func (s *site) reach(key string, failed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reached, s.failed = key, failed
 }
 
-// holds notes what is held of the owner. A run that did not get to its end has not seen all that
-// is: what was held before may be so still.
+// holds records the held deletions of the owner. An incomplete run has not seen all of them:
+// earlier ones may still be held.
 func (s *site) holds(held []permit.HeldObjects, complete bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,8 +39,8 @@ func (s *site) holds(held []permit.HeldObjects, complete bool) {
 	s.held = permit.Unseen(held, s.held)
 }
 
-// stillHeld gives what is held the reason that it was held for first, where the gate only says now
-// that no review shows it any more.
+// stillHeld restores the first reason of a held deletion if the gate now only says that no review
+// shows it any more.
 func (g *Gardenlet) stillHeld(at *site, o *unstructured.Unstructured, held []permit.HeldObjects) []permit.HeldObjects {
 	before := map[string]change.Reason{}
 	at.mu.Lock()
@@ -70,8 +69,8 @@ func (g *Gardenlet) stillHeld(at *site, o *unstructured.Unstructured, held []per
 	return out
 }
 
-// reportedName is how an owner is named in a report, as in the id of its site but with its kind as
-// the API has it.
+// reportedName is the name of an owner in a report: the id of its site, with the kind as in the
+// API.
 func reportedName(o *unstructured.Unstructured) string {
 	if namespace := o.GetNamespace(); namespace != "" {
 		return o.GetKind() + " " + namespace + "/" + o.GetName()
@@ -79,8 +78,8 @@ func reportedName(o *unstructured.Unstructured) string {
 	return o.GetKind() + " " + o.GetName()
 }
 
-// report says how the seed stands. What a former process has reported as held counts for owners
-// that this one has not converged yet.
+// report returns the state of the seed. Holds that an earlier process reported count for owners
+// that this process has not reconciled yet.
 func (g *Gardenlet) report(former *seedpublication.Report) seedpublication.Report {
 	g.mu.Lock()
 	s, out := g.published.settings, seedpublication.Report{Digest: g.published.assessed}
@@ -95,7 +94,7 @@ func (g *Gardenlet) report(former *seedpublication.Report) seedpublication.Repor
 		return out
 	}
 	approvals := g.approvals(s)
-	// The Seed comes first: all others wait for it.
+	// The Seed comes first: the Shoots wait for it.
 	slices.SortFunc(sites, func(a, b *site) int { return cmp.Compare(names[a], names[b]) })
 	for _, at := range sites {
 		name := names[at]
@@ -135,28 +134,28 @@ func (g *Gardenlet) report(former *seedpublication.Report) seedpublication.Repor
 	return out
 }
 
-// reporting is what this process has written of the report last. turn is taken by whoever looks at
-// it and writes: what was found first is written first.
+// reporting is the last report of this process. turn serializes reading and writing, so that
+// reports are written in the order in which they were made.
 type reporting struct {
 	turn chan struct{}
-	// patch is what was written, nil before; over is the version that the Seed was known to have
-	// then. held is what it said.
+	// patch is the last patch; nil before the first. over is the resource version of the cached
+	// Seed at that time, held its held deletions.
 	patch map[string]any
 	over  string
 	held  []seedpublication.Held
 }
 
-// end is that of a convergence, of which the status does not say it yet.
+// end describes a finished reconciliation that the status does not show yet.
 type end struct {
 	at               *site
 	kind, owner, key string
 	failed           bool
 }
 
-// noteReport brings the annotation of the Seed up to date; it costs a request only when it is not.
-// Before anything is known of the owners the one of a former process stays. At the end of a
-// convergence it does so where those who wait for it have to know, and waits for its turn as long
-// as ctx lasts. A heartbeat waits for nobody: what it would say the next one does.
+// noteReport updates the annotation of the Seed if it differs. Until the owners are known, the
+// report of the earlier process stays. At the end of a reconciliation, it only writes changes that
+// clients wait for, and waits for its turn until ctx ends. A heartbeat does not wait: the next one
+// reports the same.
 func (g *Gardenlet) noteReport(ctx context.Context, done *end) error {
 	last := &g.reporting
 	select {
@@ -189,7 +188,7 @@ func (g *Gardenlet) noteReport(ctx context.Context, done *end) error {
 		if done.kind != owner.Seed && slices.Equal(heldOf(before, done.owner), heldOf(now.Held, done.owner)) {
 			return nil
 		}
-		if !done.failed { // one writing says both
+		if !done.failed { // one request reports both
 			done.at.reach(done.key, false)
 			now = g.report(former)
 		}
@@ -202,7 +201,7 @@ func (g *Gardenlet) noteReport(ctx context.Context, done *end) error {
 	if err != nil {
 		return err
 	}
-	// What is known of the Seed may be older than what was written last.
+	// The cached Seed may be older than the last patch.
 	if is := reflect.DeepEqual(patch, last.patch); is && (!differs || last.over == seed.GetResourceVersion()) || last.patch == nil && !differs {
 		return nil
 	}
@@ -213,7 +212,7 @@ func (g *Gardenlet) noteReport(ctx context.Context, done *end) error {
 	return nil
 }
 
-// heldOf is what is held of one owner.
+// heldOf returns the held deletions of one owner.
 func heldOf(all []seedpublication.Held, name string) []seedpublication.Held {
 	return slices.DeleteFunc(slices.Clone(all), func(h seedpublication.Held) bool { return h.Owner != name })
 }

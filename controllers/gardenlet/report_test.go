@@ -16,7 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
-// reported is what the Seed says in the virtual garden.
+// reported returns the report in the annotation of the Seed.
 func (p *place) reported() seedpublication.Report {
 	p.Helper()
 	o, err := p.of("Seed", "").Get(p.ctx, p.name, metav1.GetOptions{})
@@ -27,9 +27,9 @@ func (p *place) reported() seedpublication.Report {
 	return seedpublication.Report{}
 }
 
-// TestReport: the Seed says which publication is in use, who is not converged with it, and what is
-// held with the id that lets it pass; also while another process has not looked at everything yet.
-// When it passed, it is not held any more.
+// TestReport: the Seed lists the digest of the publication, the owners that are not reconciled with
+// it, and the held deletions with their approval ids. That also holds while a new process is still
+// assessing. An approved deletion is no longer listed.
 func TestReport(t *testing.T) {
 	p := newPlace(t)
 	p.review = landscapev1alpha1.ReviewRequired
@@ -63,8 +63,8 @@ func TestReport(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// TestWhatTheGateHeldAfterAReview: the review has shown it, and counts once; that the gate holds it
-// is why it waits, also when others are approved.
+// TestWhatTheGateHeldAfterAReview: a review counts once. The reported reason stays the gate's
+// limit, also when other deletions are approved.
 func TestWhatTheGateHeldAfterAReview(t *testing.T) {
 	const gate = ", deletionGate: {maxDeletions: 0}"
 	p := newPlace(t)
@@ -102,7 +102,7 @@ func TestWhatTheGateHeldAfterAReview(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// reviewKnown tells whether a gardenlet has what was published of reviews.
+// reviewKnown reports whether a gardenlet has the published reviews.
 func (p *place) reviewKnown(g *running) bool { return g.reviewVersion() != "" }
 
 func (s *site) isJudged() bool {
@@ -111,8 +111,8 @@ func (s *site) isJudged() bool {
 	return s.judged
 }
 
-// TestHeldOfARunThatFailed: what a run has not come to is held as before, what it has seen is held
-// as it says.
+// TestHeldOfARunThatFailed: objects that a failed run did not check stay held as before; checked
+// objects are held as it reports.
 func TestHeldOfARunThatFailed(t *testing.T) {
 	of := func(reason string, names ...string) permit.HeldObjects {
 		out := permit.HeldObjects{Cluster: "seed", Approval: reason}
@@ -129,8 +129,8 @@ func TestHeldOfARunThatFailed(t *testing.T) {
 	assert.Empty(t, s.held)
 }
 
-// TestRecordsOfTheGone: what a Shoot was converged with is forgotten when the Shoot is gone, also
-// while no gardenlet ran; one that is there elsewhere keeps it.
+// TestRecordsOfTheGone: the record of a deleted Shoot is dropped, also if no gardenlet ran then. A
+// Shoot on another seed keeps its record.
 func TestRecordsOfTheGone(t *testing.T) {
 	p := newPlace(t)
 	p.review = landscapev1alpha1.ReviewRequired

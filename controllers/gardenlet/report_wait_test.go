@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// slowWrites holds up whatever patches an object, by the end of its path, while it is on.
+// slowWrites blocks patches of objects by the end of their path while it is on.
 type slowWrites struct {
 	path          string
 	on            atomic.Bool
@@ -39,9 +39,8 @@ func (h heldUp) RoundTrip(r *http.Request) (*http.Response, error) {
 	return h.next.RoundTrip(r)
 }
 
-// TestHeartbeatDoesNotWaitForAReport: while the end of a convergence waits until the report is
-// written, the heartbeat goes on, and others at their end wait no longer than they would for a
-// request.
+// TestHeartbeatDoesNotWaitForAReport: heartbeats continue while the end of a reconciliation waits
+// for the write of its report. Other reconciliations do not wait longer than for a request.
 func TestHeartbeatDoesNotWaitForAReport(t *testing.T) {
 	p := newPlace(t)
 	p.publish("main@1")
@@ -51,8 +50,7 @@ func TestHeartbeatDoesNotWaitForAReport(t *testing.T) {
 	at := g.site("seed " + p.name)
 	p.eventually("the report says so", func() bool { r := p.reported(); return r.Digest != "" && len(r.Converging) == 0 })
 	slow.on.Store(true)
-	// Of a Seed there is something to say when it was converged with another key than the one there
-	// is.
+	// A Seed has changes to report if it was reconciled with another key than the current one.
 	of := func(key string) *end { return &end{at: at, kind: at.kind, owner: "Seed " + p.name, key: key} }
 	ended := make(chan struct{})
 	go func() {
@@ -73,7 +71,7 @@ func TestHeartbeatDoesNotWaitForAReport(t *testing.T) {
 		return n
 	}
 	before := beats()
-	// One of them may be under way.
+	// One heartbeat may be in flight.
 	if !assert.Eventually(t, func() bool { return beats() >= before+5 }, 40*time.Second, 20*time.Millisecond, "the heartbeat goes on") {
 		close(slow.release)
 		t.FailNow()

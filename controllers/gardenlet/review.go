@@ -21,23 +21,22 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Where a review is demanded, what Git changes must not delete or recreate more than the review
-// could show. Not all that changes comes from Git: whoever hibernates a Shoot by the API, or has it
-// updated in its maintenance, needs no review of Git. So each owner has a basis, all of it that
-// comes from Git: the published settings, and when the operator last changed an object that the
-// owner is rendered from. As long as an owner has the basis with which it was converged last,
-// nothing is held for the sake of the review.
+// If a review is required, a change in Git must not delete or recreate more than the review showed.
+// API changes, such as hibernation or an update in the maintenance window, need no review. So each
+// owner has a basis: the published settings, and when the operator last changed each object that
+// the owner is rendered from. While the basis is that of the last reconciliation, no review is
+// needed.
 
 // recordsName is the ConfigMap on the seed that has a permit.Converged of each owner.
 const recordsName = "pergola-gardenlet-reviewed"
 
-// recordKey is how an owner is named in it.
+// recordKey is the key of an owner in that ConfigMap.
 func recordKey(kind string, o *unstructured.Unstructured) string {
 	return strings.TrimSuffix(strings.Join([]string{kind, o.GetName(), o.GetNamespace()}, "."), ".")
 }
 
-// basisOf says all that comes from Git of what an owner is rendered from. around are the objects
-// that it is rendered from besides the settings, with the digest of these.
+// basisOf returns a digest of the inputs from Git: the settings' digest, and the time of the last
+// declaration of each object in around.
 func basisOf(settings string, around []*unstructured.Unstructured) string {
 	sum := sha256.New()
 	fmt.Fprintln(sum, settings)
@@ -49,8 +48,8 @@ func basisOf(settings string, around []*unstructured.Unstructured) string {
 	return hex.EncodeToString(sum.Sum(nil))[:16]
 }
 
-// declaredAt is when the operator last changed what Git says of an object; empty for one that is
-// not in Git.
+// declaredAt is when the operator last applied the declaration of an object; empty if Git declares
+// none.
 func declaredAt(o *unstructured.Unstructured) string {
 	if o == nil {
 		return ""
@@ -63,12 +62,12 @@ func declaredAt(o *unstructured.Unstructured) string {
 	return ""
 }
 
-// bindsInGit is left of the managed fields of a Shoot whose Seed Git names. Of the others reviews
-// show nothing of what runs for them.
+// bindsInGit is the stored part of the managed fields of a Shoot whose Seed Git names. For other
+// Shoots, reviews do not show the objects on the seed.
 const bindsInGit = `{"f:spec":{"f:seedName":{}}}`
 
-// onlyDeclared keeps of the managed fields what is asked here: when the operator wrote last, and
-// whether Git names the Seed.
+// onlyDeclared reduces managed fields to the time of the operator's last write, and whether Git
+// names the Seed.
 func onlyDeclared(fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	var out []metav1.ManagedFieldsEntry
 	for _, m := range fields {
@@ -87,15 +86,15 @@ func onlyDeclared(fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntr
 	return out
 }
 
-// isShown tells whether a difference of revisions shows what runs for an owner. Each Seed for which
-// something is published is in Git.
+// isShown reports whether the diff of two revisions shows the objects of an owner. Every Seed with
+// a publication is in Git.
 func isShown(o *unstructured.Unstructured) bool {
 	return o.GetKind() == kindSeed || slices.ContainsFunc(o.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
 		return m.FieldsV1 != nil && m.FieldsV1.GetRawString() == bindsInGit
 	})
 }
 
-// reviewed is the question that the gate asks for an owner: nil where no review is demanded.
+// reviewed returns the gate's review check for an owner; nil if no review is required.
 func (g *Gardenlet) reviewed(from sources, o render.Owner, s *settings) func(cluster string, ref change.Ref) bool {
 	if !s.reviewed {
 		return nil
@@ -117,7 +116,7 @@ func (g *Gardenlet) reviewed(from sources, o render.Owner, s *settings) func(clu
 	}
 }
 
-// review is what is published of reviews; one that cannot be read has nothing.
+// review returns the published reviews; if they are unreadable, it is empty.
 func (g *Gardenlet) review() (*permit.SeedReview, error) {
 	return seedpublication.ReadReview(g.publishedReview())
 }
@@ -126,7 +125,7 @@ func (g *Gardenlet) publishedReview() *unstructured.Unstructured {
 	return g.objects.get(kindReview, seedpublication.Namespace(g.options.Seed), seedpublication.ReviewName)
 }
 
-// reviewVersion changes when something is published of reviews.
+// reviewVersion changes with every publication of reviews.
 func (g *Gardenlet) reviewVersion() string {
 	if o := g.publishedReview(); o != nil {
 		return o.GetResourceVersion()
@@ -134,21 +133,21 @@ func (g *Gardenlet) reviewVersion() string {
 	return ""
 }
 
-// recordOf tells how an owner was converged last, and whether that is known.
+// recordOf returns the record of an owner's last reconciliation, and whether one exists.
 func (g *Gardenlet) recordOf(from sources) (permit.Converged, bool) {
 	return g.noted.records.Get(recordKey(from.kind, from.object))
 }
 
-// beginReviewed is called before an owner is converged, and gives the number of the last change
-// that is applied completely by then. An owner that was never converged loses nothing, unless a
-// former one of its name has left something: no review up to now has shown that this one loses it.
+// beginReviewed starts the record of a reconciliation, and returns the number of the last
+// completely applied change. A new owner loses nothing, unless an earlier owner of its name left
+// objects: no earlier review shows that this owner loses them.
 func (g *Gardenlet) beginReviewed(ctx context.Context, from sources, s *settings, o owner.Owner) (complete int) {
 	g.readNotes(ctx)
 	if !s.reviewed {
 		g.note(ctx, from, func(was permit.Converged, _ bool) permit.Converged { return was.Begin("") })
 		return 0
 	}
-	review, _ := g.review() // one that cannot be read has nothing
+	review, _ := g.review() // empty if it is unreadable
 	_, known := g.recordOf(from)
 	_, begun, _ := unstructured.NestedMap(from.object.Object, "status", "lastOperation")
 	fresh, first := !known && !begun, permit.Converged{Basis: from.basis, Done: review.Complete}
@@ -166,8 +165,8 @@ func (g *Gardenlet) beginReviewed(ctx context.Context, from sources, s *settings
 	return review.Complete
 }
 
-// note changes the record of an owner. In memory it counts at once, unless it allows more than the
-// one that is written.
+// note changes the record of an owner. The change counts in memory at once, unless it allows more
+// than the stored record.
 func (g *Gardenlet) note(ctx context.Context, from sources, change func(was permit.Converged, known bool) permit.Converged) {
 	err := g.noted.records.Change(ctx, recordKey(from.kind, from.object), func(was permit.Converged, known bool) (permit.Converged, bool) {
 		next := change(was, known)
@@ -178,7 +177,7 @@ func (g *Gardenlet) note(ctx context.Context, from sources, change func(was perm
 	}
 }
 
-// seeReview converges owners again of which something was held when what was reviewed became known.
+// seeReview reconciles the owners that wait for a review again when reviews are published.
 func (g *Gardenlet) seeReview() {
 	version := g.reviewVersion()
 	if version == "" || version == g.noted.reviewSeen {

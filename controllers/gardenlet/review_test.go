@@ -25,7 +25,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/smallcatalogue"
 )
 
-// optional adds a component to the catalogue that a Shoot has unless it is hibernated.
+// optional adds a component to the catalogue that only awake Shoots have.
 func (p *place) optional() {
 	catalogue := catalogueFiles()
 	flow := smallcatalogue.Flow("shoot", `c: apply: ["c"], d: {apply: ["d"], if: !shoot.spec.hibernation.enabled}`, `all: remove: ["c", "d"]`)
@@ -37,7 +37,7 @@ func (p *place) optional() {
 	p.catalogue = catalogue
 }
 
-// newReviewedPlace is one where a review is demanded, and whose Shoots have the optional component.
+// newReviewedPlace returns a place that requires reviews, with the optional component for Shoots.
 func newReviewedPlace(t *testing.T) *place {
 	t.Helper()
 	p := newPlace(t)
@@ -57,7 +57,7 @@ func (p *place) declare(text string) {
 	require.NoError(p, err)
 }
 
-// seen publishes that a reviewer could see what owners lose.
+// seen publishes a review that shows which owners lose which objects.
 func (p *place) seen(id string, lost map[string][]string) {
 	p.Helper()
 	c := permit.SeedChange{ID: id}
@@ -77,8 +77,8 @@ func (p *place) unreviewed(about, object string) func() bool {
 	}
 }
 
-// TestNothingGoesUnseen: what a Seed loses by the settings is held until a review has shown it,
-// also with another process, and by an approval.
+// TestNothingGoesUnseen: objects that the settings take from a Seed are held until a review or an
+// approval, also after a restart.
 func TestNothingGoesUnseen(t *testing.T) {
 	const without = ", components: {seed: {b: {enabled: false}}}"
 	p := newPlace(t)
@@ -126,8 +126,8 @@ func TestNothingGoesUnseen(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// TestWhatPeopleDoByTheAPI needs no review of Git; what Git does to the same Shoots does, declared
-// or not.
+// TestWhatPeopleDoByTheAPI: changes through the API need no review; changes in Git do, for all
+// Shoots that they affect.
 func TestWhatPeopleDoByTheAPI(t *testing.T) {
 	p := newReviewedPlace(t)
 	p.publish("main@1")
@@ -148,8 +148,8 @@ func TestWhatPeopleDoByTheAPI(t *testing.T) {
 		p.eventually("it is there again", there(shoot))
 	}
 
-	// Git hibernates the Shoot that it declares. The second that the API server notes has to be
-	// another one than that of the first.
+	// Git hibernates the Shoot that it declares. The API server must note another second than for
+	// the first declaration.
 	before := p.declaredAt(namespace, "declared")
 	p.eventually("Git changes it", func() bool {
 		p.declare(strings.ReplaceAll(shootText, "NAME", "declared") + "  hibernation: {enabled: true}\n")
@@ -165,7 +165,7 @@ func TestWhatPeopleDoByTheAPI(t *testing.T) {
 	p.seen("1", map[string][]string{object: {"shoot " + namespace + "/declared"}})
 	p.eventually("it was to be seen", gone("declared"))
 
-	// Of one that Git does not bind reviews show nothing: what others lose counts for it.
+	// Reviews do not show Shoots that Git does not bind: the losses of other Shoots count for them.
 	p.declare(strings.Replace(strings.ReplaceAll(shootText, "NAME", "unbound"), "  seedName: SEED\n", "", 1))
 	p.patch("Shoot", namespace, "unbound", `{"spec": {"seedName": "`+p.name+`"}}`)
 	p.eventually("it is there", there("unbound"))
@@ -174,7 +174,7 @@ func TestWhatPeopleDoByTheAPI(t *testing.T) {
 	assert.NotEmpty(t, declaredAt(o))
 	assert.True(t, isShown(g.objects.get(kindShoot, namespace, "declared")))
 
-	// A setting takes the component from all Shoots.
+	// A setting removes the component from all Shoots.
 	assert.True(t, there("made")())
 	p.seen("2", nil)
 	r, err := seedpublication.ReadReview(g.objects.get(kindReview, seedpublication.Namespace(p.name), seedpublication.ReviewName))
@@ -190,7 +190,7 @@ func TestWhatPeopleDoByTheAPI(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// failing adds to component c of Shoots a Deployment that is ready when somebody says so.
+// failing adds a Deployment to component c of Shoots that becomes ready when ready is called.
 func (p *place) failing() (ready func()) {
 	p.Helper()
 	catalogue, ok := p.catalogue.(fstest.MapFS)
@@ -217,7 +217,7 @@ func (p *place) failing() (ready func()) {
 	}
 }
 
-// extra adds an object of Shoot one by an overlay, or takes it away.
+// extra adds an object of Shoot one by an overlay, or removes it.
 func (p *place) extra(there bool) {
 	p.overlays = map[string]string{}
 	if there {
@@ -226,14 +226,14 @@ func (p *place) extra(there bool) {
 	}
 }
 
-// has tells whether Shoot one has a ConfigMap on the seed.
+// has reports whether Shoot one has a ConfigMap on the seed.
 func (p *place) has(name string) func() bool {
 	return func() bool { return p.onSeed(p.controlPlane("one"), name) != nil }
 }
 
 func (p *place) lacks(name string) func() bool { return func() bool { return !p.has(name)() } }
 
-// recorded tells whether Shoot one was converged with a basis, and what of it is held.
+// recorded reports whether Shoot one has a record with a basis and these held objects.
 func (p *place) recorded(held ...string) func() bool {
 	return func() bool {
 		var r permit.Converged
@@ -242,15 +242,15 @@ func (p *place) recorded(held ...string) func() bool {
 	}
 }
 
-// objectOfOne is how a review names a ConfigMap of Shoot one.
+// objectOfOne returns the name of a ConfigMap of Shoot one in a review.
 func (p *place) objectOfOne(name string) string {
 	return permit.ObjectIn(p.controlPlane("one"), change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: name})
 }
 
 const asleep, awake = `{"spec": {"hibernation": {"enabled": true}}}`, `{"spec": {"hibernation": {"enabled": false}}}`
 
-// TestAReviewCountsOnce: what a review has shown, and was done, says nothing about what was made
-// anew since, whoever made it.
+// TestAReviewCountsOnce: a review does not allow a second deletion of an object that was created
+// again.
 func TestAReviewCountsOnce(t *testing.T) {
 	p := newReviewedPlace(t)
 	p.extra(true)
@@ -280,7 +280,7 @@ func TestAReviewCountsOnce(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// TestReviewSwitchedOff: what came while no review was demanded is nothing that one has shown.
+// TestReviewSwitchedOff: no review shows objects that were added while none was required.
 func TestReviewSwitchedOff(t *testing.T) {
 	p := newReviewedPlace(t)
 	p.publish("main@1")
@@ -299,8 +299,8 @@ func TestReviewSwitchedOff(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// TestHeldIsHeldAlone: of an owner of which something is held, people can do by the API what they
-// want; and what is held waits for a review also when nothing else changes any more.
+// TestHeldIsHeldAlone: a hold does not block changes of its owner through the API. It ends with a
+// review even if nothing else changes.
 func TestHeldIsHeldAlone(t *testing.T) {
 	p := newReviewedPlace(t)
 	p.extra(true)
@@ -325,9 +325,9 @@ func TestHeldIsHeldAlone(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// TestReviewWhileItIsConverged: what becomes known while an owner waits for its health is not
-// overlooked; one that never was converged may be hibernated; and an approval is spent although the
-// convergence fails.
+// TestReviewWhileItIsConverged: a review that arrives while an owner waits for its health takes
+// effect. An owner that was never reconciled may be hibernated. An approval is used even if the
+// reconciliation fails.
 func TestReviewWhileItIsConverged(t *testing.T) {
 	p := newReviewedPlace(t)
 	ready := p.failing()
@@ -351,7 +351,7 @@ func TestReviewWhileItIsConverged(t *testing.T) {
 	p.eventually("it is made anew", p.has("extra"))
 	require.NoError(t, g.stop())
 
-	// From here on it has its time.
+	// This run has enough time.
 	g = p.run()
 	p.extra(false)
 	p.publish("main@4")
@@ -364,7 +364,7 @@ func TestReviewWhileItIsConverged(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// TestNeverConverged: a Shoot that is made by the API, and is not healthy yet, may be hibernated.
+// TestNeverConverged: a Shoot made through the API that was never healthy may be hibernated.
 func TestNeverConverged(t *testing.T) {
 	p := newReviewedPlace(t)
 	ready := p.failing()
@@ -379,9 +379,9 @@ func TestNeverConverged(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
-// TestAShootMadeAnew: what the former one of its name has left on the seed goes by a review or an
-// approval only, though the difference that makes the Shoot anew shows no deletion; and what one
-// has shown of the former one says nothing of it.
+// TestAShootMadeAnew: deleting objects of an earlier Shoot of the same name needs a review or an
+// approval. The diff that creates the Shoot shows no deletion. Reviews of the earlier Shoot do not
+// count.
 func TestAShootMadeAnew(t *testing.T) {
 	p := newReviewedPlace(t)
 	p.publish("main@1")

@@ -23,43 +23,43 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// settings are what a publication says, made ready for use.
+// settings are a publication in the form that reconciliations use.
 type settings struct {
 	publication *seedpublication.Publication
 	reconciler  *owner.Reconciler
-	// digests of all that shapes the owners of a kind.
+	// digests of all settings that affect the owners of a kind.
 	digests map[string]string
 	forced  bool
-	// reviewed says that what is lost has to be foreseeable in reviews.
+	// reviewed reports whether reviews must have shown every deletion.
 	reviewed bool
-	// gardenAPI says who serves the Gardener API.
+	// gardenAPI is the configuration of the Gardener API.
 	gardenAPI landscapev1alpha1.GardenAPI
-	// landscape is its name, approved what its Landscape approves.
+	// landscape is its name, approved the approvals of its Landscape.
 	landscape string
 	approved  []string
 	// domains are the Secrets of the default domains.
 	domains []*unstructured.Unstructured
 }
 
-// CatalogueError says that a publication was made for another catalogue.
+// CatalogueError reports that a publication was made for another catalogue.
 type CatalogueError struct{ Published, Own string }
 
 func (e *CatalogueError) Error() string {
 	return fmt.Sprintf("the landscape is published for catalogue %s, and this gardenlet has %s: run the gardenlet of that version; what was applied before is kept", e.Published, e.Own)
 }
 
-// errNoPublication is the state before the operator has published anything.
+// errNoPublication is the problem until the operator publishes settings for the first time.
 var errNoPublication = errors.New("the operator has published nothing for this seed yet")
 
-// settingsInUse are nil before there are any.
+// settingsInUse returns the current settings; nil before the first publication.
 func (g *Gardenlet) settingsInUse() *settings {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.published.settings
 }
 
-// refresh takes a new publication into use. One that cannot be used leaves the former in force, and
-// is told.
+// refresh loads a new publication. An unusable one is reported, and the current settings stay in
+// use.
 func (g *Gardenlet) refresh(ctx context.Context) {
 	next, err := g.read(ctx)
 	if ctx.Err() != nil {
@@ -93,7 +93,7 @@ func (g *Gardenlet) refresh(ctx context.Context) {
 	}
 }
 
-// reasonOf is the reason of the condition and the Event about a problem with a publication.
+// reasonOf returns the reason of the condition and Event for a problem with a publication.
 func reasonOf(err error) string {
 	switch {
 	case errors.Is(err, errNoPublication):
@@ -106,7 +106,7 @@ func reasonOf(err error) string {
 	return "PublicationInvalid"
 }
 
-// read gives the settings that are published now: those in use if they are the same.
+// read returns the published settings; if they did not change, the current ones.
 func (g *Gardenlet) read(ctx context.Context) (*settings, error) {
 	own := seedpublication.Namespace(g.options.Seed)
 	pointer := g.objects.get(kindPointer, own, seedpublication.PointerName)
@@ -127,7 +127,7 @@ func (g *Gardenlet) read(ctx context.Context) (*settings, error) {
 	return g.prepare(ctx, p)
 }
 
-// prepare reads the files of a publication as a landscape.
+// prepare loads the files of a publication as a landscape.
 func (g *Gardenlet) prepare(ctx context.Context, p *seedpublication.Publication) (*settings, error) {
 	from, err := seedpublication.FS(p.Files)
 	if err != nil {
@@ -144,13 +144,13 @@ func (g *Gardenlet) prepare(ctx context.Context, p *seedpublication.Publication)
 	if err != nil {
 		return nil, &seedpublication.InvalidError{Reason: err.Error()}
 	}
-	gate, err := landscape.Gate(l, nil) // approvals come with each convergence
+	gate, err := landscape.Gate(l, nil) // each reconciliation sets the approvals
 	if err != nil {
 		return nil, &seedpublication.InvalidError{Reason: err.Error()}
 	}
 	s := &settings{publication: p, forced: l.Config.Spec.ForceConflicts, digests: map[string]string{}, gardenAPI: l.Config.Spec.GardenAPI,
 		landscape: l.Config.Name, approved: l.Config.Spec.Approved, reviewed: l.Config.Spec.Review == landscapev1alpha1.ReviewRequired}
-	for i := range l.Declarations { // a publication has no others
+	for i := range l.Declarations { // a publication only contains these
 		s.domains = append(s.domains, l.Declarations[i].Object())
 	}
 	for _, kind := range []string{owner.Seed, owner.Shoot} {
@@ -170,7 +170,7 @@ func (g *Gardenlet) prepare(ctx context.Context, p *seedpublication.Publication)
 	return s, nil
 }
 
-// refused joins findings that make declarations unusable.
+// refused joins the errors among the findings.
 func refused(violations []schemas.Violation) error {
 	var texts []string
 	for _, v := range violations {
@@ -184,9 +184,8 @@ func refused(violations []schemas.Violation) error {
 	return errors.New(strings.Join(texts, "; "))
 }
 
-// renderOptions are those of the landscape. Whether overlays match something is not asked again:
-// the operator has looked at the whole landscape, and one seed need not have an object for each
-// patch.
+// renderOptions returns the landscape's. It does not check that overlays match: the operator
+// checked the whole landscape, and one seed may lack objects that a patch selects.
 func renderOptions(g *Gardenlet, l *landscapes.Landscape) render.Options {
 	out := render.Options{Catalogue: g.options.Catalogue, Enabled: map[string]bool{}}
 	for kind, list := range l.Config.Spec.Components {
@@ -206,7 +205,7 @@ func renderOptions(g *Gardenlet, l *landscapes.Landscape) render.Options {
 	return out
 }
 
-// digestOf tells whether anything changed that counts for the owners of a kind.
+// digestOf returns a digest of all settings that affect the owners of a kind.
 func digestOf(l *landscapes.Landscape, p *seedpublication.Publication, kind string) (string, error) {
 	spec := l.Config.Spec
 	spec.Components = map[landscapev1alpha1.Owner]map[string]landscapev1alpha1.ComponentSettings{"": spec.Components[landscapev1alpha1.Owner(kind)]}
@@ -231,7 +230,7 @@ func digestOf(l *landscapes.Landscape, p *seedpublication.Publication, kind stri
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// part gives a part of a publication.
+// part returns a part of a publication.
 func (g *Gardenlet) part(name string) *unstructured.Unstructured {
 	return g.objects.get(kindPart, seedpublication.Namespace(g.options.Seed), name)
 }

@@ -9,19 +9,18 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// shootAPI is the connection to the API server of a Shoot, as long as this gardenlet has it.
-// site.mu is held for it.
+// shootAPI is the gardenlet's connection to the API server of a Shoot, guarded by site.mu.
 type shootAPI struct {
-	// api is nil before the Shoot was converged. unwatch ends the watches of what was applied
-	// there.
+	// api is nil before the first reconciliation of the Shoot. unwatch ends the watches of the
+	// objects that were applied over it.
 	api     *apply.Cluster
 	unwatch context.CancelFunc
-	// controlPlane is the namespace of its control plane.
+	// controlPlane is the namespace of the Shoot's control plane.
 	controlPlane string
 }
 
-// connectShoot gives a Shoot the connection to its API server, which stays the same from job to
-// job. What is applied over it is watched from then on.
+// connectShoot sets the connection of a Shoot to its API server. All jobs share it. From then on,
+// applied objects are watched.
 func (g *Gardenlet) connectShoot(ctx context.Context, at *site, o *owner.Owner) error {
 	if at.kind != owner.Shoot || o.Target != nil {
 		return nil
@@ -46,7 +45,7 @@ func (g *Gardenlet) connectShoot(ctx context.Context, at *site, o *owner.Owner) 
 	return nil
 }
 
-// disconnect ends what is done in the API server of a Shoot that is none of this seed any more.
+// disconnect closes the connection to the API server of a Shoot that left this seed.
 func (g *Gardenlet) disconnect(at *site) {
 	at.mu.Lock()
 	defer at.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/smallcatalogue"
 )
 
-// withInside is a catalogue that brings a ConfigMap into each Shoot.
+// withInside returns a catalogue with a ConfigMap in each Shoot.
 func withInside() fstest.MapFS {
 	out := catalogueFiles()
 	out["shoot/flow.cue"] = smallcatalogue.Flow("shoot", `c: apply: ["c"], inside: {apply: ["inside"], after: c: "applied"}`, `all: remove: ["c", "inside"]`)
@@ -27,7 +27,7 @@ func withInside() fstest.MapFS {
 	return out
 }
 
-// serve gives a Shoot an API server with a pod at an address: that of the seed stands in for it.
+// serve gives a Shoot an API server with a ready pod; the seed's plays its role.
 func (p *place) serve(controlPlane string) {
 	p.Helper()
 	client, err := kubernetes.NewForConfig(plain(servers.seed))
@@ -54,8 +54,8 @@ func (p *place) serve(controlPlane string) {
 	require.NoError(p, err)
 }
 
-// What belongs into a Shoot waits for somebody to serve its API server, gets there then without a
-// new convergence, and is kept.
+// TestIntoTheShoot: objects in a Shoot wait for its API server. They are then applied without a new
+// reconciliation, and maintained.
 func TestIntoTheShoot(t *testing.T) {
 	p := newPlace(t)
 	p.catalogue = withInside()

@@ -17,62 +17,61 @@ import (
 )
 
 const (
-	// concurrentSyncs is how many owners are converged at a time (upstream: 20 Shoots).
+	// concurrentSyncs limits the concurrent reconciliations (upstream: 20 Shoots).
 	concurrentSyncs = 20
-	// longestRetry bounds the time between two tries.
+	// longestRetry bounds the time between two attempts.
 	longestRetry = 10 * time.Minute
 )
 
-// site is the place of one owner: what a convergence has left, and what is known of it.
+// site is the state of one owner: results of its reconciliations, and the known inputs.
 type site struct {
 	g        *Gardenlet
 	id, kind string
 
 	mu sync.Mutex
-	// object is the one that is converged, as it was seen last, and key all that it is converged
-	// with.
+	// object is the owner's object at the last assessment, and key the digest of all its inputs.
 	object *unstructured.Unstructured
 	key    string
 	last   lastRun
 	shoot  shootAPI
-	// unreviewed is whether something of it is held because no review could show it.
+	// unreviewed reports whether a deletion is held because no review showed it.
 	unreviewed bool
-	// reached is the key of what was converged last, well or, with failed, not.
+	// reached is the key of the last finished reconciliation; failed is its result.
 	reached string
 	failed  bool
-	// held is what is held of the owner; judged says that this process has seen it.
+	// held are the owner's held deletions; judged reports whether this process determined them.
 	held      []permit.HeldObjects
 	judged    bool
 	approvals approvals
 }
 
-// lastRun is the last convergence of an owner, or the one at work. site.mu is held for it.
+// lastRun is the latest reconciliation of an owner, running or finished. site.mu guards it.
 type lastRun struct {
 	owner owner.Owner
-	// reconciler is the one that converges it; nil before the first run.
+	// reconciler is nil before the first run.
 	reconciler *owner.Reconciler
-	// left is what it has left, and key all that was converged.
+	// left is the resulting State, and key the digest of the inputs.
 	left owner.State
 	key  string
 }
 
-// approvals are what became of them for one owner. site.mu is held for them.
+// approvals is the use of approvals by one owner. site.mu guards it.
 type approvals struct {
-	// passed are those by which something passed since a run has seen everything. lapsed are ids of
-	// what was held, and is not any more without one.
+	// passed are the approvals that were used since the last complete run. lapsed are the ids of
+	// holds that ended without an approval.
 	passed, lapsed map[string]bool
-	// notTaken is why something did not pass by one in the last run.
+	// notTaken is why an approval could not be used in the last run.
 	notTaken error
 }
 
-// current gives what keeping works with; the reconciler is nil when nothing was converged yet.
+// current returns the input of care and repair; the reconciler is nil before the first run.
 func (s *site) current() (*owner.Reconciler, owner.Owner, owner.State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last.reconciler, s.last.owner, s.last.left
 }
 
-// now is the State of the last run, or of the current one.
+// now returns the State of the last or current run.
 func (s *site) now() owner.State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,8 +84,7 @@ func (s *site) keep(left owner.State) {
 	s.last.left = left
 }
 
-// giveUp says of an owner why it cannot be converged. The State that another declaration left
-// stays.
+// giveUp reports why an owner cannot be reconciled. It keeps the State of other inputs.
 func (s *site) giveUp(ctx context.Context, r *owner.Reconciler, o owner.Owner, key string, cause error) {
 	s.mu.Lock()
 	last, same := s.last, s.last.key == key
@@ -100,8 +98,7 @@ func (s *site) giveUp(ctx context.Context, r *owner.Reconciler, o owner.Owner, k
 	}
 }
 
-// begin is called before a run. The State that another declaration left says nothing about this
-// one.
+// begin prepares a run. It drops the State of other inputs.
 func (s *site) begin(r *owner.Reconciler, o owner.Owner, key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,14 +109,14 @@ func (s *site) begin(r *owner.Reconciler, o owner.Owner, key string) {
 	s.last, s.approvals.notTaken = lastRun{owner: o, reconciler: r, left: left, key: key}, nil
 }
 
-// waitsForReview tells whether something is held because no review could show it.
+// waitsForReview reports whether a deletion is held because no review showed it.
 func (s *site) waitsForReview() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.unreviewed
 }
 
-// take gives the site what is converged from now on.
+// take sets the input of the next reconciliations.
 func (s *site) take(from sources) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,7 +150,7 @@ func (s *site) Care(ctx context.Context) {
 	}
 }
 
-// member is an owner of the seed for the fleet. Shoots wait until the Seed has what they need.
+// member returns the fleet member of an owner. Shoots wait for the Seed.
 func (g *Gardenlet) member(id string, from sources, s *settings, again bool) fleet.Member[*site] {
 	o := g.ownerOf(from)
 	m := fleet.Member[*site]{
@@ -168,7 +165,7 @@ func (g *Gardenlet) member(id string, from sources, s *settings, again bool) fle
 	return m
 }
 
-// ended takes in how a run of an owner went.
+// ended records and logs the result of a run.
 func (g *Gardenlet) ended(m fleet.Member[*site], at *site, err error, next time.Duration) {
 	g.services.metrics.converged(at.kind, err)
 	at.reach(m.Digest, err != nil)
@@ -179,7 +176,7 @@ func (g *Gardenlet) ended(m fleet.Member[*site], at *site, err error, next time.
 	g.options.Log.Info("converged", "owner", m.ID)
 }
 
-// ownerOf places an owner on its clusters.
+// ownerOf returns an owner with its clusters.
 func (g *Gardenlet) ownerOf(from sources) owner.Owner {
 	namespace, name := from.object.GetNamespace(), from.object.GetName()
 	kind := from.object.GetKind()
@@ -190,7 +187,7 @@ func (g *Gardenlet) ownerOf(from sources) owner.Owner {
 	}
 }
 
-// converge runs once.
+// converge runs one reconciliation.
 func (g *Gardenlet) converge(ctx context.Context, at *site, o owner.Owner, from sources, s *settings) error {
 	in, err := g.input(from)
 	if err != nil {

@@ -40,8 +40,8 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// servers that the tests of this package share: a virtual garden and a seed. Each test has a Seed
-// of its own.
+// servers are a virtual garden and a seed that the tests of this package share. Each test has its
+// own Seed.
 var servers struct {
 	virtual, seed *rest.Config
 	count         atomic.Int64
@@ -51,8 +51,8 @@ func TestMain(m *testing.M) {
 	if !apiserver.There() {
 		os.Exit(m.Run())
 	}
-	// The seed has the definition of ManagedResources: the care asks for them, and an unknown kind
-	// makes it read the discovery again every few seconds.
+	// The seed needs the definition of ManagedResources: care lists them, and an unknown kind
+	// triggers a new discovery every few seconds.
 	config, end, err := apiserver.New(crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "starting the API server of the seed:", err)
@@ -72,7 +72,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// catalogueFiles is a catalogue of three components, each with a ConfigMap.
+// catalogueFiles returns a catalogue of three components, each with a ConfigMap.
 func catalogueFiles() fstest.MapFS {
 	out := smallcatalogue.New()
 	component := func(name, condition, namespace, object, data string) string {
@@ -92,7 +92,7 @@ func catalogueFiles() fstest.MapFS {
 	return out
 }
 
-// place is a Seed with a project, and somebody else's access to both clusters.
+// place is a Seed with a project, and the test's own access to both clusters.
 type place struct {
 	testing.TB
 	ctx           context.Context
@@ -101,7 +101,7 @@ type place struct {
 	publisher     *seedpublication.Publisher
 	publishing    *apply.Cluster
 	overlays      map[string]string
-	// spec is what landscape.yaml says besides the catalogue, approved what is approved.
+	// spec is text of landscape.yaml besides the catalogue, approved the given approvals.
 	spec              string
 	approved          []string
 	review            landscapev1alpha1.ReviewMode
@@ -187,7 +187,7 @@ spec:
 
 func (p *place) shoot(name string) { p.create(strings.ReplaceAll(shootText, "NAME", name)) }
 
-// object reads YAML, in which SEED and PROJECT stand for those of the test.
+// object parses YAML, in which SEED and PROJECT represent those of the test.
 func (p *place) object(text string) *unstructured.Unstructured {
 	p.Helper()
 	o := &unstructured.Unstructured{}
@@ -206,7 +206,6 @@ func (p *place) create(text string) {
 	}
 }
 
-// of is a resource of the virtual garden.
 func (p *place) of(kind, namespace string) dynamic.ResourceInterface {
 	gvr := gardencorev1beta1.SchemeGroupVersion.WithResource(strings.ToLower(kind) + "s")
 	switch kind {
@@ -227,7 +226,7 @@ func (p *place) patch(kind, namespace, name, body string, subresources ...string
 	require.NoError(p, err)
 }
 
-// onSeed gives a ConfigMap of the seed, nil if it is not there.
+// onSeed returns a ConfigMap of the seed; nil if it does not exist.
 func (p *place) onSeed(namespace, name string) *unstructured.Unstructured {
 	o, err := p.configMaps(namespace).Get(p.ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -240,7 +239,7 @@ func (p *place) configMaps(namespace string) dynamic.ResourceInterface {
 	return p.seed.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(namespace)
 }
 
-// data of a ConfigMap of the seed, empty if it is not there.
+// data returns a value of a ConfigMap of the seed; empty if it does not exist.
 func (p *place) data(namespace, name, key string) string {
 	o := p.onSeed(namespace, name)
 	if o == nil {
@@ -252,7 +251,7 @@ func (p *place) data(namespace, name, key string) string {
 
 func (p *place) controlPlane(shoot string) string { return "shoot--" + p.project + "--" + shoot }
 
-// publish makes the operator's part: a landscape with the overlays of the test.
+// publish acts as the operator: it publishes a landscape with the overlays of the test.
 func (p *place) publish(revision string) seedpublication.Outcome {
 	p.Helper()
 	out, err := p.publisher.Apply(p.ctx, p.publishing, p.content(), p.name, revision)
@@ -280,11 +279,11 @@ func (p *place) overlay(value string) {
 	p.overlays["components/seed/a/p.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a-SEED, namespace: garden}\ndata: {overlaid: \"" + value + "\"}\n"
 }
 
-// running is a gardenlet at work.
+// running is a started gardenlet.
 type running struct {
 	*Gardenlet
 	stop func() error
-	// ended tells whether it has ended by itself.
+	// ended reports whether it ended by itself.
 	ended func() bool
 }
 
@@ -337,7 +336,7 @@ func (p *place) eventually(what string, ok func() bool) {
 	require.Eventually(p, ok, 40*time.Second, 20*time.Millisecond, what)
 }
 
-// condition of the Seed, as status and reason.
+// condition returns the status and reason of a condition of the Seed.
 func (p *place) condition(name string) string {
 	o, err := p.of("Seed", "").Get(p.ctx, p.name, metav1.GetOptions{})
 	if err != nil {
@@ -361,7 +360,7 @@ func (p *place) operation(kind, namespace, name, field string) string {
 	return text
 }
 
-// wire sees the requests of a gardenlet, and can be cut.
+// wire records the requests of a gardenlet, and can be cut.
 type wire struct {
 	mu       sync.Mutex
 	cut      bool
@@ -380,7 +379,7 @@ func (w *wire) set(cut bool) {
 	w.cut = cut
 }
 
-// since gives the requests that were made after the first n.
+// since returns the requests after the first n.
 func (w *wire) since(n int) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -417,7 +416,7 @@ func (t through) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// body of an answer that is being read when the wire is cut.
+// body is a response body that fails when the wire is cut.
 type body struct {
 	inner interface {
 		Read([]byte) (int, error)
@@ -436,7 +435,7 @@ func (b *body) Read(into []byte) (int, error) {
 
 func (b *body) Close() error { return b.inner.Close() }
 
-// logs of a gardenlet.
+// logs captures the logs of a gardenlet.
 type logs struct {
 	testing.TB
 	mu   sync.Mutex
@@ -456,7 +455,7 @@ func (l *logs) String() string {
 	return l.text.String()
 }
 
-// site of an owner; nil where it has none.
+// site returns the site of an owner; nil if it has none.
 func (g *Gardenlet) site(id string) *site {
 	at, _ := g.fleet.Owner(id)
 	return at

@@ -16,8 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// What a gardenlet does not do, and somebody may wait for, is told as an Event of the object in the
-// virtual garden: there people look, not into its log.
+// Users read objects in the virtual garden rather than the gardenlet's log. So Events of an object
+// report requests that the gardenlet does not handle.
 
 // Reasons of Events.
 const (
@@ -39,8 +39,8 @@ func (g *Gardenlet) tell(about *unstructured.Unstructured, reason, message strin
 	g.services.recorder.Event(about, corev1.EventTypeWarning, reason, message)
 }
 
-// say tells what is so with an object, once as long as it is; an empty message is that it is not so
-// any more.
+// say reports a persistent problem of an object once until its message changes. An empty message
+// says that the problem is solved.
 func (g *Gardenlet) say(about *unstructured.Unstructured, reason, message string) {
 	key := reason + " " + string(about.GetUID())
 	g.mu.Lock()
@@ -54,15 +54,15 @@ func (g *Gardenlet) say(about *unstructured.Unstructured, reason, message string
 	}
 }
 
-// forgetSaid lets everything that is still so be told again.
+// forgetSaid makes say and tellDrift report persistent problems again.
 func (g *Gardenlet) forgetSaid() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.events.said, g.events.unrepaired = map[string]string{}, nil
 }
 
-// notTakenUp says that nobody does what an object is asked for; empty when it is asked for nothing,
-// or the gardenlet does it. It has no command: who reads an Event may use another cluster.
+// notTakenUp returns why nobody handles the operation of an object; empty if there is none or the
+// gardenlet does. The text has no command, because its reader may use another cluster.
 func notTakenUp(o *unstructured.Unstructured, leftAlone string, done []string) string {
 	operation := o.GetAnnotations()[gardencorev1beta1.GardenerOperation]
 	waits := schemas.OperationWaiting(o) + "; " + schemas.WithdrawAnywhere
@@ -79,8 +79,8 @@ func notTakenUp(o *unstructured.Unstructured, leftAlone string, done []string) s
 	return waits + "; this gardenlet does reconcile and retry only"
 }
 
-// tellGone says what becomes of what is on the seed when an owner is not there any more, or on
-// another seed: it stays.
+// tellGone reports that an owner was deleted or moved to another seed, and that its objects stay on
+// this seed.
 func (g *Gardenlet) tellGone(ctx context.Context, o *unstructured.Unstructured) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -104,7 +104,7 @@ func (g *Gardenlet) tellGone(ctx context.Context, o *unstructured.Unstructured) 
 	}
 }
 
-// tellDrift says of a change on the seed that it was repaired, or why it is not.
+// tellDrift reports that drift on the seed was repaired, or why it was not.
 func (g *Gardenlet) tellDrift(about *unstructured.Unstructured, e apply.DriftEvent, problem string) {
 	if about == nil {
 		return

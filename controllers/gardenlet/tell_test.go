@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// told says whether an Event has all the parts.
+// told reports whether an Event contains all parts.
 func (p *place) told(reason, name string, parts ...string) func() bool {
 	return func() bool {
 		return slices.ContainsFunc(p.events(reason, name), func(m string) bool {
@@ -19,8 +19,8 @@ func (p *place) told(reason, name string, parts ...string) func() bool {
 	}
 }
 
-// TestWhatIsLeftAloneIsTold: deletions and moves are not done, and what is on the seed stays;
-// whoever looks at the object reads so.
+// TestWhatIsLeftAloneIsTold: deletions and moves are not handled, and the objects stay on the seed.
+// Events report that.
 func TestWhatIsLeftAloneIsTold(t *testing.T) {
 	p := newPlace(t)
 	namespace := "garden-" + p.project

@@ -8,21 +8,21 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// mostUnrepaired is of how many objects of an owner it is told one by one that they are not
-// repaired. It is below the 25 Events of an object that client-go sends in a row.
+// mostUnrepaired limits the unrepaired objects of an owner that are reported individually. It is
+// below client-go's burst of 25 Events per object.
 const mostUnrepaired = 20
 
-// unrepaired is what was told of objects that are not repaired, by the owner they are of. All of
-// them are tried again and again, and each is told once as long as nothing changes with it.
+// unrepaired holds the reports about unrepaired objects by owner. Each repair is retried, but each
+// object is reported once until its message changes.
 type unrepaired map[types.UID]map[drifting]string
 
-// drifting is an object of a set; the empty one stands for all beyond mostUnrepaired.
+// drifting is an object of a set; the zero value represents all objects beyond mostUnrepaired.
 type drifting struct {
 	cluster, set string
 	ref          apply.Ref
 }
 
-// news is what is to be told of an object that is not repaired; empty when it was told.
+// news returns the message to report about an unrepaired object; empty if it was reported.
 func (u *unrepaired) news(of types.UID, e apply.DriftEvent, message string) string {
 	if *u == nil {
 		*u = unrepaired{}
@@ -43,13 +43,13 @@ func (u *unrepaired) news(of types.UID, e apply.DriftEvent, message string) stri
 	return message
 }
 
-// repaired notes that the set of an object was applied: whatever changes in it now is told anew.
+// repaired records that the set of an object was applied: later drift in it is reported again.
 func (u *unrepaired) repaired(of types.UID, e apply.DriftEvent) {
 	told := (*u)[of]
 	for one := range told {
 		if one.cluster == e.Cluster && one.set == e.Set {
 			delete(told, one)
-			delete(told, drifting{}) // there is room for others
+			delete(told, drifting{}) // makes room for other objects
 		}
 	}
 	if len(told) == 0 {

@@ -13,9 +13,9 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// TestUnrepairedIsToldOnce: several objects of an owner that cannot be repaired, which is tried
-// every 30 s, are told once each and not for ever; anew when something has changed with one, and as
-// one beyond a bound.
+// TestUnrepairedIsToldOnce: each object that cannot be repaired is reported once, although each
+// repair is retried every 30 s. A change is reported again. Objects beyond the limit share one
+// report.
 func TestUnrepairedIsToldOnce(t *testing.T) {
 	recorded := record.NewFakeRecorder(1000)
 	g := &Gardenlet{options: Options{Log: slog.New(slog.DiscardHandler)}, services: services{recorder: recorded}, events: events{said: map[string]string{}}}
@@ -49,8 +49,7 @@ func TestUnrepairedIsToldOnce(t *testing.T) {
 	g.tellDrift(shoot, one, "could not be repaired: no rights")
 	assert.Equal(t, []string{"DriftNotRepaired one"}, told(), "for another reason")
 
-	// A set is applied as a whole: what fails anew in it is news, and what is of another one is
-	// not.
+	// A set is applied as a whole: new failures in it are reported, failures in other sets are not.
 	g.tellDrift(shoot, two, "")
 	for _, e := range []apply.DriftEvent{one, two, other} {
 		g.tellDrift(shoot, e, refused)

@@ -12,12 +12,12 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// The use of an approval is written to the seed (permit.Uses), without the virtual garden.
+// The use of an approval is recorded on the seed (permit.Uses), without the virtual garden.
 
-// usesName is that ConfigMap.
+// usesName is the name of the ConfigMap that records it.
 const usesName = "pergola-gardenlet-approvals"
 
-// noteTimeout bounds how long an approval waits until its use is noted.
+// noteTimeout bounds how long an approval waits until its use is recorded.
 const noteTimeout = 10 * time.Second
 
 // onSeed refers to a ConfigMap of the gardenlet on the seed.
@@ -25,8 +25,8 @@ func onSeed(name string) apply.Ref {
 	return apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: owner.InventoryNamespace, Name: name}
 }
 
-// readNotes reads what a former process has noted. Before that all that is lost needs a review, and
-// no approval counts.
+// readNotes reads the records of earlier processes. Until it succeeds, every deletion needs a
+// review, and no approval counts.
 func (g *Gardenlet) readNotes(ctx context.Context) {
 	for name, err := range map[string]error{recordsName: g.noted.records.Read(ctx), usesName: g.noted.uses.Read(ctx)} {
 		if err != nil {
@@ -35,8 +35,8 @@ func (g *Gardenlet) readNotes(ctx context.Context) {
 	}
 }
 
-// take tells whether objects pass by an approval, and notes its use before. It is called by many
-// goroutines.
+// take reports whether an approval allows deletions, after it recorded the use. Many goroutines
+// call it.
 func (g *Gardenlet) take(ctx context.Context, at *site, s *settings, of, id string, refs []change.Ref) bool {
 	ctx, cancel := context.WithTimeout(ctx, noteTimeout)
 	defer cancel()
@@ -59,8 +59,8 @@ func (g *Gardenlet) take(ctx context.Context, at *site, s *settings, of, id stri
 	return ok
 }
 
-// counts gives an approval as people gave it, and reports whether it counts. An approval that was
-// withdrawn since the run began does not.
+// counts returns an approval as it was given, and reports whether it counts. An approval that was
+// withdrawn during the run does not.
 func (g *Gardenlet) counts(s *settings, id string) func() (string, bool) {
 	return func() (string, bool) {
 		shown, counts := g.approvals(s).Counts(id)
@@ -68,13 +68,13 @@ func (g *Gardenlet) counts(s *settings, id string) func() (string, bool) {
 	}
 }
 
-// isApproved reports whether an approval was not withdrawn, as far as is known.
+// isApproved reports whether the current settings still list an approval; true before the first.
 func (g *Gardenlet) isApproved(shown string) bool {
 	current := g.settingsInUse()
 	return current == nil || slices.Contains(current.approved, shown)
 }
 
-// wanted reports whether an owner has an object now.
+// wanted reports whether the State of an owner contains an object.
 func wanted(left owner.State, ref change.Ref) bool {
 	return slices.ContainsFunc(left.Bundles(), func(b render.Bundle) bool {
 		return slices.ContainsFunc(b.Objects, func(object render.Object) bool {
@@ -84,8 +84,8 @@ func wanted(left owner.State, ref change.Ref) bool {
 	})
 }
 
-// forgetApprovals drops what is not approved any more. While somebody else is at it, the next
-// heartbeat does it.
+// forgetApprovals drops withdrawn approvals. If another goroutine is doing so, the next heartbeat
+// retries.
 func (g *Gardenlet) forgetApprovals(ctx context.Context) {
 	given := func(id string) bool {
 		s := g.settingsInUse()

@@ -21,17 +21,17 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// killer lets a gardenlet do nothing more, as if it were killed, before or after a request to the
-// seed; or lets that request alone fail.
+// killer imitates a kill: it fails all requests of a gardenlet from one request to the seed on, or
+// only that request.
 type killer struct {
 	mu sync.Mutex
-	// at names the request: its method, and how its path ends. after lets it through, fails is how
-	// often it fails without more.
+	// method and path (its end) select the request. after forwards it first. fails is how often it
+	// fails without a kill.
 	method, path string
 	after        bool
 	fails        int
-	// dead holds from the request on, killed once that is through: whoever stops the process before
-	// would cancel it.
+	// dead is set at the request, killed once it was forwarded: stopping the process earlier would
+	// cancel it.
 	dead, killed bool
 }
 
@@ -52,7 +52,7 @@ func (k *killer) isKilled() bool {
 	return k.killed
 }
 
-// left is how often the request may fail still.
+// left returns how often the request will still fail.
 func (k *killer) left() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -92,14 +92,14 @@ func (d dying) RoundTrip(r *http.Request) (*http.Response, error) {
 	return d.next.RoundTrip(r)
 }
 
-// usedFor is what is noted of an approval on the seed.
+// usedFor returns the recorded use of an approval on the seed.
 func (p *place) usedFor(id string) (permit.Use, bool) {
 	var out permit.Use
 	text := p.data("garden", usesName, id)
 	return out, text != "" && json.Unmarshal([]byte(text), &out) == nil
 }
 
-// heldAs tells whether Shoot one loses extra when somebody approves an id.
+// heldAs reports whether an Event asks to approve the deletion of extra with an id.
 func (p *place) heldAs(id string) func() bool {
 	return func() bool {
 		return slices.ContainsFunc(p.events("DeletionHeld", "one"), func(m string) bool {
@@ -108,15 +108,14 @@ func (p *place) heldAs(id string) func() bool {
 	}
 }
 
-// TestAnApprovalIsUsedBeforeAnythingGoes: wherever the process ends, one approval lets one deletion
-// pass and no second one, and what it was given for goes without another one.
+// TestAnApprovalIsUsedBeforeAnythingGoes: wherever the process ends, one approval allows exactly
+// one deletion, and that deletion needs no other approval.
 func TestAnApprovalIsUsedBeforeAnythingGoes(t *testing.T) {
 	for name, test := range map[string]struct {
 		kill *killer
-		// again says that the object is deleted by hand and made anew before the next process has
-		// seen anything.
+		// again deletes the object by hand and creates it again before the next process starts.
 		again bool
-		// noted and gone are so after the kill.
+		// noted and gone are the expected state after the kill.
 		noted, gone bool
 	}{
 		"before it is noted":              {kill: &killer{method: "POST,PATCH", path: usesName}},
@@ -196,8 +195,8 @@ func TestAnApprovalIsUsedBeforeAnythingGoes(t *testing.T) {
 	}
 }
 
-// TestADeletionThatFailsGoesOn: a deletion that fails needs no second approval, unless what was to
-// go is wanted again meanwhile. Where the use cannot be noted, nothing goes.
+// TestADeletionThatFailsGoesOn: a failed deletion needs no second approval, unless the object is
+// declared again meanwhile. If the use cannot be recorded, nothing is deleted.
 func TestADeletionThatFailsGoesOn(t *testing.T) {
 	p := newReviewedPlace(t)
 	p.extra(true)

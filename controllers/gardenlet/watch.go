@@ -18,26 +18,26 @@ import (
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
-// watched is a kind of which the virtual garden tells us every change.
+// watched is a kind of the virtual garden that the gardenlet watches.
 type watched struct {
 	kind      string
 	gvr       schema.GroupVersionResource
 	namespace string
 	fields    string
 	labels    string
-	// keeps says which objects concern this seed, where the server cannot select them; nil for all.
+	// keeps filters the objects of this seed if the server cannot select them; nil keeps all.
 	keeps func(*unstructured.Unstructured) bool
 
 	informer cache.SharedIndexInformer
 }
 
-// objects of the virtual garden that concern a seed.
+// objects caches the objects of the virtual garden that concern a seed.
 type objects struct {
 	g    *Gardenlet
 	list []*watched
 }
 
-// Kinds by the names they have in watched.
+// Kinds as named in watched.
 const (
 	kindSeed              = "Seed"
 	kindShoot             = "Shoot"
@@ -77,8 +77,8 @@ func newObjects(g *Gardenlet) (*objects, error) {
 	return o, nil
 }
 
-// start begins to watch, and returns when everything was read once. While the virtual garden cannot
-// be reached, it goes on trying.
+// start begins to watch, and waits until all kinds are listed once. It retries while the virtual
+// garden is unreachable.
 func (o *objects) start(ctx context.Context) error {
 	if err := o.selectShoots(ctx); err != nil {
 		return err
@@ -94,9 +94,9 @@ func (o *objects) start(ctx context.Context) error {
 	return nil
 }
 
-// selectShoots asks whether the server selects Shoots by their seed. A garden whose API is made of
-// CustomResourceDefinitions may not: then all are watched, and those of other seeds are dropped as
-// they come.
+// selectShoots checks whether the server can select Shoots by seed. An API made of
+// CustomResourceDefinitions may not. Then the gardenlet watches all Shoots, and bare and keeps drop
+// those of other seeds.
 func (o *objects) selectShoots(ctx context.Context) error {
 	g := o.g
 	w := o.of(kindShoot)
@@ -149,7 +149,7 @@ func (o *objects) inform(w *watched) error {
 	return err
 }
 
-// bare drops what nobody here reads, of a Shoot that is not ours all but its name.
+// bare drops unused fields; a Shoot of another seed keeps only its identifying metadata.
 func (w *watched) bare(obj any) (any, error) {
 	o, ok := obj.(*unstructured.Unstructured)
 	if !ok {
@@ -175,7 +175,7 @@ func (o *objects) of(kind string) *watched {
 	return o.list[slices.IndexFunc(o.list, func(w *watched) bool { return w.kind == kind })]
 }
 
-// get gives an object, nil if there is none. It is shared: do not modify it.
+// get returns an object; nil if it does not exist. It is shared: do not modify it.
 func (o *objects) get(kind, namespace, name string) *unstructured.Unstructured {
 	w := o.of(kind)
 	key := name
@@ -193,7 +193,7 @@ func (o *objects) get(kind, namespace, name string) *unstructured.Unstructured {
 	return object
 }
 
-// all gives the objects of a kind by namespace and name.
+// all returns the objects of a kind, sorted by namespace and name.
 func (o *objects) all(kind string) []*unstructured.Unstructured {
 	w := o.of(kind)
 	var out []*unstructured.Unstructured

@@ -23,14 +23,14 @@ import (
 )
 
 const (
-	// tokenTime is how long a bootstrap token is valid (upstream's), and tokenLeft how much of it
-	// has to be left.
+	// tokenTime is the lifetime of a bootstrap token (upstream's), and tokenLeft the remaining
+	// lifetime below which it is replaced.
 	tokenTime = 24 * time.Hour
 	tokenLeft = 20 * time.Hour
 	letters   = "abcdefghijklmnopqrstuvwxyz0123456789"
 )
 
-// bootstrapKubeconfig is one by which a gardenlet may ask for a certificate, and nothing else.
+// bootstrapKubeconfig returns a kubeconfig that only allows a gardenlet to request a certificate.
 func (d *Deployer) bootstrapKubeconfig(ctx context.Context, v *values, name string, uid types.UID) ([]byte, error) {
 	server, authorities := v.address()
 	if server == "" {
@@ -41,7 +41,7 @@ func (d *Deployer) bootstrapKubeconfig(ctx context.Context, v *values, name stri
 	}
 	var ca []byte
 	switch authorities {
-	case "none", "null": // those that the machine knows
+	case "none", "null": // the system's trusted authorities
 	case "":
 		var err error
 		if ca, err = access.CABundle(ctx, d.virtual.RESTConfig()); err != nil {
@@ -66,7 +66,7 @@ func (d *Deployer) bootstrapKubeconfig(ctx context.Context, v *values, name stri
 	})
 }
 
-// token gives the bootstrap token of a Gardenlet; the one that there is as long as it lasts.
+// token returns a bootstrap token of a Gardenlet; the existing one while it is valid long enough.
 func (d *Deployer) token(ctx context.Context, name string, uid types.UID) (string, error) {
 	client, err := kubernetes.NewForConfig(d.virtual.RESTConfig())
 	if err != nil {

@@ -26,9 +26,9 @@ import (
 )
 
 const (
-	// FieldManager owns what is written.
+	// FieldManager owns the fields that the deployer writes.
 	FieldManager = "pergola-gardenlet-deployer"
-	// Namespace of Gardenlets, and of what is installed (upstream's).
+	// Namespace contains the Gardenlets and the installed objects (upstream's).
 	Namespace = "garden"
 
 	annotationOperation  = "gardener.cloud/operation"
@@ -50,9 +50,9 @@ var (
 
 // Deployer installs the gardenlets of a virtual garden.
 type Deployer struct {
-	// Runtime is the cluster of the Garden, and Virtual its virtual garden.
+	// Runtime connects to the cluster of the Garden, Virtual to its virtual garden.
 	Runtime, Virtual *rest.Config
-	// Address gives the one of the virtual garden that gardenlets use.
+	// Address returns the address at which gardenlets reach the virtual garden.
 	Address func(ctx context.Context) (string, error)
 	Charts  *charts.Puller
 	Clock   clock.WithTicker
@@ -62,14 +62,14 @@ type Deployer struct {
 	attempts         map[string]attempt
 }
 
-// attempt is how the last installation of a Gardenlet ended.
+// attempt is the result of the last installation of a Gardenlet.
 type attempt struct {
 	generation int64
 	failed     int
 	next       time.Time
 }
 
-// Run works until ctx ends.
+// Run installs gardenlets until ctx ends.
 func (d *Deployer) Run(ctx context.Context) error {
 	if err := d.open(); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (d *Deployer) Run(ctx context.Context) error {
 		}
 		there := ctx.Err() == nil && access.IsThere(ctx, d.virtual.RESTConfig())
 		if changed == nil && there {
-			// it is tried again where the kind is not served yet
+			// retried if the kind is not served yet
 			changed, _ = d.virtual.Subscribe(ctx, kindGardenlet)
 		}
 		wait := lookAgain
@@ -119,7 +119,7 @@ func (d *Deployer) close() {
 	d.virtual.Close()
 }
 
-// All looks at all Gardenlets, and says when to look again.
+// All reconciles all Gardenlets, and returns when to call it again.
 func (d *Deployer) All(ctx context.Context) time.Duration {
 	list, err := d.virtual.List(ctx, kindGardenlet, Namespace, nil)
 	if err != nil {
@@ -150,7 +150,7 @@ func (d *Deployer) All(ctx context.Context) time.Duration {
 	return wait
 }
 
-// one looks at a Gardenlet, and says when to look again; 0 if only a change of it matters.
+// one reconciles a Gardenlet, and returns when to retry; 0 if only a change of it matters.
 func (d *Deployer) one(ctx context.Context, live *unstructured.Unstructured, last attempt) time.Duration {
 	name := live.GetName()
 	if last.generation != live.GetGeneration() {
@@ -179,7 +179,7 @@ func (d *Deployer) one(ctx context.Context, live *unstructured.Unstructured, las
 	if told := d.tell(ctx, live, seed != nil, err); err == nil {
 		err = told
 	}
-	wait := lookAgain // until the Seed is there
+	wait := lookAgain // until the Seed exists
 	last.failed++
 	if err != nil {
 		wait = backoff.After(last.failed, pause, maxPause)
@@ -196,10 +196,9 @@ func isForced(live *unstructured.Unstructured) bool {
 	return live.GetAnnotations()[annotationOperation] == operationRedeploy
 }
 
-// awaitsSeed tells whether the last thing that was said of a Gardenlet is that its Seed is not
-// there.
+// awaitsSeed reports whether the condition of a Gardenlet says that its Seed does not exist.
 func awaitsSeed(live *unstructured.Unstructured) bool {
-	// of another form there are none
+	// malformed conditions count as none
 	list, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
 	return slices.ContainsFunc(list, func(item any) bool {
 		c, ok := item.(map[string]any)
@@ -207,7 +206,7 @@ func awaitsSeed(live *unstructured.Unstructured) bool {
 	})
 }
 
-// seedOf is the Seed of a Gardenlet; nil if it is not there.
+// seedOf returns the Seed of a Gardenlet; nil if it does not exist.
 func (d *Deployer) seedOf(ctx context.Context, name string) (*unstructured.Unstructured, error) {
 	ref := apply.Ref{APIVersion: kindSeed.GroupVersion().String(), Kind: kindSeed.Kind, Name: name}
 	seed, err := d.virtual.GetLive(ctx, ref)
@@ -220,7 +219,7 @@ func (d *Deployer) seedOf(ctx context.Context, name string) (*unstructured.Unstr
 	return seed, nil
 }
 
-// takeUp takes the annotation away, unless it asks for something else by now.
+// takeUp removes the annotation, unless its value has changed.
 func (d *Deployer) takeUp(ctx context.Context, live *unstructured.Unstructured) error {
 	ref := apply.RefOf(live)
 	now, err := d.virtual.GetLive(ctx, ref)
@@ -240,7 +239,7 @@ func (d *Deployer) takeUp(ctx context.Context, live *unstructured.Unstructured) 
 	return nil
 }
 
-// tell writes how an installation ended.
+// tell writes the result of an installation to the condition.
 func (d *Deployer) tell(ctx context.Context, live *unstructured.Unstructured, registered bool, failure error) error {
 	ref := apply.RefOf(live)
 	now, err := d.virtual.GetLive(ctx, ref)

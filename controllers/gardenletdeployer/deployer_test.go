@@ -28,7 +28,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/chartregistry"
 )
 
-// virtual is the API server that the tests share, as their virtual garden.
+// virtual is the API server that the tests share as their virtual garden.
 var virtual *rest.Config
 
 func TestMain(m *testing.M) {
@@ -74,7 +74,7 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// secret makes one of the virtual garden that goes with the test.
+// secret creates a Secret in the virtual garden and deletes it after the test.
 func (s *site) secret(name string, data map[string][]byte) {
 	s.Helper()
 	secrets := s.garden.CoreV1().Secrets(Namespace)
@@ -113,7 +113,7 @@ func (s *site) gardenlet(change func(spec map[string]any)) string {
 	return name
 }
 
-// seed registers one, as a gardenlet does.
+// seed registers a Seed, as a gardenlet does.
 func (s *site) seed(name string) {
 	s.Helper()
 	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
@@ -129,7 +129,7 @@ func (s *site) seed(name string) {
 	s.Cleanup(func() { assert.NoError(s, s.seedKind.Delete(context.Background(), name, metav1.DeleteOptions{})) })
 }
 
-// push publishes the chart of the gardenlet, which has some of what upstream's has.
+// push publishes a chart of the gardenlet with a part of upstream's.
 func (s *site) push(tag string) {
 	s.Helper()
 	s.registry.Push(s, tag, map[string]string{
@@ -155,7 +155,7 @@ spec:
 	})
 }
 
-// pass looks at the Gardenlets once everything that was written is known.
+// pass reconciles the Gardenlets once the cache is up to date.
 func (s *site) pass(name string) time.Duration {
 	s.Helper()
 	want, err := s.gardenlets.Get(s.ctx, name, metav1.GetOptions{})
@@ -169,7 +169,7 @@ func (s *site) pass(name string) time.Duration {
 		}
 		return false
 	}, time.Minute, 20*time.Millisecond)
-	delete(s.deployer.attempts, name) // its time has come
+	delete(s.deployer.attempts, name) // it is due again
 	return s.deployer.All(s.ctx)
 }
 
@@ -194,7 +194,7 @@ func (s *site) annotate(name, operation string) {
 	require.NoError(s, err)
 }
 
-// TestInstallation is the way of a gardenlet into the runtime cluster, until it looks after itself.
+// TestInstallation installs a gardenlet in the runtime cluster until it manages itself.
 func TestInstallation(t *testing.T) {
 	apiserver.Needed(t)
 	s := newSite(t)
@@ -205,7 +205,7 @@ func TestInstallation(t *testing.T) {
 	assert.Contains(t, message, "cannot be pulled")
 
 	s.push("v1")
-	s.deployer.Charts = &charts.Puller{} // as after the time that answers are believed
+	s.deployer.Charts = &charts.Puller{} // as after the cache of answers expires
 	s.pass(name)
 	status, reason, message = s.condition(name)
 	assert.Equal(t, []string{"True", "Reconciled", messageNotRegistered}, []string{status, reason, message})
@@ -231,7 +231,7 @@ func TestInstallation(t *testing.T) {
 	_, err = s.runtime.AppsV1().Deployments(Namespace).Get(t.Context(), "gardenlet", metav1.GetOptions{})
 	assert.True(t, apierrors.IsNotFound(err), "from when the Seed is there the gardenlet looks after itself")
 
-	// It has its own access by now.
+	// The gardenlet has its own access now.
 	secrets := s.runtime.CoreV1().Secrets(Namespace)
 	require.NoError(t, secrets.Delete(t.Context(), nameBootstrap, metav1.DeleteOptions{}))
 	_, err = secrets.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: nameFinal}}, metav1.CreateOptions{})
@@ -259,7 +259,7 @@ func TestInstallation(t *testing.T) {
 	assert.True(t, apierrors.IsNotFound(err), "what has expired is replaced")
 }
 
-// bootstrap is the access that the gardenlet got.
+// bootstrap returns the access that the gardenlet was given.
 func (s *site) bootstrap() *rest.Config {
 	s.Helper()
 	secret, err := s.runtime.CoreV1().Secrets(Namespace).Get(s.ctx, nameBootstrap, metav1.GetOptions{})
@@ -279,8 +279,8 @@ func (s *site) isToken(token, name string) {
 	assert.Contains(s, string(secret.Data["description"]), "garden/"+name)
 }
 
-// TestElsewhere is the way into another cluster, here that of the virtual garden, and what may
-// stand in it.
+// TestElsewhere installs a gardenlet in another cluster, here the virtual garden's, and covers its
+// errors.
 func TestElsewhere(t *testing.T) {
 	apiserver.Needed(t)
 	s := newSite(t)
@@ -329,7 +329,7 @@ func kubeconfigOf(t *testing.T, c *rest.Config) []byte {
 	return out
 }
 
-// TestRun goes on by itself when what stands in the way is gone.
+// TestRun continues by itself after the cause of an error is fixed.
 func TestRun(t *testing.T) {
 	apiserver.Needed(t)
 	s := newSite(t)

@@ -1,7 +1,7 @@
-// Package gardenletdeployer installs gardenlets for the first time: for a Gardenlet of the virtual
-// garden whose Seed is not there yet, the chart that it names is rendered and applied to the
-// runtime cluster, or to the cluster of its kubeconfig, with a bootstrap token for the virtual
-// garden. From when the Seed is there the gardenlet looks after itself.
+// Package gardenletdeployer installs gardenlets for the first time. If the Seed of a Gardenlet in
+// the virtual garden does not exist yet, it renders the chart that the Gardenlet names. It applies
+// the objects to the runtime cluster, or to the cluster of the Gardenlet's kubeconfig, with a
+// bootstrap token for the virtual garden. Once the Seed exists, the gardenlet updates itself.
 //
-// How charts are pulled is package charts' matter, how they are rendered package render's.
+// Package charts pulls charts, and package render renders them.
 package gardenletdeployer

@@ -27,7 +27,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Reasons besides upstream's, for what somebody has to do something about.
+// Reasons besides upstream's, for problems that a user has to solve.
 const (
 	reasonConfig  = "ConfigurationInvalid"
 	reasonCluster = "ClusterNotReachable"
@@ -40,7 +40,7 @@ var (
 	wholeKinds = []schema.GroupKind{kindGardenlet.GroupKind()}
 )
 
-// failure is one with a reason.
+// failure is an error with a reason.
 type failure struct {
 	reason string
 	error
@@ -57,7 +57,7 @@ func reasonOf(err error) string {
 	return reasonFailed
 }
 
-// install renders the chart of a Gardenlet and applies it. seed is nil where there is none.
+// install renders the chart of a Gardenlet and applies it. seed is nil if it does not exist.
 func (d *Deployer) install(ctx context.Context, live, seed *unstructured.Unstructured) error {
 	g := &seedmanagementv1alpha1.Gardenlet{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, g); err != nil {
@@ -103,7 +103,7 @@ func (d *Deployer) install(ctx context.Context, live, seed *unstructured.Unstruc
 	return applyAll(ctx, target, objects)
 }
 
-// withoutSecrets is an error of a chart without what may not be said: it may quote values.
+// withoutSecrets removes values of the kubeconfig from an error of a chart, which may quote them.
 func withoutSecrets(text string, v *values) string {
 	kubeconfig, _ := in(v.connection, "bootstrapKubeconfig")["kubeconfig"].(string)
 	for _, line := range strings.Split(kubeconfig, "\n") {
@@ -114,7 +114,7 @@ func withoutSecrets(text string, v *values) string {
 	return text
 }
 
-// secretOf reads a Secret that a Gardenlet names, in the virtual garden beside it.
+// secretOf reads a Secret that a Gardenlet names, from its namespace in the virtual garden.
 func (d *Deployer) secretOf(ctx context.Context, name string) (map[string][]byte, error) {
 	ref := refOf(secretName{Namespace, name})
 	obj, err := d.virtual.GetLive(ctx, ref)
@@ -130,7 +130,7 @@ func refOf(s secretName) apply.Ref {
 	return apply.Ref{APIVersion: kindSecret.GroupVersion().String(), Kind: kindSecret.Kind, Namespace: s.namespace, Name: s.name}
 }
 
-// target is the cluster that a gardenlet is installed in.
+// target returns the cluster in which the gardenlet is installed.
 func (d *Deployer) target(ctx context.Context, g *seedmanagementv1alpha1.Gardenlet) (*apply.Cluster, error) {
 	if g.Spec.KubeconfigSecretRef == nil {
 		return d.runtime, nil
@@ -148,12 +148,12 @@ func (d *Deployer) target(ctx context.Context, g *seedmanagementv1alpha1.Gardenl
 		return nil, fail(reasonSecret, fmt.Errorf("spec.kubeconfigSecretRef: Secret %s: %w", name, err))
 	}
 	config.UserAgent, config.WarningHandler = d.Runtime.UserAgent, d.Runtime.WarningHandler
-	config.WrapTransport = d.Runtime.WrapTransport // it is fenced as the others are
+	config.WrapTransport = d.Runtime.WrapTransport // fenced like the other connections
 	return conventions.NewCluster("the cluster of Gardenlet "+g.Name, config, apply.ClusterOptions{Clock: d.Clock})
 }
 
-// giveAccess puts a bootstrap kubeconfig into the values, unless the gardenlet has its own access,
-// which is still valid.
+// giveAccess adds a bootstrap kubeconfig to the values, unless the gardenlet has its own valid
+// access.
 func (d *Deployer) giveAccess(ctx context.Context, target *apply.Cluster, v *values, g *seedmanagementv1alpha1.Gardenlet, seed *unstructured.Unstructured) error {
 	ref := refOf(v.final())
 	had, err := target.GetLive(ctx, ref)
@@ -181,8 +181,7 @@ func (d *Deployer) giveAccess(ctx context.Context, target *apply.Cluster, v *val
 	return nil
 }
 
-// hasExpired tells whether the certificate of a gardenlet does not let it into the virtual garden
-// any more.
+// hasExpired reports whether the gardenlet's certificate for the virtual garden has expired.
 func (d *Deployer) hasExpired(seed *unstructured.Unstructured) bool {
 	if seed == nil {
 		return false
@@ -192,8 +191,7 @@ func (d *Deployer) hasExpired(seed *unstructured.Unstructured) bool {
 	return err == nil && until.Before(d.Clock.Now())
 }
 
-// applyAll applies objects: what others stand on goes first. One that cannot be applied stops no
-// other.
+// applyAll applies objects, prerequisites first. A failed object does not stop the others.
 func applyAll(ctx context.Context, target *apply.Cluster, objects []render.Object) error {
 	namespace := &unstructured.Unstructured{}
 	namespace.SetAPIVersion("v1")
@@ -210,7 +208,7 @@ func applyAll(ctx context.Context, target *apply.Cluster, objects []render.Objec
 	return errors.Join(problems...)
 }
 
-// rank of a kind among what is applied.
+// rank returns the position of a kind in the order of application.
 func rank(kind string) int {
 	switch kind {
 	case "CustomResourceDefinition", "Namespace", "PriorityClass":

@@ -9,17 +9,17 @@ import (
 	seedmanagementv1alpha1 "github.com/pergola-dev/pergola/api/seedmanagement/v1alpha1"
 )
 
-// secretName is a Secret of the target cluster.
+// secretName is the name of a Secret in the target cluster.
 type secretName struct{ namespace, name string }
 
-// Names of Secrets unless the configuration says otherwise (upstream's).
+// Default names of Secrets (upstream's).
 const (
 	nameBootstrap = "gardenlet-kubeconfig-bootstrap"
 	nameFinal     = "gardenlet-kubeconfig"
 )
 
-// values of the chart: how the gardenlet runs, and its configuration, in which the Seed has the
-// name of the Gardenlet.
+// values are the chart's values: the deployment, and the configuration with the Seed, named after
+// the Gardenlet.
 type values struct {
 	all, config, connection map[string]any
 }
@@ -39,7 +39,7 @@ func valuesOf(g *seedmanagementv1alpha1.Gardenlet) (*values, error) {
 		return nil, fmt.Errorf("spec.deployment: %w", err)
 	}
 	delete(all, "helm")
-	if own, is := all["componentImageVectorOverwrite"]; is { // the chart has another name for it
+	if own, is := all["componentImageVectorOverwrite"]; is { // the chart uses another name
 		delete(all, "componentImageVectorOverwrite")
 		all["componentImageVectorOverwrites"] = own
 	}
@@ -50,7 +50,7 @@ func valuesOf(g *seedmanagementv1alpha1.Gardenlet) (*values, error) {
 	return v, nil
 }
 
-// in gives a map of a map, which is made where it is not there.
+// in returns a map inside a map, and creates it if it is missing.
 func in(m map[string]any, key string) map[string]any {
 	inner, is := m[key].(map[string]any)
 	if !is {
@@ -60,7 +60,7 @@ func in(m map[string]any, key string) map[string]any {
 	return inner
 }
 
-// final is the Secret in which the gardenlet keeps its access.
+// final names the Secret in which the gardenlet stores its access.
 func (v *values) final() secretName { return v.secret("kubeconfigSecret", nameFinal) }
 
 func (v *values) secret(field, otherwise string) secretName {
@@ -73,19 +73,19 @@ func (v *values) secret(field, otherwise string) secretName {
 	return secretName{ref["namespace"].(string), ref["name"].(string)}
 }
 
-// address is the one of the virtual garden that is declared, and the authorities of it; empty where
-// none are.
+// address returns the configured address and certificate authorities of the virtual garden; empty
+// if there are none.
 func (v *values) address() (server, authorities string) {
 	server, _ = v.connection["gardenClusterAddress"].(string)
 	authorities, _ = v.connection["gardenClusterCACert"].(string)
 	return server, authorities
 }
 
-// bootstrapBy has the chart make the Secret with which the gardenlet asks for its certificate.
+// bootstrapBy makes the chart create the Secret with the bootstrap kubeconfig.
 func (v *values) bootstrapBy(kubeconfig []byte) {
 	v.secret("bootstrapKubeconfig", nameBootstrap)
 	in(v.connection, "bootstrapKubeconfig")["kubeconfig"] = string(kubeconfig)
 }
 
-// bootstrapped takes away what the gardenlet does not need any more.
+// bootstrapped removes the bootstrap kubeconfig, which the gardenlet no longer needs.
 func (v *values) bootstrapped() { delete(v.connection, "bootstrapKubeconfig") }

@@ -13,8 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// serverRules lead to the API server: to the endpoints of its Service in namespace default, and to
-// where its name leads. Ports have numbers: not every network knows their names.
+// serverRules allow egress to the API server: to the endpoints of its Service in namespace default,
+// and to the addresses of its name. Ports are numbers, because some networks cannot resolve names.
 func serverRules(slicesOfService []*discoveryv1.EndpointSlice, named []netip.AddrPort) []networkingv1.NetworkPolicyEgressRule {
 	slicesOfService = slices.SortedFunc(slices.Values(slicesOfService), func(a, b *discoveryv1.EndpointSlice) int { return strings.Compare(a.Name, b.Name) })
 	var rules []networkingv1.NetworkPolicyEgressRule
@@ -25,7 +25,7 @@ func serverRules(slicesOfService []*discoveryv1.EndpointSlice, named []netip.Add
 				continue
 			}
 			for _, text := range endpoint.Addresses {
-				if address, err := netip.ParseAddr(text); err == nil { // else it is a name
+				if address, err := netip.ParseAddr(text); err == nil { // otherwise it is a name
 					addresses = append(addresses, address.Unmap().WithZone(""))
 				}
 			}
@@ -48,7 +48,7 @@ func serverRules(slicesOfService []*discoveryv1.EndpointSlice, named []netip.Add
 	return rules
 }
 
-// ruleTo is a rule to addresses; none where something is missing, since that would allow
+// ruleTo returns a rule to addresses; none without addresses or ports, since it would allow
 // everything.
 func ruleTo(addresses []netip.Addr, ports []networkingv1.NetworkPolicyPort) []networkingv1.NetworkPolicyEgressRule {
 	if len(addresses) == 0 || len(ports) == 0 {

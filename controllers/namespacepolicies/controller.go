@@ -28,33 +28,33 @@ import (
 )
 
 const (
-	// FieldManager owns what the controller writes.
+	// FieldManager owns the fields that the controller writes.
 	FieldManager = "pergola-namespacepolicies"
-	// workers is upstream's number of namespaces that are worked on at a time.
+	// workers is upstream's number of namespaces that are reconciled concurrently.
 	workers = 5
-	// qps bounds the requests: a new address of the API server concerns all namespaces at once.
+	// qps bounds the requests: a new address of the API server affects all namespaces at once.
 	qps = 50
 )
 
-// Roles that make policies, in their label LabelMadeBy.
+// Roles that manage policies, as values of LabelMadeBy.
 const (
 	ByOperator  = "operator"
 	ByGardenlet = "gardenlet"
 )
 
-// Options of a Controller.
+// Options configure a Controller.
 type Options struct {
-	// MadeBy is the role that keeps the policies: what another one has made is not deleted.
+	// MadeBy is the role that manages the policies. Policies of other roles are not deleted.
 	MadeBy string
-	// Further selects namespaces that get all policies, besides those of Gardener.
+	// Further selects namespaces besides Gardener's that get all policies.
 	Further []labels.Selector
-	// LookUp gives the addresses of a host; the resolver of the machine by default.
+	// LookUp resolves a host name; default: the resolver of the machine.
 	LookUp func(ctx context.Context, host string) ([]string, error)
 	Clock  clock.WithTicker
 	Log    *slog.Logger
 }
 
-// Controller keeps the policies of a cluster. Until Set or Clear is called it writes nothing.
+// Controller manages the policies of a cluster. It writes nothing until Set is called.
 type Controller struct {
 	o          Options
 	config     *rest.Config
@@ -62,8 +62,8 @@ type Controller struct {
 	namespaces cache.SharedIndexInformer
 	policies   cache.SharedIndexInformer
 	endpoints  cache.SharedIndexInformer
-	// clusters are watched as soon as there is a namespace of a Shoot: a runtime cluster that is no
-	// seed has no such kind.
+	// clusters are watched once a namespace of a Shoot exists: a runtime cluster that is not a seed
+	// lacks the kind.
 	clusters      cache.SharedIndexInformer
 	watchClusters func()
 	queue         workqueue.TypedRateLimitingInterface[string]
@@ -72,14 +72,14 @@ type Controller struct {
 	mu       sync.Mutex
 	known    bool
 	networks *Networks
-	// serversAt is where the name of the API server leads; it counts once it was looked up.
+	// serversAt are the addresses of the API server's name, valid once lookedUp is true.
 	lookedUp  bool
 	serversAt []netip.AddrPort
 }
 
 var clustersResource = schema.GroupVersionResource{Group: "extensions.gardener.cloud", Version: "v1alpha1", Resource: "clusters"}
 
-// New prepares a Controller for a cluster. It makes no request.
+// New returns a Controller for a cluster. It sends no request.
 func New(config *rest.Config, o Options) (*Controller, error) {
 	if o.LookUp == nil {
 		o.LookUp = lookUpHost
@@ -116,7 +116,7 @@ func New(config *rest.Config, o Options) (*Controller, error) {
 	return c, c.follow()
 }
 
-// follow puts into the queue what a change concerns.
+// follow enqueues the namespaces that a change affects.
 func (c *Controller) follow() error {
 	one := func(name func(metav1.Object) string) cache.ResourceEventHandlerFuncs {
 		return c.on(func(o metav1.Object) { c.queue.Add(name(o)) })
@@ -157,15 +157,15 @@ func (c *Controller) on(changed func(metav1.Object)) cache.ResourceEventHandlerF
 	return cache.ResourceEventHandlerFuncs{AddFunc: note, UpdateFunc: func(_, next any) { note(next) }, DeleteFunc: note}
 }
 
-// all looks at all namespaces.
+// all enqueues all namespaces.
 func (c *Controller) all() {
 	for _, name := range c.namespaces.GetStore().ListKeys() {
 		c.queue.Add(name)
 	}
 }
 
-// Set says what the ranges of the cluster are; nil says that it is nobody's any more: what the role
-// has made goes.
+// Set sets the networks of the cluster. With nil, nobody uses it any more, and the policies of the
+// role are deleted.
 func (c *Controller) Set(n *Networks) {
 	c.mu.Lock()
 	same := c.known && c.networks.equal(n)
@@ -176,7 +176,7 @@ func (c *Controller) Set(n *Networks) {
 	}
 }
 
-// Leave says that somebody else looks after the cluster: nothing is written from now on.
+// Leave stops all writes, because another role manages the policies now.
 func (c *Controller) Leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -193,12 +193,12 @@ func (c *Controller) setServersAt(at []netip.AddrPort) {
 	}
 }
 
-// Run works until ctx ends. While the cluster does not answer, it goes on trying.
+// Run reconciles until ctx ends. It retries while the cluster does not answer.
 func (c *Controller) Run(ctx context.Context) {
 	defer c.queue.ShutDown()
 	var group sync.WaitGroup
 	defer group.Wait()
-	// The watch of Clusters begins when somebody asks.
+	// The watch of Clusters starts on demand.
 	c.watchClusters = sync.OnceFunc(func() { group.Go(func() { c.clusters.RunWithContext(ctx) }) })
 	for _, i := range []cache.SharedIndexInformer{c.namespaces, c.policies, c.endpoints} {
 		group.Go(func() { i.RunWithContext(ctx) })
@@ -238,7 +238,7 @@ func (c *Controller) next(ctx context.Context) bool {
 	return true
 }
 
-// The transforms keep what is read here.
+// The transforms drop fields that the controller does not read.
 
 func withoutManagers(o any) (any, error) {
 	if object, ok := o.(metav1.Object); ok {

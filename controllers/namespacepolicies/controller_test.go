@@ -35,7 +35,7 @@ func TestController(t *testing.T) {
 	mine := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: denyAll}, Spec: networkingv1.NetworkPolicySpec{PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}}}
 	_, err := s.client.NetworkingV1().NetworkPolicies(other).Create(s.ctx, mine, metav1.CreateOptions{})
 	require.NoError(t, err)
-	// What upstream has made is taken over.
+	// Policies of upstream are adopted.
 	_, err = s.client.NetworkingV1().NetworkPolicies(gateway).Create(s.ctx, mine, metav1.CreateOptions{FieldManager: "gardener-operator"})
 	require.NoError(t, err)
 
@@ -50,13 +50,13 @@ func TestController(t *testing.T) {
 	assert.NotEmpty(t, s.get(extension, toAPIServer).Spec.Egress[0].To[0].IPBlock.CIDR)
 	assert.Equal(t, "test", s.get(extension, toAPIServer).Labels[LabelMadeBy])
 
-	// Nothing is done while all is as it should be.
+	// Nothing is written while all policies match.
 	before := s.writes.Load()
 	c.all()
 	s.eventually("all were looked at", func() bool { return c.queue.Len() == 0 })
 	assert.Equal(t, before, s.writes.Load())
 
-	// A namespace that comes gets them, one that is no more Gardener's loses them.
+	// A new namespace gets policies, and loses them when it is no longer Gardener's.
 	late := s.namespace("late", "gardener.cloud/role=extension")
 	s.eventually("a new one has all", func() bool { return same(names(), s.has(late)) })
 	_, err = s.client.CoreV1().Namespaces().Patch(s.ctx, late, types.MergePatchType, []byte(`{"metadata":{"labels":{"gardener.cloud/role":null}}}`), metav1.PatchOptions{})
@@ -71,19 +71,19 @@ func TestController(t *testing.T) {
 		return s.get(extension, denyAll) != nil && len(s.get(extension, toDNS).Spec.Egress[0].To) > 0
 	})
 
-	// Other ranges count at once.
+	// New ranges apply at once.
 	c.Set(networks("10.9.0.0/16"))
 	s.eventually("the new range", func() bool {
 		return slices.Equal([]string{"10.9.0.0/16"}, s.get(extension, toPrivateNetworks).Spec.Egress[0].To[0].IPBlock.Except)
 	})
 
-	// Somebody else looks after it.
+	// Another role manages the policies.
 	c.Leave()
 	require.NoError(t, s.client.NetworkingV1().NetworkPolicies(extension).Delete(s.ctx, denyAll, metav1.DeleteOptions{}))
 	c.Set(networks("10.9.0.0/16"))
 	s.eventually("and now nobody else", func() bool { return s.get(extension, denyAll) != nil })
 
-	// Nobody's any more, also after a restart.
+	// The cluster is no longer used, also after a restart.
 	stop()
 	c, _ = s.run()
 	c.Set(nil)
@@ -125,7 +125,7 @@ func TestShoot(t *testing.T) {
 	s.eventually("more become known", excepts("172.16.0.0/16", "172.17.0.0/16"))
 }
 
-// The address of the API server is followed, also where it has a name.
+// TestServersMove: policies follow the addresses of the API server and of its name.
 func TestServersMove(t *testing.T) {
 	s := newSite(t)
 	namespace := s.namespace("extension", "gardener.cloud/role=extension")

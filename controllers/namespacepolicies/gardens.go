@@ -15,8 +15,8 @@ import (
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 )
 
-// FollowGarden tells the controller of the Garden of its cluster until ctx ends. As long as it is
-// not known whether there is one, nothing is told.
+// FollowGarden passes the networks of the cluster's Garden to the controller until ctx ends. It
+// calls Set only once the Gardens are listed.
 func FollowGarden(ctx context.Context, config *rest.Config, c *Controller, log *slog.Logger) error {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -26,7 +26,7 @@ func FollowGarden(ctx context.Context, config *rest.Config, c *Controller, log *
 	if err := gardens.SetTransform(withoutManagers); err != nil {
 		return fmt.Errorf("watching Gardens: %w", err)
 	}
-	var telling sync.Mutex // what is told last was read last
+	var telling sync.Mutex // makes Set calls follow the order of reads
 	tell := func(any) {
 		telling.Lock()
 		defer telling.Unlock()
@@ -52,13 +52,13 @@ func FollowGarden(ctx context.Context, config *rest.Config, c *Controller, log *
 		gardens.RunWithContext(ctx)
 	}()
 	if cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
-		tell(nil) // also where there is none
+		tell(nil) // also if no Garden exists
 	}
 	<-done
 	return nil
 }
 
-// first is the Garden that was there first: others are refused.
+// first returns the oldest Garden: admission rejects others.
 func first(list []any) *unstructured.Unstructured {
 	var out *unstructured.Unstructured
 	for _, item := range list {

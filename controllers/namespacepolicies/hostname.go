@@ -14,12 +14,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// lookUp is how often it is asked where the name of the API server leads (upstream's): nobody tells
-// when that changes.
+// lookUp is the interval in which the API server's name is resolved (upstream's); changes cannot be
+// watched.
 const lookUp = 30 * time.Second
 
-// hostOf is the name and port by which pods reach the API server, where that is a name and no
-// address, as in Gardener's Shoots; empty else.
+// hostOf returns the name and port by which pods reach the API server; empty if it has an address
+// instead of a name. Gardener's Shoots use a name.
 func hostOf(config *rest.Config, env func(string) string) (host string, port uint16) {
 	number := func(text string) uint16 {
 		if n, err := strconv.ParseUint(text, 10, 16); err == nil {
@@ -45,7 +45,7 @@ func isName(host string) bool {
 	return host != "" && err != nil
 }
 
-// followHost asks where the name leads until ctx ends.
+// followHost resolves the API server's name until ctx ends.
 func (c *Controller) followHost(ctx context.Context) {
 	host, port := hostOf(c.config, os.Getenv)
 	if host == "" {
@@ -70,7 +70,7 @@ func (c *Controller) followHost(ctx context.Context) {
 	}
 }
 
-// addressesAt are those of a list in order, with a port.
+// addressesAt returns the valid addresses of a list, sorted and with a port.
 func addressesAt(found []string, port uint16) []netip.AddrPort {
 	var out []netip.AddrPort
 	for _, text := range found {
@@ -82,7 +82,7 @@ func addressesAt(found []string, port uint16) []netip.AddrPort {
 	return slices.Compact(out)
 }
 
-// lookUpHost asks the resolver of the machine.
+// lookUpHost uses the resolver of the machine.
 func lookUpHost(ctx context.Context, host string) ([]string, error) {
 	return net.DefaultResolver.LookupHost(ctx, host)
 }

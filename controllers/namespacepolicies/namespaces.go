@@ -21,13 +21,13 @@ const (
 // labelExposureHandler is on namespaces of gateways for an exposure class (upstream's).
 const labelExposureHandler = "handler.exposureclass.gardener.cloud/name"
 
-// names are all of them, in the order in which they are written: what is allowed is there before
-// all else is denied.
+// names returns all policies in the order in which they are written: permissions come before
+// deny-all.
 func names() []string {
 	return []string{toDNS, toAPIServer, toPublicNetworks, toPrivateNetworks, toBlockedRanges, denyAll}
 }
 
-// namesFor are the policies that a namespace is to have. One that matches a further selector has
+// namesFor returns the policies of a namespace. A namespace that matches a further selector has
 // all.
 func namesFor(namespace string, set labels.Set, further []labels.Selector) []string {
 	if slices.ContainsFunc(further, func(s labels.Selector) bool { return s.Matches(set) }) {

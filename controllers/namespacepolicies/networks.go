@@ -8,20 +8,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Networks are the ranges of a cluster.
+// Networks are the address ranges of a cluster.
 type Networks struct {
-	// Cluster has those of nodes, pods and Services, Services the latter alone.
+	// Cluster contains the ranges of nodes, pods and Services; Services only the latter.
 	Cluster, Services []netip.Prefix
-	// Blocked are those that nobody may reach without a label of its own.
+	// Blocked ranges are only reachable with a label of their own.
 	Blocked []netip.Prefix
 }
 
-// OfGarden reads those of the runtime cluster of a Garden.
+// OfGarden reads the networks of a Garden's runtime cluster.
 func OfGarden(garden *unstructured.Unstructured) (*Networks, error) {
 	return networksAt(garden, "spec", "runtimeCluster", "networking")
 }
 
-// OfSeed reads those of a Seed.
+// OfSeed reads the networks of a Seed.
 func OfSeed(seed *unstructured.Unstructured) (*Networks, error) {
 	return networksAt(seed, "spec", "networks")
 }
@@ -52,8 +52,8 @@ func networksAt(o *unstructured.Unstructured, path ...string) (*Networks, error)
 	return out, nil
 }
 
-// ofShoot reads those of the Shoot in a Cluster, which were declared and which came to be; nil for
-// a Shoot without workers.
+// ofShoot reads the declared and the actual networks of the Shoot in a Cluster; nil for a Shoot
+// without workers.
 func ofShoot(cluster *unstructured.Unstructured) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, part := range []string{"spec", "status"} {
@@ -72,7 +72,7 @@ func ofShoot(cluster *unstructured.Unstructured) ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// parseRanges reads one range or a list of them.
+// parseRanges parses one range or a list of them.
 func parseRanges(value any) ([]netip.Prefix, error) {
 	var texts []any
 	switch v := value.(type) {
@@ -95,7 +95,7 @@ func parseRanges(value any) ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// equal tells whether two are the same; nil is none.
+// equal reports whether two Networks are the same; nil means none.
 func (n *Networks) equal(o *Networks) bool {
 	if n == nil || o == nil {
 		return n == o

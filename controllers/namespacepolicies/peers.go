@@ -7,13 +7,13 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// privateNetworks are those of RFC 1918 and of carrier-grade NAT (RFC 6598), and of IPv6 link-local
-// and unique local addresses.
+// privateNetworks returns RFC 1918, carrier-grade NAT (RFC 6598), IPv6 link-local and unique local
+// addresses.
 func privateNetworks() []netip.Prefix {
 	return prefixes("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fe80::/10", "fc00::/7")
 }
 
-// allNetworks are the whole of both families.
+// allNetworks returns all addresses of both families.
 func allNetworks() []netip.Prefix { return prefixes("0.0.0.0/0", "::/0") }
 
 func prefixes(texts ...string) []netip.Prefix {
@@ -24,8 +24,8 @@ func prefixes(texts ...string) []netip.Prefix {
 	return out
 }
 
-// outside are peers in networks, but not in what is excepted, per family. A network that is
-// excepted wholly is left out: an exception has to be a part of its network.
+// outside returns peers per family for networks without the excepted ranges. It omits networks that
+// are completely excepted: an exception must be smaller than its network.
 func outside(networks, excepted []netip.Prefix) (v4, v6 []networkingv1.NetworkPolicyPeer) {
 	for _, n := range networks {
 		var parts []netip.Prefix
@@ -51,12 +51,12 @@ func outside(networks, excepted []netip.Prefix) (v4, v6 []networkingv1.NetworkPo
 	return v4, v6
 }
 
-// covers tells whether a has all of b.
+// covers reports whether a contains all of b.
 func covers(a, b netip.Prefix) bool {
 	return a.Addr().Is4() == b.Addr().Is4() && a.Bits() <= b.Bits() && a.Contains(b.Addr())
 }
 
-// outermost leaves out what another one has.
+// outermost omits ranges that another one contains.
 func outermost(ranges []netip.Prefix) []netip.Prefix {
 	var out []netip.Prefix
 	for i, r := range ranges {

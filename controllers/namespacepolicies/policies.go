@@ -14,35 +14,35 @@ import (
 )
 
 const (
-	// annotationDescription tells people what an object is for (upstream's).
+	// annotationDescription describes an object for users (upstream's).
 	annotationDescription = "gardener.cloud/description"
-	// LabelMadeBy says of a policy which role keeps it. Upstream's have none.
+	// LabelMadeBy names the role that manages a policy. Upstream's policies lack it.
 	LabelMadeBy = "networking.pergola.dev/made-by"
 
 	labelDNSPods = "k8s-app"
-	// offsetDNS is the place of the address of cluster DNS in the range of Services.
+	// offsetDNS is the offset of cluster DNS in the range of Services.
 	offsetDNS = 10
 )
 
-// Addresses at which node-local DNS listens on each node where kube-proxy uses IPVS (upstream:
+// Addresses of node-local DNS on nodes whose kube-proxy uses IPVS (upstream:
 // pkg/component/networking/nodelocaldns/constants).
 const (
 	nodeLocalDNS4 = "169.254.20.10/32"
 	nodeLocalDNS6 = "fd30:1319:f1e:230b::1/128"
 )
 
-// surroundings are what the policies of a namespace follow from.
+// surroundings are the inputs of a namespace's policies.
 type surroundings struct {
 	networks *Networks
-	// servers are rules to the API server of the cluster; nil as long as nobody knows where it is.
+	// servers are rules to the cluster's API server; nil while its addresses are unknown.
 	servers []networkingv1.NetworkPolicyEgressRule
-	// shoot has the networks of the Shoot whose control plane is in the namespace; unknown says
-	// that there is one and they are not known.
+	// shoot has the networks of the Shoot whose control plane is in the namespace; unknown reports
+	// that such a Shoot exists without known networks.
 	shoot   []netip.Prefix
 	unknown bool
 }
 
-// policy is one of them, nil as long as it cannot be told: what is there stays then.
+// policy returns a policy; nil while an input is unknown: the live policy then stays.
 func (s *surroundings) policy(name string) *networkingv1.NetworkPolicySpec {
 	switch name {
 	case denyAll:
@@ -72,7 +72,7 @@ func (s *surroundings) policy(name string) *networkingv1.NetworkPolicySpec {
 	return nil
 }
 
-// egress lets pods with a label reach something.
+// egress allows pods with a label to reach the targets of rules.
 func egress(label string, rules ...networkingv1.NetworkPolicyEgressRule) *networkingv1.NetworkPolicySpec {
 	return &networkingv1.NetworkPolicySpec{
 		PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{label: gardencorev1beta1.LabelNetworkPolicyAllowed}},
@@ -80,8 +80,8 @@ func egress(label string, rules ...networkingv1.NetworkPolicyEgressRule) *networ
 	}
 }
 
-// together is a rule to peers of both families; none where there are no peers, since a rule without
-// them allows everything.
+// together returns a rule to peers of both families; none without peers, since such a rule allows
+// everything.
 func together(v4, v6 []networkingv1.NetworkPolicyPeer) []networkingv1.NetworkPolicyEgressRule {
 	to := slices.Concat(v4, v6)
 	if len(to) == 0 {
@@ -90,7 +90,7 @@ func together(v4, v6 []networkingv1.NetworkPolicyPeer) []networkingv1.NetworkPol
 	return []networkingv1.NetworkPolicyEgressRule{{To: to}}
 }
 
-// dns are the pods and addresses of cluster DNS and node-local DNS.
+// dns returns the pods and addresses of cluster DNS and node-local DNS.
 func (s *surroundings) dns() []networkingv1.NetworkPolicyPeer {
 	var out []networkingv1.NetworkPolicyPeer
 	for _, app := range []string{"kube-dns", "node-local-dns"} {
@@ -115,7 +115,7 @@ func (s *surroundings) dns() []networkingv1.NetworkPolicyPeer {
 	return out
 }
 
-// portsDNS are those of the Service and of the pods behind it.
+// portsDNS returns the ports of the DNS Service and of its pods.
 func portsDNS() []networkingv1.NetworkPolicyPort {
 	var out []networkingv1.NetworkPolicyPort
 	for _, number := range []int32{53, 8053} {
@@ -126,7 +126,7 @@ func portsDNS() []networkingv1.NetworkPolicyPort {
 	return out
 }
 
-// description of a policy, for people.
+// description describes a policy for users.
 func description(name string) string {
 	with := func(label, text string) string {
 		return fmt.Sprintf("Pods with the label %s=%s may reach %s.", label, gardencorev1beta1.LabelNetworkPolicyAllowed, text)

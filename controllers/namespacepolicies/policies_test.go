@@ -20,7 +20,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return o
 }
 
-// specOf is the policy as YAML.
+// specOf returns the egress rules of a policy as YAML.
 func specOf(t *testing.T, s *surroundings, name string) string {
 	t.Helper()
 	spec := s.policy(name)
@@ -75,8 +75,8 @@ func TestPolicies(t *testing.T) {
   ports: [{protocol: UDP, port: 53}, {protocol: TCP, port: 53}, {protocol: UDP, port: 8053}, {protocol: TCP, port: 8053}]`, specOf(t, s, toDNS))
 }
 
-// A rule without peers would allow everything, and an exception that is the whole of its network is
-// refused by the API.
+// TestNothingIsOpenedByWhatIsExcepted: a rule without peers would allow everything, and the API
+// rejects an exception that covers its whole network.
 func TestNothingIsOpenedByWhatIsExcepted(t *testing.T) {
 	networks, err := OfSeed(object(t, `{kind: Seed, spec: {networks: {pods: 10.0.0.0/8, services: 100.64.0.0/10, nodes: 172.0.0.0/8, blockCIDRs: [192.168.0.0/16, "fc00::/7", "fe80::/10"]}}}`))
 	require.NoError(t, err)

@@ -22,8 +22,8 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// reconcile makes the policies of a namespace what they should be. While they are, it makes no
-// request. It tells when to look again, 0 is never.
+// reconcile applies the policies of a namespace, and sends no request while they match. It returns
+// when to retry; 0 is never.
 func (c *Controller) reconcile(ctx context.Context, name string) (time.Duration, error) {
 	c.mu.Lock()
 	known, networks := c.known, c.networks
@@ -41,7 +41,7 @@ func (c *Controller) reconcile(ctx context.Context, name string) (time.Duration,
 	}
 	namespace, ok := found.(*metav1.PartialObjectMetadata)
 	if !ok || namespace.DeletionTimestamp != nil {
-		return 0, nil // all that is in it goes
+		return 0, nil // its objects are deleted with it
 	}
 	var wanted []string
 	if networks != nil {
@@ -72,7 +72,7 @@ func (c *Controller) reconcile(ctx context.Context, name string) (time.Duration,
 	return again, errors.Join(problems...)
 }
 
-// servers are rules to the API server; nil as long as nobody knows where it is. The lock is held.
+// servers returns rules to the API server. Callers hold c.mu.
 func (c *Controller) servers() []networkingv1.NetworkPolicyEgressRule {
 	var found []*discoveryv1.EndpointSlice
 	for _, o := range c.endpoints.GetStore().List() {
@@ -83,7 +83,7 @@ func (c *Controller) servers() []networkingv1.NetworkPolicyEgressRule {
 	return serverRules(found, c.serversAt)
 }
 
-// addShoot finds the networks of the Shoot whose control plane is in the namespace.
+// addShoot adds the networks of the Shoot whose control plane is in the namespace.
 func (c *Controller) addShoot(around *surroundings, namespace *metav1.PartialObjectMetadata, needed bool) error {
 	if !needed || namespace.Labels[gardencorev1beta1.GardenRole] != gardencorev1beta1.GardenRoleShoot {
 		return nil
@@ -95,7 +95,7 @@ func (c *Controller) addShoot(around *surroundings, namespace *metav1.PartialObj
 	}
 	cluster, ok := found.(*unstructured.Unstructured)
 	if !exists || !ok {
-		around.unknown = true // its event comes
+		around.unknown = true // its event triggers a reconciliation
 		return nil
 	}
 	around.shoot, err = ofShoot(cluster)
@@ -111,14 +111,14 @@ func (c *Controller) live(namespace, name string) *networkingv1.NetworkPolicy {
 	return policy
 }
 
-// isAsWanted tells whether a live policy does what is wanted, and is marked as ours. Its
-// description is not looked at as long as there is one: it follows from the rest.
+// isAsWanted reports whether a live policy has the spec and our label. Its description follows from
+// the spec, so it only has to exist.
 func (c *Controller) isAsWanted(live *networkingv1.NetworkPolicy, spec *networkingv1.NetworkPolicySpec) bool {
 	return live.Labels[LabelMadeBy] == c.o.MadeBy && live.Annotations[annotationDescription] != "" && apiequality.Semantic.DeepEqual(live.Spec, *spec)
 }
 
-// write applies a policy. Whoever else has set something in it gives way: in these namespaces the
-// names are Gardener's.
+// write applies a policy and overrides other field managers: in these namespaces Gardener owns the
+// names.
 func (c *Controller) write(ctx context.Context, key types.NamespacedName, spec *networkingv1.NetworkPolicySpec) error {
 	body, err := json.Marshal(&networkingv1.NetworkPolicy{
 		TypeMeta: metav1.TypeMeta{APIVersion: networkingv1.SchemeGroupVersion.String(), Kind: "NetworkPolicy"},
@@ -142,7 +142,7 @@ func (c *Controller) write(ctx context.Context, key types.NamespacedName, spec *
 	return nil
 }
 
-// remove deletes a policy that this role has made.
+// remove deletes a policy that this role made.
 func (c *Controller) remove(ctx context.Context, live *networkingv1.NetworkPolicy) error {
 	if live == nil || live.DeletionTimestamp != nil || live.Labels[LabelMadeBy] != c.o.MadeBy {
 		return nil
@@ -156,27 +156,27 @@ func (c *Controller) remove(ctx context.Context, live *networkingv1.NetworkPolic
 }
 
 const (
-	// freeRepairs is how often a policy is written within peace; then it is once in a pause.
+	// freeRepairs is how often a policy is written within peace; then once per slowRepair.
 	freeRepairs = 5
 	peace       = 2 * time.Minute
 	slowRepair  = time.Minute
 )
 
-// repairs slow down where somebody else changes a policy again and again.
+// repairs slow down writes of a policy that another client keeps changing.
 type repairs struct {
 	clock clock.PassiveClock
 	mu    sync.Mutex
 	by    map[types.NamespacedName]repaired
 }
 
-// repaired is when a policy was written with the same content.
+// repaired are the times at which a policy was written with the same spec.
 type repaired struct {
 	spec *networkingv1.NetworkPolicySpec
 	at   []time.Time
 }
 
-// pause tells how long to wait before a policy is written; without a pause it is noted that it is.
-// What is new is written at once.
+// pause returns how long to wait before writing a policy. If that is zero, it records a write. A
+// new spec is written at once.
 func (r *repairs) pause(policy types.NamespacedName, spec *networkingv1.NetworkPolicySpec) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -199,7 +199,7 @@ func (r *repairs) pause(policy types.NamespacedName, spec *networkingv1.NetworkP
 	return 0
 }
 
-// forget a namespace that is gone.
+// forget drops a deleted namespace.
 func (r *repairs) forget(namespace string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

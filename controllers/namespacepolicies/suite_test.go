@@ -25,8 +25,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// server is the API server that the tests share, one after the other: they are about namespace
-// garden.
+// server is the API server that the tests share in turn, because they all use namespace garden.
 var server struct {
 	config *rest.Config
 	count  atomic.Int64
@@ -44,7 +43,7 @@ type site struct {
 	ctx     context.Context
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
-	// writes counts what the controller has written.
+	// writes counts the controller's writes.
 	writes atomic.Int64
 	id     string
 }
@@ -72,7 +71,7 @@ func newSite(t testing.TB) *site {
 	return s
 }
 
-// namespace makes one of the test, whose labels are key=value.
+// namespace creates a namespace of the test with labels (key=value).
 func (s *site) namespace(name string, labels ...string) string {
 	s.Helper()
 	o := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.id + "-" + name, Labels: map[string]string{}}}
@@ -130,7 +129,7 @@ func (s *site) get(namespace, name string) *networkingv1.NetworkPolicy {
 	return p
 }
 
-// all are the policies of the cluster.
+// all returns the policies of the cluster.
 func (s *site) all() []string {
 	s.Helper()
 	list, err := s.client.NetworkingV1().NetworkPolicies("").List(context.Background(), metav1.ListOptions{})
@@ -142,7 +141,7 @@ func (s *site) all() []string {
 	return out
 }
 
-// has are those of a namespace.
+// has returns the names of a namespace's policies.
 func (s *site) has(namespace string) []string {
 	s.Helper()
 	out := []string{}

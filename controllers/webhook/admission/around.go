@@ -18,16 +18,15 @@ import (
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
-// ruleExposure looks at what the author of a Shoot wrote: after defaulting the Shoot has what the
-// class adds.
+// ruleExposure compares a Shoot with the fields that its exposure class adds. It needs the Shoot as
+// its author wrote it: defaulting adds the fields.
 const ruleExposure = "shoot/exposure-class-scheduling"
 
-// isAboutText tells rules that only look at what somebody wrote. After defaulting, nobody can tell
-// that from what the API adds.
+// isAboutText reports whether a rule checks the text of an author, which defaulting changes.
 func isAboutText(rule string) bool { return rule == ruleExposure || across.IsUnread(rule) }
 
-// neighbours are the kinds that rules and mutations of a kind look at. A kind that is not here has
-// no surroundings. Secrets and ConfigMaps are never read: what refers to them is taken to exist.
+// neighbours returns the kinds that rules and mutations of a kind read; none for other kinds.
+// Secrets and ConfigMaps are never read: references to them are assumed to be valid.
 func neighbours(kind schema.GroupKind) []schema.GroupVersionKind {
 	core, seedmanagement := gardencorev1beta1.SchemeGroupVersion, seedmanagementv1alpha1.SchemeGroupVersion
 	profiles := []schema.GroupVersionKind{core.WithKind("CloudProfile"), core.WithKind("NamespacedCloudProfile")}
@@ -66,18 +65,18 @@ func neighbours(kind schema.GroupKind) []schema.GroupVersionKind {
 	return nil
 }
 
-// landscape is what stands around an object.
+// landscape contains the objects that rules and mutations of an object read.
 type landscape struct {
 	objects []*unstructured.Unstructured
-	// users are Shoots that use the object, and matter to nothing but what it must keep for them.
-	// There may be thousands.
+	// users are Shoots that use the object. They only matter for the fields that it must keep for
+	// them. There may be thousands.
 	users []*unstructured.Unstructured
-	// external are the kinds that nothing is known of.
+	// external are the kinds that cannot be read.
 	external []across.External
 }
 
-// around reads what stands around an object: nil where nobody reads, or the kind is not one of the
-// virtual garden.
+// around reads the landscape of an object; nil without Surroundings, or if the kind does not belong
+// to the virtual garden.
 func (h *Handler) around(ctx context.Context, object *unstructured.Unstructured, fresh bool) (*landscape, error) {
 	if h.surroundings == nil || !slices.Contains(ClusterVirtual.groups(), object.GroupVersionKind().Group) {
 		return nil, nil
@@ -91,8 +90,7 @@ func (h *Handler) around(ctx context.Context, object *unstructured.Unstructured,
 		unknown(kind)
 	}
 	for _, kind := range kinds {
-		// There are few objects of all kinds but this one, and only one's own namespace and domain
-		// count.
+		// Only Shoots are numerous, and only those of the same namespace or domain matter.
 		many := kind.Kind == "Shoot"
 		found, served, err := h.surroundings.Objects(ctx, kind, fresh && !many)
 		if err != nil {
@@ -113,15 +111,15 @@ func (h *Handler) around(ctx context.Context, object *unstructured.Unstructured,
 			}
 		}
 	}
-	// In the order in which messages name them: that of a cache is by chance.
+	// Sort them as messages name them, because the order of a cache is random.
 	slices.SortFunc(around.users, func(a, b *unstructured.Unstructured) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
 	return around, nil
 }
 
-// matters says whether a Shoot can matter to an object: it is referred to, may become a Seed, or
-// has the same domain.
+// matters reports whether a Shoot can matter to an object: as a reference, a future Seed, or an
+// owner of the same domain.
 func matters(object, shoot *unstructured.Unstructured) bool {
 	for _, ref := range [][]string{{"spec", "shoot", "name"}, {"spec", "shootRef", "name"}} {
 		if name, _, _ := unstructured.NestedString(object.Object, ref...); name != "" && name == shoot.GetName() && shoot.GetNamespace() == object.GetNamespace() {
@@ -135,8 +133,8 @@ func matters(object, shoot *unstructured.Unstructured) bool {
 	return own != "" && own == other
 }
 
-// uses says whether a Shoot is on a Seed, or is made by a cloud profile. Of a CloudProfile those of
-// all NamespacedCloudProfiles count here: which of them build on it is asked later.
+// uses reports whether a Shoot is on a Seed or uses a cloud profile. A CloudProfile counts all
+// Shoots with NamespacedCloudProfiles; rules check the parent later.
 func uses(shoot, object *unstructured.Unstructured) bool {
 	field := func(path ...string) string {
 		value, _, _ := unstructured.NestedString(shoot.Object, path...)
@@ -163,8 +161,7 @@ func domain(object *unstructured.Unstructured) string {
 	return ""
 }
 
-// together gives the findings about an object in its surroundings: those of the rules across the
-// landscape.
+// together returns the findings of the rules across the landscape about an object.
 func (h *Handler) together(around *landscape, object, old *unstructured.Unstructured) []schemas.Violation {
 	inputs := make([]schemas.Input, 0, len(around.objects)+len(around.users)+1)
 	for _, other := range around.objects {
@@ -177,7 +174,7 @@ func (h *Handler) together(around *landscape, object, old *unstructured.Unstruct
 		users[shoot] = true
 		inputs = append(inputs, schemas.Input{Object: shoot, Old: shoot})
 	}
-	// The object comes last: what only one may have is that of the others.
+	// The object comes last: unique names belong to the existing objects.
 	inputs = append(inputs, schemas.Input{Object: object, Old: old})
 	var found []schemas.Violation
 	onlyUses := func(in *schemas.Input) bool { return users[in.Object] }
@@ -197,7 +194,7 @@ func sameObject(a, b *unstructured.Unstructured) bool {
 	return a.GroupVersionKind().GroupKind() == b.GroupVersionKind().GroupKind() && a.GetNamespace() == b.GetNamespace() && a.GetName() == b.GetName()
 }
 
-// completed is an object with what mutations and defaults fill in; the object itself where there is
+// completed returns an object with mutations and defaults; the object itself if they change
 // nothing.
 func (h *Handler) completed(around *landscape, object, old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if around != nil {
@@ -210,8 +207,8 @@ func (h *Handler) completed(around *landscape, object, old *unstructured.Unstruc
 	return h.defaults.defaulted(object), nil
 }
 
-// verified gives all findings about an object. What stands around it may come from a cache that is
-// behind, so that a refusal for what is found there is made only after another look.
+// verified returns all findings about an object. The cache may be stale, so errors that depend on
+// other objects are checked again with fresh ones.
 func (h *Handler) verified(ctx context.Context, object, old *unstructured.Unstructured) ([]schemas.Violation, error) {
 	around, err := h.around(ctx, object, false)
 	if err != nil {

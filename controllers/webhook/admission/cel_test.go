@@ -17,11 +17,10 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// immutable is a field that a definition keeps from changing by itself, with the rule that says the
-// same.
+// immutable is a field that a definition makes immutable, with the rule that does the same.
 type immutable struct {
 	kind, field, rule string
-	// before and after are laid over the good object.
+	// before and after are merged into the good object.
 	before, after string
 }
 
@@ -71,8 +70,7 @@ const (
 	seedBackup   = `spec: {backup: {provider: local, region: local, credentialsRef: {apiVersion: v1, kind: Secret, name: backup, namespace: garden}}}`
 )
 
-// TestImmutableFieldsAreRules: what a definition refuses by itself, the rules refuse at the same
-// field.
+// TestImmutableFieldsAreRules: rules reject the same changes as definitions, at the same field.
 func TestImmutableFieldsAreRules(t *testing.T) {
 	for _, c := range immutables() {
 		t.Run(c.kind+" "+c.field, func(t *testing.T) {
@@ -84,13 +82,13 @@ func TestImmutableFieldsAreRules(t *testing.T) {
 	}
 }
 
-// TestImmutableFieldsAreListed: the list above is the whole of what definitions say about changes,
-// and is in the docs.
+// TestImmutableFieldsAreListed: the list above contains all immutable fields of the definitions,
+// and is documented.
 func TestImmutableFieldsAreListed(t *testing.T) {
 	defined := map[string]bool{}
 	for _, crd := range crds.All() {
 		if crd.Spec.Group == "druid.gardener.cloud" {
-			continue // is etcd-druid's, which has its own
+			continue // etcd-druid's, with its own rules
 		}
 		kind := crd.Spec.Names.Kind
 		if crd.Spec.Group == "extensions.gardener.cloud" {
@@ -128,8 +126,8 @@ func collect(found map[string]bool, kind, path string, schema apiextensionsv1.JS
 	}
 }
 
-// checkImmutables: without webhooks, too, the API server refuses the change at the field that the
-// rules name.
+// checkImmutables: without webhooks, the API server rejects the change at the field that the rule
+// names.
 func checkImmutables(t *testing.T, w *world) {
 	for _, c := range immutables() {
 		t.Run(c.kind+" "+c.field, func(t *testing.T) {

@@ -17,14 +17,14 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// checkInterval is how often files of a certificate are looked at, at most, while there are new
-// connections.
+// checkInterval is the shortest interval in which certificate files are checked while connections
+// arrive.
 const checkInterval = time.Second
 
-// Certificates gives the certificate for a new connection.
+// Certificates returns the certificate for a new connection.
 type Certificates func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 
-// certificateFiles reads a certificate and its key from files, again when they change.
+// certificateFiles reads a certificate and its key from files, and again when they change.
 type certificateFiles struct {
 	certFile, keyFile string
 	log               *slog.Logger
@@ -36,15 +36,14 @@ type certificateFiles struct {
 	checked time.Time
 }
 
-// fileVersion tells states of a file apart without reading it.
+// fileVersion identifies the content of a file without reading it.
 type fileVersion struct {
 	modified time.Time
 	size     int64
 }
 
-// CertificateFiles reads certificate and key, in PEM form, from files. When these change they are
-// read again; while they do not fit together, as in the midst of a rotation, the last good pair
-// serves on.
+// CertificateFiles reads a PEM certificate and key from files, and again when they change. While
+// they do not match, as in the middle of a rotation, the last valid pair stays in use.
 func CertificateFiles(certFile, keyFile string, log *slog.Logger, clock clock.PassiveClock) (Certificates, error) {
 	c := &certificateFiles{certFile: certFile, keyFile: keyFile, log: log, clock: clock}
 	version, err := c.versions()
@@ -95,9 +94,8 @@ func (c *certificateFiles) load(version [2]fileVersion) error {
 	return nil
 }
 
-// SelfSigned makes an authority and a certificate for this process, which serve for a year, for the
-// given host names and addresses, and writes the authority to a file that webhook configurations
-// take as CA bundle.
+// SelfSigned creates an authority and a certificate of this process for hosts (names or addresses),
+// valid for a year. It writes the authority to a file, as CA bundle for webhook configurations.
 func SelfSigned(hosts []string, caFile string) (Certificates, error) {
 	if len(hosts) == 0 {
 		return nil, errors.New("a certificate needs a host name or an address at least")
@@ -126,7 +124,7 @@ func SelfSigned(hosts []string, caFile string) (Certificates, error) {
 	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }, nil
 }
 
-// writeFile replaces a file as a whole: who reads it meanwhile gets the old content or the new one.
+// writeFile replaces a file atomically: readers see the old or the new content.
 func writeFile(path string, data []byte) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {

@@ -31,7 +31,7 @@ func pair(t *testing.T, certFile, keyFile string) {
 	require.NoError(t, os.WriteFile(keyFile, key, 0o600))
 }
 
-// TestCertificateIsReadAgain: a new pair serves from its next connection on, half of one does not.
+// TestCertificateIsReadAgain: new connections use a new pair, but never a mismatched one.
 func TestCertificateIsReadAgain(t *testing.T) {
 	certFile, keyFile := filepath.Join(t.TempDir(), "tls.crt"), filepath.Join(t.TempDir(), "tls.key")
 	_, err := CertificateFiles(certFile, keyFile, slog.New(slog.DiscardHandler), testclock.NewFakePassiveClock(time.Unix(0, 0)))
@@ -71,8 +71,8 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	assert.Equal(t, second, now())
 }
 
-// newServer is one with an authority of its own, for this machine and more names, and the pool with
-// it.
+// newServer returns a Server with its own authority, for localhost and more names, and the pool
+// with the authority.
 func newServer(t *testing.T, names ...string) (*Server, *x509.CertPool) {
 	t.Helper()
 	ca := filepath.Join(t.TempDir(), "ca.crt")
@@ -88,8 +88,8 @@ func newServer(t *testing.T, names ...string) (*Server, *x509.CertPool) {
 	return &Server{Certificates: certificates, Webhooks: listen(), Health: listen(), Log: slog.New(slog.DiscardHandler)}, pool
 }
 
-// TestServer: it answers over TLS by its own authority, tells how it is, and lets a request end
-// that it got before.
+// TestServer: it answers over TLS with its own authority, reports its health, and finishes active
+// requests.
 func TestServer(t *testing.T) {
 	h := newHandler(t, Options{})
 	entered, release := make(chan struct{}), make(chan struct{})
@@ -140,8 +140,7 @@ func TestServer(t *testing.T) {
 	assert.NoError(t, <-done)
 }
 
-// TestServerLingers: who was told of it by a Service goes on sending requests for a moment, by new
-// connections, too.
+// TestServerLingers: clients of a Service may still open connections for a moment.
 func TestServerLingers(t *testing.T) {
 	timer := testclock.NewFakeClock(time.Unix(0, 0))
 	server, pool := newServer(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
-// Cluster is a kind of cluster that asks the webhooks.
+// Cluster is a kind of cluster that calls the webhooks.
 type Cluster string
 
 const (
@@ -31,8 +31,7 @@ const (
 )
 
 const (
-	// ConfigurationPrefix begins the name of both configurations, which ends with the kind of
-	// cluster.
+	// ConfigurationPrefix and the kind of cluster form the name of both configurations.
 	ConfigurationPrefix = "pergola-admission-controller-"
 
 	webhookValidate  = "validate.admission.pergola.dev"
@@ -41,9 +40,8 @@ const (
 	timeoutSeconds   = 10
 )
 
-// groups are the API groups whose kinds are declared in a cluster. Kinds of the core group are in
-// no list: a webhook that is down must not keep anybody from changing Secrets and ConfigMaps, its
-// own among them.
+// groups returns the API groups whose kinds are declared in a cluster. The core group is missing:
+// an unavailable webhook must not block changes of Secrets and ConfigMaps, its own included.
 func (c Cluster) groups() []string {
 	switch c {
 	case ClusterRuntime:
@@ -58,14 +56,14 @@ func (c Cluster) groups() []string {
 type Target struct {
 	// URL of the server without path, as in https://127.0.0.1:2750.
 	URL string
-	// Service of the server in the same cluster; its port is 443 if not set, its path is not used.
+	// Service of the server in the same cluster; its port defaults to 443, its path is not used.
 	Service *admissionregistrationv1.ServiceReference
-	// CABundle, in PEM form, holds the authority of the server's certificate; empty for one that
-	// the host trusts.
+	// CABundle holds the PEM authority of the server's certificate; empty if the API server's host
+	// trusts it.
 	CABundle []byte
 }
 
-// ClientConfig is where an API server finds the webhook at a path of the server.
+// ClientConfig returns the configuration of the webhook at a path of the server.
 func (t Target) ClientConfig(path string) (admissionregistrationv1.WebhookClientConfig, error) {
 	config := admissionregistrationv1.WebhookClientConfig{CABundle: t.CABundle}
 	switch {
@@ -87,8 +85,8 @@ func (t Target) ClientConfig(path string) (admissionregistrationv1.WebhookClient
 	return config, nil
 }
 
-// ValidatingWebhookConfiguration makes a cluster ask about every create, update and delete of the
-// kinds that are declared in it, and in the runtime cluster about the deletion of namespace garden.
+// ValidatingWebhookConfiguration covers creates, updates and deletes of the kinds that are declared
+// in a cluster. In the runtime cluster, it also covers the deletion of namespace garden.
 func ValidatingWebhookConfiguration(cluster Cluster, target Target) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
 	config, err := target.ClientConfig(PathValidate)
 	if err != nil {
@@ -125,8 +123,8 @@ func validatingWebhook(name string, config admissionregistrationv1.WebhookClient
 	}
 }
 
-// MutatingWebhookConfiguration makes a cluster ask for what new and changed objects leave open, of
-// the kinds that have defaults or mutations.
+// MutatingWebhookConfiguration covers creates and updates of the kinds that have defaults or
+// mutations.
 func MutatingWebhookConfiguration(cluster Cluster, target Target) (*admissionregistrationv1.MutatingWebhookConfiguration, error) {
 	config, err := target.ClientConfig(PathDefault)
 	if err != nil {
@@ -157,7 +155,7 @@ func MutatingWebhookConfiguration(cluster Cluster, target Target) (*admissionreg
 	}, nil
 }
 
-// rulesOf are the wanted kinds of a cluster, one rule for each group, version and scope, without
+// rulesOf returns one rule per group, version and scope for the wanted kinds of a cluster, without
 // subresources.
 func rulesOf(cluster Cluster, wanted func(schema.GroupVersionKind) bool, operations ...admissionregistrationv1.OperationType) ([]admissionregistrationv1.RuleWithOperations, error) {
 	groups := cluster.groups()

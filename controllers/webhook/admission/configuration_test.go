@@ -12,7 +12,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// asked are the resources of rules, as GROUP/VERSION/RESOURCE.
+// asked returns the resources of rules as GROUP/VERSION/RESOURCE.
 func asked(rules []admissionregistrationv1.RuleWithOperations) []string {
 	var result []string
 	for _, rule := range rules {
@@ -68,7 +68,7 @@ func TestConfigurations(t *testing.T) {
 	}, defaulted)
 }
 
-// TestNamespacesAreNotLocked: of namespaces only the deletion of one is asked about.
+// TestNamespacesAreNotLocked: the webhook only covers the deletion of namespace garden.
 func TestNamespacesAreNotLocked(t *testing.T) {
 	config, err := ValidatingWebhookConfiguration(ClusterRuntime, Target{URL: "https://a"})
 	require.NoError(t, err)

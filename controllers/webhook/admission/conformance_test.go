@@ -19,10 +19,10 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// verdictOf is what somebody said about a change: a line for each error. Empty: it is allowed.
+// verdictOf has a line for each error about a change; empty if it is allowed.
 type verdictOf []string
 
-// verdictOfRules is that of package schemas.
+// verdictOfRules returns the verdict of package schemas.
 func verdictOfRules(t testing.TB, object, old *unstructured.Unstructured) (errs verdictOf, fields []string) {
 	t.Helper()
 	found, err := schemas.Validate(t.Context(), []schemas.Input{{Object: object, Old: old}}, schemas.Options{})
@@ -37,7 +37,7 @@ func verdictOfRules(t testing.TB, object, old *unstructured.Unstructured) (errs 
 	return errs, fields
 }
 
-// verdictOfServer is that of the API server.
+// verdictOfServer returns the verdict of the API server.
 func verdictOfServer(t testing.TB, err error) (errs verdictOf, fields []string, byWebhook bool) {
 	t.Helper()
 	if err == nil {
@@ -68,8 +68,7 @@ func verdictOfServer(t testing.TB, err error) (errs verdictOf, fields []string, 
 // change is a new object, or a change of an old one.
 type change struct{ object, old *unstructured.Unstructured }
 
-// agrees compares what the API server says with what the rules say, and returns the verdict of the
-// server.
+// agrees compares the verdicts of the API server and the rules, and returns the server's.
 func (w *world) agrees(t *testing.T, c change) verdictOf {
 	t.Helper()
 	raw, rawFields := verdictOfRules(t, c.object, c.old)
@@ -77,7 +76,7 @@ func (w *world) agrees(t *testing.T, c change) verdictOf {
 	if c.old != nil {
 		old := c.old.DeepCopy()
 		if status, ok := object.Object["status"]; ok {
-			// it changes on another way, so that it has to be there before
+			// it is a subresource, so it must exist before
 			old.Object["status"] = status
 		}
 		if deletion := object.GetDeletionTimestamp(); deletion != nil {
@@ -107,7 +106,7 @@ func (w *world) agrees(t *testing.T, c change) verdictOf {
 	}
 	stored := object.DeepCopy()
 	if err := send(w.past, stored); err != nil {
-		// The definition refuses it, and no webhook is asked.
+		// The definition rejects it, and no webhook is called.
 		said, fields, _ := verdictOfServer(t, err)
 		if reason, known := stricterDefinitions[fields[0]]; known {
 			t.Log(reason)
@@ -131,7 +130,7 @@ func (w *world) agrees(t *testing.T, c change) verdictOf {
 	case byWebhook:
 		w.byWebhook++
 	case len(raw) > 0:
-		// The API server takes away what only it writes, and the reason for the finding with it.
+		// The API server drops fields that only it may write, and the finding with them.
 		_, status := c.object.Object["status"]
 		assert.True(t, status || c.object.GetDeletionTimestamp() != nil, "only the rules refuse it: %v", raw)
 	default:
@@ -140,23 +139,23 @@ func (w *world) agrees(t *testing.T, c change) verdictOf {
 	return said
 }
 
-// sameField tells whether a definition speaks of the field of a rule: its paths have keys of maps
-// and lists in another form, and it may stop at a parent.
+// sameField reports whether the field of a definition matches that of a rule. Definitions write
+// keys of maps and lists differently, and may stop at a parent.
 func sameField(rule, definition string) bool {
 	plain := func(path string) string { return strings.NewReplacer(`"`, "", "[", ".", "]", "").Replace(path) }
 	rule, definition = plain(rule), plain(definition)
 	return rule == definition || strings.HasPrefix(rule, definition+".") || strings.HasPrefix(definition, rule+".")
 }
 
-// stricterDefinitions are fields that the definitions of crd mode ask more of than upstream's API
-// server and the rules do.
+// stricterDefinitions are fields for which the definitions of crd mode are stricter than upstream's
+// API server and the rules.
 var stricterDefinitions = map[string]string{
 	"spec.machineImages[0].versions": "images of a NamespacedCloudProfile need versions: their type is that of a CloudProfile",
 	"metadata.name":                  "an API server lets objects of definitions have DNS names only; upstream's lets a BackupEntry have others",
 }
 
-// checkCorpus: what upstream refuses of Gardens and Shoots, the API server refuses with definitions
-// and webhooks, and what it accepts, that accepts.
+// checkCorpus: the API server with definitions and webhooks accepts and rejects the same Gardens
+// and Shoots as upstream.
 func checkCorpus(t *testing.T, w *world) {
 	folder := corpus.Dir(t)
 	files, err := filepath.Glob(filepath.Join(folder, "cases", "*.yaml"))
@@ -171,7 +170,7 @@ func checkCorpus(t *testing.T, w *world) {
 			header[line[1]] = line[2]
 		}
 		if header["needs"] != "" {
-			continue // needs other objects, which no static rule sees
+			continue // needs other objects, which no static rule reads
 		}
 		count++
 		t.Run(name, func(t *testing.T) {

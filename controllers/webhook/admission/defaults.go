@@ -18,8 +18,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// defaulter knows the kinds that have defaults in Go. The other kinds have those of their
-// definitions only, which the API server fills in itself.
+// defaulter knows the kinds with defaults in Go. The API server applies the defaults of definitions
+// itself.
 type defaulter struct {
 	scheme *runtime.Scheme
 	kinds  map[schema.GroupVersionKind]bool
@@ -60,8 +60,8 @@ func defaults[T any](d *defaulter, set func(*T)) {
 	}
 }
 
-// additions are what the defaults add to an object: none to a kind without defaults, to one that is
-// being deleted, and to one whose form is wrong, which validation will say.
+// additions returns the fields that defaults add to an object. It is empty for kinds without
+// defaults, deleted objects, and malformed ones, which validation reports.
 func (d *defaulter) additions(object *unstructured.Unstructured) ([]operation, error) {
 	gvk := object.GroupVersionKind()
 	if !d.kinds[gvk] || object.GetDeletionTimestamp() != nil {
@@ -90,7 +90,7 @@ func (d *defaulter) additions(object *unstructured.Unstructured) ([]operation, e
 	return additions(object.Object, before, after), nil
 }
 
-// defaulted is the object with its defaults; the object itself where it cannot be read.
+// defaulted returns the object with its defaults; the object itself if it cannot be read.
 func (d *defaulter) defaulted(object *unstructured.Unstructured) *unstructured.Unstructured {
 	ops, err := d.additions(object)
 	if err != nil || len(ops) == 0 {
@@ -115,8 +115,8 @@ func fieldsOf(object runtime.Object) (map[string]any, error) {
 	return result.Object, nil
 }
 
-// defaulting answers with what the object leaves open: what mutations fill in from its
-// surroundings, then the defaults.
+// defaulting answers with a patch of the mutations, which depend on other objects, and then the
+// defaults.
 func (h *Handler) defaulting(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	if request.SubResource != "" || request.Operation != admissionv1.Create && request.Operation != admissionv1.Update {
 		return allowed(), nil
@@ -141,7 +141,7 @@ func (h *Handler) defaulting(ctx context.Context, request *admissionv1.Admission
 	}
 	class, _, _ := unstructured.NestedString(object.Object, "spec", "exposureClassName")
 	if around != nil && old == nil && class != "" {
-		// What an exposure class adds cannot be told from what the author wrote afterwards.
+		// Later, the fields of an exposure class cannot be distinguished from the author's.
 		conflicts := slices.DeleteFunc(h.together(around, object, nil), func(v schemas.Violation) bool { return v.Rule != ruleExposure })
 		if schemas.HasErrors(conflicts) {
 			return verdict(request, conflicts), nil

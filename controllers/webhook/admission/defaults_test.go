@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// patched is an object after the answer of /default.
+// patched returns an object after the patch of /default.
 func patched(t *testing.T, h *Handler, object *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	response := answered(t, h, PathDefault, ask(t, admissionv1.Create, object, nil))
@@ -36,9 +36,8 @@ func patched(t *testing.T, h *Handler, object *unstructured.Unstructured) *unstr
 	return decoded(t, string(encoded(t, result)))
 }
 
-// TestDefaultsOnlyAdd: what was sent is there afterwards as it was, the result means what the Go
-// defaults make of the object, and the second time nothing is added. Of a case that is incomplete
-// the same holds.
+// TestDefaultsOnlyAdd: fields that were sent stay, the result equals the Go defaults, and a second
+// call adds nothing. Incomplete objects behave the same.
 func TestDefaultsOnlyAdd(t *testing.T) {
 	h := newHandler(t, Options{})
 	objects := []*unstructured.Unstructured{}
@@ -65,7 +64,7 @@ func TestDefaultsOnlyAdd(t *testing.T) {
 	}
 }
 
-// goDefaults is the object with the defaults of its Go type, as that writes it.
+// goDefaults returns the object with the defaults of its Go type, as the type encodes it.
 func goDefaults(t *testing.T, h *Handler, object *unstructured.Unstructured) string {
 	t.Helper()
 	typed, err := h.defaults.scheme.New(object.GroupVersionKind())
@@ -83,7 +82,7 @@ func goText(t *testing.T, h *Handler, object *unstructured.Unstructured) string 
 	return string(encoded(t, typed))
 }
 
-// assertKept asserts that all that was said is still said; an empty value may be filled.
+// assertKept asserts that all values stay; an empty value may be filled.
 func assertKept(t *testing.T, path string, before, after any) {
 	t.Helper()
 	if isEmpty(before) {
@@ -108,7 +107,7 @@ func assertKept(t *testing.T, path string, before, after any) {
 	}
 }
 
-// TestDefaultsOfTheCorpus: the same holds for upstream's own objects.
+// TestDefaultsOfTheCorpus checks the same for upstream's own objects.
 func TestDefaultsOfTheCorpus(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(corpus.Dir(t), "cases", "*.yaml"))
 	require.NoError(t, err)
@@ -126,7 +125,7 @@ func TestDefaultsOfTheCorpus(t *testing.T) {
 	}
 }
 
-// TestWrongFormHasNoDefaults: validation says what is wrong with it.
+// TestWrongFormHasNoDefaults: validation reports malformed objects.
 func TestWrongFormHasNoDefaults(t *testing.T) {
 	object := laidOver(t, good(t, "Shoot"), `spec: {provider: 5}`)
 	assert.Empty(t, answered(t, newHandler(t, Options{}), PathDefault, ask(t, admissionv1.Create, object, nil)).Patch)

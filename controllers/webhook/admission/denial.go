@@ -17,7 +17,7 @@ import (
 // auditRules is the key of the audit annotation with the ids of the rules that denied a request.
 const auditRules = "rules"
 
-// causeType is the type of a finding in the words of a Status.
+// causeType maps the type of a finding to a cause of a Status.
 func causeType(typ schemas.Type) metav1.CauseType {
 	switch typ {
 	case schemas.TypeRequired:
@@ -40,7 +40,7 @@ func causeType(typ schemas.Type) metav1.CauseType {
 
 func allowed() *admissionv1.AdmissionResponse { return &admissionv1.AdmissionResponse{Allowed: true} }
 
-// verdict makes an answer of findings: errors deny, warnings are passed on to whoever asked.
+// verdict converts findings to a response: errors deny, warnings are passed to the client.
 func verdict(request *admissionv1.AdmissionRequest, found []schemas.Violation) *admissionv1.AdmissionResponse {
 	response := allowed()
 	var errs []schemas.Violation
@@ -69,7 +69,7 @@ func verdict(request *admissionv1.AdmissionRequest, found []schemas.Violation) *
 	return response
 }
 
-// line is a finding without place and object: the request has these.
+// line returns a finding without the location and object, which the request has.
 func line(v schemas.Violation) string {
 	return schemas.Violation{Severity: v.Severity, Field: v.Field, Rule: v.Rule, Message: v.Message}.String()[len(v.Severity)+2:]
 }
@@ -94,12 +94,12 @@ func deniedBy(response *admissionv1.AdmissionResponse) string {
 	return response.AuditAnnotations[auditRules]
 }
 
-// refused is a request that cannot be judged, through a fault of whoever sent it.
+// refused is the error of a malformed request.
 type refused struct{ message string }
 
 func (r *refused) Error() string { return r.message }
 
-// BadRequest is the error of an Answer to a request that holds no question.
+// BadRequest returns the error of an Answer to a malformed request.
 func BadRequest(format string, args ...any) error { return badRequest(format, args...) }
 
 func badRequest(format string, args ...any) error {
@@ -111,7 +111,7 @@ func unknownKind(request *admissionv1.AdmissionRequest) error {
 		request.Kind.Kind, request.Kind.Group, request.Kind.Version)
 }
 
-// refusal is the answer when there is no verdict. The API server shows its message.
+// refusal is the response if no verdict is possible. The API server shows its message.
 func refusal(err error) *admissionv1.AdmissionResponse {
 	status := &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonInternalError, Code: http.StatusInternalServerError,
 		Message: "the rules cannot be checked: " + err.Error()}

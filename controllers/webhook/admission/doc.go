@@ -1,12 +1,12 @@
-// Package admission serves the rules of package schemas, and what the API fills in, as admission
-// webhooks: the API server asks POST /validate before it stores or deletes an object, and POST
-// /default before that. It also makes the webhook configurations that tell the API server so.
+// Package admission serves the rules of package schemas and the API's mutations and defaults as
+// webhooks. The API server calls both before it stores an object (POST /default, POST /validate),
+// and the latter before it deletes one. The package also creates the webhook configurations.
 //
-// What no object shows by itself is looked up: that there is one Garden, and namespace garden stays
-// while there is one, through Gardens; what the virtual garden offers (cloud profiles, Seeds,
-// Projects …) through Surroundings, for mutations and for rules across the landscape. Secrets and
-// ConfigMaps are never read.
+// Rules that need other objects read them. Gardens serves the rules that only one Garden exists and
+// that namespace garden stays while it does. Surroundings reads the virtual garden (cloud profiles,
+// Seeds, Projects …) for mutations and for rules across the landscape. Secrets and ConfigMaps are
+// never read.
 //
-// What does not live here: the rules (packages schemas and across), mutations (package mutation),
-// the defaults (SetDefaults_* in api), flags (cmd/pergola).
+// Rules are in packages schemas and across, mutations in package mutation, defaults in api
+// (SetDefaults_*), and flags in cmd/pergola.
 package admission

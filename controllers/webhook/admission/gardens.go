@@ -24,14 +24,14 @@ const (
 
 // Gardens finds the Gardens of a runtime cluster.
 type Gardens interface {
-	// Names gives the names of all Gardens; none where the kind does not exist.
+	// Names returns the names of all Gardens; none if the kind does not exist.
 	Names(ctx context.Context) ([]string, error)
 }
 
-// LiveGardens asks an API server, each time anew: a cache would let two Gardens pass in a row.
+// LiveGardens lists Gardens with each call: a cache would allow two Gardens in quick succession.
 type LiveGardens struct{ client metadata.Getter }
 
-// NewLiveGardens asks the API server of a runtime cluster. It needs to be allowed to list
+// NewLiveGardens reads from the API server of a runtime cluster. It needs permission to list
 // gardens.operator.gardener.cloud.
 func NewLiveGardens(config *rest.Config) (*LiveGardens, error) {
 	client, err := metadata.NewForConfig(config)
@@ -45,7 +45,7 @@ func NewLiveGardens(config *rest.Config) (*LiveGardens, error) {
 func (l *LiveGardens) Names(ctx context.Context) ([]string, error) {
 	list, err := l.client.List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, nil // no definition, no Garden
+		return nil, nil // without the definition no Garden exists
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listing the Gardens: %w", err)
@@ -57,13 +57,13 @@ func (l *LiveGardens) Names(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// lookupError is a failure to find the Gardens. Unlike other errors it says nothing of an object,
-// so that it can be logged.
+// lookupError is a failure to list objects. Unlike other errors it does not quote the request's
+// object, so it can be logged.
 type lookupError struct{ error }
 
 func (e lookupError) Unwrap() error { return e.error }
 
-// names are those of all Gardens.
+// names returns the names of all Gardens.
 func (h *Handler) names(ctx context.Context) ([]string, error) {
 	names, err := h.gardens.Names(ctx)
 	if err != nil {
@@ -72,8 +72,8 @@ func (h *Handler) names(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// secondGarden refuses a Garden beside another one. In a landscape of files a rule in CUE says the
-// same.
+// secondGarden rejects a Garden if another one exists. For landscapes of files, a rule in CUE does
+// the same.
 func (h *Handler) secondGarden(ctx context.Context, object *unstructured.Unstructured) ([]schemas.Violation, error) {
 	if object.GroupVersionKind() != operatorv1alpha1.SchemeGroupVersion.WithKind(kindGarden) || h.gardens == nil {
 		return nil, nil
@@ -93,7 +93,7 @@ func (h *Handler) secondGarden(ctx context.Context, object *unstructured.Unstruc
 	return nil, nil
 }
 
-// gardensAround gives the rule about namespace garden what it looks for; nil for all other objects.
+// gardensAround returns the Gardens for the rule about namespace garden; nil for other objects.
 func (h *Handler) gardensAround(ctx context.Context, old *unstructured.Unstructured) (*schemas.Surroundings, error) {
 	gvk := old.GroupVersionKind()
 	if gvk.Group != "" || gvk.Kind != kindNamespace || old.GetName() != namespaceGarden || h.gardens == nil {

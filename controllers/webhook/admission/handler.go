@@ -19,37 +19,36 @@ import (
 )
 
 const (
-	// PathValidate is where the API server asks whether a change is allowed.
+	// PathValidate is the path of the validating webhook.
 	PathValidate = "/validate"
-	// PathDefault is where the API server asks for what an object leaves open.
+	// PathDefault is the path of the mutating webhook.
 	PathDefault = "/default"
 
-	// rememberedObjects is how many objects the findings are kept of, in about 2 MiB.
+	// rememberedObjects is the number of objects whose findings are cached, in about 2 MiB.
 	rememberedObjects = 1000
 
 	// maxRequest is the largest request in bytes. etcd takes objects of 1.5 MiB, and a request
 	// holds two at most.
 	maxRequest = 8 << 20
-	// defaultTimeout holds for requests that name none, maxTimeout is the longest that the API
-	// server knows.
+	// defaultTimeout applies to requests without a timeout; maxTimeout is the API server's maximum.
 	defaultTimeout = 10 * time.Second
 	maxTimeout     = 30 * time.Second
 )
 
-// Options of New.
+// Options configure a Handler.
 type Options struct {
-	// Gardens finds the Gardens that there are; nil leaves out the rules that need them.
+	// Gardens lists the existing Gardens; nil disables the rules that need them.
 	Gardens Gardens
-	// Surroundings reads the virtual garden, for what the API fills in from other objects and for
-	// rules across the landscape; nil leaves both out.
+	// Surroundings reads the virtual garden for mutations and rules across the landscape; nil
+	// disables both.
 	Surroundings Surroundings
-	// More answers at further paths.
+	// More contains answers for further paths.
 	More map[string]Answer
-	// Log gets a line for each request that was denied or failed: who was asked about, which rules,
+	// Log gets a line for each denied or failed request, with the object's name and the rules, but
 	// never contents. Default: none.
 	Log *slog.Logger
-	// Clock measures how long requests take, and says which versions of a cloud profile have
-	// expired; default the real one.
+	// Clock measures requests, and decides which versions of a cloud profile have expired; default
+	// the real one.
 	Clock clock.PassiveClock
 }
 
@@ -62,14 +61,12 @@ type Handler struct {
 	clock        clock.PassiveClock
 	metrics      *metrics
 	defaults     *defaulter
-	// slots limits how many objects are looked at side by side: CUE takes memory and cannot be
-	// stopped.
+	// slots limits concurrent validations: CUE needs memory and cannot be interrupted.
 	slots    chan struct{}
 	validate func(context.Context, []schemas.Input, schemas.Options) ([]schemas.Violation, error)
 }
 
-// New makes a handler. The error is not nil if the schemas or the API types of this program are
-// broken.
+// New returns a Handler. It fails if the schemas or API types of this program are broken.
 func New(ctx context.Context, opts Options) (*Handler, error) {
 	defaults, err := newDefaulter()
 	if err != nil {
@@ -79,7 +76,7 @@ func New(ctx context.Context, opts Options) (*Handler, error) {
 		gardens: opts.Gardens, surroundings: opts.Surroundings, more: opts.More, log: opts.Log, clock: opts.Clock, metrics: newMetrics(), defaults: defaults,
 		slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0)),
 	}
-	// Objects are alike in most parts, and most changes leave most of an object as it is.
+	// Objects share most parts, and most changes leave most of an object unchanged.
 	cache := schemas.NewCache(rememberedObjects)
 	h.validate = func(ctx context.Context, inputs []schemas.Input, opts schemas.Options) ([]schemas.Violation, error) {
 		opts.Cache = cache
@@ -91,21 +88,21 @@ func New(ctx context.Context, opts Options) (*Handler, error) {
 	if h.clock == nil {
 		h.clock = clock.RealClock{}
 	}
-	// The first call reads the schemas, which takes longer than all others.
+	// The first call loads the schemas, which takes longer than all others.
 	if _, err := schemas.Validate(ctx, nil, schemas.Options{}); err != nil {
 		return nil, fmt.Errorf("reading the schemas: %w", err)
 	}
 	return h, nil
 }
 
-// Answer looks at a request. A refusal that is no verdict about the object is an error.
+// Answer handles a request. A refusal that is not a verdict about the object is an error.
 type Answer func(context.Context, *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error)
 
-// Metrics are those of the requests, for a server that serves others, too.
+// Metrics returns the request metrics, for a server that also serves others.
 func (h *Handler) Metrics() prometheus.Gatherer { return h.metrics.registry }
 
-// Validate answers whether a change is allowed, for a server that reads AdmissionReviews itself and
-// recovers from panics. The rules are given up when the context ends.
+// Validate answers whether a change is allowed, for a server that decodes AdmissionReviews itself
+// and recovers from panics. It returns when the context ends.
 func (h *Handler) Validate(ctx context.Context, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	response, err := h.within(ctx, request, h.validation)
 	if err != nil {
@@ -114,7 +111,7 @@ func (h *Handler) Validate(ctx context.Context, request *admissionv1.AdmissionRe
 	return response
 }
 
-// ServeHTTP answers POST /validate, POST /default and what else was given.
+// ServeHTTP answers POST /validate, POST /default and the paths in Options.More.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var respond Answer
 	switch r.URL.Path {
@@ -170,7 +167,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// outcome is what became of a request in its goroutine.
+// outcome is the result of a request's goroutine.
 type outcome struct {
 	response *admissionv1.AdmissionResponse
 	err      error
@@ -178,8 +175,8 @@ type outcome struct {
 	stack    []byte
 }
 
-// within gives up when the time is over; what runs then goes on unheard, because CUE cannot be
-// stopped, and keeps its slot until it ends.
+// within returns when the context ends. CUE cannot be interrupted, so the goroutine continues
+// without a reader and holds its slot until it ends.
 func (h *Handler) within(ctx context.Context, request *admissionv1.AdmissionRequest, respond Answer) (*admissionv1.AdmissionResponse, error) {
 	select {
 	case h.slots <- struct{}{}:
@@ -210,7 +207,7 @@ func (h *Handler) within(ctx context.Context, request *admissionv1.AdmissionRequ
 	}
 }
 
-// timeoutOf is the time that the API server gives, which it sends as a parameter.
+// timeoutOf returns the timeout that the API server sends as a parameter.
 func timeoutOf(r *http.Request) time.Duration {
 	timeout, err := time.ParseDuration(r.URL.Query().Get("timeout"))
 	if err != nil || timeout <= 0 {
@@ -219,7 +216,7 @@ func timeoutOf(r *http.Request) time.Duration {
 	return min(timeout, maxTimeout)
 }
 
-// reasonOf is what a log may say of an error: others than those of look-ups may quote the object.
+// reasonOf returns the loggable part of an error: errors other than look-ups may quote the object.
 func reasonOf(err error) string {
 	var lookup lookupError
 	var bad *refused
@@ -232,7 +229,7 @@ func reasonOf(err error) string {
 	return "the rules cannot be checked; the answer says why"
 }
 
-// describe says for a log what a request is about, without anything of the object but its name.
+// describe returns log attributes of a request; the object's only content is its name.
 func describe(seen observation, request *admissionv1.AdmissionRequest, took time.Duration) []any {
 	return []any{
 		"webhook", seen.webhook, "uid", string(request.UID), "operation", seen.operation, "group", request.Kind.Group, "kind", request.Kind.Kind,

@@ -24,7 +24,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// gardens are the Gardens of a test, or the reason why they are not known.
+// gardens are the Gardens of a test, or the error of listing them.
 type gardens struct {
 	names []string
 	err   error
@@ -39,7 +39,7 @@ func newHandler(t *testing.T, opts Options) *Handler {
 	return h
 }
 
-// ask is what an API server sends about an object; old and object may be nil.
+// ask returns the review that an API server sends about an object; old and object may be nil.
 func ask(t *testing.T, operation admissionv1.Operation, object, old *unstructured.Unstructured) *admissionv1.AdmissionReview {
 	t.Helper()
 	some := object
@@ -212,8 +212,8 @@ func TestLetThrough(t *testing.T) {
 	assert.Empty(t, answered(t, h, PathDefault, ask(t, admissionv1.Update, laidOver(t, free, `spec: {purpose: null}`), deleting)).Patch)
 }
 
-// TestDefaultsAreNoChange: an object from before the webhook has no defaults, and gets them with
-// its next change. A pool that waits for its machines must not change, but may get its defaults.
+// TestDefaultsAreNoChange: an object from before the webhook gets its defaults with its next
+// change. A pool with a pending update must not change, but may get defaults.
 func TestDefaultsAreNoChange(t *testing.T) {
 	h := newHandler(t, Options{})
 	bare := laidOver(t, good(t, "Shoot"), `{status: {inPlaceUpdates: {pendingWorkerUpdates: {manualInPlaceUpdate: [local]}}}, spec: {provider: {workers: [
@@ -233,7 +233,7 @@ func TestPanicsAndTimeouts(t *testing.T) {
 	h := newHandler(t, Options{Log: slog.New(slog.NewJSONHandler(&logged, nil))})
 	review := ask(t, admissionv1.Create, laidOver(t, good(t, "ExposureClass"), `handler: something-private`), nil)
 	real, release := h.validate, make(chan struct{})
-	var behaviour atomic.Value // requests that were given up still look at it
+	var behaviour atomic.Value // abandoned requests still read it
 	h.validate = func(ctx context.Context, inputs []schemas.Input, opts schemas.Options) ([]schemas.Violation, error) {
 		switch behaviour.Load() {
 		case "panic":
@@ -276,8 +276,7 @@ func TestPanicsAndTimeouts(t *testing.T) {
 	}
 }
 
-// TestLookupsAreLogged: why Gardens cannot be found is nobody's secret, and for whoever runs the
-// server to mend.
+// TestLookupsAreLogged: errors of listing Gardens are not secret, and the administrator needs them.
 func TestLookupsAreLogged(t *testing.T) {
 	var logged bytes.Buffer
 	h := newHandler(t, Options{Log: slog.New(slog.NewJSONHandler(&logged, nil)), Gardens: gardens{err: errors.New("no route to host")}})
@@ -285,7 +284,7 @@ func TestLookupsAreLogged(t *testing.T) {
 	assert.Contains(t, logged.String(), "no route to host")
 }
 
-// TestLogsHoldNoContents: a denied object leaves the rule in the log, and nothing of what it says.
+// TestLogsHoldNoContents: the log names the rule of a denied object, but nothing of its content.
 func TestLogsHoldNoContents(t *testing.T) {
 	var logged bytes.Buffer
 	h := newHandler(t, Options{Log: slog.New(slog.NewJSONHandler(&logged, nil))})

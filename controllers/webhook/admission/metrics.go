@@ -9,21 +9,19 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// What became of a request.
+// Results of a request.
 const (
 	resultAllowed = "allowed"
 	resultDenied  = "denied"
 	resultError   = "error"
 )
 
-// other stands for kinds without rules and unknown operations, so that senders cannot make up
-// labels.
+// other replaces kinds without rules and unknown operations, so that clients cannot create labels.
 const other = "other"
 
-// observation is one request, by its labels.
+// observation contains the labels of one request.
 type observation struct{ webhook, kind, operation, result string }
 
-// metrics of a Handler.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -52,7 +50,7 @@ func (m *metrics) observe(o observation, took time.Duration) {
 
 func (m *metrics) panicked() { m.panics.Inc() }
 
-// kindLabel is the kind of a request for counters.
+// kindLabel returns the kind of a request as a label.
 func kindLabel(request *admissionv1.AdmissionRequest) string {
 	if gvk := kindOf(request); schemas.Known(gvk) {
 		return gvk.GroupKind().String()

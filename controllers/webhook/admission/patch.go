@@ -10,8 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// operation is one of a JSON patch (RFC 6902): add, which replaces what is there already, or
-// remove.
+// operation is a JSON patch operation (RFC 6902): remove, or add, which replaces an existing value.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
@@ -19,10 +18,9 @@ type operation struct {
 	steps []string
 }
 
-// additions compares an object as its Go type wrote it before and after something was filled in,
-// and gives what has to be added to the object as it was sent. What the object says is never
-// changed, and nothing that is in its type only (fields that are written although they are empty)
-// gets into it.
+// additions returns the additions to an object as it was sent. It compares the object before and
+// after fields were set, as the Go type encodes it. It changes no value that was sent, and does not
+// add empty fields that only the Go type writes.
 func additions(sent, before, after map[string]any) []operation {
 	var ops []operation
 	addFields(&ops, nil, sent, before, after)
@@ -66,7 +64,7 @@ func addInside(ops *[]operation, path []string, sent, before, after any) {
 	}
 }
 
-// difference is the part of a value that was filled in.
+// difference returns the added part of a value.
 func difference(before, after any) any {
 	was, ok := before.(map[string]any)
 	filled, both := after.(map[string]any)
@@ -82,7 +80,7 @@ func difference(before, after any) any {
 	return result
 }
 
-// isEmpty tells whether a value says no more than one that is not there.
+// isEmpty reports whether a value means the same as a missing one.
 func isEmpty(value any) bool {
 	switch v := value.(type) {
 	case nil:
@@ -110,7 +108,7 @@ func pointer(path []string) string {
 	return pointer.String()
 }
 
-// between gives what makes one object of another. Lists only grow.
+// between returns the operations that change one object to another. Lists only grow.
 func between(from, to map[string]any) []operation {
 	var ops []operation
 	fieldsBetween(&ops, nil, from, to)
@@ -161,8 +159,8 @@ func valuesBetween(ops *[]operation, path []string, from, to any) {
 	add(ops, path, to)
 }
 
-// apply adds to an object. Paths come from additions to the same object, so that all but their ends
-// exist.
+// apply adds to an object. Paths come from additions to the same object, so that all but their last
+// elements exist.
 func (o operation) apply(object map[string]any) {
 	value := runtime.DeepCopyJSONValue(o.Value)
 	var at any = object

@@ -14,13 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// reviewKind is what the API server sends and gets back.
+// reviewKind is the kind of requests and responses.
 const reviewKind = "AdmissionReview"
 
-// failure is a request that holds no question.
+// failure is a malformed request.
 type failure struct {
 	code int
-	// message is for the sender, reason for the log: it holds nothing of the request.
+	// message is for the client, reason for the log: it contains nothing of the request.
 	message, reason string
 }
 
@@ -32,7 +32,7 @@ func failed(code int, reason string, detail string) *failure {
 	return &failure{code: code, message: message, reason: reason}
 }
 
-// readReview reads the question in a request.
+// readReview decodes the AdmissionReview of a request.
 func readReview(w http.ResponseWriter, r *http.Request) (*admissionv1.AdmissionReview, *failure) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -62,7 +62,7 @@ func readReview(w http.ResponseWriter, r *http.Request) (*admissionv1.AdmissionR
 	return review, nil
 }
 
-// writeReview answers a question.
+// writeReview sends the response to an AdmissionReview.
 func writeReview(w http.ResponseWriter, review *admissionv1.AdmissionReview, response *admissionv1.AdmissionResponse) error {
 	response.UID = review.Request.UID
 	data, err := json.Marshal(&admissionv1.AdmissionReview{TypeMeta: review.TypeMeta, Response: response})
@@ -77,12 +77,12 @@ func writeReview(w http.ResponseWriter, review *admissionv1.AdmissionReview, res
 	return nil
 }
 
-// kindOf is the kind that the objects of a request have.
+// kindOf returns the kind of a request's objects.
 func kindOf(request *admissionv1.AdmissionRequest) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: request.Kind.Group, Version: request.Kind.Version, Kind: request.Kind.Kind}
 }
 
-// objectOf reads an object of a request; nil if there is none.
+// objectOf decodes an object of a request; nil if there is none.
 func objectOf(request *admissionv1.AdmissionRequest, raw runtime.RawExtension) (*unstructured.Unstructured, error) {
 	if len(raw.Raw) == 0 || string(raw.Raw) == "null" {
 		return nil, nil
@@ -100,8 +100,8 @@ func objectOf(request *admissionv1.AdmissionRequest, raw runtime.RawExtension) (
 	return object, nil
 }
 
-// inNamespace tells whether the objects of a request are in its namespace. The request about a
-// Namespace names that one itself.
+// inNamespace reports whether the objects of a request are namespaced. For a Namespace, the
+// request's namespace is its own name.
 func inNamespace(request *admissionv1.AdmissionRequest) bool {
 	return request.Kind.Group != "" || request.Kind.Kind != "Namespace"
 }

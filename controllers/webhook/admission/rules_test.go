@@ -16,10 +16,10 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// rulesFolder holds the rules, each with objects that break it.
+// rulesFolder contains the rules, each with objects that break it.
 var rulesFolder = filepath.Join("..", "..", "..", "schemas", "rules")
 
-// good is an object that holds all rules of a kind, which is named as structure.RulesName does.
+// good returns an object that satisfies all rules of a kind (named as in structure.RulesName).
 func good(t testing.TB, kind string) *unstructured.Unstructured {
 	t.Helper()
 	if data, err := os.ReadFile(filepath.Join(rulesFolder, strings.ToLower(kind), "good.yaml")); err == nil {
@@ -37,8 +37,7 @@ func good(t testing.TB, kind string) *unstructured.Unstructured {
 	return object
 }
 
-// ruleCase is an entry of rules/KIND/tests.yaml; what else is in one is for the test beside the
-// rules.
+// ruleCase is an entry of rules/KIND/tests.yaml; other fields are for the tests of the rules.
 type ruleCase struct {
 	Rule   string         `json:"rule"`
 	Kind   string         `json:"kind"`
@@ -46,7 +45,7 @@ type ruleCase struct {
 	Old    map[string]any `json:"old"`
 }
 
-// ruleCases are the entries about kinds that the webhooks are asked about.
+// ruleCases returns the entries about kinds that the webhooks cover.
 func ruleCases(t *testing.T) map[string][]ruleCase {
 	cases := map[string][]ruleCase{}
 	for _, gvk := range schemas.KnownKinds() {
@@ -66,9 +65,8 @@ func ruleCases(t *testing.T) map[string][]ruleCase {
 	return cases
 }
 
-// checkRules: what breaks a rule, and what holds it, is for the API server the same as for the
-// rules. checkRules takes every eighth case where tests are to be short: a change of how webhooks
-// answer shows in those, too.
+// checkRules: the API server and the rules reject and accept the same objects. In short mode it
+// checks every eighth case, which still shows a change in the webhooks.
 func checkRules(t *testing.T, w *world) {
 	every := 1
 	if testing.Short() {
@@ -97,7 +95,7 @@ func checkRules(t *testing.T, w *world) {
 			})
 		}
 	}
-	// Most findings are none of a definition.
+	// Most findings do not come from a definition.
 	require.Greater(t, w.byWebhook, 200/every)
 	require.Greater(t, w.byDefinition, 20/every)
 	require.Greater(t, w.allowed, 20/every)

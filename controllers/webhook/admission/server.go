@@ -17,21 +17,20 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Server serves webhooks over TLS and, without TLS, how it is doing.
+// Server serves webhooks over TLS, and health and metrics without TLS.
 type Server struct {
-	// Handler answers the API server: a *Handler, or another one.
+	// Handler answers the API server: a *Handler or another one.
 	Handler http.Handler
-	// Metrics are served beside the health; default are those of a *Handler.
+	// Metrics are served with the health; the default is those of a *Handler.
 	Metrics prometheus.Gatherer
-	// Ready says why requests cannot be answered yet; default: they can.
+	// Ready returns why requests cannot be answered yet; nil means always ready.
 	Ready        func() error
 	Certificates Certificates
-	// Webhooks, Health and MetricsOnly are listened on until Run returns; the last two may be nil.
-	// Metrics are served with the health, too.
+	// Webhooks, Health and MetricsOnly are the listeners until Run returns; the last two may be
+	// nil. Health serves the metrics, too.
 	Webhooks, Health, MetricsOnly net.Listener
-	// Linger is how long new requests are answered after ctx has ended, while /readyz says no: who
-	// sends them by a Service needs a moment to learn that it is to send them to another server.
-	// Default: not at all.
+	// Linger is how long new requests are answered after ctx has ended, while /readyz fails.
+	// Clients of a Service need that time to switch to another server. Default: not at all.
 	Linger time.Duration
 	// Drain is how long requests may take to end after that; default 1.5 seconds.
 	Drain time.Duration
@@ -40,8 +39,7 @@ type Server struct {
 	Log   *slog.Logger
 }
 
-// Run serves until ctx ends, and a moment longer where it lingers, then lets the requests end that
-// are being answered.
+// Run serves until ctx ends and Linger passes, and then waits for active requests.
 func (s *Server) Run(ctx context.Context) error {
 	drain := s.Drain
 	if drain <= 0 {
@@ -63,12 +61,12 @@ func (s *Server) Run(ctx context.Context) error {
 	group.Go(func() error {
 		<-running.Done()
 		leaving.Store(true)
-		if s.Linger > 0 && ctx.Err() != nil { // not where it could not serve
+		if s.Linger > 0 && ctx.Err() != nil { // not after a failure to serve
 			<-clocked(s.Clock).After(s.Linger)
 		}
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 		defer cancel()
-		// Health answers until the end, so that nobody takes a server that still answers for dead.
+		// The health server stops last, so that probes do not fail while the server still answers.
 		return errors.Join(stopped(webhooks, end), stopped(health, end), stopped(metrics, end))
 	})
 	return group.Wait()
@@ -88,7 +86,7 @@ func (s *Server) server(handler http.Handler) *http.Server {
 	}
 }
 
-// health answers /healthz and /readyz, and /metrics.
+// health answers /healthz, /readyz and /metrics.
 func (s *Server) health(leaving *atomic.Bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
@@ -122,7 +120,7 @@ func served(what string, err error) error {
 	return fmt.Errorf("serving the %s: %w", what, err)
 }
 
-// stopped ends a server; requests that do not end in time are cut off.
+// stopped shuts a server down, and closes the connections of requests that do not end in time.
 func stopped(server *http.Server, end context.Context) error {
 	if err := server.Shutdown(end); err != nil {
 		return errors.Join(fmt.Errorf("requests did not end in time: %w", err), server.Close())

@@ -16,7 +16,7 @@ const (
 	confirmField = "metadata.annotations[confirmation.gardener.cloud/deletion]"
 )
 
-// TestOnAServer asks a real API server that has all definitions and asks the webhooks.
+// TestOnAServer uses a real API server with all definitions and the webhooks.
 func TestOnAServer(t *testing.T) {
 	w := newWorld(t)
 	for _, part := range []struct {
@@ -32,7 +32,7 @@ func TestOnAServer(t *testing.T) {
 		{"status", checkStatus},
 		{"defaults", checkDefaults},
 		{"immutable fields", checkImmutables},
-		{"webhooks that are down", checkDown}, // the last one: they do not come back
+		{"webhooks that are down", checkDown}, // last, because they do not return
 	} {
 		t.Run(part.name, func(t *testing.T) { part.check(t, w) })
 	}
@@ -98,8 +98,8 @@ func checkNamespaceGarden(t *testing.T, w *world) {
 	require.NoError(t, w.api.Delete(w.ctx, other))
 }
 
-// checkFinalizers: an object that holds a rule no more can be changed only by mending it, unless it
-// is being deleted.
+// checkFinalizers: an object that breaks a rule can only be changed by fixing it, unless it is
+// being deleted.
 func checkFinalizers(t *testing.T, w *world) {
 	broken := laidOver(t, good(t, "Garden"), `{metadata: {finalizers: [gardener.cloud/operator]}, spec: {virtualCluster: {kubernetes: {version: "1.99.0"}}}}`)
 	live, err := w.seeded(t, broken)
@@ -115,7 +115,7 @@ func checkFinalizers(t *testing.T, w *world) {
 	assert.True(t, apierrors.IsNotFound(w.api.Get(w.ctx, client.ObjectKeyFromObject(live), live)))
 }
 
-// checkStatus: controllers write the status of objects that hold a rule no more.
+// checkStatus: controllers may write the status of objects that break a rule.
 func checkStatus(t *testing.T, w *world) {
 	live, err := w.seeded(t, laidOver(t, good(t, "Shoot"), `spec: {kubernetes: {version: "1.99.0"}}`))
 	require.NoError(t, err)
@@ -153,8 +153,7 @@ func checkDefaults(t *testing.T, w *world) {
 	}
 }
 
-// checkDown: without an answer the kinds of Gardener stay as they are, and all others can be
-// changed.
+// checkDown: without the webhook, Gardener's kinds cannot be changed, but all others can.
 func checkDown(t *testing.T, w *world) {
 	w.stop()
 	assert.True(t, apierrors.IsInternalError(w.api.Create(w.ctx, good(t, "ExposureClass"))))

@@ -11,9 +11,8 @@ import (
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 )
 
-// Settings are upstream's component configuration of gardener-admission-controller
-// (pkg/apis/config/admissioncontroller/v1alpha1), so that workloads which are configured for that
-// one can run this one.
+// Settings is upstream's component configuration of gardener-admission-controller
+// (pkg/apis/config/admissioncontroller/v1alpha1), so that its workloads can run this program.
 type Settings struct {
 	metav1.TypeMeta        `json:",inline"`
 	GardenClientConnection struct {
@@ -30,7 +29,7 @@ type Settings struct {
 		Webhooks struct {
 			SettingsServer `json:",inline"`
 			TLS            struct {
-				// ServerCertDir has tls.crt and tls.key.
+				// ServerCertDir contains tls.crt and tls.key.
 				ServerCertDir string `json:"serverCertDir"`
 			} `json:"tls"`
 		} `json:"webhooks"`
@@ -55,7 +54,7 @@ const (
 	settingsKind    = "AdmissionControllerConfiguration"
 )
 
-// ReadSettings reads a file. Fields that do not exist are errors.
+// ReadSettings reads a file. Unknown fields are errors.
 func ReadSettings(path string) (*Settings, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {

@@ -31,21 +31,21 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// unasked is a user whose requests are not validated by the webhook: it makes what was there before
-// the webhook.
+// unasked is a user whose requests skip the validating webhook. It creates objects from before the
+// webhook.
 const unasked = "unasked"
 
 // world is an API server with all definitions and webhooks.
 type world struct {
 	testing.TB
 	ctx context.Context
-	// api is asked as anybody, past as the user that the webhook is not asked about.
+	// api is an ordinary client; past uses the user whose requests skip the webhook.
 	api, past client.Client
 	handler   *Handler
 	config    *rest.Config
-	// stop ends the webhooks.
+	// stop stops the webhooks.
 	stop func()
-	// byDefinition, byWebhook and allowed count verdicts of agrees.
+	// byDefinition, byWebhook and allowed count the verdicts of agrees.
 	byDefinition, byWebhook, allowed int
 }
 
@@ -107,7 +107,7 @@ func (w *world) definitions() {
 	}
 }
 
-// webhooks starts the server on a free port, and makes the API server ask it.
+// webhooks starts the server on a free port and configures the API server to call it.
 func (w *world) webhooks(surroundings Surroundings) {
 	gardens, err := NewLiveGardens(w.config)
 	require.NoError(w, err)
@@ -143,7 +143,7 @@ func (w *world) webhooks(surroundings Surroundings) {
 		require.NoError(w, err)
 		require.NoError(w, w.api.Create(w.ctx, mutating))
 	}
-	// API servers take up configurations some time later.
+	// API servers load configurations with a delay.
 	for _, probe := range []*unstructured.Unstructured{
 		decoded(w, "apiVersion: extensions.gardener.cloud/v1alpha1\nkind: Extension\nmetadata: {name: probe, namespace: garden}\nspec: {type: ''}"),
 		decoded(w, "apiVersion: core.gardener.cloud/v1beta1\nkind: ExposureClass\nmetadata: {name: no.label}\nhandler: a"),
@@ -166,8 +166,8 @@ func (w *world) eventually(what string, ok func() (bool, error)) {
 	require.NoError(w, wait.PollUntilContextTimeout(w.ctx, 20*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) { return ok() }), what)
 }
 
-// seeded makes an object as it was before the webhook, with its status, and being deleted if it
-// says so. It is gone after the test.
+// seeded creates an object as before the webhook, with its status and deletion timestamp. It is
+// deleted after the test.
 func (w *world) seeded(t *testing.T, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	t.Helper()
 	w.ensureNamespace(object)
@@ -195,7 +195,7 @@ func (w *world) seeded(t *testing.T, object *unstructured.Unstructured) (*unstru
 	return live, w.past.Get(w.ctx, client.ObjectKeyFromObject(live), live)
 }
 
-// remove takes an object away whatever protects it.
+// remove deletes an object despite its finalizers.
 func (w *world) remove(object *unstructured.Unstructured) {
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
 	target := object.DeepCopy()
@@ -225,7 +225,7 @@ func decoded(t testing.TB, text string) *unstructured.Unstructured {
 	return object
 }
 
-// documents reads the objects of a manifest.
+// documents parses the objects of a manifest.
 func documents(t testing.TB, data []byte) []*unstructured.Unstructured {
 	t.Helper()
 	var objects []*unstructured.Unstructured
@@ -239,7 +239,7 @@ func documents(t testing.TB, data []byte) []*unstructured.Unstructured {
 	return objects
 }
 
-// example is the object of a kind in a file of the demonstration landscape, which holds all rules.
+// example returns an object of the demonstration landscape, which satisfies all rules.
 func example(t testing.TB, file, kind string) *unstructured.Unstructured {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "..", "landscapes", "local", filepath.FromSlash(file)))
@@ -253,7 +253,7 @@ func example(t testing.TB, file, kind string) *unstructured.Unstructured {
 	return nil
 }
 
-// laidOver lays YAML over an object: maps are merged, lists replaced, null deletes.
+// laidOver merges YAML into an object: maps are merged, lists replaced, null deletes.
 func laidOver(t testing.TB, object *unstructured.Unstructured, text string) *unstructured.Unstructured {
 	t.Helper()
 	over := map[string]any{}

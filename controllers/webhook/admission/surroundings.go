@@ -18,18 +18,17 @@ import (
 	"github.com/pergola-dev/pergola/api/crds"
 )
 
-// surroundingsQPS is how many requests a second are made where the configuration does not say.
+// surroundingsQPS is the default number of requests per second.
 const surroundingsQPS = 100
 
-// Surroundings reads what stands around objects of the virtual garden.
+// Surroundings reads the objects that rules and mutations of the virtual garden need.
 type Surroundings interface {
-	// Objects gives all objects of a kind, which must not be changed, and whether the kind is
-	// served at all. They may come from a cache that is a little behind, unless fresh ones are
-	// asked for.
+	// Objects returns all objects of a kind, and whether the kind is served. Callers must not
+	// modify them. They may come from a slightly stale cache unless fresh is set.
 	Objects(ctx context.Context, kind schema.GroupVersionKind, fresh bool) (objects []*unstructured.Unstructured, served bool, err error)
 }
 
-// LiveSurroundings watches the kinds that were asked for, each from its first use on.
+// LiveSurroundings watches each kind from its first use on.
 type LiveSurroundings struct {
 	client dynamic.Interface
 	ctx    context.Context
@@ -37,13 +36,13 @@ type LiveSurroundings struct {
 	kinds  map[schema.GroupVersionKind]cache.SharedIndexInformer
 }
 
-// NewLiveSurroundings reads from the API server of a virtual garden until ctx ends. It needs to be
-// allowed to list and watch the neighbours of all kinds (docs/admission.md); one that is not served
-// counts as empty.
+// NewLiveSurroundings reads from the API server of a virtual garden until ctx ends. It needs
+// permission to list and watch the neighbours of all kinds (docs/admission.md). A kind that is not
+// served counts as empty.
 func NewLiveSurroundings(ctx context.Context, config *rest.Config) (*LiveSurroundings, error) {
 	config = rest.CopyConfig(config)
 	if config.QPS == 0 {
-		// the first request reads many kinds, and has to be answered in time
+		// the first request reads many kinds within its timeout
 		config.QPS, config.Burst = surroundingsQPS, 2*surroundingsQPS
 	}
 	client, err := dynamic.NewForConfig(config)
@@ -65,8 +64,7 @@ func (l *LiveSurroundings) Objects(ctx context.Context, kind schema.GroupVersion
 	}
 	informer := l.watched(kind)
 	if informer == nil {
-		// Nothing is watched before it is known to be there: a watch of a kind that is not served
-		// would only fail.
+		// Check that the kind exists first: a watch of a kind that is not served only fails.
 		_, err := l.client.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1})
 		if apierrors.IsNotFound(err) {
 			return nil, false, nil

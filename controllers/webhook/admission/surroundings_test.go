@@ -34,8 +34,8 @@ spec:
   provider: {type: local, workers: [{name: a, machine: {type: local}, minimum: 1, maximum: 1, zones: ["0"]}]}
 `
 
-// TestSurroundings: an API server with the webhooks fills in and refuses as upstream's does, by
-// what else is in it.
+// TestSurroundings: an API server with the webhooks mutates and rejects objects like upstream's,
+// depending on its other objects.
 func TestSurroundings(t *testing.T) {
 	w := worldWith(t, func(ctx context.Context, config *rest.Config) (Surroundings, error) {
 		return NewLiveSurroundings(ctx, config)
@@ -51,7 +51,7 @@ func TestSurroundings(t *testing.T) {
 		`spec.seedName FieldValueInvalid no Seed "local" in this landscape`,
 	}, create(shoot("")))
 
-	// One after the other, at once: a cache may be behind, and nobody has to wait for it.
+	// Created immediately after another: the test does not wait for stale caches.
 	for _, object := range []*unstructured.Unstructured{
 		example(t, "projects/local/project.yaml", "Project"), example(t, "gardenconfig/cloudprofile.yaml", "CloudProfile"),
 		example(t, "seeds/local.yaml", "Seed"), example(t, "projects/local/credentials.yaml", "CredentialsBinding"),
@@ -145,7 +145,7 @@ func TestSurroundings(t *testing.T) {
 			return apierrors.IsInvalid(err), client.IgnoreNotFound(ignoreInvalid(err))
 		})
 	})
-	// Other kinds get what their Shoot has.
+	// Other kinds get the fields of their Shoot.
 	managed := decoded(t, "apiVersion: seedmanagement.gardener.cloud/v1alpha1\nkind: ManagedSeed\nmetadata: {name: sparse, namespace: garden}\nspec: {shoot: {name: sparse}, gardenlet: {config: {}}}")
 	assert.Contains(t, create(managed), `spec.shoot.name FieldValueInvalid there is no Shoot "sparse" in namespace garden in this landscape; declare it, or list it in landscape.yaml under spec.external`)
 }
@@ -157,7 +157,7 @@ func ignoreInvalid(err error) error {
 	return err
 }
 
-// causesOf are the findings in an error: field, type and message.
+// causesOf returns the findings in an error: field, type and message.
 func causesOf(t testing.TB, err error) []string {
 	t.Helper()
 	if err == nil {
@@ -193,7 +193,7 @@ func TestSurroundingsThatAreNotServed(t *testing.T) {
 	require.NoError(t, err)
 	assert.False(t, schemas.HasErrors(found), "what refers to a kind that is not served is taken to be right: %v", found)
 
-	// Nobody is told of fields that nothing reads, since defaults have set them.
+	// Unused fields are not reported, since defaults set them.
 	full := h.defaults.defaulted(shoot)
 	around, err := h.around(t.Context(), full, false)
 	require.NoError(t, err)

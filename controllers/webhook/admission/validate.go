@@ -61,10 +61,9 @@ func (h *Handler) creation(ctx context.Context, object *unstructured.Unstructure
 	return append(found, second...), err
 }
 
-// update compares with the old object as the API would show it: what it leaves open is filled in.
-// Otherwise a default that is added to an object from before the webhook would look like a change.
-// Where nothing of the content changes, what stands around the object may have changed meanwhile,
-// and is no reason to refuse.
+// update compares with the completed old object, as the API would show it. Otherwise defaults that
+// are added to an object from before the webhook would look like changes. If the content does not
+// change, the rules about other objects are skipped: those may have changed.
 func (h *Handler) update(ctx context.Context, object, old *unstructured.Unstructured) ([]schemas.Violation, error) {
 	around, err := h.around(ctx, old, false)
 	if err != nil {
@@ -74,8 +73,7 @@ func (h *Handler) update(ctx context.Context, object, old *unstructured.Unstruct
 	if err != nil {
 		return nil, err
 	}
-	// Finalizers have to go whatever the rest is like: nobody mends an object that is being
-	// deleted.
+	// Removing finalizers must always work: nobody fixes an object that is being deleted.
 	if object.GetDeletionTimestamp() != nil && (sameContent(object, old) || sameContent(object, before)) {
 		return nil, nil
 	}
@@ -93,7 +91,7 @@ func (h *Handler) deletion(ctx context.Context, old *unstructured.Unstructured) 
 	return h.validate(ctx, []schemas.Input{{Old: old}}, schemas.Options{Workers: 1, Landscape: around})
 }
 
-// sameContent tells whether two versions of an object differ in metadata and status only.
+// sameContent reports whether two versions of an object only differ in metadata and status.
 func sameContent(a, b *unstructured.Unstructured) bool {
 	return reflect.DeepEqual(content(a), content(b))
 }

@@ -8,29 +8,29 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// By these names gardenlets have their certificates.
+// Names in the certificates of gardenlets.
 const (
-	// GroupSeeds is the group of gardenlets of Seeds; UserSeed begins their names, which end with
-	// that of the Seed.
+	// GroupSeeds is the group of gardenlets of Seeds; UserSeed is the prefix of their names, which
+	// end with the name of the Seed.
 	GroupSeeds, UserSeed = groupSeeds, userSeed
-	// GroupShoots is the group of gardenlets of self-hosted Shoots; UserShoot begins their names,
-	// which end with NAMESPACE:NAME.
+	// GroupShoots is the group of gardenlets of self-hosted Shoots; UserShoot is the prefix of
+	// their names, which end with NAMESPACE:NAME.
 	GroupShoots, UserShoot = groupShoots, userShoot
 )
 
-// Requester is who asks, as far as it is one of those that authorizers answer for.
+// Requester is a user for whom the authorizers answer.
 type Requester struct {
-	// Seed is that of a gardenlet or of an extension; empty for others.
+	// Seed of a gardenlet or an extension; empty for others.
 	Seed string
-	// Shoot is a self-hosted one, of its gardenlet, of an extension or of gardenadm.
+	// Shoot is the self-hosted Shoot of a gardenlet, an extension or gardenadm.
 	Shoot types.NamespacedName
 	// Gardenlet is true for a gardenlet itself.
 	Gardenlet bool
-	// Problem says why somebody is not who he says.
+	// Problem is why the name and groups of a user contradict each other.
 	Problem string
 }
 
-// RequesterOf says who somebody is by name and groups.
+// RequesterOf returns the Requester with a name and groups.
 func RequesterOf(user string, groups []string) Requester {
 	r := requester{user, groups}
 	seed, as, problem := r.ofSeed()
@@ -41,8 +41,8 @@ func RequesterOf(user string, groups []string) Requester {
 	return Requester{Shoot: types.NamespacedName{Namespace: shoot.namespace, Name: shoot.name}, Gardenlet: as == asGardenlet, Problem: problem}
 }
 
-// May tells whether a gardenlet or extension may do what an admission request says, and why not.
-// The name counts, which the question to an authorizer about something new does not have.
+// May reports whether a gardenlet or extension may make an admission request, and why not. It
+// checks the name, which a SubjectAccessReview about a new object lacks.
 func (h *Handler) May(user string, groups []string, request *admissionv1.AdmissionRequest) (bool, string) {
 	spec := &authorizationv1.SubjectAccessReviewSpec{User: user, Groups: groups, ResourceAttributes: &authorizationv1.ResourceAttributes{
 		Verb: strings.ToLower(string(request.Operation)), Group: request.Resource.Group, Version: request.Resource.Version, Resource: request.Resource.Resource,

@@ -29,8 +29,8 @@ func TestRequesterOf(t *testing.T) {
 	assert.NotEmpty(t, RequesterOf("somebody", []string{GroupSeeds}).Problem)
 }
 
-// What is new has no name for an authorizer; admission, which sees it, lets pass only what belongs
-// to who asks.
+// TestMay: authorizers do not know the name of a new object. Admission does, and only allows
+// objects that belong to the user.
 func TestMay(t *testing.T) {
 	h := garden(t, landscape)
 	resource := func(text string) metav1.GroupVersionResource {

@@ -19,7 +19,7 @@ const (
 )
 
 // large has 10,000 Shoots in 500 Projects on 200 Seeds, each with a binding, a backup entry and
-// what else there is. All use one cloud profile.
+// other objects. All use one cloud profile.
 func large(b *testing.B) *Handler {
 	b.Helper()
 	h := garden(b)
@@ -83,7 +83,7 @@ func BenchmarkDecision(b *testing.B) {
 	})
 }
 
-// BenchmarkGraph makes the graph of a large garden: time, and the memory that stays.
+// BenchmarkGraph builds the graph of a large garden; it measures time and retained memory.
 func BenchmarkGraph(b *testing.B) {
 	var before, after runtime.MemStats
 	for b.Loop() {

@@ -8,43 +8,42 @@ import (
 	"time"
 )
 
-// verdict on a request.
+// verdict is the decision about a request.
 type verdict string
 
 const (
 	allowed verdict = "allowed"
-	// noOpinion leaves it to the other authorizers: what is not the matter of a seed may be allowed
-	// by roles.
+	// noOpinion leaves the decision to other authorizers: roles may allow requests that do not
+	// concern a seed.
 	noOpinion verdict = "noopinion"
-	// denied keeps the other authorizers from being asked: who asks is not who he says.
+	// denied stops other authorizers: the user makes a false claim about its identity.
 	denied verdict = "denied"
 )
 
-// rule is what an identity may do with a kind.
+// rule contains the permissions of an identity for a kind.
 type rule struct {
-	// always are verbs that need nothing.
+	// always are verbs without conditions.
 	always []string
-	// related are verbs for objects that belong to the owner. A list or watch of one object names
-	// it in the field selector metadata.name.
+	// related are verbs for objects of the owner. A list or watch of one object names it in the
+	// field selector metadata.name.
 	related []string
-	// reads: get, list and watch of objects that belong to the owner, and of those that are not
-	// there: then the answer is that they are not, which whoever makes and removes them has to be
-	// told.
+	// reads allows get, list and watch of objects of the owner, and get of objects that do not
+	// exist. Clients that create and delete objects need the NotFound error.
 	reads bool
-	// selects are what lists and watches may ask for instead of one name.
+	// selects are the selections that lists and watches may use instead of one name.
 	selects func(scope) []selection
-	// subresources that may be read and written as the object.
+	// subresources may be read and written like the object.
 	subresources []string
-	// namespaces, if not empty, are the only ones.
+	// namespaces, if not empty, are the only allowed ones.
 	namespaces func(scope) []string
-	// creates says in which namespaces objects may be made. What they may contain is no matter of
-	// an authorizer.
+	// creates decides in which namespaces objects may be created. An authorizer does not see their
+	// content.
 	creates func(scope, *request) bool
-	// special comes before all others, for subresources, too.
+	// special is checked before all other fields, also for subresources.
 	special func(scope, *request) bool
 }
 
-// scope is for whom a request is made.
+// scope is the identity that makes a request.
 type scope struct {
 	owner
 	as    role
@@ -59,7 +58,7 @@ func (s scope) String() string {
 	return "seed " + s.name
 }
 
-// decide says what becomes of a request, and why.
+// decide returns the verdict on a request, and the reason.
 func (s scope) decide(rules map[kind]rule, r *request, unselected bool) (verdict, string) {
 	rule, known := rules[r.kind]
 	if !known || r.kind == kindNone {
@@ -117,11 +116,11 @@ func (s scope) decide(rules map[kind]rule, r *request, unselected bool) (verdict
 	return noOpinion, fmt.Sprintf("%s is nothing that %s, or what belongs to it, refers to", r.at(), s)
 }
 
-// mine says whether the object of a request belongs to the owner.
+// mine reports whether the object of a request belongs to the owner.
 func (s scope) mine(r *request) bool {
 	if s.kind == kindSeed && (r.node == node(s.owner) || r.node == (node{kind: kindNamespace, name: seedNamespace(s.name)})) ||
 		s.kind == kindShoot && r.node == node(s.owner) && r.is(verbGet, verbList, verbWatch) {
-		return true // also before it is there
+		return true // also before it exists
 	}
 	if is, may := s.graph.bootstrap(r.node, s.now); is && !may {
 		return false

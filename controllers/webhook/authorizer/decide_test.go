@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata anew")
 
-// places are objects of a kind to ask about: one that belongs to Seed a (or the self-hosted Shoot),
-// one that belongs to others, and none at all.
+// place names three objects of a kind: an object of Seed a (or the self-hosted Shoot), an object of
+// another owner, and an absent one.
 type place struct{ own, others, absent string }
 
 var places = map[kind]place{
@@ -81,7 +81,7 @@ var placesOfShoot = map[kind]place{
 	kindShoot:                     {"garden-one/self", "garden-one/s", "garden-one/none"},
 }
 
-// more is what the tables need beside the landscape: things of others, and of each kind one.
+// more contains further objects for the tables: of other owners, and one of each kind.
 const more = `
 - {apiVersion: core.gardener.cloud/v1beta1, kind: Project, metadata: {name: three}, spec: {namespace: garden-three}}
 - {apiVersion: core.gardener.cloud/v1beta1, kind: Seed, metadata: {name: c}, spec: {}}
@@ -103,8 +103,8 @@ func split(place string) (namespace, name string) {
 	return "", place
 }
 
-// table is what somebody may do with each kind: with what is his own, with what others have, with
-// what is not there, and without a name.
+// table lists the permissions of a user for each kind: for own objects, others', absent ones, and
+// without a name.
 func table(t *testing.T, h *Handler, who authorizationv1.SubjectAccessReviewSpec, places map[kind]place) string {
 	var b strings.Builder
 	for k := kind(1); k < kinds; k++ {
@@ -144,7 +144,7 @@ func table(t *testing.T, h *Handler, who authorizationv1.SubjectAccessReviewSpec
 	return b.String()
 }
 
-// TestTables: every verb on every kind, against the recorded answers. `go test
+// TestTables compares every verb on every kind with the recorded answers. `go test
 // ./controllers/webhook/authorizer -update` writes them.
 func TestTables(t *testing.T) {
 	h := garden(t, landscape, more)
@@ -175,13 +175,13 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// learnRequest is a request for a certificate; what is in one is tested elsewhere.
+// learnRequest adds a request for a certificate; another test covers its content.
 func (h *Handler) learnRequest(name string, c claim) {
 	of := node{kind: kindCertificateSigningRequest, name: name}
 	h.graph.set(&statement{of: of, claims: []claim{{of, c.of}}})
 }
 
-// question is VERB RESOURCE[/SUBRESOURCE] [NAMESPACE/]NAME, with a selector: field:KEY=VALUE or
+// question parses VERB RESOURCE[/SUBRESOURCE] [NAMESPACE/]NAME, with a selector: field:KEY=VALUE or
 // label:KEY=VALUE.
 func question(t testing.TB, text string) authorizationv1.ResourceAttributes {
 	t.Helper()
@@ -287,7 +287,7 @@ func TestDecisions(t *testing.T) {
 		t.Run(c.name+" "+c.who.User, func(t *testing.T) {
 			for _, q := range c.yes {
 				got, reason := h.ask(c.who, question(t, q))
-				// The selector of a whole other Shoot is asked for in one more way.
+				// The selector of a self-hosted Shoot also needs its namespace.
 				if strings.Contains(q, "spec.shootRef.name") {
 					assert.Equal(t, noOpinion, got, "a Shoot of that name in another namespace would be read, too")
 					a := question(t, q)
@@ -305,8 +305,8 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// TestUnselected: as upstream, what concerns Seeds is read by all gardenlets; what Shoots refer to
-// is not.
+// TestUnselected: as upstream, all gardenlets may read objects of all Seeds, but not objects that
+// Shoots refer to.
 func TestUnselected(t *testing.T) {
 	h := garden(t, landscape)
 	h.unselected = true
@@ -319,7 +319,7 @@ func TestUnselected(t *testing.T) {
 	}
 }
 
-// TestReasons: what people read in the answer of the API server.
+// TestReasons checks the reasons that the API server shows to users.
 func TestReasons(t *testing.T) {
 	h := garden(t, landscape)
 	for q, want := range map[string]string{

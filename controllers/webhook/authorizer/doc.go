@@ -1,15 +1,14 @@
-// Package authorizer answers the webhooks by which the API server of a virtual garden asks what
-// gardenlets and extensions of a seed may do (POST /webhooks/auth/seed), and those of a self-hosted
-// Shoot (POST /webhooks/auth/shoot). Paths and meaning are those of upstream's SeedAuthorizer
-// (pkg/admissioncontroller/webhook/auth): whoever works for a seed reaches what its Seed and Shoots
-// refer to, and nothing else.
+// Package authorizer serves the authorization webhooks of a virtual garden's API server. They
+// decide requests of gardenlets and extensions of a seed (POST /webhooks/auth/seed) and of a
+// self-hosted Shoot (POST /webhooks/auth/shoot). Paths and meaning are those of upstream's
+// SeedAuthorizer (pkg/admissioncontroller/webhook/auth). A seed's clients may only access objects
+// that its Seed and Shoots refer to.
 //
-// identity.go says who asks, rules_seed.go and rules_shoot.go what each of them may do, graph.go
-// what belongs to which seed: kept by watches (watch.go) of what objects refer to (statements.go,
-// shoot.go, references.go). Secrets and ConfigMaps are never read: they are known by the names that
-// others refer to them by. decide.go puts these together, handler.go is the webhook.
+// identity.go identifies users, and rules_seed.go and rules_shoot.go have their permissions.
+// graph.go has the objects of each seed. It follows watches (watch.go) of references
+// (statements.go, shoot.go, references.go). Secrets and ConfigMaps are never read: only references
+// name them. decide.go combines these, and handler.go is the webhook.
 //
-// What does not live here: what an object that a gardenlet creates may contain, which no authorizer
-// is told; the validation of objects (package admission); how the API server is made to ask
-// (components/garden/kube-apiserver).
+// Authorizers do not see the content of new objects (webhook/garden), and do not validate objects
+// (package admission). components/garden/kube-apiserver configures the API server.
 package authorizer

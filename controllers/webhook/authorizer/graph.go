@@ -6,33 +6,33 @@ import (
 	"time"
 )
 
-// node names an object, whether or not there is one.
+// node names an object, which need not exist.
 type node struct {
 	kind            kind
 	namespace, name string
 }
 
-// owner is whom objects belong to: a Seed, or a self-hosted Shoot.
+// owner is a Seed or a self-hosted Shoot to which objects belong.
 type owner node
 
-// statement is what one watched object says. It is all that the graph knows of it.
+// statement is all that the graph knows of one watched object.
 type statement struct {
 	of     node
 	edges  []edge
 	claims []claim
-	// bootstraps are the objects by which the gardenlet of a Seed first gets access, while it may.
+	// bootstraps are the objects that give the gardenlet of a Seed its first access.
 	bootstraps []node
-	// renews says that the gardenlet is to get its access anew.
+	// renews reports whether the gardenlet should get new access.
 	renews bool
-	// expires is when the certificate of a Seed's gardenlet does.
+	// expires is the expiration time of the certificate of a Seed's gardenlet.
 	expires time.Time
 }
 
-// edge says that from belongs to whomever to belongs to.
+// edge means that from belongs to all owners of to.
 type edge struct{ from, to node }
 
-// claim says that an object belongs to an owner, whatever else that one's own object belongs to:
-// the Seed of a ManagedSeed belongs to the Seed below it, too, and what it refers to does not.
+// claim means that an object belongs to an owner, regardless of edges. The Seed of a ManagedSeed
+// also belongs to the parent Seed, but its references do not.
 type claim struct {
 	what node
 	of   owner
@@ -43,22 +43,22 @@ func (s *statement) equal(o *statement) bool {
 		s.renews == o.renews && s.expires.Equal(o.expires)
 }
 
-// graph answers whom an object belongs to. Each vertex has its owners counted by the ways that lead
-// there, so that a question is one look-up and a change costs what it changes. Counting needs that
-// there are no circles, which kinds see to: an edge goes to a kind of higher rank.
+// graph finds the owners of an object. Each vertex counts the ways to its owners, so that a query
+// is one lookup, and an update only visits changes. Counting needs a graph without cycles: edges
+// always lead to a kind of higher rank.
 type graph struct {
 	mu       sync.RWMutex
 	vertices map[node]*vertex
-	// numbers of owners, which are not given back: there are few, and they return.
+	// numbers of owners are not reused: owners are few and return.
 	numbers map[owner]uint32
-	// said is what is known of watched objects.
+	// said contains the statements of watched objects.
 	said map[node]*said
-	// bootstraps name the objects that say so.
+	// bootstraps maps bootstrap objects to the objects that name them.
 	bootstraps map[node][]node
 	edges      int
 }
 
-// said is a statement as the graph has it.
+// said is a statement in terms of the graph's vertices.
 type said struct {
 	vertex     *vertex
 	edges      [][2]*vertex
@@ -70,8 +70,8 @@ type said struct {
 
 type vertex struct {
 	node node
-	// from are those that have an edge to this vertex, and how often it was said. There are few:
-	// what many refer to is on the other side.
+	// from are the vertices with an edge to this one, and how often it was stated. They are few:
+	// the many references to a shared object point the other way.
 	from []link
 	// out counts edges that begin here; said is 1 while the object itself is known.
 	out, said int32
@@ -99,7 +99,7 @@ func newGraph() *graph {
 	return &graph{vertices: map[node]*vertex{}, numbers: map[owner]uint32{}, said: map[node]*said{}, bootstraps: map[node][]node{}}
 }
 
-// set takes what an object says in the place of what it said before.
+// set replaces the statement of an object.
 func (g *graph) set(s *statement) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -113,13 +113,13 @@ func (g *graph) set(s *statement) {
 	}
 	for _, e := range s.edges {
 		if e.from.kind.rank() >= e.to.kind.rank() {
-			continue // no field of the API refers so, but somebody may write it down
+			continue // no field of the API refers this way, but an object may
 		}
 		pair := [2]*vertex{g.vertex(e.from), g.vertex(e.to)}
 		after.edges = append(after.edges, pair)
 		g.connect(pair[0], pair[1])
 	}
-	// What is said as before was added first, so that nobody loses it in between.
+	// The new statement was added first, so that unchanged owners are not lost in between.
 	g.forget(before)
 	for _, b := range s.bootstraps {
 		g.bootstraps[b] = append(g.bootstraps[b], s.of)
@@ -127,7 +127,7 @@ func (g *graph) set(s *statement) {
 	g.said[s.of] = after
 }
 
-// remove forgets what an object said.
+// remove deletes the statement of an object.
 func (g *graph) remove(of node) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -174,7 +174,7 @@ func (g *graph) vertex(n node) *vertex {
 	return v
 }
 
-// tidy drops a vertex that nothing is said about any more.
+// tidy drops a vertex without statements.
 func (g *graph) tidy(v *vertex) {
 	if v.said == 0 && v.out == 0 && len(v.from) == 0 && len(v.owners) == 0 {
 		delete(g.vertices, v.node)
@@ -220,7 +220,7 @@ func (v *vertex) index(from *vertex) int {
 	return slices.IndexFunc(v.from, func(l link) bool { return l.vertex == from })
 }
 
-// gain adds a way to an owner, and to all that lead here if it is the first.
+// gain adds a way to an owner; if it is the first, also for all vertices with an edge to v.
 func (g *graph) gain(v *vertex, number uint32) {
 	i, found := v.share(number)
 	if found {
@@ -233,7 +233,7 @@ func (g *graph) gain(v *vertex, number uint32) {
 	}
 }
 
-// lose takes a way away, and from all that lead here if it was the last.
+// lose removes a way; if it was the last, also for all vertices with an edge to v.
 func (g *graph) lose(v *vertex, number uint32) {
 	i, _ := v.share(number)
 	if v.owners[i].ways--; v.owners[i].ways > 0 {
@@ -249,7 +249,7 @@ func (v *vertex) share(number uint32) (int, bool) {
 	return slices.BinarySearchFunc(v.owners, number, func(s share, n uint32) int { return int(int64(s.owner) - int64(n)) })
 }
 
-// belongs says whether an object belongs to an owner.
+// belongs reports whether an object belongs to an owner.
 func (g *graph) belongs(n node, to owner) bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -268,15 +268,15 @@ func (g *graph) hasWay(n node, to owner) bool {
 	return ok
 }
 
-// there says whether an object of a watched kind is known.
+// there reports whether an object of a watched kind is known.
 func (g *graph) there(n node) bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return g.said[n] != nil
 }
 
-// bootstraps says whether an object gives a gardenlet its first access, and whether it may be made
-// now.
+// bootstrap reports whether an object gives a gardenlet its first access, and whether it may be
+// created now.
 func (g *graph) bootstrap(n node, now time.Time) (is, may bool) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -284,8 +284,8 @@ func (g *graph) bootstrap(n node, now time.Time) (is, may bool) {
 	return is, slices.ContainsFunc(by, func(by node) bool { return g.mayBootstrap(by, now) })
 }
 
-// bootstrapsAny says whether an owner may give any gardenlet its first access now by an object of a
-// kind in a namespace.
+// bootstrapsAny reports whether an owner may now bootstrap any gardenlet with an object of a kind
+// in a namespace.
 func (g *graph) bootstrapsAny(k kind, namespace string, to owner, now time.Time) bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -297,8 +297,8 @@ func (g *graph) bootstrapsAny(k kind, namespace string, to owner, now time.Time)
 	return false
 }
 
-// mayBootstrap: the Seed of a ManagedSeed is not there yet; or a gardenlet has lost its access, or
-// is to get it anew.
+// mayBootstrap reports whether a gardenlet needs access: the Seed of its ManagedSeed does not exist
+// yet, its certificate has expired, or a renewal is requested.
 func (g *graph) mayBootstrap(by node, now time.Time) bool {
 	seed := g.said[node{kind: kindSeed, name: by.name}]
 	if seed == nil {

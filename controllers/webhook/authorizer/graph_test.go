@@ -12,8 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// told is the graph as what it is made of, less what does not matter: numbers and the order of
-// links.
+// told is the content of a graph, without irrelevant details: numbers and the order of links.
 type told struct {
 	owners map[node]map[owner]int32
 	from   map[node]map[node]int32
@@ -43,7 +42,7 @@ func (g *graph) told() told {
 	return out
 }
 
-// reached are the owners of all nodes by the way of an ordinary walk.
+// reached computes the owners of all nodes by an ordinary walk.
 func reached(statements map[node]*statement) map[node]map[owner]bool {
 	next, out := map[node][]node{}, map[node]map[owner]bool{}
 	add := func(n node, o owner) bool {
@@ -77,7 +76,7 @@ func reached(statements map[node]*statement) map[node]map[owner]bool {
 	return out
 }
 
-// someStatement is made by chance, of few names, so that much is shared and often.
+// someStatement returns a random statement with few names, so that many are shared.
 func someStatement(pick func(int) int) *statement {
 	someNode := func(k kind) node {
 		n := node{kind: k, name: fmt.Sprint(pick(4))}
@@ -109,8 +108,8 @@ func someStatement(pick func(int) int) *statement {
 
 func (n node) String() string { return fmt.Sprintf("%s %s/%s", n.kind, n.namespace, n.name) }
 
-// checkGraph changes a graph by chance, and holds it against one that is made of what is said in
-// the end, and against an ordinary walk.
+// checkGraph changes a graph randomly. It compares the result with a new graph of the final
+// statements, and with a walk.
 func checkGraph(t *testing.T, steps int, pick func(int) int) {
 	g, statements := newGraph(), map[node]*statement{}
 	for range steps {
@@ -177,7 +176,7 @@ func FuzzGraph(f *testing.F) {
 	})
 }
 
-// TestGraphOfLandscape: real objects in any order, changed and taken away, come to the same.
+// TestGraphOfLandscape: real objects give the same graph in any order of changes.
 func TestGraphOfLandscape(t *testing.T) {
 	all := objects(t, landscape)
 	want := garden(t, landscape).graph.told()

@@ -18,26 +18,26 @@ import (
 )
 
 const (
-	// Path is what all paths begin with.
+	// Path is the prefix of all paths.
 	Path = "/webhooks/auth/"
-	// PathSeed is where the API server asks what those of a seed may do.
+	// PathSeed is the path of the authorizer for clients of a seed.
 	PathSeed = Path + "seed"
-	// PathShoot is where the API server asks what those of a self-hosted Shoot may do.
+	// PathShoot is the path of the authorizer for clients of a self-hosted Shoot.
 	PathShoot = Path + "shoot"
 
 	// maxRequest is the largest request in bytes: names, groups and selectors.
 	maxRequest = 1 << 20
 )
 
-// Options of New.
+// Options configure a Handler.
 type Options struct {
 	// Unselected lets gardenlets and extensions read all Seeds, Shoots, backups, bastions,
-	// installations and ManagedSeeds of the garden, as upstream does: for those that do not ask for
-	// theirs by a field or label.
+	// installations and ManagedSeeds of the garden, as upstream does. Clients without field or
+	// label selectors need it.
 	Unselected bool
 	// Log gets a line for each request that was not allowed. Default: none.
 	Log *slog.Logger
-	// Clock says which certificates have expired; default the real one.
+	// Clock decides which certificates have expired; default the real one.
 	Clock clock.PassiveClock
 }
 
@@ -51,9 +51,8 @@ type Handler struct {
 	metrics    *metrics
 }
 
-// New watches the virtual garden until ctx ends. It needs to be allowed to list and watch
-// Resources. Until all of it was read once, Ready says what is missing, and requests are answered
-// with 503.
+// New watches the virtual garden until ctx ends. It needs permission to list and watch Resources.
+// Until all are listed once, Ready returns an error, and requests get status 503.
 func New(ctx context.Context, garden *rest.Config, opts Options) (*Handler, error) {
 	h := newHandler(opts)
 	w, err := watchAll(ctx, garden, h.graph)
@@ -76,7 +75,7 @@ func newHandler(opts Options) *Handler {
 	return h
 }
 
-// Ready says what has to be read before anything is answered.
+// Ready returns an error that lists the resources that are not read yet.
 func (h *Handler) Ready() error {
 	if unread := h.unread(); len(unread) > 0 {
 		return fmt.Errorf("the authorizers have not read the virtual garden yet: %s", strings.Join(unread, "; "))
@@ -84,7 +83,7 @@ func (h *Handler) Ready() error {
 	return nil
 }
 
-// Metrics are those of the authorizers.
+// Metrics returns the metrics of the authorizers.
 func (h *Handler) Metrics() prometheus.Gatherer { return h.metrics.registry }
 
 // ServeHTTP answers POST /webhooks/auth/seed and POST /webhooks/auth/shoot.
@@ -113,8 +112,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), code)
 		return
 	}
-	// Nothing is known yet: neither yes nor no would be true. No Retry-After, or the API server
-	// would hold the request until its time is over.
+	// Without data, both verdicts could be wrong. There is no Retry-After, because the API server
+	// would hold the request until its timeout.
 	if err := h.Ready(); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
@@ -154,7 +153,7 @@ func read(w http.ResponseWriter, r *http.Request) (*authorizationv1.SubjectAcces
 	return review, http.StatusOK, nil
 }
 
-// seed answers for those of a seed.
+// seed answers for clients of a seed.
 func (h *Handler) seed(spec *authorizationv1.SubjectAccessReviewSpec) (verdict, string) {
 	name, as, problem := requester{spec.User, spec.Groups}.ofSeed()
 	rules := seedRules
@@ -164,7 +163,7 @@ func (h *Handler) seed(spec *authorizationv1.SubjectAccessReviewSpec) (verdict, 
 	return h.answer(spec, seedOwner(name), as, problem, rules)
 }
 
-// shoot answers for those of a self-hosted Shoot.
+// shoot answers for clients of a self-hosted Shoot.
 func (h *Handler) shoot(spec *authorizationv1.SubjectAccessReviewSpec) (verdict, string) {
 	shoot, as, problem := requester{spec.User, spec.Groups}.ofShoot()
 	rules := shootRules

@@ -9,7 +9,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// Names by which gardenlets and extensions are known.
+// Names of gardenlets and extensions.
 const (
 	groupSeeds      = "gardener.cloud:system:seeds"
 	userSeed        = "gardener.cloud:system:seed:"
@@ -20,8 +20,8 @@ const (
 	userAccount     = "system:serviceaccount:"
 	prefixExtension = "extension-"
 	prefixOfShoot   = "extension-shoot--"
-	// prefixGardenlet begins the ServiceAccounts that Pergola's chart makes in namespace garden,
-	// prefixBootstrap those of gardenlets that have no certificate yet.
+	// prefixGardenlet is for ServiceAccounts that Pergola's chart creates in namespace garden,
+	// prefixBootstrap for those of gardenlets without a certificate.
 	prefixGardenlet    = "gardenlet-"
 	prefixBootstrap    = "gardenlet-bootstrap-"
 	prefixBootstrapper = "gardener.cloud:system:seed-bootstrapper:"
@@ -30,7 +30,7 @@ const (
 	prefixProject      = "garden-"
 )
 
-// role is as what somebody asks.
+// role is the kind of a client.
 type role string
 
 const (
@@ -40,7 +40,7 @@ const (
 	asGardenadm role = "gardenadm"
 )
 
-// requester is who asks.
+// requester is the user of a request.
 type requester struct {
 	name   string
 	groups []string
@@ -48,11 +48,11 @@ type requester struct {
 
 func seedOwner(name string) owner { return owner{kind: kindSeed, name: name} }
 
-// seedNamespace is where objects for a seed are in the virtual garden.
+// seedNamespace is the namespace of a seed's objects in the virtual garden.
 func seedNamespace(seed string) string { return gardencorev1beta1.SeedNamespacePrefix + seed }
 
-// ofSeed says for which Seed somebody asks. A problem is that of one who says to be a gardenlet,
-// and names no Seed.
+// ofSeed returns the Seed of a user. A problem is a member of the gardenlets' group whose name
+// contains no Seed.
 func (r requester) ofSeed() (seed string, as role, problem string) {
 	if slices.Contains(r.groups, groupSeeds) {
 		seed, is := strings.CutPrefix(r.name, userSeed)
@@ -76,7 +76,7 @@ func (r requester) ofSeed() (seed string, as role, problem string) {
 	return "", asNobody, ""
 }
 
-// ofShoot says for which self-hosted Shoot somebody asks.
+// ofShoot returns the self-hosted Shoot of a user.
 func (r requester) ofShoot() (shoot node, as role, problem string) {
 	if slices.Contains(r.groups, groupShoots) {
 		as := asGardenlet
@@ -103,8 +103,8 @@ func (r requester) ofShoot() (shoot node, as role, problem string) {
 	return node{kindShoot, namespace, name}, asExtension, ""
 }
 
-// account is the ServiceAccount that somebody is. Name and groups must say the same: a certificate
-// can have any name.
+// account returns the ServiceAccount of a user. Name and groups must match: a certificate can have
+// any name.
 func (r requester) account() (namespace, name string, is bool) {
 	rest, is := strings.CutPrefix(r.name, userAccount)
 	namespace, name, two := strings.Cut(rest, ":")

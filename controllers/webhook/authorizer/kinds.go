@@ -1,10 +1,10 @@
 package authorizer
 
-// kind of an object, by the resource that requests name.
+// kind of an object, by its resource.
 type kind uint8
 
-// In the order of their rank: an object refers to one before it, and belongs to whom that one
-// belongs to.
+// Kinds in the order of their rank. Edges lead to a higher rank: an object belongs to the owners of
+// the object that its edge leads to.
 const (
 	kindNone kind = iota
 	kindProject
@@ -38,7 +38,7 @@ const (
 	kinds
 )
 
-// resources of kinds, as requests and messages name them.
+// resources of kinds, as in requests and messages.
 var resources = [kinds]string{
 	kindProject:                   "projects.core.gardener.cloud",
 	kindNamespace:                 "namespaces",
@@ -74,7 +74,7 @@ func (k kind) String() string { return resources[k] }
 
 func (k kind) rank() int { return int(k) }
 
-// clusterScoped kinds have no namespace.
+// clusterScoped reports whether a kind has no namespace.
 func (k kind) clusterScoped() bool {
 	switch k {
 	case kindProject, kindNamespace, kindCloudProfile, kindExposureClass, kindClusterRoleBinding, kindCertificateSigningRequest, kindControllerRegistration,
@@ -84,7 +84,7 @@ func (k kind) clusterScoped() bool {
 	return false
 }
 
-// byResource finds kinds by their resource and group.
+// byResource maps resources with their group to kinds.
 var byResource = func() map[string]kind {
 	all := map[string]kind{}
 	for k, resource := range resources {

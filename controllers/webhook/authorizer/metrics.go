@@ -6,18 +6,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// observation is one request, by its labels.
+// observation contains the labels of one request.
 type observation struct{ authorizer, result string }
 
-// metrics of a Handler.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
 	seconds  *prometheus.CounterVec
 }
 
-// newMetrics counts requests; the graph and whether all of it was read are looked at when somebody
-// asks.
+// newMetrics returns counters of requests. The size and readiness of the graph are read on
+// collection.
 func newMetrics(size func() (vertices, edges int), ready func() error) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
@@ -41,7 +40,7 @@ func (m *metrics) observe(o observation, took time.Duration) {
 	m.seconds.WithLabelValues(o.authorizer).Add(took.Seconds())
 }
 
-// graphSize tells both numbers of one moment.
+// graphSize collects both sizes at the same moment.
 type graphSize struct {
 	size func() (vertices, edges int)
 }

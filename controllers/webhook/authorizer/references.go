@@ -9,22 +9,22 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// Where the object is that a reference names.
+// Namespaces of referenced objects.
 const (
-	inOwn     = "own"    // the namespace of the object that refers
+	inOwn     = "own"    // the namespace of the referring object
 	inGarden  = "garden" // namespace garden
-	asWritten = "?"      // the field says so; without it, the own one
+	asWritten = "?"      // the field's namespace; without one, the object's own
 )
 
-// reference is a field that names another object: by its name alone, or by a structure with name
-// and perhaps kind, apiVersion and namespace.
+// reference is a field that refers to another object: by its name, or by a structure with name and
+// optional kind, apiVersion and namespace.
 type reference struct {
 	path      string
-	to        kind // where the field does not say it
+	to        kind // if the field has no kind
 	namespace string
 }
 
-// referredKinds are those that a structure may spell out.
+// referredKinds are the kinds that a structure may name.
 var referredKinds = map[schema.GroupKind]kind{
 	{Kind: "Secret"}:    kindSecret,
 	{Kind: "ConfigMap"}: kindConfigMap,
@@ -34,8 +34,7 @@ var referredKinds = map[schema.GroupKind]kind{
 	{Group: "core.gardener.cloud", Kind: "NamespacedCloudProfile"}: kindNamespacedCloudProfile,
 }
 
-// targets are the objects that the references of an object name, at a path before those of the
-// references.
+// targets returns the objects to which the references of an object lead.
 func targets(object map[string]any, namespace string, refs []reference) []node {
 	var out []node
 	for _, r := range refs {
@@ -49,7 +48,7 @@ func targets(object map[string]any, namespace string, refs []reference) []node {
 				if of := text(v, "kind"); of != "" {
 					group := schema.FromAPIVersionAndKind(text(v, "apiVersion"), of)
 					if group.Group == "" && r.to.clusterScoped() {
-						// a cloud profile is named without its group
+						// references to cloud profiles have no group
 						group.Group = gardencorev1beta1.SchemeGroupVersion.Group
 					}
 					n.kind = referredKinds[group.GroupKind()]
@@ -72,7 +71,7 @@ func targets(object map[string]any, namespace string, refs []reference) []node {
 	return out
 }
 
-// each gives the values at a path, in which NAME[] stands for all items of a list.
+// each visits the values at a path, in which NAME[] means all items of a list.
 func each(value any, path []string, visit func(any)) {
 	if len(path) == 0 {
 		if value != nil {

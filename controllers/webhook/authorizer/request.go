@@ -19,12 +19,12 @@ const (
 	verbDelete = "delete"
 )
 
-// request is what somebody wants to do.
+// request is a request to authorize.
 type request struct {
 	node
 	resource, subresource, verb string
-	fields                      map[string]string // what fields must be
-	labels                      map[string]string // what labels must be
+	fields                      map[string]string // required values of fields
+	labels                      map[string]string // required values of labels
 }
 
 func requestOf(a *authorizationv1.ResourceAttributes) request {
@@ -63,7 +63,7 @@ func with(all map[string]string, key, value string) map[string]string {
 
 func (r *request) is(verbs ...string) bool { return slices.Contains(verbs, r.verb) }
 
-// at is the object of a request for messages.
+// at describes the object of a request in messages.
 func (r *request) at() string {
 	resource := r.resource
 	if r.subresource != "" {
@@ -83,7 +83,7 @@ func (r *request) at() string {
 	return resource + " " + r.name
 }
 
-// selection is what a list or watch must ask for at least: these fields and labels.
+// selection contains fields and labels that a list or watch must at least select.
 type selection struct{ fields, labels map[string]string }
 
 func (s selection) within(r *request) bool {

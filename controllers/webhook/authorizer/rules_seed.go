@@ -21,10 +21,10 @@ var (
 	allVerbs   = []string{verbGet, verbList, verbWatch, verbCreate, verbUpdate, verbPatch, verbDelete, "deletecollection"}
 )
 
-// readRelated is for what Shoots and Seeds refer to.
+// readRelated is for objects that Shoots and Seeds refer to.
 var readRelated = rule{related: readVerbs}
 
-// ofThisSeed selects by a field, or by the label that Gardener keeps on what concerns a Seed.
+// ofThisSeed selects by a field, or by the label that Gardener sets on objects of a Seed.
 func ofThisSeed(fields ...string) func(scope) []selection {
 	return func(s scope) []selection {
 		var out []selection
@@ -35,9 +35,9 @@ func ofThisSeed(fields ...string) func(scope) []selection {
 	}
 }
 
-// seedRules are what the gardenlet of a seed may do. They are upstream's
-// (pkg/admissioncontroller/webhook/auth/seed), but objects of other seeds are not read, and objects
-// are made only where the seed has something.
+// seedRules are the permissions of a seed's gardenlet. They are upstream's
+// (pkg/admissioncontroller/webhook/auth/seed), except that objects of other seeds cannot be read,
+// and objects can only be created where the seed has some.
 var seedRules = map[kind]rule{
 	kindBackupBucket: {reads: true, related: []string{verbUpdate, verbPatch, verbDelete}, always: []string{verbCreate},
 		selects: ofThisSeed("spec.seedName"), subresources: []string{"status", "finalizers"}},
@@ -75,8 +75,8 @@ var seedRules = map[kind]rule{
 	kindWorkloadIdentity: {related: append([]string{verbPatch}, readVerbs...), special: ownTokens},
 }
 
-// seedExtensionRules are what extensions of a seed may do: as its gardenlet, but nothing that gives
-// access.
+// seedExtensionRules are the permissions of a seed's extensions. They match its gardenlet's, except
+// for objects that give access.
 var seedExtensionRules = func() map[kind]rule {
 	all := map[kind]rule{}
 	for k, r := range seedRules {
@@ -91,12 +91,12 @@ var seedExtensionRules = func() map[kind]rule {
 
 func nothing(scope, *request) bool { return false }
 
-// named: an object of the name of the Seed is made; where the request does not say how it is
-// called, admission sees to that.
+// named allows an object with the name of the Seed. If the request has no name, admission checks
+// it.
 func named(s scope, r *request) bool { return r.name == "" || r.name == s.name }
 
-// inOwnNamespaces: a namespace in which a Shoot of this seed is. A name that is given must be that
-// of something that belongs to the seed, unless the object says so itself.
+// inOwnNamespaces allows namespaces with a Shoot of this seed. A named object must belong to the
+// seed, unless its own content will state the owner.
 func inOwnNamespaces(s scope, r *request) bool {
 	if !s.graph.belongs(node{kind: kindNamespace, name: r.namespace}, s.owner) {
 		return false
@@ -105,8 +105,8 @@ func inOwnNamespaces(s scope, r *request) bool {
 	return r.name == "" || byItself || s.mine(r)
 }
 
-// secretsMade: those of Shoots, keys of their tokens, those of backup buckets, and tokens for
-// gardenlets of managed Seeds.
+// secretsMade allows Secrets of Shoots, token keys of Shoots, Secrets of backup buckets, and tokens
+// for gardenlets of managed Seeds.
 func secretsMade(s scope, r *request) bool {
 	switch r.namespace {
 	case namespaceIssuers:
@@ -119,8 +119,8 @@ func secretsMade(s scope, r *request) bool {
 	return inOwnNamespaces(s, r)
 }
 
-// whileBootstrapping: what gives the gardenlet of a managed Seed its first access, as long as that
-// has none.
+// whileBootstrapping allows objects for the first access of a managed Seed's gardenlet, until it
+// has access.
 func whileBootstrapping(s scope, r *request) bool {
 	if r.name != "" {
 		return s.mine(r)
@@ -128,8 +128,8 @@ func whileBootstrapping(s scope, r *request) bool {
 	return s.graph.bootstrapsAny(r.kind, r.namespace, s.owner, s.now)
 }
 
-// ownSecrets: what is there for the seed, the keys of its Shoots' tokens, and the token by which
-// its gardenlet came, to be removed.
+// ownSecrets allows Secrets for the seed and token keys of its Shoots. The gardenlet may also
+// delete its own bootstrap token.
 func ownSecrets(s scope, r *request) bool {
 	if r.subresource != "" {
 		return false
@@ -143,7 +143,7 @@ func ownSecrets(s scope, r *request) bool {
 	return r.is(verbDelete) && r.node == bootstrapToken(node{kindGardenlet, gardencorev1beta1.GardenNamespace, s.name})
 }
 
-// publicConfigMaps: what all may know, and what is there for the seed.
+// publicConfigMaps allows public ConfigMaps and ConfigMaps for the seed.
 func publicConfigMaps(s scope, r *request) bool {
 	switch {
 	case r.subresource != "":
@@ -156,7 +156,7 @@ func publicConfigMaps(s scope, r *request) bool {
 	return r.is(verbGet) && r.namespace == namespacePublic && (r.name == "gardener-info" || r.name == "kube-root-ca.crt")
 }
 
-// ownLeases: the heartbeat; and the leadership, where the seed is the garden, too.
+// ownLeases allows the heartbeat, and the leader election if the seed is also the garden.
 func ownLeases(s scope, r *request) bool {
 	if r.subresource != "" {
 		return false
@@ -170,8 +170,8 @@ func ownLeases(s scope, r *request) bool {
 	return false
 }
 
-// ownAccounts: those of its extensions, with their tokens; and that by which its gardenlet came, to
-// be removed.
+// ownAccounts allows the accounts of the seed's extensions with their tokens. The gardenlet may
+// also delete its own bootstrap account.
 func ownAccounts(s scope, r *request) bool {
 	return r.namespace == seedNamespace(s.name) && isAccountOrToken(r) ||
 		r.is(verbDelete) && r.namespace == gardencorev1beta1.GardenNamespace && r.name == prefixBootstrap+s.name && r.subresource == ""
@@ -181,18 +181,18 @@ func isAccountOrToken(r *request) bool {
 	return r.subresource == "" && r.is(allVerbs...) || r.subresource == "token" && r.verb == verbCreate && r.name != ""
 }
 
-// ownTokens: for what a WorkloadIdentity gives access to.
+// ownTokens allows tokens of WorkloadIdentities that belong to the owner.
 func ownTokens(s scope, r *request) bool {
 	return r.subresource == "token" && r.verb == verbCreate && s.mine(r)
 }
 
-// approval: whoever approves requests for certificates asks whether who made one may have it
-// approved.
+// approval allows the request that approvers send to check whether a client may have its
+// certificate approved.
 func approval(subresource string) func(scope, *request) bool {
 	return func(_ scope, r *request) bool { return r.subresource == subresource && r.verb == verbCreate }
 }
 
-// ownBootstrapBinding: that by which its gardenlet came, to be removed.
+// ownBootstrapBinding allows the gardenlet to delete its own bootstrap binding.
 func ownBootstrapBinding(s scope, r *request) bool {
 	account, is := strings.CutPrefix(r.name, prefixBootstrapper+gardencorev1beta1.GardenNamespace+":")
 	return is && r.is(verbDelete) && account == prefixBootstrap+s.name && r.subresource == ""

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ofThisShoot selects by fields with the name of a Shoot, and where objects of other namespaces are
-// asked for, with its namespace.
+// ofThisShoot selects by a field with the name of a Shoot and, for objects in several namespaces,
+// by a field with its namespace.
 func ofThisShoot(name, namespace string) func(scope) []selection {
 	return func(s scope) []selection {
 		fields := map[string]string{name: s.name}
@@ -19,7 +19,7 @@ func ofThisShoot(name, namespace string) func(scope) []selection {
 
 func inOwnNamespace(s scope) []string { return []string{s.namespace} }
 
-// shootRules are what the gardenlet of a self-hosted Shoot may do (upstream:
+// shootRules are the permissions of a self-hosted Shoot's gardenlet (upstream:
 // pkg/admissioncontroller/webhook/auth/shoot).
 var shootRules = map[kind]rule{
 	kindBackupBucket: {reads: true, related: []string{verbUpdate, verbPatch, verbDelete}, always: []string{verbCreate},
@@ -59,7 +59,7 @@ var shootRules = map[kind]rule{
 	kindWorkloadIdentity: {related: append([]string{verbPatch}, readVerbs...), special: ownTokens},
 }
 
-// shootExtensionRules are what extensions of a self-hosted Shoot may do.
+// shootExtensionRules are the permissions of a self-hosted Shoot's extensions.
 var shootExtensionRules = func() map[kind]rule {
 	all := map[kind]rule{}
 	for k, r := range shootRules {
@@ -70,7 +70,7 @@ var shootExtensionRules = func() map[kind]rule {
 	return all
 }()
 
-// gardenadmRules are what gardenadm may do while it connects a self-hosted Shoot with the garden.
+// gardenadmRules are gardenadm's permissions while it connects a self-hosted Shoot to the garden.
 var gardenadmRules = map[kind]rule{
 	kindBackupBucket:           {always: []string{verbCreate}},
 	kindBackupEntry:            {always: []string{verbCreate}},
@@ -94,7 +94,7 @@ func publicForShoot(_ scope, r *request) bool {
 	return r.is(verbGet) && r.subresource == "" && r.namespace == namespacePublic && (r.name == "gardener-info" || r.name == "kube-root-ca.crt")
 }
 
-// secretsOfShoot: what is made for the Shoot, and tokens for the gardenlet of the Seed that it is.
+// secretsOfShoot allows Secrets of the Shoot, and tokens for the gardenlet of its Seed.
 func secretsOfShoot(s scope, r *request) bool {
 	if r.name != "" {
 		return s.mine(r)
@@ -102,17 +102,17 @@ func secretsOfShoot(s scope, r *request) bool {
 	return r.namespace == s.namespace || whileBootstrapping(s, r)
 }
 
-// accountsOfShoot: those of its extensions. Other Shoots of the Project have theirs beside them.
+// accountsOfShoot allows accounts of the Shoot's extensions. Other Shoots share the namespace.
 func accountsOfShoot(s scope, r *request) bool {
 	return r.namespace == s.namespace && strings.HasPrefix(r.name, prefixOfShoot+s.name+"--") && isAccountOrToken(r)
 }
 
-// accountsMade: where the request does not say how it is called, admission sees to that.
+// accountsMade allows accounts without a name, which admission checks, and bootstrap accounts.
 func accountsMade(s scope, r *request) bool {
 	return r.name == "" && r.subresource == "" && r.namespace == s.namespace || whileBootstrapping(s, r)
 }
 
-// leasesOfShoot: by their names. Other Shoots of the Project have theirs beside them.
+// leasesOfShoot checks the names of Leases. Other Shoots of the Project share the namespace.
 func leasesOfShoot(s scope, r *request) bool {
 	if r.namespace != s.namespace || r.subresource != "" {
 		return false

@@ -33,8 +33,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// configured is the AuthorizationConfiguration that the catalogue renders, with the files of a
-// test.
+// configured returns the catalogue's AuthorizationConfiguration with the files of a test.
 func configured(t *testing.T, webhook *httptest.Server) string {
 	t.Helper()
 	files, err := filepath.Glob("../../../landscapes/local/golden/runtime/garden/kube-apiserver/configmap-garden-kube-apiserver-authorization-config-*.yaml")
@@ -59,7 +58,7 @@ func configured(t *testing.T, webhook *httptest.Server) string {
 	return file
 }
 
-// TestOnAServer: a real API server with the configuration of the catalogue asks the webhook.
+// TestOnAServer: a real API server with the configuration of the catalogue calls the webhook.
 func TestOnAServer(t *testing.T) {
 	apiserver.Needed(t)
 	var handler atomic.Pointer[Handler]
@@ -140,8 +139,7 @@ func TestOnAServer(t *testing.T) {
 		assert.True(t, apierrors.IsForbidden(err), "%v", err)
 	}
 
-	// The API server says that it failed, and not that it is forbidden: whoever is told so tries
-	// again.
+	// The API server must report a failure and not "forbidden", so that clients retry.
 	failed := func(t *testing.T, err error) {
 		t.Helper()
 		require.Error(t, err)

@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// ofShoot are what a Shoot refers to. schemas/across has the fields that rules check; a test sees
-// to it that what control planes need is here.
+// ofShoot are the references of a Shoot. schemas/across has the fields that rules check. A test
+// ensures that this list has all references of control planes.
 var ofShoot = []reference{
 	{"spec.credentialsBindingName", kindCredentialsBinding, inOwn},
 	{"spec.secretBindingName", kindSecretBinding, inOwn},
@@ -23,8 +23,8 @@ var ofShoot = []reference{
 	{"spec.resources[].resourceRef", kindSecret, inOwn},
 }
 
-// made are what a gardenlet makes for a Shoot in its namespace, by what follows the name of the
-// Shoot.
+// made are the objects that a gardenlet creates for a Shoot in its namespace, by their suffix after
+// the name of the Shoot.
 var made = []struct {
 	kind   kind
 	suffix string
@@ -35,8 +35,8 @@ var made = []struct {
 	{kindShootState, ""},
 }
 
-// shootSays: a Shoot belongs to the Seed it is on, and to the one it goes to; a self-hosted one
-// belongs to itself.
+// shootSays states that a Shoot belongs to its current and its next Seed; a self-hosted one belongs
+// to itself.
 func shootSays(s *speaker) {
 	s.refers(ofShoot...)
 	s.edges = append(s.edges, edge{node{kind: kindNamespace, name: s.of.namespace}, s.of})

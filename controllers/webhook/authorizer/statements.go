@@ -22,14 +22,14 @@ import (
 	seedmanagementv1alpha1 "github.com/pergola-dev/pergola/api/seedmanagement/v1alpha1"
 )
 
-// watchedKind is a kind whose objects say what belongs to whom.
+// watchedKind is a kind whose objects state what belongs to an owner.
 type watchedKind struct {
 	kind     kind
 	resource schema.GroupVersionResource
 	says     func(*speaker)
 }
 
-// watchedKinds are all that are listed and watched.
+// watchedKinds returns all kinds that are listed and watched.
 func watchedKinds() []watchedKind {
 	core, security, seedmanagement := gardencorev1beta1.SchemeGroupVersion, securityv1alpha1.SchemeGroupVersion, seedmanagementv1alpha1.SchemeGroupVersion
 	return []watchedKind{
@@ -50,7 +50,7 @@ func watchedKinds() []watchedKind {
 	}
 }
 
-// speaker makes the statement of an object.
+// speaker builds the statement of an object.
 type speaker struct {
 	*statement
 	object *unstructured.Unstructured
@@ -62,21 +62,21 @@ func speak(k watchedKind, object *unstructured.Unstructured) *statement {
 	return s.statement
 }
 
-// refers: what the object refers to by these fields belongs to whom it belongs to.
+// refers states that the objects in these fields belong to the owners of the object.
 func (s *speaker) refers(refs ...reference) {
 	for _, n := range targets(s.object.Object, s.of.namespace, refs) {
 		s.edges = append(s.edges, edge{n, s.of})
 	}
 }
 
-// belongs: the object belongs to whom another belongs to, if that has a name.
+// belongs states that the object belongs to the owners of another one, if that has a name.
 func (s *speaker) belongs(to node) {
 	if to.name != "" {
 		s.edges = append(s.edges, edge{s.of, to})
 	}
 }
 
-// ofSeed: an object belongs to a Seed, if that has a name.
+// ofSeed states that an object belongs to a Seed, if that has a name.
 func (s *speaker) ofSeed(what node, seed string) {
 	if seed != "" {
 		s.claims = append(s.claims, claim{what, seedOwner(seed)})
@@ -85,7 +85,7 @@ func (s *speaker) ofSeed(what node, seed string) {
 
 func (s *speaker) text(path ...string) string { return text(s.object.Object, path...) }
 
-// binding: what a SecretBinding or CredentialsBinding refers to.
+// binding adds the references of a SecretBinding or CredentialsBinding.
 func (s *speaker) binding() {
 	s.refers(reference{"secretRef", kindSecret, asWritten}, reference{"credentialsRef", kindSecret, asWritten})
 }
@@ -96,8 +96,8 @@ func backupBucketSays(s *speaker) {
 	s.belongs(node{kindShoot, s.text("spec", "shootRef", "namespace"), s.text("spec", "shootRef", "name")})
 }
 
-// backupEntrySays: the bucket, too, belongs to whom the entry does. So a Seed that a Shoot moves to
-// reads that of the one before.
+// backupEntrySays states that the bucket belongs to the owners of the entry, too. So the target
+// Seed of a moving Shoot can read the bucket of the previous Seed.
 func backupEntrySays(s *speaker) {
 	s.refers(reference{"spec.bucketName", kindBackupBucket, inOwn})
 	s.ofSeed(s.of, s.text("spec", "seedName"))
@@ -119,7 +119,7 @@ func bastionSays(s *speaker) {
 	s.belongs(node{kindShoot, s.of.namespace, s.text("spec", "shootRef", "name")})
 }
 
-// signingRequestSays: who asks for a certificate of a gardenlet may see what becomes of it.
+// signingRequestSays lets a gardenlet see the result of its own request for a certificate.
 func signingRequestSays(s *speaker) {
 	encoded, err := base64.StdEncoding.DecodeString(s.text("spec", "request"))
 	if err != nil {
@@ -162,7 +162,7 @@ func projectSays(s *speaker) {
 	s.belongs(node{kind: kindNamespace, name: s.text("spec", "namespace")})
 }
 
-// ofSeedSpec are what a Seed refers to.
+// ofSeedSpec are the references of a Seed.
 var ofSeedSpec = []reference{
 	{"backup.credentialsRef", kindSecret, asWritten},
 	{"dns.provider.credentialsRef", kindSecret, asWritten},
@@ -172,7 +172,7 @@ var ofSeedSpec = []reference{
 	{"resources[].resourceRef", kindSecret, inGarden},
 }
 
-// seedSays: what a Seed refers to belongs to it, but not to the Seed below a managed one.
+// seedSays states that referenced objects belong to the Seed, but not to a managed one's parent.
 func seedSays(s *speaker) {
 	s.seedSpec(s.of.name, "spec")
 	if at, err := time.Parse(time.RFC3339, s.text("status", "clientCertificateExpirationTimestamp")); err == nil {
@@ -180,7 +180,7 @@ func seedSays(s *speaker) {
 	}
 }
 
-// seedSpec: what the spec of a Seed at a path refers to is the Seed's.
+// seedSpec states that the references in a Seed's spec at a path belong to the Seed.
 func (s *speaker) seedSpec(seed string, path ...string) {
 	at, _, _ := unstructured.NestedFieldNoCopy(s.object.Object, path...)
 	spec, _ := at.(map[string]any)
@@ -189,7 +189,7 @@ func (s *speaker) seedSpec(seed string, path ...string) {
 	}
 }
 
-// gardenletSays: what the Seed will refer to is needed before there is one.
+// gardenletSays includes the references of the future Seed, which are needed before it exists.
 func gardenletSays(s *speaker) {
 	if shoot, is := strings.CutPrefix(s.of.name, prefixSelfHosted); is {
 		s.belongs(node{kindShoot, s.of.namespace, shoot})
@@ -203,8 +203,8 @@ func gardenletSays(s *speaker) {
 	s.ofSeed(token, s.of.name)
 }
 
-// managedSeedSays: a managed Seed and how its gardenlet gets to the garden are in the hands of whom
-// the Shoot belongs to.
+// managedSeedSays states that a managed Seed and its bootstrap objects belong to the owners of its
+// Shoot.
 func managedSeedSays(s *speaker) {
 	seed := s.of.name
 	s.belongs(node{kindShoot, s.of.namespace, s.text("spec", "shoot", "name")})
@@ -228,8 +228,8 @@ func renews(object *unstructured.Unstructured) bool {
 	return object.GetAnnotations()[gardencorev1beta1.GardenerOperation] == "renew-kubeconfig"
 }
 
-// bootstrapToken is the Secret with the token by which the gardenlet of a ManagedSeed or Gardenlet
-// gets its first access.
+// bootstrapToken is the Secret with the bootstrap token of the gardenlet of a ManagedSeed or
+// Gardenlet.
 func bootstrapToken(of node) node {
 	sum := sha256.Sum256([]byte(of.namespace + "--" + of.name))
 	return node{kindSecret, metav1.NamespaceSystem, prefixToken + hex.EncodeToString(sum[:])[:6]}

@@ -23,8 +23,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
-// TestReferencesOfControlPlanes: what a reconciliation copies to the namespace of a control plane
-// must be within reach of its gardenlet.
+// TestReferencesOfControlPlanes: a gardenlet may read all objects that a reconciliation copies to
+// the namespace of a control plane.
 func TestReferencesOfControlPlanes(t *testing.T) {
 	for _, shoot := range objects(t, landscape) {
 		if shoot.GetKind() != "Shoot" {
@@ -45,7 +45,7 @@ func TestReferencesOfControlPlanes(t *testing.T) {
 	assert.GreaterOrEqual(t, len(across.ControlPlaneReferences("Shoot", full.Object)), 6, "the Shoot of the test refers to one of each")
 }
 
-// TestWatchedKinds: they are served by the definitions of a garden whose API is made of these.
+// TestWatchedKinds: the definitions of a garden in crd mode serve the watched kinds.
 func TestWatchedKinds(t *testing.T) {
 	for _, k := range watchedKinds() {
 		assert.Equal(t, k.kind.String(), k.resource.GroupResource().String())
@@ -107,8 +107,8 @@ func TestCertificateRequests(t *testing.T) {
 	}
 }
 
-// TestStrangeObjects: an API server may have what no definition allows, such as from before one.
-// Nothing of it is a reason to end.
+// TestStrangeObjects: malformed objects, such as those from before a definition, must not cause a
+// panic.
 func TestStrangeObjects(t *testing.T) {
 	for _, k := range watchedKinds() {
 		for _, content := range []map[string]any{
@@ -127,7 +127,7 @@ func TestStrangeObjects(t *testing.T) {
 	}
 }
 
-// TestRights: the documentation has the rights that are needed, no more and no less.
+// TestRights: the documentation lists exactly the needed rights.
 func TestRights(t *testing.T) {
 	data, err := os.ReadFile("../../../docs/admission.md")
 	require.NoError(t, err)

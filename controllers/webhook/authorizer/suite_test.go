@@ -13,8 +13,8 @@ import (
 
 var now = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
-// landscape is a garden with the Seeds a and b, a Shoot on each, one that moves from a to b, a
-// managed Seed m on a Shoot of a, and a self-hosted Shoot.
+// landscape is a garden with the Seeds a and b and a Shoot on each. Another Shoot moves from a to
+// b, managed Seed m is on a Shoot of a, and one Shoot is self-hosted.
 const landscape = `
 - {apiVersion: core.gardener.cloud/v1beta1, kind: Project, metadata: {name: one}, spec: {namespace: garden-one}}
 - {apiVersion: core.gardener.cloud/v1beta1, kind: Project, metadata: {name: two}, spec: {namespace: garden-two}}
@@ -95,7 +95,7 @@ func objects(t testing.TB, text string) []*unstructured.Unstructured {
 	return out
 }
 
-// kindOf is the watched kind of an object.
+// kindOf returns the watched kind of an object.
 func kindOf(t testing.TB, object *unstructured.Unstructured) watchedKind {
 	t.Helper()
 	for _, k := range watchedKinds() {
@@ -114,7 +114,7 @@ var kindNames = map[kind]string{
 	kindSecretBinding: "SecretBinding", kindSeed: "Seed", kindShoot: "Shoot",
 }
 
-// garden is a handler that knows objects.
+// garden returns a handler that knows objects.
 func garden(t testing.TB, texts ...string) *Handler {
 	t.Helper()
 	h := newHandler(Options{Clock: clocktesting.NewFakePassiveClock(now)})
@@ -131,7 +131,7 @@ func (h *Handler) learn(t testing.TB, text string) {
 	}
 }
 
-// Who asks.
+// Users of requests.
 var (
 	gardenletA     = authorizationv1.SubjectAccessReviewSpec{User: "gardener.cloud:system:seed:a", Groups: []string{groupSeeds, "system:authenticated"}}
 	gardenletB     = authorizationv1.SubjectAccessReviewSpec{User: "gardener.cloud:system:seed:b", Groups: []string{groupSeeds, "system:authenticated"}}

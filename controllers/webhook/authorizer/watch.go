@@ -16,17 +16,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// watchQPS is how many requests a second are made where the configuration does not say: all kinds
-// are listed at once.
+// watchQPS is the default number of requests per second: all kinds are listed at once.
 const watchQPS = 100
 
-// watches keep a graph as the objects of a virtual garden are.
+// watches update a graph from the objects of a virtual garden.
 type watches struct {
 	stores []*store
 }
 
-// watchAll lists and watches until ctx ends. A kind that is not served yet, or must not be read, is
-// tried again; until all were read once, unread names what is missing.
+// watchAll lists and watches until ctx ends. It retries kinds that are not served or not readable;
+// until all are listed once, unread names those that are missing.
 func watchAll(ctx context.Context, config *rest.Config, g *graph) (*watches, error) {
 	config = rest.CopyConfig(config)
 	if config.QPS == 0 {
@@ -49,11 +48,10 @@ func watchAll(ctx context.Context, config *rest.Config, g *graph) (*watches, err
 				return api.Watch(ctx, options)
 			},
 		}
-		// A reflector without the store of an informer: all that is kept of an object is its
-		// statement.
+		// A reflector without the store of an informer: it only stores the statement of an object.
 		reflector := cache.NewReflectorWithOptions(reads, &unstructured.Unstructured{}, s, cache.ReflectorOptions{
 			Name: "authorizer", TypeDescription: k.resource.GroupResource().String(),
-			// a kind may be served any moment
+			// a kind may become available at any time
 			Backoff: &wait.Backoff{Duration: 200 * time.Millisecond, Cap: 5 * time.Second, Steps: 10, Factor: 2, Jitter: 0.5},
 		})
 		go reflector.RunWithContext(ctx)
@@ -61,7 +59,7 @@ func watchAll(ctx context.Context, config *rest.Config, g *graph) (*watches, err
 	return w, nil
 }
 
-// unread are the kinds that were not read yet.
+// unread returns the kinds that were not listed yet.
 func (w *watches) unread() []string {
 	var out []string
 	for _, s := range w.stores {
@@ -76,7 +74,7 @@ func (w *watches) unread() []string {
 	return out
 }
 
-// store hands the objects of a kind on to the graph. It is a cache.TransformingStore.
+// store passes the objects of a kind to the graph. It is a cache.TransformingStore.
 type store struct {
 	kind  watchedKind
 	graph *graph
@@ -87,7 +85,7 @@ type store struct {
 	problem string
 }
 
-// spoken is what a reflector hands over in the place of an object.
+// spoken replaces an object in a reflector.
 type spoken struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -105,7 +103,7 @@ func newStore(k watchedKind, g *graph) *store {
 	return &store{kind: k, graph: g, known: map[node]*statement{}}
 }
 
-// Transformer keeps of an object what the graph needs, as soon as it comes.
+// Transformer reduces an object to its statement as soon as it arrives.
 func (s *store) Transformer() cache.TransformFunc {
 	return func(object any) (any, error) {
 		o, ok := object.(*unstructured.Unstructured)
@@ -145,7 +143,7 @@ func (s *store) Add(object any) error {
 	return nil
 }
 
-// set tells the graph what is new. Most changes of objects are not, such as those of a status.
+// set passes changed statements to the graph. Most updates change none, such as a status update.
 func (s *store) set(said *statement) {
 	if before := s.known[said.of]; before != nil && before.equal(said) {
 		return
@@ -196,7 +194,7 @@ func (s *store) Replace(objects []any, _ string) error {
 // Resync implements cache.ReflectorStore.
 func (s *store) Resync() error { return nil }
 
-// noted keeps why a list failed, for whoever asks why nothing is answered.
+// noted stores the error of a list, which Ready reports.
 func (s *store) noted(list *unstructured.UnstructuredList, err error) (runtime.Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

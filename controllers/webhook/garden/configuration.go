@@ -16,7 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
-// configured is a configuration of the API server of a Shoot, in a ConfigMap.
+// configured is a configuration of a Shoot's API server in a ConfigMap.
 type configured struct {
 	what, rule string
 	key        string
@@ -37,8 +37,8 @@ func (c configured) of(shoot *unstructured.Unstructured) string {
 	return name
 }
 
-// configuration: what a Shoot refers to is there and right, and a ConfigMap that Shoots refer to
-// stays so. The rules are those of pergola validate.
+// configuration checks that the ConfigMap of a Shoot exists and is valid, and that it stays valid
+// while Shoots use it. The rules are those of pergola validate.
 func (w *webhooks) configuration(c configured) func(context.Context, *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	return func(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 		if request.SubResource != "" || request.Operation == admissionv1.Delete {
@@ -58,8 +58,8 @@ func (w *webhooks) configuration(c configured) func(context.Context, *admissionv
 	}
 }
 
-// configurationOfShoot: as upstream, nothing is asked of a Shoot that is being deleted, or whose
-// specification stays.
+// configurationOfShoot skips Shoots that are being deleted or whose spec does not change, as
+// upstream does.
 func (w *webhooks) configurationOfShoot(ctx context.Context, c configured, shoot, old *unstructured.Unstructured) (*admissionv1.AdmissionResponse, error) {
 	name := c.of(shoot)
 	if name == "" || shoot.GetDeletionTimestamp() != nil || old != nil && equality.Semantic.DeepEqual(shoot.Object["spec"], old.Object["spec"]) {
@@ -97,7 +97,7 @@ func (w *webhooks) configurationInUse(ctx context.Context, c configured, config,
 	return allowed()
 }
 
-// judged holds a Shoot against its ConfigMap.
+// judged checks a Shoot with its ConfigMap.
 func (w *webhooks) judged(c configured, shoot, config *unstructured.Unstructured) (*admissionv1.AdmissionResponse, error) {
 	found := across.Check([]schemas.Input{{Object: shoot}, {Object: config}}, across.Options{
 		Now: w.Clock.Now(), OnlyThere: func(in *schemas.Input) bool { return in.Object != shoot },

@@ -1,13 +1,13 @@
-// Package gardenwebhooks answers what upstream's gardener-admission-controller is asked in the
-// virtual garden, at upstream's paths, so that its webhook configurations keep working: what nobody
-// may break by hand (namespaces of Projects, kubeconfigs and configurations that Shoots refer to,
-// the internal domain, what gardenlets publish), how large objects may be, what gardenlets may
-// make, and the labels of credentials. (upstream: pkg/admissioncontroller/webhook/admission)
+// Package garden serves the webhooks of upstream's gardener-admission-controller
+// (pkg/admissioncontroller/webhook/admission) in the virtual garden. The paths are upstream's, so
+// that its webhook configurations keep working. The webhooks protect namespaces of Projects,
+// kubeconfigs and configurations that Shoots use, the internal domain, and objects that gardenlets
+// publish. They limit sizes and gardenlets' objects, and set the labels of credentials.
 //
-// Each webhook is in a file of its own. What lists of objects are needed come from a cache, as far
-// as whoever serves it has one; what decides about a single object is read anew.
+// Each webhook has its own file. Lists come from the Reader's cache, if any; single objects are
+// read from the API server.
 //
-// What does not live here: what belongs to whom (package authorizer), rules about configurations
-// (package across), the server, its metrics and time limits (package admission), and the webhook
-// configurations (component garden/gardener-admission-controller).
+// Package authorizer knows the owners of objects, and package across the rules about
+// configurations. Package admission has the server, its metrics and timeouts. Component
+// garden/gardener-admission-controller has the webhook configurations.
 package garden

@@ -21,8 +21,8 @@ const (
 
 var secrets = corev1.SchemeGroupVersion.WithResource("secrets")
 
-// internalDomain: there is one internal domain for the garden, and at most one for a Seed; it says
-// what it is, and stays as long as Shoots are under it.
+// internalDomain allows one internal domain for the garden and one per Seed. The Secret must name
+// its domain and provider, and stays while Shoots use it.
 func (w *webhooks) internalDomain(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	seed, ofSeed := strings.CutPrefix(request.Namespace, gardencorev1beta1.SeedNamespacePrefix)
 	if !ofSeed {
@@ -59,7 +59,7 @@ func (w *webhooks) internalDomain(ctx context.Context, request *admissionv1.Admi
 	return allowed()
 }
 
-// unusedDomain refuses while there are Shoots, of a Seed if one is named.
+// unusedDomain rejects a request while Shoots exist; if seed is set, Shoots of that Seed.
 func (w *webhooks) unusedDomain(ctx context.Context, seed, what string) (*admissionv1.AdmissionResponse, error) {
 	all, _, err := w.Garden.Objects(ctx, gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"), true)
 	if err != nil {

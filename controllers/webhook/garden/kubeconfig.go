@@ -13,11 +13,10 @@ import (
 	"github.com/pergola-dev/pergola/controllers/references"
 )
 
-// keyKubeconfig is where a Secret has a kubeconfig (upstream's constant of the core API).
+// keyKubeconfig is the key of a kubeconfig in a Secret (upstream's constant of the core API).
 const keyKubeconfig = "kubeconfig"
 
-// kubeconfigSecret: a kubeconfig that somebody puts into the garden runs no program and reads no
-// file where Gardener uses it.
+// kubeconfigSecret rejects kubeconfigs that run a program or read a file where Gardener uses them.
 func (w *webhooks) kubeconfigSecret(_ context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	if request.Operation == admissionv1.Delete {
 		return allowed()
@@ -36,7 +35,7 @@ func (w *webhooks) kubeconfigSecret(_ context.Context, request *admissionv1.Admi
 	return allowed()
 }
 
-// kubeconfigSecretRef: a kubeconfig stays as long as a Shoot uses it.
+// kubeconfigSecretRef protects a kubeconfig while a Shoot uses it.
 func (w *webhooks) kubeconfigSecretRef(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	if request.Operation != admissionv1.Update {
 		return allowed()
@@ -60,7 +59,7 @@ func (w *webhooks) kubeconfigSecretRef(ctx context.Context, request *admissionv1
 	return allowed()
 }
 
-// kubeconfigsOf are the Secrets with kubeconfigs that the API server of a Shoot uses.
+// kubeconfigsOf returns the Secrets with kubeconfigs that the API server of a Shoot uses.
 func kubeconfigsOf(shoot *unstructured.Unstructured) []string {
 	var out []string
 	for _, at := range [][]string{{"admissionPlugins", "kubeconfigSecretName"}, {"structuredAuthorization", "kubeconfigs", "secretName"}} {
@@ -75,7 +74,7 @@ func kubeconfigsOf(shoot *unstructured.Unstructured) []string {
 	return out
 }
 
-// shootsWith are the Shoots of a namespace that something is true of.
+// shootsWith returns the Shoots of a namespace that fit.
 func (w *webhooks) shootsWith(ctx context.Context, namespace string, fits func(*unstructured.Unstructured) bool) ([]*unstructured.Unstructured, error) {
 	all, err := w.Garden.List(ctx, shoots, namespace, "", 0)
 	if err != nil {

@@ -19,7 +19,7 @@ type liveReader struct {
 	client dynamic.Interface
 }
 
-// NewReader reads from the API server of a virtual garden, and lists by surroundings.
+// NewReader reads from the API server of a virtual garden; its Objects are those of surroundings.
 func NewReader(config *rest.Config, surroundings admission.Surroundings) (Reader, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {

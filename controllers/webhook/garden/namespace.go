@@ -16,8 +16,8 @@ var (
 	shoots   = gardencorev1beta1.SchemeGroupVersion.WithResource("shoots")
 )
 
-// namespaceDeletion: the namespace of a Project goes with the Project, and when no Shoot is in it
-// any more.
+// namespaceDeletion protects the namespace of a Project until the Project is deleted and has no
+// Shoots.
 func (w *webhooks) namespaceDeletion(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	if request.Operation != admissionv1.Delete || request.SubResource != "" {
 		return allowed()
@@ -29,7 +29,7 @@ func (w *webhooks) namespaceDeletion(ctx context.Context, request *admissionv1.A
 	if namespace != nil && namespace.GetDeletionTimestamp() != nil {
 		return allowed()
 	}
-	// Read anew: a Project that was made a moment ago counts.
+	// Bypass the cache: a new Project counts.
 	all, _, err := w.Garden.Objects(ctx, projects, true)
 	if err != nil {
 		return nil, fmt.Errorf("reading Projects: %w", err)

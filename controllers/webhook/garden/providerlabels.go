@@ -15,12 +15,12 @@ import (
 	securityv1alpha1 "github.com/pergola-dev/pergola/api/security/v1alpha1"
 )
 
-// prefixProvider begins labels that say which providers credentials are for (upstream:
+// prefixProvider is the prefix of labels with the providers of credentials (upstream:
 // LabelShootProviderPrefix).
 const prefixProvider = "provider.shoot.gardener.cloud/"
 
-// providerLabels keeps the labels of credentials: those that bindings refer to say for which
-// providers they are.
+// providerLabels sets the labels of credentials to the providers of the bindings that refer to
+// them.
 func (w *webhooks) providerLabels(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	if request.Operation == admissionv1.Delete || request.SubResource != "" {
 		return allowed()
@@ -46,7 +46,7 @@ func (w *webhooks) providerLabels(ctx context.Context, request *admissionv1.Admi
 	if maps.Equal(labels, object.GetLabels()) {
 		return response, nil
 	}
-	// An "add" takes the place of what is there (RFC 6902).
+	// An "add" replaces an existing value (RFC 6902).
 	patch, err := json.Marshal([]map[string]any{{"op": "add", "path": "/metadata/labels", "value": labels}})
 	if err != nil {
 		return nil, fmt.Errorf("writing the patch: %w", err)
@@ -62,7 +62,7 @@ func allowedUnless(err error) (*admissionv1.AdmissionResponse, error) {
 	return allowed()
 }
 
-// providersOf are the types of the bindings that refer to credentials.
+// providersOf returns the provider types of the bindings that refer to credentials.
 func (w *webhooks) providersOf(ctx context.Context, request *admissionv1.AdmissionRequest) ([]string, error) {
 	var out []string
 	isThis := func(ref map[string]any, field string) bool {

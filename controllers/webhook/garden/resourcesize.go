@@ -18,14 +18,14 @@ import (
 	"github.com/pergola-dev/pergola/controllers/webhook/admission"
 )
 
-// resourceSize: objects are not larger, and those without a namespace not more, than the Garden
-// says (spec.virtualCluster.gardener.gardenerAdmissionController.resourceAdmissionConfiguration).
+// resourceSize limits the size of objects, and the number of cluster-scoped ones
+// (spec.virtualCluster.gardener.gardenerAdmissionController.resourceAdmissionConfiguration).
 func (w *webhooks) resourceSize(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	if w.Sizes == nil || request.SubResource != "" || request.Operation == admissionv1.Delete || isFree(request.UserInfo, w.Sizes.UnrestrictedSubjects) {
 		return allowed()
 	}
 	resource := request.Resource
-	if request.RequestResource != nil { // as it was asked for, before the API server converted it
+	if request.RequestResource != nil { // before the API server converted it
 		resource = *request.RequestResource
 	}
 	i := slices.IndexFunc(w.Sizes.Limits, func(l operatorv1alpha1.ResourceLimit) bool { return counts(l, resource) })
@@ -62,7 +62,7 @@ func (w *webhooks) exceeded(request *admissionv1.AdmissionRequest, format string
 	return forbidden(format, args...)
 }
 
-// counts tells whether a limit is for a resource.
+// counts reports whether a limit applies to a resource.
 func counts(limit operatorv1alpha1.ResourceLimit, resource metav1.GroupVersionResource) bool {
 	has := func(all []string, one string) bool {
 		return slices.Contains(all, operatorv1alpha1.WildcardAll) || slices.Contains(all, one)
@@ -70,7 +70,8 @@ func counts(limit operatorv1alpha1.ResourceLimit, resource metav1.GroupVersionRe
 	return has(limit.APIGroups, resource.Group) && has(limit.APIVersions, resource.Version) && has(limit.Resources, resource.Resource)
 }
 
-// isFree tells whether somebody is one of the subjects. A ServiceAccount is named as one.
+// isFree reports whether a user is one of the subjects. A ServiceAccount only matches subjects of
+// that kind.
 func isFree(who authenticationv1.UserInfo, subjects []rbacv1.Subject) bool {
 	namespace, account, isAccount := "", "", false
 	if rest, is := strings.CutPrefix(who.Username, "system:serviceaccount:"); is {
@@ -89,8 +90,7 @@ func isFree(who authenticationv1.UserInfo, subjects []rbacv1.Subject) bool {
 	})
 }
 
-// sizeOf is how much of an object its author is answerable for: without the status and without what
-// the API server notes.
+// sizeOf returns the size of the author's part of an object: without status and managed fields.
 func sizeOf(raw []byte) (int64, error) {
 	var object map[string]any
 	if err := json.Unmarshal(raw, &object); err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/webhook/authorizer"
 )
 
-// roleBootstrapper is the only role that a gardenlet gives to another.
+// roleBootstrapper is the only role that a gardenlet may give to another.
 const roleBootstrapper = "gardener.cloud:system:seed-bootstrapper"
 
 // Keys of a bootstrap token (k8s.io/cluster-bootstrap/token/api).
@@ -32,19 +32,19 @@ const (
 	extraGroups         = "auth-extra-groups"
 )
 
-// byContent are resources that are known by what they hold, so that the API server may make their
-// names.
+// byContent are resources that are identified by their content, so that the API server may generate
+// their names.
 var byContent = []string{"backupentries", "bastions", "certificatesigningrequests"}
 
-// prefixSource begins the BackupEntry from which a Shoot that has moved is restored.
+// prefixSource begins the BackupEntry from which a moved Shoot is restored.
 const prefixSource = "source-"
 
 func authorizerOf(request *admissionv1.AdmissionRequest) authorizer.Requester {
 	return authorizer.RequesterOf(request.UserInfo.Username, request.UserInfo.Groups)
 }
 
-// seedRestriction: a gardenlet makes only what belongs to its Seed. An API server that asks an
-// authorizer about something new does not say what it is called or holds; this is where it is seen.
+// seedRestriction lets a gardenlet only create objects of its Seed. Authorizers do not see the name
+// and content of a new object, so this webhook checks them.
 func (w *webhooks) seedRestriction(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	who := authorizerOf(request)
 	if who.Problem == "" && who.Seed == "" {
@@ -59,7 +59,7 @@ func (w *webhooks) seedRestriction(ctx context.Context, request *admissionv1.Adm
 	return allowed()
 }
 
-// shootRestriction: the same for the gardenlet of a self-hosted Shoot, and gardenadm.
+// shootRestriction does the same for the gardenlet of a self-hosted Shoot and for gardenadm.
 func (w *webhooks) shootRestriction(_ context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	who := authorizerOf(request)
 	if who.Shoot.Name == "" {
@@ -89,7 +89,7 @@ func (w *webhooks) mayMake(request *admissionv1.AdmissionRequest, who authorizer
 	return forbidden("%s", why)
 }
 
-// madeBySeed looks into what a gardenlet makes.
+// madeBySeed checks the content of a gardenlet's new object.
 func (w *webhooks) madeBySeed(ctx context.Context, request *admissionv1.AdmissionRequest, seed string) (*admissionv1.AdmissionResponse, error) {
 	switch request.Resource.Resource {
 	case "backupbuckets":
@@ -139,7 +139,7 @@ func ofSeed(field string, has *string, seed string) (*admissionv1.AdmissionRespo
 	return allowed()
 }
 
-// backupEntry: in the bucket of the Seed, or a copy of that of a Shoot which is being restored.
+// backupEntry requires the bucket of the Seed, or a copy of the entry of a Shoot in restoration.
 func (w *webhooks) backupEntry(ctx context.Context, entry *gardencorev1beta1.BackupEntry, seed string) (*admissionv1.AdmissionResponse, error) {
 	if response, err := ofSeed("spec.seedName", entry.Spec.SeedName, seed); err != nil || !response.Allowed {
 		return response, err
@@ -196,7 +196,7 @@ func (w *webhooks) sourceEntry(ctx context.Context, entry *gardencorev1beta1.Bac
 	return allowed()
 }
 
-// signingRequest: whoever asks for a certificate asks for its own, to be a client.
+// signingRequest only allows client certificates with the gardenlet's own name.
 func signingRequest(request *certificatesv1.CertificateSigningRequest, group, user string) (*admissionv1.AdmissionResponse, error) {
 	block, _ := pem.Decode(request.Spec.Request)
 	if block == nil || block.Type != "CERTIFICATE REQUEST" {
@@ -226,7 +226,7 @@ func signingRequest(request *certificatesv1.CertificateSigningRequest, group, us
 	return allowed()
 }
 
-// bootstrapToken: a token for another gardenlet is for nothing else.
+// bootstrapToken requires that a token for another gardenlet has no other use.
 func bootstrapToken(secret *corev1.Secret) (*admissionv1.AdmissionResponse, error) {
 	if secret.Namespace != metav1.NamespaceSystem || !strings.HasPrefix(secret.Name, "bootstrap-token-") {
 		return allowed()
@@ -248,7 +248,7 @@ func bootstrapToken(secret *corev1.Secret) (*admissionv1.AdmissionResponse, erro
 	return allowed()
 }
 
-// madeByShoot looks into what the gardenlet of a self-hosted Shoot, or gardenadm, makes.
+// madeByShoot checks new objects of a self-hosted Shoot's gardenlet and of gardenadm.
 func madeByShoot(request *admissionv1.AdmissionRequest, who authorizer.Requester) (*admissionv1.AdmissionResponse, error) {
 	mine := func(field string, ref *corev1.ObjectReference) (*admissionv1.AdmissionResponse, error) {
 		if ref == nil || ref.Namespace != who.Shoot.Namespace || ref.Name != who.Shoot.Name {

@@ -32,7 +32,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// TestOnAPIServer: a real API server asks, by what the catalogue registers.
+// TestOnAPIServer: a real API server calls the webhooks as the catalogue registers them.
 func TestOnAPIServer(t *testing.T) {
 	apiserver.Needed(t)
 	config := apiserver.Start(t)
@@ -77,7 +77,7 @@ func TestOnAPIServer(t *testing.T) {
 	_, err = core.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(ctx, validating, metav1.CreateOptions{})
 	require.NoError(t, err)
 
-	// The gardenlet of a has all rights by roles: what it may not is said by admission alone.
+	// Roles give the gardenlet of a all permissions: only admission restricts it.
 	gardenlet := rest.CopyConfig(config)
 	gardenlet.Impersonate = rest.ImpersonationConfig{UserName: authorizer.UserSeed + "a", Groups: []string{authorizer.GroupSeeds, "system:masters"}}
 	as, err := kubernetes.NewForConfig(gardenlet)
@@ -112,7 +112,7 @@ func TestOnAPIServer(t *testing.T) {
 	t.Run("nobody answers", func(t *testing.T) { testNobodyAnswers(t, config, core) })
 }
 
-// registered are the configurations of the catalogue, which lead to a server of the test.
+// registered returns the configurations of the catalogue with the address of a test server.
 func registered(t *testing.T, webhook *httptest.Server) (*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	t.Helper()
 	const file = "../../../components/garden/gardener-admission-controller/cases/limits/gardener-admission-controller-webhooks.yaml"
@@ -149,8 +149,7 @@ func registered(t *testing.T, webhook *httptest.Server) (*admissionregistrationv
 	return mutating, validating
 }
 
-// testConfigurations: what people may not do in the namespace of a Project, whatever roles they
-// have.
+// testConfigurations covers requests in a Project's namespace that are rejected for all users.
 func testConfigurations(t *testing.T, core kubernetes.Interface, admin dynamic.Interface) {
 	ctx := t.Context()
 	policies := core.CoreV1().ConfigMaps("garden-one")
@@ -188,15 +187,15 @@ func testConfigurations(t *testing.T, core kubernetes.Interface, admin dynamic.I
 	}, 10*time.Second, 50*time.Millisecond, "they are labelled")
 }
 
-// isAsked tells whether a webhook was asked that has refused a request or does not answer.
+// isAsked reports whether an error comes from a webhook, either as a rejection or as a failed call.
 func isAsked(err error, name string) bool {
 	return err != nil && strings.Contains(err.Error(), `webhook "`+name)
 }
 
-// testRequesters: the restrictions are asked about exactly those whom the authorizers know.
+// testRequesters: the restrictions apply to exactly the users that the authorizers know.
 func testRequesters(t *testing.T, config *rest.Config, core kubernetes.Interface, webhook *httptest.Server) {
 	ctx := t.Context()
-	// A webhook that nobody answers tells that it was asked.
+	// The failure of an unreachable webhook shows that it was called.
 	_, validating := registered(t, webhook)
 	only := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "who"}}
 	for _, w := range validating.Webhooks {
@@ -215,7 +214,7 @@ func testRequesters(t *testing.T, config *rest.Config, core kubernetes.Interface
 		as.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: append(groups, "system:masters")}
 		client, err := kubernetes.NewForConfig(as)
 		require.NoError(t, err)
-		// The one that answers lets nobody make it whom it knows, since it has no name.
+		// The reachable webhook rejects all known users, since the object has no name.
 		_, err = client.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "x-"}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return isAsked(err, "who-") || isAsked(err, "seed-restriction") || isAsked(err, "shoot-restriction")
 	}
@@ -252,8 +251,8 @@ func testRequesters(t *testing.T, config *rest.Config, core kubernetes.Interface
 	require.NoError(t, core.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(ctx, "who", metav1.DeleteOptions{}))
 }
 
-// testNobodyAnswers: what a controller that is down needs to be brought back can be made; Projects
-// are protected.
+// testNobodyAnswers: without the webhooks, objects that restore the controller can be created, but
+// Projects stay protected.
 func testNobodyAnswers(t *testing.T, config *rest.Config, core kubernetes.Interface) {
 	ctx := t.Context()
 	_, err := core.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden", Labels: map[string]string{"app": "gardener", "gardener.cloud/role": "project"}}}, metav1.CreateOptions{})

@@ -8,17 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Who may, besides gardenlets.
+// Users with permission besides gardenlets.
 const (
-	// garbageCollector removes what belonged to something that is gone.
+	// garbageCollector deletes dependents of deleted objects.
 	garbageCollector = "system:serviceaccount:kube-system:generic-garbage-collector"
-	// upstreamOperator is the account by which gardener-operator labels what is encrypted anew.
+	// upstreamOperator is the account with which gardener-operator labels re-encrypted objects.
 	upstreamOperator = "system:serviceaccount:kube-system:gardener-internal"
 )
 
-// updateRestriction: what gardenlets publish is theirs alone (label
-// gardener.cloud/update-restriction). A change that changes nothing is no change: an API server
-// encrypts an object anew by it.
+// updateRestriction protects objects that gardenlets publish from other users (label
+// gardener.cloud/update-restriction). Updates without changes are allowed: they make an API server
+// re-encrypt an object.
 func (w *webhooks) updateRestriction(_ context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	who := authorizerOf(request)
 	switch {
@@ -42,7 +42,7 @@ func (w *webhooks) updateRestriction(_ context.Context, request *admissionv1.Adm
 
 var verbs = map[admissionv1.Operation]string{admissionv1.Create: "make", admissionv1.Update: "change", admissionv1.Delete: "delete"}
 
-// sameButManagers compares objects without what an API server notes at each write.
+// sameButManagers compares objects without the fields that an API server sets at each write.
 func sameButManagers(a, b *unstructured.Unstructured) bool {
 	bare := func(o *unstructured.Unstructured) map[string]any {
 		o = o.DeepCopy()

@@ -17,7 +17,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/webhook/admission"
 )
 
-// Paths of the webhooks, which are upstream's.
+// Paths of the webhooks (upstream's).
 const (
 	PathAuditPolicies        = "/webhooks/audit-policies"
 	PathAuthentication       = "/webhooks/authentication-configuration"
@@ -36,35 +36,34 @@ const (
 // Reader reads the virtual garden.
 type Reader interface {
 	admission.Surroundings
-	// Get reads an object anew. The error is that of the API server, as apierrors.IsNotFound knows
-	// it.
+	// Get reads an object from the API server, and returns its error, as for apierrors.IsNotFound.
 	Get(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error)
-	// List reads the objects of a namespace that a selector of labels fits anew, not more than
-	// limit; 0 is no limit.
+	// List reads at most limit objects of a namespace that match a label selector from the API
+	// server; limit 0 returns all.
 	List(ctx context.Context, resource schema.GroupVersionResource, namespace, selector string, limit int64) ([]unstructured.Unstructured, error)
 }
 
-// Authorizers tell whether a gardenlet or extension may do what a request says, and why not.
+// Authorizers report whether a gardenlet or extension may make a request, and why not.
 type Authorizers interface {
 	May(user string, groups []string, request *admissionv1.AdmissionRequest) (bool, string)
 }
 
-// Options of New. All of them are needed but Sizes, Log and Clock.
+// Options of New. All fields except Sizes, Log and Clock are required.
 type Options struct {
 	Garden Reader
-	// Authorizers know what belongs to which gardenlet: an *authorizer.Handler.
+	// Authorizers know the objects of each gardenlet: an *authorizer.Handler.
 	Authorizers Authorizers
-	// Sizes limits objects; nil does not.
+	// Sizes limits objects; nil sets no limits.
 	Sizes *operatorv1alpha1.ResourceAdmissionConfiguration
-	// Log gets a line for objects that are too large where that is only logged. Default: none.
+	// Log gets a line for each too large object if the mode is only to log. Default: none.
 	Log *slog.Logger
-	// Clock says which tokens and certificates have ended; default the real one.
+	// Clock decides which tokens and certificates have expired; default the real one.
 	Clock clock.PassiveClock
 }
 
 type webhooks struct{ Options }
 
-// New makes the webhooks, by their paths.
+// New returns the webhooks by path.
 func New(o Options) map[string]admission.Answer {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -93,12 +92,12 @@ func allowed() (*admissionv1.AdmissionResponse, error) {
 	return &admissionv1.AdmissionResponse{Allowed: true}, nil
 }
 
-// forbidden refuses because of who asks or what stands around an object.
+// forbidden rejects a request because of its user or other objects.
 func forbidden(format string, args ...any) (*admissionv1.AdmissionResponse, error) {
 	return refused(http.StatusForbidden, metav1.StatusReasonForbidden, fmt.Sprintf(format, args...))
 }
 
-// invalid refuses because of what an object says.
+// invalid rejects a request because of the content of its object.
 func invalid(format string, args ...any) (*admissionv1.AdmissionResponse, error) {
 	return refused(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, fmt.Sprintf(format, args...))
 }
@@ -107,7 +106,7 @@ func refused(code int32, reason metav1.StatusReason, message string) (*admission
 	return &admissionv1.AdmissionResponse{Result: &metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}}, nil
 }
 
-// read takes an object out of a request; nil if there is none.
+// read decodes an object of a request; nil if there is none.
 func read[T any](raw []byte) (*T, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
@@ -120,7 +119,7 @@ func read[T any](raw []byte) (*T, error) {
 	return object, nil
 }
 
-// both takes the object and the one before out of a request.
+// both decodes the new and the old object of a request.
 func both[T any](request *admissionv1.AdmissionRequest) (object, old *T, err error) {
 	if object, err = read[T](request.Object.Raw); err != nil {
 		return nil, nil, err

@@ -76,7 +76,7 @@ func plural(kind string) string {
 	return strings.ToLower(kind) + "s"
 }
 
-// may is an authorizer that refuses the names it has.
+// may is an authorizer that rejects the names it contains.
 type may map[string]bool
 
 func (m may) May(_ string, _ []string, request *admissionv1.AdmissionRequest) (bool, string) {
@@ -136,7 +136,7 @@ func webhooksFor(t *testing.T, log *slog.Logger, mode *operatorv1alpha1.Resource
 	}
 }
 
-// asks makes a request of an operation about objects.
+// asks returns a request with an operation and objects.
 func asks(t *testing.T, operation admissionv1.Operation, now, before, user string, groups ...string) *admissionv1.AdmissionRequest {
 	t.Helper()
 	request := &admissionv1.AdmissionRequest{UID: "u", Operation: operation, UserInfo: authenticationv1.UserInfo{Username: user, Groups: groups}}
@@ -194,7 +194,7 @@ func TestWebhooks(t *testing.T) {
 	for name, test := range map[string]struct {
 		path    string
 		request *admissionv1.AdmissionRequest
-		says    string // what a refusal says; empty: allowed
+		says    string // text of a rejection; empty: allowed
 	}{
 		"namespace of a Project":              {PathNamespaceDeletion, asks(t, remove, "", `{apiVersion: v1, kind: Namespace, metadata: {name: garden-one}}`, somebody), `goes with it: delete the Project`},
 		"namespace with a Shoot":              {PathNamespaceDeletion, asks(t, remove, "", `{apiVersion: v1, kind: Namespace, metadata: {name: garden-ending}}`, somebody), `still has Shoots, "last"`},
@@ -277,7 +277,7 @@ func TestWebhooks(t *testing.T) {
 	}
 }
 
-// Credentials say for which providers they are; labels of others go, and all else stays.
+// TestProviderLabels: credentials get their providers' labels, lose others', and keep the rest.
 func TestProviderLabels(t *testing.T) {
 	ask := webhooksFor(t, nil, nil)
 	cloud := `{apiVersion: v1, kind: Secret, metadata: {name: cloud, namespace: garden-one, labels: {keep: me, provider.shoot.gardener.cloud/azure: "true"}}}`
@@ -297,7 +297,7 @@ func TestProviderLabels(t *testing.T) {
 	assert.Empty(t, ask(PathProviderLabels, asks(t, admissionv1.Create, kubeconfigSecret("unbound", ""), "", "alice")).Patch)
 }
 
-// Where sizes are only logged, nothing is refused, and the log has no content.
+// TestSizesAreLogged: in log mode nothing is rejected, and the log has no contents.
 func TestSizesAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	ask := webhooksFor(t, slog.New(slog.NewTextHandler(&log, nil)), ptr.To(operatorv1alpha1.AdmissionModeLog))
@@ -307,7 +307,7 @@ func TestSizesAreLogged(t *testing.T) {
 	assert.NotContains(t, log.String(), "nnn")
 }
 
-// What cannot be read is said without being quoted.
+// TestUnreadable: errors about malformed objects do not quote them.
 func TestUnreadable(t *testing.T) {
 	served := New(Options{Garden: garden{}, Authorizers: may{}})
 	for path, respond := range served {
