@@ -21,33 +21,32 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// Bounds of a chart: those of large extensions are a tenth of it.
+// limits bound a chart. Large extensions need a tenth of them.
 var limits = source.Limits{Transferred: 16 << 20, Unpacked: 64 << 20, File: 4 << 20, Object: 4 << 20, Files: 5000}
 
 const (
-	// pullTimeout is how long one request to a registry may take.
+	// pullTimeout is the timeout of one request to a registry.
 	pullTimeout = 30 * time.Second
-	// tagAge is how long the answer about what a tag names is believed.
+	// tagAge is how long the digest of a tag is cached.
 	tagAge = time.Minute
-	// kept is how many charts are held in memory.
+	// kept is the maximum number of charts in memory.
 	kept = 64
 )
 
-// Credentials are for one chart: the contents of the Secrets that its reference names; nil where it
-// names none.
+// Credentials are the data of the Secrets that a chart's reference names; nil for none.
 type Credentials struct {
 	// Pull is a Secret of type kubernetes.io/dockerconfigjson.
 	Pull map[string][]byte
-	// CA has the certificates that the registry's is checked against, in PEM form.
+	// CA has the CA certificates of the registry as PEM.
 	CA []byte
 }
 
-// Puller pulls charts. The zero value works, and keeps them in memory alone. It is safe for
+// Puller pulls charts. The zero value works, and caches them only in memory. It is safe for
 // concurrent use.
 type Puller struct {
-	// Dir keeps what was pulled, over restarts, too.
+	// Dir caches charts across restarts.
 	Dir string
-	// Proxy that connections go through. Zero: none.
+	// Proxy of the connections. Zero: none.
 	Proxy source.Proxy
 	Clock clock.PassiveClock
 
@@ -56,20 +55,20 @@ type Puller struct {
 	tags   map[string]tag
 }
 
-// tag is what a tag was last seen to name.
+// tag is the last known digest of a tag.
 type tag struct {
 	digest string
 	at     time.Time
 }
 
-// All gives charts by their references. A chart that cannot be had says why. read gives the content
-// of a Secret that a reference names.
+// All returns charts by their references. A chart that cannot be pulled has a Problem. read returns
+// the data of a Secret that a reference names.
 func (p *Puller) All(ctx context.Context, named []gardencorev1.OCIRepository, read func(secret string) (map[string][]byte, error)) map[string]render.Chart {
 	out := map[string]render.Chart{}
 	for _, n := range named {
 		ref, err := render.ParseChartReference(n)
 		if err != nil || out[ref.String()].Digest != "" {
-			continue // who renders it says so
+			continue // the renderer reports it
 		}
 		chart, err := p.Pull(ctx, n, func() (Credentials, error) { return CredentialsOf(n, read) })
 		if err != nil {
@@ -102,11 +101,11 @@ func CredentialsOf(n gardencorev1.OCIRepository, read func(string) (map[string][
 	return out, nil
 }
 
-// keyCABundle of a Secret with certificates (upstream's).
+// keyCABundle is the key of a Secret with certificates (upstream's).
 const keyCABundle = "bundle.crt"
 
-// Pull gives a chart. One that is named by its digest is asked for once. What a tag names is asked
-// again after a while, and stays what it was while the registry does not answer.
+// Pull returns a chart. It pulls a digest once. It resolves a tag again after tagAge, and returns
+// the previous chart while the registry does not answer.
 func (p *Puller) Pull(ctx context.Context, named gardencorev1.OCIRepository, with func() (Credentials, error)) (render.Chart, error) {
 	ref, err := render.ParseChartReference(named)
 	if err != nil {
@@ -209,7 +208,7 @@ func filesOf(archive fs.FS) (map[string][]byte, error) {
 		}
 		_, inside, ok := strings.Cut(name, "/")
 		if !ok {
-			return nil // beside the folder of the chart
+			return nil // outside the chart's folder
 		}
 		out[inside], err = fs.ReadFile(archive, name)
 		return err

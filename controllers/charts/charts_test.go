@@ -15,7 +15,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// registry is one that wants a login.
+// registry is a registry that requires a login.
 type registry struct{ *chartregistry.Registry }
 
 func newRegistry(t *testing.T) registry { return registry{chartregistry.New(t)} }

@@ -1,6 +1,5 @@
-// Package charts pulls the Helm charts that Extensions and Gardenlets name from OCI registries, and
-// keeps them by their digests.
+// Package charts pulls the Helm charts of Extensions and Gardenlets from OCI registries, and caches
+// them by digest.
 //
-// What a registry sends is compared with its digest and bounded in size by package source; what a
-// chart renders to is package render's matter.
+// Package source verifies digests and limits sizes; package render renders the charts.
 package charts

@@ -9,8 +9,7 @@ import (
 	"github.com/pergola-dev/pergola/plan"
 )
 
-// NewEngine makes an engine by these conventions. Fields of the options that are set already count
-// instead of them.
+// NewEngine returns an engine with these conventions. Options that are set take precedence.
 func NewEngine(o apply.Options) *apply.Engine {
 	if o.Keys == (apply.Keys{}) {
 		o.Keys = Keys()
@@ -27,8 +26,8 @@ func NewEngine(o apply.Options) *apply.Engine {
 	return apply.NewEngine(o)
 }
 
-// NewCluster prepares the access to a cluster, whose live cache selects what an engine of NewEngine
-// applies if the options name no selector.
+// NewCluster prepares the access to a cluster. Without a selector in the options its live cache
+// selects the objects that an engine of NewEngine applies.
 func NewCluster(name string, config *rest.Config, o apply.ClusterOptions) (*apply.Cluster, error) {
 	if o.Selector == "" {
 		o.Selector = Keys().Selector()
@@ -36,7 +35,7 @@ func NewCluster(name string, config *rest.Config, o apply.ClusterOptions) (*appl
 	return apply.NewCluster(name, config, o)
 }
 
-// Keys are those of upstream's ManagedResource contract (pkg/apis/resources/v1alpha1).
+// Keys are the keys of upstream's ManagedResource contract (pkg/apis/resources/v1alpha1).
 func Keys() apply.Keys {
 	const p = "resources.gardener.cloud/"
 	return apply.Keys{
@@ -47,7 +46,7 @@ func Keys() apply.Keys {
 		DescriptionText: "Managed by Pergola. Changes made by hand are reverted; change the declaration in Git instead.",
 		Ignore:          p + "ignore",
 		Mode:            p + "mode",
-		// ours: upstream always overwrites
+		// Pergola's own: upstream always overwrites.
 		ForceConflicts:        "landscape.pergola.dev/force-conflicts",
 		KeepObject:            p + "keep-object",
 		DeleteOnInvalidUpdate: p + "delete-on-invalid-update",
@@ -79,12 +78,12 @@ func Protected() []schema.GroupKind {
 	}
 }
 
-// AdoptionManager owns what pergola adopt has written into objects of others before they are ours.
+// AdoptionManager is the field manager of `pergola adopt` in objects that Pergola does not own yet.
 const AdoptionManager = "pergola-adopt"
 
 // takeoverManagers are client-side kubectl apply, Helm, and the Gardener components that write with
-// Update. Objects that are older than managed fields belong to "before-first-apply", those of old
-// kubectls to "kubectl"; kubectl's annotation tells that they were applied as a whole.
+// Update. Objects older than managed fields belong to "before-first-apply", objects of old kubectls
+// to "kubectl". kubectl's annotation says that they were applied as a whole.
 func takeoverManagers() []apply.Former {
 	const update, applied = metav1.ManagedFieldsOperationUpdate, metav1.ManagedFieldsOperationApply
 	return []apply.Former{

@@ -8,7 +8,7 @@ import (
 	"github.com/pergola-dev/pergola/source/forge"
 )
 
-// Destination is one who is told: a Notification of a Landscape with what its Secret holds.
+// Destination is a Notification of a Landscape with the data of its Secret.
 type Destination struct {
 	Name string
 	Type landscapev1alpha1.NotificationType
@@ -17,16 +17,16 @@ type Destination struct {
 	// URL of the webhook, or of the forge or its API; "" means the forge at the host of
 	// Event.SourceURL.
 	URL string
-	// Token is the access to the forge, or the key that the webhook is signed with.
+	// Token is the access to the forge, or the signing key of the webhook.
 	Token []byte
-	// CA holds the certificates that are trusted besides those of the system, as PEM.
+	// CA has trusted certificates besides the system's, as PEM.
 	CA []byte
-	// Severity is the least that is told by a webhook; "" is info.
+	// Severity is the minimum that a webhook sends; "" is info.
 	Severity Severity
 }
 
-// Destinations reads the notifications of a Landscape; secret gives the data of a Secret in its
-// namespace. Those that cannot be used are left out and told as errors, one each.
+// Destinations reads the notifications of a Landscape. secret returns the data of a Secret in its
+// namespace. Each unusable notification is an error and left out.
 func Destinations(source string, notifications []landscapev1alpha1.Notification, secret func(name string) (map[string][]byte, error)) ([]Destination, []error) {
 	var out []Destination
 	var errs []error

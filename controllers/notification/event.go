@@ -6,23 +6,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Phase is how far a revision is.
+// Phase is the progress of a revision.
 type Phase string
 
 // The phases.
 const (
-	// Pending: the revision is being synced, or waits (reason says for what).
+	// Pending: the revision is being synced, or waits (the reason says for what).
 	Pending Phase = "Pending"
 	// Succeeded: the revision is applied and healthy.
 	Succeeded Phase = "Succeeded"
 	// Failed: the revision could not be applied, or something is not healthy.
 	Failed Phase = "Failed"
-	// Neutral: nothing about a revision (suspended, resumed, drift repaired); never a commit
-	// status.
+	// Neutral: not about a revision (suspended, resumed, drift repaired); never a commit status.
 	Neutral Phase = "Neutral"
 )
 
-// Severity says who should hear of it.
+// Severity filters events for destinations.
 type Severity string
 
 // The severities.
@@ -33,7 +32,7 @@ const (
 
 // Event is something that happened to a Landscape.
 type Event struct {
-	// Landscape it happened to, and its UID.
+	// Landscape of the event, and its UID.
 	Landscape types.NamespacedName
 	UID       types.UID
 	// Revision as in the Landscape's status (main@sha1:…), and the commit in it ("" for an OCI
@@ -47,9 +46,8 @@ type Event struct {
 	Severity Severity
 	// Message for people.
 	Message string
-	// At is when it happened; zero: now.
+	// At is the time of the event; zero: now.
 	At time.Time
-	// Detail is what a program may want to know besides (objects changed, held ids, duration …).
-	// Only webhooks tell it.
+	// Detail has data for programs (objects changed, held ids, duration …). Only webhooks send it.
 	Detail map[string]string
 }

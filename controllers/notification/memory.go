@@ -7,14 +7,14 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// memory remembers a bounded number of messages by their sums. It is used under a lock.
+// memory remembers a bounded number of messages by their sums. Callers hold a lock.
 type memory struct{ lru *lru.Cache }
 
 type sum [sha256.Size]byte
 
 func newMemory(size int) *memory { return &memory{lru.New(size)} }
 
-// due says whether a message was not told for so long, and remembers it as told.
+// due reports whether a message was not sent within the time again, and remembers it as sent.
 func (m *memory) due(message string, at time.Time, again time.Duration) bool {
 	key := sum(sha256.Sum256([]byte(message)))
 	if last, ok := m.lru.Get(key); ok && at.Sub(last.(time.Time)) < again {
@@ -24,7 +24,7 @@ func (m *memory) due(message string, at time.Time, again time.Duration) bool {
 	return true
 }
 
-// changed says whether a slot holds another message, and remembers this one.
+// changed reports whether the message of a slot changed, and remembers the new one.
 func (m *memory) changed(slot, message string) bool {
 	key, value := sum(sha256.Sum256([]byte(slot))), sum(sha256.Sum256([]byte(message)))
 	if last, ok := m.lru.Get(key); ok && last.(sum) == value {
@@ -34,7 +34,7 @@ func (m *memory) changed(slot, message string) bool {
 	return true
 }
 
-// drop forgets a message, or a slot that still holds it.
+// drop forgets a message, or a slot that still has the message.
 func (m *memory) drop(slot, message string) {
 	key := sum(sha256.Sum256([]byte(slot)))
 	if message != "" {

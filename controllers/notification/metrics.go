@@ -6,16 +6,16 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// typeEvent is a Kubernetes event, in metrics.
+// typeEvent is the type of a Kubernetes event in metrics.
 const typeEvent landscapev1alpha1.NotificationType = "event"
 
-// Results of telling somebody.
+// Results of notifications.
 const (
 	sent       = "sent"
-	failed     = "failed"     // refused, or tried often enough
-	dropped    = "dropped"    // too many waited
-	repeated   = "repeated"   // told already
-	superseded = "superseded" // something newer was told instead
+	failed     = "failed"     // rejected, or out of retries
+	dropped    = "dropped"    // the queue was full
+	repeated   = "repeated"   // sent before
+	superseded = "superseded" // replaced by a newer one
 )
 
 type metrics struct {
@@ -33,8 +33,8 @@ func (m *metrics) count(kind landscapev1alpha1.NotificationType, result string) 
 	m.notifications.WithLabelValues(string(kind), result).Inc()
 }
 
-// Describe is that of a prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (n *Notifier) Describe(ch chan<- *prometheus.Desc) { n.metrics.notifications.Describe(ch) }
 
-// Collect is that of a prometheus.Collector.
+// Collect implements prometheus.Collector.
 func (n *Notifier) Collect(ch chan<- prometheus.Metric) { n.metrics.notifications.Collect(ch) }

@@ -19,17 +19,17 @@ type Options struct {
 	Recorder events.EventRecorder
 	Log      logr.Logger
 	Clock    clock.Clock
-	// TargetURL gives the page that a commit status links to; nil, or "": none.
+	// TargetURL returns the link of a commit status; nil, or "": none.
 	TargetURL func(Event) string
 	// Proxy for webhooks and forges, as http.ProxyFromEnvironment; nil: none.
 	Proxy func(*http.Request) (*url.URL, error)
-	// Repeat is how long the same thing is not told again by a webhook or event. Default: 10m.
+	// Repeat is the minimum time between equal webhooks or events. Default: 10m.
 	Repeat time.Duration
-	// Grace is what sending may take once the context of Start has ended. Default: 5s.
+	// Grace is the time to send the rest once the context of Start has ended. Default: 5s.
 	Grace time.Duration
 }
 
-// Notifier tells events to destinations. It is a Runnable of a manager and a prometheus.Collector.
+// Notifier sends events to destinations. It is a Runnable of a manager and a prometheus.Collector.
 type Notifier struct {
 	Options
 	metrics *metrics
@@ -39,7 +39,7 @@ type Notifier struct {
 	sinks   map[sinkKey]*sink
 	work    context.Context // nil until Start
 	ending  chan struct{}   // closed when the context of Start ends
-	over    bool            // nothing is taken any more
+	over    bool            // further events are ignored
 	workers sync.WaitGroup
 }
 
@@ -49,7 +49,7 @@ type sinkKey struct {
 	name      string
 }
 
-// New makes a Notifier. What is handed over before Start waits for it.
+// New returns a Notifier. Events before Start wait for it.
 func New(options Options) *Notifier {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
@@ -68,8 +68,8 @@ func New(options Options) *Notifier {
 	return n
 }
 
-// Notify hands an event over and returns at once; what it costs to tell it is the matter of others.
-// to are all destinations of the Landscape: those it had before and has no more are forgotten.
+// Notify queues an event and returns at once. to are all destinations of the Landscape: earlier
+// ones that are missing here are forgotten.
 func (n *Notifier) Notify(event Event, to []Destination) {
 	if event.At.IsZero() {
 		event.At = n.Clock.Now()
@@ -106,7 +106,7 @@ func (n *Notifier) Notify(event Event, to []Destination) {
 	}
 }
 
-// run lets a sink work, unless it does, or nothing does yet. Under the lock.
+// run starts a sink's worker if it has events and does not run. Callers hold the lock.
 func (n *Notifier) run(s *sink) {
 	if n.work == nil || s.working || len(s.queue) == 0 {
 		return
@@ -115,7 +115,7 @@ func (n *Notifier) run(s *sink) {
 	n.workers.Go(func() { s.work(n.work) })
 }
 
-// Forget drops what waits for a Landscape that is gone.
+// Forget drops the queued events of a Landscape that no longer exists.
 func (n *Notifier) Forget(landscape types.NamespacedName) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -128,8 +128,8 @@ func (n *Notifier) Forget(landscape types.NamespacedName) {
 	n.records.forget(landscape)
 }
 
-// Start tells events until the context ends; then what waits has a few seconds, and nothing runs
-// any more when it returns.
+// Start sends events until the context ends. Queued events then have Grace; all workers have ended
+// when it returns.
 func (n *Notifier) Start(ctx context.Context) error {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

@@ -98,7 +98,7 @@ type fixture struct {
 	mu       sync.Mutex
 	logged   strings.Builder
 	end      func()
-	cancel   context.CancelFunc // ends the context of Start, and no more
+	cancel   context.CancelFunc // ends the context of Start only
 }
 
 func start(t *testing.T) *fixture {
@@ -210,13 +210,13 @@ func TestWebhookIsTriedAgain(t *testing.T) {
 	h.answers = []int{400, 500, 500, 500, 500, 500, 500}
 	f.Notify(event(Failed, "not understood"), []Destination{h.destination("")})
 	f.eventually(t, time.Second, func() bool { return f.count("webhook", failed) == 1 })
-	// it is counted before it is logged
+	// It is counted before it is logged.
 	f.eventually(t, 0, func() bool { return strings.Contains(f.text(), "the webhook answered 400 Bad Request") })
 	f.Notify(event(Failed, "not now"), []Destination{h.destination("")})
 	f.eventually(t, time.Second, func() bool { return f.count("webhook", failed) == 2 })
 	assert.Empty(t, h.answers, "six tries")
 	f.Notify(event(Failed, "not now"), []Destination{h.destination("")})
-	// what was not told is not taken for told
+	// An unsent message does not count as sent.
 	f.eventually(t, time.Second, func() bool { return len(h.got()) == 2 })
 }
 
@@ -293,7 +293,7 @@ func TestCommitStatus(t *testing.T) {
 	}
 }
 
-// While the forge is away, only the newest state of a commit waits for it.
+// TestNewerStateOvertakes: while the forge fails, only the newest state of a commit is queued.
 func TestNewerStateOvertakes(t *testing.T) {
 	f, s := start(t), forgetest.New(t, "github")
 	d := Destination{Name: "status", Type: landscapev1alpha1.NotifyCommitStatus, Provider: "github", URL: s.URL, Token: []byte(forgetest.Token)}

@@ -17,7 +17,7 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// Kubernetes events of one Landscape: as many at once, and then one in so long.
+// Rate limit of Kubernetes events per Landscape: a burst, then one per eventEvery.
 const (
 	eventBurst = 25
 	eventEvery = 30 * time.Second
@@ -85,9 +85,8 @@ func (r *records) record(e Event) {
 	r.metrics.count(typeEvent, sent)
 }
 
-// action is what was done. The recorder of Kubernetes makes one event of all that have the same
-// action and reason in a few minutes, with the text of the first one, so that it has to be another
-// one for another text.
+// action returns an action per text. Kubernetes' recorder merges events with the same action and
+// reason within a few minutes into one with the first text.
 func action(text string) string {
 	digest := sha256.Sum256([]byte(text))
 	return "Sync " + hex.EncodeToString(digest[:4])

@@ -8,18 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what is told.
+// Bounds of notifications, in bytes and entries.
 const (
 	longestMessage = 8 << 10
 	longestDetail  = 2 << 10
 	mostDetails    = 32
 )
 
-// userInfo is who is let in by a URL.
+// userInfo matches a URL's user and password.
 var userInfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/?#\s@]*@`)
 
-// redacted is an event without credentials of URLs and without the tokens of those who are told,
-// and bounded.
+// redacted returns an event without credentials of URLs and tokens of destinations, and bounded in
+// size.
 func redacted(e Event, to []Destination) Event {
 	e.SourceURL = hide(e.SourceURL, to)
 	e.Message = cut(printable(hide(e.Message, to)), longestMessage)
@@ -48,7 +48,7 @@ func hide(text string, to []Destination) string {
 	return userInfo.ReplaceAllString(text, "$1")
 }
 
-// printable takes control characters away, but for line breaks.
+// printable removes control characters except line breaks.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && !unicode.IsPrint(r) {
@@ -58,7 +58,7 @@ func printable(text string) string {
 	}, strings.ToValidUTF8(text, "\uFFFD"))
 }
 
-// cut bounds a text to so many bytes, between characters.
+// cut shortens a text to so many bytes, between characters.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text

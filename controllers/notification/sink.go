@@ -15,13 +15,13 @@ import (
 
 // Bounds of one destination.
 const (
-	queueLength   = 64 // events that wait; the oldest go first
+	queueLength   = 64 // events; the oldest are dropped first
 	tellRate      = 1  // a second
 	tellBurst     = 10
 	tries         = 6
 	firstWait     = time.Second
 	longestWait   = time.Minute
-	longestAsked  = 10 * time.Minute // what a Retry-After may make it
+	longestAsked  = 10 * time.Minute // maximum of Retry-After
 	rememberedOld = 256              // messages that are not repeated
 )
 
@@ -29,11 +29,11 @@ const (
 type item struct {
 	event   Event
 	to      Destination
-	message string // what makes it the same as another one
-	slot    string // what a later one of the same slot makes needless; "" for nothing
+	message string // identifies equal messages
+	slot    string // a later item of a slot replaces earlier ones; "" for none
 }
 
-// sink is one destination with its queue. Its fields are under the lock of the Notifier.
+// sink is one destination with its queue. The lock of the Notifier guards its fields.
 type sink struct {
 	notifier *Notifier
 	key      sinkKey
@@ -51,8 +51,8 @@ func newSink(n *Notifier, key sinkKey) *sink {
 	return &sink{notifier: n, key: key, told: newMemory(rememberedOld), states: newMemory(rememberedOld), pace: rate.NewLimiter(tellRate, tellBurst)}
 }
 
-// take puts an event into the queue, if this destination is to be told of it, and says whether it
-// did. Under the lock.
+// take queues an event that the destination accepts, and reports whether it did. Callers hold the
+// lock.
 func (s *sink) take(event Event, d Destination) bool {
 	it := item{event: event, to: d}
 	switch d.Type {
@@ -96,7 +96,7 @@ func (s *sink) repeated(d Destination) bool {
 	return false
 }
 
-// forget lets a message that was not told be told when it comes again.
+// forget allows an unsent message to be sent later.
 func (s *sink) forget(it item) {
 	if it.slot != "" {
 		s.states.drop(it.slot, it.message)
@@ -105,11 +105,11 @@ func (s *sink) forget(it item) {
 	s.told.drop(it.message, "")
 }
 
-// leave empties the queue of a destination that is gone. Under the lock.
+// leave empties the queue of a removed destination. Callers hold the lock.
 func (s *sink) leave() { s.queue, s.gone = nil, true }
 
-// next gives the oldest event, and how many were dropped since the last; false when there is none,
-// and the worker ends.
+// next returns the oldest event, and how many were dropped since the last. It is false if the queue
+// is empty: the worker ends.
 func (s *sink) next() (item, int, bool) {
 	s.notifier.mu.Lock()
 	defer s.notifier.mu.Unlock()
@@ -124,7 +124,7 @@ func (s *sink) next() (item, int, bool) {
 	return it, lost, true
 }
 
-// overtaken says whether an event is needless by now.
+// overtaken reports whether an event is obsolete.
 func (s *sink) overtaken(it item) bool {
 	s.notifier.mu.Lock()
 	defer s.notifier.mu.Unlock()
@@ -139,7 +139,7 @@ func (s *sink) overtaken(it item) bool {
 	return false
 }
 
-// work tells what waits, one after the other.
+// work sends the queued events in order.
 func (s *sink) work(ctx context.Context) {
 	var tell teller
 	defer tell.close()
@@ -165,7 +165,7 @@ func (s *sink) work(ctx context.Context) {
 	}
 }
 
-// persist tries until it is told, refused for good, needless, or tried often enough.
+// persist retries until the event is sent, rejected, obsolete or out of tries.
 func (s *sink) persist(ctx context.Context, tell *teller, it item, lost int) (string, error) {
 	backoff := wait.Backoff{Duration: firstWait, Factor: 2, Jitter: 0.3, Steps: tries, Cap: longestWait}
 	for try := 1; ; try++ {
@@ -202,7 +202,7 @@ func (s *sink) pause(ctx context.Context, d time.Duration) bool {
 	return false
 }
 
-// temporary says whether the same may succeed later, and when at the earliest.
+// temporary reports whether a retry may succeed, and when at the earliest.
 func temporary(err error) (bool, time.Duration) {
 	var answer *answerError
 	if errors.As(err, &answer) {

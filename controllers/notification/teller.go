@@ -21,12 +21,11 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// teller sends what a worker has to say. It keeps connections as long as the worker has something
-// to say.
+// teller sends the messages of a worker. Its connections stay open while the worker runs.
 type teller struct {
 	webhook *http.Client
 	forge   *forge.Forge
-	madeFor string // what they were made for
+	madeFor string // digest of the settings
 }
 
 func (t *teller) close() {
@@ -46,7 +45,7 @@ func (t *teller) send(ctx context.Context, s *sink, it item, lost int) error {
 	return t.post(ctx, s, it, lost)
 }
 
-// renew closes what was made for a destination of other settings, and says whether it did.
+// renew closes connections with other settings, and reports whether it did.
 func (t *teller) renew(parts ...string) bool {
 	data, _ := json.Marshal(parts)
 	digest := sha256.Sum256(data)
@@ -59,7 +58,7 @@ func (t *teller) renew(parts ...string) bool {
 	return true
 }
 
-// status says at the commit, on its forge, how far it is.
+// status sets the status of the commit on its forge.
 func (t *teller) status(ctx context.Context, s *sink, it item) error {
 	address, repository, err := forge.Locate(it.event.SourceURL, it.to.URL)
 	if err != nil {
@@ -86,14 +85,14 @@ func (t *teller) status(ctx context.Context, s *sink, it item) error {
 	return t.forge.SetStatus(ctx, repository, it.event.Commit, status)
 }
 
-// requestTimeout is how long one request may take.
+// requestTimeout is the timeout of one request.
 const requestTimeout = 15 * time.Second
 
-// Message is the JSON object that a webhook is sent.
+// Message is the JSON body of a webhook.
 type Message struct {
-	// Version of this form: 1. Fields may be added to it.
+	// Version of this format: 1. Fields may be added to it.
 	Version int `json:"version"`
-	// ID is the same for each try to send one message.
+	// ID is the same for all tries of one message.
 	ID        string    `json:"id"`
 	Time      time.Time `json:"time"`
 	Landscape Landscape `json:"landscape"`
@@ -104,20 +103,20 @@ type Message struct {
 	Revision  string    `json:"revision,omitempty"`
 	Commit    string    `json:"commit,omitempty"`
 	Source    string    `json:"source,omitempty"`
-	// Detail is what else there is to say; its keys depend on the reason.
+	// Detail has further data; its keys depend on the reason.
 	Detail map[string]string `json:"detail,omitempty"`
-	// Dropped is how many earlier messages were not sent, because too many waited.
+	// Dropped is how many earlier messages were dropped because the queue was full.
 	Dropped int `json:"dropped,omitempty"`
 }
 
-// Landscape that a Message is about.
+// Landscape of a Message.
 type Landscape struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	UID       string `json:"uid,omitempty"`
 }
 
-// answerError is what a webhook answered instead of 2xx.
+// answerError is a webhook's answer other than 2xx.
 type answerError struct {
 	status     int
 	retryAfter time.Duration
@@ -158,13 +157,13 @@ func (t *teller) post(ctx context.Context, s *sink, it item, lost int) error {
 	res, err := t.webhook.Do(req)
 	if err != nil {
 		var at *url.Error
-		if errors.As(err, &at) { // the address may hold a secret
+		if errors.As(err, &at) { // the address may contain a secret
 			err = at.Err
 		}
 		return fmt.Errorf("sending a webhook: %w", err)
 	}
 	defer res.Body.Close()
-	// so that the connection can be used again
+	// The connection can be reused only after its body is read.
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10))
 	if res.StatusCode/100 == 2 {
 		return nil
@@ -176,7 +175,7 @@ func (t *teller) post(ctx context.Context, s *sink, it item, lost int) error {
 	return answer
 }
 
-// webhookClient follows no redirects: a message is for the address it was meant for.
+// webhookClient follows no redirects: a message is only for the configured address.
 func webhookClient(ca []byte, proxy func(*http.Request) (*url.URL, error)) (*http.Client, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.Proxy = proxy

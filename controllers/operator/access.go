@@ -29,16 +29,16 @@ import (
 // suffixAgeKey ends the keys of a decryption Secret that hold age identities.
 const suffixAgeKey = ".agekey"
 
-// secrets reads Secrets one by one: the operator may not list them.
+// secrets reads Secrets one by one, because the operator may not list them.
 type secrets struct {
 	client    client.Reader
 	namespace string
-	// outside gives the address of the virtual garden for a process that does not run in the
-	// runtime cluster; nil for one that does.
+	// outside returns the address of the virtual garden for a process outside the runtime cluster.
+	// It is nil inside.
 	outside func(context.Context) (string, error)
 }
 
-// data of a Secret in the namespace of the Landscape; field says where it is referred to.
+// data returns the data of a Secret in the Landscape's namespace. field is the referring field.
 func (s secrets) data(ctx context.Context, ref *landscapev1alpha1.LocalSecretReference, field string) (map[string][]byte, error) {
 	if ref == nil {
 		return nil, nil
@@ -58,7 +58,7 @@ func (s secrets) at(ctx context.Context, key client.ObjectKey, field string) (ma
 	return secret.Data, nil
 }
 
-// identities are the age keys to decrypt with.
+// identities returns the age keys of the decryption Secret.
 func (s secrets) identities(ctx context.Context, d *landscapev1alpha1.Decryption) ([]age.Identity, error) {
 	if d == nil {
 		return nil, nil
@@ -85,8 +85,8 @@ func (s secrets) identities(ctx context.Context, d *landscapev1alpha1.Decryption
 	return out, nil
 }
 
-// locked is an error when no key opens some of the Secrets of a revision. It cannot be applied
-// then, and the one before is kept.
+// locked returns an error if no key decrypts some of the Secrets of a revision. The revision then
+// cannot be applied, and the previous one stays.
 func locked(object *landscapev1alpha1.Landscape, r *revision) error {
 	var names []string
 	for ref := range landscape.Locked(r.landscape) {
@@ -103,9 +103,9 @@ func locked(object *landscapev1alpha1.Landscape, r *revision) error {
 	return fmt.Errorf("revision %s: %s: %s: %s", r.Revision(), landscape.NoKey(r.landscape), listed(names), hint)
 }
 
-// virtual is the access to the virtual garden, and a text that is another one when that is; nil for
-// none. Where the Landscape names no Secret, it is found in the runtime cluster once the Garden is
-// made there. The access of the garden is not everybody's: only Landscapes beside it have it.
+// virtual returns the access to the virtual garden and a text that changes with it; nil for no
+// access. Without a secretRef it is derived from the Garden in the runtime cluster, only for
+// Landscapes in the Garden's namespace.
 func (s secrets) virtual(ctx context.Context, clusters *landscapev1alpha1.Clusters, options apply.ClusterOptions) (*rest.Config, string, error) {
 	if clusters == nil || clusters.Virtual == nil || clusters.Virtual.SecretRef == nil {
 		if s.namespace != access.NamespaceOfGarden {
@@ -141,8 +141,8 @@ func (s secrets) virtual(ctx context.Context, clusters *landscapev1alpha1.Cluste
 	return config, hex.EncodeToString(sum[:]), nil
 }
 
-// source reads the access to the virtual garden as the operator itself, whatever account a
-// Landscape is applied as.
+// source reads the access to the virtual garden as the operator itself, not as the ServiceAccount
+// of the Landscape.
 func (s secrets) source(options apply.ClusterOptions) access.Source {
 	read := func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {
 		secret := &corev1.Secret{}
@@ -153,19 +153,19 @@ func (s secrets) source(options apply.ClusterOptions) access.Source {
 	return out
 }
 
-// clusters of a Landscape. Connections stay as long as the access is the same, and with them what
-// is known of the cluster.
+// clusters holds the connections of a Landscape. A connection and its caches stay until the access
+// changes.
 type clusters struct {
 	runtime, virtual *apply.Cluster
-	// runtimeID and virtualID say what the connections were made with.
+	// runtimeID and virtualID identify the access that the connections use.
 	runtimeID, virtualID string
 
 	mu sync.Mutex
-	// former are those that others took the place of: what goes on may still use them.
+	// former are replaced connections. Running work may still use them.
 	former []*apply.Cluster
 }
 
-// left notes a connection that another one takes the place of; nil for none.
+// left records a replaced connection; nil is ignored.
 func (c *clusters) left(former *apply.Cluster) {
 	if former != nil {
 		c.mu.Lock()
@@ -174,8 +174,7 @@ func (c *clusters) left(former *apply.Cluster) {
 	}
 }
 
-// takeFormer gives the former connections to who knows when nobody uses them any more, and closes
-// them then.
+// takeFormer hands the replaced connections to the caller, which closes them once they are unused.
 func (c *clusters) takeFormer() []*apply.Cluster {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -184,7 +183,7 @@ func (c *clusters) takeFormer() []*apply.Cluster {
 	return out
 }
 
-// connect makes the connections that changed, with a wrapper around each.
+// connect creates the connections whose access changed. Each gets the wrapper.
 func (c *clusters) connect(ctx context.Context, base *rest.Config, wrap transport.WrapperFunc, from secrets, l *landscapev1alpha1.Landscape, options apply.ClusterOptions) error {
 	account := l.Spec.ServiceAccountName
 	if account != "" {
@@ -219,7 +218,7 @@ func (c *clusters) connect(ctx context.Context, base *rest.Config, wrap transpor
 	return nil
 }
 
-// byName gives the connections there are.
+// byName returns the existing connections by cluster name.
 func (c *clusters) byName() map[string]*apply.Cluster {
 	out := map[string]*apply.Cluster{}
 	if c.runtime != nil {
@@ -240,5 +239,5 @@ func (c *clusters) close() {
 	}
 }
 
-// userAgent of the operator in requests to clusters.
+// userAgent is the operator's user agent in requests to clusters.
 const userAgent = "pergola-operator"

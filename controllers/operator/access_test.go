@@ -19,8 +19,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
-// TestAccessIsFound: a Landscape beside the Garden that names no access waits for that of the
-// Garden, says so, and goes on as soon as it is there.
+// TestAccessIsFound: a Landscape beside the Garden without a secretRef waits for the Garden's
+// access, reports that, and continues once it exists.
 func TestAccessIsFound(t *testing.T) {
 	w := newWorld(t)
 	w.namespace = access.NamespaceOfGarden
@@ -41,8 +41,8 @@ func TestAccessIsFound(t *testing.T) {
 	assert.NotContains(t, w.log.String(), "PRIVATE KEY")
 }
 
-// TestWhoseAccess: the access of the Garden is for Landscapes beside it, and a Secret that is named
-// goes before.
+// TestWhoseAccess: only Landscapes beside the Garden get its access, and a secretRef takes
+// precedence.
 func TestWhoseAccess(t *testing.T) {
 	w := newWorld(t)
 	named := &landscapev1alpha1.Landscape{}
@@ -75,8 +75,8 @@ func TestWhoseAccess(t *testing.T) {
 	}
 }
 
-// TestConnectionsStayWhileTheyAreUsed: what was prepared with others and is given up leaves those
-// that what goes on uses.
+// TestConnectionsStayWhileTheyAreUsed: a discarded preparation leaves the connections of the
+// running job open.
 func TestConnectionsStayWhileTheyAreUsed(t *testing.T) {
 	s := quietSyncer(t, landscapev1alpha1.LandscapeStatus{})
 	defer s.tools.clusters.close()
@@ -92,7 +92,7 @@ func TestConnectionsStayWhileTheyAreUsed(t *testing.T) {
 	assert.NotSame(t, used, other)
 	converger, err := landscape.New(given.landscape, landscape.Options{Catalogue: components.FS, Connect: landscape.Connections{Clusters: s.tools.clusters.byName()}, Clock: s.parts.role.Clock})
 	require.NoError(t, err)
-	// another one is prepared meanwhile
+	// Another revision is prepared meanwhile.
 	s.isPrepared(&preparation{cancel: func() {}}, &job{revision: given, converger: converger}, nil)
 	assert.Same(t, other, connect("somebody"))
 	assert.Equal(t, []*apply.Cluster{used}, s.tools.clusters.takeFormer())

@@ -20,16 +20,16 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// TestServiceAccount: with a ServiceAccount of its own a Landscape writes nothing into the runtime
-// cluster but as that, with the rights that docs/ownership.md names, and what it may not is an
-// error that says who lacks which right.
+// TestServiceAccount: a Landscape with a ServiceAccount writes to the runtime cluster only with
+// that account, with the rights in docs/ownership.md. A missing right is an error that names the
+// account and the right.
 func TestServiceAccount(t *testing.T) {
 	w := newWorld(t)
 	s := w.served("account")
 	account := "system:serviceaccount:" + w.namespace + ":syncer"
 	w.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "syncer"}})
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: w.namespace, Name: "syncer"}}
-	// may gives the account rights, which it loses with the test.
+	// may grants the account rights until the end of the test.
 	may := func(name string, rules ...rbacv1.PolicyRule) {
 		t.Helper()
 		name += "-" + w.namespace
@@ -45,8 +45,7 @@ func TestServiceAccount(t *testing.T) {
 	rule := func(group, resource string, verbs ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 	}
-	// What other tests left of the definitions that every landscape brings along would leave
-	// nothing to be written.
+	// Definitions that other tests applied would leave nothing to write.
 	left := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: owner.InventoryNamespace, Name: owner.InventoryPrefix + "landscape-bootstrap"}}
 	require.NoError(t, client.IgnoreNotFound(w.client.Delete(context.Background(), left)))
 	p := newProxy(t)
@@ -81,15 +80,14 @@ func TestServiceAccount(t *testing.T) {
 		case r.as == account:
 			own++
 		case r.as == "" && (strings.Contains(r.uri, "/landscapes/"+s.name+"/status") || strings.Contains(r.uri, "/events") || strings.Contains(r.uri, "/namespaces/garden/leases") || r.uri == "/api/v1/namespaces"):
-			// What the operator does for itself: it says how it goes, and holds its lease, which
-			// needs its namespace.
+			// The operator's own writes: status, Events and its lease, which needs its namespace.
 		default:
 			assert.Fail(t, "a write that is not the ServiceAccount's", r.String())
 		}
 	}
 	assert.Positive(t, own)
 
-	// A ServiceAccount that is named anew counts from the next sync on.
+	// Another ServiceAccount counts from the next sync on.
 	w.change(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.ServiceAccountName = "nobody" })
 	l := w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(readiness(l), ":nobody\"") })
 	assert.Contains(t, readiness(l), `allow user "system:serviceaccount:`+w.namespace+`:nobody" the verb`)

@@ -5,17 +5,17 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// answer ends those who follow whatever a sync finds, without naming a commit, when the source was
-// asked for them and has nothing new: how it stands then is what they get.
+// answer completes the requests that follow any sync, not a certain commit, when their poll finds
+// nothing new. They get the result of the last sync.
 func (s *syncer) answer() {
 	if !s.asks.answered {
 		return
 	}
-	if s.origin.pollFailed != nil { // what goes on meanwhile only keeps what is applied
+	if s.origin.pollFailed != nil { // a preparation at this time only maintains what is applied
 		s.asks.answered = false
 		failed := receiver.Progress{Time: s.parts.role.Clock.Now(), Phase: receiver.PhaseFailed, Done: true, Err: s.origin.pollFailed.Error() + s.staysApplied()}
 		if source.IsPermanent(s.origin.pollFailed) {
-			s.hub.tellAll(failed) // also a commit that somebody has pushed cannot be had
+			s.hub.tellAll(failed) // followers of a pushed commit, too: it cannot be fetched
 			return
 		}
 		s.hub.tell("", failed)
@@ -26,15 +26,15 @@ func (s *syncer) answer() {
 	}
 	s.asks.answered = false
 	if s.found.gardenlets != nil && s.jobs.last.failures == 0 {
-		return // what they make of it is the end of it
+		return // followers get the result of the gardenlets
 	}
-	// else its end is told to them
+	// Otherwise the end of the running sync completes them.
 	if s.jobs.preparing == nil && (s.jobs.active == nil || !s.jobs.active.applying) {
 		s.hub.tell("", s.stands())
 	}
 }
 
-// stands says how the last sync ended.
+// stands returns the result of the last sync.
 func (s *syncer) stands() receiver.Progress {
 	out := receiver.Progress{Time: s.parts.role.Clock.Now(), Phase: receiver.PhaseApplied, Done: true, Message: "the source has nothing new; " + s.jobs.last.revision + " is applied already"}
 	fail := func(text string) receiver.Progress {
@@ -60,19 +60,19 @@ func (s *syncer) stands() receiver.Progress {
 	return out
 }
 
-// staysApplied says what is in force although something newer cannot be, with what of it is in
-// part, or not kept; empty while nothing is.
+// staysApplied names the revision in force while a newer one cannot be applied, whether it is
+// partial or unmaintained; empty if there is none.
 func (s *syncer) staysApplied() string {
 	return view{is: revisionsShown{applied: s.appliedName(), halfway: s.halfwayName()}, last: lastShown{unkept: s.notKeptNow()}}.stays()
 }
 
-// catchUp tells whoever follows a commit that is done already.
+// catchUp answers followers of a commit whose sync is already over.
 func (s *syncer) catchUp(commit string) {
 	if commit == "" || s.jobs.last.commitAt != s.stated(commit) || s.jobs.preparing != nil || s.jobs.active != nil && s.jobs.active.applying || s.found.gardenlets != nil && s.jobs.last.failures == 0 {
 		return
 	}
 	if s.jobs.last.failures > 0 && !s.jobs.last.permanent && s.jobs.last.validErr == nil {
-		return // it is tried again
+		return // it is retried
 	}
 	s.hub.tell(commit, s.stands())
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// TestFollowWithoutCommit: who asks for a sync and names no commit is told how it stands when the
-// source was asked, also where there is nothing new.
+// TestFollowWithoutCommit: a request without a commit gets the result of the last sync after its
+// poll, even without a new revision.
 func TestFollowWithoutCommit(t *testing.T) {
 	w := newWorld(t)
 	w.start()
@@ -49,7 +49,7 @@ func TestFollowWithoutCommit(t *testing.T) {
 	w.applied(s, next, "2")
 
 	s.push("broken", map[string]string{"a.yaml": "kind: [\n"})
-	for range 2 { // as the sync finds it, and again when there is nothing new
+	for range 2 { // first from the sync itself, then without a new revision
 		last = ask()
 		assert.Equal(t, receiver.PhaseFailed, last.Phase)
 		assert.Contains(t, last.Err, "is not valid")
@@ -63,19 +63,19 @@ func TestFollowWithoutCommit(t *testing.T) {
 	require.NoError(t, os.Rename(s.bare.Bare+".away", s.bare.Bare))
 	assert.Equal(t, receiver.PhaseApplied, ask().Phase)
 
-	// A Secret that is missing is no reason to wait either.
+	// Neither does a missing Secret make it wait.
 	w.change(s.name, func(l *landscapev1alpha1.Landscape) {
 		l.Spec.Source.SecretRef = &landscapev1alpha1.LocalSecretReference{Name: "missing"}
 	})
 	w.ready(s.name, "False SourceNotReady")
-	w.eventually("it is said", func() bool { // what the change of the object began may end first
+	w.eventually("it is said", func() bool { // the sync after the change may end first
 		last = ask()
 		return last.Phase == receiver.PhaseFailed
 	})
 	assert.Contains(t, last.Err, "there is no Secret")
 }
 
-// TestFollowElsewhere: an instance that does not work tells the same by what the object says.
+// TestFollowElsewhere: a replica without the lease reports the same from the object's status.
 func TestFollowElsewhere(t *testing.T) {
 	at := func(minute int) *metav1.Time {
 		return &metav1.Time{Time: noon.Add(time.Duration(minute) * time.Minute)}
@@ -92,7 +92,7 @@ func TestFollowElsewhere(t *testing.T) {
 	handled.Status.LastHandledSyncRequest = "ours"
 	synced := handled.DeepCopy()
 	synced.Status.History = append([]landscapev1alpha1.SyncRecord{{Revision: "main@sha1:bbbb", Result: landscapev1alpha1.SyncSucceeded, Message: "3 objects", StartTime: *at(2), EndTime: at(3)}}, former)
-	// What was going on when it was asked ends first; the sync that was asked for begins with that.
+	// The running sync ends first; the requested one begins after that.
 	busy := synced.DeepCopy()
 	busy.Status.Conditions = append(busy.Status.Conditions, gardencorev1beta1.Condition{Type: landscapev1alpha1.LandscapeReconciling, Status: gardencorev1beta1.ConditionTrue, Reason: reasonApplying, Message: "applying"})
 	again := synced.DeepCopy()
@@ -127,15 +127,15 @@ func TestFollowElsewhere(t *testing.T) {
 	}
 }
 
-// quickClock is the real one with short ticks.
+// quickClock is the real clock with short ticks.
 type quickClock struct{ clock.RealClock }
 
 func (quickClock) NewTicker(time.Duration) clock.Ticker {
 	return clock.RealClock{}.NewTicker(time.Millisecond)
 }
 
-// TestSyncTellsErrors: who asks for a sync hears at once that the source cannot be read, or that
-// the sync fails as before; and that all is well when it is.
+// TestSyncTellsErrors: a request for a sync reports an unreadable source or a repeated failure at
+// once, and success afterwards.
 func TestSyncTellsErrors(t *testing.T) {
 	w := newWorld(t)
 	w.start()
@@ -170,13 +170,13 @@ func TestSyncTellsErrors(t *testing.T) {
 	retrying := condition.Get(w.get(s.name).Status.Conditions, landscapev1alpha1.LandscapeReconciling)
 	require.NotNil(t, retrying)
 	assert.Equal(t, reasonRetrying, retrying.Reason)
-	// What the sync repairs does not hide that the source has something else.
+	// The repair of a sync does not hide that the source has another revision.
 	require.NoError(t, os.Rename(s.bare.Bare+".away", s.bare.Bare))
 	next := s.set("2")
 	assert.Equal(t, receiver.PhaseApplied, ask().Phase)
 	w.applied(s, next, "2")
 
-	// A sync that fails in the same way as before has no record of its own.
+	// A sync that fails as before has no record of its own.
 	s.push("nowhere", map[string]string{"b.yaml": strings.Replace(s.configMap("b", "1"), "namespace: "+s.namespace, "namespace: nowhere-"+s.namespace, 1)})
 	for range 2 {
 		last = ask()

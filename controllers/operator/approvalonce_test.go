@@ -15,8 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// TestApprovalOfASyncThatDoesNotEnd: an approval lets one deletion pass, also where the sync that
-// used it never ended: it was overtaken, or the operator stopped.
+// TestApprovalOfASyncThatDoesNotEnd: an approval allows one deletion, even if the sync that used it
+// never ended. Either a newer revision or a stop of the operator ended it.
 func TestApprovalOfASyncThatDoesNotEnd(t *testing.T) {
 	for name, restart := range map[string]bool{"overtaken": false, "stopped": true} {
 		t.Run(name, func(t *testing.T) {
@@ -30,8 +30,7 @@ func TestApprovalOfASyncThatDoesNotEnd(t *testing.T) {
 				spec.Source.Interval.Duration = quick
 			})
 			w.applied(s, "", "1")
-			// reaches waits until a revision is so far that it waits for the Garden, which does not
-			// get well.
+			// reaches waits until a revision waits for the Garden, which never becomes healthy.
 			reaches := func(commit string) {
 				w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
 					op := l.Status.LastOperation
@@ -69,9 +68,8 @@ func TestApprovalOfASyncThatDoesNotEnd(t *testing.T) {
 	}
 }
 
-// TestTake: whatever a sync was prepared with, an approval that another one has used since, that
-// was taken back, or whose use cannot be noted lets nothing pass; one that the sync has noted does
-// until it ends.
+// TestTake: an approval allows nothing if another sync used it since, if it was withdrawn, or if
+// its use cannot be recorded. Once recorded it counts until the sync ends.
 func TestTake(t *testing.T) {
 	for name, test := range map[string]struct {
 		approved, used []string

@@ -12,15 +12,15 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// approvals are those that count with the operator.
+// approvals are the approvals that count for the operator's own clusters.
 func approvals(object *landscapev1alpha1.Landscape, used []string) permit.Approvals {
 	return permit.Approvals{Given: permit.GivenTo("", object.Spec.Approved), Used: used}
 }
 
-// mostCommands is how many ids a command is shown with.
+// mostCommands is the maximum number of approval ids in a message.
 const mostCommands = 5
 
-// toApprove is how somebody lets pass what is held, for those who have pushed it.
+// toApprove returns the approve command for people who follow a sync.
 func (s *syncer) toApprove() string { return toApprove(s.status.now.Held, s.key.String()) }
 
 func toApprove(held []landscapev1alpha1.HeldDeletion, landscape string) string {
@@ -40,22 +40,19 @@ func toApprove(held []landscapev1alpha1.HeldDeletion, landscape string) string {
 	return fmt.Sprintf(": pergola history %[1]s shows what and why, pergola approve %[1]s %[2]s lets it pass", landscape, shown)
 }
 
-// shownApproval is the id that people approve something by now. Those who keep what is applied call
-// it, from other goroutines than that of the syncer.
+// shownApproval returns the approval id that people use. Apply goroutines call it.
 func (s *syncer) shownApproval(id string) string {
 	return ask(s, id, func() string { return approvals(s.object, s.status.now.UsedApprovals).Shown(id) })
 }
 
-// take lets something pass by an approval in a sync. That it is used is in the status before:
-// whatever becomes of this process, and whichever revision comes next, an approval lets nothing
-// else pass. Only the sync that goes on may use one; what was prepared before, or is only kept, may
-// know of one that is used since. Those who apply call it, from other goroutines than that of the
-// syncer.
+// take consumes an approval in a sync. The status records that first, so that the approval never
+// counts again, even after a crash or for another revision. Only the running sync may consume one:
+// a preparation or a maintaining job may not know of later uses. Apply goroutines call it.
 func (s *syncer) take(j *job, id string) bool {
 	return ask(s, false, func() bool { return s.jobs.active == j && j.applying && s.noteTaken(j, id) })
 }
 
-// noteTaken notes that a sync uses an approval, and tells whether it may.
+// noteTaken records that a sync uses an approval, and reports whether it may.
 func (s *syncer) noteTaken(j *job, id string) bool {
 	if j.given.passed(id) {
 		return true
@@ -66,7 +63,7 @@ func (s *syncer) noteTaken(j *job, id string) bool {
 		return false
 	}
 	s.status.now.UsedApprovals = append(slices.Clone(before), shown)
-	// should somebody else have written it, the next look at it ends this syncer
+	// If somebody else wrote the status, the next step ends this syncer.
 	s.status.flush(s.life.alive)
 	if !slices.Contains(s.status.written.UsedApprovals, shown) {
 		s.status.now.UsedApprovals = before
@@ -77,10 +74,9 @@ func (s *syncer) noteTaken(j *job, id string) bool {
 	return true
 }
 
-// useUp ends the use of approvals by a sync: what is held anew needs others, also where the sync
-// has failed, for what it has asked a server to delete may be gone all the same. Once a whole sync
-// has seen what is held, approvals of anything else are used, too: they have lapsed. It gives those
-// by which something passed, as they were approved.
+// useUp ends the use of approvals by a sync, even a failed one: its deletions may have succeeded.
+// Anything held later needs new approvals. A complete sync also uses up the approvals of everything
+// that is not held: they lapse. The results have the ids as they were approved.
 func (s *syncer) useUp(j *job, report *landscape.Report, complete bool) (spent, lapsed []string) {
 	spent = j.given.spent
 	j.given.spent = nil
@@ -93,13 +89,13 @@ func (s *syncer) useUp(j *job, report *landscape.Report, complete bool) (spent, 
 	return spent, lapsed
 }
 
-// lapsedText says of approvals that nothing passes by them.
+// lapsedText says that approvals lapsed.
 func lapsedText(ids []string) string {
 	return fmt.Sprintf("nothing passes by approval %s: what it was given for is not held, or not all of it, and it does not count for what is held later; "+
 		"status.held has what is held now", strings.Join(ids, ", "))
 }
 
-// PassedText names the approvals by which something passed in a sync; empty for none.
+// PassedText names the approvals that a sync used; empty for none.
 func PassedText(ids []string) string {
 	if len(ids) == 0 {
 		return ""
@@ -110,13 +106,13 @@ func PassedText(ids []string) string {
 	return "passed by approval: " + strings.Join(ids, ", ")
 }
 
-// addFormer adds to the report of a sync that failed what was held before, as far as it may be held
-// still: what has passed by an approval is not.
+// addFormer adds previously held deletions to the report of a failed sync, except the approved
+// ones.
 func (j *job) addFormer(report *landscape.Report, before []landscapev1alpha1.HeldDeletion) {
 	var former []permit.HeldObjects
 	for _, h := range before {
 		if h.Why.IsZero() {
-			h.Why.Detail = h.Reason // a former version wrote it
+			h.Why.Detail = h.Reason // written by an older version
 		}
 		id, together := permit.Plain(h.Approval), permit.Plain(cmp.Or(h.Together, h.Approval))
 		if j.given.passed(id) || j.given.passed(together) {
@@ -131,7 +127,7 @@ func (j *job) addFormer(report *landscape.Report, before []landscapev1alpha1.Hel
 	report.Held = permit.Unseen(report.Held, former)
 }
 
-// refOf reads an object as status.held names it, without its group.
+// refOf parses an object of status.held, which has no API group.
 func refOf(object string) apply.Ref {
 	kind, name, _ := strings.Cut(object, " ")
 	out := apply.Ref{Kind: kind, Name: name}
@@ -141,7 +137,7 @@ func refOf(object string) apply.Ref {
 	return out
 }
 
-// heldCount is how many deletions and recreations wait.
+// heldCount returns how many deletions and recreations are held.
 func heldCount(report *landscape.Report) int {
 	n := 0
 	for _, h := range report.Held {
@@ -150,7 +146,7 @@ func heldCount(report *landscape.Report) int {
 	return n
 }
 
-// waitingForApproval is how much waits for an approval, with what the reports of seeds leave out.
+// waitingForApproval returns how many held deletions need an approval, also unreported ones.
 func waitingForApproval(held []landscapev1alpha1.HeldDeletion) int {
 	n := 0
 	for _, h := range held {

@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// TestUseUp: what a sync has used up is used up, however it went: of what it has asked a server to
-// delete it may have heard nothing.
+// TestUseUp: the approvals of a failed sync are used up, too, because its deletions may have
+// succeeded.
 func TestUseUp(t *testing.T) {
 	for name, complete := range map[string]bool{"went well": true, "failed": false} {
 		t.Run(name, func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestPassedText(t *testing.T) {
 	assert.Equal(t, "passed by approval: 1, 2, 3, 4, 5, and 2 more", PassedText([]string{"1", "2", "3", "4", "5", "6", "7"}))
 }
 
-// TestAddFormer: a sync that failed before it saw everything forgets nothing that is held.
+// TestAddFormer: a sync that fails early forgets no held deletion.
 func TestAddFormer(t *testing.T) {
 	before := []landscapev1alpha1.HeldDeletion{
 		{Cluster: "virtual", Object: "Secret default/seen", Reason: "old", Why: change.Reason{Detail: "old"}, Approval: "a"}, {Cluster: "runtime", Object: "Namespace unseen", Reason: "protected", Why: change.Reason{Detail: "protected"}, Approval: "b-2"},

@@ -9,12 +9,11 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
-// What a seed holds, and by which id that passes, the operator knows from the seed alone, and an id
-// can be computed by whoever knows the names of objects. So an approval of something on a seed
-// counts there and nowhere else: in spec.approved it stands as SEED/ID, one of the operator as ID.
+// The operator knows held deletions of a seed and their ids only from the seed's report. Anyone who
+// knows object names can compute an id. So an approval for a seed counts on that seed only:
+// spec.approved has SEED/ID for it and ID for the operator's own clusters.
 
-// ApprovalText is how an id of what is held on a cluster is given to `pergola approve`, and stands
-// in spec.approved; empty for no id.
+// ApprovalText returns an id as `pergola approve` and spec.approved take it; empty for no id.
 func ApprovalText(cluster, id string) string {
 	if id == "" || !isClusterOfSeed(cluster) {
 		return id
@@ -22,14 +21,14 @@ func ApprovalText(cluster, id string) string {
 	return cluster + "/" + id
 }
 
-// isClusterOfSeed tells the clusters of which status.held speaks for gardenlets: those of the
-// operator are the two others.
+// isClusterOfSeed reports whether a cluster of status.held belongs to a gardenlet, not to the
+// operator.
 func isClusterOfSeed(cluster string) bool {
 	return cluster != landscape.Runtime && cluster != landscape.Virtual
 }
 
-// approvalOf finds what an id that a person gives stands for: it may begin with the cluster, and
-// has to where several show it. With onSeed it need not be held, if it says the seed.
+// approvalOf resolves an id that a person gives. The cluster is an optional prefix, required if the
+// id is ambiguous. With onSeed and a seed prefix the id need not be in status.held.
 func approvalOf(held []landscapev1alpha1.HeldDeletion, given string, onSeed bool) (string, error) {
 	cluster, id, named := strings.Cut(given, "/")
 	if !named {

@@ -13,13 +13,13 @@ import (
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
-// TestAnApprovalCountsWhereItIsHeld: a seed that shows the id of something elsewhere gets an
-// approval for itself only.
+// TestAnApprovalCountsWhereItIsHeld: a seed that reports the id of another cluster's deletion gets
+// an approval for itself only.
 func TestAnApprovalCountsWhereItIsHeld(t *testing.T) {
 	id := permit.ApprovalID(landscape.Runtime, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "zz"})
 	held := heldIn(map[string]*seedpublication.Report{
 		"eu-1": {Held: []seedpublication.Held{{Object: "ConfigMap garden/harmless", Why: change.Reason{Detail: "why"}, Approval: id}}},
-		// Its name is that of a cluster of the operator.
+		// This seed has the name of an operator's cluster.
 		landscape.Runtime: {Held: []seedpublication.Held{{Object: "ConfigMap garden/other", Why: change.Reason{Detail: "why"}, Approval: "000000000000"}}},
 	})
 	require.Len(t, held, 1)
@@ -35,7 +35,7 @@ func TestAnApprovalCountsWhereItIsHeld(t *testing.T) {
 	assert.Contains(t, toApprove(held, "garden/demo"), "pergola approve garden/demo eu-1/"+id+" lets")
 }
 
-// TestApprovalOf: an id alone is taken as long as it is clear what it lets pass.
+// TestApprovalOf: an id without a cluster is accepted if it is unambiguous.
 func TestApprovalOf(t *testing.T) {
 	held := []landscapev1alpha1.HeldDeletion{
 		{Cluster: "runtime", Approval: "a", Together: "all"}, {Cluster: "virtual", Approval: "b"}, {Cluster: "eu-1", Approval: "c", Together: "d"}, {Cluster: "eu-1", Approval: "e", Together: "d"},
@@ -63,7 +63,7 @@ func TestApprovalOf(t *testing.T) {
 	}
 }
 
-// TestReportThatIsNotUnderstood: what is left out of a report is said.
+// TestReportThatIsNotUnderstood: dropped entries of a report are reported.
 func TestReportThatIsNotUnderstood(t *testing.T) {
 	held := heldIn(map[string]*seedpublication.Report{"eu-1": {Dropped: 2}, "eu-2": nil})
 	const text = "the report of seed eu-1 is not understood: entries that are left out: 2"

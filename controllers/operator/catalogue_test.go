@@ -9,8 +9,8 @@ import (
 )
 
 // smallCatalogue has one component for each kind of owner, so that landscapes with a Garden, a Seed
-// and a Shoot are rendered at once. That of the Garden is a Deployment, which is waited for before
-// the ConfigMap "after" is applied.
+// and a Shoot render fast. The Garden's component is a Deployment that has to be healthy before the
+// ConfigMap "after" is applied.
 func smallCatalogue(t *testing.T) fs.FS {
 	t.Helper()
 	out := smallcatalogue.New()

@@ -39,7 +39,7 @@ const (
 	reasonWaiting        = landscapev1alpha1.ReasonWaiting
 )
 
-// view is what the conditions of a Landscape are made of.
+// view is the input of the conditions of a Landscape.
 type view struct {
 	is       revisionsShown
 	object   objectShown
@@ -52,89 +52,89 @@ type view struct {
 
 // revisionsShown are the revisions of a view.
 type revisionsShown struct {
-	// wanted, attempted and applied are revisions as people read them; empty while there is none.
+	// wanted, attempted and applied are revisions as people read them; empty if there is none.
 	wanted, attempted, applied string
-	// halfway is the revision of which a sync began and was not completed; empty for none, and
-	// while it goes on.
+	// halfway is the revision whose sync started and did not complete; empty for none and during
+	// the sync.
 	halfway string
 	pin     *landscapev1alpha1.Pin
-	// newer is the revision that is not applied because of the pin.
+	// newer is the revision that the pin excludes.
 	newer string
 }
 
-// objectShown is what the object itself says.
+// objectShown is the state of the object itself.
 type objectShown struct {
-	// misconfigured says what is wrong with the object itself.
+	// misconfigured is the error in the object itself.
 	misconfigured string
-	// nameTaken says that it is the name.
+	// nameTaken means that the error is the name.
 	nameTaken bool
-	// missing says which Landscapes of spec.dependsOn do not exist.
+	// missing lists the Landscapes of spec.dependsOn that do not exist.
 	missing   string
 	suspended string
 }
 
-// readShown is how the source and its files were found.
+// readShown is the state of the source and its files.
 type readShown struct {
 	sourceErr error
-	// unread says that attempted could not be fetched or verified, so that nobody knows whether it
-	// is valid.
+	// unread means that attempted could not be fetched or verified, so that its validity is
+	// unknown.
 	unread bool
 	// validErr is why wanted cannot be applied.
 	validErr error
-	// reading says that attempted is being read: whether it is valid is not known yet.
+	// reading means that attempted is being read, so that its validity is unknown.
 	reading bool
 }
 
-// lastShown is how the last sync ended.
+// lastShown is the result of the last sync.
 type lastShown struct {
-	// problems of the last sync.
+	// problems are the errors of the last sync.
 	problems []string
-	// permanent problems get no better by trying again.
+	// permanent means that a retry does not help.
 	permanent bool
-	// unkept is why nothing keeps what is applied.
+	// unkept is why the applied revision is not maintained.
 	unkept error
 	notes  []string
 }
 
-// withheld is what waits for an approval or for its turn.
+// withheld counts and describes deletions and operations that wait.
 type withheld struct {
 	held int
-	// heldWaiting is how much of it waits for an approval.
+	// heldWaiting is how many of the held ones wait for an approval.
 	heldWaiting int
-	// heldText says what is held, operations which ones wait to be taken up.
+	// heldText describes the held deletions, operations the pending operations.
 	heldText   string
 	operations []string
-	// ranOut is how many of them wait for nothing, because their time was over.
+	// ranOut is how many operations expired.
 	ranOut int
 }
 
-// goingOn is what is under way, and what is waited for.
+// goingOn describes work in progress.
 type goingOn struct {
-	// gardenlets says what gardenlets are waited for; empty for none.
+	// gardenlets describes the gardenlets that the sync waits for; empty for none.
 	gardenlets string
-	// asking says that the source is asked, because a person wants to know.
+	// asking means that the source is being polled on request.
 	asking bool
-	// syncing says how far the sync in progress is; empty for none.
+	// syncing is the progress of the current sync; empty for none.
 	syncing string
-	// applying says that it is at applying a revision, and not at reading one.
+	// applying means that the sync applies a revision and does not read one.
 	applying bool
-	// validating says which revision is validated although it waits; empty for none.
+	// validating names a revision that is validated while it waits; empty for none.
 	validating string
-	// unsettled says that it was not ready when the operator was started anew, which has not come
-	// to a result since.
+	// unsettled means that the Landscape was not ready before the operator restarted, and the new
+	// process has no verdict yet.
 	unsettled bool
-	// waiting says what a sync that would be due waits for.
+	// waiting is the reason why a due sync waits.
 	waiting string
 }
 
-// foundShown is how the clusters are.
+// foundShown is the state of the clusters.
 type foundShown struct {
 	unhealthy []string
-	// drift is what somebody has changed and cannot be repaired.
+	// drift lists changes by others that cannot be repaired.
 	drift []string
 }
 
-// conditions brings those of a Landscape up to date.
+// conditions updates the conditions of a Landscape.
 func conditions(b *condition.Builder, old []gardencorev1beta1.Condition, v view) []gardencorev1beta1.Condition {
 	set := func(kind gardencorev1beta1.ConditionType, status gardencorev1beta1.ConditionStatus, reason, message string) gardencorev1beta1.Condition {
 		return b.Update(b.GetOrInit(old, kind), status, reason, message)
@@ -161,7 +161,7 @@ func conditions(b *condition.Builder, old []gardencorev1beta1.Condition, v view)
 	notes := v.last.notes
 	if v.object.missing != "" {
 		updates = append(updates, set(landscapev1alpha1.LandscapeDependenciesMissing, gardencorev1beta1.ConditionTrue, reasonMissing, v.object.missing))
-		if v.now.waiting == "" { // else it is said by that
+		if v.now.waiting == "" { // else the waiting text says it
 			notes = append(notes[:len(notes):len(notes)], v.object.missing)
 		}
 	}
@@ -175,7 +175,7 @@ func conditions(b *condition.Builder, old []gardencorev1beta1.Condition, v view)
 	return condition.Merge(out, updates...)
 }
 
-// pinned begins every message about a landscape that does not follow its source.
+// pinned is the prefix of every message about a pinned Landscape.
 func (v view) pinned() string {
 	if v.is.pin == nil {
 		return ""
@@ -193,7 +193,7 @@ func (v view) pinned() string {
 	return text + ": "
 }
 
-// stays says what is in force although something newer cannot be.
+// stays names the revision that stays in force while a newer one cannot be applied.
 func (v view) stays() string {
 	switch {
 	case v.last.unkept != nil:
@@ -208,7 +208,7 @@ func (v view) stays() string {
 	return "; " + v.is.applied + " stays applied"
 }
 
-// notKept says that nobody repairs what is applied.
+// notKept says that the applied revision is not maintained.
 func (v view) notKept() string {
 	if v.is.applied == "" {
 		return fmt.Sprintf("no revision was applied completely yet, and nothing is kept now: %s", v.last.unkept)
@@ -256,7 +256,7 @@ func (v view) isApplied() (gardencorev1beta1.ConditionStatus, string, string) {
 	return gardencorev1beta1.ConditionTrue, reasonApplied, v.is.applied + " is applied"
 }
 
-// shownProblems is how many problems a message has.
+// shownProblems is the maximum number of problems in a message.
 const shownProblems = 3
 
 func listed(problems []string) string {
@@ -268,7 +268,7 @@ func listed(problems []string) string {
 
 func (v view) ready() (gardencorev1beta1.ConditionStatus, string, string) {
 	switch {
-	case v.object.nameTaken: // also of a suspended one: afterwards it has to be known
+	case v.object.nameTaken: // also while it is suspended: this error outlasts the suspension
 		return gardencorev1beta1.ConditionFalse, reasonNameTaken, v.object.misconfigured
 	case v.object.suspended != "":
 		return gardencorev1beta1.ConditionUnknown, reasonSuspended, v.object.suspended
@@ -331,7 +331,7 @@ func (v view) ready() (gardencorev1beta1.ConditionStatus, string, string) {
 	return gardencorev1beta1.ConditionTrue, reason, message
 }
 
-// operationsReason says what is with operations of which so many ran out.
+// operationsReason returns the reason for operations if ranOut of them expired.
 func operationsReason(operations []string, ranOut int) string {
 	if len(operations) > ranOut {
 		return reasonOperations
@@ -339,10 +339,10 @@ func operationsReason(operations []string, ranOut int) string {
 	return reasonRanOut
 }
 
-// waits tells whether a sync of a revision that is known would be due, and something holds it.
+// waits reports whether something blocks the due sync of a known revision.
 func (v view) waits() bool { return v.now.waiting != "" && v.is.wanted != "" }
 
-// waitsText adds to a message what a sync waits for.
+// waitsText appends the reason why a sync waits.
 func (v view) waitsText() string {
 	if !v.waits() {
 		return ""
@@ -350,12 +350,12 @@ func (v view) waitsText() string {
 	return "; " + v.is.wanted + ": " + v.now.waiting
 }
 
-// stalled says what a person has to change before anything gets better.
+// stalled returns the error that a person has to fix.
 func (v view) stalled() string {
 	switch {
 	case v.object.suspended != "":
 		return ""
-	case v.object.misconfigured != "": // also while what is applied is read to be kept
+	case v.object.misconfigured != "": // also while the applied revision is read to maintain it
 		return v.object.misconfigured
 	case v.now.syncing != "":
 		return ""
@@ -369,8 +369,8 @@ func (v view) stalled() string {
 	return ""
 }
 
-// reconciling says what goes on by itself. With reasonRetrying nothing does at the moment: it went
-// wrong, and is tried again later.
+// reconciling describes work that needs no person. reasonRetrying means that it failed and waits
+// for its retry.
 func (v view) reconciling() (reason, message string) {
 	switch {
 	case v.object.suspended != "":

@@ -17,7 +17,7 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// TestConditions: what people and kstatus read of each situation.
+// TestConditions checks the conditions and the kstatus result of each situation.
 func TestConditions(t *testing.T) {
 	const a, b = "main@sha1:aaaa", "main@sha1:bbbb"
 	for name, test := range map[string]struct {
@@ -82,7 +82,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestStillHeld: who asks for a sync that has nothing new to do is told what is held all the same.
+// TestStillHeld: a request for a sync without news still reports held deletions.
 func TestStillHeld(t *testing.T) {
 	l := &landscapev1alpha1.Landscape{}
 	l.Status.LastHandledSyncRequest = "now"
@@ -107,7 +107,7 @@ func TestStillHeld(t *testing.T) {
 	}
 }
 
-// TestPinnedText: the command that takes the pin off can be copied as it is.
+// TestPinnedText: the command that removes the pin can be copied verbatim.
 func TestPinnedText(t *testing.T) {
 	assert.Equal(t, "PINNED to abc by me (it crashes): nothing else is applied before it is taken off (pergola rollback garden/prod --unpin)",
 		pinnedText(&landscapev1alpha1.Pin{Revision: "abc", By: "me", Reason: "it crashes"}, "garden/prod"))

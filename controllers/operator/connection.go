@@ -7,33 +7,31 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// connection is the access to a source for as long as the object and its Secrets say the same.
-// Closing it ends what it does, and waits for nothing: a server that hangs keeps nobody from naming
-// another one.
+// connection is the access to a source until the object or its Secrets change. Closing it cancels
+// its requests and does not wait, so that a hanging server does not block its replacement.
 type connection struct {
 	source.Remote
-	// id is the part of the object that it was made with, secrets the digest of what was in the
-	// Secrets.
+	// id identifies the part of the object that the connection uses. secrets is the digest of the
+	// Secret data.
 	id, secrets string
-	// offline says that there is only what the cache holds, because there is no access to the
-	// source.
+	// offline means that only the cache is available, because there is no access to the source.
 	offline bool
 
 	alive  context.Context
 	cancel context.CancelFunc
-	// before is closed when the former one is: they share what was fetched.
+	// before is closed with the previous connection, which shares the cache of fetched data.
 	before <-chan struct{}
 	done   chan struct{}
 }
 
-// connect makes the connection that takes the place of a former one, which may be nil.
+// connect creates the connection that replaces a previous one, if any.
 func connect(ctx context.Context, remote source.Remote, id, secrets string, before <-chan struct{}) *connection {
 	c := &connection{Remote: remote, id: id, secrets: secrets, before: before, done: make(chan struct{})}
 	c.alive, c.cancel = context.WithCancel(ctx)
 	return c
 }
 
-// end closes it in the background; done is closed then.
+// end closes the connection in the background, and then closes done.
 func (c *connection) end() {
 	c.cancel()
 	go func() {
@@ -41,12 +39,12 @@ func (c *connection) end() {
 		if c.before != nil {
 			<-c.before
 		}
-		_ = c.Remote.Close() // there is nobody left to tell
+		_ = c.Remote.Close() // there is nobody to report to
 	}()
 }
 
-// during has the source asked with a context that also ends with the connection, once the former
-// connection is closed.
+// during runs work once the previous connection is closed. Its context also ends with the
+// connection.
 func during[T any](ctx context.Context, c *connection, work func(context.Context) (T, error)) (none T, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -76,7 +74,7 @@ func (c *connection) At(ctx context.Context, commit string) (*source.Snapshot, e
 	return during(ctx, c, func(ctx context.Context) (*source.Snapshot, error) { return c.Remote.At(ctx, commit) })
 }
 
-// former gives a revision that a source had once, under the name of its head.
+// former fetches an earlier revision under the name of its head.
 func (c *connection) former(ctx context.Context, head source.Head) (*source.Snapshot, error) {
 	snapshot, err := c.At(ctx, head.Commit)
 	if err == nil {
@@ -85,15 +83,15 @@ func (c *connection) former(ctx context.Context, head source.Head) (*source.Snap
 	return snapshot, err
 }
 
-// sourceSecrets are what is in the Secrets that the source of a Landscape refers to.
+// sourceSecrets are the data of the Secrets that a Landscape's source refers to.
 type sourceSecrets struct {
 	Login, Proxy, Keys map[string][]byte
 }
 
-// digest changes with what is in them. It stays in memory.
+// digest changes with the data. It stays in memory.
 func (s sourceSecrets) digest() string { return digest(s) }
 
-// ofSource reads the Secrets that the source of a Landscape refers to.
+// ofSource reads the Secrets that a Landscape's source refers to.
 func (s secrets) ofSource(ctx context.Context, spec *landscapev1alpha1.Source) (out sourceSecrets, err error) {
 	if out.Login, err = s.data(ctx, spec.SecretRef, "spec.source.secretRef"); err != nil {
 		return out, err
@@ -105,8 +103,7 @@ func (s secrets) ofSource(ctx context.Context, spec *landscapev1alpha1.Source) (
 	return out, err
 }
 
-// keys reads the Secret with those that signatures are verified with; there is none where no
-// signature is demanded.
+// keys reads the Secret with the verification keys; nil if no signature is required.
 func (s secrets) keys(ctx context.Context, spec *landscapev1alpha1.Source) (map[string][]byte, error) {
 	if spec.Verify == nil {
 		return nil, nil

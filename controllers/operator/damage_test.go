@@ -16,8 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// TestDamagedCache: whatever becomes of what was fetched, while the operator runs or before, it is
-// fetched anew and no revision is called invalid for it.
+// TestDamagedCache: a damaged cache is fetched anew, before or after a restart, and no revision
+// becomes invalid.
 func TestDamagedCache(t *testing.T) {
 	w := newWorld(t)
 	stop := w.start()
@@ -38,7 +38,7 @@ func TestDamagedCache(t *testing.T) {
 	}
 }
 
-// cut cuts the files of the cache of a source off.
+// cut truncates files in the cache of a source.
 func (w *world) cut(s *served, ending string) {
 	w.Helper()
 	found := 0
@@ -53,7 +53,7 @@ func (w *world) cut(s *served, ending string) {
 	require.Positive(w, found)
 }
 
-// explosive is an evaluator that panics while it is armed, in a goroutine of the loader.
+// explosive is an evaluator that panics while armed, in a goroutine of the loader.
 type explosive struct{ armed atomic.Bool }
 
 func (e *explosive) Evaluate(ctx context.Context, pkg evaluation.Package) (evaluation.Result, error) {
@@ -63,8 +63,8 @@ func (e *explosive) Evaluate(ctx context.Context, pkg evaluation.Package) (evalu
 	return evaluation.InProcess{}.Evaluate(ctx, pkg)
 }
 
-// TestPanics: a panic is an error of the revision that it happened with. The operator and its other
-// Landscapes go on, and so does this one when it is over.
+// TestPanics: a panic is an error of its revision. The operator and other Landscapes continue, and
+// this Landscape recovers.
 func TestPanics(t *testing.T) {
 	w := newWorld(t)
 	e := &explosive{}

@@ -11,19 +11,18 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// declaringEvery is how often it is told how many declarations are applied: few are done before the
-// first time.
+// declaringEvery is the interval of progress lines about declarations.
 const declaringEvery = 5 * time.Second
 
-// declaring counts the declarations of a sync that were dealt with, by cluster. Thousands take a
-// while, in which no step of a flow ends.
+// declaring counts the processed declarations of a sync by cluster. Thousands of them take a while,
+// and no flow step ends meanwhile.
 type declaring struct {
 	mu   sync.Mutex
 	done map[string]int
 	told time.Time
 }
 
-// next counts an object, and gives the line that is due; empty for none.
+// next counts an object, and returns the progress line if one is due; else empty.
 func (d *declaring) next(now time.Time, cluster string, totals func() map[string]int) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -35,19 +34,19 @@ func (d *declaring) next(now time.Time, cluster string, totals func() map[string
 		return ""
 	}
 	d.told = now
-	// What is to go counts as well, beyond those that are declared.
+	// Prunes count, too, in addition to the declared objects.
 	total := totals()[cluster]
 	return fmt.Sprintf("declarations of cluster %s: %d of %d", cluster, min(d.done[cluster], total), total)
 }
 
-// begin starts to count for the next sync.
+// begin resets the counters for the next sync.
 func (d *declaring) begin() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.done = nil
 }
 
-// dealtWith takes in what became of an object. Those who apply call it.
+// dealtWith processes the result of one object. Apply goroutines call it.
 func (s *syncer) dealtWith(j *job, bundle string, r apply.ObjectResult) {
 	j.wrote(r)
 	if bundle != landscape.DeclarationsBundle {

@@ -11,8 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// missing says which Landscapes of spec.dependsOn do not exist: nothing newer is applied before
-// they do, which nobody would see as long as there is nothing newer. Empty when all are there.
+// missing lists the Landscapes of spec.dependsOn that do not exist; empty if all exist. They block
+// newer revisions, which is invisible until there is one.
 func (s *syncer) missing() string {
 	var names []string
 	for _, d := range s.object.Spec.DependsOn {
@@ -29,8 +29,7 @@ func (s *syncer) missing() string {
 	return fmt.Sprintf("Landscapes %s of spec.dependsOn do not exist: nothing newer is applied before they do", listed(names))
 }
 
-// tellMisfits tells once, as an event, what is wrong with the object, and which Landscapes it
-// refers to in vain.
+// tellMisfits emits one event for each error in the object and for each missing dependency.
 func (s *syncer) tellMisfits() {
 	missing := s.missing()
 	for _, one := range []struct{ text, told, reason string }{{missing, s.faults.toldMissing, reasonMissing}, {s.faults.misconfigured, s.faults.toldMisconfigured, reasonStalled}} {
@@ -41,13 +40,13 @@ func (s *syncer) tellMisfits() {
 	s.faults.toldMissing, s.faults.toldMisconfigured = missing, s.faults.misconfigured
 }
 
-// waitsFor tells whether a Landscape failed for nothing else than that others have objects that
-// moved to it, of which one is this: should that one wait for it, too, neither would ever go on.
-// The syncer of a process that began anew knows it when it has tried.
+// waitsFor reports whether a Landscape failed only because others, including the named one, still
+// have objects that moved to it. The named one must not wait for it then, or neither proceeds.
+// After a restart the Landscape has to try once before this is known.
 func (p *parts) waitsFor(l *landscapev1alpha1.Landscape, name string) bool {
 	ready := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReady)
 	if ready == nil || ready.Status != gardencorev1beta1.ConditionFalse || ready.Reason != reasonApplyFailed {
-		return false // what it met before says nothing of now
+		return false // earlier problems do not count
 	}
 	p.mu.Lock()
 	other := p.syncers[receiver.Key{Namespace: l.Namespace, Name: l.Name}]

@@ -22,8 +22,8 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// TestMoveAgainstTheOrder: an object moves to a Landscape from one that depends on it. The first
-// can go on only when the second has given the object up, which therefore does not wait for it.
+// TestMoveAgainstTheOrder: an object moves to a Landscape from its dependent. The dependent has to
+// release it first, so it does not wait for its dependency.
 func TestMoveAgainstTheOrder(t *testing.T) {
 	w := newWorld(t)
 	ground, top := w.repository("ground"), w.repository("top")
@@ -53,8 +53,8 @@ func TestMoveAgainstTheOrder(t *testing.T) {
 	assert.Contains(t, origin(), ground.name)
 }
 
-// TestReadyAfterARestart: others wait for a Landscape that was not ready, also between the start of
-// a process and its first look at it.
+// TestReadyAfterARestart: a Landscape that was not ready blocks others until the new process has a
+// verdict.
 func TestReadyAfterARestart(t *testing.T) {
 	for former, want := range map[gardencorev1beta1.ConditionStatus]string{gardencorev1beta1.ConditionFalse: "it is not ready (Pending)", gardencorev1beta1.ConditionTrue: ""} {
 		t.Run(string(former), func(t *testing.T) {
@@ -71,8 +71,8 @@ func TestReadyAfterARestart(t *testing.T) {
 	}
 }
 
-// TestWaitsFor: only a sync that failed for nothing else, and not what one met before, says that a
-// Landscape waits for objects to be given up.
+// TestWaitsFor: waitsFor is true only if the last failure has no cause but moved objects. Earlier
+// failures do not count.
 func TestWaitsFor(t *testing.T) {
 	for name, test := range map[string]struct {
 		status gardencorev1beta1.ConditionStatus
@@ -99,8 +99,8 @@ func TestWaitsFor(t *testing.T) {
 	}
 }
 
-// TestSettled: that what was applied is kept after a restart says nothing of what the source is at,
-// before that was tried, or looked at while it waits.
+// TestSettled: maintaining the applied revision after a restart is not a verdict on the source's
+// revision. An attempt or an examination is.
 func TestSettled(t *testing.T) {
 	for name, test := range map[string]struct {
 		last     string
@@ -125,8 +125,8 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// TestARepairThatIsHeldCanBeApproved: it is among what is held under the id that is told, as long
-// as it waits.
+// TestARepairThatIsHeldCanBeApproved: a held repair is in status.held under its reported id while
+// it waits.
 func TestARepairThatIsHeldCanBeApproved(t *testing.T) {
 	s := &syncer{status: &statusWriter{}}
 	byASync := landscapev1alpha1.HeldDeletion{Cluster: "virtual", Object: "ConfigMap a/x", Reason: "by a sync", Approval: "1"}

@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
-// deployGardenlets installs the gardenlets that Gardenlets of the virtual garden declare, whoever
-// made them, as long as there is a virtual garden.
+// deployGardenlets installs the gardenlets of all Gardenlet objects in the virtual garden, once it
+// exists.
 func (p *parts) deployGardenlets(ctx context.Context) {
 	runtime := rest.CopyConfig(p.role.Config)
 	runtime.UserAgent, runtime.WarningHandler = userAgent, rest.NoWarnings{}
@@ -33,7 +33,7 @@ func (p *parts) deployGardenlets(ctx context.Context) {
 	fenced := rest.CopyConfig(runtime)
 	fenced.Wrap(landscape.Fence(p.sure))
 	virtual.Wrap(landscape.Fence(p.sure))
-	// What clients say of their watches goes where everything else does.
+	// Clients log their watches to the operator's log.
 	ctx = logr.NewContext(ctx, logr.FromSlogHandler(p.role.Log.Handler()))
 	d := &gardenletdeployer.Deployer{Runtime: fenced, Virtual: virtual, Address: address, Charts: &charts.Puller{Clock: p.role.Clock}, Clock: p.role.Clock, Log: p.role.Log}
 	if err := d.Run(ctx); err != nil {

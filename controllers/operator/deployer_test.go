@@ -14,8 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/access"
 )
 
-// TestGardenletsAreDeployed: a Gardenlet that somebody makes in the virtual garden is looked after,
-// without a Landscape.
+// TestGardenletsAreDeployed: a Gardenlet in the virtual garden is reconciled without a Landscape.
 func TestGardenletsAreDeployed(t *testing.T) {
 	w := newWorld(t)
 	if err := w.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: access.NamespaceOfGarden}}); client.IgnoreAlreadyExists(err) != nil {

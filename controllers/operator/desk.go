@@ -16,8 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// desk takes the requests for syncs, in every instance of the operator: one that does not work
-// passes them on through the object.
+// desk handles requests for syncs in every replica of the operator. A replica without the lease
+// forwards them through the object.
 type desk struct {
 	parts   *parts
 	handler *receiver.Receiver
@@ -28,7 +28,7 @@ type desk struct {
 	sinks map[receiver.Key]sink
 }
 
-// tokenKey is a Secret of a receiver.
+// tokenKey names a Secret of a receiver.
 type tokenKey struct{ namespace, secret string }
 
 type token struct {
@@ -40,11 +40,11 @@ type sink struct {
 	generation int64
 	read       time.Time
 	to         []notification.Destination
-	// problems say who cannot be told.
+	// problems list the destinations that cannot be used.
 	problems []string
 }
 
-// secretsFor is how long what was read from a Secret is taken for granted.
+// secretsFor is how long the data of a Secret is cached.
 const secretsFor = 5 * time.Minute
 
 func newDesk(p *parts) *desk {
@@ -62,8 +62,8 @@ func (d *desk) hubOf(key receiver.Key) *hub {
 	return d.hubs[key]
 }
 
-// Receiver implements receiver.Requester. Only a receiver that exists costs a request, and that
-// seldom.
+// Receiver implements receiver.Requester. Only an existing receiver costs an API request, at most
+// one per secretsFor.
 func (d *desk) Receiver(ctx context.Context, namespace, name, entry string) (receiver.Target, bool) {
 	l, err := d.parts.landscapeOf(receiver.Key{Namespace: namespace, Name: name})
 	if err != nil || l == nil {
@@ -82,7 +82,7 @@ func (d *desk) Receiver(ctx context.Context, namespace, name, entry string) (rec
 	return target, ok
 }
 
-// token reads the Secret of a receiver, at most every few minutes, whether it is there or not.
+// token reads the Secret of a receiver, existing or not, at most once per secretsFor.
 func (d *desk) token(ctx context.Context, key tokenKey) ([]byte, bool) {
 	now := d.parts.role.Clock.Now()
 	d.mu.Lock()
@@ -97,7 +97,7 @@ func (d *desk) token(ctx context.Context, key tokenKey) ([]byte, bool) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	value := bytes.TrimSpace(data["token"]) // files end with a line
+	value := bytes.TrimSpace(data["token"]) // files end with a newline
 	d.known[key] = token{value: value, read: now}
 	return value, len(value) > 0
 }
@@ -138,7 +138,7 @@ func (d *desk) Follow(ctx context.Context, key receiver.Key, commit string) (<-c
 	return lines, nil
 }
 
-// followElsewhere follows what another instance does.
+// followElsewhere follows a sync of another replica.
 func (d *desk) followElsewhere(ctx context.Context, key receiver.Key, commit string) (<-chan receiver.Progress, error) {
 	get := func(context.Context) (*landscapev1alpha1.Landscape, error) { return d.parts.landscapeOf(key) }
 	if commit != "" {
@@ -151,8 +151,8 @@ func (d *desk) followElsewhere(ctx context.Context, key receiver.Key, commit str
 	return followNext(ctx, d.parts.role.Clock, get, now), nil
 }
 
-// destinations of the notifications of a Landscape. What is wrong with one is logged when it is
-// found, and in the status from then on.
+// destinations returns the notification destinations of a Landscape. It logs their errors; the
+// status shows them from then on.
 func (p *parts) destinations(l *landscapev1alpha1.Landscape) []notification.Destination {
 	d, key, now := p.desk, client.ObjectKeyFromObject(l), p.role.Clock.Now()
 	d.mu.Lock()
@@ -177,7 +177,7 @@ func (p *parts) destinations(l *landscapev1alpha1.Landscape) []notification.Dest
 	return to
 }
 
-// sourceURL is the address of the source of a Landscape, empty for none.
+// sourceURL returns the URL of a Landscape's source, empty for none.
 func sourceURL(l *landscapev1alpha1.Landscape) string {
 	if l.Spec.Source == nil {
 		return ""
@@ -185,7 +185,7 @@ func sourceURL(l *landscapev1alpha1.Landscape) string {
 	return l.Spec.Source.URL
 }
 
-// untold says who cannot be told of a Landscape, as far as somebody was to be. It makes no request.
+// untold lists unusable destinations as of the last notification. It makes no request.
 func (p *parts) untold(key receiver.Key) []string {
 	p.desk.mu.Lock()
 	defer p.desk.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/pergola-dev/pergola/internal/backoff"
 )
 
-// Triggers of a sync, as status.history names them.
+// Triggers of a sync in status.history.
 const (
 	triggerCommit   = "Commit"
 	triggerInterval = "Interval"
@@ -16,68 +16,68 @@ const (
 	triggerRetry    = "Retry"
 	triggerSpec     = "Spec"
 	triggerPin      = "Pin"
-	// triggerOperation is an operation that the Garden is asked for.
+	// triggerOperation is a requested operation of the Garden.
 	triggerOperation = "Operation"
-	// triggerApproval is triggerSpec where nothing but approvals differ.
+	// triggerApproval is triggerSpec if only approvals differ.
 	triggerApproval = "Approval"
 )
 
-// situation is everything that decides whether a sync is due.
+// situation is the input of the decision whether a sync is due.
 type situation struct {
 	now time.Time
 	is  revisionsKnown
-	// busy says that attempted is on its way.
+	// busy means that the attempted commit is being synced.
 	busy  bool
 	asked askedFor
-	// failures in a row; permanent ones get no better by trying again soon.
+	// failures counts failures in a row. permanent means that an early retry does not help.
 	failures  int
 	permanent bool
 	times     timing
-	// suspended and blocked say why nothing is done, if they are not empty.
+	// suspended and blocked are the reasons why no sync starts, if not empty.
 	suspended, blocked string
 }
 
 // revisionsKnown are the commits of a situation.
 type revisionsKnown struct {
-	// wanted is the commit to apply, empty while it is not known; applied the one that is applied
-	// by this process, and attempted the one that was tried last.
+	// wanted is the commit to apply, empty while unknown. applied is the applied commit, empty if a
+	// later attempt is incomplete. attempted is the last attempted commit.
 	wanted, applied, attempted string
 	pinned                     bool
-	// retagged says that the source names the commit that was tried last by another tag now, or by
-	// one that was made anew: with it the revision may be verified, and has another name.
+	// retagged means that the attempted commit has another tag or a new tag object now. The new tag
+	// may have a valid signature, and it renames the revision.
 	retagged bool
 }
 
-// askedFor says why a sync may be due besides a new commit.
+// askedFor has the reasons for a sync other than a new commit.
 type askedFor struct {
-	// requested says that somebody asked for a sync; respecified that the object says something
-	// else than at the last one; operated that the Garden was asked for an operation.
+	// requested means a sync request, respecified a change of the spec since the last sync, and
+	// operated a requested operation of the Garden.
 	requested, respecified, operated bool
-	// approved says that what the object says otherwise are approvals alone.
+	// approved means that only approvals differ in the spec.
 	approved bool
 }
 
-// timing says when a sync may be due.
+// timing has the times that make a sync due.
 type timing struct {
-	// ended is when the last sync was over.
+	// ended is the end of the last sync.
 	ended           time.Time
 	windows         windowState
 	interval, retry time.Duration
-	// spread is the share of an interval that this Landscape waits longer than others, from 0 to 1.
+	// spread is this Landscape's share of the jitter in spreadOut, from 0 to 1.
 	spread float64
 }
 
-// decision is what to do now, or until when to wait.
+// decision says whether to sync now, or how long to wait.
 type decision struct {
-	// trigger of the sync that is due; empty for none.
+	// trigger is the trigger of the due sync; empty for none.
 	trigger string
-	// waiting says to people what a sync that would be due waits for.
+	// waiting tells people why a due sync waits.
 	waiting string
-	// at is when to look again at the latest; zero for not before something happens.
+	// at is the latest time of the next check; zero if only an event needs one.
 	at time.Time
 }
 
-// decide says whether a sync is due.
+// decide returns whether a sync is due.
 func decide(s situation) decision {
 	switch {
 	case s.suspended != "":
@@ -102,7 +102,7 @@ func decide(s situation) decision {
 	return d
 }
 
-// due looks at what there is to do, whether it may be done or not.
+// due returns the sync that is due, regardless of whether it may start.
 func (s situation) due() decision {
 	switch {
 	case s.is.wanted != s.is.attempted && s.is.pinned:
@@ -119,7 +119,7 @@ func (s situation) due() decision {
 		return decision{}
 	case s.asked.requested:
 		return decision{trigger: triggerRequest}
-	case s.asked.operated && s.failures == 0: // else it is tried again anyway
+	case s.asked.operated && s.failures == 0: // else the retry covers it
 		return decision{trigger: triggerOperation}
 	}
 	trigger, at := triggerInterval, s.times.ended.Add(spreadOut(s.times.interval, s.times.spread))
@@ -132,12 +132,12 @@ func (s situation) due() decision {
 	return decision{trigger: trigger}
 }
 
-// spreadOut adds up to a tenth.
+// spreadOut adds up to a tenth of the interval.
 func spreadOut(interval time.Duration, share float64) time.Duration {
 	return interval + time.Duration(float64(interval)*share/10)
 }
 
-// spreadOf gives each name a share from 0 to 1 that stays the same.
+// spreadOf returns a stable share from 0 to 1 for a name.
 func spreadOf(name string) float64 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(name)) // it never fails

@@ -63,11 +63,11 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestTriggersAreDescribed: the API names every trigger of a sync, and no other.
+// TestTriggersAreDescribed: the API documents every trigger of a sync, and no other.
 func TestTriggersAreDescribed(t *testing.T) {
 	definition, err := crds.FS.ReadFile("landscape.pergola.dev_landscapes.yaml")
 	require.NoError(t, err)
-	text := strings.Join(strings.Fields(string(definition)), " ") // lines are broken anywhere
+	text := strings.Join(strings.Fields(string(definition)), " ") // the description has line breaks
 	_, text, found := strings.Cut(text, "What began the sync: ")
 	require.True(t, found)
 	text, _, found = strings.Cut(text, "type: string")
@@ -175,8 +175,8 @@ func TestTighten(t *testing.T) {
 	require.ErrorContains(t, err, "landscape.yaml: spec.deletionGate.maxShare")
 }
 
-// TestRequestWaitsForItsPoll: who asks for a sync wants what the source has now, not once more what
-// it had.
+// TestRequestWaitsForItsPoll: a requested sync waits for a poll and does not repeat the known
+// revision.
 func TestRequestWaitsForItsPoll(t *testing.T) {
 	s := &syncer{parts: &parts{}, object: &landscapev1alpha1.Landscape{}, status: &statusWriter{}, origin: origin{remote: &connection{}}, asks: requests{requested: true, asking: true}}
 	s.object.Spec.Source = &landscapev1alpha1.Source{}

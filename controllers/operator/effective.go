@@ -20,7 +20,7 @@ const (
 	defaultTimeout      = time.Hour
 )
 
-// shortest is the least of all intervals. Tests have less time.
+// shortest is the minimum of all intervals. Tests lower it.
 var shortest = time.Second
 
 func interval(spec *landscapev1alpha1.LandscapeSpec) time.Duration {
@@ -44,7 +44,7 @@ func retryInterval(spec *landscapev1alpha1.LandscapeSpec) time.Duration {
 	return max(spec.RetryInterval.Duration, shortest)
 }
 
-// timeout of a sync: a commit may make it shorter.
+// timeout returns the timeout of a sync. A commit may only shorten it.
 func timeout(object, file *landscapev1alpha1.LandscapeSpec) time.Duration {
 	out := defaultTimeout
 	if object.Timeout != nil && object.Timeout.Duration > 0 {
@@ -60,8 +60,8 @@ func reviewed(object, file *landscapev1alpha1.LandscapeSpec) bool {
 	return object.Review == landscapev1alpha1.ReviewRequired || file.Review == landscapev1alpha1.ReviewRequired
 }
 
-// tighten gives the deletion gate that holds: that of the object in the cluster is the limit, and a
-// commit can only take away from it. loosened says what landscape.yaml asks for in vain.
+// tighten returns the effective deletion gate. landscape.yaml can only be stricter than the object
+// in the cluster. loosened lists its looser values, which are ignored.
 func tighten(object, file *landscapev1alpha1.DeletionGate) (gate *landscapev1alpha1.DeletionGate, loosened []string, err error) {
 	limit := permit.DefaultGate()
 	if object == nil {
@@ -119,7 +119,7 @@ func tighten(object, file *landscapev1alpha1.DeletionGate) (gate *landscapev1alp
 	return out, loosened, nil
 }
 
-// demands refuses a revision whose landscape.yaml asks for a check that cannot be made.
+// demands rejects a revision whose landscape.yaml requires a check that is impossible here.
 func demands(object, file *landscapev1alpha1.LandscapeSpec) error {
 	if file.Source == nil || file.Source.Verify == nil || object.Source.Verify != nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// notes are the texts of the events of a Landscape with a reason.
+// notes returns the texts of a Landscape's events with a reason.
 func (w *world) notes(landscape, reason string) []string {
 	w.Helper()
 	events := &eventsv1.EventList{}
@@ -28,7 +28,7 @@ func (w *world) notes(landscape, reason string) []string {
 	return out
 }
 
-// records are those of the history about a commit.
+// records returns the history records of a commit.
 func records(l *landscapev1alpha1.Landscape, commit string) []landscapev1alpha1.SyncRecord {
 	var out []landscapev1alpha1.SyncRecord
 	for _, r := range l.Status.History {
@@ -40,7 +40,7 @@ func records(l *landscapev1alpha1.Landscape, commit string) []landscapev1alpha1.
 }
 
 // TestInvalidRevisions: each has an event with its own text, and one record in the history, however
-// often it is looked at.
+// often it is read.
 func TestInvalidRevisions(t *testing.T) {
 	w := newWorld(t)
 	stop := w.start()
@@ -57,7 +57,7 @@ func TestInvalidRevisions(t *testing.T) {
 	notes := w.notes(s.name, "Invalid")
 	assert.NotEqual(t, notes[0], notes[1])
 
-	// Somebody asks again, then the operator is started anew, and the object changes.
+	// A person requests a sync, then the operator restarts, and the object changes.
 	requested := func() {
 		t.Helper()
 		w.change(s.name, func(l *landscapev1alpha1.Landscape) {

@@ -9,27 +9,26 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// examination validates a revision that waits for a window or another Landscape: whoever has
-// written it learns now what is wrong with it, and not when it is to be applied. By then it is read
-// anew, because that may be long after.
+// examination validates a revision that waits for a window or another Landscape, so that its author
+// learns of errors early. The revision is read anew before it is applied.
 type examination struct {
 	commitAt
-	// windows is the digest of those of the object that it is read with.
+	// windows is the digest of the object's windows during the read.
 	windows string
 	cancel  context.CancelFunc
-	// done says that it is over, again when the next one begins because the revision could not be
-	// had; zero if it could.
+	// done means that the examination is over. again is when to retry if the revision could not be
+	// fetched; else zero.
 	done  bool
 	again time.Time
 }
 
-// examining tells whether it is not known yet if the revision that waits is valid.
+// examining reports whether the validation of the waiting revision is still running.
 func (s *syncer) examining() bool { return s.jobs.examined != nil && !s.jobs.examined.done }
 
-// examine begins to validate what waits, once for each revision. What is applied is kept meanwhile.
-// It says when to look again, zero if that is not its business.
+// examine starts to validate the waiting revision, once per revision. The applied revision is
+// maintained meanwhile. It returns when to retry a failed fetch; else zero.
 func (s *syncer) examine(commit string, now time.Time) time.Time {
-	// what is applied is read first, to compare with
+	// The applied revision is read first, for the comparison.
 	unread := s.jobs.active == nil && s.jobs.unkept == nil && s.former() != ""
 	busy := s.jobs.preparing != nil || s.jobs.active != nil && s.jobs.active.applying || unread
 	windows, at := digest(s.object.Spec.Windows), s.stated(commit)
@@ -65,12 +64,12 @@ func (s *syncer) examine(commit string, now time.Time) time.Time {
 				return
 			}
 			e.done = true
-			if err == nil { // what was wrong with one before is of no interest any more
+			if err == nil { // errors of an earlier revision are obsolete
 				if s.jobs.last.validErr != nil || s.jobs.last.fetchErr != nil {
 					s.jobs.last = outcome{ended: s.parts.role.Clock.Now()}
 					if s.jobs.active != nil {
 						s.jobs.last = s.jobs.active.outcome(s.jobs.last.ended)
-						// of the one that is kept that is true still, and it is tried again
+						// Still true for the maintained revision, which is retried.
 						if half := s.halfwayName(); half != "" {
 							s.jobs.last.problems, s.jobs.last.failures = []string{fmt.Sprintf("the sync of %s was not completed", half)}, 1
 						}
@@ -78,7 +77,7 @@ func (s *syncer) examine(commit string, now time.Time) time.Time {
 				}
 				return
 			}
-			if !isInvalid(err) && !source.IsPermanent(err) { // it may go better later
+			if !isInvalid(err) && !source.IsPermanent(err) { // a retry may help
 				e.again = s.parts.role.Clock.Now().Add(retryInterval(&s.object.Spec))
 				return
 			}
@@ -88,7 +87,7 @@ func (s *syncer) examine(commit string, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// unexamine gives up what is examined: it is wanted no more, or is read to be applied.
+// unexamine cancels the examination: the revision is obsolete, or is read to be applied.
 func (s *syncer) unexamine() {
 	if s.jobs.examined != nil {
 		s.jobs.examined.cancel()

@@ -27,9 +27,8 @@ func login(name string) func(*landscapev1alpha1.LandscapeSpec) {
 	}
 }
 
-// TestFaultsOfSources: whatever a Git server does, what is applied stays, the reason is said, and
-// when it is mended the operator goes on by itself. All of them are looked after by one operator at
-// the same time.
+// TestFaultsOfSources: whatever a Git server does, the applied revision stays, the reason is
+// reported, and the operator recovers by itself. One operator has all faults at the same time.
 func TestFaultsOfSources(t *testing.T) {
 	w := newWorld(t)
 	w.start()
@@ -58,7 +57,7 @@ func expiredCredentials(w *world) {
 
 	expire("second-token")
 	w.refuses(s, "AuthenticationFailed", "1")
-	// Forges lock accounts out that try again and again: once a poll is what there is.
+	// Forges lock accounts after many failures, so the operator sends one request per poll.
 	server.Reset()
 	began := time.Now()
 	asked := 0
@@ -94,14 +93,14 @@ func anotherHostKey(w *world) {
 	w.follow(s, repositoryURL(server.URL), login("hostkey"))
 	w.applied(s, "", "1")
 
-	// The server of the same name has another key.
+	// The server of this name has another key.
 	wrong := strings.Replace(string(other.KnownHosts), portOf(other.Address), portOf(server.Address), 1)
 	data["known_hosts"] = wrong
 	w.replace("hostkey", data)
-	// opens it anew
+	// A change of the spec reopens it.
 	w.change(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.Timeout = &metav1.Duration{Duration: time.Minute} })
 	w.refuses(s, "HostKeyMismatch", "1")
-	// What the change of the object began goes on for a while.
+	// The sync after the change takes a while.
 	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
 		return condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeStalled) != nil
 	})
@@ -192,7 +191,7 @@ func wrongSignatures(w *world) {
 	assert.Equal(w, "2", w.value(s.name))
 	w.applied(s, signed(good, "5"), "5")
 
-	// A key that is trusted from now on is trusted at once.
+	// A newly trusted key counts at once.
 	late := signed(bad, "6")
 	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
 		return strings.Contains(readiness(l), late) && strings.HasPrefix(readiness(l), "False")
@@ -206,7 +205,7 @@ func hugeFile(w *world) {
 	server := gittest.ServeHTTP(w, s.bare.Root)
 	w.follow(s, repositoryURL(server.URL))
 	w.applied(s, "", "1")
-	// One that the landscape does not read is nobody's matter.
+	// A large file that the landscape does not read is allowed.
 	w.applied(s, s.push("large", map[string]string{"zeros": strings.Repeat("\x00", 33<<20), "a.yaml": s.configMap(s.name, "2")}), "2")
 	s.push("read", map[string]string{"zeros.yaml": strings.Repeat("\x00", 33<<20), "a.yaml": s.configMap(s.name, "3")})
 	l := w.refuses(s, "Invalid", "2")
@@ -216,12 +215,11 @@ func hugeFile(w *world) {
 	l = w.refuses(s, "TooLarge", "2")
 	assert.Contains(w, readiness(l), "a commit has a file of 129 MiB, more than the 128 MiB that are transferred")
 	assert.NotNil(w, condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeStalled))
-	// Whoever takes it out by another commit need not push over the branch.
+	// A commit that removes the file suffices; no force-push is needed.
 	w.applied(s, s.push("mended", map[string]string{"zeros": "", "a.yaml": s.configMap(s.name, "5")}), "5")
 }
 
-// endlessPack: a repository beyond the limit of a transfer is given up at the limit, and nothing of
-// it is kept.
+// endlessPack: a transfer ends at the limit, and nothing of it stays in the cache.
 func endlessPack(w *world) {
 	const limit = 256 << 20
 	s := w.served("endless")
@@ -253,7 +251,7 @@ func endlessPack(w *world) {
 	l := w.refuses(s, "TooLarge", "1")
 	assert.Contains(w, readiness(l), "the repository is too large: more than 256 MiB would be transferred at once")
 	assert.NotNil(w, condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeStalled))
-	// What is beyond it is not read: the server is rid of what the connection takes, and no more.
+	// Nothing beyond the limit is read: the server only sends what connection buffers take.
 	w.eventually("the connection ends", func() bool {
 		_, sent := server.Reset()
 		if sent > 0 {
@@ -276,7 +274,7 @@ func endlessPack(w *world) {
 	w.applied(s, s.set("3"), "3")
 }
 
-// hang makes a server answer nothing, until the returned function is called.
+// hang makes a server answer nothing until release is called.
 func hang(t *testing.T, server *gittest.HTTPServer, method string) (waiting *atomic.Int32, release func()) {
 	waiting, stop := &atomic.Int32{}, make(chan struct{})
 	release = sync.OnceFunc(func() {
@@ -288,7 +286,7 @@ func hang(t *testing.T, server *gittest.HTTPServer, method string) (waiting *ato
 		if r.Method != method {
 			return false
 		}
-		_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection is not seen
+		_, _ = io.Copy(io.Discard, r.Body) // else the server does not notice the closed connection
 		waiting.Add(1)
 		defer waiting.Add(-1)
 		select {
@@ -311,7 +309,7 @@ func slowServer(w *world) {
 	w.refuses(s, "Timeout", "1")
 	release()
 	w.applied(s, s.set("2"), "2")
-	// It hangs in the middle of the transfer.
+	// The server hangs in the middle of the transfer.
 	_, release = hang(w.T, server, http.MethodPost)
 	next := s.set("3")
 	w.refuses(s, "Timeout", "2")
@@ -319,8 +317,7 @@ func slowServer(w *world) {
 	w.applied(s, next, "3")
 }
 
-// answersWhileItWaits: a server that does not answer keeps nobody from suspending, nor from naming
-// another one.
+// answersWhileItWaits: a hanging server does not block a suspension or a change of the source.
 func answersWhileItWaits(w *world) {
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		s := w.served("busy-" + strings.ToLower(method))

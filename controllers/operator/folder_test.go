@@ -20,8 +20,7 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// inFolders are two landscapes of one name in one repository, each with an object that must not
-// change.
+// inFolders has two landscapes of one name in one repository, each with an immutable object.
 func (r *repository) inFolders(old, new string) map[string]string {
 	return map[string]string{
 		"old/landscape.yaml": r.config(""), "old/v.yaml": r.immutable("v", old),
@@ -33,20 +32,20 @@ func inFolder(path string) func(*landscapev1alpha1.LandscapeSpec) {
 	return func(spec *landscapev1alpha1.LandscapeSpec) { spec.Source.Path = path }
 }
 
-// moveTo states another folder.
+// moveTo changes the folder in the spec.
 func (w *world) moveTo(name, path string) {
 	w.Helper()
 	w.change(name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.Path = path })
 }
 
-// lose deletes a ConfigMap, for somebody to repair.
+// lose deletes a ConfigMap that the operator then repairs.
 func (w *world) lose(name string) {
 	w.Helper()
 	require.NoError(w, w.client.Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}))
 }
 
-// TestAnotherFolder: what is refused of it is refused by every process, with the same commit and
-// with another one, and what is applied is kept from the folder that it was applied from.
+// TestAnotherFolder: every process rejects the immutable change in another folder, of the same or
+// another commit. The applied revision is maintained from its folder.
 func TestAnotherFolder(t *testing.T) {
 	for name, newer := range map[string]bool{"of the same commit": false, "of another one": true} {
 		t.Run(name, func(t *testing.T) {
@@ -96,8 +95,8 @@ func TestAnotherFolder(t *testing.T) {
 	}
 }
 
-// TestAnotherFolderWaits: it waits for a window as another commit does, also where the commit stays
-// the same and the operator is started anew. What is wrong with it is told at once.
+// TestAnotherFolderWaits: another folder waits for a window as another commit does, also of the
+// same commit and after a restart. Its errors are reported at once.
 func TestAnotherFolderWaits(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("folders-wait")
@@ -131,8 +130,8 @@ func TestAnotherFolderWaits(t *testing.T) {
 	assert.Equal(t, "new", w.value("w"))
 }
 
-// TestAnotherFolderHalfway: what failed of a folder is gone on with there while the next one is
-// refused, after a restart, too.
+// TestAnotherFolderHalfway: a partial revision is continued from its folder while the next one is
+// rejected, also after a restart.
 func TestAnotherFolderHalfway(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("folders-halfway")
@@ -159,8 +158,8 @@ func TestAnotherFolderHalfway(t *testing.T) {
 	})
 }
 
-// TestAnotherFolderWhileTheSourceIsGone: the cache has it, but what is applied then is what was
-// applied before, as often as ever and not all the time.
+// TestAnotherFolderWhileTheSourceIsGone: without the source the old folder is applied at its
+// interval, although the cache has the new one.
 func TestAnotherFolderWhileTheSourceIsGone(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("folders-gone")
@@ -188,7 +187,7 @@ func TestAnotherFolderWhileTheSourceIsGone(t *testing.T) {
 	assert.Equal(t, "new", w.value("w"))
 }
 
-// TestAnotherFolderIsNotReady: who depends on it waits until it is applied, as for another commit.
+// TestAnotherFolderIsNotReady: dependents wait for another folder as for another commit.
 func TestAnotherFolderIsNotReady(t *testing.T) {
 	w := newWorld(t)
 	base, top := w.repository("folders-base"), w.repository("folders-top")
@@ -213,8 +212,8 @@ func TestAnotherFolderIsNotReady(t *testing.T) {
 	assert.Equal(t, "x", w.value("m299"), "all that it depends on is there")
 }
 
-// TestWhoFollowsAnotherFolder is told that it waits, and not that the commit is applied, which it
-// is from the former one.
+// TestWhoFollowsAnotherFolder: a follower learns that the folder waits, not that the commit is
+// applied from the previous folder.
 func TestWhoFollowsAnotherFolder(t *testing.T) {
 	w := newWorld(t)
 	s := w.served("folders-followed")
@@ -233,7 +232,7 @@ func TestWhoFollowsAnotherFolder(t *testing.T) {
 	handle, err := NewHandle(server.config, receiver.Key{Namespace: w.namespace, Name: s.name}, w.role.Clock, "somebody")
 	require.NoError(t, err)
 	last = receiver.Progress{}
-	// it may be validated still, which comes before that it waits
+	// It may still be validated, before it waits.
 	for last = range FollowObject(ctx, w.role.Clock, handle.Get, commit) {
 	}
 	assert.True(t, last.Done)

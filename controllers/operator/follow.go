@@ -14,20 +14,20 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// followEvery is how often the object is looked at.
+// followEvery is the polling interval of the object.
 const followEvery = time.Second
 
-// FollowObject tells the progress of a sync by what the status of the Landscape says, for those who
-// cannot ask the operator itself. The channel ends after the line that is Done, or with the
-// context. Without a commit it follows whatever is synced, from the next sync on.
+// FollowObject reports the progress of a sync from the Landscape's status, for callers that cannot
+// reach the operator. The channel closes after the line with Done, or with the context. Without a
+// commit it reports the newest sync, even a finished one.
 func FollowObject(ctx context.Context, clk clock.WithTicker, get getter, commit string) <-chan receiver.Progress {
 	return (&objectFollower{commit: commit}).follow(ctx, clk, get)
 }
 
-// getter reads the Landscape; nil if it is gone.
+// getter reads the Landscape; nil if it does not exist.
 type getter func(context.Context) (*landscapev1alpha1.Landscape, error)
 
-// followRequest follows the sync that the annotation of a Landscape asked for.
+// followRequest follows the sync that the annotation of a Landscape requests.
 func followRequest(ctx context.Context, clk clock.WithTicker, get getter, asked *landscapev1alpha1.Landscape) <-chan receiver.Progress {
 	f := &objectFollower{request: asked.Annotations[landscapev1alpha1.AnnotationSyncRequested]}
 	if h := asked.Status.History; len(h) > 0 && h[0].EndTime != nil {
@@ -36,7 +36,7 @@ func followRequest(ctx context.Context, clk clock.WithTicker, get getter, asked 
 	return f.follow(ctx, clk, get)
 }
 
-// followNext follows the sync that is asked for by the annotation next, or that begins without.
+// followNext follows the next sync, requested by the annotation or not.
 func followNext(ctx context.Context, clk clock.WithTicker, get getter, now *landscapev1alpha1.Landscape) <-chan receiver.Progress {
 	f := &objectFollower{asked: now.Annotations[landscapev1alpha1.AnnotationSyncRequested], next: true}
 	if h := now.Status.History; len(h) > 0 {
@@ -73,24 +73,24 @@ func (f *objectFollower) follow(ctx context.Context, clk clock.WithTicker, get g
 	return out
 }
 
-// objectFollower remembers what was told.
+// objectFollower remembers the last reported line.
 type objectFollower struct {
 	commit string
-	// request is the value of the annotation, empty where a commit is followed.
+	// request is the value of the annotation, empty if a commit is followed.
 	request string
-	// next says that the request is the first one after asked.
+	// next means that the request is the first one after asked.
 	next  bool
 	asked string
-	// taken says that the request was taken up, handled that the look before has seen nothing go on
-	// after it.
+	// taken means that the operator accepted the request. handled means that the previous poll
+	// found no work in progress after that.
 	taken   bool
 	handled bool
-	// former is the newest sync of before, which is not the one that was asked for.
+	// former is the newest sync before the request.
 	former *landscapev1alpha1.SyncRecord
 	told   string
 }
 
-// look compares the object with what was told last.
+// look compares the object with the last reported line.
 func (f *objectFollower) look(l *landscapev1alpha1.Landscape, err error, now time.Time) []receiver.Progress {
 	say := func(phase, message string) []receiver.Progress {
 		if message == f.told {
@@ -112,19 +112,19 @@ func (f *objectFollower) look(l *landscapev1alpha1.Landscape, err error, now tim
 		return say(receiver.PhaseQueued, "waiting for the operator")
 	}
 	if c := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeGardenletsWorking); c != nil && !reconciles(l) {
-		f.handled = false // what they make of it comes at their end
+		f.handled = false // the result follows when they end
 		return say(receiver.PhaseWaiting, c.Message)
 	}
-	// While anything goes on after a request, what has ended is not its sync: the operator ends the
-	// one that it was at before.
+	// The operator first ends its current sync after a request. While anything is in progress, a
+	// finished sync is not the requested one.
 	if r := f.record(l); r != nil && r.EndTime != nil && (f.request == "" || !reconciles(l)) {
 		done := doneOf(*r, now)
 		if ready := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReady); f.request != "" && done.Err == "" && ready != nil && ready.Reason == reasonWaiting {
-			// what was applied is not what was asked for
+			// The applied revision is not the requested one.
 			done.Phase, done.Message = receiver.PhaseHeld, ready.Message
 		}
 		if source := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeSourceReady); f.request != "" && done.Err == "" && source != nil && source.Status == gardencorev1beta1.ConditionFalse {
-			// what was applied is not what the source has now
+			// The applied revision is not the one in the source.
 			done.Phase, done.Err = receiver.PhaseFailed, source.Message
 		}
 		return []receiver.Progress{approvable(done, l)}
@@ -148,16 +148,16 @@ func (f *objectFollower) look(l *landscapev1alpha1.Landscape, err error, now tim
 	return nil
 }
 
-// isTaken tells whether the operator has taken up the request, or one of somebody else that came in
-// its place: it asks for the same, and later.
+// isTaken reports whether the operator accepted the request, or a later one that replaced it: both
+// ask for the same.
 func (f *objectFollower) isTaken(l *landscapev1alpha1.Landscape) bool {
 	last := l.Status.LastHandledSyncRequest
 	f.taken = f.taken || last == f.request || last != "" && last == l.Annotations[landscapev1alpha1.AnnotationSyncRequested]
 	return f.taken
 }
 
-// held is the end for who follows a commit that is not applied before somebody or something lets
-// it; nil if it is.
+// held returns the final line if the followed commit waits for a window, another Landscape or a
+// resume; else nil.
 func (f *objectFollower) held(l *landscapev1alpha1.Landscape, now time.Time) *receiver.Progress {
 	ready := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReady)
 	if f.commit == "" || ready == nil || reconciles(l) {
@@ -172,14 +172,14 @@ func (f *objectFollower) held(l *landscapev1alpha1.Landscape, now time.Time) *re
 	return nil
 }
 
-// still is the end of a request that came to nothing new: everything is as it has to be, or nothing
-// is done.
+// still returns the final line of a request without a new sync: nothing changed, or nothing may
+// start.
 func (f *objectFollower) still(l *landscapev1alpha1.Landscape, now time.Time) *receiver.Progress {
 	if f.request == "" || reconciles(l) {
 		f.handled = false
 		return nil
 	}
-	if !f.handled { // the next look decides: the sync may begin only now
+	if !f.handled { // the next poll decides: the sync may begin only now
 		f.handled = true
 		return nil
 	}
@@ -199,7 +199,7 @@ func (f *objectFollower) still(l *landscapev1alpha1.Landscape, now time.Time) *r
 	return &receiver.Progress{Time: now, Phase: receiver.PhaseFailed, Message: ready.Message, Err: ready.Message, Done: true}
 }
 
-// approvable adds to the end of a sync that is held how somebody lets it pass.
+// approvable appends the approve command to the final line of a held sync.
 func approvable(p receiver.Progress, l *landscapev1alpha1.Landscape) receiver.Progress {
 	if p.Phase == receiver.PhaseHeld && len(l.Status.Held) > 0 && isHeld(l) {
 		p.Message += toApprove(l.Status.Held, l.Namespace+"/"+l.Name)
@@ -207,20 +207,19 @@ func approvable(p receiver.Progress, l *landscapev1alpha1.Landscape) receiver.Pr
 	return p
 }
 
-// isHeld tells whether a Landscape says that something waits for an approval.
+// isHeld reports whether a Landscape has deletions that wait for an approval.
 func isHeld(l *landscapev1alpha1.Landscape) bool {
 	c := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeHeld)
 	return c != nil && c.Status == gardencorev1beta1.ConditionTrue
 }
 
-// reconciles tells whether a Landscape says that something goes on, other than that it is tried
-// again later.
+// reconciles reports whether a Landscape has work in progress, other than a pending retry.
 func reconciles(l *landscapev1alpha1.Landscape) bool {
 	c := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReconciling)
 	return c != nil && c.Reason != reasonRetrying
 }
 
-// record is the newest sync, if it is the one that is followed.
+// record returns the newest sync if it is the followed one.
 func (f *objectFollower) record(l *landscapev1alpha1.Landscape) *landscapev1alpha1.SyncRecord {
 	for i := range l.Status.History {
 		r := &l.Status.History[i]
@@ -230,7 +229,7 @@ func (f *objectFollower) record(l *landscapev1alpha1.Landscape) *landscapev1alph
 				continue
 			}
 			if at := appliedAt(&l.Status); at.commit == f.commit && at.folder != folderOf(l) && r.Result != landscapev1alpha1.SyncFailed {
-				return nil // of the folder before
+				return nil // it was applied from the previous folder
 			}
 			return r
 		case f.former != nil && equality.Semantic.DeepEqual(r, f.former):
@@ -242,7 +241,7 @@ func (f *objectFollower) record(l *landscapev1alpha1.Landscape) *landscapev1alph
 	return nil
 }
 
-// doneOf is the last line about a sync.
+// doneOf returns the final line of a sync.
 func doneOf(r landscapev1alpha1.SyncRecord, now time.Time) receiver.Progress {
 	out := receiver.Progress{Time: now, Message: r.Message, Done: true}
 	switch r.Result {

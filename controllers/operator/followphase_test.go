@@ -12,7 +12,7 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// What is applied is not said to be queued.
+// TestFollowingNamesThePhase: a revision that is being applied is not reported as queued.
 func TestFollowingNamesThePhase(t *testing.T) {
 	for message, test := range map[string]struct{ reason, want string }{
 		"applying main@sha1:abc":         {reasonApplying, receiver.PhaseApplying},

@@ -14,29 +14,29 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// unkept says why what was applied before this process is not kept by it.
+// unkept is why the revision that an earlier process applied is not maintained by this one.
 type unkept struct {
 	commit string
 	err    error
-	// failures in a row, the last one at a time.
+	// failures counts failures in a row. The last one was at the time at.
 	failures int
 	at       time.Time
 }
 
-// mostTried is how many revisions the status keeps that were tried since the last complete sync,
-// besides the one that is tried.
+// mostTried is how many revisions attempted since the last complete sync stay in the status,
+// besides the current one.
 const mostTried = 5
 
-// commitAt is a commit, and the folder of it that is the landscape: by another one the same commit
-// declares something else.
+// commitAt is a commit and the landscape's folder in it. The same commit declares something else in
+// another folder.
 type commitAt struct{ commit, folder string }
 
-// triedAt is where a revision that was tried is.
+// triedAt returns the commit and folder of an attempted revision.
 func triedAt(tried landscapev1alpha1.TriedRevision) commitAt {
 	return commitAt{commit: commitOf(tried.Revision), folder: tried.Path}
 }
 
-// appliedAt is where the one that was applied completely last is, the zero value for none.
+// appliedAt returns the commit and folder of the last complete sync, the zero value for none.
 func appliedAt(status *landscapev1alpha1.LandscapeStatus) commitAt {
 	if status.LastAppliedRevision == "" {
 		return commitAt{}
@@ -44,16 +44,15 @@ func appliedAt(status *landscapev1alpha1.LandscapeStatus) commitAt {
 	return commitAt{commit: commitOf(status.LastAppliedRevision), folder: status.LastAppliedPath}
 }
 
-// triedBeside are those that were tried besides one, mostTried at most: the same before it is noted
-// that the one is tried, and after.
+// triedBeside returns the other attempted revisions, at most mostTried. The result is the same
+// before and after one is recorded.
 func triedBeside(tried []landscapev1alpha1.TriedRevision, one commitAt) []landscapev1alpha1.TriedRevision {
 	beside := slices.DeleteFunc(slices.Clone(tried), func(other landscapev1alpha1.TriedRevision) bool { return triedAt(other) == one })
 	return beside[max(len(beside)-mostTried, 0):]
 }
 
-// noteTried notes, before the first object is sent, that a revision is tried, and says whether it
-// could be: who comes after this process has to know that what was applied before is not all that
-// there is in the clusters.
+// noteTried records, before the first request, that a revision is attempted, and reports whether
+// that succeeded. After a restart the operator must know that the clusters may contain parts of it.
 func (s *syncer) noteTried(r *revision) bool {
 	now := &s.status.now
 	windows := r.landscape.Config.Spec.Windows
@@ -65,7 +64,7 @@ func (s *syncer) noteTried(r *revision) bool {
 		now.Tried = append(triedBeside(now.Tried, r.at()), landscapev1alpha1.TriedRevision{Revision: r.Revision(), Path: r.folder})
 	}
 	now.Windows = windows
-	// should somebody else have written it, the next look at it ends this syncer
+	// If somebody else wrote the status, the next step ends this syncer.
 	s.status.flush(s.life.alive)
 	if written := &s.status.written; slices.Equal(written.Tried, now.Tried) && equality.Semantic.DeepEqual(written.Windows, now.Windows) {
 		return true
@@ -74,15 +73,15 @@ func (s *syncer) noteTried(r *revision) bool {
 	return false
 }
 
-// refresh gives a copy of the object what is in its status now: what was written may be older.
+// refresh copies the current status into a copy of the object. The written status may be older.
 func (s *syncer) refresh(object *landscapev1alpha1.Landscape) {
 	now := &s.status.now
 	object.Status.UsedApprovals, object.Status.Tried = slices.Clone(now.UsedApprovals), slices.Clone(now.Tried)
 	object.Status.LastAppliedRevision, object.Status.LastAppliedPath = now.LastAppliedRevision, now.LastAppliedPath
 }
 
-// former is the revision that is kept while nothing newer can be: the one that was tried last, or
-// else applied; empty for none.
+// former returns the revision to maintain while a newer one cannot be applied: the last attempted
+// one, or else the applied one; empty for none.
 func (s *syncer) former() string {
 	if tried := s.status.now.Tried; len(tried) > 0 {
 		return tried[len(tried)-1].Revision
@@ -90,7 +89,7 @@ func (s *syncer) former() string {
 	return s.status.now.LastAppliedRevision
 }
 
-// formerAt is where that one is.
+// formerAt returns the commit and folder of former.
 func (s *syncer) formerAt() commitAt {
 	if tried := s.status.now.Tried; len(tried) > 0 {
 		return triedAt(tried[len(tried)-1])
@@ -98,8 +97,7 @@ func (s *syncer) formerAt() commitAt {
 	return appliedAt(&s.status.now)
 }
 
-// keptObject is the object as it was for what is kept: with the folder that this one is of,
-// wherever the next one is looked for.
+// keptObject returns the object with the folder of the maintained revision.
 func (s *syncer) keptObject() *landscapev1alpha1.Landscape {
 	at := s.formerAt()
 	if s.jobs.active != nil {
@@ -113,7 +111,7 @@ func (s *syncer) keptObject() *landscapev1alpha1.Landscape {
 	return out
 }
 
-// halfApplied is the revision that was tried last, if its sync was not completed; else empty.
+// halfApplied returns the last attempted revision if its sync did not complete; else empty.
 func (s *syncer) halfApplied() string {
 	if len(s.status.now.Tried) == 0 {
 		return ""
@@ -121,7 +119,7 @@ func (s *syncer) halfApplied() string {
 	return s.former()
 }
 
-// named is a revision as people read it: with its folder where that is another one than is stated.
+// named returns a revision as people read it: with its folder if that differs from the spec.
 func (s *syncer) named(revision, folder string) string {
 	if revision == "" || folder == "" || folder == folderOf(s.object) {
 		return revision
@@ -129,7 +127,7 @@ func (s *syncer) named(revision, folder string) string {
 	return revision + " (folder " + folder + ")"
 }
 
-// revisionOf is a commit under the name that the source has for it, if it is at that.
+// revisionOf returns a commit under the name of the source's head, if the head is at that commit.
 func (s *syncer) revisionOf(commit string) string {
 	if s.origin.head.Commit == commit {
 		return s.origin.head.Revision()
@@ -137,15 +135,15 @@ func (s *syncer) revisionOf(commit string) string {
 	return commit
 }
 
-// appliedName is the revision that was applied completely last, as people read it.
+// appliedName returns the last completely applied revision as people read it.
 func (s *syncer) appliedName() string {
 	return s.named(s.status.now.LastAppliedRevision, s.status.now.LastAppliedPath)
 }
 
-// halfwayName is the one that was tried last, if its sync was not completed; else empty.
+// halfwayName returns halfApplied as people read it.
 func (s *syncer) halfwayName() string { return s.named(s.halfApplied(), s.formerAt().folder) }
 
-// notKeptNow is why nothing keeps what is applied now; nil where something does.
+// notKeptNow returns why the applied revision is not maintained now, else nil.
 func (s *syncer) notKeptNow() error {
 	if u := s.jobs.unkept; u != nil && s.jobs.active == nil && u.commit == commitOf(s.former()) {
 		return u.err
@@ -153,9 +151,9 @@ func (s *syncer) notKeptNow() error {
 	return nil
 }
 
-// cannotGoOn says why the revision that was tried last must not be tried again now; nil if it may,
-// or was applied completely. Whoever keeps it goes on with it where it failed, and whoever goes
-// back to the one before takes away what is in Git.
+// cannotGoOn returns why the last attempted revision must not be retried now; nil if it may, or if
+// it is complete. Maintaining a partial revision continues it, and going back to the revision
+// before reverts Git.
 func (s *syncer) cannotGoOn(now time.Time) error {
 	tried := s.halfApplied()
 	if tried == "" {
@@ -175,11 +173,11 @@ func (s *syncer) cannotGoOn(now time.Time) error {
 	return fmt.Errorf("a sync of %s began since and was not completed, and it cannot go on: %s", s.halfwayName(), why)
 }
 
-// keepOnly keeps what was applied last while the object itself is wrong: nothing newer is applied,
-// but what is applied is looked after, also after a restart. It says when to look again.
+// keepOnly maintains the last applied revision, also after a restart, while the object itself is
+// wrong. It applies nothing newer, and returns when to check again.
 func (s *syncer) keepOnly(now time.Time) time.Time {
 	switch {
-	case s.faults.nameTaken: // what is remembered by the name is another one's
+	case s.faults.nameTaken: // the status under this name belongs to another Landscape
 		return time.Time{}
 	case s.object.Spec.Source == nil || !s.readable():
 		if s.jobs.active == nil && s.jobs.unkept == nil && s.former() != "" {
@@ -197,7 +195,7 @@ func (s *syncer) keepOnly(now time.Time) time.Time {
 	if s.jobs.active == nil {
 		return earliest(next, s.keepFormer(now))
 	}
-	// a revision that was refused is not tried again meanwhile
+	// A rejected revision is not retried meanwhile.
 	if s.jobs.last.commitAt != s.jobs.active.revision.at() {
 		return earliest(next, s.goOn(now))
 	}
@@ -219,8 +217,8 @@ func (s *syncer) keepOnly(now time.Time) time.Time {
 	return next
 }
 
-// keepFormer keeps what was applied last while nothing newer can be: after a restart nobody does
-// otherwise. It says when to try again what did not work.
+// keepFormer maintains the last applied revision after a restart while a newer one cannot be
+// applied. It returns when to retry.
 func (s *syncer) keepFormer(now time.Time) time.Time {
 	if s.jobs.active != nil {
 		return s.goOn(now)
@@ -245,21 +243,21 @@ func (s *syncer) keepFormer(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// againAt is when something is tried again that has failed so many times in a row.
+// againAt returns the time of the next retry after so many failures in a row.
 func (s *syncer) againAt(failed time.Time, failures int) time.Time {
 	spec := &s.object.Spec
 	return failed.Add(backoff.After(failures, retryInterval(spec), max(interval(spec), retryInterval(spec))))
 }
 
-// tries are those of a commit in a row that failed.
+// tries counts the failed attempts of a commit in a row.
 type tries struct {
 	failures int
 	problems []string
-	// ended is when the last one did.
+	// ended is the end of the last attempt.
 	ended time.Time
 }
 
-// note counts one more; without problems it was completed.
+// note counts an attempt. Without problems it was complete.
 func (t *tries) note(problems []string, now time.Time) {
 	failures := t.failures + 1
 	if len(problems) == 0 {
@@ -268,9 +266,9 @@ func (t *tries) note(problems []string, now time.Time) {
 	*t = tries{failures: failures, problems: problems, ended: now}
 }
 
-// goOn tries again what failed halfway and is kept, while what came after it is refused: that one
-// is the last attempt, and nobody else repeats the other one. It does so, too, when somebody has
-// approved what is held of it. It says when to look again.
+// goOn retries the maintained partial revision while a newer one is rejected. The newer one is the
+// last attempt, so no other retry covers the partial one. It also runs when somebody approves its
+// held deletions. It returns when to check again.
 func (s *syncer) goOn(now time.Time) time.Time {
 	j := s.jobs.active
 	trigger := triggerRetry
@@ -289,8 +287,8 @@ func (s *syncer) goOn(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// cannotKeep notes why what was applied last cannot be kept. It is told once, and not with each
-// attempt.
+// cannotKeep records why the last applied revision cannot be maintained. It notifies once per
+// error.
 func (s *syncer) cannotKeep(commit string, err error, now time.Time) {
 	former := s.jobs.unkept
 	s.jobs.unkept = &unkept{commit: commit, err: err, failures: 1, at: now}
@@ -304,7 +302,7 @@ func (s *syncer) cannotKeep(commit string, err error, now time.Time) {
 	s.notify(notification.Neutral, notification.Warning, reasonNotKept, view{is: revisionsShown{applied: s.appliedName()}, last: lastShown{unkept: err}}.notKept(), "", applied)
 }
 
-// headOf is a revision that was applied before, under the name that it had then.
+// headOf returns an applied revision under its name at that time.
 func headOf(applied, commit string) source.Head {
 	if head, err := source.ParseRevision(applied); err == nil && head.Commit == commit {
 		return head

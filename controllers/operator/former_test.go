@@ -17,9 +17,9 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// TestRestartWithoutSecrets: an operator that is started without the access to a source keeps what
-// was applied last by what it has of it, and says so; what it does not have, or cannot verify, it
-// says loudly. When the Secret is back it goes on.
+// TestRestartWithoutSecrets: an operator without access to a source maintains the applied revision
+// from its cache, and reports that. It warns about missing or unverified revisions, and recovers
+// with the Secret.
 func TestRestartWithoutSecrets(t *testing.T) {
 	w := newWorld(t)
 	type one struct {
@@ -94,7 +94,7 @@ func TestRestartWithoutSecrets(t *testing.T) {
 		assert.Equal(t, applied[o.name], l.Status.LastAppliedRevision)
 	}
 
-	// The access comes back, with a revision that is not valid: now the former one can be had.
+	// The access returns with an invalid revision: now the applied one can be fetched.
 	bad := lost.push("break", map[string]string{"a.yaml": "a: b: c\n"})
 	next := kept.set("2")
 	w.secret(kept.secret, kept.data)
@@ -113,14 +113,14 @@ func TestRestartWithoutSecrets(t *testing.T) {
 	}
 }
 
-// repaired takes the object of a landscape away, and waits until it is back.
+// repaired deletes a landscape's object and waits for its repair.
 func (w *world) repaired(s *served, value string) {
 	w.Helper()
 	require.NoError(w, w.client.Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: s.name}}))
 	w.eventually("drift is repaired", func() bool { return w.value(s.name) == value })
 }
 
-// told tells whether there is an event of a reason about a Landscape.
+// told reports whether a Landscape has an event with a reason.
 func (w *world) told(landscape, reason string) bool {
 	w.Helper()
 	return len(w.notes(landscape, reason)) > 0

@@ -26,8 +26,7 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// gardenlet runs a real one for the Seed of the demonstration until the returned function is
-// called.
+// gardenlet runs a real gardenlet for the demonstration's Seed until stop is called.
 func (w *world) gardenlet(seed *rest.Config) (stop func()) {
 	w.Helper()
 	g, err := gardenlet.New(gardenlet.Options{
@@ -45,13 +44,13 @@ func (w *world) gardenlet(seed *rest.Config) (stop func()) {
 	}
 }
 
-// TestOperatorAndGardenlet runs both: a push that changes an overlay is over when the gardenlet has
-// taken it up, and what that one holds, because no review could show it, is held by the Landscape
-// until it is approved there.
+// TestOperatorAndGardenlet runs both: a push of an overlay is done when the gardenlet has applied
+// it. The Landscape shows deletions that the gardenlet holds because no review shows them, until
+// they are approved there.
 func TestOperatorAndGardenlet(t *testing.T) {
 	w := newWorld(t)
 	w.Cleanup(func() {
-		// the namespace may not be there
+		// The namespace may not exist.
 		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local")))
 	})
 	config := apiserver.Start(t)
@@ -81,8 +80,7 @@ func TestOperatorAndGardenlet(t *testing.T) {
 		spec.Review = landscapev1alpha1.ReviewRequired
 	})
 	w.applied(s, "", "1")
-	// Git does not name the Seed of the Shoot, so that no difference of revisions shows what runs
-	// for it.
+	// Git does not name the Shoot's Seed, so that no difference of revisions shows its objects.
 	w.acts("gardener-scheduler", func(spec map[string]any) { spec["seedName"] = "local" })
 	stop := w.gardenlet(config)
 	defer func() { stop() }()
@@ -95,7 +93,7 @@ func TestOperatorAndGardenlet(t *testing.T) {
 	defer cancel()
 	handle, err := NewHandle(server.config, receiver.Key{Namespace: w.namespace, Name: s.name}, clock.RealClock{}, "ada")
 	require.NoError(t, err)
-	// pushed pushes, and gives what the pusher is told last, and how it looked on the seed then.
+	// pushed pushes, and returns the final progress, all lines and the value on the seed.
 	pushed := func(commit, object string) (end receiver.Progress, lines, value string) {
 		t.Helper()
 		var told []string
@@ -119,7 +117,7 @@ func TestOperatorAndGardenlet(t *testing.T) {
 	assert.Equal(t, landscapev1alpha1.SyncHeld, l.Status.History[0].Result)
 	assert.Empty(t, l.Status.History[0].Gardenlets)
 
-	// Another process of the gardenlet does not know better.
+	// A restarted gardenlet still holds it.
 	stop()
 	stop = w.gardenlet(config)
 	asked, err := handle.Sync(ctx)
@@ -138,7 +136,7 @@ func TestOperatorAndGardenlet(t *testing.T) {
 	})
 	assert.Equal(t, "2", there("x"))
 
-	// What comes back and goes again needs another approval.
+	// An object that returns and is removed once more needs another approval.
 	end, _, value = pushed(s.push("there again", overlay("3", "x", "z")), "z")
 	assert.Equal(t, receiver.PhaseApplied, end.Phase, end)
 	assert.Equal(t, "3", value)

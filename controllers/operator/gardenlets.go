@@ -20,23 +20,22 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// followed is a Seed or Shoot that a sync has written, or a Seed for which it has published
-// something: its gardenlet is at work now.
+// followed is a Seed or Shoot that a sync changed, or a Seed that it published for: its gardenlet
+// has work now.
 type followed struct {
 	ref apply.Ref
-	// digest is that of the publication that the gardenlet of a Seed has to take up; empty where
-	// the object itself was written only.
+	// digest identifies the publication that the gardenlet of a Seed has to use; empty if only the
+	// object changed.
 	digest string
-	// written says that the object itself was written, which its gardenlet has to reconcile.
+	// written means that the object itself changed, so that its gardenlet has to reconcile it.
 	written bool
 }
 
-// settleIn is how long a gardenlet may take to look at a publication: what it says of a problem
-// before is about the former one.
+// settleIn is the time a gardenlet has to read a publication. Until then it reports problems of the
+// previous one.
 const settleIn = 15 * time.Second
 
-// wrote notes what a sync has written of what gardenlets look after. It is called by many
-// goroutines.
+// wrote records a changed Seed or Shoot. Many goroutines call it.
 func (j *job) wrote(r apply.ObjectResult) {
 	gk := r.Ref.GVK().GroupKind()
 	if gk.Group != gardencorev1beta1.SchemeGroupVersion.Group || gk.Kind != "Seed" && gk.Kind != "Shoot" {
@@ -48,7 +47,7 @@ func (j *job) wrote(r apply.ObjectResult) {
 	}
 }
 
-// published notes what was published for a seed, if that is news to its gardenlet.
+// published records a publication for a seed if it changed something.
 func (j *job) published(seed string, o seedpublication.Outcome) {
 	if o.Changed == 0 {
 		return
@@ -61,7 +60,7 @@ func (j *job) published(seed string, o seedpublication.Outcome) {
 	}
 }
 
-// takePublished gives the seeds for which something was published since the last time.
+// takePublished returns the seeds that the sync published for since the last call.
 func (j *job) takePublished() []string {
 	j.pending.mu.Lock()
 	defer j.pending.mu.Unlock()
@@ -71,7 +70,7 @@ func (j *job) takePublished() []string {
 	return out
 }
 
-// publishedText says what was published for which seeds; empty for none.
+// publishedText names the seeds that the sync published for; empty for none.
 func publishedText(seeds []string) string {
 	switch n := len(seeds); {
 	case n == 0:
@@ -83,8 +82,8 @@ func publishedText(seeds []string) string {
 	}
 }
 
-// awaits adds what gardenlets are to be waited for; of a Seed that is there twice the publication
-// counts, which comes last.
+// awaits adds Seeds and Shoots to wait for. For a Seed that is added twice the publication counts,
+// which comes last.
 func (j *job) awaits(more ...*followed) {
 	j.pending.mu.Lock()
 	defer j.pending.mu.Unlock()
@@ -102,7 +101,7 @@ func (j *job) awaits(more ...*followed) {
 	}
 }
 
-// takeWritten gives what was written since the last time.
+// takeWritten returns the followed objects since the last call.
 func (j *job) takeWritten() []*followed {
 	j.pending.mu.Lock()
 	defer j.pending.mu.Unlock()
@@ -112,7 +111,7 @@ func (j *job) takeWritten() []*followed {
 	return out
 }
 
-// looksAfter tells whether a Seed ever had a gardenlet that would take something up.
+// looksAfter reports whether a gardenlet ever reconciled a Seed.
 func looksAfter(ctx context.Context, virtual *apply.Cluster, ref apply.Ref) bool {
 	live, err := virtual.Get(ctx, ref)
 	if err != nil {
@@ -121,9 +120,9 @@ func looksAfter(ctx context.Context, virtual *apply.Cluster, ref apply.Ref) bool
 	return hasGardenlet(live)
 }
 
-// await begins to wait for what gardenlets make of what was written; false if there is nothing to
-// wait for. Of two syncs of one revision the second one takes over what the first one waits for,
-// and what did not go well: that is looked at anew.
+// await starts to wait for the gardenlets of the written objects; false if there is nothing to wait
+// for. A second sync of a revision also takes over the pending and failed objects of the first, and
+// checks them again.
 func (s *syncer) await(ctx context.Context, j *job, limit time.Duration, written []*followed, message string) bool {
 	virtual := j.converger.Cluster(landscape.Virtual)
 	if virtual != nil {
@@ -150,7 +149,7 @@ func (s *syncer) await(ctx context.Context, j *job, limit time.Duration, written
 	return true
 }
 
-// forgetGardenlets ends the wait of a sync that another one takes the place of.
+// forgetGardenlets ends the wait of a sync that another one replaces.
 func (s *syncer) forgetGardenlets() {
 	if s.found.gardenlets != nil {
 		s.found.gardenlets.cancel()
@@ -158,45 +157,42 @@ func (s *syncer) forgetGardenlets() {
 	}
 }
 
-// wait goes on until gardenlets have done what a sync asks of them. left and text belong to the
-// goroutine of the syncer.
+// wait waits until the gardenlets have done their part of a sync. left and text belong to the
+// syncer's goroutine.
 type wait struct {
 	s *syncer
 	j *job
-	// message is how the sync itself ended.
+	// message is the result of the sync itself.
 	message string
 	began   time.Time
 	limit   time.Duration
 	virtual *apply.Cluster
 	cancel  context.CancelFunc
-	// left is what is waited for, and what did not go well: whoever takes the place of this wait
-	// looks at it, too. text says to those who look at the Landscape what is waited for.
+	// left are the pending and failed objects, which a replacement of this wait takes over. text
+	// describes the pending ones for the status.
 	left []*followed
 	text string
 
-	// told is what was said last of each owner, news the last of it that is not in text; failed is
-	// what went wrong.
+	// told is the last line per owner, news the newest one of all for text; failed are the errors.
 	told   map[string]string
 	news   string
 	failed []string
-	// notes are added to how the sync ended.
+	// notes are appended to the result of the sync.
 	notes []string
-	// unwell is what failed and notes are about.
+	// unwell are the objects that failed and notes describe.
 	unwell []*followed
 	seeds  seedsKnown
 }
 
-// seedsKnown are the seeds of a wait, and who works on them.
+// seedsKnown is the state of the seeds of a wait and of their gardenlets.
 type seedsKnown struct {
-	// gone are seeds, by name, whose gardenlets do not work, and why, and seedless those without a
-	// Seed, as found at asked. mute is since when a gardenlet that works was not found to say what
-	// it has taken up.
+	// gone maps a seed's name to the reason why its gardenlet does not work, and seedless has names
+	// without a Seed, both as of asked. mute is since when a working gardenlet lacks a report.
 	gone     map[string]string
 	seedless map[string]bool
 	asked    time.Time
 	mute     map[string]time.Time
-	// fresh are seeds, by name, of which something is done: what is in memory of their reports may
-	// be older than that.
+	// fresh are names of seeds with finished work. Their cached reports may be older than that.
 	fresh map[string]bool
 }
 
@@ -204,7 +200,7 @@ func (w *wait) line(text string) {
 	w.s.hub.tell(w.j.revision.Commit, receiver.Progress{Time: w.s.parts.role.Clock.Now(), Phase: receiver.PhaseWaiting, Message: text})
 }
 
-// say tells news of an owner once.
+// say reports news of an owner once.
 func (w *wait) say(name, text string) {
 	if text == "" || w.told[name] == text {
 		return
@@ -213,13 +209,13 @@ func (w *wait) say(name, text string) {
 	w.line(w.news)
 }
 
-// note adds to how the sync ends, and tells it.
+// note appends to the result of the sync, and reports it.
 func (w *wait) note(f *followed, text string) {
 	w.unwell, w.notes = append(w.unwell, f), append(w.notes, nameOf(f.ref)+": "+text)
 	w.say(nameOf(f.ref), text)
 }
 
-// waitsFor says what is waited for.
+// waitsFor describes the objects that the wait is for.
 func (w *wait) waitsFor(ctx context.Context, left []*followed) string {
 	var out []string
 	for i, f := range left {
@@ -243,7 +239,7 @@ func (w *wait) waitsFor(ctx context.Context, left []*followed) string {
 	return "waiting for the gardenlets: " + strings.Join(out, ", ")
 }
 
-// nameOf is how an owner is named in progress, as in the reports of gardenlets.
+// nameOf returns an owner's name in progress lines and in the reports of gardenlets.
 func nameOf(ref apply.Ref) string {
 	if ref.Namespace != "" {
 		return ref.Kind + " " + ref.Namespace + "/" + ref.Name
@@ -251,8 +247,8 @@ func nameOf(ref apply.Ref) string {
 	return ref.Kind + " " + ref.Name
 }
 
-// run looks at what is in memory until all is done: the virtual garden is asked at the end only,
-// once for each seed of which something was done.
+// run polls the cache until all is done. It queries the virtual garden only at the end, once for
+// each seed with finished work.
 func (w *wait) run(ctx context.Context, left []*followed) {
 	s := w.s
 	timer := s.parts.role.Clock.NewTimer(lookAgain(len(left)))
@@ -277,7 +273,7 @@ func (w *wait) run(ctx context.Context, left []*followed) {
 	s.do(func() { s.gardenletsDone(w, heldIn(reports), known) })
 }
 
-// look tells what is new, and gives what is not done.
+// look reports news, and returns the objects that are not done.
 func (w *wait) look(ctx context.Context, left []*followed) (rest []*followed) {
 	w.askForSilence(ctx, left)
 	inVain := map[string][]string{}
@@ -326,11 +322,11 @@ func (w *wait) look(ctx context.Context, left []*followed) (rest []*followed) {
 	return rest
 }
 
-// following says whether all that follows a Seed that is reconciled has been converged with it. Its
-// gardenlet writes the report first, and then that the Seed is reconciled.
+// following returns the state of the owners that are reconciled after a Seed. Its gardenlet writes
+// the report before it marks the Seed as reconciled.
 func following(live *unstructured.Unstructured, done string) (state gardencorev1beta1.LastOperationState, text string) {
 	if r := seedpublication.ReadReport(live); r != nil {
-		// the Shoots wait for it
+		// The Shoots wait for the Seed.
 		if name := nameOf(apply.RefOf(live)); slices.Contains(r.Failing, name) {
 			return gardencorev1beta1.LastOperationStateError, joined("its gardenlet reports that it cannot do all of it, and tries again; its log says why", done)
 		}
@@ -341,9 +337,9 @@ func following(live *unstructured.Unstructured, done string) (state gardencorev1
 	return gardencorev1beta1.LastOperationStateSucceeded, done
 }
 
-// refresh reads the reports of those seeds anew: a gardenlet writes the report, and then that a
-// Shoot is reconciled, but the one may be known here before the other. Of a Seed that cannot be
-// read the one in memory counts.
+// refresh reads the reports of fresh seeds from the API server. The gardenlet writes the report
+// before a Shoot's status, but the cache may see them in another order. The cached report of an
+// unreadable Seed counts.
 func (w *wait) refresh(ctx context.Context, reports map[string]*seedpublication.Report) {
 	for seed := range w.seeds.fresh {
 		if _, ours := reports[seed]; !ours {
@@ -355,11 +351,11 @@ func (w *wait) refresh(ctx context.Context, reports map[string]*seedpublication.
 	}
 }
 
-// takenUp says how far the gardenlet of a Seed is with what was published for it.
+// takenUp returns how far the gardenlet of a Seed is with its publication.
 func (w *wait) takenUp(ctx context.Context, live *unstructured.Unstructured, f *followed) (state gardencorev1beta1.LastOperationState, text string) {
 	r := seedpublication.ReadReport(live)
 	if !hasGardenlet(live) {
-		// nobody who reconciles it takes anything up
+		// Without a gardenlet nothing uses the publication.
 		return gardencorev1beta1.LastOperationStateSucceeded, ""
 	}
 	if r == nil && w.isMute(live.GetName()) {
@@ -382,7 +378,7 @@ func (w *wait) takenUp(ctx context.Context, live *unstructured.Unstructured, f *
 		if o, err := w.virtual.Get(ctx, refOfOwner(name)); err == nil {
 			state, operation = operationOf(o)
 		}
-		// That of one that waits for its turn is of the time before.
+		// The operation of a queued owner predates the publication.
 		if name != nameOf(f.ref) && slices.Contains(r.Converging, name) && state != gardencorev1beta1.LastOperationStateSucceeded {
 			w.say(name, operation)
 		}
@@ -411,16 +407,16 @@ func firstOf(names []string, n int) string {
 	return strings.Join(names, ", ")
 }
 
-// refOfOwner reads a name of a report.
+// refOfOwner parses an owner's name of a report.
 func refOfOwner(name string) apply.Ref {
 	out := refOf(name)
 	out.APIVersion = gardencorev1beta1.SchemeGroupVersion.String()
 	return out
 }
 
-// seedCondition is one of a Seed, nil if it has none.
+// seedCondition returns a condition of a Seed, nil if it has none.
 func seedCondition(live *unstructured.Unstructured, kind gardencorev1beta1.ConditionType) *gardencorev1beta1.Condition {
-	// of another form there are none
+	// A malformed list has no conditions.
 	list, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
 	for _, item := range list {
 		if c, ok := item.(map[string]any); ok && c["type"] == string(kind) {
@@ -432,7 +428,7 @@ func seedCondition(live *unstructured.Unstructured, kind gardencorev1beta1.Condi
 	return nil
 }
 
-// gardenletsDone is the end of a sync: whoever follows it is told, and the history.
+// gardenletsDone ends a sync: it informs the followers and completes the history.
 func (s *syncer) gardenletsDone(w *wait, held []landscapev1alpha1.HeldDeletion, known bool) {
 	if s.found.gardenlets != w {
 		return
@@ -450,7 +446,7 @@ func (s *syncer) gardenletsDone(w *wait, held []landscapev1alpha1.HeldDeletion, 
 	s.hub.tell(w.j.revision.Commit, done)
 }
 
-// recordSeeds adds to the record of a sync what came of it on seeds.
+// recordSeeds adds the results on seeds to the record of a sync.
 func (s *syncer) recordSeeds(revision, failed string, notes ...string) {
 	if h := s.status.now.History; len(h) > 0 && h[0].Revision == revision && h[0].EndTime != nil {
 		h[0].Gardenlets = shortened(failed)
@@ -463,7 +459,7 @@ func (s *syncer) recordSeeds(revision, failed string, notes ...string) {
 	}
 }
 
-// endsAs is how a sync that went well ends: something may be held, here or on seeds.
+// endsAs returns how a successful sync ends: something may be held, here or on seeds.
 func (s *syncer) endsAs(message string) (phase, text string) {
 	if s.jobs.last.open.held == 0 && len(s.found.onSeeds) == 0 {
 		return receiver.PhaseApplied, message
@@ -471,16 +467,16 @@ func (s *syncer) endsAs(message string) (phase, text string) {
 	return receiver.PhaseHeld, joined(message, heldOnSeedsText(s.found.onSeeds)) + s.toApprove()
 }
 
-// lookAgain is how long to wait before objects are looked at again: a second for a few. Thousands,
-// as the first sync of a landscape writes them, are looked at less often: each look copies every
-// object, and it may go on for as long as a sync may take.
+// lookAgain returns the interval of polls: about a second for a few objects. A first sync waits for
+// thousands, possibly until spec.timeout, and each poll copies every object, so it polls less
+// often.
 func lookAgain(objects int) time.Duration {
 	return time.Second + time.Duration(objects)*10*time.Millisecond
 }
 
-// operationOf is the last operation of an object as far as it is about its present generation.
+// operationOf returns the last operation for the current generation; else pending.
 func operationOf(live *unstructured.Unstructured) (gardencorev1beta1.LastOperationState, string) {
-	// of another form it is 0
+	// A malformed value counts as 0.
 	observed, _, _ := unstructured.NestedInt64(live.Object, "status", "observedGeneration")
 	if observed < live.GetGeneration() {
 		return gardencorev1beta1.LastOperationStatePending, ""

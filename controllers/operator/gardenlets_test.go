@@ -29,7 +29,7 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// reports is what the gardenlet of the demonstration's Seed writes.
+// reports writes a report of the demonstration Seed's gardenlet.
 func (w *world) reports(r seedpublication.Report) {
 	w.Helper()
 	text, err := json.Marshal(r)
@@ -42,7 +42,7 @@ func (w *world) reports(r seedpublication.Report) {
 	require.NoError(w, w.client.Patch(context.Background(), seed, client.RawPatch(types.MergePatchType, patch)))
 }
 
-// succeeded is how a gardenlet says that a Seed or Shoot is reconciled.
+// succeeded writes the status of a reconciled Seed or Shoot.
 func (w *world) succeeded(kind, namespace string) {
 	w.Helper()
 	o := &unstructured.Unstructured{}
@@ -64,13 +64,13 @@ func TestPublishedText(t *testing.T) {
 	assert.Equal(t, "settings and overlays were published for the gardenlets of seeds a, b, c, and 2 more", publishedText([]string{"a", "b", "c", "d", "e"}))
 }
 
-// TestGardenletsTakeUpWhatIsPublished: a push that changes an overlay only is at its end when the
-// gardenlets have taken it up, for who pushes and for who follows the object; what they hold is
-// held by the Landscape then, and what they cannot do is the failure of the sync.
+// TestGardenletsTakeUpWhatIsPublished: a push of an overlay is done when the gardenlets have
+// applied it, for followers of the push and of the object. The Landscape then holds their held
+// deletions, and their failures are failures of the sync.
 func TestGardenletsTakeUpWhatIsPublished(t *testing.T) {
 	w := newWorld(t)
 	w.Cleanup(func() {
-		// the namespace may not be there
+		// The namespace may not exist.
 		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local")))
 	})
 	overlay := func(value string) map[string]string {
@@ -100,7 +100,7 @@ func TestGardenletsTakeUpWhatIsPublished(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	// pushed pushes, follows both ways, and gives the last lines.
+	// pushed pushes, follows both ways, and returns the final lines.
 	pushed := func(commit string, gardenlet func()) (ends [2]receiver.Progress, lines string) {
 		t.Helper()
 		handle, err := NewHandle(server.config, receiver.Key{Namespace: w.namespace, Name: s.name}, clock.RealClock{}, "ada")
@@ -147,7 +147,7 @@ func TestGardenletsTakeUpWhatIsPublished(t *testing.T) {
 	assert.Contains(t, lines, "Waiting settings and overlays were published for the gardenlet of seed local; waiting for the gardenlets: Seed local\nWaiting Seed local: 1 to reconcile with what was published: "+shoot)
 
 	held := seedpublication.Held{Owner: shoot, Cluster: "local", Object: "ConfigMap shoot--local--local/x", Why: change.Reason{Code: landscapev1alpha1.HeldNotReviewed}, Approval: "0123456789ab"}
-	// A change of the Seed alone reaches its Shoots: what they lose by it is held by the end, too.
+	// A change of the Seed alone affects its Shoots: their held deletions are held at the end, too.
 	seed := local(t, "seeds/local.yaml") + emptySecrets("virtual", "seed-dns-local", "backup-local")
 	require.Contains(t, seed, "169.254.169.254/32")
 	files = overlay("2") // nothing else is published
@@ -166,7 +166,7 @@ func TestGardenletsTakeUpWhatIsPublished(t *testing.T) {
 	w.reports(seedpublication.Report{Digest: digest()})
 	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 0 })
 
-	// What is held there is held by the Landscape, with the command that lets it pass.
+	// The Landscape shows the held deletions with the approve command.
 	ends, _ = pushed(s.push("a third", overlay("3")), func() {
 		w.reports(seedpublication.Report{Digest: digest(), Held: []seedpublication.Held{held}})
 	})
@@ -203,8 +203,8 @@ func TestGardenletsTakeUpWhatIsPublished(t *testing.T) {
 	assert.Contains(t, w.get(s.name).Status.History[0].Gardenlets, shoot)
 }
 
-// TestReportsAreReadAnewAtTheEnd: what is in memory of the reports may be older than the end of
-// what they are about.
+// TestReportsAreReadAnewAtTheEnd: the cached reports may be older than the reconciliations that
+// they cover.
 func TestReportsAreReadAnewAtTheEnd(t *testing.T) {
 	w := newWorld(t)
 	seed := &unstructured.Unstructured{}

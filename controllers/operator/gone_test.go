@@ -18,7 +18,7 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// TestGone: a Landscape that is deleted leaves what it applied, and stops being synced.
+// TestGone: a deleted Landscape leaves its objects, and is no longer synced.
 func TestGone(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("gone")
@@ -27,12 +27,12 @@ func TestGone(t *testing.T) {
 	w.ready("gone", "True Applied")
 	require.NoError(t, w.client.Delete(context.Background(), w.get("gone")))
 	assert.Equal(t, "1", w.value("a"))
-	// One of the same name begins anew.
+	// A recreated one starts anew.
 	w.landscape("gone", r)
 	w.ready("gone", "True Applied")
 }
 
-// TestMadeAnew: a Landscape that is deleted and made anew between two looks is another one.
+// TestMadeAnew: a Landscape that is recreated between two steps is another one.
 func TestMadeAnew(t *testing.T) {
 	now := &landscapev1alpha1.Landscape{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "one", UID: "1"}}
 	real := clock.RealClock{}
@@ -43,7 +43,7 @@ func TestMadeAnew(t *testing.T) {
 	assert.True(t, gone)
 }
 
-// TestStatusOfAnother: what is known of a Landscape is not written to the next one of its name.
+// TestStatusOfAnother: the status of a Landscape is not written to a recreated one.
 func TestStatusOfAnother(t *testing.T) {
 	w := newWorld(t)
 	object := func() *landscapev1alpha1.Landscape {
@@ -73,9 +73,8 @@ func (w *world) writer(sure func() bool) *statusWriter {
 	return &statusWriter{client: w.client, live: w.client, sure: sure, clock: clock.RealClock{}, log: slog.New(slog.NewTextHandler(w.log, nil))}
 }
 
-// TestStatusOfSuccessor: an operator that was stopped for long writes nothing over what the next
-// one has written, and who only thinks that somebody else works writes nothing either. What people
-// change of the object is no reason.
+// TestStatusOfSuccessor: an operator that was paused does not overwrite its successor's status.
+// Neither does an operator that is not sure of its lease. Changes of the spec do not matter.
 func TestStatusOfSuccessor(t *testing.T) {
 	w := newWorld(t)
 	l := &landscapev1alpha1.Landscape{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "one"}}
@@ -108,7 +107,7 @@ func TestStatusOfSuccessor(t *testing.T) {
 	assert.Empty(t, w.log.String())
 }
 
-// TestStatusByHand: who writes a status by hand does not end the sync of the Landscape.
+// TestStatusByHand: a status that a person edits does not end the syncs.
 func TestStatusByHand(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("hand")

@@ -19,24 +19,23 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// refusedMap is a ConfigMap for a namespace that is not there yet: a commit with it fails halfway.
+// refusedMap is a ConfigMap in a missing namespace: a commit with it fails halfway.
 func (r *repository) refusedMap() string {
 	return strings.Replace(r.configMap("refused", "1"), "namespace: "+r.namespace, "namespace: "+r.namespace+"-missing", 1)
 }
 
-// makeRoom makes that namespace.
+// makeRoom creates that namespace.
 func (w *world) makeRoom() {
 	w.Helper()
 	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-missing"}})
 }
 
-// atRest is true for a Landscape that is taken in, and of which no sync goes on that has begun
-// before.
+// atRest reports whether the current generation is observed and no sync is in progress.
 func atRest(o *landscapev1alpha1.Landscape) bool {
 	return o.Status.ObservedGeneration == o.Generation && o.Status.LastOperation.State != gardencorev1beta1.LastOperationStateProcessing
 }
 
-// failed awaits that a commit has failed.
+// failed waits until a commit has failed.
 func (w *world) failed(name, commit string) {
 	w.Helper()
 	w.await(name, func(l *landscapev1alpha1.Landscape) bool {
@@ -55,12 +54,11 @@ func demandsReview(spec *landscapev1alpha1.LandscapeSpec) {
 	spec.Review = landscapev1alpha1.ReviewRequired
 }
 
-// closed is a window that does not open for a long time.
+// closed is a window that stays closed for a long time.
 var closed = []landscapev1alpha1.SyncWindow{{Schedule: "0 0 29 2 *", Duration: metav1.Duration{Duration: time.Minute}}}
 
-// TestWhatFailedHalfwayDoesNotGoBack: a commit has failed halfway, and nothing newer can be
-// applied. Whether the operator is started anew then, or the Landscape is suspended for a moment:
-// what Git has stays, it is not taken back to the revision before.
+// TestWhatFailedHalfwayDoesNotGoBack: a commit failed halfway, and nothing newer can be applied.
+// The partial revision is not reverted, neither by a restart nor by a short suspension.
 func TestWhatFailedHalfwayDoesNotGoBack(t *testing.T) {
 	again := map[string]func(w *world, name string, stop func()){
 		"started anew": func(w *world, _ string, stop func()) {
@@ -75,11 +73,11 @@ func TestWhatFailedHalfwayDoesNotGoBack(t *testing.T) {
 	}
 	type landscapes struct{ half, ground *repository }
 	for name, test := range map[string]struct {
-		// until nothing newer can be applied
+		// until runs until nothing newer can be applied.
 		until func(w *world, l landscapes)
-		// then checks how it is afterwards.
+		// then checks the state afterwards.
 		then func(w *world, l landscapes, commit string)
-		// after lets the commit go on; nil where nothing stops it.
+		// after lets the commit continue; nil if nothing blocks it.
 		after func(w *world, l landscapes)
 	}{
 		"the next one is invalid": {
@@ -157,9 +155,8 @@ func TestWhatFailedHalfwayDoesNotGoBack(t *testing.T) {
 	}
 }
 
-// TestWhatFailedHalfwayIsTriedAgainBehindAnInvalidOne: a commit has failed halfway, and the one
-// after it is not valid: the former is tried again until it is applied, as any that failed, in the
-// process that has tried it and in the one after. That it fails is said beside what is wrong with
+// TestWhatFailedHalfwayIsTriedAgainBehindAnInvalidOne: a partial commit before an invalid one is
+// retried until it is complete, also after a restart. Its failure is reported beside the error of
 // the newer one.
 func TestWhatFailedHalfwayIsTriedAgainBehindAnInvalidOne(t *testing.T) {
 	for name, restarts := range map[string]bool{"in one process": false, "over a restart": true} {
@@ -193,8 +190,7 @@ func TestWhatFailedHalfwayIsTriedAgainBehindAnInvalidOne(t *testing.T) {
 	}
 }
 
-// TestWhenACommitGoesOn: a commit that failed halfway goes on where a sync of it could begin, and
-// nowhere else.
+// TestWhenACommitGoesOn: a partial commit continues only where a sync of it could begin.
 func TestWhenACommitGoesOn(t *testing.T) {
 	never := []landscapev1alpha1.SyncWindow{{Schedule: "0 0 30 2 *", Duration: metav1.Duration{Duration: time.Minute}}}
 	for name, test := range map[string]struct {
@@ -228,8 +224,7 @@ func TestWhenACommitGoesOn(t *testing.T) {
 	}
 }
 
-// TestAWindowThatNeverOpensIsRefused: with it no commit could ever be applied, nor the one that
-// takes it away.
+// TestAWindowThatNeverOpensIsRefused: such a window would block every commit, also its removal.
 func TestAWindowThatNeverOpensIsRefused(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("never-" + w.namespace)
@@ -253,9 +248,8 @@ func TestAWindowThatNeverOpensIsRefused(t *testing.T) {
 	w.ready(r.name, "True Applied: main@sha1:"+mended)
 }
 
-// TestReadyOnlyWhenComplete: a commit has failed halfway. An invalid one and one that waits come
-// after it: that these are no errors of a sync does not make the Landscape ready, and Git that goes
-// back to the commit has it tried again.
+// TestReadyOnlyWhenComplete: an invalid and a waiting commit follow a partial one. They do not make
+// the Landscape ready. Git that returns to the partial commit has it retried.
 func TestReadyOnlyWhenComplete(t *testing.T) {
 	w := newWorld(t)
 	ground, r := w.repository("ground-"+w.namespace), w.repository("half-"+w.namespace)
@@ -284,8 +278,8 @@ func TestReadyOnlyWhenComplete(t *testing.T) {
 	w.ready(r.name, "True Applied: main@sha1:"+half)
 }
 
-// TestWindowsInGitCountAfterARestart: the windows of the landscape.yaml that is applied count, also
-// before anything was read again.
+// TestWindowsInGitCountAfterARestart: the windows of the applied landscape.yaml count before
+// anything is read.
 func TestWindowsInGitCountAfterARestart(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("gitwindows-" + w.namespace)
@@ -305,9 +299,9 @@ func TestWindowsInGitCountAfterARestart(t *testing.T) {
 	assert.Equal(t, "1", w.value("a"), "a pin waits, too")
 }
 
-// TestWhoTakesACommitBackSeesWhatItMade: what a commit has made that failed halfway goes with the
-// one that takes it back without an approval, also where that one fails itself at first, or comes
-// while no operator runs. What was seen counts once for seeds, too.
+// TestWhoTakesACommitBackSeesWhatItMade: a revert deletes the objects of a partial commit without
+// an approval. It may fail at first, or come while no operator runs. A review counts once for
+// seeds, too.
 func TestWhoTakesACommitBackSeesWhatItMade(t *testing.T) {
 	back := map[string]string{"x.yaml": ""}
 	for name, revert := range map[string]func(w *world, r *repository, stop func()) string{
@@ -342,8 +336,8 @@ func TestWhoTakesACommitBackSeesWhatItMade(t *testing.T) {
 	}
 }
 
-// TestOneReviewCountsOnceOverTries: a review is the same one when a commit is tried again, so that
-// a recreation passes by it once.
+// TestOneReviewCountsOnceOverTries: retries of a commit share one review, which allows a recreation
+// once.
 func TestOneReviewCountsOnceOverTries(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("tries-" + w.namespace)
@@ -354,7 +348,7 @@ func TestOneReviewCountsOnceOverTries(t *testing.T) {
 	w.failed(r.name, r.commit("fails", map[string]string{"refused.yaml": r.refusedMap()}))
 	w.failed(r.name, r.commit("recreates", map[string]string{"r.yaml": r.recreatable("r", "2") + "immutable: true\n"}))
 	w.eventually("it is made anew", func() bool { return w.value("r") == "2" })
-	// While nothing looks, somebody puts another one in its place.
+	// Meanwhile somebody replaces the object.
 	w.suspend(r.name, true)
 	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(readiness(l), "Suspended") })
 	cm := &corev1.ConfigMap{}
@@ -370,8 +364,8 @@ func TestOneReviewCountsOnceOverTries(t *testing.T) {
 	assert.Equal(t, byHand, w.uid("r"))
 }
 
-// TestAReviewOfASeedIsCompletedOverTries: what was seen of a seed in the first try of a commit is
-// not to be expected any more when a later one has applied it.
+// TestAReviewOfASeedIsCompletedOverTries: the review of a seed in a commit's first try ends when a
+// later try completes.
 func TestAReviewOfASeedIsCompletedOverTries(t *testing.T) {
 	w := newWorld(t)
 	w.Cleanup(func() {
@@ -406,7 +400,7 @@ func TestAReviewOfASeedIsCompletedOverTries(t *testing.T) {
 	})
 }
 
-// sourceAt is what a Landscape says its source is at.
+// sourceAt returns the message of the condition SourceReady.
 func sourceAt(l *landscapev1alpha1.Landscape) string {
 	for _, c := range l.Status.Conditions {
 		if c.Type == landscapev1alpha1.LandscapeSourceReady {

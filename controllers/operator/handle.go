@@ -24,17 +24,17 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// Handle is what people do with a Landscape in a cluster. Each method writes one field at most, and
-// leaves those of others alone; what others write at the same time is not lost.
+// Handle performs people's actions on a Landscape in a cluster. Each method changes only its own
+// fields, and does not overwrite concurrent changes.
 type Handle struct {
 	client client.Client
 	key    receiver.Key
 	clock  clock.WithTicker
-	// by is who does it.
+	// by is the person's name.
 	by string
 }
 
-// NewHandle makes the handle of a Landscape. It makes no request.
+// NewHandle returns the handle of a Landscape. It makes no request.
 func NewHandle(config *rest.Config, key receiver.Key, clk clock.WithTicker, by string) (*Handle, error) {
 	scheme := runtime.NewScheme()
 	if err := landscapev1alpha1.AddToScheme(scheme); err != nil {
@@ -50,7 +50,7 @@ func NewHandle(config *rest.Config, key receiver.Key, clk clock.WithTicker, by s
 	return &Handle{client: c, key: key, clock: clk, by: by}, nil
 }
 
-// NoLandscapeError says that there is no such object; it names those that there are.
+// NoLandscapeError means that the object does not exist. It lists the existing ones.
 type NoLandscapeError struct {
 	Key   receiver.Key
 	Known []string
@@ -86,9 +86,8 @@ func (h *Handle) Get(ctx context.Context) (*landscapev1alpha1.Landscape, error) 
 	return l, nil
 }
 
-// change writes what a function changes. A list is written as a whole, and so is who did something
-// with why: where somebody else has written the object since it was read, it is read again, and the
-// function is asked anew.
+// change patches the object with optimistic locking, because patches replace whole lists and the
+// pair of person and reason. After a conflict it reads the object and calls the function once more.
 func (h *Handle) change(ctx context.Context, what string, change func(*landscapev1alpha1.Landscape) error) (l *landscapev1alpha1.Landscape, err error) {
 	err = retry.RetryOnConflict(besideOthers, func() error {
 		if l, err = h.Get(ctx); err != nil {
@@ -109,11 +108,11 @@ func (h *Handle) change(ctx context.Context, what string, change func(*landscape
 	return l, nil
 }
 
-// besideOthers is how often, and after which time, it is tried to write beside others: people, and
-// the operator, whose status is in the same object.
+// besideOthers is the backoff for conflicts with people and with the operator, whose status is in
+// the same object.
 var besideOthers = apiwait.Backoff{Steps: 25, Duration: 10 * time.Millisecond, Factor: 1.2, Jitter: 1}
 
-// Silence tells whether an operator runs that would do what is asked for; nil if one does.
+// Silence returns why no operator would act on the object; nil if one runs.
 func (h *Handle) Silence(ctx context.Context) (*landscape.Silence, error) {
 	return landscape.OperatorSilence(ctx, h.leases, h.clock.Now())
 }
@@ -124,7 +123,7 @@ func (h *Handle) leases(ctx context.Context, namespace, name string) (*coordinat
 	return lease, err
 }
 
-// Sync asks for a sync now.
+// Sync requests a sync now.
 func (h *Handle) Sync(ctx context.Context) (*landscapev1alpha1.Landscape, error) {
 	return h.change(ctx, "asking for a sync of", func(l *landscapev1alpha1.Landscape) error {
 		setAnnotation(l, landscapev1alpha1.AnnotationSyncRequested, h.clock.Now().UTC().Format(time.RFC3339Nano))
@@ -132,12 +131,12 @@ func (h *Handle) Sync(ctx context.Context) (*landscapev1alpha1.Landscape, error)
 	})
 }
 
-// Follow tells the progress of the sync that was asked for with Sync.
+// Follow reports the progress of the sync that Sync requested.
 func (h *Handle) Follow(ctx context.Context, asked *landscapev1alpha1.Landscape) <-chan receiver.Progress {
 	return followRequest(ctx, h.clock, h.Get, asked)
 }
 
-// Suspend pauses syncing; until zero is until Resume.
+// Suspend pauses syncing. A zero until means until Resume.
 func (h *Handle) Suspend(ctx context.Context, reason string, until time.Time) error {
 	_, err := h.change(ctx, "suspending", func(l *landscapev1alpha1.Landscape) error {
 		l.Spec.Suspend = true
@@ -150,7 +149,7 @@ func (h *Handle) Suspend(ctx context.Context, reason string, until time.Time) er
 	return err
 }
 
-// Resume goes on. It tells whether the Landscape was suspended.
+// Resume ends a suspension, and reports whether the Landscape was suspended.
 func (h *Handle) Resume(ctx context.Context) (was bool, err error) {
 	_, err = h.change(ctx, "resuming", func(l *landscapev1alpha1.Landscape) error {
 		was = l.Spec.Suspend
@@ -160,10 +159,10 @@ func (h *Handle) Resume(ctx context.Context) (was bool, err error) {
 	return was, err
 }
 
-// Previous stands for the revision that was applied before the present one.
+// Previous is the name of the revision that was applied before the current one.
 const Previous = "previous"
 
-// Pin applies a former revision and stays there. The revision is a whole commit, the beginning of
+// Pin applies an earlier revision and stays there. The revision is a whole commit, the prefix of
 // one in the history, or Previous.
 func (h *Handle) Pin(ctx context.Context, revision, reason string) (commit string, err error) {
 	_, err = h.change(ctx, "pinning", func(l *landscapev1alpha1.Landscape) error {
@@ -177,7 +176,7 @@ func (h *Handle) Pin(ctx context.Context, revision, reason string) (commit strin
 	return commit, err
 }
 
-// Unpin follows the source again. It tells whether the Landscape was pinned.
+// Unpin follows the source again, and reports whether the Landscape was pinned.
 func (h *Handle) Unpin(ctx context.Context) (was bool, err error) {
 	_, err = h.change(ctx, "unpinning", func(l *landscapev1alpha1.Landscape) error {
 		was = l.Spec.Pin != nil
@@ -187,9 +186,9 @@ func (h *Handle) Unpin(ctx context.Context) (was bool, err error) {
 	return was, err
 }
 
-// Approve lets what is held pass, by its ids. The Landscape lists what its operator and the
-// gardenlets hold. What a gardenlet holds may not be there yet, or be too much for it: with onSeed
-// any id is taken that says its seed.
+// Approve allows held deletions by their ids. The Landscape lists the deletions that its operator
+// and gardenlets hold. A gardenlet's list may be late or incomplete, so onSeed accepts any id with
+// a seed.
 func (h *Handle) Approve(ctx context.Context, ids []string, onSeed bool) error {
 	_, err := h.change(ctx, "approving deletions of", func(l *landscapev1alpha1.Landscape) error {
 		for _, given := range ids {
@@ -206,7 +205,7 @@ func (h *Handle) Approve(ctx context.Context, ids []string, onSeed bool) error {
 	return err
 }
 
-// formerRevision finds a commit by what a person calls it.
+// formerRevision resolves a person's name for a commit.
 func formerRevision(l *landscapev1alpha1.Landscape, revision string) (string, error) {
 	if revision == Previous {
 		return previous(l)
@@ -214,7 +213,7 @@ func formerRevision(l *landscapev1alpha1.Landscape, revision string) (string, er
 	if digits, isDigest := strings.CutPrefix(revision, "sha256:"); len(revision) == 40 || isDigest && len(digits) == 64 {
 		return revision, nil
 	}
-	// As the history shows it, main@0a1b2c3d4e or sha256:0a1b2c3d4e5f, or its digits alone.
+	// The history shows main@0a1b2c3d4e or sha256:0a1b2c3d4e5f; the digits alone suffice.
 	digits := strings.TrimPrefix(commitOf(revision), "sha256:")
 	var found, known []string
 	for _, r := range l.Status.History {

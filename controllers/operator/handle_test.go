@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// besides is a client beside which somebody else writes once, before its first patch.
+// besides is a client with a concurrent write before its first patch.
 type besides struct {
 	client.Client
 	other func()
@@ -28,8 +28,8 @@ func (b *besides) Patch(ctx context.Context, o client.Object, patch client.Patch
 	return b.Client.Patch(ctx, o, patch, options...)
 }
 
-// TestHandleBesideOthers: what two people, or a person and the operator, write at the same time is
-// there afterwards.
+// TestHandleBesideOthers: concurrent writes of two people, or of a person and the operator, all
+// remain.
 func TestHandleBesideOthers(t *testing.T) {
 	w := newWorld(t)
 	w.landscape("both", w.repository("both"))
@@ -72,7 +72,7 @@ func TestHandleBesideOthers(t *testing.T) {
 	assert.True(t, f.isTaken(w.get("both")), "it was overwritten by another one, which was taken up")
 }
 
-// writeStatus changes the status of a Landscape that no operator looks after.
+// writeStatus changes the status of a Landscape without an operator.
 func (w *world) writeStatus(name string, change func(*landscapev1alpha1.LandscapeStatus)) {
 	w.Helper()
 	l := w.get(name)

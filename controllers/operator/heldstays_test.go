@@ -16,8 +16,8 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// TestARepairGoesOnWithNothing: where no sync may begin, a repair of something else does not apply
-// what a commit that failed halfway has left.
+// TestARepairGoesOnWithNothing: while no sync may begin, a repair does not continue a partial
+// commit.
 func TestARepairGoesOnWithNothing(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("repaired")
@@ -45,8 +45,8 @@ func TestARepairGoesOnWithNothing(t *testing.T) {
 	assert.Empty(t, w.value("goes"))
 }
 
-// TestWhatWasTooManyWaitsForAnApproval: what the gate held of a sync is not let pass by the next
-// one, nor by a repair, because it is alone by then.
+// TestWhatWasTooManyWaitsForAnApproval: neither the next sync nor a repair allows a held deletion
+// because it is then the only one.
 func TestWhatWasTooManyWaitsForAnApproval(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("toomany")
@@ -79,7 +79,7 @@ func TestWhatWasTooManyWaitsForAnApproval(t *testing.T) {
 	w.eventually("it is approved", func() bool { return w.value("d2") == "" && len(held()) == 0 })
 }
 
-// TestALateApprovalLapses: one of what is not held any more does not let pass what goes later.
+// TestALateApprovalLapses: an approval for nothing held does not allow a later deletion.
 func TestALateApprovalLapses(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("late")

@@ -8,16 +8,16 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// keptRecords is how many syncs status.history keeps.
+// keptRecords is the maximum length of status.history.
 const keptRecords = 20
 
-// begun puts a sync before the others.
+// begun returns the history with a new sync first.
 func begun(history []landscapev1alpha1.SyncRecord, r landscapev1alpha1.SyncRecord) []landscapev1alpha1.SyncRecord {
 	out := append([]landscapev1alpha1.SyncRecord{r}, history...)
 	return out[:min(len(out), keptRecords)]
 }
 
-// ended closes the newest record, if it is open.
+// ended closes the newest record if it is open.
 func ended(history []landscapev1alpha1.SyncRecord, at time.Time, r landscapev1alpha1.SyncRecord) {
 	if len(history) == 0 || history[0].EndTime != nil {
 		return
@@ -27,9 +27,9 @@ func ended(history []landscapev1alpha1.SyncRecord, at time.Time, r landscapev1al
 	h.EndTime, h.Result, h.Message, h.Changed, h.Approvals, h.TakenUp = &now, r.Result, shortened(r.Message), r.Changed, r.Approvals, r.TakenUp
 }
 
-// repeats tells whether the newest attempt of a revision failed with the same message. What only
-// kept another one meanwhile does not count. With replace there is no second record of the
-// revision: the message of the first becomes the new one.
+// repeats reports whether the newest attempt of a revision failed with the same message. It skips
+// syncs that only maintained another revision. With replace, a new message overwrites the existing
+// record's message, which stays the only record.
 func repeats(history []landscapev1alpha1.SyncRecord, r landscapev1alpha1.SyncRecord, message string, replace bool) (same, recorded bool) {
 	for i := range history {
 		h := &history[i]
@@ -49,14 +49,14 @@ func repeats(history []landscapev1alpha1.SyncRecord, r landscapev1alpha1.SyncRec
 	return false, false
 }
 
-// shortened keeps status small.
+// shortened limits the size of the status.
 func shortened(message string) string {
 	const most = 1024
 	if len(message) <= most {
 		return message
 	}
 	cut := most
-	for cut > 0 && message[cut]&0xC0 == 0x80 { // not within a letter
+	for cut > 0 && message[cut]&0xC0 == 0x80 { // not within a character
 		cut--
 	}
 	return message[:cut] + "…"

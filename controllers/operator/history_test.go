@@ -16,8 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// TestHistoryOfWhatIsDoneAgain: a sync that applies the same commit once more has a beginning of
-// its own, not that of the one before it.
+// TestHistoryOfWhatIsDoneAgain: a repeated sync of a commit has its own start time.
 func TestHistoryOfWhatIsDoneAgain(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("again")

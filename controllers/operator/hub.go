@@ -7,21 +7,21 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// hub tells whoever follows a sync how it goes.
+// hub broadcasts the progress of syncs to followers.
 type hub struct {
 	mu        sync.Mutex
 	followers map[*follower]bool
 }
 
 type follower struct {
-	commit string // "" for whatever is synced
+	commit string // "" for any sync
 	lines  chan receiver.Progress
 }
 
-// backlog is how many lines a follower may be behind before some are dropped.
+// backlog is how many lines a follower may lag behind before some are dropped.
 const backlog = 256
 
-// follow gives a channel that ends after the last line, or with the context.
+// follow returns a channel that closes after the last line, or with the context.
 func (h *hub) follow(ctx context.Context, commit string) <-chan receiver.Progress {
 	f := &follower{commit: commit, lines: make(chan receiver.Progress, backlog)}
 	h.mu.Lock()
@@ -46,24 +46,23 @@ func (h *hub) drop(f *follower) {
 	}
 }
 
-// tell sends a line about a commit to all who follow it.
+// tell sends a line about a commit to its followers.
 func (h *hub) tell(commit string, p receiver.Progress) {
 	h.each(func(f *follower) bool { return f.commit == "" || f.commit == commit }, p)
 }
 
-// tellAll sends a line to everybody.
+// tellAll sends a line to all followers.
 func (h *hub) tellAll(p receiver.Progress) {
 	h.each(func(*follower) bool { return true }, p)
 }
 
-// supersede ends those who follow another commit than the one that is synced now, because theirs
-// will not be any more.
+// supersede ends the followers of all commits except the current one: theirs will not be synced.
 func (h *hub) supersede(commit string, p receiver.Progress) {
 	p.Done, p.Phase = true, receiver.PhaseSuperseded
 	h.others(commit, p)
 }
 
-// others sends a line to all who follow another commit.
+// others sends a line to the followers of other commits.
 func (h *hub) others(commit string, p receiver.Progress) {
 	h.each(func(f *follower) bool { return f.commit != "" && f.commit != commit }, p)
 }
@@ -76,7 +75,7 @@ func (h *hub) each(wants func(*follower) bool, p receiver.Progress) {
 			continue
 		}
 		if p.Done && len(f.lines) == cap(f.lines) {
-			<-f.lines // the last line is never the one that is dropped
+			<-f.lines // the last line is never dropped
 		}
 		select {
 		case f.lines <- p:

@@ -28,8 +28,8 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// TestSecretHygiene: what is in Secrets, of the cluster and of Git, is in no log, status, event,
-// metric or answer, also when everything fails.
+// TestSecretHygiene: data of Secrets, in the cluster or in Git, is in no log, status, event, metric
+// or answer, even if everything fails.
 func TestSecretHygiene(t *testing.T) {
 	w := newWorld(t)
 	s := w.served("hygiene")
@@ -90,7 +90,7 @@ func TestSecretHygiene(t *testing.T) {
 	w.ready(s.name, "False ApplyFailed: spec.decryption.secretRef: Secret no-key, key x.agekey")
 	decryption("age")
 	w.ready(s.name, "True Applied")
-	// The Secret cannot become what Git says.
+	// The Secret cannot be updated to Git's content.
 	w.suspend(s.name, true)
 	require.NoError(t, w.client.Patch(context.Background(), secret, client.RawPatch(types.MergePatchType, []byte(`{"immutable":true,"stringData":{"password":"frozen-secret"}}`)), client.FieldOwner("somebody")))
 	w.suspend(s.name, false)
@@ -119,10 +119,10 @@ func TestSecretHygiene(t *testing.T) {
 	}
 }
 
-// decrypted is the Secret of the tests of encryption.
+// decrypted is the Secret of the encryption tests.
 var decrypted = metav1.ObjectMeta{Namespace: "garden", Name: "one"}
 
-// encryptedSecret is it, and the key of it.
+// encryptedSecret returns the key and the file of that Secret.
 func encryptedSecret(t *testing.T) (key, file string) {
 	t.Helper()
 	var out [2]string
@@ -134,7 +134,7 @@ func encryptedSecret(t *testing.T) (key, file string) {
 	return out[0], out[1]
 }
 
-// tokenKubeconfig is one of the server with a token that it does not know.
+// tokenKubeconfig returns a kubeconfig with a token that the server does not know.
 func tokenKubeconfig(t *testing.T, token string) string {
 	t.Helper()
 	data, err := clientcmd.Write(clientcmdapi.Config{
@@ -146,7 +146,7 @@ func tokenKubeconfig(t *testing.T, token string) string {
 	return string(data)
 }
 
-// said is all that the operator lets be seen of a Landscape.
+// said returns all texts that the operator shows of a Landscape.
 func (w *world) said(s *served) map[string]string {
 	w.Helper()
 	text := func(o any) string {
@@ -176,8 +176,8 @@ func body(t *testing.T, address string) string {
 	return string(text)
 }
 
-// TestQuiet: while nothing changes, the clusters get no request but the renewals of the lease, and
-// the source one a poll.
+// TestQuiet: without changes the clusters get only lease renewals, and the source gets one request
+// per poll.
 func TestQuiet(t *testing.T) {
 	w := newWorld(t)
 	s := w.served("quiet")
@@ -191,7 +191,7 @@ func TestQuiet(t *testing.T) {
 	})
 	w.applied(s, "", "1")
 	unexpected := func(r request) bool { return !strings.Contains(r.uri, "/leases/") }
-	// It settles: for two seconds nothing is asked.
+	// Quiet means no request for two seconds.
 	since := time.Now()
 	w.eventually("it settles", func() bool {
 		if len(p.take(unexpected)) > 0 {
@@ -215,8 +215,7 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// TestOrder: three Landscapes that build on one another are applied one after the other, and none
-// goes on without the one before.
+// TestOrder: three dependent Landscapes are applied in order, and none before its dependency.
 func TestOrder(t *testing.T) {
 	w := newWorld(t)
 	var all []*served
@@ -249,7 +248,7 @@ func TestOrder(t *testing.T) {
 	l := w.await(all[1].name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(readiness(l), next) })
 	assert.Contains(t, readiness(l), "waiting for Landscape "+all[0].name+": it is not ready (Invalid)")
 	assert.Equal(t, "1", w.value(all[1].name))
-	// Another process knows no more of it than this one, before it has looked.
+	// After a restart the order still holds.
 	stop()
 	w.change(all[0].name, func(l *landscapev1alpha1.Landscape) {
 		l.Annotations = map[string]string{landscapev1alpha1.AnnotationSyncRequested: "anew"}
@@ -262,8 +261,8 @@ func TestOrder(t *testing.T) {
 	all[0].set("2")
 	w.applied(all[1], next, "2")
 
-	// One that is not there is said, also while there is nothing to apply, and what is applied is
-	// kept; when it appears, all goes on.
+	// A missing dependency is reported, also without a new revision. The applied revision stays,
+	// and the sync continues once the dependency exists.
 	missing := func(l *landscapev1alpha1.Landscape) string {
 		c := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeDependenciesMissing)
 		if c == nil {
@@ -287,7 +286,7 @@ func TestOrder(t *testing.T) {
 	w.applied(all[1], next, "3")
 	assert.Empty(t, missing(w.get(all[1].name)))
 
-	// A circle is told, too.
+	// A circle is reported, too.
 	w.change(all[0].name, func(l *landscapev1alpha1.Landscape) {
 		l.Spec.DependsOn = []landscapev1alpha1.Dependency{{Name: all[2].name}}
 	})

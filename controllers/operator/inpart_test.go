@@ -22,7 +22,7 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// quietSyncer is one without an operator, whose status is in memory only.
+// quietSyncer returns a syncer without an operator, with its status only in memory.
 func quietSyncer(t *testing.T, status landscapev1alpha1.LandscapeStatus) *syncer {
 	t.Helper()
 	clk := clocktesting.NewFakeClock(noon)
@@ -42,7 +42,7 @@ func minimal(t *testing.T, commit string) *revision {
 
 var minimalFiles = fstest.MapFS{"landscape.yaml": {Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: test}\nspec:\n  catalogue: {version: " + components.Version + "}\n")}}
 
-// thoseTried are revisions that were tried in the folder of the repository itself.
+// thoseTried are attempted revisions in the repository's root.
 func thoseTried(revisions ...string) (out []landscapev1alpha1.TriedRevision) {
 	for _, revision := range revisions {
 		out = append(out, landscapev1alpha1.TriedRevision{Revision: revision, Path: "."})
@@ -50,8 +50,8 @@ func thoseTried(revisions ...string) (out []landscapev1alpha1.TriedRevision) {
 	return out
 }
 
-// TestWhatStaysApplied: whoever pushes something that cannot be applied is told what is in force as
-// the conditions say it.
+// TestWhatStaysApplied: the answer to a push that cannot be applied names the revision in force as
+// the conditions do.
 func TestWhatStaysApplied(t *testing.T) {
 	const a, b = "main@sha1:a", "main@sha1:b"
 	for name, test := range map[string]struct {
@@ -76,8 +76,8 @@ func TestWhatStaysApplied(t *testing.T) {
 	}
 }
 
-// TestAReviewIsTheSameOverTries: that it is noted which commit is tried makes its review no other
-// one, however many were tried before.
+// TestAReviewIsTheSameOverTries: recording an attempt does not change the review of its commit,
+// whatever was attempted before.
 func TestAReviewIsTheSameOverTries(t *testing.T) {
 	tried := func(names ...string) (out []landscapev1alpha1.TriedRevision) {
 		for _, name := range names {
@@ -106,9 +106,8 @@ func TestAReviewIsTheSameOverTries(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeNotedIsTriedAgain: where what was applied before this process is to be kept, and
-// the status cannot be written, it is said that it is not kept, and tried again; it is no newer
-// revision that was refused.
+// TestWhatCannotBeNotedIsTriedAgain: if the status cannot be written after a restart, the applied
+// revision is reported as not maintained, and retried. No newer revision is rejected for it.
 func TestWhatCannotBeNotedIsTriedAgain(t *testing.T) {
 	for name, purpose := range map[string]purpose{"a new one": purposeDue, "one that is to be kept": purposeKept} {
 		t.Run(name, func(t *testing.T) {
@@ -133,8 +132,8 @@ func TestWhatCannotBeNotedIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestTheCacheIsAskedForTheTagThatIsKept: where signatures of tags count, what is kept names the
-// tag; nothing may have been applied completely yet.
+// TestTheCacheIsAskedForTheTagThatIsKept: with signed tags, the maintained revision names the tag,
+// even if no sync is complete.
 func TestTheCacheIsAskedForTheTagThatIsKept(t *testing.T) {
 	_, public := signingKey(t)
 	l := &landscapev1alpha1.Landscape{}

@@ -15,55 +15,53 @@ import (
 	"github.com/pergola-dev/pergola/internal/panics"
 )
 
-// job applies a revision, and keeps it until it is stopped.
+// job applies a revision, and maintains it until it is stopped.
 type job struct {
-	// attempt is how the revision came to be applied, but for the trigger, which is that of the
-	// last sync; after the first one it is due like any other.
+	// attempt describes the first sync of the revision. Later syncs have their own trigger and
+	// purposeDue.
 	attempt   attempt
 	revision  *revision
 	converger *landscape.Converger
 	given     permissions
 	engine    *apply.Engine
-	// completed says that the seeds know that it is applied.
+	// completed means that the seeds know that the revision is applied.
 	completed bool
 	told      telling
-	// applying is false while the revision is only kept.
+	// applying is false while the revision is only maintained.
 	applying bool
 	control  control
 	steps    atomic.Pointer[string]
-	// declaring says how far the declarations are.
+	// declaring counts the declarations.
 	declaring declaring
 
-	// tries are those in a row of which none was completed, of this job and those of the same
-	// commit before it.
+	// tries counts the incomplete attempts in a row of this job and of earlier jobs of the commit.
 	tries   tries
 	pending pendingSeeds
 }
 
-// permissions are the approvals that a job may use, and those that it has used.
+// permissions are the approvals that a job may use or has used.
 type permissions struct {
 	approved []string
-	// seen is what could be seen of the revision in its review; nil where none is asked for.
+	// seen is what the review of the revision shows; nil if no review is required.
 	seen *permit.Review
-	// spent are the approvals by which something passes in the sync that goes on, as people gave
-	// them.
+	// spent are the approvals that the running sync used, as people gave them.
 	spent []string
 }
 
-// passed reports whether something has passed by an id in the sync that goes on.
+// passed reports whether the running sync used the approval of an id.
 func (p permissions) passed(id string) bool {
 	return slices.ContainsFunc(p.spent, func(spent string) bool { return permit.Plain(spent) == id })
 }
 
-// telling says where the sync that goes on is shown, and since when it goes on.
+// telling says where the running sync is shown, and when it began.
 type telling struct {
-	// record says whether the history has the sync that goes on, shown whether the last operation
-	// is it.
+	// record means that the history has the running sync, shown that the last operation is this
+	// sync.
 	record, shown bool
 	began         time.Time
 }
 
-// control stops a job, and has it applied again.
+// control stops a job, or makes it apply once more.
 type control struct {
 	stop    context.CancelFunc
 	stopped atomic.Bool
@@ -71,16 +69,16 @@ type control struct {
 	repeat  chan string
 }
 
-// pendingSeeds are what gardenlets have to take up.
+// pendingSeeds are objects that gardenlets have to reconcile.
 type pendingSeeds struct {
 	mu sync.Mutex
-	// written is what gardenlets have to work on since the last sync that went well.
+	// written are the objects since the last successful sync.
 	written []*followed
-	// publishedFor are the seeds for which a sync has published something since then.
+	// publishedFor are the seeds that a sync published for since then.
 	publishedFor []string
 }
 
-// progress is a line about how far it is.
+// progress returns a line about the progress.
 func (j *job) progress() string {
 	text := "applying " + j.revision.Revision()
 	if steps := j.steps.Load(); steps != nil {
@@ -89,13 +87,13 @@ func (j *job) progress() string {
 	return text
 }
 
-// again applies the revision once more. That is a sync of its own, which begins now.
+// again applies the revision once more, as a sync of its own that begins now.
 func (j *job) again(trigger string, now time.Time) {
 	j.applying, j.attempt.trigger, j.told.record, j.told.shown, j.told.began = true, trigger, false, false, now
 	j.control.repeat <- trigger
 }
 
-// work applies and keeps until the job is stopped.
+// work applies and maintains the revision until the job is stopped.
 func (s *syncer) work(ctx context.Context, j *job, limit time.Duration) {
 	for {
 		limited, cancel := context.WithTimeout(ctx, limit)
@@ -104,11 +102,11 @@ func (s *syncer) work(ctx context.Context, j *job, limit time.Duration) {
 		err := s.safely(func() (err error) {
 			unpublished := s.publishReview(limited, j)
 			report, err = j.converger.Apply(limited)
-			// a seed that does not know of the review would hold what everybody has seen
+			// A seed that does not know the review would hold the reviewed deletions.
 			if unpublished != nil {
 				return errors.Join(err, unpublished)
 			}
-			if j.converger.GardenEnded() { // and nobody is there any more to publish something to
+			if j.converger.GardenEnded() { // nobody is left to publish for
 				return err
 			}
 			if err = errors.Join(err, s.publish(limited, j)); err == nil {
@@ -124,7 +122,7 @@ func (s *syncer) work(ctx context.Context, j *job, limit time.Duration) {
 		totals := j.converger.Totals()
 		written := j.takeWritten()
 		if err != nil {
-			j.awaits(written...) // whoever comes after it waits for them, too
+			j.awaits(written...) // the next sync waits for them, too
 		}
 		s.do(func() {
 			s.applied(j, report, totals, err, late, func(message string) bool { return s.await(ctx, j, limit, written, message) })
@@ -142,7 +140,7 @@ func (s *syncer) work(ctx context.Context, j *job, limit time.Duration) {
 		select {
 		case <-ctx.Done():
 		case <-j.control.repeat:
-		case err := <-ended: // that a lease is lost ends the whole operator
+		case err := <-ended: // a lost lease ends the whole operator
 			ended <- err
 			if fault := new(*panics.Error); errors.As(err, fault) {
 				s.do(func() { s.dropped(j, err) })
@@ -161,8 +159,8 @@ func (s *syncer) work(ctx context.Context, j *job, limit time.Duration) {
 	}
 }
 
-// dropped notes that a revision is not kept any more by the job that did: it is read and applied
-// anew.
+// dropped records that a job no longer maintains its revision, which is then read and applied
+// again.
 func (s *syncer) dropped(j *job, err error) {
 	if s.jobs.active != j || s.life.alive.Err() != nil {
 		return
@@ -174,8 +172,8 @@ func (s *syncer) dropped(j *job, err error) {
 	s.notify(notification.Failed, notification.Warning, reasonOf(err), err.Error(), o.commit, o.revision)
 }
 
-// safely works, and gives a panic as an error: what is wrong with one revision or source is no
-// matter of other Landscapes.
+// safely returns a panic as an error, so that a broken revision or source does not affect other
+// Landscapes.
 func (s *syncer) safely(work func() error) error {
 	err := panics.Safe(work)()
 	var fault *panics.Error

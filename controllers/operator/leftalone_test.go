@@ -22,8 +22,8 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// waits gives a wait for what is on the server, which looks when it is told to, and its clock.
-// Whether gardenlets work is asked for only when time has passed.
+// waits returns a wait that the test polls, and its clock. It checks gardenlets only once the clock
+// moves.
 func (w *world) waits() (*wait, *clocktesting.FakeClock) {
 	w.Helper()
 	virtual, err := conventions.NewCluster("virtual", server.config, apply.ClusterOptions{})
@@ -35,8 +35,7 @@ func (w *world) waits() (*wait, *clocktesting.FakeClock) {
 	return &wait{s: s, j: j, began: noon, virtual: virtual, told: map[string]string{}, seeds: seedsKnown{mute: map[string]time.Time{}, fresh: map[string]bool{}, asked: noon}}, clk
 }
 
-// object makes one that is declared like this on the server, as Pergola does, with a status if
-// there is one.
+// object creates an object with Pergola's label from YAML, with its status if there is one.
 func (w *world) object(text string, change func(*unstructured.Unstructured)) *unstructured.Unstructured {
 	w.Helper()
 	o := &unstructured.Unstructured{}
@@ -59,12 +58,12 @@ func (w *world) object(text string, change func(*unstructured.Unstructured)) *un
 	return o
 }
 
-// TestWhatIsLeftAloneIsNotWaitedFor: of what no gardenlet reconciles nothing ever comes. The sync
-// ends without it, and says why.
+// TestWhatIsLeftAloneIsNotWaitedFor: the sync does not wait for objects that no gardenlet
+// reconciles, and reports why.
 func TestWhatIsLeftAloneIsNotWaitedFor(t *testing.T) {
 	w := newWorld(t)
 	for _, name := range []string{"garden", "garden-left"} {
-		// it may be there
+		// The namespace may exist.
 		_ = w.client.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	status := func(o *unstructured.Unstructured, seed, state string) {
@@ -87,14 +86,14 @@ func TestWhatIsLeftAloneIsNotWaitedFor(t *testing.T) {
 	seed := w.object(local(t, "seeds/local.yaml"), func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"example.org/test"}) })
 	w.object(local(t, "seeds/local.yaml"), func(o *unstructured.Unstructured) {
 		o.SetName("other")
-		o.SetLabels(nil) // somebody else has made it
+		o.SetLabels(nil) // not created by Pergola
 	})
 	left := []*followed{{ref: apply.RefOf(seed), written: true, digest: "d"}}
 	for name, change := range shoots {
 		o := w.object(local(t, "projects/local/shoot.yaml"), func(o *unstructured.Unstructured) {
 			o.SetNamespace("garden-left")
 			o.SetName(name)
-			// which counts in the garden alone
+			// Upstream counts it only in namespace garden.
 			o.SetAnnotations(map[string]string{gardencorev1beta1.ShootIgnore: "true"})
 			change(o)
 		})

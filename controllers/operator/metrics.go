@@ -11,7 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// metrics of the operator, a prometheus.Collector.
+// metrics are the operator's metrics, a prometheus.Collector.
 type metrics struct {
 	syncs     *prometheus.CounterVec
 	durations *prometheus.HistogramVec
@@ -111,7 +111,7 @@ func (m *metrics) state(key receiver.Key, status landscapev1alpha1.LandscapeStat
 	}
 }
 
-// gone forgets a Landscape.
+// gone removes the series of a Landscape.
 func (m *metrics) gone(key receiver.Key) {
 	labels := prometheus.Labels{"namespace": key.Namespace, "landscape": key.Name}
 	for _, v := range []*prometheus.GaugeVec{m.ready, m.stalled, m.suspended, m.held, m.appliedAt, m.objects} {

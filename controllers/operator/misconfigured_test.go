@@ -15,8 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// TestRestartWithWrongObject: what is wrong with the object itself is said with its field, keeps
-// new revisions out, and nobody from looking after what is applied, also after a restart.
+// TestRestartWithWrongObject: an error in the object is reported with its field and blocks new
+// revisions. The applied revision is still maintained, also after a restart.
 func TestRestartWithWrongObject(t *testing.T) {
 	w := newWorld(t)
 	stop := w.start()
@@ -81,8 +81,7 @@ func TestRestartWithWrongObject(t *testing.T) {
 		assert.Contains(t, readiness(w.get(s.name)), applied[name]+" stays applied")
 		next[name] = s.set("2")
 	}
-	// Something else in the object changes, which is applied anew: still only the revision that is
-	// applied.
+	// Another change of the object makes a new sync due, still of the applied revision.
 	for name := range next {
 		w.change(all[name].name, func(l *landscapev1alpha1.Landscape) { l.Spec.ForceConflicts = true })
 		wrong(name)

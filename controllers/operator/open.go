@@ -8,9 +8,8 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// open prepares the access to the source. It is made anew when the object says something else, and
-// while the source cannot be read also when its Secrets do: they are looked at before each poll
-// then. Without access it says when that is looked for again.
+// open creates the access to the source, and replaces it when the spec changes. While the source is
+// unreadable it also rereads the Secrets before each poll. Without access it returns when to retry.
 func (s *syncer) open(now time.Time) time.Time {
 	id := sourceID(s.object)
 	same := s.origin.opened == id
@@ -44,12 +43,12 @@ func (s *syncer) open(now time.Time) time.Time {
 	s.origin.remote = connect(s.life.alive, remote, id, found.digest(), s.origin.closed)
 	s.origin.head, s.origin.polled, s.origin.pollFailed = source.Head{}, time.Time{}, nil
 	if s.jobs.unkept != nil {
-		s.jobs.unkept.at = time.Time{} // it may be had now
+		s.jobs.unkept.at = time.Time{} // it may be available now
 	}
 	return time.Time{}
 }
 
-// withoutAccess works with what the cache of the source holds: what was applied last is kept by it.
+// withoutAccess maintains the last applied revision from the source's cache.
 func (s *syncer) withoutAccess(id string, now time.Time) {
 	if s.former() == "" {
 		s.closeRemote()
@@ -75,7 +74,7 @@ func (s *syncer) withoutAccess(id string, now time.Time) {
 	s.origin.remote.offline = true
 }
 
-// sourceFailed notes why the source cannot be read. It is told once, and not with each poll.
+// sourceFailed records why the source cannot be read. It notifies once per error.
 func (s *syncer) sourceFailed(err error) {
 	former := s.origin.pollFailed
 	s.origin.pollFailed = err
@@ -85,10 +84,10 @@ func (s *syncer) sourceFailed(err error) {
 	}
 }
 
-// troubled tells whether the source cannot be read, so that another Secret may help.
+// troubled reports whether the source cannot be read, so that another Secret may help.
 func (s *syncer) troubled() bool { return s.origin.pollFailed != nil || s.jobs.last.fetchErr != nil }
 
-// closeRemote gives the access to the source up, with everything that goes on by it.
+// closeRemote closes the access to the source and cancels everything that uses it.
 func (s *syncer) closeRemote() {
 	if s.origin.remote == nil {
 		return

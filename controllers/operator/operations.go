@@ -9,8 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
-// waitingOperations are those of operations/ that nothing came of yet, as the status has them and
-// as an Event or a chat has them, and how many of them nothing ever does: their time was over.
+// waitingOperations returns the pending operations of operations/: texts for the status, texts for
+// Events and chats, and how many of them expired.
 func waitingOperations(report *landscape.Report) (texts, forAnyone []string, ranOut int) {
 	for _, w := range report.Waiting {
 		texts, forAnyone = append(texts, w.String()), append(forAnyone, w.ForAnyone())
@@ -21,12 +21,12 @@ func waitingOperations(report *landscape.Report) (texts, forAnyone []string, ran
 	return texts, forAnyone, ranOut
 }
 
-// executedBy says which operations a sync has executed, of all that are recorded; empty for none.
+// executedBy names the recorded operations that a sync executed; empty for none.
 func executedBy(j *job, now, before []landscapev1alpha1.OperationRecord) string {
 	var out []string
 	for _, o := range now {
 		known := slices.ContainsFunc(before, func(b landscapev1alpha1.OperationRecord) bool { return b.ID == o.ID })
-		// the status may have been lost; what is recorded has whole seconds
+		// The status may be lost, and recorded times have whole seconds.
 		if !known && !o.At.Time.Before(j.told.began.Truncate(time.Second)) {
 			out = append(out, fmt.Sprintf("operation %s executed: %s of %s", o.ID, o.Operation, o.Object))
 		}
@@ -34,7 +34,7 @@ func executedBy(j *job, now, before []landscapev1alpha1.OperationRecord) string 
 	return listed(out)
 }
 
-// takenUp are the operations that a sync has begun because somebody asked the Garden for them.
+// takenUp are the requested operations of the Garden that a sync started.
 func takenUp(report *landscape.Report) (out []string) {
 	for _, one := range report.Owners {
 		if one.TakenUp != nil {

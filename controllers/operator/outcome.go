@@ -6,20 +6,18 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// outcome of an attempt to apply a revision.
+// outcome is the result of an attempt to apply a revision.
 type outcome struct {
 	commitAt
 	revision string
-	// head is what the source named it by; without a name where it was had by its commit alone.
+	// head is the source's name of the revision; without a name if it was fetched by commit.
 	head source.Head
-	// spec is the part of the object it was made with.
+	// spec identifies the part of the object that the attempt used.
 	spec specID
-	// validErr is why the revision was refused, while the windows of the object were those that
-	// windows is the digest of.
+	// validErr is why the revision is invalid with the object's windows, whose digest is windows.
 	validErr error
 	windows  string
-	// fetchErr is why the revision could not be had, with the Secrets that secrets is the digest
-	// of.
+	// fetchErr is why the revision could not be fetched with the Secrets, whose digest is secrets.
 	fetchErr  error
 	secrets   string
 	problems  []string
@@ -29,24 +27,24 @@ type outcome struct {
 	open      leftOpen
 }
 
-// leftOpen is what a sync leaves to others.
+// leftOpen is the work that a sync leaves to others.
 type leftOpen struct {
 	held int
-	// waits is how much of it waits for an approval; the rest cannot be approved.
+	// waits is how many of the held ones wait for an approval; the rest cannot be approved.
 	waits int
-	// heldText says what is held, operations which ones wait to be taken up.
+	// heldText describes the held deletions, operations the pending operations.
 	heldText   string
 	operations []string
-	// ranOut is how many of the operations wait for nothing, because their time was over.
+	// ranOut is how many operations expired.
 	ranOut int
 }
 
-// outcome of the job's attempt, as far as it is the same whatever came of it.
+// outcome returns the fields of the result that do not depend on success.
 func (j *job) outcome(ended time.Time) outcome {
 	return outcome{commitAt: j.revision.at(), revision: j.revision.Revision(), head: j.attempt.head, spec: j.attempt.spec, ended: ended}
 }
 
-// failuresOf is how many attempts in a row have failed with one that just did.
+// failuresOf returns the failures in a row, with the current one.
 func (s *syncer) failuresOf(at commitAt) int {
 	if s.jobs.last.commitAt != at {
 		return 1

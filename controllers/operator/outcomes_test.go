@@ -17,8 +17,7 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// TestOutcomes: whoever pushes, or asks for a sync, is told in one sentence, once, why nothing is
-// applied.
+// TestOutcomes: a push or a request gets one sentence, once, that says why nothing is applied.
 func TestOutcomes(t *testing.T) {
 	w := newWorld(t)
 	s := w.served("outcomes")
@@ -34,7 +33,7 @@ func TestOutcomes(t *testing.T) {
 		name   string
 		change func(*landscapev1alpha1.LandscapeSpec)
 		phase  string
-		push   string // what the pusher is told, with REVISION for the one that is pushed
+		push   string // the answer to the push, with REVISION for its revision
 	}{
 		{"a window", func(spec *landscapev1alpha1.LandscapeSpec) { spec.Windows = never }, receiver.PhaseHeld, "REVISION: waiting for the next window, which opens at "},
 		{"a dependency", func(spec *landscapev1alpha1.LandscapeSpec) {
@@ -82,8 +81,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestInvalidWhileItWaits: whoever pushes what is not valid, or asks for it, is told that and not
-// only that it waits; also of the first revision.
+// TestInvalidWhileItWaits: a push of an invalid revision that waits gets the error, not only the
+// wait; also for the first revision.
 func TestInvalidWhileItWaits(t *testing.T) {
 	w := newWorld(t)
 	first := w.repository("first")
@@ -135,7 +134,7 @@ func TestInvalidWhileItWaits(t *testing.T) {
 	}
 }
 
-// TestFollowHeldElsewhere: who follows a commit by the object is told, too, that it is not applied
+// TestFollowHeldElsewhere: a follower through the object also learns that the commit is not applied
 // now.
 func TestFollowHeldElsewhere(t *testing.T) {
 	l := func(reason, message, applied, waiting string) *landscapev1alpha1.Landscape {

@@ -11,13 +11,13 @@ import (
 	"github.com/pergola-dev/pergola/controllers/namespacepolicies"
 )
 
-// keepPolicies keeps the network policies that namespaces of the runtime cluster have, as long as
-// there is a Garden, whoever converges it.
+// keepPolicies maintains the network policies of namespaces in the runtime cluster while a Garden
+// exists, by any converger.
 func (p *parts) keepPolicies(ctx context.Context) {
 	config := rest.CopyConfig(p.role.Config)
 	config.UserAgent, config.WarningHandler = userAgent, rest.NoWarnings{}
 	config.Wrap(landscape.Fence(p.sure))
-	// What clients say of their watches goes where everything else does.
+	// Clients log their watches to the operator's log.
 	ctx = logr.NewContext(ctx, logr.FromSlogHandler(p.role.Log.Handler()))
 	c, err := namespacepolicies.New(config, namespacepolicies.Options{MadeBy: namespacepolicies.ByOperator, Further: p.role.PolicyNamespaces, Clock: p.role.Clock, Log: p.role.Log})
 	if err != nil {

@@ -21,57 +21,55 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// purpose is what a revision is applied for.
+// purpose is the reason why a revision is applied.
 type purpose int
 
 const (
-	// purposeDue: the source has it, or the pin says it.
+	// purposeDue: the source has it, or the pin names it.
 	purposeDue purpose = iota
-	// purposeInstead: it was applied before, and nothing else is to be applied now, since the
-	// source cannot be asked.
+	// purposeInstead: it was applied before, and the source cannot be polled for another one.
 	purposeInstead
-	// purposeKept: it was applied before, and is only to be kept.
+	// purposeKept: it was applied before, and is only maintained.
 	purposeKept
 )
 
-// isFormer tells whether it was applied before.
+// isFormer reports whether the revision was applied before.
 func (p purpose) isFormer() bool { return p != purposeDue }
 
-// attempt is how a revision comes to be applied.
+// attempt describes why and how a revision is applied.
 type attempt struct {
 	trigger string
 	purpose purpose
-	// head is what the source names it by, as it said last; without a name where it is had by its
-	// commit alone.
+	// head is the source's latest name of the revision; without a name if it is fetched by commit.
 	head source.Head
-	// spec is the part of the object it is made with.
+	// spec identifies the part of the object that the attempt uses.
 	spec specID
 }
 
-// preparation is a revision on its way to be applied: fetched, verified, read, validated.
+// preparation is a revision that is being fetched, verified, read and validated.
 type preparation struct {
 	commitAt
 	attempt
-	// windows is the digest of those of the object that it is read with.
+	// windows is the digest of the object's windows during the read.
 	windows string
 	cancel  context.CancelFunc
 }
 
-// outdated tells whether another revision was applied or tried meanwhile, so that the difference
-// that its review has to show is another one, too.
+// outdated reports whether another revision was attempted or applied since the review, which then
+// compares with other ones.
 func (j *job) outdated(now *landscapev1alpha1.LandscapeStatus) bool {
 	at := j.revision.at()
 	return j.given.seen != nil && j.given.seen.ID != reviewID(basesOf(now, at), at)
 }
 
-// discard closes what is not used.
+// discard closes an unused job.
 func (j *job) discard() {
 	if j != nil {
 		j.converger.Close()
 	}
 }
 
-// prepare begins to read a revision. Meanwhile the former one is kept.
+// prepare starts to read a revision. The current one stays maintained meanwhile.
 func (s *syncer) prepare(commit, trigger string, purpose purpose) {
 	s.unprepare()
 	s.unexamine()
@@ -119,7 +117,7 @@ func (s *syncer) prepare(commit, trigger string, purpose purpose) {
 	})
 }
 
-// unprepare gives up what is prepared: it is wanted no more.
+// unprepare cancels the preparation, which is obsolete.
 func (s *syncer) unprepare() {
 	if s.jobs.preparing != nil {
 		s.jobs.preparing.cancel()
@@ -127,7 +125,7 @@ func (s *syncer) unprepare() {
 	}
 }
 
-// reading is what a revision is read with for a purpose, but for the keys.
+// reading returns the input for reading a revision, without the keys.
 func (s *syncer) reading(object *landscapev1alpha1.Landscape, purpose purpose) *reading {
 	out := &reading{catalogue: s.parts.role.Catalogue, evaluator: s.parts.role.Evaluator, kept: s.parts.keptOf(s.key), object: object, remote: s.origin.remote, purpose: purpose, loaded: map[commitAt]*landscapes.Landscape{}}
 	if s.jobs.active != nil {
@@ -136,13 +134,12 @@ func (s *syncer) reading(object *landscapev1alpha1.Landscape, purpose purpose) *
 	return out
 }
 
-// read reads a revision and validates it. It runs in the background; only one does at a time that
-// is not cancelled.
+// read reads and validates a revision in the background. Only one uncancelled read runs at a time.
 func (s *syncer) read(ctx context.Context, with *reading, snapshot *source.Snapshot) (r *revision, err error) {
 	if with.identities, err = s.parts.secretsOf(with.object).identities(ctx, with.object.Spec.Decryption); err != nil {
 		return nil, err
 	}
-	// evaluation and rendering of several Landscapes at once would only cost memory
+	// Parallel evaluation and rendering of several Landscapes would only cost memory.
 	if !s.parts.building.TryLock() {
 		s.hub.tell(snapshot.Commit, receiver.Progress{Time: s.parts.role.Clock.Now(), Phase: receiver.PhaseQueued, Message: "another Landscape is read first"})
 		s.parts.building.Lock()
@@ -158,7 +155,7 @@ func (s *syncer) read(ctx context.Context, with *reading, snapshot *source.Snaps
 	return r, locked(with.object, r)
 }
 
-// make reads a revision and prepares the job that applies it.
+// make reads a revision and creates the job that applies it.
 func (s *syncer) make(ctx context.Context, with *reading, snapshot *source.Snapshot) (*job, error) {
 	s.hub.tell(snapshot.Commit, receiver.Progress{Time: s.parts.role.Clock.Now(), Phase: receiver.PhaseValidating, Message: fmt.Sprintf("validating %s %q", snapshot.Revision(), snapshot.Subject)})
 	r, err := s.read(ctx, with, snapshot)
@@ -167,7 +164,7 @@ func (s *syncer) make(ctx context.Context, with *reading, snapshot *source.Snaps
 	}
 	s.parts.building.Lock()
 	defer s.parts.building.Unlock()
-	if ctx.Err() != nil { // who comes next may have other connections already
+	if ctx.Err() != nil { // the next preparation may have other connections already
 		return nil, ctx.Err()
 	}
 	object := with.object
@@ -183,7 +180,7 @@ func (s *syncer) make(ctx context.Context, with *reading, snapshot *source.Snaps
 	return j, nil
 }
 
-// converger prepares what applies the revision of a job.
+// converger creates the converger of a job.
 func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landscape, j *job) error {
 	l, revision := j.revision.landscape, j.revision.Revision()
 	gate, err := landscape.Gate(l, approvals(object, object.Status.UsedApprovals).Open())
@@ -221,7 +218,7 @@ func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landsc
 	return nil
 }
 
-// isPrepared takes a revision that is ready to be applied, or why it is not.
+// isPrepared starts the prepared job, or records why it failed.
 func (s *syncer) isPrepared(p *preparation, ready *job, err error) {
 	if s.jobs.preparing != p {
 		ready.discard()
@@ -236,7 +233,7 @@ func (s *syncer) isPrepared(p *preparation, ready *job, err error) {
 	switch {
 	case err != nil && p.purpose.isFormer() && s.jobs.active == nil:
 		s.cannotKeep(p.commit, err, s.parts.role.Clock.Now())
-	case err != nil && p.purpose == purposeKept && s.jobs.last.commitAt != p.commitAt: // of goOn
+	case err != nil && p.purpose == purposeKept && s.jobs.last.commitAt != p.commitAt: // by goOn
 		s.jobs.active.tries.note([]string{err.Error()}, s.parts.role.Clock.Now())
 	case err != nil:
 		s.refused(p, err)
@@ -248,7 +245,7 @@ func (s *syncer) isPrepared(p *preparation, ready *job, err error) {
 	}
 }
 
-// refused notes a revision that cannot be applied. What is applied stays.
+// refused records a revision that cannot be applied. The applied one stays.
 func (s *syncer) refused(p *preparation, err error) {
 	now := s.parts.role.Clock.Now()
 	revision := s.revisionOf(p.commit)
@@ -270,7 +267,7 @@ func (s *syncer) refused(p *preparation, err error) {
 	s.hub.tell(p.commit, receiver.Progress{Time: now, Phase: receiver.PhaseFailed, Done: true, Err: err.Error()})
 }
 
-// puller keeps the charts of Extensions beside what was fetched.
+// puller stores the charts of Extensions in the cache directory.
 func (s *syncer) puller() *charts.Puller {
 	if s.tools.charts == nil {
 		s.tools.charts = &charts.Puller{Clock: s.parts.role.Clock}

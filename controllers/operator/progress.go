@@ -16,15 +16,14 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// steps remembers what was told of the steps of a flow: those in which nothing changes are not
-// worth a line for whoever follows.
+// steps remembers reported flow steps. Followers do not see unchanged steps.
 type steps struct {
 	mu      sync.Mutex
 	changed map[string]string
 }
 
-// news tells whether a person wants to hear of an event: something was written or waited for, it is
-// healthy after that, or it failed.
+// news reports whether an event is of interest: it changed or waited for something, became healthy
+// after that, or failed.
 func (t *steps) news(e owner.Event) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -47,7 +46,7 @@ func (t *steps) news(e owner.Event) bool {
 	return false
 }
 
-// progressed takes in one step of a flow. It is called by many goroutines.
+// progressed processes one step of a flow. Many goroutines call it.
 func (s *syncer) progressed(by *job, told *steps, e owner.Event) {
 	commit, text := by.revision.Commit, ""
 	switch e.State {
@@ -60,7 +59,7 @@ func (s *syncer) progressed(by *job, told *steps, e owner.Event) {
 		text = "healthy"
 	case flow.Failed:
 		if by.control.stopped.Load() {
-			return // that it is given up, and why, is told by whoever did
+			return // the code that stopped the job reports it
 		}
 		text = "failed: " + e.Error
 	default:
@@ -80,7 +79,7 @@ func (s *syncer) progressed(by *job, told *steps, e owner.Event) {
 	})
 }
 
-// drifted takes in a repair.
+// drifted processes a repair.
 func (s *syncer) drifted(d landscape.Drift) {
 	what := fmt.Sprintf("%s on cluster %s %s", d.Object, d.Cluster, d.What)
 	message, severity, reason := what+": repaired", notification.Info, "DriftRepaired"
@@ -102,8 +101,7 @@ func (s *syncer) drifted(d landscape.Drift) {
 	})
 }
 
-// holdsRepair takes in whether the repair of what somebody has changed waits for an approval: it is
-// approved as what a sync holds.
+// holdsRepair records whether a repair waits for an approval, as held deletions of a sync do.
 func (s *syncer) holdsRepair(d landscape.Drift) {
 	one := landscapev1alpha1.HeldDeletion{Cluster: d.Cluster, Object: d.Object.String(), Reason: d.Held, Why: d.Why, Approval: d.Approval}
 	same := func(h landscapev1alpha1.HeldDeletion) bool { return h.Cluster == one.Cluster && h.Object == one.Object }
@@ -111,7 +109,7 @@ func (s *syncer) holdsRepair(d landscape.Drift) {
 	s.found.heldDrift = slices.DeleteFunc(slices.Clone(before), same)
 	switch {
 	case d.Held != "" && slices.ContainsFunc(here, same) && !slices.ContainsFunc(before, same):
-		// a sync has found it
+		// A sync has found it.
 	case d.Held != "":
 		s.found.heldDrift = append(s.found.heldDrift, one)
 		here = append(slices.DeleteFunc(here, same), one)
@@ -121,7 +119,7 @@ func (s *syncer) holdsRepair(d landscape.Drift) {
 	s.showHeld(here)
 }
 
-// cared takes in the conditions of an owner.
+// cared processes the conditions of an owner.
 func (s *syncer) cared(name string, conditions []gardencorev1beta1.Condition) {
 	var lines []string
 	for _, c := range conditions {
@@ -135,7 +133,7 @@ func (s *syncer) cared(name string, conditions []gardencorev1beta1.Condition) {
 	s.found.unhealthy[name] = lines
 }
 
-// notify tells an event to everybody who wants to hear of this Landscape.
+// notify sends an event to the destinations of this Landscape.
 func (s *syncer) notify(phase notification.Phase, severity notification.Severity, reason, message, commit, revision string) {
 	level := slog.LevelInfo
 	if severity == notification.Warning {
@@ -148,7 +146,7 @@ func (s *syncer) notify(phase notification.Phase, severity notification.Severity
 	}, s.parts.destinations(s.object))
 }
 
-// inventory says how many objects there are.
+// inventory records the number of objects per cluster.
 func (w *statusWriter) inventory(totals map[string]int) {
 	w.now.Inventory = nil
 	for cluster, n := range totals {
@@ -162,7 +160,7 @@ func (w *statusWriter) inventory(totals map[string]int) {
 	})
 }
 
-// progress of the last operation, in percent.
+// progress returns the progress of the last operation in percent.
 func (w *statusWriter) progress() int32 {
 	if op := w.now.LastOperation; op != nil && op.State == gardencorev1beta1.LastOperationStateProcessing {
 		return op.Progress
@@ -170,7 +168,7 @@ func (w *statusWriter) progress() int32 {
 	return 0
 }
 
-// reasonOf an error, for events.
+// reasonOf returns the reason of an error for events.
 func reasonOf(err error) string {
 	if isInvalid(err) {
 		return reasonInvalid

@@ -15,8 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// TestAStepThatIsStoppedHasNotFailed: whoever follows hears that a revision is given up, and not
-// that each of its steps failed.
+// TestAStepThatIsStoppedHasNotFailed: followers learn that a revision is superseded, not that each
+// step failed.
 func TestAStepThatIsStoppedHasNotFailed(t *testing.T) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -31,8 +31,7 @@ func TestAStepThatIsStoppedHasNotFailed(t *testing.T) {
 	assert.Empty(t, lines)
 }
 
-// TestManyDeclarationsAreCounted: a line comes every few seconds while they are applied, none when
-// they are few.
+// TestManyDeclarationsAreCounted: many declarations yield a line every few seconds, few yield none.
 func TestManyDeclarationsAreCounted(t *testing.T) {
 	var d declaring
 	totals := func() map[string]int { return map[string]int{"runtime": 1, "virtual": 40} }
@@ -40,7 +39,7 @@ func TestManyDeclarationsAreCounted(t *testing.T) {
 		now := time.Unix(0, 0)
 		d.begin()
 		lines = append(lines, d.next(now, "runtime", totals))
-		for range 45 { // five of them go
+		for range 45 { // five of them are deletions
 			now = now.Add(time.Second / 4)
 			lines = append(lines, d.next(now, "virtual", totals))
 		}
@@ -51,8 +50,7 @@ func TestManyDeclarationsAreCounted(t *testing.T) {
 	}
 }
 
-// TestWhoCannotBeToldIsSaid: a destination that cannot be used is in the status, and not only in
-// the log.
+// TestWhoCannotBeToldIsSaid: an unusable destination is in the status, and not only in the log.
 func TestWhoCannotBeToldIsSaid(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("untold")

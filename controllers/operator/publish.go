@@ -15,11 +15,11 @@ import (
 	"github.com/pergola-dev/pergola/internal/panics"
 )
 
-// publishedAtATime is how many seeds are published for side by side.
+// publishedAtATime is how many seeds are published for in parallel.
 const publishedAtATime = 8
 
-// publish writes what the seeds need of a revision into the virtual garden, where their gardenlets
-// read it. A seed that is not in the virtual garden yet has no place for it.
+// publish writes the seeds' configuration of a revision into the virtual garden, where their
+// gardenlets read it. A seed needs its Seed object there first.
 func (s *syncer) publish(ctx context.Context, j *job) error {
 	l := j.revision.landscape
 	seeds, err := l.Seeds()
@@ -65,16 +65,15 @@ func (s *syncer) publish(ctx context.Context, j *job) error {
 	}))...)
 }
 
-// publishReview tells the seeds what could be seen in the review of a revision of what they lose by
-// it. It comes before the revision itself.
+// publishReview sends each seed its reviewed deletions, before the revision itself is applied.
 func (s *syncer) publishReview(ctx context.Context, j *job) error {
 	return s.forSeeds(j, func(p *seedpublication.Publisher, virtual *apply.Cluster, seed string, change permit.SeedChange) error {
 		return p.ApplyReview(ctx, virtual, change, seed)
 	})
 }
 
-// completeReview tells the seeds that a revision is applied completely: what its review has shown
-// is not to be expected again.
+// completeReview informs the seeds that a revision is applied completely, so that its review no
+// longer allows deletions.
 func (s *syncer) completeReview(ctx context.Context, j *job) error {
 	if j.completed || j.converger.Cluster(landscape.Virtual) == nil {
 		return nil
@@ -86,8 +85,7 @@ func (s *syncer) completeReview(ctx context.Context, j *job) error {
 	return err
 }
 
-// forSeeds works for all seeds of a revision of which its review has shown something, with what
-// that is.
+// forSeeds calls work for each seed that the review of a revision shows a change for.
 func (s *syncer) forSeeds(j *job, work func(p *seedpublication.Publisher, virtual *apply.Cluster, seed string, change permit.SeedChange) error) error {
 	virtual, publisher := j.converger.Cluster(landscape.Virtual), &seedpublication.Publisher{Engine: j.engine, Clock: s.parts.role.Clock}
 	if virtual == nil || j.given.seen == nil {

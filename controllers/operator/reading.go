@@ -24,13 +24,13 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// invalidError says that a revision cannot be applied as it is: trying again is of no use.
+// invalidError means that a revision cannot be applied, and that a retry does not help.
 type invalidError struct {
 	what     string
 	findings []schemas.Violation
 }
 
-// shownFindings is how many findings a message has.
+// shownFindings is the maximum number of findings in a message.
 const shownFindings = 5
 
 func (e *invalidError) Error() string {
@@ -51,37 +51,37 @@ func (e *invalidError) Error() string {
 	return b.String()
 }
 
-// invalid is an invalidError without findings.
+// invalid returns an invalidError without findings.
 func invalid(format string, args ...any) error {
 	return &invalidError{what: fmt.Sprintf(format, args...)}
 }
 
 func isInvalid(err error) bool { return errors.As(err, new(*invalidError)) }
 
-// reading is what a revision is read with.
+// reading is the input for reading a revision.
 type reading struct {
 	catalogue  fs.FS
 	evaluator  evaluation.Evaluator
 	kept       *kept.Store
 	identities []age.Identity
 	now        time.Time
-	// object is the Landscape, in the folder that is read, and remote has its revisions.
+	// object is the Landscape with the folder to read, and remote has its revisions.
 	object *landscapev1alpha1.Landscape
 	remote source.Remote
-	// active is the revision that is kept meanwhile, nil for none.
+	// active is the maintained revision, nil for none.
 	active  *revision
 	purpose purpose
-	// loaded are former revisions that were compared with already.
+	// loaded caches earlier revisions that were compared with.
 	loaded map[commitAt]*landscapes.Landscape
 }
 
-// revision is a snapshot that was read and found valid.
+// revision is a snapshot that was read and is valid.
 type revision struct {
 	*source.Snapshot
 	landscape *landscapes.Landscape
-	// folder is the one of the snapshot that has it.
+	// folder is the landscape's folder in the snapshot.
 	folder string
-	// notes are about what the revision asks for and does not get.
+	// notes describe requests of the revision that are not granted.
 	notes []string
 }
 
@@ -112,13 +112,12 @@ func (r *reading) read(ctx context.Context, snapshot *source.Snapshot) (*revisio
 	if err != nil {
 		return nil, fmt.Errorf("validating revision %s: %w", snapshot.Revision(), err)
 	}
-	// Pergola holds these removals in the cluster, and says so: what else the revision changes is
-	// applied.
+	// Pergola holds and reports these removals in the cluster, and applies the rest of the
+	// revision.
 	found = slices.DeleteFunc(found, func(v schemas.Violation) bool {
 		return v.Rule == schemas.RuleDeletionConfirm && landscape.HoldsRemoval(v.Kind)
 	})
-	// A revision does not become invalid while it waits: what the clock decides is left to the API,
-	// which refuses the one object.
+	// A waiting revision does not become invalid by time: the API rejects the expired object alone.
 	for i := range found {
 		if across.IsTimed(found[i]) {
 			found[i].Severity = schemas.SeverityWarning
@@ -151,8 +150,7 @@ func (r *reading) read(ctx context.Context, snapshot *source.Snapshot) (*revisio
 	return next, nil
 }
 
-// doubtful says which objects the API may refuse: those that are new, or that the clock has
-// overtaken.
+// doubtful lists objects that the API may reject, because they are new or because of the time.
 func doubtful(found []schemas.Violation) []string {
 	var notes []string
 	for _, v := range found {
@@ -166,15 +164,14 @@ func doubtful(found []schemas.Violation) []string {
 	return notes
 }
 
-// load reads the landscape in a folder, without judging it.
+// load reads the landscape in a folder without validating it.
 func (r *reading) load(ctx context.Context, snapshot *source.Snapshot, folder string) (*landscapes.Landscape, []schemas.Violation, error) {
 	return landscapes.LoadFS(ctx, snapshot.FS, folder, landscapes.Options{AgeIdentities: r.identities, Evaluator: r.evaluator, Kept: r.kept})
 }
 
-// applied is what a revision has to be reachable from: the one that was applied completely last,
-// nil for none. What was only tried since is not in the clusters as it stands there, and of what
-// is, the API servers judge. A commit that cannot be had any more, after a force-push for example,
-// is compared with nothing, which the note says.
+// applied returns the last completely applied revision, nil for none, to validate the update. Later
+// attempts are in the clusters only in part; the API servers validate those updates. A commit that
+// is lost, after a force-push for example, yields a note and no comparison.
 func (r *reading) applied(ctx context.Context, next *revision) (_ *landscapes.Landscape, note string, err error) {
 	at := appliedAt(&r.object.Status)
 	l, err := r.former(ctx, next, at)
@@ -189,8 +186,8 @@ func (r *reading) applied(ctx context.Context, next *revision) (_ *landscapes.La
 	return nil, "", fmt.Errorf("reading revision %s, which was applied before it: %w", at.commit, err)
 }
 
-// whole reads everything once, here where it is an error if the files got lost: what applies the
-// revision has it in memory then, and asks the repository for nothing more.
+// whole loads all declarations now, where a lost file is an error. The converger then has them in
+// memory and does not read the repository.
 func whole(l *landscapes.Landscape) (err error) {
 	defer panics.Catch(&err)
 	for i := range l.Declarations {
@@ -199,8 +196,8 @@ func whole(l *landscapes.Landscape) (err error) {
 	return nil
 }
 
-// bound puts the limits of the object in the cluster in the place of those that the revision asks
-// for. One that is applied is kept, whatever the windows.
+// bound applies the limits of the object in the cluster to the revision. An applied revision stays
+// valid whatever the windows.
 func (r *reading) bound(next *revision) error {
 	own := &r.object.Spec
 	config := next.landscape.Config.DeepCopy()
@@ -213,7 +210,7 @@ func (r *reading) bound(next *revision) error {
 		config.Spec.ForceConflicts = false
 		loosened = append(loosened, "forceConflicts (it stays false)")
 	}
-	config.Spec.Clusters = nil // from the object alone
+	config.Spec.Clusters = nil // only the object sets it
 	next.landscape.Config = config
 	if len(loosened) > 0 {
 		next.notes = append(next.notes, "landscape.yaml asks for less protection than the Landscape in the cluster has, which alone counts: "+strings.Join(loosened, ", "))
@@ -221,7 +218,7 @@ func (r *reading) bound(next *revision) error {
 	kept := r.purpose.isFormer() || appliedAt(&r.object.Status) == next.at()
 	if windows, err := windowsAt(r.now, config.Spec.Windows); err != nil {
 		return invalid("revision %s: landscape.yaml: %s", next.Revision(), err)
-	} else if neverOpens(windows) { // not even the commit that takes it away could be applied
+	} else if neverOpens(windows) { // the window would also block the commit that removes it
 		return invalid("revision %s: landscape.yaml: spec.windows: none of them ever opens", next.Revision())
 	} else if both, err := windowsWithin(r.now, everyOpening, own.Windows, config.Spec.Windows); err == nil && neverOpens(both) && !kept {
 		if alone, err := windowsAt(r.now, own.Windows); err == nil && !neverOpens(alone) {
@@ -231,7 +228,7 @@ func (r *reading) bound(next *revision) error {
 	return nil
 }
 
-// folderOf is the folder of the landscape in its repository.
+// folderOf returns the folder of the landscape in its repository.
 func folderOf(object *landscapev1alpha1.Landscape) string {
 	if object.Spec.Source == nil {
 		return "."

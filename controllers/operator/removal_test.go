@@ -14,8 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// TestRemovalWithoutConfirmation: a commit that only removes the file of a Shoot is held, and what
-// else it changes is applied.
+// TestRemovalWithoutConfirmation: a commit that only removes a Shoot's file is held, and its other
+// changes are applied.
 func TestRemovalWithoutConfirmation(t *testing.T) {
 	w := newWorld(t)
 	s := w.shoots("removal", nil)
@@ -48,7 +48,7 @@ func TestRemovalWithoutConfirmation(t *testing.T) {
 	assert.Equal(t, uid, w.shoot().GetUID())
 }
 
-// TestOperationsThatNobodyTakesUp: they are told, and what else is in the revision is applied.
+// TestOperationsThatNobodyTakesUp: pending operations are reported, the rest is applied.
 func TestOperationsThatNobodyTakesUp(t *testing.T) {
 	w := newWorld(t)
 	operation := func(name string) string {
@@ -56,7 +56,7 @@ func TestOperationsThatNobodyTakesUp(t *testing.T) {
 	}
 	s := w.shoots("operations", map[string]string{"operations/a.yaml": operation("rotate-ssh-keypair"), "operations/b.yaml": operation("maintain")})
 	w.start(func(r *Role) { r.Catalogue = smallCatalogue(t) })
-	// the first sync tells it: the next one is far
+	// The first sync reports it, because the next one is far away.
 	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL))
 	w.applied(s, "", "1")
 	w.ready(s.name, "True Applied: ")
@@ -79,7 +79,7 @@ func TestOperationsThatNobodyTakesUp(t *testing.T) {
 	w.applied(s, s.set("2"), "2")
 	assert.Equal(t, waiting.Message, condition.Get(w.ready(s.name, "True Applied: ").Status.Conditions, landscapev1alpha1.LandscapeOperationsWaiting).Message, "it is so as long as they wait")
 
-	// One that came too late waits for nothing.
+	// An expired operation is not pending.
 	s.push("late", map[string]string{"operations/a.yaml": "", "operations/b.yaml": "",
 		"operations/c.yaml": strings.Replace(operation("reconcile"), "}\n", ", notAfter: 2001-01-01T00:00:00Z}\n", 1)})
 	l = w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {

@@ -12,17 +12,16 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// tellWaiting ends those who follow a sync that does not begin before somebody or something lets
-// it.
+// tellWaiting ends the followers of a sync that cannot start now.
 func (s *syncer) tellWaiting(suspended string) {
 	wanted, _ := s.wanted()
 	switch {
 	case suspended != "":
 		s.hub.tellAll(receiver.Progress{Time: s.parts.role.Clock.Now(), Phase: receiver.PhaseHeld, Message: suspendedText(suspended, s.key.String()), Done: true})
-	case s.faults.misconfigured != "": // nothing but a change of the object makes it go on
+	case s.faults.misconfigured != "": // only a change of the object helps
 		s.hub.tellAll(receiver.Progress{Time: s.parts.role.Clock.Now(), Phase: receiver.PhaseFailed, Err: s.faults.misconfigured + s.staysApplied(), Done: true})
 	case s.jobs.decided.waiting != "" && wanted != "" && s.examining():
-		// what is wrong with it is of more interest
+		// The result of the examination is more useful.
 	case s.jobs.decided.waiting != "" && wanted != "" && s.jobs.last.commitAt == s.stated(wanted) && s.jobs.last.validErr != nil:
 		if s.asks.answering {
 			return // the source may have a better one
@@ -37,17 +36,17 @@ func (s *syncer) tellWaiting(suspended string) {
 	}
 }
 
-// pinnedText says to those who follow another revision than the pin's that it is not applied.
+// pinnedText explains the pin to followers of other revisions.
 func pinnedText(pin *landscapev1alpha1.Pin, landscape string) string {
 	return view{is: revisionsShown{pin: pin}}.pinned() + "nothing else is applied before it is taken off (pergola rollback " + landscape + " --unpin)"
 }
 
-// suspendedText says to those who follow a sync that it does not begin.
+// suspendedText explains the suspension to followers of a sync.
 func suspendedText(suspended, landscape string) string {
 	return "nothing is applied, because the Landscape is " + suspended + "; to go on: pergola resume " + landscape
 }
 
-// report puts everything into the status.
+// report updates the status.
 func (s *syncer) report(suspended string) {
 	s.tellWaiting(suspended)
 	s.tellMisfits()
@@ -59,8 +58,8 @@ func (s *syncer) report(suspended string) {
 	if v.read.sourceErr == nil {
 		v.read.sourceErr = s.jobs.last.fetchErr
 	}
-	// What a former process found is true until this one knows better: others wait for this
-	// Landscape to be ready.
+	// Other Landscapes wait for this one to be ready, so the result of an earlier process counts
+	// until this one has its own.
 	ready := condition.Get(s.status.now.Conditions, landscapev1alpha1.LandscapeReady)
 	s.settles()
 	v.now.unsettled = !s.jobs.settled && ready != nil && ready.Status != gardencorev1beta1.ConditionTrue
@@ -105,7 +104,7 @@ func (s *syncer) report(suspended string) {
 	if v.now.syncing == "" {
 		v.is.halfway = s.halfwayName()
 	}
-	// What a sync has held is held as long as no other one says otherwise.
+	// Deletions that an earlier sync held stay held until another sync reports otherwise.
 	if before := len(heldHere(s.status.now.Held)) - len(s.found.heldDrift); s.jobs.last.open.held == 0 && before > 0 {
 		v.withheld.heldWaiting += waitingForApproval(heldHere(s.status.now.Held)) - waitingForApproval(s.found.heldDrift)
 		v.withheld.held, v.withheld.heldText = v.withheld.held+before, joined(fmt.Sprintf("deletions and recreations that a former sync has held wait for an approval: %d", before), v.withheld.heldText)
@@ -123,15 +122,15 @@ func (s *syncer) report(suspended string) {
 	s.parts.metrics.state(s.key, s.status.now, suspended != "")
 }
 
-// settles notes that there is a verdict on what the source is at: it was tried, or it waits and was
-// validated. That what was applied before is kept says nothing of it.
+// settles notes that the source's revision has a verdict: it was attempted, or it waits and was
+// validated. Maintaining the applied revision does not count.
 func (s *syncer) settles() {
 	wanted, _ := s.wanted()
 	e := s.jobs.examined
 	s.jobs.settled = s.jobs.settled || wanted != "" && (s.jobs.last.commitAt == s.stated(wanted) || e != nil && e.done && e.again.IsZero() && e.commitAt == s.stated(wanted))
 }
 
-// retryAt is when a sync that failed or waits is tried again; zero if there is none.
+// retryAt returns when a failed or waiting sync is retried; zero if there is none.
 func (s *syncer) retryAt() time.Time {
 	if s.jobs.decided.waiting != "" || s.jobs.decided.trigger == "" && s.jobs.last.failures > 0 && !s.jobs.last.permanent {
 		return s.jobs.decided.at
@@ -139,7 +138,7 @@ func (s *syncer) retryAt() time.Time {
 	return time.Time{}
 }
 
-// earliest of two times, of which none is zero if the other is not.
+// earliest returns the earlier of two times; a zero time does not count.
 func earliest(a, b time.Time) time.Time {
 	switch {
 	case a.IsZero():
@@ -150,7 +149,7 @@ func earliest(a, b time.Time) time.Time {
 	return b
 }
 
-// sourceReason is why a source cannot be read, for conditions and events.
+// sourceReason returns why a source cannot be read, for conditions and events.
 func sourceReason(err error) string {
 	if r := source.ReasonOf(err); r != "" {
 		return string(r)

@@ -20,8 +20,8 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// TestEndsWhileItFetches: an operator that is told to end does not wait for a server that hangs,
-// and the next one goes on.
+// TestEndsWhileItFetches: a terminating operator does not wait for a hanging server, and the next
+// one continues.
 func TestEndsWhileItFetches(t *testing.T) {
 	w := newWorld(t)
 	s := w.served("fetching")
@@ -40,8 +40,8 @@ func TestEndsWhileItFetches(t *testing.T) {
 	w.applied(s, "", "1")
 }
 
-// TestKilledWhileItApplies: an operator that is gone from one request to the next, with nobody to
-// write a word or to give the lease back, leaves a sync that the next one completes.
+// TestKilledWhileItApplies: an operator that dies between two requests, without a status write or a
+// lease release, leaves a sync that the next one completes.
 func TestKilledWhileItApplies(t *testing.T) {
 	const count = 200
 	w := newWorld(t)
@@ -84,12 +84,12 @@ func TestKilledWhileItApplies(t *testing.T) {
 	assert.Equal(t, count, w.many())
 	require.GreaterOrEqual(t, len(l.Status.History), 2)
 	assert.Equal(t, landscapev1alpha1.SyncInterrupted, l.Status.History[1].Result)
-	// What was written before is known as its own.
+	// The next operator owns the earlier objects.
 	s.push("another", map[string]string{"many-0.yaml": s.configMap("many-0", "y")})
 	w.eventually("the object is changed", func() bool { return w.value("many-0") == "y" })
 }
 
-// many is how many of the many objects there are.
+// many counts the many objects.
 func (w *world) many() int {
 	w.Helper()
 	list := &corev1.ConfigMapList{}
@@ -103,7 +103,7 @@ func (w *world) many() int {
 	return n
 }
 
-// hooked gives a Landscape a receiver, and somebody who asks it.
+// hooked adds a receiver to a Landscape.
 func (w *world) hooked(spec *landscapev1alpha1.LandscapeSpec) {
 	spec.Source.Interval = &metav1.Duration{Duration: time.Hour}
 	spec.Receivers = []landscapev1alpha1.Receiver{{Name: "push", Type: landscapev1alpha1.ReceiverHMAC, SecretRef: landscapev1alpha1.LocalSecretReference{Name: "hook"}}}
@@ -113,8 +113,8 @@ func (w *world) asks() *receiver.Client {
 	return &receiver.Client{URL: w.receivers, Token: []byte("hook-token"), HTTP: &http.Client{}, Clock: clock.RealClock{}}
 }
 
-// TestFlood: a thousand proven requests at once are one sync, and the source is asked a handful of
-// times.
+// TestFlood: a thousand authentic requests at once are one sync and a handful of requests to the
+// source.
 func TestFlood(t *testing.T) {
 	w := newWorld(t)
 	s := w.served("flood")
@@ -150,8 +150,7 @@ func TestFlood(t *testing.T) {
 	assert.LessOrEqual(t, len(requests), 20, requests)
 }
 
-// TestFollow: whoever pushes is told how it ends: for good, because the revision is not valid, or
-// because something is held.
+// TestFollow: a push gets its final result: applied, invalid or held.
 func TestFollow(t *testing.T) {
 	w := newWorld(t)
 	s := w.served("follow")
@@ -199,8 +198,8 @@ func TestFollow(t *testing.T) {
 	assert.Equal(t, "x", w.value("f1"))
 }
 
-// TestTwoOwners: the Landscape that had an object first keeps it, the other one says so, and nobody
-// writes.
+// TestTwoOwners: the first Landscape keeps an object, the other one reports the conflict, and
+// nobody writes.
 func TestTwoOwners(t *testing.T) {
 	w := newWorld(t)
 	first, second := w.served("first"), w.served("second")

@@ -18,16 +18,15 @@ import (
 )
 
 const (
-	// sampleOfReview is how many Shoots are rendered of those that a change reaches from outside:
-	// what it does to them counts for all.
+	// sampleOfReview is how many Shoots are rendered if a change affects them from outside. They
+	// stand for all.
 	sampleOfReview = 32
-	// partsOfReview is how many owners are rendered at a time to see what a change does, which
-	// bounds memory.
+	// partsOfReview is how many owners are rendered at a time, which bounds memory.
 	partsOfReview = 8
 )
 
-// basesOf are the commits that a new one is compared with: the one that was applied last, and those
-// that were tried since. Without a former revision that is the zero value alone.
+// basesOf returns the commits that a new one is compared with: the last applied one, and those
+// attempted since. Without any it is the zero value alone.
 func basesOf(status *landscapev1alpha1.LandscapeStatus, next commitAt) []commitAt {
 	out := []commitAt{appliedAt(status)}
 	for _, tried := range triedBeside(status.Tried, next) {
@@ -38,7 +37,7 @@ func basesOf(status *landscapev1alpha1.LandscapeStatus, next commitAt) []commitA
 	return out
 }
 
-// reviewID names a comparison. It stays the same while a commit is tried again and again.
+// reviewID names a comparison. It stays the same while a commit is retried.
 func reviewID(bases []commitAt, next commitAt) string {
 	names := make([]string, len(bases))
 	for i, base := range bases {
@@ -50,11 +49,9 @@ func reviewID(bases []commitAt, next commitAt) string {
 	return strings.Join(names, ",") + ".." + next.commit + ":" + next.folder
 }
 
-// reviewed are the deletions and recreations that whoever reviewed the change could see: those of
-// the rendered difference between the revision that was applied last and the new one, and between
-// each that was tried since and the new one: who takes a commit back that failed halfway sees what
-// it has made go. Without a former revision there are none. One that cannot be read has shown
-// nothing, which is said.
+// reviewed returns the deletions and recreations that a reviewer could see. It compares the last
+// applied revision and each later attempt with the new one. A revert of a partial attempt thus
+// shows what it deletes. An unreadable base shows nothing, which a note says.
 func (r *reading) reviewed(ctx context.Context, next *revision) (*permit.Review, error) {
 	bases := basesOf(&r.object.Status, next.at())
 	out := permit.ReviewOf(reviewID(bases, next.at()), change.Plan{})
@@ -74,8 +71,7 @@ func (r *reading) reviewed(ctx context.Context, next *revision) (*permit.Review,
 	return out, nil
 }
 
-// former reads a commit that is compared with the new one; nil for none. Whether it would be valid
-// today is of no interest.
+// former reads a commit that is compared with the new one; nil for none. It does not validate it.
 func (r *reading) former(ctx context.Context, next *revision, at commitAt) (*landscapes.Landscape, error) {
 	switch {
 	case at.commit == "":
@@ -98,8 +94,8 @@ func (r *reading) former(ctx context.Context, next *revision, at commitAt) (*lan
 	return l, err
 }
 
-// compare renders what the change reaches, a part at a time: the Garden for the clusters of the
-// operator, Seeds and Shoots for the seeds.
+// compare renders the affected owners in parts: the Garden for the operator's clusters, Seeds and
+// Shoots for the seeds.
 func (r *reading) compare(ctx context.Context, former *landscapes.Landscape, next *revision, out *permit.Review) error {
 	reach, err := render.Reached(r.catalogue, render.State{Landscape: former, Name: "the former revision", Partial: true},
 		render.State{Landscape: next.landscape}, render.At(r.now), render.Sparingly(sampleOfReview))
@@ -128,7 +124,7 @@ func (r *reading) compare(ctx context.Context, former *landscapes.Landscape, nex
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		old, new, _, err := part.Render() // what was wrong before is of no interest
+		old, new, _, err := part.Render() // earlier errors do not matter
 		if err != nil {
 			return invalid("revision %s: %s", next.Revision(), err)
 		}
@@ -137,7 +133,7 @@ func (r *reading) compare(ctx context.Context, former *landscapes.Landscape, nex
 				out.Show(item)
 				continue
 			}
-			// An owner whose file is gone is held with all it has, and loses nothing.
+			// An owner whose file is missing is held with all its objects, and loses nothing.
 			if at, stays := homes[item.Owner]; stays && before[item.Owner] {
 				out.ShowOnSeed(item, at, sampled[item.Owner])
 			}
@@ -146,8 +142,8 @@ func (r *reading) compare(ctx context.Context, former *landscapes.Landscape, nex
 	return nil
 }
 
-// declaredPlaces are what the clusters of the operator are to have by two landscapes, as far as
-// they differ.
+// declaredPlaces returns the declared objects that differ between two landscapes, for the
+// operator's clusters.
 func declaredPlaces(former, next *landscapes.Landscape) (before, after []plan.Place) {
 	if former == nil {
 		return nil, landscape.Declared(next, landscape.Locked(next))

@@ -19,7 +19,7 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// forSeed reads what is published for the Seed of the demonstration, nil if it is not there.
+// forSeed reads a ConfigMap for the demonstration's Seed, nil if it does not exist.
 func (w *world) forSeed(name string) *corev1.ConfigMap {
 	w.Helper()
 	o := &corev1.ConfigMap{}
@@ -31,8 +31,8 @@ func (w *world) forSeed(name string) *corev1.ConfigMap {
 	return o
 }
 
-// writtenForSeed gives the names of the two ConfigMaps for the Seed of the demonstration, each time
-// when one is written from now on.
+// writtenForSeed returns a function that waits for the next write to the Seed's two ConfigMaps and
+// returns its name.
 func (w *world) writtenForSeed() (next func() string) {
 	w.Helper()
 	c, err := client.NewWithWatch(server.config, client.Options{})
@@ -60,12 +60,12 @@ func (w *world) writtenForSeed() (next func() string) {
 	}
 }
 
-// TestSeedsLearnOfTheReview: what a difference of revisions shows of deletions on a seed is
-// published for its gardenlet, before what deletes it; what is there again does not count any more.
+// TestSeedsLearnOfTheReview: reviewed deletions on a seed are published for its gardenlet before
+// the change itself. Restored objects no longer count.
 func TestSeedsLearnOfTheReview(t *testing.T) {
 	w := newWorld(t)
 	w.Cleanup(func() {
-		// the namespace may not be there
+		// The namespace may not exist.
 		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local")))
 	})
 	const overlay = "components/shoot/b/"
@@ -112,7 +112,7 @@ func TestSeedsLearnOfTheReview(t *testing.T) {
 		return n
 	}
 
-	// What is there again is void.
+	// Restored objects are void.
 	w.applied(s, s.push("there again", more("m1", "m3")), "1")
 	assert.NotContains(t, lost(), "/m1")
 	assert.Contains(t, lost(), "/m2")
@@ -121,12 +121,12 @@ func TestSeedsLearnOfTheReview(t *testing.T) {
 	assert.Equal(t, before, version(w.forSeed(seedpublication.ReviewName)), "nothing to say")
 }
 
-// TestWhatStaysIsNotLost: a Shoot whose file is gone is held with all it has, so that nothing of it
-// is to be seen as lost; with no review demanded, what was seen is taken back.
+// TestWhatStaysIsNotLost: a Shoot without its file is held with all its objects, which are not
+// lost. Without a required review, the published one is removed.
 func TestWhatStaysIsNotLost(t *testing.T) {
 	w := newWorld(t)
 	w.Cleanup(func() {
-		// the namespace may not be there
+		// The namespace may not exist.
 		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local")))
 	})
 	extra := map[string]string{"components/seed/a/kustomization.yaml": "resources: [x.yaml]\n", "components/seed/a/x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: garden}\n"}

@@ -24,14 +24,13 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// recreatable is a ConfigMap that may be recreated where the API does not let it change.
+// recreatable is a ConfigMap that may be recreated if it is immutable.
 func (r *repository) recreatable(name, value string) string {
 	return strings.Replace(r.configMap(name, value), "annotations: {", "annotations: {resources.gardener.cloud/delete-on-invalid-update: \"true\", ", 1)
 }
 
-// TestReview: with a required review, what is deleted and recreated in the cluster is no more than
-// what the difference of the two revisions showed. What goes beyond it is held, whatever the
-// revision says; less is applied.
+// TestReview: with a required review, only deletions and recreations in the difference of the two
+// revisions are allowed. Others are held, whatever the revision says; fewer are applied.
 func TestReview(t *testing.T) {
 	w := newWorld(t)
 	s := w.served("review")
@@ -54,14 +53,14 @@ func TestReview(t *testing.T) {
 		return last
 	}
 
-	// Equal: two deletions that everybody could see.
+	// Equal: two reviewed deletions.
 	second := s.push("two deletions", map[string]string{"d0.yaml": "", "d1.yaml": ""})
 	last := ask(second)
 	assert.Equal(t, receiver.PhaseApplied, last.Phase, last)
 	w.applied(s, second, "1")
 	assert.Empty(t, w.value("d0")+w.value("d1"))
 
-	// Better: one of two is gone already.
+	// Better: one of two objects no longer exists.
 	require.NoError(t, w.client.Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "d2"}}))
 	w.eventually("drift is repaired", func() bool { return w.value("d2") == "x" })
 	w.suspend(s.name, true)
@@ -75,8 +74,8 @@ func TestReview(t *testing.T) {
 	w.applied(s, third, "1")
 	assert.Empty(t, w.value("d2")+w.value("d3"))
 
-	// Worse: the difference shows two changes, but somebody has frozen one of the objects, which
-	// has to be recreated for it.
+	// Worse: the difference shows two changes, but one of the objects was made immutable and has to
+	// be recreated.
 	frozen := &corev1.ConfigMap{}
 	frozen.Namespace, frozen.Name = w.namespace, "r1"
 	require.NoError(t, w.client.Patch(context.Background(), frozen, client.RawPatch(types.MergePatchType, []byte(`{"immutable": true}`))))
@@ -95,7 +94,7 @@ func TestReview(t *testing.T) {
 	assert.Equal(t, landscapev1alpha1.SyncHeld, l.Status.History[0].Result)
 	assert.True(t, strings.HasPrefix(readiness(l), "True Applied: main@sha1:"+fourth+" is applied; 1 deletion or recreation waits for an approval"), readiness(l))
 	assert.Equal(t, []string{"1", "2", ""}, []string{w.value("r1"), w.value("r2"), w.value("d4")}, "the rest is applied")
-	// The next commit asks for no review, and shows nothing of it either.
+	// The next commit needs no review, and does not show it either.
 	fifth := s.push("no review", map[string]string{"landscape.yaml": s.config(""), "d5.yaml": ""})
 	last = ask(fifth)
 	assert.Equal(t, receiver.PhaseHeld, last.Phase, last)
@@ -107,8 +106,8 @@ func TestReview(t *testing.T) {
 	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 0 && w.value("r1") == "2" })
 }
 
-// TestHeldAfterAReview: of two deletions that a review has shown and the gate holds, the one that
-// is not approved waits for what it waited for.
+// TestHeldAfterAReview: a review shows two deletions that the gate holds. The unapproved one stays
+// held for its original reason.
 func TestHeldAfterAReview(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("part")
@@ -144,7 +143,7 @@ func TestHeldAfterAReview(t *testing.T) {
 	assert.Empty(t, l.Status.History[0].Approvals, "nothing passed in this one")
 }
 
-// TestRevertWithReview: who takes a commit back that failed halfway has seen what it has made go.
+// TestRevertWithReview: a revert of a partial commit shows the deletion of its objects.
 func TestRevertWithReview(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("revert")
@@ -166,8 +165,8 @@ func TestRevertWithReview(t *testing.T) {
 	assert.Empty(t, w.value("b"))
 }
 
-// TestKeptIsNoRevert: where nothing newer can be applied after a restart, nobody took back what a
-// revision has made that failed halfway, so that it stays until somebody does.
+// TestKeptIsNoRevert: maintaining the applied revision after a restart does not revert a partial
+// revision. Its objects stay until a commit removes them.
 func TestKeptIsNoRevert(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("kept")
@@ -192,8 +191,8 @@ func TestKeptIsNoRevert(t *testing.T) {
 	assert.Empty(t, l.Status.Held)
 }
 
-// TestNothingToCompareWith: a revision is applied although the former one cannot be read any more;
-// all that it deletes is held, and why is said.
+// TestNothingToCompareWith: a revision is applied although the previous one is unreadable. All its
+// deletions are held, and the reason is reported.
 func TestNothingToCompareWith(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("moved")
@@ -205,7 +204,7 @@ func TestNothingToCompareWith(t *testing.T) {
 		return strings.HasSuffix(l.Status.LastAppliedRevision, first)
 	})
 	stop()
-	another := w.repository(r.name) // which never had that commit
+	another := w.repository(r.name) // it never had that commit
 	commit := another.commit("moved", map[string]string{"a.yaml": r.configMap("a", "2")})
 	w.change(r.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.URL = "file://" + another.dir })
 	w.start()
@@ -218,8 +217,8 @@ func TestNothingToCompareWith(t *testing.T) {
 	assert.Equal(t, "ConfigMap "+w.namespace+"/b", l.Status.Held[0].Object)
 }
 
-// TestAnotherFolderIsReviewed: what moves to another folder is compared with what it was, so that
-// what is left out there was seen.
+// TestAnotherFolderIsReviewed: a move to another folder is compared with the previous one, so that
+// its deletions are reviewed.
 func TestAnotherFolderIsReviewed(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("moved")
@@ -238,9 +237,8 @@ func TestAnotherFolderIsReviewed(t *testing.T) {
 	assert.Empty(t, l.Status.Held)
 }
 
-// TestAReviewIsOfWhatIsInTheClusters: what was compared with a revision that is not the applied one
-// any more, or before another one was tried, is prepared anew. While a revision is tried again and
-// again, its review stays the same.
+// TestAReviewIsOfWhatIsInTheClusters: a preparation is repeated if another revision was applied or
+// attempted since its review. Retries of a revision share one review.
 func TestAReviewIsOfWhatIsInTheClusters(t *testing.T) {
 	status := func(applied string, tried ...string) *landscapev1alpha1.LandscapeStatus {
 		return &landscapev1alpha1.LandscapeStatus{LastAppliedRevision: applied, LastAppliedPath: ".", Tried: thoseTried(tried...)}
@@ -258,7 +256,7 @@ func TestAReviewIsOfWhatIsInTheClusters(t *testing.T) {
 	assert.False(t, j.outdated(status("main@sha1:b")), "no review is asked for")
 }
 
-// remembering is a source that says which commits it was asked for.
+// remembering is a source that records the requested commits.
 type remembering struct {
 	source.Remote
 	asked []string
@@ -269,8 +267,8 @@ func (r *remembering) At(_ context.Context, commit string) (*source.Snapshot, er
 	return &source.Snapshot{Head: source.Head{Commit: commit}, FS: minimalFiles}, nil
 }
 
-// TestWhatIsComparedIsReadOnce: what was applied is compared with for what must not change, and
-// again for the review; after a sync that failed it is not the revision that is kept.
+// TestWhatIsComparedIsReadOnce: the update validation and the review share the applied revision,
+// which is not the maintained one after a failed sync.
 func TestWhatIsComparedIsReadOnce(t *testing.T) {
 	object := &landscapev1alpha1.Landscape{}
 	object.Status = landscapev1alpha1.LandscapeStatus{LastAppliedRevision: "main@sha1:a", LastAppliedPath: ".", Tried: thoseTried("main@sha1:b", "main@sha1:c")}

@@ -16,7 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// What a change takes from within a Shoot is for the gardenlet of its seed, who converges it.
+// TestWhatAShootLosesIsSeenOnItsSeed: losses inside a Shoot are for the gardenlet of its seed.
 func TestWhatAShootLosesIsSeenOnItsSeed(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS("../../landscapes/local")))

@@ -11,7 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// What the history shows is what it is called by, whatever kind of source it has.
+// TestFormerRevisionAsShown: names in the history identify revisions of all kinds of sources.
 func TestFormerRevisionAsShown(t *testing.T) {
 	commit, digest, other := strings.Repeat("3f2a", 10), "sha256:"+strings.Repeat("7d31", 16), "sha256:7d31"+strings.Repeat("0", 60)
 	for revision, shown := range map[string]string{

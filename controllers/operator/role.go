@@ -38,25 +38,25 @@ import (
 type Role struct {
 	// Config is the access to the runtime cluster.
 	Config *rest.Config
-	// Outside says that the process does not run in the runtime cluster, so that names of its
-	// Services mean nothing here.
+	// Outside means that the process runs outside the runtime cluster and cannot resolve its
+	// Services.
 	Outside bool
 	// Namespace of the Landscapes; empty for all.
 	Namespace string
 	// Catalogue of components, normally components.FS.
 	Catalogue fs.FS
-	// Evaluator evaluates CUE files, in processes of their own where they are not trusted.
+	// Evaluator evaluates CUE files, in separate processes if they are not trusted.
 	Evaluator evaluation.Evaluator
-	// CacheDir keeps what was fetched and what was found valid, between runs.
+	// CacheDir stores fetched sources and validation results across restarts.
 	CacheDir string
-	// FileSources allows repositories in folders of this machine (file://): whoever may write a
-	// Landscape can read them all.
+	// FileSources allows repositories in local folders (file://). Anyone who may write a Landscape
+	// can then read all of them.
 	FileSources bool
 	Serve       Serving
-	// PolicyNamespaces select namespaces that get the network policies of the Garden's, besides
-	// those of Gardener.
+	// PolicyNamespaces select further namespaces, besides Gardener's, for the Garden's network
+	// policies.
 	PolicyNamespaces []labels.Selector
-	// Holder is written into the lease.
+	// Holder is the holder identity in the lease.
 	Holder string
 	// Version of this program.
 	Version string
@@ -64,49 +64,49 @@ type Role struct {
 	Log     *slog.Logger
 }
 
-// Serving says where the role answers.
+// Serving configures the servers of the role.
 type Serving struct {
-	// Address is where the ports are; empty for all addresses of the host.
+	// Address is the listen address; empty for all addresses of the host.
 	Address string
-	// HealthPort, MetricsPort and ReceiverPort are where it answers; negative: nowhere, 0: any free
+	// HealthPort, MetricsPort and ReceiverPort are the ports; negative for none, 0 for any free
 	// port.
 	HealthPort, MetricsPort, ReceiverPort int
-	// ReceiverProxies are the addresses of load balancers in front of the receivers, whose
-	// X-Forwarded-For counts.
+	// ReceiverProxies are the addresses of load balancers in front of the receivers. Their
+	// X-Forwarded-For is trusted.
 	ReceiverProxies []netip.Prefix
-	// OnListen hears the addresses of the ports, for tests with free ones; nil for nobody.
+	// OnListen receives the addresses of the ports, for tests with free ones; may be nil.
 	OnListen func(health, metrics, receivers string)
 }
 
-// parts are what the role consists of while it works.
+// parts are the components of the running role.
 type parts struct {
 	role     *Role
 	mgr      manager.Manager
 	client   client.Client
-	reader   client.Reader // of Landscapes, from memory
+	reader   client.Reader // reads Landscapes from the cache
 	notifier *notification.Notifier
 	metrics  *metrics
 	desk     *desk
-	// building is held by whoever evaluates, validates and renders.
+	// building is locked during evaluation, validation and rendering.
 	building *sync.Mutex
 
 	mu      sync.Mutex
 	lease   *landscape.Lease
-	waiting string // who holds the lease
+	waiting string // why this replica does not work
 	stores  map[receiver.Key]*kept.Store
 	syncers map[receiver.Key]*running
-	// names of Landscapes belong to the one in a namespace.
+	// names maps a Landscape's name to the namespace that owns it.
 	names map[string]string
 }
 
-// running is a syncer with what stops it.
+// running is a syncer with its stop function.
 type running struct {
 	syncer *syncer
 	stop   context.CancelFunc
 	done   chan struct{}
 }
 
-// sure tells whether nobody else can be at work.
+// sure reports whether this replica surely holds the lease.
 func (p *parts) sure() bool {
 	p.mu.Lock()
 	lease := p.lease
@@ -134,7 +134,7 @@ func (p *parts) manager() error {
 	}
 	options := manager.Options{
 		Scheme: scheme, Logger: logr.FromSlogHandler(p.role.Log.Handler()), HealthProbeBindAddress: "0", Metrics: metricsserver.Options{BindAddress: "0"},
-		// Secrets are read one by one: the operator may not list them.
+		// Secrets are read one by one, because the operator may not list them.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 	}
 	if p.role.Namespace != "" {
@@ -152,7 +152,7 @@ func (p *parts) manager() error {
 	return errors.Join(p.mgr.Add(p.notifier), p.mgr.Add(manager.RunnableFunc(p.lead)))
 }
 
-// collectors of everything this role measures.
+// collectors registers all metrics of this role.
 func (p *parts) collectors() (*prometheus.Registry, error) {
 	registry := prometheus.NewRegistry()
 	var problems []error
@@ -163,7 +163,7 @@ func (p *parts) collectors() (*prometheus.Registry, error) {
 	return registry, errors.Join(problems...)
 }
 
-// run starts the servers first: probes say what is missing.
+// run starts the servers first, so that probes can report missing prerequisites.
 func (p *parts) run(ctx context.Context, serve func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -197,7 +197,7 @@ func ignoreCanceled(err error) error {
 	return err
 }
 
-// lead waits for the lease, and works while it is held.
+// lead waits for the lease, and works while it holds the lease.
 func (p *parts) lead(ctx context.Context) error {
 	cluster, err := conventions.NewCluster(landscape.Runtime, p.role.Config, apply.ClusterOptions{Clock: p.role.Clock})
 	if err != nil {
@@ -241,7 +241,7 @@ func (p *parts) lead(ctx context.Context) error {
 	return err
 }
 
-// retryLease is how soon it is tried again to get the lease, or to find the definition of
+// retryLease is the retry interval for the lease and for the CustomResourceDefinition of
 // Landscapes.
 const retryLease = 2 * time.Second
 
@@ -267,7 +267,7 @@ func (p *parts) setWaiting(why string) {
 	p.waiting = why
 }
 
-// leases that this process holds for its convergers.
+// leases returns the leases that this process holds for its convergers.
 func (p *parts) leases() []*landscape.Lease {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -277,7 +277,7 @@ func (p *parts) leases() []*landscape.Lease {
 	return []*landscape.Lease{p.lease}
 }
 
-// keptOf is where results of validation of a Landscape stay between syncs and runs.
+// keptOf returns the store of a Landscape's validation results, which survives syncs and restarts.
 func (p *parts) keptOf(key receiver.Key) *kept.Store {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -302,10 +302,10 @@ func (p *parts) secretsOf(l *landscapev1alpha1.Landscape) secrets {
 	return out
 }
 
-// landscapeOf reads a Landscape from memory; nil if there is none.
+// landscapeOf reads a Landscape from the cache; nil if it does not exist.
 func (p *parts) landscapeOf(key receiver.Key) (*landscapev1alpha1.Landscape, error) {
 	l := &landscapev1alpha1.Landscape{}
-	err := p.reader.Get(context.Background(), key, l) // from memory: it does not wait
+	err := p.reader.Get(context.Background(), key, l) // the cache does not block
 	if client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}

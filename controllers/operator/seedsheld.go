@@ -20,28 +20,28 @@ import (
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
-// What a gardenlet holds on its seed stands in the report of its Seed. The operator, which knows
-// nothing else of seeds, takes it into the status of the Landscape: there it is looked for, and
-// approved like what the operator holds itself.
+// A gardenlet reports its held deletions in the report of its Seed. The operator, which knows
+// nothing else of seeds, copies them to the Landscape's status, where people look for them and
+// approve them.
 
-// lookAtSeeds is how often the reports are looked at. They are in memory: nobody is asked.
+// lookAtSeeds is the polling interval of the reports, which are in the cache.
 const lookAtSeeds = 2 * time.Second
 
-// isOnSeed tells whether something is held by a gardenlet.
+// isOnSeed reports whether a gardenlet holds a deletion.
 func isOnSeed(h landscapev1alpha1.HeldDeletion) bool { return isClusterOfSeed(h.Cluster) }
 
-// heldHere is what the operator holds itself, of what a Landscape says is held.
+// heldHere returns the deletions that the operator itself holds.
 func heldHere(all []landscapev1alpha1.HeldDeletion) []landscapev1alpha1.HeldDeletion {
 	return slices.DeleteFunc(slices.Clone(all), isOnSeed)
 }
 
-// heldOnSeeds is what gardenlets hold.
+// heldOnSeeds returns the deletions that gardenlets hold.
 func heldOnSeeds(all []landscapev1alpha1.HeldDeletion) []landscapev1alpha1.HeldDeletion {
 	return slices.DeleteFunc(slices.Clone(all), func(h landscapev1alpha1.HeldDeletion) bool { return !isOnSeed(h) })
 }
 
-// reports reads those of all seeds of a revision. Of a Seed that cannot be read, nothing is known;
-// one that is gone holds nothing.
+// reports returns the reports of all seeds of a revision; false if a Seed cannot be read. A Seed
+// that does not exist has none.
 func (j *job) reports(ctx context.Context) (map[string]*seedpublication.Report, bool) {
 	seeds, err := j.revision.landscape.Seeds()
 	virtual := j.converger.Cluster(landscape.Virtual)
@@ -64,7 +64,7 @@ func (j *job) reports(ctx context.Context) (map[string]*seedpublication.Report, 
 	return out, true
 }
 
-// reportOf is the report of a Seed; of one that cannot be read it has the reason alone.
+// reportOf returns the report of a Seed. For an unreadable report it has only the reason.
 func reportOf(live *unstructured.Unstructured) *seedpublication.Report {
 	if why := seedpublication.UnreadReport(live); why != "" {
 		return &seedpublication.Report{Unread: why}
@@ -76,11 +76,11 @@ func seedRef(name string) apply.Ref {
 	return apply.Ref{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: "Seed", Name: name}
 }
 
-// heldIn is what reports say, in the order of seeds.
+// heldIn returns the held deletions of reports, sorted by seed.
 func heldIn(reports map[string]*seedpublication.Report) []landscapev1alpha1.HeldDeletion {
 	var out []landscapev1alpha1.HeldDeletion
 	for seed, r := range reports {
-		// of a seed that is called like a cluster of the operator only its Events tell
+		// If a seed has the name of an operator's cluster, only its Events report it.
 		if r == nil || !isClusterOfSeed(seed) {
 			continue
 		}
@@ -105,7 +105,7 @@ func heldIn(reports map[string]*seedpublication.Report) []landscapev1alpha1.Held
 	return out
 }
 
-// watchSeeds looks at the reports until ctx ends, and takes in what is new.
+// watchSeeds polls the reports until ctx ends, and processes changes.
 func (s *syncer) watchSeeds(ctx context.Context, j *job) {
 	tick := s.parts.role.Clock.NewTicker(lookAtSeeds)
 	defer tick.Stop()
@@ -129,7 +129,7 @@ func (s *syncer) watchSeeds(ctx context.Context, j *job) {
 	}
 }
 
-// seesHeld takes in what gardenlets hold. What was not held before is told.
+// seesHeld records the deletions that gardenlets hold, and notifies about new ones.
 func (s *syncer) seesHeld(held []landscapev1alpha1.HeldDeletion) {
 	before := s.found.onSeeds
 	s.found.onSeeds = held
@@ -150,19 +150,19 @@ func (s *syncer) seesHeld(held []landscapev1alpha1.HeldDeletion) {
 	s.notify(notification.Neutral, notification.Warning, reasonHeld, "held: "+listed(texts)+s.toApprove(), s.jobs.active.revision.Commit, s.jobs.active.revision.Revision())
 }
 
-// showHeld makes the status say what is held, here and on seeds.
+// showHeld updates the held deletions in the status, here and on seeds.
 func (s *syncer) showHeld(here []landscapev1alpha1.HeldDeletion) {
 	all := append(slices.Clone(here), s.found.onSeeds...)
 	s.status.now.Held = all[:min(len(all), landscapev1alpha1.MaximumHeld)]
 }
 
-// stillHeld gives what is held the reason that it was held for first, where the gate only says now
-// that this difference does not show it.
+// stillHeld restores the original reason of held deletions if the gate only says that this
+// difference does not show them.
 func stillHeld(now, before []landscapev1alpha1.HeldDeletion) []landscapev1alpha1.HeldDeletion {
 	for i := range now {
 		for _, h := range before {
-			// Of what other landscapes were waited for, the former reason says that it goes when
-			// they are synced: they are.
+			// A HasMoved reason is obsolete: it says that the object goes once other landscapes are
+			// synced, and they are.
 			if h.Approval != "" && h.Cluster == now[i].Cluster && h.Object == now[i].Object && !h.Why.HasMoved() {
 				now[i].Why = permit.StillHeld(now[i].Why, h.Why)
 				now[i].Reason = now[i].Why.String()
@@ -172,8 +172,8 @@ func stillHeld(now, before []landscapev1alpha1.HeldDeletion) []landscapev1alpha1
 	return now
 }
 
-// heldOnSeedsText says how much waits on which seeds, and what cannot be done although it is
-// confirmed; empty for nothing.
+// heldOnSeedsText counts the deletions that wait on seeds, and lists the ones without an approval
+// id; empty for none.
 func heldOnSeedsText(held []landscapev1alpha1.HeldDeletion) string {
 	waiting := map[string]int{}
 	var seeds, parts, stuck []string
@@ -202,7 +202,7 @@ func heldOnSeedsText(held []landscapev1alpha1.HeldDeletion) string {
 	return strings.Join(parts, "; ")
 }
 
-// heldRepairsText says how many repairs wait; empty for none.
+// heldRepairsText counts the repairs that wait; empty for none.
 func heldRepairsText(held []landscapev1alpha1.HeldDeletion) string {
 	switch len(held) {
 	case 0:
@@ -213,12 +213,12 @@ func heldRepairsText(held []landscapev1alpha1.HeldDeletion) string {
 	return fmt.Sprintf("%d repairs wait for an approval", len(held))
 }
 
-// heldText says all that is held.
+// heldText describes everything that is held.
 func (s *syncer) heldText() string {
 	return joined(s.jobs.last.open.heldText, heldRepairsText(s.found.heldDrift), heldOnSeedsText(s.found.onSeeds))
 }
 
-// joined puts texts behind each other, without those that are empty.
+// joined joins the texts that are not empty.
 func joined(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "; ")
 }

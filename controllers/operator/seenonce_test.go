@@ -14,8 +14,8 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// TestAReviewCountsForOneSync: a commit recreates an object, which everybody could see. What
-// somebody writes into it later does not go in the same way.
+// TestAReviewCountsForOneSync: a reviewed commit recreates an object. A later change by somebody
+// else does not allow another recreation.
 func TestAReviewCountsForOneSync(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("seenonce")

@@ -16,7 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// listen opens the ports. The returned function answers on them.
+// listen opens the ports. The returned function serves on them.
 func (p *parts) listen() (func(context.Context) error, error) {
 	registry, err := p.collectors()
 	if err != nil {
@@ -50,7 +50,7 @@ func (p *parts) listen() (func(context.Context) error, error) {
 	}, nil
 }
 
-// receive answers requests for a sync.
+// receive serves requests for a sync.
 func (p *parts) receive(ctx context.Context, listener net.Listener) error {
 	server := receiver.NewServer(ctx, p.desk.handler, logr.FromSlogHandler(p.role.Log.Handler()))
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
@@ -61,14 +61,14 @@ func (p *parts) receive(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-// ready is nil once Landscapes are read. An instance that waits for the lease is ready: it takes
-// over when the other one ends.
+// ready returns nil once Landscapes are cached. A replica that waits for the lease is ready, too:
+// it takes over when the other one ends.
 func (p *parts) ready() error {
 	p.mu.Lock()
 	waiting := p.waiting
 	p.mu.Unlock()
 	select {
-	case <-p.mgr.Elected(): // without an election it is closed when the caches are started
+	case <-p.mgr.Elected(): // without an election it closes once the caches are started
 	default:
 		if waiting == "" {
 			waiting = "Landscapes are not read yet"

@@ -38,8 +38,8 @@ type served struct {
 	bare *gittest.Repository
 }
 
-// served makes one with a landscape in it. The names of landscapes are those of the server, on
-// which tests run again and again.
+// served creates one with a landscape in it. The names of landscapes are unique per server, which
+// repeated tests share.
 func (w *world) served(name string) *served {
 	w.Helper()
 	name += "-" + w.namespace
@@ -57,7 +57,7 @@ func (s *served) push(message string, files map[string]string) string {
 	return commit
 }
 
-// set pushes another value of the ConfigMap of the landscape.
+// set pushes another value of the landscape's ConfigMap.
 func (s *served) set(value string) string {
 	s.Helper()
 	return s.push("set "+value, map[string]string{"a.yaml": s.configMap(s.name, value)})
@@ -71,14 +71,14 @@ func (w *world) follow(s *served, address string, change ...func(*landscapev1alp
 	}}, change...)...)
 }
 
-// on gives the same world to a subtest.
+// on returns the same world for a subtest.
 func (w *world) on(t *testing.T) *world {
 	out := *w
 	out.T = t
 	return &out
 }
 
-// replace puts other data into a Secret.
+// replace replaces the data of a Secret.
 func (w *world) replace(name string, data map[string]string) {
 	w.Helper()
 	secret := &corev1.Secret{}
@@ -87,7 +87,7 @@ func (w *world) replace(name string, data map[string]string) {
 	require.NoError(w, w.client.Update(context.Background(), secret))
 }
 
-// applied waits until a commit is applied, and nothing is wrong.
+// applied waits until a commit is applied without errors.
 func (w *world) applied(s *served, commit, value string) *landscapev1alpha1.Landscape {
 	w.Helper()
 	l := w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
@@ -97,8 +97,7 @@ func (w *world) applied(s *served, commit, value string) *landscapev1alpha1.Land
 	return l
 }
 
-// refuses waits for a reason of the Ready condition, and holds against it that what was applied
-// stays.
+// refuses waits for a reason of the Ready condition, and checks that the applied revision stays.
 func (w *world) refuses(s *served, reason, value string) *landscapev1alpha1.Landscape {
 	w.Helper()
 	l := w.ready(s.name, "False "+reason)
@@ -109,23 +108,22 @@ func (w *world) refuses(s *served, reason, value string) *landscapev1alpha1.Land
 	return l
 }
 
-// proxy is between the operator and the API server. It counts requests, and can cut the operator
-// off.
+// proxy is a proxy of the API server. It records requests, and can cut the operator off.
 type proxy struct {
 	*httptest.Server
 	mu       sync.Mutex
 	requests []request
-	// deadly tells of a request whether it is the last thing that the operator does: neither it nor
-	// anything after it arrives, as if the operator was dead. nil: none is.
+	// deadly reports whether a request is the operator's last: neither it nor any later request
+	// arrives, as after a crash. nil: none is.
 	deadly func(request) bool
 	dead   chan struct{}
 	kill   func()
 }
 
-// request is one that came by.
+// request is a recorded request.
 type request struct {
 	method, uri string
-	// as is who it is made as; empty for the operator itself.
+	// as is the impersonated user; empty for the operator itself.
 	as string
 }
 
@@ -181,10 +179,10 @@ func (p *proxy) pass(r *http.Request) bool {
 	return true
 }
 
-// config is one that goes through the proxy.
+// config is a client config for the proxy.
 func (p *proxy) config() *rest.Config { return &rest.Config{Host: p.URL} }
 
-// kubeconfig is one that goes through the proxy.
+// kubeconfig is a kubeconfig for the proxy.
 func (p *proxy) kubeconfig(t *testing.T) string {
 	t.Helper()
 	data, err := clientcmd.Write(clientcmdapi.Config{
@@ -195,7 +193,7 @@ func (p *proxy) kubeconfig(t *testing.T) string {
 	return string(data)
 }
 
-// take gives the requests since the last time for which a function is true.
+// take returns the matching requests since the last call.
 func (p *proxy) take(which func(request) bool) []request {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -204,7 +202,7 @@ func (p *proxy) take(which func(request) bool) []request {
 	return slices.DeleteFunc(requests, func(r request) bool { return !which(r) })
 }
 
-// protect lets only who has a login into a Git server; it is changed by the returned function.
+// protect requires a login to a Git server. change changes its password.
 func protect(s *gittest.HTTPServer, username, password string) (change func(string)) {
 	var current atomic.Pointer[string]
 	current.Store(&password)
@@ -220,15 +218,15 @@ func protect(s *gittest.HTTPServer, username, password string) (change func(stri
 	return func(next string) { current.Store(&next) }
 }
 
-// certificateOf a server, in PEM form.
+// certificateOf returns the certificate of a server as PEM.
 func certificateOf(s *gittest.HTTPServer) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
 }
 
-// repositoryURL on a server.
+// repositoryURL returns the repository's URL on a server.
 func repositoryURL(base string) string { return base + "/landscape.git" }
 
-// signingKey makes an SSH key on disk, and gives its public part as Secrets have it.
+// signingKey writes an SSH key to disk, and returns its public part as in Secrets.
 func signingKey(t *testing.T) (file, public string) {
 	t.Helper()
 	signer, private := gittest.Key(t)
@@ -237,7 +235,7 @@ func signingKey(t *testing.T) (file, public string) {
 	return file, string(ssh.MarshalAuthorizedKey(signer.PublicKey()))
 }
 
-// suspend pauses a Landscape, or lets it go on.
+// suspend suspends or resumes a Landscape.
 func (w *world) suspend(name string, yes bool) {
 	w.Helper()
 	w.change(name, func(l *landscapev1alpha1.Landscape) {
@@ -251,14 +249,13 @@ func (w *world) suspend(name string, yes bool) {
 	})
 }
 
-// eventually waits for something to be true.
+// eventually waits until ok is true.
 func (w *world) eventually(what string, ok func() bool) {
 	w.Helper()
 	require.Eventually(w, ok, time.Minute, 20*time.Millisecond, what)
 }
 
-// unlock takes the lease away from an operator that is dead. That it runs out by itself is not
-// waited for.
+// unlock deletes the lease of a dead operator, so that tests need not wait for its expiry.
 func (w *world) unlock() {
 	w.Helper()
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "gardener-operator-leader-election"}}

@@ -22,7 +22,7 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// shoots makes a landscape with the Seed, the project and the Shoot of the demonstration.
+// shoots creates a landscape with the demonstration's Seed, Project and Shoot.
 func (w *world) shoots(name string, more map[string]string) *served {
 	w.Helper()
 	w.Cleanup(func() {
@@ -52,7 +52,7 @@ func (w *world) shoots(name string, more map[string]string) *served {
 	return s
 }
 
-// shootFile is the Shoot, with schedules, not the newest version, and no Seed: the scheduler
+// shootFile is the Shoot with schedules and an old version, and without a Seed, which the scheduler
 // chooses.
 func shootFile(t *testing.T) string {
 	t.Helper()
@@ -76,7 +76,7 @@ func (w *world) shoot() *unstructured.Unstructured {
 	return o
 }
 
-// acts is what a controller writes to the Shoot.
+// acts changes the Shoot as a controller does.
 func (w *world) acts(manager string, change func(spec map[string]any)) {
 	w.Helper()
 	o := w.shoot()
@@ -85,13 +85,13 @@ func (w *world) acts(manager string, change func(spec map[string]any)) {
 }
 
 func field(o *unstructured.Unstructured, path ...string) any {
-	v, _, _ := unstructured.NestedFieldNoCopy(o.Object, path...) // of another form it is nil
+	v, _, _ := unstructured.NestedFieldNoCopy(o.Object, path...) // a malformed field is nil
 	return v
 }
 
-// TestHandedOver: maintenance, hibernation and binding act between two syncs. Nothing of it is set
-// back: neither at once, as drift, nor by the next revision, nor after a restart. When Git moves
-// on, it has its way.
+// TestHandedOver: maintenance, hibernation and scheduling change the Shoot between two syncs.
+// Neither drift repair nor the next revision nor a restart reverts them. A change of the field in
+// Git counts.
 func TestHandedOver(t *testing.T) {
 	w := newWorld(t)
 	small := func(r *Role) { r.Catalogue = smallCatalogue(t) }
@@ -128,7 +128,7 @@ func TestHandedOver(t *testing.T) {
 	holds(w.shoot())
 	assert.Empty(t, l.Status.LastErrors)
 
-	// Git catches up, and goes on: no revision may skip a minor version of the one before.
+	// Git catches up: no revision may skip a minor version.
 	var awake string
 	for _, version := range []string{"1.34.1", "1.35.0"} {
 		awake = strings.Replace(purpose, "1.33.5", version, 1)
@@ -143,9 +143,8 @@ func TestHandedOver(t *testing.T) {
 	assert.Equal(t, true, field(w.shoot(), "spec", "hibernation", "enabled"), "without schedules Git decides")
 }
 
-// TestOperationsOnce: a file operations/ID.yaml is executed exactly once, also when the operator
-// dies after it has asked and before it could note that, and also when the next one finds the same
-// file.
+// TestOperationsOnce: a file operations/ID.yaml is executed exactly once. The operator may die
+// between the request and its record, and the next one finds the file.
 func TestOperationsOnce(t *testing.T) {
 	w := newWorld(t)
 	operation := func(name string) string {
@@ -155,7 +154,7 @@ func TestOperationsOnce(t *testing.T) {
 	p := newProxy(t)
 	records := 0
 	p.deadly = func(r request) bool {
-		// The second write of the record says that it is done.
+		// The second write of the record marks it as done.
 		if r.method == http.MethodPatch && strings.Contains(r.uri, "/configmaps/") && strings.Contains(r.uri, s.name+".operations") && strings.Contains(r.uri, "pergola-operate") {
 			records++
 		}
@@ -174,7 +173,7 @@ func TestOperationsOnce(t *testing.T) {
 	stop()
 	w.unlock()
 	w.dies = false
-	// takeUp is what gardenlet does with an operation.
+	// takeUp handles an operation as gardenlet does.
 	takeUp := func() string {
 		o := w.shoot()
 		asked := o.GetAnnotations()["gardener.cloud/operation"]
@@ -206,7 +205,7 @@ func TestOperationsOnce(t *testing.T) {
 	assert.Empty(t, takeUp())
 	assert.Equal(t, []string{"two", "one"}, executed(w.get(s.name)))
 
-	// The same id with another content is an error, and nothing is done.
+	// The same id with other content is an error, and nothing happens.
 	s.push("other content", map[string]string{"operations/two.yaml": operation("reconcile")})
 	l = w.ready(s.name, "False ApplyFailed")
 	assert.Contains(t, readiness(l), "an id is used once")

@@ -16,32 +16,31 @@ import (
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
-// askEvery is how often it is asked, while a sync waits for gardenlets, whether they work.
+// askEvery is the interval of checks whether gardenlets work, while a sync waits for them.
 const askEvery = 10 * time.Second
 
-// seedOf is the name of the seed of a Seed or Shoot; empty for a Shoot that has none yet.
+// seedOf returns the seed's name of a Seed or Shoot; empty for an unscheduled Shoot.
 func seedOf(live *unstructured.Unstructured) string {
 	if live.GetKind() == "Seed" {
 		return live.GetName()
 	}
-	// of another form it is empty
+	// A malformed object has none.
 	seed, _, _ := unstructured.NestedString(live.Object, "spec", "seedName")
 	return seed
 }
 
-// hasGardenlet tells whether a gardenlet has looked after a Seed; it may not work any more.
+// hasGardenlet reports whether a gardenlet ever reconciled a Seed. It may not work any longer.
 func hasGardenlet(seed *unstructured.Unstructured) bool {
 	return seedpublication.ReadReport(seed) != nil || beats(seed)
 }
 
-// beats tells whether a gardenlet looks after a Seed of which a Lease says whether it works.
+// beats reports whether a Seed has a gardenlet with a Lease.
 func beats(seed *unstructured.Unstructured) bool {
 	return seedCondition(seed, gardencorev1beta1.GardenletReady) != nil
 }
 
-// askForSilence finds out whose gardenlets do not renew their Lease, and which seeds have no Seed
-// at all. That is what is not in memory: the one changes every two seconds, and of Seeds only those
-// are there that Pergola has applied.
+// askForSilence finds gardenlets that do not renew their Lease, and seeds without a Seed. The cache
+// has neither: Leases change every two seconds, and it has only Seeds that Pergola applied.
 func (w *wait) askForSilence(ctx context.Context, left []*followed) {
 	now := w.s.parts.role.Clock.Now()
 	if now.Sub(w.seeds.asked) < askEvery {
@@ -77,8 +76,8 @@ func (w *wait) askForSilence(ctx context.Context, left []*followed) {
 	}
 }
 
-// notWaitedFor says why nobody does what was written of a Seed or Shoot, empty where somebody may:
-// its gardenlet leaves it alone, or its seed has none.
+// notWaitedFor returns why nobody reconciles a written Seed or Shoot: its gardenlet ignores it, or
+// its seed has none. Empty if somebody may.
 func (w *wait) notWaitedFor(live *unstructured.Unstructured) string {
 	if why := seedpublication.LeftAlone(live); why != "" {
 		return "its gardenlet leaves it alone, because " + why
@@ -89,8 +88,8 @@ func (w *wait) notWaitedFor(live *unstructured.Unstructured) string {
 	return ""
 }
 
-// withoutWriting is what is left to wait for of what a sync has written and nobody reconciles: what
-// was published besides; nil for nothing.
+// withoutWriting drops the changes of a followed object that no gardenlet reconciles, and returns
+// only its publication; nil for none.
 func withoutWriting(f *followed) *followed {
 	if f.digest == "" {
 		return nil
@@ -98,7 +97,7 @@ func withoutWriting(f *followed) *followed {
 	return &followed{ref: f.ref, digest: f.digest}
 }
 
-// hasEnded tells whether a gardenlet is done with an object, well or not.
+// hasEnded reports whether a gardenlet is done with an object, successfully or not.
 func hasEnded(state gardencorev1beta1.LastOperationState) bool {
 	switch state {
 	case gardencorev1beta1.LastOperationStateSucceeded, gardencorev1beta1.LastOperationStateError, gardencorev1beta1.LastOperationStateFailed, gardencorev1beta1.LastOperationStateAborted:
@@ -107,8 +106,8 @@ func hasEnded(state gardencorev1beta1.LastOperationState) bool {
 	return false
 }
 
-// noteFailing notes what follows a Seed and cannot be reconciled, whether it was so before or is
-// since: that of the sync itself went well.
+// noteFailing notes the owners that cannot be reconciled after a Seed, since before or after it.
+// The Seed itself succeeded.
 func (w *wait) noteFailing(f *followed, seed *unstructured.Unstructured) {
 	r := seedpublication.ReadReport(seed)
 	if r == nil {
@@ -119,7 +118,7 @@ func (w *wait) noteFailing(f *followed, seed *unstructured.Unstructured) {
 	}
 }
 
-// giveUp notes what is not waited for any more, by the name of the seed.
+// giveUp records failures for the owners of seeds whose gardenlets do not work.
 func (w *wait) giveUp(inVain map[string][]string) {
 	for _, seed := range slices.Sorted(maps.Keys(inVain)) {
 		names := inVain[seed]
@@ -129,8 +128,8 @@ func (w *wait) giveUp(inVain map[string][]string) {
 	}
 }
 
-// isMute tells whether a gardenlet that works has not said anything for long enough to know that it
-// never does. One that has just begun comes to it soon.
+// isMute reports whether a working gardenlet lacks a report for settleIn. A gardenlet that has just
+// started writes one soon; an old version never does.
 func (w *wait) isMute(seed string) bool {
 	since, known := w.seeds.mute[seed]
 	if !known {

@@ -23,12 +23,12 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// beat is a heartbeat of the gardenlet of the demonstration's Seed.
+// beat writes a heartbeat of the demonstration Seed's gardenlet.
 func (w *world) beat(at time.Time) {
 	w.Helper()
 	ctx := context.Background()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: gardencorev1beta1.GardenerSystemSeedLeaseNamespace}}
-	_ = w.client.Create(ctx, namespace) // it may be there
+	_ = w.client.Create(ctx, namespace) // it may exist
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "local"}}
 	require.NoError(w, client.IgnoreNotFound(w.client.Delete(ctx, lease.DeepCopy())))
 	lease.Spec.HolderIdentity, lease.Spec.RenewTime = ptr.To("local"), ptr.To(metav1.NewMicroTime(at))
@@ -41,12 +41,12 @@ func (w *world) beat(at time.Time) {
 	require.NoError(w, w.client.Status().Patch(ctx, seed, client.RawPatch(types.MergePatchType, []byte(ready))))
 }
 
-// TestGardenletsThatDoNotAnswer are not waited for as long as a sync may take: of one that does not
-// work, and of one that does not say what it has taken up, it is told at once.
+// TestGardenletsThatDoNotAnswer: a sync does not wait until its timeout for gardenlets that do not
+// work or do not report. It reports them at once.
 func TestGardenletsThatDoNotAnswer(t *testing.T) {
 	w := newWorld(t)
 	w.Cleanup(func() {
-		// the namespace may not be there
+		// The namespace may not exist.
 		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local")))
 	})
 	overlay := func(value string) map[string]string {
@@ -69,8 +69,8 @@ func TestGardenletsThatDoNotAnswer(t *testing.T) {
 		return end
 	}
 
-	// The first sync waits for Seed and Shoot, which it has written, until their gardenlet is known
-	// to be gone.
+	// The first sync waits for the changed Seed and Shoot until it detects that their gardenlet
+	// does not work.
 	w.beat(time.Now().Add(-10 * time.Minute))
 	l := w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
 		return len(l.Status.History) > 0 && l.Status.History[0].Gardenlets != ""
@@ -82,7 +82,7 @@ func TestGardenletsThatDoNotAnswer(t *testing.T) {
 	assert.True(t, end.Applied, "in the clusters of the operator")
 	assert.Equal(t, gone, end.Err)
 
-	// One that works, of a version that says nothing.
+	// A working gardenlet of a version without reports.
 	w.beat(time.Now().Add(time.Hour))
 	end = pushed(s.push("a third", overlay("3")))
 	assert.Equal(t, receiver.PhaseApplied, end.Phase, end)
@@ -91,7 +91,7 @@ func TestGardenletsThatDoNotAnswer(t *testing.T) {
 	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(l.Status.History[0].Message, mute) })
 	assert.Empty(t, w.get(s.name).Status.History[0].Gardenlets)
 
-	// One whose report cannot be read: nobody knows what it holds, which is not nothing.
+	// An unreadable report does not mean that nothing is held.
 	seed := &unstructured.Unstructured{}
 	seed.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("Seed"))
 	seed.SetName("local")

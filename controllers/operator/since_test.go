@@ -25,8 +25,7 @@ func (r *repository) immutable(name, value string) string {
 	return r.configMap(name, value) + "immutable: true\n"
 }
 
-// TestWhatWasRefusedStaysSo: an operator that is started anew compares with what is applied, too,
-// and not with nothing.
+// TestWhatWasRefusedStaysSo: a restarted operator still validates against the applied revision.
 func TestWhatWasRefusedStaysSo(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("refused")
@@ -61,8 +60,7 @@ func TestWhatWasRefusedStaysSo(t *testing.T) {
 	assert.Equal(t, uid, w.uid("v"))
 }
 
-// TestWhatWasOnlyTried: a commit that puts right what could not be applied is compared with what
-// was.
+// TestWhatWasOnlyTried: the fix of a failed commit is validated against the applied one.
 func TestWhatWasOnlyTried(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("tried")
@@ -78,7 +76,7 @@ func TestWhatWasOnlyTried(t *testing.T) {
 	assert.Equal(t, "theirs", w.value("z"))
 }
 
-// TestApprovedWhileTheNewestIsInvalid: what is held of the revision that is kept passes.
+// TestApprovedWhileTheNewestIsInvalid: held deletions of the maintained revision can be approved.
 func TestApprovedWhileTheNewestIsInvalid(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("approved")
@@ -107,13 +105,13 @@ func TestApprovedWhileTheNewestIsInvalid(t *testing.T) {
 	assert.Equal(t, landscapev1alpha1.SyncSucceeded, l.Status.History[0].Result)
 }
 
-// hourly is a window that begins so many hours from now and is open for one.
+// hourly is a schedule that begins so many hours from now.
 func hourly(from int) string {
 	return fmt.Sprintf("0 %d * * *", (time.Now().UTC().Hour()+from+24)%24)
 }
 
-// TestWindowsThatNeverMeet: what is applied is kept all the same, also by the next process; and
-// what is refused for them is looked at again with others.
+// TestWindowsThatNeverMeet: disjoint windows do not stop maintenance, also after a restart. A
+// rejected revision is retried with other windows.
 func TestWindowsThatNeverMeet(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("windows")
@@ -146,8 +144,8 @@ func TestWindowsThatNeverMeet(t *testing.T) {
 	assert.Equal(t, "3", w.value("a"))
 }
 
-// TestRefusedAndThenNoSource: while nobody can ask what is newest, what is applied is kept as often
-// as ever, and not again and again.
+// TestRefusedAndThenNoSource: without the source the applied revision is applied at its interval,
+// not in a loop.
 func TestRefusedAndThenNoSource(t *testing.T) {
 	w := newWorld(t)
 	s := w.served("nosource")
@@ -176,7 +174,7 @@ func TestRefusedAndThenNoSource(t *testing.T) {
 	w.repaired(s, "1")
 }
 
-// syncs is how many there were.
+// syncs counts all syncs.
 func (w *world) syncs() int {
 	w.Helper()
 	n := 0

@@ -20,8 +20,8 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// TestVersions: a Landscape follows the highest signed version. One without a trusted signature,
-// one whose tag was moved and one whose tag is gone keep what is applied.
+// TestVersions: a Landscape follows the highest signed version. An untrusted signature, a moved tag
+// and a deleted tag leave the applied revision.
 func TestVersions(t *testing.T) {
 	w := newWorld(t)
 	w.start()
@@ -53,7 +53,7 @@ func TestVersions(t *testing.T) {
 		tag(name, key, name)
 		w.refuses(s, "VerificationFailed", "one")
 		s.bare.Git("push", "--quiet", "origin", ":refs/tags/"+name)
-		w.applied(s, first, "one") // a tag that was never applied may go
+		w.applied(s, first, "one") // a tag that was never applied may be deleted
 	}
 	second := tag("v1.3.0", key, "3")
 	w.applied(s, second, "3")
@@ -66,8 +66,8 @@ func TestVersions(t *testing.T) {
 	assert.Contains(t, readiness(l), "tag v1.3.0 is gone, and v1.0.0 would be the highest")
 	third := tag("v1.4.0", key, "5")
 	w.applied(s, third, "5")
-	// The same commit gets a tag that nobody trusts, and one that is: each is looked at when it
-	// comes, and not at the next interval.
+	// One commit gets an untrusted tag, then a trusted one. Each counts at once, not at the next
+	// interval.
 	same := func(name, key string) {
 		t.Helper()
 		s.bare.Git("-c", "gpg.format=ssh", "-c", "user.signingkey="+key, "tag", "--sign", "--message", name, name)
@@ -79,13 +79,12 @@ func TestVersions(t *testing.T) {
 	l = w.applied(s, third, "5")
 	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return l.Status.LastAppliedRevision == "v1.6.0@sha1:"+third })
 	assert.Empty(t, l.Status.LastErrors)
-	// Somebody wants to go back.
+	// A person goes back.
 	w.change(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.Ref.SemVer = ">=1.0.0 <1.3.0" })
 	w.applied(s, first, "one")
 }
 
-// TestSubmodules: a layer in a submodule is read at the commit that the landscape names, and
-// nothing moves before that does.
+// TestSubmodules: a layer in a submodule is read at the commit that the landscape names.
 func TestSubmodules(t *testing.T) {
 	w := newWorld(t)
 	w.start()
@@ -113,7 +112,7 @@ func TestSubmodules(t *testing.T) {
 	w.applied(s, s.push("newer layer", nil), "1")
 	assert.Equal(t, "2", w.value("base-"+s.namespace))
 
-	// The repository of the layer is away: what is applied stays.
+	// The layer's repository disappears: the applied revision stays.
 	gone := layer("3")
 	s.bare.Git("-C", "base", "fetch", "--quiet", "origin", "main")
 	s.bare.Git("-C", "base", "checkout", "--quiet", gone)
@@ -128,8 +127,8 @@ func TestSubmodules(t *testing.T) {
 	require.DirExists(t, filepath.Join(w.cache, "sources", w.namespace, s.name, "modules"))
 }
 
-// TestFloodFromManySources: forges, hooks and people tell of one push from many addresses at once.
-// All are answered, and it is one sync.
+// TestFloodFromManySources: forges, hooks and people announce one push from many addresses at once.
+// All get an answer, and it is one sync.
 func TestFloodFromManySources(t *testing.T) {
 	w := newWorld(t)
 	s := w.served("sources")

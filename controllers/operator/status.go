@@ -21,42 +21,41 @@ import (
 	"github.com/pergola-dev/pergola/health/condition"
 )
 
-// statusWriter holds the status of a Landscape and writes it when it differs from what was written
-// last. Nobody else writes it.
+// statusWriter holds the status of a Landscape and writes its changes. It is the only writer.
 type statusWriter struct {
 	client client.Client
-	live   client.Reader // not from memory
-	sure   func() bool   // nobody else can be at work
+	live   client.Reader // not from the cache
+	sure   func() bool   // this replica surely holds the lease
 	clock  clock.Clock
 	log    *slog.Logger
 
 	object *landscapev1alpha1.Landscape
-	// stored is the status as the API server has it, in a version of the object that had it.
+	// stored is the status in the API server, version a resourceVersion of the object with it.
 	stored  landscapev1alpha1.LandscapeStatus
 	version string
-	// now is the status as it has to be, written as it was written last.
+	// now is the desired status, written the last written one.
 	now, written landscapev1alpha1.LandscapeStatus
 	known        bool
-	// progressed is when mere progress was written last.
+	// progressed is when a change of progress alone was last written.
 	progressed time.Time
 }
 
-// progressEvery is how often mere progress is written.
+// progressEvery is the minimum interval of writes for progress alone.
 const progressEvery = 2 * time.Second
 
-// of takes the object; its status counts at the first time, afterwards what is in memory is newer.
 func (w *statusWriter) of(object *landscapev1alpha1.Landscape) (first bool) {
+	// Only the status of the first object counts; later the memory is newer.
 	w.object = object
 	if w.known {
 		if equality.Semantic.DeepEqual(object.Status, w.stored) {
-			w.version = object.ResourceVersion // something else of it was changed
+			w.version = object.ResourceVersion // only another part of it changed
 		}
 		return false
 	}
 	w.known = true
 	w.stored, w.version = *object.Status.DeepCopy(), object.ResourceVersion
 	w.now, w.written = *object.Status.DeepCopy(), *object.Status.DeepCopy()
-	// of an operator that did not note it
+	// Older operators did not record the path.
 	if w.now.LastAppliedRevision != "" && w.now.LastAppliedPath == "" {
 		w.now.LastAppliedPath = folderOf(object)
 	}
@@ -64,7 +63,7 @@ func (w *statusWriter) of(object *landscapev1alpha1.Landscape) (first bool) {
 	return true
 }
 
-// set brings the conditions up to date, and says which revision was tried last.
+// set updates the conditions and the attempted revision.
 func (w *statusWriter) set(v view, attempted string, generation int64) {
 	b := condition.New(w.clock, nil)
 	w.now.Conditions = conditions(b, w.now.Conditions, v)
@@ -77,8 +76,7 @@ func (w *statusWriter) set(v view, attempted string, generation int64) {
 	}
 }
 
-// next says when a sync that failed or waits is tried again. Those that are only due again some
-// time are not worth a write.
+// next sets when a failed or waiting sync is retried. Regular syncs are not worth a write.
 func (w *statusWriter) next(at time.Time) {
 	w.now.NextSync = nil
 	if !at.IsZero() {
@@ -91,13 +89,13 @@ func (w *statusWriter) begun(r landscapev1alpha1.SyncRecord) {
 	w.now.History = begun(w.now.History, r)
 }
 
-// ended closes it.
+// ended closes the open record.
 func (w *statusWriter) ended(at time.Time, r landscapev1alpha1.SyncRecord) {
 	ended(w.now.History, at, r)
 }
 
-// refused notes a revision that cannot be applied, and tells whether that is news. An invalid one
-// is recorded once, however often it is read.
+// refused records a revision that cannot be applied, and reports whether that is news. An invalid
+// revision has one record, however often it is read.
 func (w *statusWriter) refused(r landscapev1alpha1.SyncRecord, message string, invalid bool) (news bool) {
 	same, recorded := repeats(w.now.History, r, message, invalid)
 	if !recorded {
@@ -107,7 +105,7 @@ func (w *statusWriter) refused(r landscapev1alpha1.SyncRecord, message string, i
 	return !same
 }
 
-// operation says how far a sync is.
+// operation sets the last operation.
 func (w *statusWriter) operation(state gardencorev1beta1.LastOperationState, progress int32, description string) {
 	op := gardencorev1beta1.LastOperation{Type: gardencorev1beta1.LastOperationTypeReconcile, State: state, Progress: progress, Description: shortened(description),
 		LastUpdateTime: metav1.NewTime(w.clock.Now())}
@@ -117,7 +115,7 @@ func (w *statusWriter) operation(state gardencorev1beta1.LastOperationState, pro
 	w.now.LastOperation = &op
 }
 
-// errors of the last sync.
+// errors sets the errors of the last sync.
 func (w *statusWriter) errors(problems []string) {
 	w.now.LastErrors = nil
 	now := metav1.NewTime(w.clock.Now())
@@ -130,8 +128,8 @@ func (w *statusWriter) errors(problems []string) {
 	}
 }
 
-// flush writes the status, if there is something new. It tells whether somebody else has written
-// it, so that nothing was.
+// flush writes the status if it changed. It reports whether somebody else wrote it, in which case
+// nothing is written.
 func (w *statusWriter) flush(ctx context.Context) (overtaken bool) {
 	if w.object == nil || equality.Semantic.DeepEqual(w.now, w.written) {
 		return false
@@ -152,7 +150,7 @@ func (w *statusWriter) flush(ctx context.Context) (overtaken bool) {
 	return false
 }
 
-// onlyProgress tells whether nothing is new but how far the operation is.
+// onlyProgress reports whether only the progress of the operation changed.
 func (w *statusWriter) onlyProgress() bool {
 	a, b := w.now.LastOperation, w.written.LastOperation
 	if a == nil || b == nil || a.State != b.State {
@@ -168,21 +166,20 @@ func (w *statusWriter) onlyProgress() bool {
 	return equality.Semantic.DeepEqual(other, w.written)
 }
 
-// errOvertaken says that the status is not what was written last.
+// errOvertaken means that somebody else wrote the status.
 var errOvertaken = errors.New("somebody else has written the status")
 
-// attempts to write beside people who change the object, each of which changes its version.
+// writeAttempts limits retries after concurrent changes of the object.
 const writeAttempts = 5
 
-// write replaces the status that is known by the one that has to be. Nothing is written over what
-// another operator has written meanwhile, nor to an object that was made anew under the name.
+// write replaces the status, unless another operator wrote it or the object was recreated.
 func (w *statusWriter) write(ctx context.Context) error {
 	if !w.sure() {
-		return nil // the next one writes it
+		return nil // the next holder writes it
 	}
 	var err error
 	for range writeAttempts {
-		// A patch of a status is not refused for a wrong metadata.uid, only for a test that fails.
+		// A status patch is not rejected for a wrong metadata.uid, only for a failed test.
 		patch, problem := json.Marshal([]map[string]any{
 			{"op": "test", "path": "/metadata/uid", "value": w.object.UID},
 			{"op": "test", "path": "/metadata/resourceVersion", "value": w.version},
@@ -191,7 +188,7 @@ func (w *statusWriter) write(ctx context.Context) error {
 		if problem != nil {
 			return problem
 		}
-		// The answer is read into it, which leaves what is not in the answer.
+		// Patch decodes into stored, where fields that the answer lacks would remain.
 		stored := &landscapev1alpha1.Landscape{ObjectMeta: metav1.ObjectMeta{Namespace: w.object.Namespace, Name: w.object.Name}}
 		if err = w.client.Status().Patch(ctx, stored, client.RawPatch(types.JSONPatchType, patch)); err == nil {
 			w.version, w.stored, w.written = stored.ResourceVersion, stored.Status, *w.now.DeepCopy()
@@ -215,14 +212,14 @@ func (w *statusWriter) write(ctx context.Context) error {
 	return err
 }
 
-// isRefused tells whether a test of a patch failed. The answer does not say which one it was, other
-// than that to a status which is invalid: that names the object.
+// isRefused reports whether a test of a patch failed; the answer does not say which. The answer to
+// an invalid status names the object.
 func isRefused(err error) bool {
 	var status apierrors.APIStatus
 	return apierrors.IsInvalid(err) && errors.As(err, &status) && (status.Status().Details == nil || status.Status().Details.Name == "")
 }
 
-// interrupted says that the operator ends.
+// interrupted records that the operator ends.
 func (w *statusWriter) interrupted(at time.Time) {
 	if w.object == nil {
 		return
@@ -237,7 +234,7 @@ func (w *statusWriter) interrupted(at time.Time) {
 	w.flush(ctx)
 }
 
-// notReady says why a Landscape is none that others can build on; empty if it is.
+// notReady returns why other Landscapes cannot depend on a Landscape; empty if they can.
 func notReady(l *landscapev1alpha1.Landscape) string {
 	ready := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReady)
 	switch {
@@ -251,7 +248,7 @@ func notReady(l *landscapev1alpha1.Landscape) string {
 	return ""
 }
 
-// commitOf takes the commit out of a revision, main@sha1:0a1b….
+// commitOf returns the commit of a revision such as main@sha1:0a1b….
 func commitOf(revision string) string {
 	name := revision
 	if _, after, ok := strings.Cut(revision, "@"); ok {

@@ -36,8 +36,7 @@ import (
 	"github.com/pergola-dev/pergola/landscapes/evaluation"
 )
 
-// server is the API server that the tests share: it is the runtime cluster and the virtual garden
-// in one.
+// server is the API server that the tests share, both the runtime cluster and the virtual garden.
 var server struct {
 	config *rest.Config
 	count  atomic.Int64
@@ -48,11 +47,10 @@ func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m, func(config *rest.Config) { server.config = config }, crds.All()...))
 }
 
-// quick is how often sources are asked, and how soon it is tried again, where a test does not say
-// otherwise.
+// quick is the default interval of polls and retries in tests.
 const quick = 200 * time.Millisecond
 
-// world is one operator with a namespace of its own.
+// world is one operator with its own namespace.
 type world struct {
 	*testing.T
 	client    client.Client
@@ -62,7 +60,7 @@ type world struct {
 	// receivers and metrics are the addresses of the operator.
 	receivers, metrics string
 	log                *buffer
-	// dies says that the operator may end with an error.
+	// dies means that the operator may end with an error.
 	dies bool
 }
 
@@ -99,7 +97,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// kubeconfig of the server.
+// kubeconfig returns a kubeconfig of the server.
 func kubeconfig(t *testing.T) string {
 	t.Helper()
 	c := server.config
@@ -112,8 +110,7 @@ func kubeconfig(t *testing.T) string {
 	return string(data)
 }
 
-// start runs an operator until the returned function is called, which the end of the test does at
-// the latest.
+// start runs an operator until stop is called or the test ends.
 func (w *world) start(change ...func(*Role)) (stop func()) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -138,9 +135,8 @@ func (w *world) start(change ...func(*Role)) (stop func()) {
 	return stop
 }
 
-// forget removes what the world leaves on the server, so that tests depend on no other ones: what
-// its Landscapes have applied, and what is remembered of them, which other Landscapes would ask
-// before they delete something.
+// forget deletes the world's objects and inventories from the server, so that tests stay
+// independent. Other Landscapes would read the inventories before they delete an object.
 func (w *world) forget() {
 	ctx := context.Background()
 	landscapes := &landscapev1alpha1.LandscapeList{}
@@ -193,7 +189,7 @@ func (w *world) change(name string, change func(*landscapev1alpha1.Landscape)) {
 	require.NoError(w, w.client.Patch(context.Background(), l, client.MergeFrom(before)))
 }
 
-// ready waits until the Ready condition begins like this: status, reason and message.
+// ready waits for a prefix of the Ready condition: status, reason and message.
 func (w *world) ready(name, want string) *landscapev1alpha1.Landscape {
 	w.Helper()
 	return w.await(name, func(l *landscapev1alpha1.Landscape) bool { return strings.HasPrefix(readiness(l), want) })
@@ -226,7 +222,7 @@ func readiness(l *landscapev1alpha1.Landscape) string {
 	return fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
 }
 
-// value reads a ConfigMap that was applied; "" if it is not there.
+// value reads an applied ConfigMap; "" if it does not exist.
 func (w *world) value(name string) string {
 	w.Helper()
 	cm := &corev1.ConfigMap{}
@@ -235,7 +231,7 @@ func (w *world) value(name string) string {
 	return cm.Data["value"]
 }
 
-// repository is one in a folder.
+// repository is a Git repository in a folder.
 type repository struct {
 	*testing.T
 	dir string
@@ -243,7 +239,7 @@ type repository struct {
 	name string
 }
 
-// repository makes one with a landscape in it.
+// repository creates one with a landscape in it.
 func (w *world) repository(name string) *repository {
 	w.Helper()
 	r := &repository{T: w.T, dir: w.TempDir(), namespace: w.namespace, name: name}
@@ -252,17 +248,17 @@ func (w *world) repository(name string) *repository {
 	return r
 }
 
-// config is a landscape.yaml.
+// config returns a landscape.yaml.
 func (r *repository) config(spec string) string {
 	return "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: " + r.name + "}\nspec:\n  catalogue: {version: " + components.Version + "}\n" + spec
 }
 
-// configMap is one for the runtime cluster.
+// configMap returns a ConfigMap for the runtime cluster.
 func (r *repository) configMap(name, value string) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\n  namespace: %s\n  annotations: {landscape.pergola.dev/cluster: runtime}\ndata: {value: %q}\n", name, r.namespace, value)
 }
 
-// commit writes files, removes those that are empty, and gives the commit.
+// commit writes files, deletes empty ones, and returns the commit.
 func (r *repository) commit(message string, files map[string]string) string {
 	r.Helper()
 	for name, content := range maps.All(files) {

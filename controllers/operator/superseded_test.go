@@ -22,7 +22,7 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// local is a file of the demonstration landscape.
+// local reads a file of the demonstration landscape.
 func local(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../landscapes/local/" + name)
@@ -30,7 +30,7 @@ func local(t *testing.T, name string) string {
 	return string(text)
 }
 
-// emptySecrets are those that it refers to, without the encrypted content of the demonstration.
+// emptySecrets are the Secrets that it refers to, without encrypted content.
 func emptySecrets(cluster string, names ...string) string {
 	var out strings.Builder
 	for _, name := range names {
@@ -39,8 +39,8 @@ func emptySecrets(cluster string, names ...string) string {
 	return out.String()
 }
 
-// TestSuperseded: a revision that waits for health is given up for a newer one. The history says
-// so, whoever pushed it is told, and the newer one is applied.
+// TestSuperseded: a newer revision supersedes one that waits for health. The history and the answer
+// to its push say so, and the newer one is applied.
 func TestSuperseded(t *testing.T) {
 	w := newWorld(t)
 	s := w.served("superseded")
@@ -95,7 +95,7 @@ func TestSuperseded(t *testing.T) {
 	assert.Nil(t, l.Status.History[0].EndTime, "it waits as well")
 	assert.False(t, strings.HasSuffix(l.Status.LastAppliedRevision, first))
 
-	// The Deployment becomes ready; what waited for it is applied.
+	// Once the Deployment is ready, the waiting objects are applied.
 	status := fmt.Sprintf(`{"status":{"observedGeneration":%d,"replicas":1,"updatedReplicas":1,"readyReplicas":1,"availableReplicas":1,"conditions":[`+
 		`{"type":"Available","status":"True","reason":"x","message":"x"},{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable","message":"x"}]}}`, slow.Generation)
 	require.NoError(t, w.client.Status().Patch(context.Background(), slow, client.RawPatch(types.MergePatchType, []byte(status))))
@@ -109,14 +109,14 @@ func TestSuperseded(t *testing.T) {
 	require.NoError(t, w.client.Get(context.Background(), client.ObjectKey{Namespace: "garden", Name: "after"}, &corev1.ConfigMap{}))
 }
 
-// cleanGarden removes the Garden with the test, and everything in its namespace.
+// cleanGarden deletes the Garden and its namespace's objects after the test.
 func (w *world) cleanGarden() {
 	w.Cleanup(func() {
 		ctx := context.Background()
 		for _, kind := range []client.Object{&appsv1.Deployment{}, &corev1.ConfigMap{}, &corev1.Secret{}} {
 			require.NoError(w, w.client.DeleteAllOf(ctx, kind, client.InNamespace("garden")))
 		}
-		// What the Garden refers to is protected until it is gone.
+		// Finalizers protect objects that the Garden refers to.
 		var kept corev1.SecretList
 		require.NoError(w, w.client.List(ctx, &kept, client.InNamespace("garden")))
 		for i := range kept.Items {

@@ -15,12 +15,12 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// start applies a revision in the place of the one before.
+// start applies a revision, and stops the job of the previous one.
 func (s *syncer) start(p *preparation, j *job) {
 	now := s.parts.role.Clock.Now()
 	ctx, cancel := context.WithCancel(s.life.alive)
 	j.attempt, j.told.began = p.attempt, now
-	j.control.stop = func() { // what fails from then on is what was stopped
+	j.control.stop = func() { // marks later failures as the effect of the stop
 		j.control.stopped.Store(true)
 		cancel()
 	}
@@ -48,7 +48,7 @@ func (s *syncer) start(p *preparation, j *job) {
 	if !p.purpose.isFormer() {
 		j.told.shown = true
 		s.status.operation(gardencorev1beta1.LastOperationStateProcessing, 0, j.progress())
-		// what comes to the same once more is not told again, nor that it is tried
+		// A retry is neither announced nor recorded before its result differs.
 		if p.trigger != triggerRetry {
 			s.begin(j, now)
 			s.notify(notification.Pending, notification.Info, reasonReconciling, "applying "+j.revision.Revision(), j.revision.Commit, j.revision.Revision())
@@ -78,7 +78,7 @@ func (s *syncer) begin(j *job, at time.Time) {
 	})
 }
 
-// applied takes in how a sync went.
+// applied processes the result of a sync.
 func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int, err error, late bool, await func(string) bool) {
 	if s.jobs.active != j || s.life.alive.Err() != nil {
 		return
@@ -122,8 +122,8 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	same = same || purpose.isFormer() && err != nil && j.tries.failures > 0 && listed(j.tries.problems) == listed(o.problems)
 	j.tries.note(o.problems, now)
 	if refused := s.jobs.last; purpose == purposeKept && refused.failures > 0 && refused.commitAt != o.commitAt {
-		// What is kept in the place of a revision that cannot be applied is not the last attempt:
-		// that one would be tried again at once.
+		// A maintained revision does not replace the rejected one as the last attempt. Otherwise
+		// the rejected one would be retried at once.
 		refused.open = o.open
 		o = refused
 	}
@@ -143,7 +143,7 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	}
 	taken := takenUp(report)
 	asked := listed(taken)
-	// also where no object was written
+	// Also if no object changed.
 	if (passed != "" || executed != "" || asked != "") && !j.told.record {
 		s.begin(j, j.told.began)
 	}
@@ -160,10 +160,10 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	s.finish(j, landscapev1alpha1.SyncRecord{Result: result, Message: message, Changed: int32(report.Changed), Approvals: spent, TakenUp: taken}, same, await)
 }
 
-// finish tells everybody how a sync went.
+// finish records and reports the result of a sync.
 func (s *syncer) finish(j *job, record landscapev1alpha1.SyncRecord, same bool, await func(string) bool) {
 	now, revision, commit := s.parts.role.Clock.Now(), j.revision.Revision(), j.revision.Commit
-	// What is done again and again is only worth a record when something came of it.
+	// A repeated sync gets a record only if it changed something or its result differs.
 	if !j.told.record && (record.Changed > 0 || !same && (j.told.shown || record.Result != landscapev1alpha1.SyncSucceeded)) {
 		s.begin(j, j.told.began)
 	}

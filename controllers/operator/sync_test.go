@@ -21,7 +21,7 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// TestSync: a commit is applied, the next one too, drift is repaired, and the status says so.
+// TestSync: two commits are applied, drift is repaired, and the status says so.
 func TestSync(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("one")
@@ -47,8 +47,8 @@ func TestSync(t *testing.T) {
 	require.Eventually(t, func() bool { return w.value("a") == "2" }, 20*time.Second, 20*time.Millisecond)
 }
 
-// TestInvalidRevision: the last good one stays applied, loudly, also over a restart, and a repaired
-// one is applied at once.
+// TestInvalidRevision: the last valid revision stays applied with a warning, also after a restart,
+// and a repaired one is applied at once.
 func TestInvalidRevision(t *testing.T) {
 	w := newWorld(t)
 	file := "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: %s}\n"
@@ -99,7 +99,7 @@ func TestInvalidRevision(t *testing.T) {
 	}
 }
 
-// TestLoosening: a commit cannot take the gate away that holds its own deletions.
+// TestLoosening: a commit cannot remove the gate that holds its own deletions.
 func TestLoosening(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("loose")
@@ -128,8 +128,7 @@ func TestLoosening(t *testing.T) {
 	handle, err := NewHandle(server.config, receiver.Key{Namespace: w.namespace, Name: "loose"}, clock.RealClock{}, "me")
 	require.NoError(t, err)
 	require.ErrorContains(t, handle.Approve(context.Background(), []string{"nonsense"}, false), "nothing that is held has the id")
-	// What a difference or a dry run shows is the id of one object: these work as the one of all
-	// together does.
+	// Differences and dry runs show ids of single objects. They work as the common id does.
 	ids := map[string]bool{}
 	for _, h := range l.Status.Held {
 		assert.Equal(t, l.Status.Held[0].Together, h.Together)
@@ -140,7 +139,7 @@ func TestLoosening(t *testing.T) {
 	l = w.await("loose", func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 0 && w.value("b3") == "" })
 	assert.Len(t, l.Status.UsedApprovals, len(ids))
 
-	// The same once more: what was approved then is not approved now.
+	// The same deletions later need new approvals.
 	for name := range files {
 		if name != "landscape.yaml" {
 			files[name] = r.configMap(strings.TrimSuffix(name, ".yaml"), "y")
@@ -249,8 +248,7 @@ func TestPeople(t *testing.T) {
 	w.ready("dependent", "False Stalled: spec.dependsOn is a circle: dependent → dependent")
 }
 
-// TestRestart: an operator that is stopped in the middle of a sync completes it at the next start,
-// and says what happened.
+// TestRestart: after a stop within a sync the next start completes it and reports that.
 func TestRestart(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("restart")
@@ -260,7 +258,7 @@ func TestRestart(t *testing.T) {
 	})
 	w.ready("restart", "True Applied")
 	stop()
-	// What a crash leaves behind: a record that was never closed.
+	// A crash leaves an open record.
 	l := w.get("restart")
 	before := l.DeepCopy()
 	l.Status.History = begun(l.Status.History, landscapev1alpha1.SyncRecord{Revision: "main@sha1:" + strings.Repeat("0", 40), Trigger: triggerCommit, StartTime: metav1.Now()})
@@ -273,7 +271,7 @@ func TestRestart(t *testing.T) {
 	assert.Equal(t, "2", w.value("a"))
 }
 
-// TestSourceTrouble: what is applied stays while the source cannot be read.
+// TestSourceTrouble: the applied revision stays while the source cannot be read.
 func TestSourceTrouble(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("trouble")

@@ -13,8 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// syncer looks after one Landscape. Its fields belong to the goroutine of run; whoever works for it
-// in the background sends what came out of it as a function (post).
+// syncer reconciles one Landscape. Its fields belong to the goroutine of run. Background goroutines
+// send their results as functions (post).
 type syncer struct {
 	parts *parts
 	key   receiver.Key
@@ -33,7 +33,7 @@ type syncer struct {
 	found  findings
 }
 
-// run works until the context ends or the Landscape is gone.
+// run works until the context ends or the Landscape no longer exists.
 func (s *syncer) run(ctx context.Context) {
 	s.life.alive, s.life.cancel = context.WithCancel(ctx)
 	defer s.end()
@@ -50,7 +50,7 @@ func (s *syncer) run(ctx context.Context) {
 		}
 		next, gone := s.step()
 		if gone {
-			s.status.object = nil // the next one of its name has a status of its own
+			s.status.object = nil // a recreated object has its own status
 			return
 		}
 		if s.status.flush(ctx) {
@@ -68,7 +68,7 @@ func (s *syncer) run(ctx context.Context) {
 	}
 }
 
-// longest is how long a syncer sleeps although it knows of nothing to come.
+// longest is the maximum sleep of an idle syncer.
 const longest = time.Hour
 
 func (s *syncer) until(next time.Time) time.Duration {
@@ -78,7 +78,7 @@ func (s *syncer) until(next time.Time) time.Duration {
 	return min(max(next.Sub(s.parts.role.Clock.Now()), 0), longest)
 }
 
-// do runs a function in the goroutine of the syncer, later.
+// do runs a function in the syncer's goroutine, later.
 func (s *syncer) do(f func()) {
 	select {
 	case s.post <- f:
@@ -86,8 +86,8 @@ func (s *syncer) do(f func()) {
 	}
 }
 
-// ask has a question answered in the goroutine of the syncer, for those that work for it. It gives
-// the other answer once the syncer has ended.
+// ask runs a question in the syncer's goroutine for background goroutines. It returns other once
+// the syncer has ended.
 func ask[T any](s *syncer, other T, question func() T) T {
 	answer := make(chan T, 1)
 	s.do(func() { answer <- question() })
@@ -99,7 +99,7 @@ func ask[T any](s *syncer, other T, question func() T) T {
 	}
 }
 
-// poke makes the syncer look again.
+// poke triggers a step.
 func (s *syncer) poke() {
 	select {
 	case s.wake <- struct{}{}:
@@ -107,7 +107,7 @@ func (s *syncer) poke() {
 	}
 }
 
-// end stops everything. What runs in the clusters stays as it is.
+// end stops everything. The clusters stay unchanged.
 func (s *syncer) end() {
 	s.life.cancel()
 	s.closeRemote()
@@ -120,13 +120,13 @@ func (s *syncer) end() {
 	s.status.interrupted(s.parts.role.Clock.Now())
 }
 
-// step does what is due, and says when to look again.
+// step does the due work, and returns when to run next.
 func (s *syncer) step() (next time.Time, gone bool) {
 	object, err := s.parts.landscapeOf(s.key)
 	if err != nil || object == nil || object.DeletionTimestamp != nil {
 		return time.Time{}, err == nil
 	}
-	// deleted and made anew since the last look: what is in memory is not about this one
+	// A recreated object makes the memory obsolete.
 	if s.object != nil && s.object.UID != object.UID {
 		return time.Time{}, true
 	}
@@ -169,7 +169,7 @@ func (s *syncer) step() (next time.Time, gone bool) {
 	return earliest(next, s.jobs.decided.at), false
 }
 
-// check says what is wrong with the object itself.
+// check returns the error in the object itself; empty for none.
 func (s *syncer) check(now time.Time) string {
 	spec := &s.object.Spec
 	if spec.Source == nil {
@@ -190,14 +190,14 @@ func (s *syncer) check(now time.Time) string {
 	return ""
 }
 
-// readable tells whether the source is one that the operator may read.
+// readable reports whether the operator may read the source.
 func (s *syncer) readable() bool {
 	return s.parts.role.FileSources || !strings.HasPrefix(s.object.Spec.Source.URL, "file://")
 }
 
-// taken says why the name of the Landscape is not its own, empty if it is. What is applied is
-// remembered by the name alone: who takes it over from another one deletes what that one has
-// applied, which no Landscape does only because the other is gone.
+// taken returns why the name belongs to another Landscape, empty if it does not. Inventories have
+// the name alone: a takeover deletes the objects of the other Landscape. So it needs a request,
+// even if the other no longer exists.
 func (s *syncer) taken() string {
 	twin := s.parts.twin(s.object)
 	ready := condition.Get(s.status.now.Conditions, landscapev1alpha1.LandscapeReady)
@@ -214,7 +214,7 @@ func (s *syncer) taken() string {
 	return ""
 }
 
-// suspension says why nothing is done, and until when.
+// suspension returns why nothing is done, and until when.
 func (s *syncer) suspension(now time.Time) (string, time.Time) {
 	why := s.object.Spec.SuspendedAt(now)
 	if why == nil {
@@ -235,7 +235,7 @@ func (s *syncer) suspension(now time.Time) (string, time.Time) {
 	return text, until
 }
 
-// pause stops what goes on.
+// pause stops all work.
 func (s *syncer) pause() {
 	s.unprepare()
 	if s.jobs.active != nil {
@@ -245,18 +245,18 @@ func (s *syncer) pause() {
 		}
 		s.forgetGardenlets()
 		s.jobs.ending, s.jobs.active = s.jobs.active.control.done, nil
-		s.jobs.last.commitAt = commitAt{} // after the pause it is applied anew
+		s.jobs.last.commitAt = commitAt{} // apply it after the pause
 	}
 }
 
-// nextPoll is when the source is asked again by itself.
+// nextPoll returns the time of the next regular poll.
 func (s *syncer) nextPoll() time.Time {
 	return s.origin.polled.Add(spreadOut(pollInterval(&s.object.Spec), spreadOf(s.key.String())))
 }
 
 func (s *syncer) pollDue(now time.Time) bool { return s.asks.askedPoll || !now.Before(s.nextPoll()) }
 
-// poll asks the source in the background when it is time, and says when the next time is.
+// poll polls the source in the background if that is due, and returns the time of the next poll.
 func (s *syncer) poll(now time.Time) time.Time {
 	if s.origin.polling {
 		return time.Time{}
@@ -273,7 +273,7 @@ func (s *syncer) poll(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// resolved takes in what the source is at.
+// resolved processes the result of a poll.
 func (s *syncer) resolved(remote *connection, head source.Head, err error) {
 	if remote != s.origin.remote || s.life.alive.Err() != nil {
 		return
@@ -296,14 +296,14 @@ func (s *syncer) resolved(remote *connection, head source.Head, err error) {
 	s.origin.newest.Store(&newest{commit: head.Commit, at: s.origin.polled})
 }
 
-// newest is what the source was at when it was asked last.
+// newest is the head of the source at the last poll.
 type newest struct {
 	commit string
 	at     time.Time
 }
 
-// currentAt gives a function that says when a commit was last known to be the newest. Another
-// goroutine calls it.
+// currentAt returns a function for other goroutines. It returns when a commit was last known to be
+// the newest.
 func (s *syncer) currentAt(commit string) func() time.Time {
 	began := s.parts.role.Clock.Now()
 	return func() time.Time {
@@ -314,7 +314,7 @@ func (s *syncer) currentAt(commit string) func() time.Time {
 	}
 }
 
-// wanted is the commit to apply.
+// wanted returns the commit to apply.
 func (s *syncer) wanted() (commit string, pinned bool) {
 	if pin := s.object.Spec.Pin; pin != nil {
 		return pin.Revision, true
@@ -322,13 +322,13 @@ func (s *syncer) wanted() (commit string, pinned bool) {
 	return s.origin.head.Commit, false
 }
 
-// stated is a commit in the folder that the object states.
+// stated returns a commit with the folder in the spec.
 func (s *syncer) stated(commit string) commitAt {
 	return commitAt{commit: commit, folder: folderOf(s.object)}
 }
 
-// toApply is the commit that has to be applied: the wanted one. While the source cannot be asked
-// which one that is, it is the one that is kept, which is applied as often as ever.
+// toApply returns the commit to apply: the wanted one. While the source cannot be polled, it is the
+// maintained one, which is still applied at its interval.
 func (s *syncer) toApply() (commit string, pinned bool, purpose purpose) {
 	if commit, pinned = s.wanted(); commit == "" && s.origin.pollFailed != nil && s.jobs.active != nil {
 		return s.jobs.active.revision.Commit, false, purposeInstead
@@ -336,13 +336,13 @@ func (s *syncer) toApply() (commit string, pinned bool, purpose purpose) {
 	return commit, pinned, purposeDue
 }
 
-// situation for decide.
+// situation returns the input of decide.
 func (s *syncer) situation(now time.Time) situation {
 	wanted, pinned, purpose := s.toApply()
 	return s.situationOf(now, wanted, pinned, purpose)
 }
 
-// situationOf is the one in which a commit is wanted for a purpose.
+// situationOf returns the input of decide for a commit and a purpose.
 func (s *syncer) situationOf(now time.Time, wanted string, pinned bool, purpose purpose) situation {
 	object := s.object
 	if purpose.isFormer() {
@@ -355,11 +355,11 @@ func (s *syncer) situationOf(now time.Time, wanted string, pinned bool, purpose 
 		failures: s.jobs.last.failures, permanent: s.jobs.last.permanent || s.jobs.last.validErr != nil, times: timing{ended: s.jobs.last.ended, interval: interval(spec), retry: retryInterval(spec), spread: spreadOf(s.key.String())},
 		blocked: s.blocked(s.object),
 	}
-	// to go back is a change, too
+	// After an attempt, going back to the applied revision is a change, too.
 	if applied := appliedAt(&s.status.now); len(s.status.now.Tried) == 0 && applied.folder == folderOf(object) {
 		out.is.applied = applied.commit
 	}
-	// both were looked at before
+	// Both lists were validated before.
 	out.times.windows, _ = windowsAt(now, spec.Windows, s.status.now.Windows)
 	head, former, stated := s.jobs.last.head, s.jobs.last.spec, specOf(object)
 	out.asked.respecified = s.jobs.last.commit != "" && former != stated || s.jobs.last.fetchErr != nil && s.jobs.last.secrets != s.origin.remote.secrets ||
@@ -377,14 +377,14 @@ func (s *syncer) situationOf(now time.Time, wanted string, pinned bool, purpose 
 	return out
 }
 
-// act begins what was decided. It says when to look again, zero if that is not its business.
+// act starts the decided work. It returns when to check again; zero if other code decides that.
 func (s *syncer) act(now time.Time) time.Time {
 	d := s.jobs.decided
 	commit, _, purpose := s.toApply()
 	switch {
 	case d.trigger == "":
 		if p := s.jobs.preparing; p != nil && p.purpose == purposeDue && d.waiting != "" {
-			// a window has closed meanwhile, or a Landscape of dependsOn is not ready any more
+			// A window closed meanwhile, or a dependency is no longer ready.
 			s.unprepare()
 		}
 		next := s.keepFormer(now)
@@ -402,7 +402,7 @@ func (s *syncer) act(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// blocked says which Landscape this one waits for.
+// blocked returns which Landscape this one waits for; empty for none.
 func (s *syncer) blocked(object *landscapev1alpha1.Landscape) string {
 	for _, d := range object.Spec.DependsOn {
 		other, err := s.parts.landscapeOf(receiver.Key{Namespace: object.Namespace, Name: d.Name})

@@ -15,102 +15,101 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// lifetime says how long a syncer works.
+// lifetime limits the work of a syncer.
 type lifetime struct {
 	// alive ends with run.
 	alive context.Context
-	// background are the goroutines that work for this one; cancel ends them.
+	// background are the syncer's goroutines; cancel ends them.
 	background sync.WaitGroup
 	cancel     context.CancelFunc
 }
 
-// origin is the source of a Landscape: the access to it, and what it had when it was polled last.
+// origin is the source of a Landscape: the access to it, and the result of the last poll.
 type origin struct {
 	remote *connection
-	// opened is the part of the object that the access to the source was looked for with; reopen is
-	// when it is looked for again, while there is none.
+	// opened identifies the part of the object that the access uses. reopen is when to retry
+	// without access.
 	opened string
 	reopen time.Time
-	// closed is closed when the connection before is.
+	// closed is closed with the previous connection.
 	closed <-chan struct{}
 	head   source.Head
 	polled time.Time
 	newest atomic.Pointer[newest]
-	// pollFailed is why the last poll did not work.
+	// pollFailed is why the last poll failed.
 	pollFailed error
 	polling    bool
 }
 
-// requests are what people and receivers asked for and did not get yet.
+// requests are pending requests of people and receivers.
 type requests struct {
-	// askedPoll is of a receiver, requested of a person (annotation).
+	// askedPoll: a receiver or a person requested a poll. requested: a person requested a sync.
 	askedPoll bool
 	requested bool
-	// operated says that the Garden was asked for an operation since the last sync began.
+	// operated: somebody requested an operation of the Garden since the last sync began.
 	operated bool
-	// answering says that the poll that goes on was asked for, answered that it is over and those
-	// who follow it have to be told how it is.
+	// answering: a requested poll is running. answered: it finished and followers must be notified.
 	answering, answered bool
-	// asking says that a person asked for the sync, and the source did not answer yet.
+	// asking: a person requested the sync, and the source did not answer yet.
 	asking bool
 }
 
-// faults are what a person has to mend in the object.
+// faults are errors in the object that a person has to fix.
 type faults struct {
-	// misconfigured says what is wrong with the object, nameTaken that it is the name, which is or
-	// was another one's.
+	// misconfigured describes the error. nameTaken means that the name is the error: another
+	// Landscape has or had it.
 	misconfigured string
 	nameTaken     bool
-	// toldMissing and toldMisconfigured are what was told of them last.
+	// toldMissing and toldMisconfigured are the last reported texts.
 	toldMissing, toldMisconfigured string
 }
 
-// tools pass from one revision to the next, so an unchanged object costs nothing.
+// tools stay from one revision to the next, so that unchanged objects cost nothing.
 type tools struct {
-	// tokens are requested for the Garden until the end.
+	// tokens are renewed for the Garden until the syncer ends.
 	tokens *accesstokens.Keeper
-	// clusters, engine and engineForces belong to whoever holds building.
+	// clusters, engine and engineForces are guarded by building.
 	clusters     clusters
 	engine       *apply.Engine
 	engineForces bool
-	// renders of the Garden, and what was let pass, are kept from one revision to the next.
+	// renders of the Garden and approved deletions stay from one revision to the next.
 	renders renders.Kept
 	charts  *charts.Puller
 	permits permit.Memory
 }
 
-// jobs are the revisions at work: the one that is prepared, the one that is applied or kept, and
-// how the last attempt ended.
+// jobs are the revisions in work: the preparation, the applied or maintained one, and the result of
+// the last attempt.
 type jobs struct {
 	preparing *preparation
-	// examined is what was validated last while it waits.
+	// examined is the last examination of a waiting revision.
 	examined *examination
 	active   *job
-	// ending is closed when the job that was paused is over.
+	// ending is closed when the paused job is over.
 	ending chan struct{}
-	// last is the outcome of the last attempt, in this process.
+	// last is the result of the last attempt in this process.
 	last outcome
-	// movesFrom are the Landscapes because of which it failed, see waitsFor; other syncers look at
+	// movesFrom are the Landscapes that made the last sync fail, see waitsFor. Other syncers read
 	// it.
 	movesFrom atomic.Pointer[[]string]
-	// settled says that this process has come to a verdict on what the source is at.
+	// settled means that this process has a verdict on the source's revision.
 	settled bool
 	decided decision
-	// unkept says that what was applied before this process cannot be kept by it; nil if it can, or
-	// was not tried.
+	// unkept is why this process cannot maintain the applied revision; nil if it can or did not
+	// try.
 	unkept *unkept
 }
 
-// findings are what keeps the clusters from being as Git says.
+// findings are differences between the clusters and Git.
 type findings struct {
-	// unhealthy are the conditions that are not True, by owner.
+	// unhealthy are the conditions that are False, by owner.
 	unhealthy map[string][]string
-	// drift is what could not be repaired since the last sync.
+	// drift lists changes that could not be repaired since the last sync.
 	drift []string
-	// heldDrift are the repairs of it that wait for an approval.
+	// heldDrift are repairs of drift that wait for an approval.
 	heldDrift []landscapev1alpha1.HeldDeletion
-	// onSeeds is what gardenlets hold, gardenlets what a sync that went well waits for; nil for
-	// nothing.
+	// onSeeds are deletions that gardenlets hold. gardenlets is the wait of a successful sync; nil
+	// for none.
 	onSeeds    []landscapev1alpha1.HeldDeletion
 	gardenlets *wait
 }

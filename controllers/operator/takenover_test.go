@@ -20,13 +20,12 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// TestWhatFailedOnASeedIsToldByTheNextSync: a Shoot has failed while its Seed is still waited for,
-// and somebody approves something: the sync of the same commit that begins with it takes the place
-// of the first, and says what has failed.
+// TestWhatFailedOnASeedIsToldByTheNextSync: a Shoot fails while the sync waits for its Seed. An
+// approval starts another sync of the commit, which replaces the first and reports the failure.
 func TestWhatFailedOnASeedIsToldByTheNextSync(t *testing.T) {
 	w := newWorld(t)
 	w.Cleanup(func() {
-		// the namespace may not be there
+		// The namespace may not exist.
 		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local")))
 	})
 	files := func(value, purpose string) map[string]string {
@@ -71,7 +70,7 @@ func TestWhatFailedOnASeedIsToldByTheNextSync(t *testing.T) {
 	require.NoError(t, handle.Approve(context.Background(), []string{"local/0123456789ab"}, true))
 	w.eventually("the approval is published", func() bool { return digest() != before })
 	w.reports(seedpublication.Report{Digest: digest()})
-	// While that sync applies, and has not begun to wait, nothing is said to work.
+	// While that sync applies, no gardenlet is reported as working.
 	l := w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
 		return l.Status.History[0].Gardenlets == "Shoot garden-local/local: Error (10%): no machines"
 	})

@@ -23,13 +23,13 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// TreeOwner is who has objects in a cluster: a landscape, a Garden, a Seed or a Shoot, with its
+// TreeOwner is an owner of objects in a cluster: a landscape, a Garden, a Seed or a Shoot, with its
 // bundles.
 type TreeOwner struct {
-	// Owner as its label says: landscape.local, garden.local, shoot.garden-local.local.
+	// Owner as in its label: landscape.local, garden.local, shoot.garden-local.local.
 	Owner string `json:"owner"`
-	// Silence says that nobody reconciles it any more, and since when: its gardenlet or operator
-	// does not renew its lease. nil while one does, or where that is not known.
+	// Silence says since when its gardenlet or operator does not renew its lease; nil if it does,
+	// or if that is unknown.
 	Silence *landscape.Silence `json:"silent,omitempty"`
 	Bundles []TreeBundle       `json:"bundles"`
 }
@@ -47,23 +47,23 @@ type TreeBundle struct {
 // TreeObject is an object of an inventory.
 type TreeObject struct {
 	Object string `json:"object"`
-	// Source is the file and line that declares it, where that is known.
+	// Source is the file and line of its declaration, if known.
 	Source string `json:"source,omitempty"`
 	// Leaving objects are being deleted.
 	Leaving bool `json:"leaving,omitempty"`
-	// Objects are those that a ManagedResource carries.
+	// Objects are the objects of a ManagedResource.
 	Objects []TreeObject `json:"objects,omitempty"`
-	// OwnedBy has the object: the owner whose inventory lists it here never applied it, because the
-	// other one declares it, too.
+	// OwnedBy names the owner that has the object: the inventory lists it, but its owner never
+	// applied it, because the other one declares it, too.
 	OwnedBy string `json:"ownedBy,omitempty"`
-	// AlsoOf are others that have applied it, and list it: it went from one to another of them,
-	// which only the object itself tells.
+	// AlsoOf are other owners that list and applied the object. It moved between them; only the
+	// object itself tells the current one.
 	AlsoOf []string `json:"alsoOf,omitempty"`
 	entry  apply.Entry
 }
 
-// Tree reads the inventories that a cluster holds. Nothing but ConfigMaps, ManagedResources and the
-// two Leases of who writes them is read.
+// Tree reads the inventories of a cluster. It reads only ConfigMaps, ManagedResources and the two
+// Leases of their writers.
 func Tree(ctx context.Context, config *rest.Config, now time.Time) ([]TreeOwner, error) {
 	scheme := runtime.NewScheme()
 	if err := coordinationv1.AddToScheme(scheme); err != nil {
@@ -105,8 +105,8 @@ func Tree(ctx context.Context, config *rest.Config, now time.Time) ([]TreeOwner,
 	return out, nil
 }
 
-// nameSeed gives clusters that are called by their role, seed, the name of the Seed. A cluster that
-// holds inventories of a Seed is that one.
+// nameSeed replaces the cluster name seed by the name of the Seed. A cluster with the inventories
+// of a Seed is that seed.
 func nameSeed(owners []TreeOwner) {
 	name := ""
 	for _, o := range owners {
@@ -126,7 +126,7 @@ func nameSeed(owners []TreeOwner) {
 	}
 }
 
-// noteSilence notes who is not reconciled any more. A Lease that cannot be read tells nothing.
+// noteSilence sets Silence. An unreadable Lease is ignored.
 func noteSilence(ctx context.Context, c client.Reader, owners []TreeOwner, now time.Time) {
 	leases := func(ctx context.Context, namespace, name string) (*coordinationv1.Lease, error) {
 		lease := &coordinationv1.Lease{}
@@ -163,7 +163,7 @@ func treeBundle(ctx context.Context, c client.Reader, cm *unstructured.Unstructu
 	return b
 }
 
-// carried are the objects that a ManagedResource has applied.
+// carried returns the objects that a ManagedResource applied.
 func carried(ctx context.Context, c client.Reader, ref apply.Ref) ([]TreeObject, string) {
 	mr := &unstructured.Unstructured{}
 	mr.SetGroupVersionKind(resourcesv1alpha1.SchemeGroupVersion.WithKind("ManagedResource"))
@@ -171,7 +171,7 @@ func carried(ctx context.Context, c client.Reader, ref apply.Ref) ([]TreeObject,
 		return nil, fmt.Sprintf("reading %s: %v", ref, err)
 	}
 	var out []TreeObject
-	// of another form it has none
+	// A malformed list has no objects.
 	resources, _, _ := unstructured.NestedSlice(mr.Object, "status", "resources")
 	for _, r := range resources {
 		fields, _ := r.(map[string]any)

@@ -8,7 +8,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// Inventories have the role of a cluster; people look for its name.
+// TestNameSeed: inventories have the role of a cluster; people look for its name.
 func TestNameSeed(t *testing.T) {
 	bundles := func(clusters ...string) (out []TreeBundle) {
 		for _, c := range clusters {
@@ -24,7 +24,7 @@ func TestNameSeed(t *testing.T) {
 	assert.Equal(t, "seed", unknown[0].Bundles[0].Cluster)
 }
 
-// TestNoteShared: an object that two landscapes declare is shown as that of the one that has it.
+// TestNoteShared: an object that two landscapes declare is shown with its actual owner.
 func TestNoteShared(t *testing.T) {
 	object := func(name, applied string, leaving bool) TreeObject {
 		return TreeObject{Object: name, Leaving: leaving, entry: apply.Entry{Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: name}, Applied: applied}}

@@ -2,12 +2,11 @@ package operator
 
 import "slices"
 
-// noteShared notes of objects that several inventories list who has them. An inventory lists what
-// is to be applied before it is: of what another owner declares, too, and has, it goes on to say
-// that it was never applied.
+// noteShared sets the owners of objects in several inventories. An inventory lists objects before
+// they are applied. It keeps unapplied entries for objects of another owner.
 func noteShared(owners []TreeOwner) {
 	type place struct{ cluster, group, kind, namespace, name string }
-	listed := map[place]map[string]bool{} // by owner, whether it has applied it
+	listed := map[place]map[string]bool{} // by owner, whether it applied the object
 	each := func(f func(o *TreeObject, at place, owner string)) {
 		for _, owner := range owners {
 			for _, b := range owner.Bundles {

@@ -16,8 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// TestTwins: of two Landscapes of one name in two namespaces the first one is synced, and nothing
-// of it is touched by the other one, which says why it does nothing.
+// TestTwins: of two Landscapes of one name in two namespaces, the first is synced. The other one
+// touches nothing of it and reports why.
 func TestTwins(t *testing.T) {
 	w, other := newWorld(t), newWorld(t)
 	everywhere := func(r *Role) { r.Namespace = "" }
@@ -50,8 +50,7 @@ func TestTwins(t *testing.T) {
 	w.applied(s, s.set("3"), "3")
 	untouched()
 
-	// That the first one is gone is no reason to delete what it has applied: somebody has to say
-	// so.
+	// Without the first one its objects stay until a person requests a sync.
 	require.NoError(t, w.client.Delete(context.Background(), w.get(s.name)))
 	gone := func() {
 		t.Helper()
@@ -69,14 +68,14 @@ func TestTwins(t *testing.T) {
 	assert.Equal(t, "2", other.value(own))
 }
 
-// restarted ends an operator and starts another one.
+// restarted stops an operator and starts another one.
 func (w *world) restarted(stop *func(), change ...func(*Role)) {
 	w.Helper()
 	(*stop)()
 	*stop = w.start(change...)
 }
 
-// Who of two of one name goes on is the same whoever is asked, and stays so.
+// TestGoesBefore: the result does not depend on the order of the arguments.
 func TestGoesBefore(t *testing.T) {
 	now := metav1.NewTime(noon)
 	of := func(namespace string, age time.Duration, syncs int) *landscapev1alpha1.Landscape {

@@ -9,9 +9,8 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// TestAReviewedRemovalGoes: everybody could see that an object goes, which waits for another
-// Landscape. It goes when that one was synced, also when there was another commit or a restart
-// meanwhile.
+// TestAReviewedRemovalGoes: a reviewed deletion waits for another Landscape. It happens once that
+// one is synced, even after another commit or a restart.
 func TestAReviewedRemovalGoes(t *testing.T) {
 	reviewed := func(spec *landscapev1alpha1.LandscapeSpec) { spec.Review = landscapev1alpha1.ReviewRequired }
 	for name, meanwhile := range map[string]func(w *world, one *repository, restart func()){

@@ -13,24 +13,24 @@ import (
 // windowState says whether new revisions may be applied.
 type windowState struct {
 	open bool
-	// changes is when it opens; zero if never, as far as it is looked, or if it is open.
+	// changes is the next opening; zero if there is none within the search, or if it is open.
 	changes time.Time
 }
 
 func neverOpens(s windowState) bool { return !s.open && s.changes.IsZero() }
 
-// Of several lists it is looked for a time at which all are open at so many times at which one
-// opens, and for so long after the first. Where there is none in all that time there is never one;
-// where there are too many openings, the last one that was looked at is when to look again.
+// The search for a time when all lists are open checks at most mostOpenings openings within
+// mostYears after the first. Without one in mostYears the windows never open; after mostOpenings
+// the next opening is when to check again.
 const (
 	mostOpenings = 400
 	mostYears    = 2
-	// everyOpening is more than there are in that time, of windows that open every half an hour.
+	// everyOpening exceeds the openings in that time of windows that open every half hour.
 	everyOpening = 40_000
 )
 
-// windowsAt looks at several lists of windows, each of which has to be open; an empty one always
-// is.
+// windowsAt returns the state of several lists, which all have to be open. An empty list is always
+// open.
 func windowsAt(now time.Time, lists ...[]landscapev1alpha1.SyncWindow) (windowState, error) {
 	return windowsWithin(now, mostOpenings, lists...)
 }
@@ -54,7 +54,7 @@ func windowsWithin(now time.Time, most int, lists ...[]landscapev1alpha1.SyncWin
 	return windowState{changes: at}, nil
 }
 
-// allAt is the same, but that changes is a time before which not all are open.
+// allAt is like windowsAt, but changes is a time before which not all lists are open.
 func allAt(now time.Time, lists [][]landscapev1alpha1.SyncWindow) (windowState, error) {
 	all := windowState{open: true}
 	for _, list := range lists {
@@ -96,15 +96,14 @@ func windowAt(now time.Time, list []landscapev1alpha1.SyncWindow) (windowState, 
 	return state, nil
 }
 
-// mostShift is more than clocks are changed by at once.
+// mostShift exceeds any clock change.
 const mostShift = 3 * time.Hour
 
-// windowOf tells whether a window is open, and when it opens next. The schedule is one of clocks on
-// a wall, and the duration real time: where clocks are put forward over the beginning of a window,
-// it opens as if they had not been; where a beginning comes twice, it opens the first time (as RFC
-// 5545 has it).
+// windowOf reports whether a window is open, and when it opens next. The schedule is wall clock
+// time, the duration real time. A skipped beginning counts as if clocks had not been put forward. A
+// repeated one opens the first time (as in RFC 5545).
 func windowOf(now time.Time, schedule cron.Schedule, zone *time.Location, duration time.Duration) (open bool, next time.Time) {
-	var last time.Time // how far it is looked, once the window is known to be closed
+	var last time.Time // end of the search, once the window is known to be closed
 	for wall := schedule.Next(wallClock(now.Add(-duration), zone).Add(-mostShift)); !wall.IsZero() && (last.IsZero() || wall.Before(last)); wall = schedule.Next(wall) {
 		began := instantOf(wall, zone)
 		switch {
@@ -122,14 +121,13 @@ func windowOf(now time.Time, schedule cron.Schedule, zone *time.Location, durati
 	return false, next
 }
 
-// wallClock is what clocks show, as a time in UTC.
+// wallClock returns the wall clock time, as a time in UTC.
 func wallClock(t time.Time, zone *time.Location) time.Time {
 	_, offset := t.In(zone).Zone()
 	return t.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// instantOf is when clocks show a time for the first time. One that they leave out is counted by
-// the clocks of before.
+// instantOf returns when clocks first show a time. A skipped time counts by the offset before.
 func instantOf(wall time.Time, zone *time.Location) time.Time {
 	before := wall.Add(-wallClock(wall.Add(-24*time.Hour), zone).Sub(wall.Add(-24 * time.Hour)))
 	after := wall.Add(-wallClock(wall.Add(24*time.Hour), zone).Sub(wall.Add(24 * time.Hour)))

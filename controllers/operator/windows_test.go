@@ -12,15 +12,15 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// TestWindowsWhenClocksChange: a window opens once at each beginning and is open for its duration,
-// whatever clocks do meanwhile.
+// TestWindowsWhenClocksChange: a window opens once at each beginning for its duration, whatever
+// clocks do.
 func TestWindowsWhenClocksChange(t *testing.T) {
-	// In 2026, clocks of Berlin go from 02:00 to 03:00 at 01:00Z of March 29, and from 03:00 to
-	// 02:00 at 01:00Z of October 25; those of New York from 02:00 to 03:00 at 07:00Z of March 8,
-	// and from 02:00 to 01:00 at 06:00Z of November 1. Those of Lord Howe change by half an hour.
+	// Clock changes in 2026: Berlin from 02:00 to 03:00 at 01:00Z of March 29, and from 03:00 to
+	// 02:00 at 01:00Z of October 25. New York from 02:00 to 03:00 at 07:00Z of March 8, and from
+	// 02:00 to 01:00 at 06:00Z of November 1. Lord Howe changes by half an hour.
 	for name, test := range map[string]struct {
 		schedule, duration, zone string
-		// from and to bound the time that is looked at, open are the beginnings and ends in it.
+		// from and to bound the checked time, open has the beginnings and ends in it.
 		from, to string
 		open     []string
 	}{
@@ -79,7 +79,7 @@ func TestWindowsOfOtherForms(t *testing.T) {
 	state, err := windowsAt(noon, []landscapev1alpha1.SyncWindow{{Schedule: "@daily", Duration: metav1.Duration{Duration: 13 * time.Hour}}})
 	require.NoError(t, err)
 	assert.True(t, state.open)
-	// One that is open for weeks, and begins each minute, costs no more than others.
+	// A long window with frequent beginnings costs no more than others.
 	began := time.Now()
 	for range 100 {
 		_, err = windowsAt(noon, []landscapev1alpha1.SyncWindow{{Schedule: "* * * * *", Duration: metav1.Duration{Duration: 1000 * time.Hour}}})

@@ -93,7 +93,7 @@ func (p *parts) work(ctx context.Context) error {
 	return nil
 }
 
-// changed wakes the syncer of a Landscape, and those that depend on it; a new one gets its own.
+// changed wakes or starts the syncer of a Landscape, and wakes its dependents.
 func (p *parts) changed(ctx context.Context, key receiver.Key) {
 	l, err := p.landscapeOf(key)
 	p.mu.Lock()
@@ -137,7 +137,7 @@ func (p *parts) begin(ctx context.Context, key receiver.Key) *running {
 		if ctx.Err() != nil {
 			return
 		}
-		// It is gone; one of the same name may be there already.
+		// The object no longer exists, but may already be recreated.
 		p.mu.Lock()
 		delete(p.syncers, key)
 		var twins []*running
@@ -156,13 +156,13 @@ func (p *parts) begin(ctx context.Context, key receiver.Key) *running {
 		p.metrics.gone(key)
 		p.notifier.Forget(key)
 		if l, err := p.landscapeOf(key); err == nil && l != nil {
-			p.changed(outer, key) // with a context that does not end with this one
+			p.changed(outer, key) // the outer context does not end with this syncer
 		}
 	}()
 	return r
 }
 
-// circle is the way on which a Landscape waits for itself, empty if there is none.
+// circle returns the path by which a Landscape depends on itself, empty if there is none.
 func (p *parts) circle(from *landscapev1alpha1.Landscape) string {
 	var walk func(l *landscapev1alpha1.Landscape, way []string) string
 	walk = func(l *landscapev1alpha1.Landscape, way []string) string {
@@ -186,12 +186,11 @@ func (p *parts) circle(from *landscapev1alpha1.Landscape) string {
 	return walk(from, []string{from.Name})
 }
 
-// twin is another Landscape of the same name, in another namespace, that goes before this one;
-// empty if there is none. The first one that asks and has none before it keeps the name for as long
-// as it exists: what is applied is remembered by the name alone.
+// twin returns a Landscape of the same name in another namespace that owns the name; empty for
+// none. Inventories have the name alone. So the first owner stays the owner while it exists.
 func (p *parts) twin(l *landscapev1alpha1.Landscape) string {
 	list := &landscapev1alpha1.LandscapeList{}
-	if err := p.reader.List(context.Background(), list); err != nil { // from memory
+	if err := p.reader.List(context.Background(), list); err != nil { // from the cache
 		return ""
 	}
 	p.mu.Lock()
@@ -214,8 +213,8 @@ func (p *parts) twin(l *landscapev1alpha1.Landscape) string {
 	return holder + "/" + l.Name
 }
 
-// goesBefore says which of two Landscapes of one name is synced: one that was synced already, else
-// the older one.
+// goesBefore reports which of two Landscapes of one name is synced: one with a history, else the
+// older one.
 func goesBefore(a, b *landscapev1alpha1.Landscape) bool {
 	if begun := len(a.Status.History) > 0; begun != (len(b.Status.History) > 0) {
 		return begun
@@ -226,17 +225,17 @@ func goesBefore(a, b *landscapev1alpha1.Landscape) bool {
 	return a.Namespace < b.Namespace
 }
 
-// sourceID changes when the source has to be opened anew.
+// sourceID changes when the source has to be reopened.
 func sourceID(l *landscapev1alpha1.Landscape) string {
 	s := l.Spec.Source.DeepCopy()
 	s.Interval, s.Path = nil, ""
 	return digest(s)
 }
 
-// specID changes when a revision has to be applied anew although it is the same.
+// specID changes when the same revision has to be applied anew.
 type specID struct{ approvals, rest string }
 
-// specOf is that of an object, without what says only when and who.
+// specOf returns the specID of an object, without fields about schedule and notifications.
 func specOf(l *landscapev1alpha1.Landscape) specID {
 	s := l.Spec.DeepCopy()
 	approvals := digest(s.Approved)
@@ -249,13 +248,13 @@ func specOf(l *landscapev1alpha1.Landscape) specID {
 func digest(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {
-		return fmt.Sprintf("%p", v) // it cannot be; then it is always anew
+		return fmt.Sprintf("%p", v) // not reachable: every caller's value can be marshalled
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 
-// openRemote makes the access to the source of a Landscape, with what is in its Secrets.
+// openRemote opens the source of a Landscape with the data of its Secrets.
 func (p *parts) openRemote(l *landscapev1alpha1.Landscape, with sourceSecrets) (remote source.Remote, err error) {
 	spec, options := l.Spec.Source, p.remoteOptions(l, with.Keys)
 	if spec.SecretRef != nil {
@@ -272,9 +271,9 @@ func (p *parts) openRemote(l *landscapev1alpha1.Landscape, with sourceSecrets) (
 	return remote, located(err)
 }
 
-// openCache makes the access to what was fetched of the source of a Landscape. It takes no
-// credentials, but signatures are verified. What it follows does not matter for what was applied: a
-// reference that is wrong is put aside. What is kept names the tag whose signature counts.
+// openCache opens the cache of a Landscape's source. It needs no credentials, but verifies
+// signatures. The spec's reference does not matter for an applied revision, so a wrong one is
+// ignored. keeps is the maintained revision, whose tag has the signature.
 func (p *parts) openCache(l *landscapev1alpha1.Landscape, keys map[string][]byte, keeps string) (source.Remote, error) {
 	options := p.remoteOptions(l, keys)
 	options.Offline, options.Ref = true, landscapev1alpha1.Reference{}
@@ -286,7 +285,7 @@ func (p *parts) openCache(l *landscapev1alpha1.Landscape, keys map[string][]byte
 	return source.NewRemote(options)
 }
 
-// located puts the field of the object in front of what is wrong with it.
+// located prefixes an error with the field of the object.
 func located(err error) error {
 	e, ok := errors.AsType[*source.Error](err)
 	if !ok || e.Field == "" {
@@ -297,7 +296,7 @@ func located(err error) error {
 	return &out
 }
 
-// remoteOptions are those of a source without the access to it.
+// remoteOptions returns the options of a source without credentials and proxy.
 func (p *parts) remoteOptions(l *landscapev1alpha1.Landscape, keys map[string][]byte) source.Options {
 	spec := l.Spec.Source
 	options := source.Options{URL: spec.URL, Submodules: spec.Submodules, Insecure: spec.Insecure, Applied: l.Status.LastAppliedRevision, Clock: p.role.Clock}

@@ -1,7 +1,6 @@
-// Package prometheus asks instances of Prometheus whether they see what they should see. That the
-// servers of one are there does not say so: they run on while a target cannot be reached, or
-// nothing is scraped at all. Rules of each instance record it as Query
-// (components/kubernetes/prometheus_contents.cue).
+// Package prometheus asks instances of Prometheus whether their targets are healthy. Running
+// servers do not prove that: a target may be unreachable, or nothing is scraped. Rules of each
+// instance record the result as Query (components/kubernetes/prometheus_contents.cue).
 package prometheus
 
 import (
@@ -19,23 +18,23 @@ import (
 	"github.com/pergola-dev/pergola/internal/addresses"
 )
 
-// Query is what is asked for: one series of value 1 where all is well, else one of value 0 for each
-// trouble, with labels that name it.
+// Query selects one series of value 1 if all is well, else one of value 0 per trouble, with labels
+// that name it.
 const Query = "healthcheck:up"
 
 const (
-	// answerTime is how long one server may take.
+	// answerTime is the timeout of one server.
 	answerTime = 5 * time.Second
-	// maxTrouble is how much of what a server says is told, in bytes.
+	// maxTrouble is the maximum length of the reported trouble, in bytes.
 	maxTrouble = 400
 )
 
-// Check asks one server. trouble is what it says is wrong, empty where nothing is; an error says
-// why nothing can be told of it.
+// Check queries one server. trouble is the trouble that it reports, empty for none. An error means
+// that nothing is known.
 func Check(ctx context.Context, server api.Client) (trouble string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	// Without a time it is that of the server.
+	// The zero time means the server's time.
 	value, warnings, err := promv1.NewAPI(server).Query(ctx, Query, time.Time{})
 	if err != nil {
 		return "", fmt.Errorf("asking for %s: %w", Query, addresses.Error(err))
@@ -50,8 +49,7 @@ func Check(ctx context.Context, server api.Client) (trouble string, err error) {
 	return judge(vector)
 }
 
-// judge reads an answer. One that contradicts itself tells nothing: the rules are not those that
-// they should be.
+// judge evaluates an answer. A contradictory answer is an error: the rules are wrong.
 func judge(vector model.Vector) (trouble string, err error) {
 	if len(vector) == 0 {
 		return "", errors.New("it has no series " + Query + ": its rules have not been evaluated yet, or are missing")

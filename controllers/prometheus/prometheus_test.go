@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// answered is what a Prometheus answers with, of samples as `LABELS VALUE`.
+// answered returns a Prometheus answer with samples in the form `LABELS VALUE`.
 func answered(samples ...string) string {
 	var out []string
 	for _, s := range samples {
@@ -32,7 +32,7 @@ const (
 	down = `"__name__":"healthcheck:up","job":"etcd","task":"target:down" 0`
 )
 
-// serving is a Prometheus that answers one question in one way.
+// serving is a Prometheus with a fixed answer to the query.
 func serving(t *testing.T, status int, body string) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -94,7 +94,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Who does not answer is not waited for longer than the caller has time.
+// TestCheckEnds: a silent server does not outlast the caller's context.
 func TestCheckEnds(t *testing.T) {
 	silent := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-silent }))
@@ -108,7 +108,7 @@ func TestCheckEnds(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-// In the cluster a server is found by the name of its pod.
+// TestInside: in the cluster a server has the name of its pod.
 func TestInside(t *testing.T) {
 	server := serving(t, 200, answered(well))
 	var dialed string
@@ -125,8 +125,8 @@ func TestInside(t *testing.T) {
 	assert.Equal(t, "prometheus-longterm-1.prometheus-operated.garden.svc:9090", dialed)
 }
 
-// From elsewhere it is asked through the API server, as whoever the kubeconfig is, also by one who
-// may only read.
+// TestOutside: from elsewhere the request goes through the API server with the kubeconfig's user,
+// even with read access only.
 func TestOutside(t *testing.T) {
 	asked := make(chan string, 9)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -11,25 +11,25 @@ import (
 	"github.com/pergola-dev/pergola/internal/addresses"
 )
 
-// port is where a server listens.
+// port is the port of a server.
 const port = 9090
 
 // Reach is a way to the servers of a cluster.
 type Reach struct {
-	// Client is for one pod of an instance.
+	// Client returns a client for one pod of an instance.
 	Client func(namespace, pod string) (api.Client, error)
-	// Doubtful says that the way may be closed while all is well: nothing is said of servers that
-	// do not answer then.
+	// Doubtful means that the way may be blocked while all is well. An unreachable server is then
+	// not reported.
 	Doubtful bool
 }
 
-// Pod is the name of one that prometheus-operator makes of an instance.
+// Pod returns the name of a pod that prometheus-operator creates for an instance.
 func Pod(instance string, replica int64) string {
 	return fmt.Sprintf("prometheus-%s-%d", instance, replica)
 }
 
-// Inside reaches servers as other pods do: by the names of their pods, which the Service
-// prometheus-operated gives them. config is that of the cluster, whose dialer and proxy count.
+// Inside reaches servers as other pods do: by pod names of the Service prometheus-operated. It uses
+// the dialer and proxy of config, the cluster's config.
 func Inside(config *rest.Config) Reach {
 	transport := &http.Transport{Proxy: config.Proxy, DialContext: config.Dial, DisableKeepAlives: true}
 	return Reach{Client: func(namespace, pod string) (api.Client, error) {
@@ -38,7 +38,7 @@ func Inside(config *rest.Config) Reach {
 }
 
 // Outside reaches servers through the API server of their cluster, with the rights of config
-// (pods/proxy). Network policies may not let it through.
+// (pods/proxy). Network policies may block it.
 func Outside(config *rest.Config) Reach {
 	return Reach{Doubtful: true, Client: func(namespace, pod string) (api.Client, error) {
 		server, _, err := rest.DefaultServerUrlFor(config)
@@ -47,7 +47,7 @@ func Outside(config *rest.Config) Reach {
 		}
 		transport, err := rest.TransportFor(config)
 		if err != nil {
-			// the cause may quote them
+			// The cause may quote them.
 			return nil, errors.New("the certificates of the kubeconfig cannot be used")
 		}
 		at := server.JoinPath("api", "v1", "namespaces", namespace, "pods", fmt.Sprintf("%s:%d", pod, port), "proxy")
