@@ -1,18 +1,18 @@
-// Package access finds the API servers that Pergola itself makes: the virtual garden, whose access
-// is in the runtime cluster, and those of Shoots, whose access is on their seed.
+// Package access finds the API servers that Pergola makes. The access to the virtual garden is in
+// the runtime cluster, the access to a Shoot on its seed.
 //
-// Each has a Secret gardener-internal (upstream's name) with a kubeconfig in the namespace of its
-// control plane. Whoever reconciles the Garden or Shoot writes it (Publish), as a copy under a
-// fixed name of what the secrets manager has made; who only uses it may be allowed to get that one
-// Secret and nothing else. Where somebody else has written one, it is used as it is.
+// Each API server has a Secret gardener-internal (upstream's name) with a kubeconfig in the
+// namespace of its control plane. The reconciler of the Garden or Shoot writes it (Publish), as a
+// copy under a fixed name of the Secret from the secrets manager. So clients need RBAC for that one
+// Secret only. A Secret that somebody else has written is used unchanged.
 //
-// A connection of Late is there before its Secret is: it reads the Secret when the first request is
-// sent, remembers it, and reads it again when the API server does not take it any more. So one
-// connection gets through the making of a virtual garden, and through rotations.
+// A connection of Late can exist before its Secret. It reads the Secret with the first request,
+// caches it, and reads it again when the API server rejects it. So one connection survives the
+// creation of a virtual garden, and rotations.
 //
-// Own is the other way round: access that a process was given once in a Secret, and renews itself,
+// Own covers the opposite case: access that a process received once in a Secret and renews itself,
 // as a gardenlet does.
 //
-// What does not live here: which certificates there are (the catalogue asks the secrets manager for
-// them), and access that somebody declares.
+// Certificates are not part of this package (the catalogue requests them from the secrets manager),
+// nor is access that somebody declares.
 package access

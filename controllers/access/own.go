@@ -22,32 +22,32 @@ import (
 )
 
 const (
-	// rootCAs is the ConfigMap in each namespace from which everybody knows the authorities of an
-	// API server; kube-controller-manager writes it (kubernetes:
+	// rootCAs is the ConfigMap with the CAs of the API server in each namespace;
+	// kube-controller-manager writes it (kubernetes:
 	// pkg/controller/certificates/rootcacertpublisher).
 	rootCAs, keyRootCAs = "kube-root-ca.crt", "ca.crt"
-	// defaultLifetime is asked for where a token says of itself that it does not end, or not when
-	// it began; an API server may give less.
+	// defaultLifetime is requested when the claims of a token have no expiry or no issue time; an
+	// API server may grant less.
 	defaultLifetime = 30 * 24 * time.Hour
-	// renewAfter is the part of a token's life after which it is renewed, as kubelets do with those
-	// of pods.
+	// renewAfter is the fraction of a token's lifetime after which it is renewed, as kubelets do
+	// for pods.
 	renewAfter = 0.8
 )
 
-// ErrNotOwn is about access that only whoever made it can renew.
+// ErrNotOwn means that only the creator of the access can renew it.
 var ErrNotOwn = errors.New("it is renewed only where it is the token of a ServiceAccount; whoever made this one has to renew it")
 
-// Own is the access of somebody to another cluster that he renews himself: a kubeconfig with the
-// token of a ServiceAccount, in a Secret.
+// Own is access to another cluster that a process renews itself: a kubeconfig with the token of a
+// ServiceAccount, in a Secret.
 type Own struct {
-	// Connection uses the access; it is one of Late.
+	// Connection uses the access; Late made it.
 	Connection *rest.Config
-	// Secrets has the Secret that the connection reads. It is written with FieldManager.
+	// Secrets is a client for the Secret that the connection reads; FieldManager writes it.
 	Secrets      kubernetes.Interface
 	FieldManager string
 }
 
-// Due is when the access is to be renewed; zero when it does not end.
+// Due returns when the access must be renewed; zero when it does not expire.
 func (o Own) Due(ctx context.Context) (time.Time, error) {
 	_, current, err := o.read(ctx)
 	if err != nil {
@@ -59,9 +59,9 @@ func (o Own) Due(ctx context.Context) (time.Time, error) {
 	return current.since.Add(time.Duration(renewAfter * float64(current.until.Sub(current.since)))), nil
 }
 
-// Renew has a new token made, asks for the authorities of the API server as they are now, tries
-// both, and writes them into the Secret. The connection uses them then. What is in force stays so
-// if any of it fails.
+// Renew requests a new token, reads the current CAs of the API server, tests both, and writes them
+// into the Secret. The connection uses them from then on. If a step fails, the current access
+// stays.
 func (o Own) Renew(ctx context.Context) error {
 	from, current, err := o.read(ctx)
 	if err != nil {
@@ -80,8 +80,8 @@ func (o Own) Renew(ctx context.Context) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("read the authorities of %s, ConfigMap %s/%s: %w", o.source().Of, current.account.Namespace, rootCAs, err)
 	}
-	// A server that is not known by its own authorities (a public certificate is before it) stays
-	// known by those that it was known by.
+	// A server that does not match its own CAs, for example behind a public certificate, keeps the
+	// CAs that the kubeconfig has.
 	var tried []error
 	for _, bundle := range [][]byte{[]byte(authorities.Data[keyRootCAs]), current.cluster.CertificateAuthorityData} {
 		if len(bytes.TrimSpace(bundle)) == 0 && len(current.cluster.CertificateAuthorityData) > 0 {
@@ -102,7 +102,7 @@ func (o Own) Renew(ctx context.Context) error {
 
 func (o Own) source() Source { return connectionOf(o.Connection).source }
 
-// read gives the Secret and what is in it.
+// read returns the Secret and its parsed content.
 func (o Own) read(ctx context.Context) (*corev1.Secret, *token, error) {
 	s := o.source()
 	secret, err := o.Secrets.CoreV1().Secrets(s.Secret.Namespace).Get(ctx, s.Secret.Name, metav1.GetOptions{})
@@ -119,7 +119,7 @@ func (o Own) read(ctx context.Context) (*corev1.Secret, *token, error) {
 	return secret, current, nil
 }
 
-// try tells whether a kubeconfig gives access, as the same account.
+// try checks that a kubeconfig gives access as the same account.
 func (o Own) try(ctx context.Context, raw []byte, account types.NamespacedName) error {
 	s, secret := o.source(), &corev1.Secret{Data: map[string][]byte{Key: raw}}
 	s.Read = func(context.Context, types.NamespacedName) (*corev1.Secret, error) { return secret, nil }
@@ -129,7 +129,7 @@ func (o Own) try(ctx context.Context, raw []byte, account types.NamespacedName) 
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		// the cause may quote them
+		// The cause may quote the certificates.
 		return errors.New("the certificates of the kubeconfig cannot be used")
 	}
 	review, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
@@ -142,12 +142,12 @@ func (o Own) try(ctx context.Context, raw []byte, account types.NamespacedName) 
 	return nil
 }
 
-// write puts a kubeconfig into the Secret, unless somebody else did meanwhile, and has the
-// connection use it.
+// write stores a kubeconfig in the Secret, unless the Secret changed meanwhile, and makes the
+// connection reload it.
 func (o Own) write(ctx context.Context, from *corev1.Secret, raw []byte) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": from.ResourceVersion}, "data": map[string][]byte{Key: raw}})
 	if err != nil {
-		return fmt.Errorf("preparing the patch: %T", err) // its text could be of the content
+		return fmt.Errorf("preparing the patch: %T", err) // may quote the content
 	}
 	if _, err := o.Secrets.CoreV1().Secrets(from.Namespace).Patch(ctx, from.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: o.FieldManager}); err != nil {
 		return fmt.Errorf("write the new access into Secret %s/%s: %w", from.Namespace, from.Name, err)
@@ -161,7 +161,7 @@ func (o Own) write(ctx context.Context, from *corev1.Secret, raw []byte) error {
 	return nil
 }
 
-// token is access by that of a ServiceAccount.
+// token is a kubeconfig with the token of a ServiceAccount.
 type token struct {
 	config       *clientcmdapi.Config
 	cluster      *clientcmdapi.Cluster
@@ -170,7 +170,7 @@ type token struct {
 	since, until time.Time
 }
 
-// tokenOf reads a kubeconfig. Its errors have nothing of the content.
+// tokenOf parses a kubeconfig. Its errors contain nothing of the content.
 func tokenOf(raw []byte) (*token, error) {
 	config, err := clientcmd.Load(raw)
 	if err != nil {
@@ -202,7 +202,7 @@ func tokenOf(raw []byte) (*token, error) {
 	return out, nil
 }
 
-// userPrefix begins the names of ServiceAccounts as users (kubernetes:
+// userPrefix starts the user names of ServiceAccounts (kubernetes:
 // staging/src/k8s.io/apiserver/pkg/authentication/serviceaccount).
 const userPrefix = "system:serviceaccount:"
 
@@ -210,7 +210,7 @@ func accountUser(account types.NamespacedName) string {
 	return userPrefix + account.Namespace + ":" + account.Name
 }
 
-// claims are what a token says of itself. Whether it is genuine is for the API server to tell.
+// claims are the claims of a token. Only the API server can verify them.
 type claims struct {
 	Subject  string `json:"sub"`
 	IssuedAt int64  `json:"iat"`
@@ -233,7 +233,7 @@ func claimsOf(jwt string) (claims, error) {
 	return out, nil
 }
 
-// lifetime is what is asked for: as long as before.
+// lifetime returns the lifetime to request, in seconds: the same lifetime as the current token.
 func (t *token) lifetime() *int64 {
 	lifetime := defaultLifetime
 	if !t.until.IsZero() {
@@ -243,7 +243,7 @@ func (t *token) lifetime() *int64 {
 	return &seconds
 }
 
-// with is the kubeconfig with another token and other authorities.
+// with returns the kubeconfig with another token and other CAs.
 func (t *token) with(value string, authorities []byte) ([]byte, error) {
 	config := t.config.DeepCopy()
 	current := config.Contexts[config.CurrentContext]
@@ -253,7 +253,7 @@ func (t *token) with(value string, authorities []byte) ([]byte, error) {
 	}
 	raw, err := clientcmd.Write(*config)
 	if err != nil {
-		// its text could be of the content
+		// may quote the content
 		return nil, fmt.Errorf("preparing the kubeconfig: %T", err)
 	}
 	return raw, nil

@@ -30,8 +30,8 @@ users: [{name: me, user: {` + user + `}}]
 `)
 }
 
-// When the access to another cluster is to be renewed is what its token says of itself; no error
-// shows anything of it.
+// TestWhenAccessIsDue checks that the claims of the token decide when access is renewed, and that
+// no error quotes the token.
 func TestWhenAccessIsDue(t *testing.T) {
 	const account = `"sub":"system:serviceaccount:garden:gardenlet-local"`
 	began := time.Unix(1_700_000_000, 0)

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Serves tells whether a pod is there to stay and has an address that TCP can reach. Pods that are
-// only played have none, or a multicast one.
+// Serves reports whether a pod has neither ended nor is being deleted, and has an address for TCP.
+// Played pods have no address, or a multicast one.
 func Serves(pod corev1.Pod) bool {
 	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return false

@@ -11,7 +11,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// proxy counts who comes, and lets nobody through.
+// proxy counts requests and rejects them.
 type proxy struct {
 	*httptest.Server
 	asked []string
@@ -28,7 +28,7 @@ func newProxy(t *testing.T) *proxy {
 	return p
 }
 
-// The API server is reached by the proxy of the cluster of the Secret, unless the kubeconfig has
+// TestProxy checks that requests use the proxy of the Secret's cluster unless the kubeconfig has
 // its own.
 func TestProxy(t *testing.T) {
 	given, own := newProxy(t), newProxy(t)

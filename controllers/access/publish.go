@@ -15,28 +15,26 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// labelMade is on what Publish has written. What does not have it belongs to somebody else.
+// labelMade marks a Secret of Publish. A Secret without it belongs to somebody else.
 const (
 	labelMade = "access.pergola.dev/made"
 	valueMade = "true"
 )
 
-// IsPublished tells a Secret that Publish has written.
+// IsPublished reports whether Publish has written a Secret.
 func IsPublished(name string, labels map[string]string) bool {
 	return name == SecretName && labels[labelMade] == valueMade
 }
 
-// fieldManager writes the Secret.
 const fieldManager = "pergola"
 
-// publishAttempts is how often it is looked again when somebody else writes at the same time.
+// publishAttempts limits the attempts when somebody else writes at the same time.
 const publishAttempts = 3
 
-// Publish copies the kubeconfig of a generated Secret to the fixed name, and says whether it was
-// not there. A Secret of that name that somebody else has written stays as it is; so does one with
-// a client certificate that former has signed, in PEM: the authority that another one has taken the
-// place of, whose certificates are the only ones that the API server knows until it has been
-// started anew. Nil once it has, or where there was none.
+// Publish copies the kubeconfig of a generated Secret to the fixed name, and reports whether it
+// wrote. It leaves a Secret of somebody else unchanged, and one whose client certificate former
+// (PEM) has signed. former is the previous client CA while the API server accepts only its
+// certificates, until it has restarted; else nil.
 func Publish(ctx context.Context, client kubernetes.Interface, namespace, generated string, former []byte) (written bool, err error) {
 	secrets := client.CoreV1().Secrets(namespace)
 	from, err := secrets.Get(ctx, generated, metav1.GetOptions{})
@@ -71,14 +69,14 @@ func publish(ctx context.Context, client kubernetes.Interface, namespace string,
 		"metadata": map[string]any{"resourceVersion": live.ResourceVersion}, "data": map[string][]byte{Key: kubeconfig},
 	})
 	if err != nil {
-		return false, fmt.Errorf("preparing the patch: %T", err) // its text could be of the content
+		return false, fmt.Errorf("preparing the patch: %T", err) // may quote the content
 	}
 	_, err = secrets.Patch(ctx, SecretName, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
 	return err == nil, err
 }
 
-// isSignedBy tells whether a kubeconfig has a client certificate that an authority has signed. What
-// cannot be read has none.
+// isSignedBy reports whether a CA has signed the client certificate of a kubeconfig; false for
+// unreadable input.
 func isSignedBy(kubeconfig, authority []byte) bool {
 	if len(authority) == 0 {
 		return false

@@ -13,27 +13,27 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// SecretName is the name of the Secret, in the namespace of the control plane, and of the request
-// for its kubeconfig in the catalogue.
+// SecretName is the name of the Secret in the namespace of the control plane, and of its kubeconfig
+// request in the catalogue.
 const SecretName = "gardener-internal"
 
-// Key is where the kubeconfig is in the Secret.
+// Key is the key of the kubeconfig in the Secret.
 const Key = "kubeconfig"
 
-// NamespaceOfGarden is where the control plane of the virtual garden runs.
+// NamespaceOfGarden is the namespace of the virtual garden's control plane.
 const NamespaceOfGarden = "garden"
 
 // VirtualGarden is the address of the virtual garden in the runtime cluster.
 const VirtualGarden = "https://virtual-garden-kube-apiserver." + NamespaceOfGarden + ".svc.cluster.local"
 
-// dialTimeout is how long a connection may take to be made.
+// dialTimeout limits the time to open a connection.
 const dialTimeout = 5 * time.Second
 
-// Kubeconfig reads one that came from a Secret. Its errors have nothing of the content.
+// Kubeconfig parses a kubeconfig from a Secret. Its errors contain nothing of the content.
 func Kubeconfig(raw []byte) (*rest.Config, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig(raw)
 	if err != nil {
-		// the cause may quote it
+		// The cause may quote the content.
 		return nil, errors.New("the kubeconfig in its Secret cannot be read")
 	}
 	switch {
@@ -45,8 +45,8 @@ func Kubeconfig(raw []byte) (*rest.Config, error) {
 	return config, nil
 }
 
-// configOf is what a Secret leads to. outside takes the place of an address that only the cluster
-// of the Secret knows; empty for a process in that cluster.
+// configOf returns the REST config of a Secret. outside replaces an address that only the cluster
+// of the Secret resolves; it is empty for a process in that cluster.
 func configOf(secret *corev1.Secret, outside string) (*rest.Config, error) {
 	raw := secret.Data[Key]
 	if len(raw) == 0 {
@@ -60,7 +60,7 @@ func configOf(secret *corev1.Secret, outside string) (*rest.Config, error) {
 	if err != nil || server.Host == "" {
 		return nil, errors.New("the kubeconfig in its Secret has no address that can be read")
 	}
-	server.User = nil // it would be in errors
+	server.User = nil // errors would contain it
 	if outside != "" && isInside(server.Hostname()) {
 		if server, err = url.Parse(outside); err != nil || server.Host == "" {
 			return nil, fmt.Errorf("%q is no address", outside)
@@ -71,7 +71,7 @@ func configOf(secret *corev1.Secret, outside string) (*rest.Config, error) {
 	return config, nil
 }
 
-// isInside tells a name that only a cluster resolves: one of a Service.
+// isInside reports whether only a cluster resolves a host name, as the name of a Service.
 func isInside(host string) bool {
 	if host == "localhost" || net.ParseIP(host) != nil {
 		return false

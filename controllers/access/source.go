@@ -17,23 +17,22 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Source says where the access to an API server is found.
+// Source describes where the access to an API server is stored.
 type Source struct {
-	// Of is what it leads to, and MadeWith what makes its Secret, as errors name them: "the virtual
-	// garden", "the Garden".
+	// Names for errors: the API server (Of: "the virtual garden"), and the object that its Secret
+	// comes with (MadeWith: "the Garden").
 	Of, MadeWith string
-	// Secret has the kubeconfig, Read reads it.
+	// Secret contains the kubeconfig; Read reads it.
 	Secret types.NamespacedName
 	Read   Reader
-	// Inside is the address in the cluster of the Secret, for errors: requests go where the
-	// kubeconfig says.
+	// Inside is the address in the cluster of the Secret, for errors: requests use the address of
+	// the kubeconfig.
 	Inside string
-	// Outside gives the address from elsewhere, which takes the place of one that only that cluster
-	// knows. Nil in that cluster.
+	// Outside returns the external address, which replaces one that only that cluster resolves. It
+	// is nil for a process in that cluster.
 	Outside func(context.Context) (string, error)
-	// Proxy is the one that the cluster of the Secret is reached by: who needs it needs it for this
-	// API server, too. A kubeconfig that has its own uses that. Nil is as for all requests:
-	// HTTPS_PROXY and NO_PROXY of the environment.
+	// Proxy is the proxy for the cluster of the Secret, which this API server needs as well. A
+	// proxy in the kubeconfig has precedence. Nil uses HTTPS_PROXY and NO_PROXY of the environment.
 	Proxy func(*http.Request) (*url.URL, error)
 	Clock clock.PassiveClock
 }
@@ -41,7 +40,7 @@ type Source struct {
 // Reader reads a Secret.
 type Reader func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error)
 
-// ReaderOf reads Secrets of a cluster.
+// ReaderOf returns a Reader for the Secrets of a cluster.
 func ReaderOf(config *rest.Config) (Reader, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -52,7 +51,7 @@ func ReaderOf(config *rest.Config) (Reader, error) {
 	}, nil
 }
 
-// OfVirtualGarden is the source of access to the virtual garden.
+// OfVirtualGarden returns the source of access to the virtual garden.
 func OfVirtualGarden(read Reader, clk clock.PassiveClock) Source {
 	return Source{
 		Of: "the virtual garden", MadeWith: "the Garden", Secret: types.NamespacedName{Namespace: NamespaceOfGarden, Name: SecretName},
@@ -60,7 +59,8 @@ func OfVirtualGarden(read Reader, clk clock.PassiveClock) Source {
 	}
 }
 
-// OfShoot is the source of access to a Shoot whose control plane is in a namespace of the seed.
+// OfShoot returns the source of access to a Shoot whose control plane is in a namespace of the
+// seed.
 func OfShoot(shoot, namespace string, read Reader, clk clock.PassiveClock) Source {
 	return Source{
 		Of: "the API server of Shoot " + shoot, MadeWith: "the Shoot", Secret: types.NamespacedName{Namespace: namespace, Name: SecretName},
@@ -68,13 +68,13 @@ func OfShoot(shoot, namespace string, read Reader, clk clock.PassiveClock) Sourc
 	}
 }
 
-// OfRegisteredSeed is the source of a gardenlet's access to the virtual garden, in a Secret of its
-// seed that whoever registers the seed makes.
+// OfRegisteredSeed returns the source of a gardenlet's access to the virtual garden. The
+// registration of the seed creates its Secret there.
 func OfRegisteredSeed(secret types.NamespacedName, read Reader, clk clock.PassiveClock) Source {
 	return Source{Of: "the virtual garden", MadeWith: "the registration of the seed", Secret: secret, Read: read, Inside: VirtualGarden, Clock: clk}
 }
 
-// MissingError says that there is no access yet.
+// MissingError means that the Secret with the access does not exist yet.
 type MissingError struct {
 	Of, MadeWith string
 	Secret       types.NamespacedName
@@ -84,10 +84,10 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s has no access yet: Secret %s is made with %s", e.Of, e.Secret, e.MadeWith)
 }
 
-// IsMissing tells whether a request failed because there is no access yet.
+// IsMissing reports whether a request failed because the access does not exist yet.
 func IsMissing(err error) bool { return errors.As(err, new(*MissingError)) }
 
-// read gives what the Secret leads to, and a text that is another one when that is.
+// read returns the REST config of the Secret, and a version that changes with it.
 func (s Source) read(ctx context.Context) (config *rest.Config, version string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -113,5 +113,5 @@ func (s Source) read(ctx context.Context) (config *rest.Config, version string, 
 	return config, digest(secret.Data[Key]) + " " + config.Host, nil
 }
 
-// readTimeout is how long reading the Secret may take.
+// readTimeout limits the time to read the Secret.
 const readTimeout = 10 * time.Second

@@ -21,17 +21,17 @@ import (
 )
 
 const (
-	// maxAge is the age from which the Secret is read again although all is well: what is new in it
-	// is in use before the old ends.
+	// maxAge is the age at which the Secret is reloaded without a failure, so that new credentials
+	// are in use before the old ones expire.
 	maxAge = 5 * time.Minute
-	// pause is how long it is not read again after it was: requests that fail come in crowds. While
-	// it says the same, the pauses get longer, up to longPause: an API server that is down for
-	// long, or is only played, costs the cluster of the Secret next to nothing.
+	// pause is the shortest time between two loads after failed requests, which come in bursts.
+	// While the Secret does not change, it doubles up to longPause. So an API server that is down
+	// for long, or played, causes few requests to the cluster of the Secret.
 	pause, longPause = time.Second, 4 * time.Minute
 )
 
-// Late is a connection whose access is found when it is needed. It is for rest.Config only: nothing
-// else of the Config says how the API server is reached.
+// Late returns a connection that reads its access when the first request needs it. Use it only as a
+// rest.Config: no other field of the Config describes the access.
 func Late(s Source) *rest.Config {
 	if s.Clock == nil {
 		s.Clock = clock.RealClock{}
@@ -39,16 +39,17 @@ func Late(s Source) *rest.Config {
 	return &rest.Config{Host: s.Inside, Transport: &transport{source: s, turn: make(chan struct{}, 1)}}
 }
 
-// IsLate tells whether a connection is one of Late.
+// IsLate reports whether Late made a connection.
 func IsLate(config *rest.Config) bool {
 	_, is := config.Transport.(*transport)
 	return is
 }
 
-// connectionOf is the one of Late behind a Config.
+// connectionOf returns the transport of a Config that Late made.
 func connectionOf(config *rest.Config) *transport { return config.Transport.(*transport) }
 
-// IsThere tells whether a connection has its access. That of others is their own matter: they have.
+// IsThere reports whether the access of a connection exists. It is true for a connection that Late
+// did not make.
 func IsThere(ctx context.Context, config *rest.Config) bool {
 	t, is := config.Transport.(*transport)
 	if !is {
@@ -58,7 +59,7 @@ func IsThere(ctx context.Context, config *rest.Config) bool {
 	return !IsMissing(err)
 }
 
-// CABundle gives the authorities of the API server of a connection of Late, as they are now.
+// CABundle returns the current CAs of the API server of a connection.
 func CABundle(ctx context.Context, config *rest.Config) ([]byte, error) {
 	t, is := config.Transport.(*transport)
 	if !is {
@@ -71,22 +72,22 @@ func CABundle(ctx context.Context, config *rest.Config) ([]byte, error) {
 	return found.caData, nil
 }
 
-// transport sends requests by an access that it finds when it is needed.
+// transport sends requests with access that it reads on demand.
 type transport struct {
 	source Source
-	// turn is for who reads the Secret; it guards the rest.
+	// turn is a lock that respects contexts; it guards the fields below.
 	turn  chan struct{}
 	found *found
-	// readAt is when the Secret was read last, problem why that failed.
+	// readAt is the time of the last read of the Secret, problem its error.
 	readAt  time.Time
 	problem error
-	// inVain is how long it is not read again because a request failed.
+	// inVain is the current pause between reads that failed requests cause.
 	inVain time.Duration
-	// works says that the last answer was none of doubt.
+	// works means that the last response gave no reason to doubt the access.
 	works atomic.Bool
 }
 
-// found is access that was found.
+// found is the access from the Secret, ready for requests.
 type found struct {
 	version string
 	server  *url.URL
@@ -125,7 +126,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, addresses.Error(err)
 }
 
-// find gives what was found, unless it is old.
+// find returns the cached access, and reads the Secret when the cache is too old.
 func (t *transport) find(ctx context.Context) (*found, error) {
 	if err := t.take(ctx); err != nil {
 		return nil, err
@@ -139,7 +140,7 @@ func (t *transport) find(ctx context.Context) (*found, error) {
 	return t.found, t.problem
 }
 
-// instead gives other access than one that does not work; nil if there is none.
+// instead returns access that replaces a failing one; nil if there is none.
 func (t *transport) instead(ctx context.Context, of *found) *found {
 	if t.take(ctx) != nil {
 		return nil
@@ -159,13 +160,13 @@ func (t *transport) instead(ctx context.Context, of *found) *found {
 	return t.found
 }
 
-// read reads the Secret. While that fails, what was found before stays: the cluster of the Secret
-// may be down while the other one is up.
+// read reads the Secret. If that fails, the cached access stays: the cluster of the Secret may be
+// down while the API server is up.
 func (t *transport) read(ctx context.Context) {
 	config, version, err := t.source.read(ctx)
 	if ctx.Err() != nil && err != nil {
 		if t.found == nil {
-			t.readAt, t.problem = time.Time{}, err // who asks next has more time
+			t.readAt, t.problem = time.Time{}, err // the next caller may have more time
 		}
 		return
 	}
@@ -209,13 +210,13 @@ func use(config *rest.Config, version string) (*found, error) {
 	}
 	sends, err := rest.TransportFor(config)
 	if err != nil {
-		// the cause may quote them
+		// The cause may quote the certificates.
 		return nil, errors.New("the certificates of the kubeconfig in its Secret cannot be used")
 	}
 	return &found{version: version, server: server, caData: config.CAData, sends: sends}, nil
 }
 
-// send sends a copy of a request to where the access leads.
+// send sends a copy of a request to the server of the access.
 func (f *found) send(req *http.Request) (*http.Response, error) {
 	out := req.Clone(req.Context())
 	out.URL.Scheme, out.URL.Host, out.Host = f.server.Scheme, f.server.Host, ""
@@ -225,8 +226,8 @@ func (f *found) send(req *http.Request) (*http.Response, error) {
 	return f.sends.RoundTrip(out)
 }
 
-// doubts tells whether an answer, or that there is none, may be due to access that is not valid any
-// more. unsent says that the API server cannot have seen the request.
+// doubts reports whether a response or error may be due to outdated access. unsent means that the
+// API server cannot have seen the request.
 func doubts(resp *http.Response, err error) (doubted, unsent bool) {
 	if err == nil {
 		return resp.StatusCode == http.StatusUnauthorized, true
@@ -234,8 +235,7 @@ func doubts(resp *http.Response, err error) (doubted, unsent bool) {
 	return true, addresses.IsUnsent(err)
 }
 
-// rewound is a request that was sent already, to be sent once more; false where its body is used
-// up.
+// rewound returns a copy of a sent request to send again; false if its body cannot be read twice.
 func rewound(req *http.Request) (*http.Request, bool) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return req, true

@@ -31,7 +31,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// place is a cluster with the Secret, as far as a connection sees of it.
+// place imitates the cluster with the Secret.
 type place struct {
 	mu    sync.Mutex
 	raw   []byte
@@ -64,7 +64,7 @@ func (p *place) read(_ context.Context, key types.NamespacedName) (*corev1.Secre
 	return &corev1.Secret{Data: map[string][]byte{Key: p.raw}}, nil
 }
 
-// server takes one token, which may change, and answers with what was sent.
+// server accepts one token, which may change, and echoes the request.
 type server struct {
 	*httptest.Server
 	token atomic.Value
@@ -103,7 +103,7 @@ func (s *server) kubeconfig(t *testing.T, change ...func(*clientcmdapi.Cluster, 
 	return raw
 }
 
-// late is a connection of a test, with its clock.
+// late is a connection with its clock for a test.
 type late struct {
 	*testing.T
 	config *rest.Config
@@ -122,7 +122,7 @@ func newLate(t *testing.T, p *place, outside ...string) *late {
 
 func (l *late) after(d time.Duration) { l.clock.SetTime(l.clock.Now().Add(d)) }
 
-// send asks, and gives status and answer.
+// send sends a request and returns status and body.
 func (l *late) send(method, body string) (int, string, error) {
 	l.Helper()
 	client, err := rest.HTTPClientFor(l.config)
@@ -172,11 +172,11 @@ func TestMissingThenThere(t *testing.T) {
 	assert.Contains(t, string(bundle), "BEGIN CERTIFICATE")
 }
 
-// What the server does not take any more is read again, and the request sent again, with its body.
+// TestReadAgain checks that rejected access is reloaded, and that the request is repeated with its
+// body.
 func TestReadAgain(t *testing.T) {
 	for name, c := range map[string]struct {
-		// change is what happens between two requests; it gives the server that answers from then
-		// on.
+		// change runs between two requests, and returns the server that answers from then on.
 		change func(t *testing.T, p *place, s *server) *server
 		method string
 		body   string
@@ -212,7 +212,8 @@ func TestReadAgain(t *testing.T) {
 	}
 }
 
-// A rotation is noticed by the first request that fails, whatever the age of what is known.
+// TestRotatedAtOnce checks that the first failing request detects a rotation, whatever the age of
+// the cache.
 func TestRotatedAtOnce(t *testing.T) {
 	p, s := &place{}, newServer(t, "one")
 	p.put(s.kubeconfig(t), nil)
@@ -224,7 +225,7 @@ func TestRotatedAtOnce(t *testing.T) {
 	l.works(http.MethodPost, "content")
 	assert.Equal(t, int64(3), s.seen.Load())
 
-	// Another authority: the certificate is refused before anything is sent.
+	// With another CA, the certificate fails before anything is sent.
 	p.put(s.kubeconfig(t, func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.CertificateAuthorityData = otherAuthority }), nil)
 	l.after(maxAge)
 	_, _, err := l.send(http.MethodPost, "content")
@@ -250,8 +251,8 @@ func TestRefusedForGood(t *testing.T) {
 	assert.Equal(t, int64(4), s.seen.Load(), "nothing is sent again in vain")
 }
 
-// An API server that is down for long costs the cluster of the Secret next to nothing, and one that
-// works again is believed again.
+// TestDownForLong checks that an API server that is down for long causes few reads. After it has
+// worked again, the next rotation is detected at once.
 func TestDownForLong(t *testing.T) {
 	p, s := &place{}, newServer(t, "one")
 	good := s.kubeconfig(t)
@@ -276,8 +277,8 @@ func TestDownForLong(t *testing.T) {
 	assert.Equal(t, before+1, p.count())
 }
 
-// While the cluster of the Secret is down, or the Secret is gone, what was found before stays in
-// use.
+// TestKeptWhileTheSecretCannotBeRead checks that the cached access stays while the cluster of the
+// Secret is down or the Secret no longer exists.
 func TestKeptWhileTheSecretCannotBeRead(t *testing.T) {
 	for name, err := range map[string]error{"down": errors.New("connection refused"), "gone": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -293,7 +294,7 @@ func TestKeptWhileTheSecretCannotBeRead(t *testing.T) {
 	}
 }
 
-// Nothing of a Secret is in errors.
+// TestErrorsWithoutContent checks that no error quotes the Secret.
 func TestErrorsWithoutContent(t *testing.T) {
 	const secret = "hunter2"
 	s := newServer(t, secret)
@@ -330,7 +331,8 @@ func TestErrorsWithoutContent(t *testing.T) {
 	}
 }
 
-// From elsewhere the address that only the cluster knows is none; one that others have written is.
+// TestAddress checks that the external address replaces only addresses that the cluster alone
+// resolves.
 func TestAddress(t *testing.T) {
 	s := newServer(t, "one")
 	for name, c := range map[string]struct {
@@ -353,7 +355,7 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// Whoever gives up is not kept by another one who reads.
+// TestGivesUp checks that a caller whose context ends does not wait for another reader.
 func TestGivesUp(t *testing.T) {
 	reading, end := make(chan struct{}), make(chan struct{})
 	source := OfVirtualGarden(func(ctx context.Context, _ types.NamespacedName) (*corev1.Secret, error) {
@@ -373,7 +375,7 @@ func TestGivesUp(t *testing.T) {
 	group.Wait()
 }
 
-// otherAuthority has signed nothing here.
+// otherAuthority is a CA that has signed nothing in these tests.
 var otherAuthority = func() []byte {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

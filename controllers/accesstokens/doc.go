@@ -1,10 +1,10 @@
-// Package accesstokens keeps the Secrets shoot-access-… of control planes filled, for whoever
-// reconciles a Garden or Shoot: their processes read from them who they are in the API server that
-// the control plane serves, and do not start without.
+// Package accesstokens fills the Secrets shoot-access-… of control planes for the reconciler of a
+// Garden or Shoot. The processes of a control plane authenticate at its API server with them, and
+// do not start without.
 //
-// In a control plane with a gardener-resource-manager that one does this, and it is left alone. As
-// long as there is none, or no pod of it is ready (it waits for its own token, or its pods are only
-// played), a Keeper runs the controller of package tokenrequestor for each namespace, from when the
-// API server answers. It needs no turn in the flow: the Secrets come with the components that mount
-// them, after the API server, and are seen at once.
+// In a control plane with a gardener-resource-manager, that component does this. A Keeper does it
+// while none exists or none of its pods is ready: it waits for its own token, or its pods are
+// played. The Keeper runs the controller of package tokenrequestor for each namespace as soon as
+// the API server answers. It needs no step in the flow: the Secrets come with the components that
+// mount them, and the controller watches them.
 package accesstokens

@@ -10,17 +10,17 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Site is a control plane.
 type Site struct {
-	// Namespace has the Secrets, on the cluster of Local; Target is the API server with the
+	// Namespace contains the Secrets, on the cluster of Local; Target is the API server with the
 	// ServiceAccounts.
 	Namespace     string
 	Local, Target *rest.Config
-	// Manager is the Deployment that does the work where there is one.
+	// Manager is the Deployment of the resource manager, which requests the tokens where it runs.
 	Manager string
 }
 
-// Keeper works for control planes, each from Keep until Stop or Close. The zero value is of use.
+// Keeper requests tokens for control planes, each from Keep until Stop or Close. The zero value is
+// ready to use.
 type Keeper struct {
 	Clock clock.WithTicker
 	Log   *slog.Logger
@@ -30,7 +30,7 @@ type Keeper struct {
 	sites  map[string]*working
 }
 
-// working is a site that is worked for.
+// working is a control plane for which a goroutine runs.
 type working struct {
 	Site
 	wake   chan struct{}
@@ -38,8 +38,8 @@ type working struct {
 	done   chan struct{}
 }
 
-// Keep works for a control plane from now on, and looks soon where it waits for its API server. One
-// of another access takes the place of the former one.
+// Keep requests tokens for a control plane from now on. If it already does and waits for the API
+// server, it retries at once. A Site with other access replaces the previous one.
 func (k *Keeper) Keep(s Site) {
 	if k == nil {
 		return
@@ -72,8 +72,8 @@ func (k *Keeper) Keep(s Site) {
 	}()
 }
 
-// same tells whether a site is reached as another one is. Transports are compared, since they know
-// how; a nil one is that of a fixed access.
+// same reports whether two sites have the same access. Transports are compared by identity, because
+// they know the access; a nil one means fixed access.
 func (w *working) same(s Site) bool {
 	return w.Manager == s.Manager && sameAccess(w.Local, s.Local) && sameAccess(w.Target, s.Target)
 }
@@ -88,7 +88,7 @@ func (w *working) stop() {
 	<-w.done
 }
 
-// Stop ends the work for a control plane.
+// Stop ends the work for a control plane, and waits for the end.
 func (k *Keeper) Stop(namespace string) {
 	if k == nil {
 		return
@@ -102,7 +102,7 @@ func (k *Keeper) Stop(namespace string) {
 	}
 }
 
-// Close ends all work; nothing begins any more.
+// Close ends all work; later calls of Keep do nothing.
 func (k *Keeper) Close() {
 	if k == nil {
 		return
@@ -120,14 +120,14 @@ func (k *Keeper) Close() {
 }
 
 const (
-	// firstLook and lastLook bound the pauses between two looks at an API server that does not
-	// answer yet.
+	// firstLook and lastLook bound the pause between two attempts while the API server does not
+	// answer.
 	firstLook, lastLook = time.Second, 15 * time.Second
-	// look is how often it is looked who does the work.
+	// look is the interval at which the controller checks for a resource manager and new CAs.
 	look = 30 * time.Second
 )
 
-// work waits until there is work to do, and does it, until ctx ends.
+// work runs the controller whenever it is needed, until ctx ends.
 func (k *Keeper) work(ctx context.Context, w *working) {
 	pause := firstLook
 	for ctx.Err() == nil {
@@ -150,7 +150,7 @@ func (k *Keeper) work(ctx context.Context, w *working) {
 	}
 }
 
-// wait waits, and tells whether somebody has woken it.
+// wait waits for d, and reports whether Keep interrupted it.
 func (k *Keeper) wait(ctx context.Context, w *working, d time.Duration) bool {
 	timer := k.clock().NewTimer(d)
 	defer timer.Stop()

@@ -27,8 +27,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// shared is both the cluster of the Secrets and the API server with the accounts, each by
-// connections of its own.
+// shared is both the cluster of the Secrets and the API server with the accounts; each has its own
+// connections.
 var shared struct {
 	config *rest.Config
 	count  atomic.Int64
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m, func(config *rest.Config) { shared.config = config }))
 }
 
-// plane is a control plane of one test.
+// plane is the control plane of one test.
 type plane struct {
 	*testing.T
 	ns     string
@@ -60,7 +60,7 @@ func newPlane(t *testing.T) *plane {
 	return p
 }
 
-// serve gives access to the API server.
+// serve creates the Secret with access to the API server.
 func (p *plane) serve(name string, config *rest.Config) {
 	p.Helper()
 	raw, err := clientcmd.Write(clientcmdapi.Config{
@@ -73,7 +73,7 @@ func (p *plane) serve(name string, config *rest.Config) {
 	require.NoError(p, err)
 }
 
-// asks makes a Secret as components have it.
+// asks creates a Secret that requests a token, as components do.
 func (p *plane) asks(name string) {
 	p.Helper()
 	_, err := p.client.CoreV1().Secrets(p.ns).Create(p.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
@@ -95,15 +95,15 @@ func (p *plane) eventually(what string, ok func() bool) {
 	require.Eventually(p, ok, 40*time.Second, 50*time.Millisecond, what)
 }
 
-// A token is there soon after the API server and the Secret are, in whatever order they come, and
-// again when somebody takes it away.
+// TestTokens checks that a token follows the API server and the Secret soon, in whatever order they
+// come, and is restored after its removal.
 func TestTokens(t *testing.T) {
 	p := newPlane(t)
 	k := &Keeper{}
 	t.Cleanup(k.Close)
 	p.asks("before")
 	k.Keep(p.site)
-	k.Keep(p.site) // once more, as with each reconciliation
+	k.Keep(p.site) // again, as each reconciliation does
 	p.serve(access.SecretName, shared.config)
 	p.eventually("the Secret that was there before the API server", func() bool { return p.token("before") != "" })
 	p.asks("after")
@@ -128,8 +128,8 @@ func TestTokens(t *testing.T) {
 	assert.Empty(t, p.token("stopped"))
 }
 
-// A gardener-resource-manager of the namespace does it itself, from when a pod of it is ready;
-// before, it may be waiting for its own token.
+// TestLeftToTheManager checks that a gardener-resource-manager in the namespace takes over once a
+// pod is ready; before, it may be waiting for its own token.
 func TestLeftToTheManager(t *testing.T) {
 	p := newPlane(t)
 	p.serve(access.SecretName, shared.config)
@@ -178,7 +178,8 @@ func TestLeftToTheManager(t *testing.T) {
 	p.eventually("without it", func() bool { return p.token("secret") != "" })
 }
 
-// While the API server does not answer nothing is done, and it ends at once when it is told to.
+// TestDown checks that nothing happens while the API server does not answer, and that Close ends
+// the work at once.
 func TestDown(t *testing.T) {
 	p := newPlane(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -24,8 +24,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/tokenrequestor"
 )
 
-// isOurs tells whether the API server answers and nobody else does the work; an error is that this
-// cannot be told.
+// isOurs reports whether the API server answers and no resource manager requests the tokens; an
+// error means unknown.
 func (w *working) isOurs(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(logr.NewContext(ctx, logr.Discard()), 10*time.Second)
 	defer cancel()
@@ -40,8 +40,8 @@ func (w *working) isOurs(ctx context.Context) (bool, error) {
 	return !managed, err
 }
 
-// isManaged tells whether a gardener-resource-manager does the work: one of its pods is ready, and
-// not only played. One that is there and does not run may be waiting for its own token.
+// isManaged reports whether a gardener-resource-manager requests the tokens: one of its pods is
+// ready and not played. A pod that is not ready may be waiting for its own token.
 func (w *working) isManaged(ctx context.Context) (bool, error) {
 	local, err := kubernetes.NewForConfig(w.Local)
 	if err != nil {
@@ -71,11 +71,11 @@ func isReady(pod corev1.Pod) bool {
 	})
 }
 
-// errChanged ends the controller when somebody else does the work, or the authorities of the API
-// server are others, which Secrets may ask for.
+// errChanged ends the controller when a resource manager takes over, or when the CAs of the API
+// server change, which Secrets may request.
 var errChanged = errors.New("it is to be done in another way")
 
-// request runs the controller until ctx ends, or it is to be done in another way.
+// request runs the controller until ctx ends, or errChanged ends it.
 func (k *Keeper) request(ctx context.Context, w *working) error {
 	bundle, err := access.CABundle(ctx, w.Target)
 	if err != nil {
@@ -85,10 +85,10 @@ func (k *Keeper) request(ctx context.Context, w *working) error {
 	defer cancel(nil)
 	log := logr.FromSlogHandler(k.log().Handler())
 	local := rest.CopyConfig(w.Local)
-	local.WarningHandler = rest.NoWarnings{} // else nobody's logger would be asked for
+	local.WarningHandler = rest.NoWarnings{} // the default handler needs a global logger
 	mgr, err := manager.New(local, manager.Options{
 		Logger: log, Metrics: server.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", GracefulShutdownTimeout: ptr.To(2 * time.Second),
-		// There is one for each control plane.
+		// Each control plane has a controller of this name.
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	if err != nil {

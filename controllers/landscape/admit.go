@@ -15,9 +15,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// admit refuses changes of declarations that the API forbids: fields that cannot change, versions
-// that go back, rotations out of order. The virtual garden has nobody else who would, as long as no
-// admission webhooks are registered there.
+// admit rejects changes of declarations that the API forbids: immutable fields, version downgrades,
+// rotations out of order. The virtual garden rejects them only if admission webhooks are registered
+// there.
 func (c *Converger) admit(_ context.Context, live, next *unstructured.Unstructured) error {
 	if !schemas.Known(next.GroupVersionKind()) {
 		return nil
@@ -32,7 +32,7 @@ func (c *Converger) admit(_ context.Context, live, next *unstructured.Unstructur
 	}
 	var refused []string
 	for _, v := range after {
-		// What is not about the change was said of the files already.
+		// Findings that are not about the change were reported for the files already.
 		if v.Severity == schemas.SeverityError && !slices.Contains(before, v) {
 			refused = append(refused, v.Field+": "+v.Message)
 		}
@@ -43,7 +43,7 @@ func (c *Converger) admit(_ context.Context, live, next *unstructured.Unstructur
 	return nil
 }
 
-// note keeps which declarations could not be applied, and which can be again.
+// note records whether a declaration failed to apply.
 func (c *Converger) note(ref apply.Ref, failed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,8 +53,8 @@ func (c *Converger) note(ref apply.Ref, failed bool) {
 	c.now.refused[ref] = failed
 }
 
-// accepted is an error for an owner whose declaration could not be applied: its components are made
-// of the declaration in Git, which is not in force.
+// accepted is an error for an owner whose declaration could not be applied. Its components would be
+// rendered from the declaration in Git, which is not live.
 func (c *Converger) accepted(o *member) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,14 +64,14 @@ func (c *Converger) accepted(o *member) error {
 	return &owner.FollowsError{Err: fmt.Errorf("%s: not reconciled, because what Git declares for it could not be applied", o)}
 }
 
-// admission holds objects against the rules, with the landscape around them, one after the other:
-// the rules have to be compiled, which takes longer than to use them, and much memory.
+// admission checks objects against the rules, with the landscape as context. The checks are serial:
+// compiling the rules takes long and much memory.
 type admission struct {
 	mu      sync.Mutex
 	checker *schemas.Checker
 }
 
-// checkedAlike is how many results are kept: objects that change together are alike in most parts.
+// checkedAlike is the number of cached results: objects that change together share most parts.
 const checkedAlike = 500
 
 func (a *admission) check(c *Converger, in schemas.Input) ([]schemas.Violation, error) {
@@ -87,14 +87,14 @@ func (a *admission) check(c *Converger, in schemas.Input) ([]schemas.Violation, 
 	return a.checker.Check(in)
 }
 
-// end forgets what was compiled.
+// end releases the compiled rules.
 func (a *admission) end() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.checker = nil
 }
 
-// surroundings are all declarations. Each is read when a rule looks at it.
+// surroundings returns all declarations; each is parsed when a rule needs it.
 func (c *Converger) surroundings() *schemas.Surroundings {
 	out := &schemas.Surroundings{}
 	for i := range c.landscape.Declarations {

@@ -16,7 +16,7 @@ import (
 // The functions below compare a landscape that others run with the declarations in Git
 // (commands/adoption).
 
-// DefaultedGarden is the Garden of Git with the defaults of its API.
+// DefaultedGarden returns the Garden of Git with the defaults of its API.
 func (c *Converger) DefaultedGarden() (map[string]any, error) {
 	for _, o := range c.members.all {
 		if garden := o.Input.Objects["garden"]; o.Input.Owner.Kind == owner.Garden && garden != nil {
@@ -26,7 +26,7 @@ func (c *Converger) DefaultedGarden() (map[string]any, error) {
 	return nil, errors.New("the landscape declares no Garden that can be reached")
 }
 
-// Rendered are the objects of all owners that this part of the landscape has, as the last plan has
+// Rendered returns the objects of all owners of this part of the landscape, as the last plan
 // rendered them.
 func (c *Converger) Rendered() []plan.Place {
 	var out []plan.Place
@@ -36,8 +36,8 @@ func (c *Converger) Rendered() []plan.Place {
 	return out
 }
 
-// Carriers are the namespaces and names of the ManagedResources that the last plan has rendered, by
-// the cluster that has them.
+// Carriers returns the "namespace/name" of the ManagedResources that the last plan rendered, by the
+// cluster that contains them.
 func (c *Converger) Carriers() map[string]map[string]bool {
 	out := map[string]map[string]bool{}
 	for _, o := range c.members.all {
@@ -54,8 +54,8 @@ func (c *Converger) Carriers() map[string]map[string]bool {
 	return out
 }
 
-// PlanSecrets says what the Garden and the Seeds would get from the secrets manager, by cluster.
-// Nothing is written.
+// PlanSecrets returns the secrets that the secrets manager would generate for the Garden and the
+// Seeds, by cluster. It writes nothing.
 func (c *Converger) PlanSecrets(ctx context.Context) (map[string][]owner.PlannedSecret, error) {
 	out := map[string][]owner.PlannedSecret{}
 	var problems []error
@@ -79,7 +79,7 @@ func (c *Converger) PlanSecrets(ctx context.Context) (map[string][]owner.Planned
 	return out, errors.Join(problems...)
 }
 
-// Seeds are the names of the seeds that the landscape declares and that can be reached.
+// Seeds returns the names of the declared seeds that have access.
 func (c *Converger) Seeds() []string {
 	var out []string
 	for _, o := range c.members.all {
@@ -90,7 +90,7 @@ func (c *Converger) Seeds() []string {
 	return out
 }
 
-// Declares tells whether the files of the landscape have an object for a cluster.
+// Declares reports whether the files of the landscape contain an object for a cluster.
 func (c *Converger) Declares(cluster string, ref change.Ref) bool {
 	d := split(c.landscape)[cluster]
 	return d != nil && slices.ContainsFunc(d.objects, func(o *unstructured.Unstructured) bool {

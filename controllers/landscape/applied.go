@@ -15,9 +15,9 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// NewApplied is New for a landscape whose files are not valid, or not all readable: its owners are
-// those that were applied before, by the inventories in the runtime cluster, and all that it does
-// is Status. Of the files only landscape.yaml matters.
+// NewApplied is New for a landscape with invalid or unreadable files. Its owners come from the
+// inventories in the runtime cluster, and it supports only Status. It uses only landscape.yaml of
+// the files.
 func NewApplied(l *landscapes.Landscape, options Options) (*Converger, error) {
 	c, err := connect(l, options)
 	if err != nil {
@@ -27,9 +27,8 @@ func NewApplied(l *landscapes.Landscape, options Options) (*Converger, error) {
 	return c, nil
 }
 
-// ReachableClusters are the clusters to which landscape.yaml or somebody at the command line gives
-// access: runtime, virtual, then the others. It is ClusterNames for a landscape whose Seeds are not
-// known.
+// ReachableClusters returns the clusters to which landscape.yaml or the command line gives access:
+// runtime, virtual, then the others. It replaces ClusterNames when the Seeds are unknown.
 func (a Access) ReachableClusters(l *landscapes.Landscape) []string {
 	seeds := map[string]bool{}
 	for name := range a.ByName {
@@ -45,7 +44,7 @@ func (a Access) ReachableClusters(l *landscapes.Landscape) []string {
 	return append([]string{Runtime, Virtual}, slices.Sorted(maps.Keys(seeds))...)
 }
 
-// findApplied places the owners that were applied before.
+// findApplied sets the owners from the inventories.
 func (c *Converger) findApplied(ctx context.Context) {
 	c.members.all, c.members.unbound = nil, nil
 	var others []string
@@ -72,7 +71,7 @@ func (c *Converger) findApplied(ctx context.Context) {
 	}
 }
 
-// placeApplied adds an owner with its clusters; what is none is left out.
+// placeApplied adds an owner with its clusters, and ignores other objects.
 func (c *Converger) placeApplied(ctx context.Context, ref apply.Ref) {
 	if !isOwner(ref.GroupKind()) || ref.Kind == "Project" {
 		return
@@ -96,8 +95,8 @@ func (c *Converger) placeApplied(ctx context.Context, ref apply.Ref) {
 	c.add(o)
 }
 
-// seedOf is the Seed that a Shoot is on; the virtual garden where that is not known, as its status
-// is read there.
+// seedOf returns the Seed of a Shoot; the virtual garden if unknown, because it has the status of
+// the Shoot.
 func (c *Converger) seedOf(ctx context.Context, ref apply.Ref) string {
 	if c.links.clusters[Virtual] == nil {
 		return Virtual

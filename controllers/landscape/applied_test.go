@@ -15,8 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Of files that are not valid nothing is known. The tree is that of what was applied before, and
-// claims nothing about what the files lack.
+// TestTheStatusOfWhatWasAppliedBefore checks that the status of invalid files shows the previously
+// applied owners, and claims nothing about missing declarations.
 func TestTheStatusOfWhatWasAppliedBefore(t *testing.T) {
 	w := newWritten(t, "unreadable", map[string]string{"map.yaml": mapFile("unreadable")})
 	c := w.mustSync()
@@ -48,7 +48,8 @@ func TestTheStatusOfWhatWasAppliedBefore(t *testing.T) {
 	}
 }
 
-// Of a landscape without owners there is something, too: that it was never applied would be wrong.
+// TestTheStatusOfObjectsAppliedBefore checks that a landscape without owners is not reported as
+// never applied.
 func TestTheStatusOfObjectsAppliedBefore(t *testing.T) {
 	w := newWritten(t, "ownerless", map[string]string{"map.yaml": mapFile("ownerless")})
 	c := w.mustSync()

@@ -9,10 +9,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// WatchOperations tells, until ctx ends, that the Garden is asked for an operation (annotation
-// gardener.cloud/operation), which its reconciliation takes up, or that it is deleted, or that this
-// is confirmed. What was asked before is told at once. Nobody is asked: the Garden is watched
-// anyway while a landscape is kept.
+// WatchOperations calls tell, until ctx ends, when somebody requests an operation of the Garden
+// (annotation gardener.cloud/operation), deletes it, or confirms its deletion. It also calls tell
+// for requests from before. It causes no requests, because the Garden is watched anyway.
 func (c *Converger) WatchOperations(ctx context.Context, tell func()) {
 	runtime := c.links.clusters[Runtime]
 	if runtime == nil {
@@ -47,7 +46,7 @@ func (c *Converger) WatchOperations(ctx context.Context, tell func()) {
 	}
 }
 
-// asksAnew tells whether a change of a Garden asks for something that was not asked before.
+// asksAnew reports whether a change of a Garden contains a new request.
 func asksAnew(old, now *unstructured.Unstructured) bool {
 	if now == nil {
 		return false

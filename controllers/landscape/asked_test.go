@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// rotatingSecrets are requests of each sort that rotates.
+// rotatingSecrets are requests of each kind that rotates.
 const rotatingSecrets = `
 	ca: {kind: "ca", commonName: "test", rotation: "keepOld"}
 	server: {kind: "certificate", certType: "server", commonName: "test", signingCA: "ca", rotation: "inPlace"}
@@ -24,7 +24,7 @@ const rotatingSecrets = `
 	"configuration": {kind: "etcdEncryptionConfiguration", key: "kube-apiserver-etcd-encryption-key", resources: ["secrets"]}
 `
 
-// asked is a Garden that is asked for operations.
+// asked is a Garden that receives operations.
 type asked struct {
 	*derived
 	gardens dynamic.ResourceInterface
@@ -43,7 +43,7 @@ func (a *asked) operate(operation string) {
 	require.NoError(a, err)
 }
 
-// phases are those of rotations that have one.
+// phases returns the phases of the rotations that have one.
 func (a *asked) phases() map[string]string {
 	a.Helper()
 	out := map[string]string{}
@@ -57,8 +57,8 @@ func (a *asked) phases() map[string]string {
 	return out
 }
 
-// generated are the names of generated Secrets, by the name of their request, bundles by that with
-// a suffix.
+// generated returns the names of generated Secrets by the name of their request, with a suffix for
+// bundles.
 func (a *asked) generated() map[string][]string {
 	a.Helper()
 	list, err := a.client.CoreV1().Secrets("garden").List(testContext(a.T), metav1.ListOptions{})
@@ -72,8 +72,8 @@ func (a *asked) generated() map[string][]string {
 	return out
 }
 
-// Operations of a Garden are noticed, taken up by its reconciliation once, and taken away;
-// rotations go through their phases, and the Secrets with them.
+// TestGardenIsAskedForOperations checks that operations of a Garden are detected, run once and
+// removed, and that rotations and their Secrets pass through the phases.
 func TestGardenIsAskedForOperations(t *testing.T) {
 	needsServer(t)
 	d := newDerived(t, map[string]string{"garden.yaml": derivedGarden}, rotatingSecrets)

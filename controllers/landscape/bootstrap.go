@@ -15,18 +15,18 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// bootstrapSet is shared by all landscapes of a runtime cluster.
+// bootstrapSet is the set that all landscapes of a runtime cluster share.
 const bootstrapSet = "landscape/bootstrap"
 
-// An operator that starts applies all its landscapes at once, and each writes the inventory of the
-// definitions that they share. Who is overtaken waits until the live cache knows what the other has
-// written, and looks again: then nothing is left to do.
+// An operator applies all its landscapes at once when it starts, and each writes the inventory of
+// the shared definitions. After a conflict, a landscape waits until its cache has the other write,
+// and retries.
 const (
 	bootstrapAttempts = 40
 	bootstrapPause    = 250 * time.Millisecond
 )
 
-// isOvertaken tells whether nothing is wrong but that somebody else wrote the inventory meanwhile.
+// isOvertaken reports whether the only error is a conflict on the inventory.
 func isOvertaken(err error) bool {
 	var all apply.Errors
 	return errors.As(err, &all) && !slices.ContainsFunc(all, func(e *apply.ObjectError) bool { return e.Object != (apply.Ref{}) || !apierrors.IsConflict(e.Err) })
@@ -37,7 +37,7 @@ func (c *Converger) bootstrapInventory() apply.Inventory {
 		map[string]string{owner.LabelBundle: "bootstrap", owner.LabelCluster: Runtime})
 }
 
-// applyBootstrap sends the definitions that everything else needs, and waits until they are served.
+// applyBootstrap applies the CRDs that everything else needs, and waits until they are served.
 func (c *Converger) applyBootstrap(ctx context.Context) error {
 	objects, err := bootstrapObjects()
 	if err != nil {
@@ -62,8 +62,8 @@ func (c *Converger) applyBootstrap(ctx context.Context) error {
 	}
 }
 
-// bootstrapObjects are the definitions that the runtime cluster needs before it can hold a
-// Garden; upstream installs them with the operator's chart.
+// bootstrapObjects returns the CRDs that the runtime cluster needs for a Garden; upstream installs
+// them with the operator's chart.
 func bootstrapObjects() ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, crd := range crds.ByGroup(operatorv1alpha1.SchemeGroupVersion.Group) {

@@ -18,8 +18,8 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// An operator that starts applies all its landscapes at once; what they share is written by
-// several, and nobody fails for it.
+// TestSeveralLandscapesBootstrapAtOnce checks that landscapes that start at once write the shared
+// objects without a failure.
 func TestSeveralLandscapesBootstrapAtOnce(t *testing.T) {
 	needsServer(t)
 	const many = 6

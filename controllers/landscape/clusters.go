@@ -19,26 +19,26 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// Names of the clusters every landscape has; seeds go by the name of the Seed.
+// Names of the clusters that every landscape has; the cluster of a seed has the name of its Seed.
 const (
 	Runtime = "runtime"
 	Virtual = "virtual"
 )
 
-// Access says where kubeconfigs come from, besides landscape.yaml.
+// Access lists the sources of kubeconfigs besides landscape.yaml.
 type Access struct {
-	// ByName gives the kubeconfig file of single clusters (--kubeconfig NAME=PATH).
+	// ByName maps cluster names to kubeconfig files (--kubeconfig NAME=PATH).
 	ByName map[string]string
 	// Default kubeconfig files, merged (--kubeconfig PATH, or the KUBECONFIG list).
 	Default []string
-	// Named says that the default files are those of a command line, which another command does not
-	// know.
+	// Named means that the default files come from a command line, so another command does not know
+	// them.
 	Named bool
-	// Given says that a person named the default files by --kubeconfig or KUBECONFIG.
+	// Given means that a person named the default files with --kubeconfig or KUBECONFIG.
 	Given bool
 }
 
-// ClusterNames of a landscape: runtime, virtual, then its seeds.
+// ClusterNames returns the clusters of a landscape: runtime, virtual, then its seeds.
 func ClusterNames(l *landscapes.Landscape) ([]string, error) {
 	seeds, err := l.Seeds()
 	if err != nil {
@@ -52,7 +52,7 @@ func ClusterNames(l *landscapes.Landscape) ([]string, error) {
 	return append([]string{Runtime, Virtual}, names...), nil
 }
 
-// Config finds the REST config of one cluster.
+// Config returns the REST config of one cluster.
 func (a Access) Config(l *landscapes.Landscape, name string) (*rest.Config, error) {
 	access, declared := declaredAccess(l.Config.Spec.Clusters, name)
 	rules := &clientcmd.ClientConfigLoadingRules{Precedence: a.Default}
@@ -99,8 +99,8 @@ func (a Access) Config(l *landscapes.Landscape, name string) (*rest.Config, erro
 	return config, nil
 }
 
-// Flags are those by which a person reaches a cluster with kubectl, or the runtime cluster with
-// commands of Pergola that take one cluster. What the environment says by itself is not repeated.
+// Flags returns the flags for kubectl, or for commands of Pergola that need one cluster. It omits
+// what the environment sets.
 func (a Access) Flags(l *landscapes.Landscape, name string) string {
 	access, declared := declaredAccess(l.Config.Spec.Clusters, name)
 	var out []string
@@ -124,7 +124,7 @@ func (a Access) Flags(l *landscapes.Landscape, name string) string {
 	return strings.Join(out, " ")
 }
 
-// fileOf is the first of the default files that has a context.
+// fileOf returns the first default file that has a context.
 func (a Access) fileOf(context string) string {
 	for _, file := range a.Default {
 		if config, err := clientcmd.LoadFromFile(file); err == nil && config.Contexts[context] != nil {
@@ -134,10 +134,10 @@ func (a Access) fileOf(context string) string {
 	return a.Default[0]
 }
 
-// plainArgument needs no quotes in a shell.
+// plainArgument matches arguments that need no quotes in a shell.
 var plainArgument = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-]+$`)
 
-// Quoted is an argument as one writes it in a shell.
+// Quoted returns an argument as one writes it in a shell.
 func Quoted(argument string) string {
 	if plainArgument.MatchString(argument) {
 		return argument
@@ -145,7 +145,7 @@ func Quoted(argument string) string {
 	return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
 }
 
-// hasContext is an error that names the contexts there are when the wanted one is not among them.
+// hasContext returns an error that lists the existing contexts if the wanted one does not exist.
 func hasContext(rules *clientcmd.ClientConfigLoadingRules, wanted string) error {
 	config, err := rules.Load()
 	if err != nil {

@@ -44,8 +44,8 @@ func TestAccessThatIsNotThere(t *testing.T) {
 	}
 }
 
-// The commands of hints reach the cluster that is meant, whatever the current context of the reader
-// is.
+// TestFlagsOfACluster checks that the commands in hints use the intended cluster, whatever the
+// current context is.
 func TestFlagsOfACluster(t *testing.T) {
 	dir := t.TempDir()
 	other, own := filepath.Join(dir, "other"), filepath.Join(dir, "own file")
@@ -72,8 +72,8 @@ func TestFlagsOfACluster(t *testing.T) {
 	}
 }
 
-// Where an operator applies the landscape, a run beside it gets no lease: what it would overwrite
-// is said in Git.
+// TestWhoOverwritesInTheClusterIsToldInGit checks that the hint names Git where an operator applies
+// the landscape, because another run gets no lease.
 func TestWhoOverwritesInTheClusterIsToldInGit(t *testing.T) {
 	w := newWritten(t, "forced", nil)
 	w.changes = func(o *Options) { o.Take.ForceHint = func(apply.Ref) string { return "by hand" } }

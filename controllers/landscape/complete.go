@@ -7,12 +7,11 @@ import (
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
-// A Shoot may leave versions, images, networks and its domain open. They are chosen when it is
-// made, and written into it, so that they stay: whatever a cloud profile or a Seed offers later
-// does not move a cluster that nobody touched. Admission webhooks of a virtual garden do the same;
-// it does not need to have any.
+// A Shoot may leave versions, images, networks and its domain open. They are chosen at creation and
+// written into the Shoot. So later offers of a cloud profile or a Seed do not change an untouched
+// cluster. Admission webhooks of a virtual garden do the same, but need not exist.
 
-// complete is a declaration with what is chosen for the object: what lives, if it does already.
+// complete returns a declaration with the open values filled, from the live object if it exists.
 func (c *Converger) complete(declared, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	chosen := c.chosen(declared, live)
 	if len(chosen.Changes) == 0 {
@@ -22,7 +21,7 @@ func (c *Converger) complete(declared, live *unstructured.Unstructured) (*unstru
 	return out, chosen.ApplyTo(out)
 }
 
-// chosen is what a declaration leaves open and the object has, or gets.
+// chosen returns the values that a declaration leaves open, from the live object or newly chosen.
 func (c *Converger) chosen(declared, live *unstructured.Unstructured) mutation.Result {
 	if declared.GetKind() != "Shoot" {
 		return mutation.Result{}

@@ -34,8 +34,8 @@ func openFile(name, version string) string {
 	return strings.NewReplacer("      kubernetes: {version: 1.33.1}\n", "", ", version: 1.0.0", "").Replace(text)
 }
 
-// What a Shoot leaves open is chosen when it is made, and stays: neither what its profile offers
-// later nor a change of something else moves it, and its components are made for what it has.
+// TestOpenVersionsStay checks that open values are chosen at creation and stay after changes of the
+// profile or of other fields. Components are rendered for the chosen values.
 func TestOpenVersionsStay(t *testing.T) {
 	w := newWritten(t, "open", map[string]string{"shoot.yaml": openFile("open", "1.33"), "profile.yaml": profileFile("{version: 1.33.1}", image("1.0.0"))})
 	t.Cleanup(func() {
@@ -87,7 +87,7 @@ func TestOpenVersionsStay(t *testing.T) {
 		})
 	}
 
-	// Maintenance raises them, and a commit that means another minor version has its way.
+	// Maintenance raises them, and a commit with another minor version has precedence.
 	updateAs(t, "open", controllerManager, func(o *unstructured.Unstructured) {
 		require.NoError(t, unstructured.SetNestedField(o.Object, "1.33.9", "spec", "kubernetes", "version"))
 		worker := o.Object["spec"].(map[string]any)["provider"].(map[string]any)["workers"].([]any)[0].(map[string]any)

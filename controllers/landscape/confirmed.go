@@ -7,9 +7,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// RemovalHeld says why an object of a kind of HoldsRemoval stays although its file is gone. A
-// Garden goes once its deletion is confirmed. For the others there is no approval: nothing that a
-// person confirms makes this version take down what runs for them.
+// RemovalHeld returns why an object of a kind of HoldsRemoval stays although its file no longer
+// exists. A Garden is deleted once its deletion is confirmed. For the other kinds no approval
+// exists: this version cannot delete their components.
 func RemovalHeld(ref apply.Ref) string {
 	if isGardenKind(ref.GroupKind()) {
 		return fmt.Sprintf("its file is gone: the Garden stays as it is until its deletion is confirmed, and is taken down then, with everything that runs for it; "+
@@ -19,8 +19,8 @@ func RemovalHeld(ref apply.Ref) string {
 		"kubectl annotate %s %s=true", ref.Kind, apply.KubectlName(ref), owner.AnnotationConfirmDeletion)
 }
 
-// ReferredHeld says why what another object refers to stays although its file is gone: that one
-// does.
+// ReferredHeld returns why an object stays although its file no longer exists: a held object refers
+// to it.
 func ReferredHeld(holder apply.Ref) string {
 	return fmt.Sprintf("%s refers to it, which is held itself", holder)
 }

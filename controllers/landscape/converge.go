@@ -17,10 +17,9 @@ import (
 	"github.com/pergola-dev/pergola/internal/panics"
 )
 
-// Apply converges the landscape once: leases, bootstrap, the Garden; as soon as the virtual garden
-// serves, also what Git declares for it, the Seeds, the Shoots. A part that fails stops only what
-// depends on it. What was reviewed counts until it has gone well, and so does an approval that
-// something passes by.
+// Apply reconciles the landscape once: leases, bootstrap, the Garden; as soon as the virtual garden
+// serves, also its declarations, the Seeds and the Shoots. A failure stops only steps that depend
+// on it. The review, and approvals in use, count until a run succeeds.
 func (c *Converger) Apply(ctx context.Context) (report *Report, err error) {
 	defer func() {
 		c.runs.End(err == nil)
@@ -81,8 +80,8 @@ func (c *Converger) Apply(ctx context.Context) (report *Report, err error) {
 	return &c.now.report, errors.Join(problems...)
 }
 
-// convergeVirtual brings what Git declares into the virtual garden, then runs the Seeds with their
-// Shoots.
+// convergeVirtual applies the declarations of the virtual garden, then reconciles the Seeds with
+// their Shoots.
 func (c *Converger) convergeVirtual(ctx context.Context, d *declarations) error {
 	if c.links.clusters[Virtual] == nil {
 		return nil
@@ -108,8 +107,8 @@ func (c *Converger) convergeVirtual(ctx context.Context, d *declarations) error 
 	return errors.Join(declared, c.runOperations(ctx, Virtual), c.convergeSeeds(ctx))
 }
 
-// convergeGarden reconciles the Garden; ready is called when the virtual garden can be used, which
-// may be before the end.
+// convergeGarden reconciles the Garden; it calls ready when the virtual garden can be used,
+// possibly before the end.
 func (c *Converger) convergeGarden(ctx context.Context, ready func()) error {
 	for _, o := range c.members.all {
 		if o.Input.Owner.Kind == owner.Garden {
@@ -120,8 +119,8 @@ func (c *Converger) convergeGarden(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// convergeSeeds runs all Seeds side by side, each followed by its own Shoots: one unreachable seed
-// slows no other.
+// convergeSeeds reconciles all Seeds in parallel, each followed by its own Shoots: an unreachable
+// seed does not slow others.
 func (c *Converger) convergeSeeds(ctx context.Context) error {
 	var members []fleet.Member[*member]
 	for _, o := range c.members.all {
@@ -144,8 +143,8 @@ func (c *Converger) convergeSeeds(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// giveUp says in the virtual garden that nothing is known about a seed and its shoots, unless
-// somebody else looks after them.
+// giveUp sets the conditions of a seed and its Shoots to unknown in the virtual garden, unless
+// another process reconciles them.
 func (c *Converger) giveUp(ctx context.Context, seed *member, cause error) {
 	if errors.As(cause, new(*HeldError)) || ctx.Err() != nil {
 		return
@@ -157,8 +156,8 @@ func (c *Converger) giveUp(ctx context.Context, seed *member, cause error) {
 	}
 }
 
-// convergeOne converges one owner. A panic is its error: what it is rendered from is anybody's, and
-// others go on.
+// convergeOne reconciles one owner. A panic becomes an error of this owner, so that others
+// continue: its inputs are untrusted.
 func (c *Converger) convergeOne(ctx context.Context, o *member) (err error) {
 	defer panics.Catch(&err)
 	if err := c.accepted(o); err != nil {
@@ -177,7 +176,7 @@ func (c *Converger) convergeOne(ctx context.Context, o *member) (err error) {
 	return nil
 }
 
-// noteOwner puts what was done for an owner into the report.
+// noteOwner adds the result of an owner to the report.
 func (c *Converger) noteOwner(report *owner.Report) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

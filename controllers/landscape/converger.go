@@ -38,8 +38,7 @@ type Options struct {
 	Catalogue fs.FS
 	Connect   Connections
 	Hear      Listeners
-	// Checked says that render.CheckLandscape has found no error in the landscape: it is not looked
-	// for again.
+	// Checked means that render.CheckLandscape has found no error; the check is skipped.
 	Checked bool
 	Reuse   Reuse
 	// OnlyGarden leaves Seeds and Shoots to gardenlets, and contacts no seed, as gardener-operator
@@ -49,102 +48,99 @@ type Options struct {
 	Self       Self
 	Pace       Pace
 	Permits    Permits
-	// CurrentAt says when the files of the landscape were known to be the newest ones; default:
-	// when New was called. Before another landscape deletes what may have moved to this one, it
-	// waits for a run with files that are newer than its question.
+	// CurrentAt returns when the files of the landscape were known to be the newest; default: the
+	// time of New. Another landscape waits for a run with files newer than its question before it
+	// deletes objects that may have moved here.
 	CurrentAt func() time.Time
 	Take      Takeover
 }
 
-// Connections are how a converger reaches its clusters, and what of it is there already.
+// Connections contains the access to the clusters, and existing connections.
 type Connections struct {
-	// Configs by cluster name. A cluster that is missing is reported where it is needed.
+	// Configs by cluster name. A missing cluster is reported when it is needed.
 	Configs map[string]*rest.Config
-	// Clusters are connections that are there already, by cluster name; they go before Configs, and
-	// Close leaves them open. With Engine, they let a process that applies one revision after
-	// another keep what it knows: what did not change costs nothing.
+	// Clusters are existing connections, by cluster name. They have precedence over Configs, and
+	// Close leaves them open. With Engine, they preserve caches between the convergers of
+	// successive revisions, so unchanged objects cost nothing.
 	Clusters map[string]*apply.Cluster
-	// Flags are those by which a person reaches a cluster of Configs with kubectl or Pergola, by
-	// cluster name, for the commands of hints.
+	// Flags are the flags of kubectl or Pergola for a cluster of Configs, by cluster name, for
+	// commands in hints.
 	Flags map[string]string
-	// Engine to apply with; nil makes one. It has to be of NewEngine for a landscape with the same
-	// spec.forceConflicts.
+	// Engine to apply with; nil makes one. NewEngine must have made it for a landscape with the
+	// same spec.forceConflicts.
 	Engine *apply.Engine
-	// Leases are held by the process: this converger neither takes nor releases them.
+	// Leases that the process holds: this converger neither acquires nor releases them.
 	Leases []*Lease
-	// Outside says that the process does not run in the runtime cluster, so that names of its
-	// Services mean nothing here.
+	// Outside means that the process does not run in the runtime cluster, so it cannot resolve
+	// names of Services.
 	Outside bool
 }
 
-// Listeners hear what goes on; each may be nil.
+// Listeners receive events; each may be nil.
 type Listeners struct {
-	// OnCare hears the conditions of an owner whenever they were judged.
+	// OnCare receives the conditions of an owner after each health check.
 	OnCare   func(owner string, conditions []gardencorev1beta1.Condition)
 	OnEvent  func(owner.Event)
 	OnObject func(owner, bundle string, r apply.ObjectResult)
-	// OnWaiting hears that a run waits for a lease; for several at a time it is called
-	// concurrently.
+	// OnWaiting is called when a run waits for a lease, concurrently for several leases.
 	OnWaiting func(Waiting)
-	// OnDrift hears about repairs while a landscape is kept.
+	// OnDrift is called for repairs while a landscape is watched.
 	OnDrift func(Drift)
 }
 
-// Reuse passes from one converger of a landscape to the next.
+// Reuse contains state that successive convergers of a landscape share.
 type Reuse struct {
-	// Charts pulls those that Extensions name, and keeps them; nil pulls none.
+	// Charts pulls and caches the charts of Extensions; nil pulls none.
 	Charts *charts.Puller
-	// Renders are kept from one converger to the next; nil makes a converger render each owner
-	// itself.
+	// Renders caches rendered results between convergers; nil makes a converger render each owner.
 	Renders *renders.Kept
-	// Tokens keeps requesting those of control planes from one converger to the next; nil makes a
-	// converger do so while it is open.
+	// Tokens requests the tokens of control planes across convergers; nil makes a converger do so
+	// until Close.
 	Tokens *accesstokens.Keeper
-	// Memory passes from one converger to the next; nil makes a converger remember permissions by
-	// itself.
+	// Memory of permissions that convergers share; nil gives each its own.
 	Memory *permit.Memory
 }
 
-// Self is who converges.
+// Self describes this process.
 type Self struct {
-	// Holder is written into the leases: who converges.
+	// Holder is the identity in the leases.
 	Holder string
-	// Retries says that the process tries again what has failed, which lastOperation tells then.
+	// Retries means that the process retries after a failure; lastOperation shows it.
 	Retries bool
 	// Version of this program, for status.gardener.
 	Version string
 }
 
-// Pace is how long things may take, and how often they are judged.
+// Pace contains timeouts and intervals.
 type Pace struct {
 	Thresholds condition.Thresholds
-	// StepTimeout shortens the timeouts of the flows' steps; zero leaves them as they are.
+	// StepTimeout shortens the timeouts of flow steps; zero leaves them unchanged.
 	StepTimeout time.Duration
-	// CareInterval is how often conditions are judged, while converging and while keeping; default
-	// 30 s (upstream's).
+	// CareInterval is the interval of health checks during and between runs; default 30 s
+	// (upstream's).
 	CareInterval time.Duration
 }
 
-// Permits say which deletions may happen.
+// Permits contains the rules for deletions.
 type Permits struct {
 	Gate permit.Gate
-	// Reviewed are the deletions and recreations that were reviewed; others are held. nil asks for
-	// no review. They count until everything was applied once.
+	// Reviewed are the reviewed deletions and recreations; others are held. nil requires no review.
+	// They are valid until everything was applied once.
 	Reviewed *permit.Review
-	// Shown gives the id that people approve something by, of the one that follows from the
-	// objects; nil: they are the same.
+	// Shown maps the id that follows from the objects to the id that people approve; nil means that
+	// they are equal.
 	Shown func(id string) string
 }
 
-// Takeover is of fields that others own.
+// Takeover contains the rules for fields that others own.
 type Takeover struct {
-	// Force names objects whose fields are taken over from whoever owns them; ForceHint says how a
-	// person does that.
+	// Force reports whether the fields of an object are taken over from other owners; ForceHint
+	// returns how a person requests that.
 	Force     func(apply.Ref) bool
 	ForceHint func(apply.Ref) string
 }
 
-// Converger holds the connections and what was rendered last.
+// Converger reconciles one landscape. It contains the connections and the last rendered results.
 type Converger struct {
 	landscape *landscapes.Landscape
 	options   Options
@@ -158,85 +154,86 @@ type Converger struct {
 	now   runState
 	drift driftState
 	ahead foresight
-	// reports are those of the gardenlets on Seeds, by the name of the Seed, as they were when an
-	// owner was identified.
+	// reports of the gardenlets, by the name of the Seed, from the time when an owner was
+	// identified.
 	reports map[string]*seedpublication.Report
-	// totals are the numbers of objects that are declared for each cluster; nil before they were
-	// counted.
+	// totals are the numbers of declared objects by cluster; nil before they are counted.
 	totals    map[string]int
 	admission admission
-	// made is when this converger was made.
+	// made is the creation time of this converger.
 	made time.Time
 }
 
-// links are the connections of a converger, and what applies by them.
+// links contains the connections of a converger, and the engine that uses them.
 type links struct {
 	clusters map[string]*apply.Cluster
-	// opened are those of clusters that this converger has to close.
+	// opened are the connections that this converger must close.
 	opened []*apply.Cluster
-	// tokens ends with this converger; nil where it is another one's.
+	// tokens ends with this converger; nil if it belongs to another one.
 	tokens *accesstokens.Keeper
 	engine *apply.Engine
 }
 
-// members are the owners of a landscape.
+// members contains the owners of a landscape.
 type members struct {
 	reconciler *owner.Reconciler
 	all        []*member
 	fleet      *fleet.Fleet[*member]
 	unbound    []error
-	// applied says that the owners are those that were applied before, see NewApplied.
+	// applied means that the owners come from the inventories, see NewApplied.
 	applied bool
 }
 
-// roleHeld is what a converger knows of the leases of its roles.
+// roleHeld is the state of the leases of a converger.
 type roleHeld struct {
-	// alive ends when a lease is lost: somebody else may converge now.
+	// alive ends when a lease is lost: another process may reconcile now.
 	alive  context.Context
 	die    context.CancelCauseFunc
 	leases []*lease
-	// sighted are leases of others, by cluster and name, see sightLeases.
+	// sighted are leases of other processes, by cluster and name, see sightLeases.
 	sighted map[string]sighting
-	// keptBy is who else applies the landscape, as the last plan saw it; empty for nobody.
+	// keptBy is the other process that applies the landscape, as of the last plan; empty if there
+	// is none.
 	keptBy string
 }
 
-// runState is what the run that goes on, or the last one, came to.
+// runState is the result of the current or last run.
 type runState struct {
 	report Report
-	// ending is the Garden that this run has begun to take down, and ended the one that it has.
+	// ending are Gardens whose deletion this run has started, ended those whose deletion is
+	// complete.
 	ending, ended map[apply.Ref]bool
-	// refused are the declarations that could not become what Git says.
+	// refused are the declarations that could not be applied.
 	refused map[apply.Ref]bool
-	// declared are the clusters whose declarations were applied as they are.
+	// declared are the clusters whose declarations were applied completely.
 	declared map[string]bool
-	// unapplied are the objects that the repair at work left as they are.
+	// unapplied are the objects that the current repair has skipped.
 	unapplied map[apply.Ref]bool
-	// handed are the declared fields that are left to controllers.
+	// handed are the declared fields that controllers own.
 	handed map[apply.Ref][]change.HandedOver
 }
 
-// driftState is what is known of drift.
+// driftState is the known drift.
 type driftState struct {
-	// drifts are what could not be repaired since the last apply; repairing says that one is tried
-	// now.
+	// drifts contains the failed repairs since the last apply; repairing means that a repair is
+	// running.
 	drifts    map[driftSet]standing
 	repairing bool
 }
 
-// foresight is what is needed to say how Seeds and Shoots would be after an apply.
+// foresight contains the state for predicting Seeds and Shoots after an apply.
 type foresight struct {
-	// foreseen are the Seeds and Shoots as an apply would leave them, where that is not how they
-	// live, see inforce.go.
+	// foreseen are the Seeds and Shoots as an apply would leave them, where they differ from the
+	// live ones, see inforce.go.
 	foreseen map[apply.Ref]*unstructured.Unstructured
 	filler   *render.Filler
-	// mutations choose what Shoots leave open.
+	// mutations choose the values that Shoots leave open.
 	mutations *mutation.Surroundings
-	// coming is what a plan has seen to be made.
+	// coming are the objects that a plan would create.
 	coming *coming.Objects
 }
 
-// New prepares the clusters of a landscape; no request is made yet.
+// New prepares the clusters of a landscape without any request.
 func New(l *landscapes.Landscape, options Options) (*Converger, error) {
 	c, err := connect(l, options)
 	if err != nil {
@@ -249,7 +246,7 @@ func New(l *landscapes.Landscape, options Options) (*Converger, error) {
 	return c, nil
 }
 
-// connect makes a converger that knows its clusters, and no owners yet.
+// connect returns a converger with clusters and without owners.
 func connect(l *landscapes.Landscape, options Options) (*Converger, error) {
 	if options.Pace.CareInterval <= 0 {
 		options.Pace.CareInterval = careInterval
@@ -279,7 +276,7 @@ func connect(l *landscapes.Landscape, options Options) (*Converger, error) {
 	return c, nil
 }
 
-// prepareOwners makes what reconciles the owners, and places them.
+// prepareOwners sets up the reconciler and the owners.
 func (c *Converger) prepareOwners() error {
 	options, l := c.options, c.landscape
 	settings := []render.Setting{render.At(options.Clock.Now())}
@@ -311,7 +308,7 @@ func (c *Converger) prepareOwners() error {
 	return nil
 }
 
-// keeper requests the tokens of control planes.
+// keeper returns the Keeper for the tokens of control planes.
 func (c *Converger) keeper() *accesstokens.Keeper {
 	if c.options.Reuse.Tokens != nil {
 		return c.options.Reuse.Tokens
@@ -320,10 +317,10 @@ func (c *Converger) keeper() *accesstokens.Keeper {
 	return c.links.tokens
 }
 
-// Cluster gives the connection to one cluster, nil when there is none.
+// Cluster returns the connection to one cluster, nil if there is none.
 func (c *Converger) Cluster(name string) *apply.Cluster { return c.links.clusters[name] }
 
-// Close ends all connections and gives the leases back.
+// Close closes all connections and releases the leases.
 func (c *Converger) Close() {
 	c.links.tokens.Close()
 	c.mu.Lock()
@@ -342,9 +339,9 @@ func (c *Converger) Close() {
 	}
 }
 
-// findOwners places every owner of the landscape on its clusters.
+// findOwners adds every owner of the landscape with its clusters.
 func (c *Converger) findOwners() error {
-	var kinds []string // all
+	var kinds []string // all kinds
 	if c.options.OnlyGarden {
 		kinds = []string{owner.Garden}
 	}
@@ -377,7 +374,7 @@ func (c *Converger) findOwners() error {
 		}
 		m := c.add(o)
 		if in.Owner.Kind == owner.Shoot {
-			// The connection follows the Input of the member, which is known better with each run.
+			// The connection uses the Input of the member, which each run refines.
 			if err := owner.ConnectShoot(&m.Owner, true, nil, apply.ClusterOptions{Clock: c.options.Clock}); err != nil {
 				return fmt.Errorf("%s: %w", m, err)
 			}
@@ -387,13 +384,13 @@ func (c *Converger) findOwners() error {
 	return nil
 }
 
-// isSame tells whether two connections lead to one API server.
+// isSame reports whether two connections lead to one API server.
 func isSame(a, b *apply.Cluster) bool {
 	return a != nil && b != nil && a.RESTConfig().Host == b.RESTConfig().Host && a.RESTConfig().APIPath == b.RESTConfig().APIPath
 }
 
-// noAccess says which cluster of an owner cannot be reached. The name of a seed is that of its
-// Seed; a cluster that is declared for no Seed may be a misspelt one.
+// noAccess returns an error about the missing cluster of an owner. It lists declared clusters
+// without a Seed, which may be misspelt names.
 func (c *Converger) noAccess(o *owner.Owner, local string) error {
 	missing := local
 	if o.Local != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
-// noDeclaration tells annotations that say nothing about how an object shall be: they ask for
-// something once, or were left by whoever applied it.
+// noDeclaration reports whether an annotation is not desired state: it is a one-shot request, or a
+// remnant of the client that applied the object.
 func noDeclaration(key, _ string) bool {
 	keys := conventions.Keys()
 	return slices.Contains([]string{
@@ -21,8 +21,8 @@ func noDeclaration(key, _ string) bool {
 	}, key)
 }
 
-// DeclarationOf is a live object without what only the server and controllers write: what its
-// components are rendered from, here as well as by the gardenlet of its seed.
+// DeclarationOf returns a live object without the fields that only the server and controllers
+// write. This package and the gardenlet render components from it.
 func DeclarationOf(live *unstructured.Unstructured) *unstructured.Unstructured {
 	metadata := map[string]any{"name": live.GetName()}
 	if live.GetNamespace() != "" {

@@ -16,22 +16,22 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// FieldManager owns what Git declares.
+// FieldManager owns the fields that Git declares.
 const FieldManager = "pergola-landscape"
 
-// AnnotationCluster says which cluster an object is for.
+// AnnotationCluster is the cluster of an object.
 const AnnotationCluster = landscapes.AnnotationCluster
 
-// declarations of one cluster, in the form the engine takes them.
+// declarations of one cluster, for the engine.
 type declarations struct {
 	objects []*unstructured.Unstructured
 	sources map[apply.Ref]string
-	// locked are Secrets that no key opens: what is in them cannot be applied or compared.
+	// locked are Secrets that no key decrypts: their data cannot be applied or compared.
 	locked []lockedSecret
 }
 
-// split sorts the declarations by cluster: the operator's kinds and what the Garden refers to
-// go to the runtime cluster, everything else to the virtual garden.
+// split sorts the declarations by cluster. The operator's kinds and the objects that the Garden
+// refers to belong to the runtime cluster, all others to the virtual garden.
 func split(l *landscapes.Landscape) map[string]*declarations {
 	out := map[string]*declarations{
 		Runtime: {sources: map[apply.Ref]string{}}, Virtual: {sources: map[apply.Ref]string{}},
@@ -55,7 +55,7 @@ func split(l *landscapes.Landscape) map[string]*declarations {
 	return out
 }
 
-// count is how many objects are declared for a cluster, those that no key opens included.
+// count returns the number of objects for a cluster, including undecryptable Secrets.
 func (d *declarations) count() int { return len(d.objects) + len(d.locked) }
 
 func without(m map[string]string, key string) map[string]string {
@@ -66,7 +66,7 @@ func without(m map[string]string, key string) map[string]string {
 	return m
 }
 
-// set of declarations for the engine.
+// declarationSet returns the set of declarations for the engine.
 func (c *Converger) declarationSet(name string, d *declarations) apply.Set {
 	return apply.Set{Name: c.setID(name), Objects: d.objects, FieldManager: FieldManager, Sources: d.sources, RebuildFrom: apply.KindsOf(d.objects...),
 		KeepSources: true, Yields: handedOverFields(), TakeBack: true, TakeBackFrom: isPerson}
@@ -81,8 +81,8 @@ func (c *Converger) declarationInventory(name string) apply.Inventory {
 		map[string]string{owner.LabelInventory: "landscape." + c.landscape.Config.Name, owner.LabelBundle: name, owner.LabelCluster: name})
 }
 
-// applyDeclarations sends what Git declares for one cluster. The engine gets the objects:
-// afterwards they are as they were sent.
+// applyDeclarations applies the declarations of one cluster. The engine modifies the objects:
+// afterwards they are as sent.
 func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *declarations) error {
 	if err := lockedError(d.locked, c.landscape.Keys); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 	kept := c.runs.IsMaintaining()
 	if kept {
 		options.NoDelete = true
-		// what a sync has left is left to the next one, and to its window
+		// An incomplete sync is left to the next sync and its window.
 		options.Repair = !c.areApplied(cluster)
 	}
 	options.HoldRecreate = func(e apply.Entry) *change.Reason {
@@ -131,8 +131,8 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 	return errors.Join(err, c.saveRemovals(ctx, cluster, around.removals))
 }
 
-// noteApplied notes that the declarations of a cluster were applied. They stay the same, also where
-// they fail when they are applied again.
+// noteApplied records that the declarations of a cluster were applied. That remains true if a later
+// apply of the same declarations fails.
 func (c *Converger) noteApplied(cluster string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,7 +168,7 @@ func (c *Converger) applySet(ctx context.Context, cluster, bundle string, s appl
 	return err
 }
 
-// keepHeld puts what was held into the report.
+// keepHeld adds held deletions to the report.
 func (c *Converger) keepHeld(cluster string, verdicts []permit.HeldObjects) []apply.Held {
 	var out []apply.Held
 	for _, v := range verdicts {
@@ -178,7 +178,7 @@ func (c *Converger) keepHeld(cluster string, verdicts []permit.HeldObjects) []ap
 	return out
 }
 
-// ownerRef is the declaration of an owner.
+// ownerRef returns the declaration of an owner.
 func ownerRef(o render.Owner) apply.Ref {
 	switch o.Kind {
 	case owner.Garden:

@@ -10,13 +10,11 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// DeclarationsBundle is the name under which plans list what Git declares, and Options.OnObject
-// hears of it.
+// DeclarationsBundle is the bundle name of declarations in plans and for Options.OnObject.
 const DeclarationsBundle = "declarations"
 
-// Declared gives what Git declares for the runtime cluster and the virtual garden as bundles, to be
-// compared like rendered ones; it cannot be applied. The Secrets in sealed, and those that no key
-// opens, are in their encrypted form.
+// Declared returns the declarations for the runtime cluster and the virtual garden as bundles, for
+// comparison only. Secrets in sealed, and undecryptable ones, are in their encrypted form.
 func Declared(l *landscapes.Landscape, sealed map[apply.Ref]bool) []plan.Place {
 	referenced := l.RuntimeReferences()
 	objects := map[string][]render.Object{}

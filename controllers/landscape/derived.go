@@ -20,15 +20,15 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// Derives tells whether the access to a cluster is found in the runtime cluster: that to the
-// virtual garden, where nobody gives another.
+// Derives reports whether the runtime cluster contains the access to a cluster: the virtual garden,
+// unless configured otherwise.
 func (a Access) Derives(l *landscapes.Landscape, name string) bool {
 	declared, _ := declaredAccess(l.Config.Spec.Clusters, name)
 	return name == Virtual && a.ByName[name] == "" && declared == (landscapev1alpha1.ClusterAccess{})
 }
 
-// DeriveVirtual is the access to the virtual garden of a runtime cluster, from a command line. No
-// request is made yet, and it need not be there yet.
+// DeriveVirtual returns the access to the virtual garden of a runtime cluster, for a command line.
+// It makes no request, and the virtual garden need not exist yet.
 func DeriveVirtual(l *landscapes.Landscape, of *rest.Config, clk clock.PassiveClock) (*rest.Config, error) {
 	of = rest.CopyConfig(of)
 	apply.ReportUnreachable(of, Runtime)
@@ -49,7 +49,7 @@ func DeriveVirtual(l *landscapes.Landscape, of *rest.Config, clk clock.PassiveCl
 	return config, nil
 }
 
-// addressOf is where a Garden serves its API for the world; empty where it does not say.
+// addressOf returns the external address of a Garden's API; empty if it has no domain.
 func addressOf(garden *operatorv1alpha1.Garden) string {
 	for _, domain := range garden.Spec.VirtualCluster.DNS.Domains {
 		return "https://api." + domain.Name
@@ -57,8 +57,8 @@ func addressOf(garden *operatorv1alpha1.Garden) string {
 	return ""
 }
 
-// gardenAddress is that of the landscape's Garden. A landscape that has none, because another one
-// has it, takes that of the runtime cluster.
+// gardenAddress returns the external address of the landscape's Garden. If another landscape has
+// the Garden, it reads the one in the runtime cluster.
 func gardenAddress(ctx context.Context, l *landscapes.Landscape, of *rest.Config) (string, error) {
 	garden, _, err := l.Garden()
 	if err != nil {
@@ -77,7 +77,7 @@ func demandAddress(garden *operatorv1alpha1.Garden) (string, error) {
 	return "", errors.New("the Garden has no domain: set spec.virtualCluster.dns.domains")
 }
 
-// GardenAddress is where the Garden of a runtime cluster serves its API for the world.
+// GardenAddress returns the external address of the Garden in a runtime cluster.
 func GardenAddress(ctx context.Context, of *rest.Config) (string, error) {
 	client, err := dynamic.NewForConfig(of)
 	if err != nil {
@@ -97,13 +97,13 @@ func GardenAddress(ctx context.Context, of *rest.Config) (string, error) {
 	return demandAddress(garden)
 }
 
-// isNotMade tells whether a cluster is the virtual garden of a runtime cluster in which the Garden
-// has not been made yet, as far as that can be told.
+// isNotMade reports whether a cluster is a virtual garden without access, because its Garden has
+// not been reconciled yet.
 func (c *Converger) isNotMade(ctx context.Context, name string) bool {
 	return name == Virtual && c.links.clusters[name] != nil && !access.IsThere(ctx, c.links.clusters[name].RESTConfig())
 }
 
-// hasVirtual tells whether anything of the landscape is in a virtual garden, or is to be.
+// hasVirtual reports whether the landscape has, or had, objects in a virtual garden.
 func (c *Converger) hasVirtual(ctx context.Context, d *declarations) bool {
 	if d.count() > 0 {
 		return true

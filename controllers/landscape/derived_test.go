@@ -34,7 +34,7 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// derivedGarden is a Garden whose virtual garden answers at no address but that of its Secret.
+// derivedGarden is a Garden whose virtual garden answers only at the address of its Secret.
 const derivedGarden = `apiVersion: operator.gardener.cloud/v1alpha1
 kind: Garden
 metadata: {name: derived}
@@ -54,7 +54,7 @@ spec:
 // someSecret is a request of the secrets manager.
 const someSecret = `ca: {kind: "ca", commonName: "test"}`
 
-// derivedCatalogue makes an object of the Garden in each cluster, the second one when the virtual
+// derivedCatalogue creates an object of the Garden in each cluster, the second one when the virtual
 // garden answers.
 func derivedCatalogue(t *testing.T, requests string) fs.FS {
 	t.Helper()
@@ -81,15 +81,15 @@ secrets: {task: "remove-secrets", after: first: "healthy"}
 	return out
 }
 
-// derived is a landscape whose runtime cluster is a server of its own, and whose virtual garden is
-// the shared one, as soon as there is access.
+// derived is a landscape with its own server as runtime cluster. Its virtual garden is the shared
+// server, as soon as the access exists.
 type derived struct {
 	*testing.T
 	runtime *rest.Config
 	client  kubernetes.Interface
 	c       *Converger
 	waiting chan struct{}
-	// onEvent hears of the steps, in a test that sets it before they begin.
+	// onEvent receives the steps; tests set it before they begin.
 	onEvent func(owner.Event)
 }
 
@@ -135,7 +135,7 @@ func newDerivedOf(t *testing.T, files map[string]string, catalogue fs.FS) *deriv
 	return d
 }
 
-// serve writes access to the virtual garden as somebody else.
+// serve writes access to the virtual garden as another writer.
 func (d *derived) serve() {
 	d.Helper()
 	d.serveAt(server.config.Host)
@@ -165,8 +165,8 @@ func (d *derived) forgetInside(names ...string) {
 	})
 }
 
-// On a runtime cluster that has nothing, one converger makes the Garden and all that is in the
-// virtual garden, which it cannot reach before; and what only looks says how things are.
+// TestFirstBootstrap checks that one converger creates the Garden and the objects of the virtual
+// garden on an empty runtime cluster. Read-only calls report the state before.
 func TestFirstBootstrap(t *testing.T) {
 	needsServer(t)
 	d := newDerived(t, map[string]string{
@@ -228,8 +228,8 @@ func TestFirstBootstrap(t *testing.T) {
 	assert.Empty(t, p.Notes)
 }
 
-// A virtual garden that never gets access fails the Garden with the reason, and what is in it
-// follows.
+// TestNoAccess checks that a virtual garden without access fails the Garden with the reason, and
+// that its objects follow.
 func TestNoAccess(t *testing.T) {
 	needsServer(t)
 	d := newDerived(t, map[string]string{"garden.yaml": derivedGarden}, someSecret)
@@ -240,7 +240,8 @@ func TestNoAccess(t *testing.T) {
 	assert.Contains(t, problems, "the virtual garden has no access yet: Secret garden/gardener-internal is made with the Garden")
 }
 
-// What has neither a Garden nor anything in a virtual garden needs none.
+// TestRuntimeClusterAlone checks that a landscape without a Garden or objects for a virtual garden
+// needs none.
 func TestRuntimeClusterAlone(t *testing.T) {
 	needsServer(t)
 	d := newDerived(t, map[string]string{
@@ -253,8 +254,8 @@ func TestRuntimeClusterAlone(t *testing.T) {
 	assert.Empty(t, p.Items)
 }
 
-// The Garden writes its access under the name by which it is found, renews it, and leaves alone
-// what somebody else has written.
+// TestGardenWritesItsAccess checks that the Garden writes and renews its access under the fixed
+// name, and ignores a Secret of another writer.
 func TestGardenWritesItsAccess(t *testing.T) {
 	needsServer(t)
 	const requests = `
@@ -289,7 +290,7 @@ func TestGardenWritesItsAccess(t *testing.T) {
 	assert.True(t, exempt)
 	assert.Equal(t, first.ResourceVersion, apply().ResourceVersion, "what did not change is not written")
 
-	// A new certificate, as when its time has come.
+	// A new certificate, as after an expiry.
 	generated, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: "name=gardener-internal-client"})
 	require.NoError(t, err)
 	require.Len(t, generated.Items, 1)

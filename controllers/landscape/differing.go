@@ -7,15 +7,14 @@ import (
 	"github.com/pergola-dev/pergola/plan"
 )
 
-// Differing gives what Git declares as Declared does, without what both sides have alike, and says
-// how many objects that is. Its cost follows the change, as long as the Garden is the same.
+// Differing returns Declared for both sides without the common objects, and counts those. The cost
+// follows the size of the change unless the Garden changes.
 func Differing(old, new *landscapes.Landscape, sealed map[apply.Ref]bool) (before, after []plan.Place, same int) {
 	alike := landscapes.Alike(old, new)
 	for _, l := range []*landscapes.Landscape{old, new} {
 		for i := range l.Declarations {
 			if d := &l.Declarations[i]; isGarden(d) && !alike[d.ObjectName()] {
-				// What a Garden refers to is in another cluster than the rest: any object may have
-				// moved.
+				// References of a Garden decide the cluster of other objects: any may have moved.
 				return Declared(old, sealed), Declared(new, sealed), 0
 			}
 		}
@@ -25,7 +24,7 @@ func Differing(old, new *landscapes.Landscape, sealed map[apply.Ref]bool) (befor
 			same++
 		}
 	}
-	// Gardens stay, because they say to which cluster others belong.
+	// Gardens stay, because they decide the cluster of other objects.
 	shown := func(d *landscapes.Declaration) bool { return isGarden(d) || !alike[d.ObjectName()] }
 	return Declared(old.Only(shown), sealed), Declared(new.Only(shown), sealed), same
 }

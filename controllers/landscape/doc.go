@@ -1,13 +1,12 @@
-// Package landscape converges a whole landscape: it reaches the clusters, takes the
-// leases of the roles it plays, applies what Git declares, and converges the Garden, the
-// Seeds and the Shoots in that order. The same code plans and keeps (repairs drift) a
-// landscape, and reads its state.
+// Package landscape reconciles a whole landscape. It connects to the clusters, takes the leases of
+// its roles, and applies the declarations. Then it reconciles the Garden, the Seeds and the Shoots
+// in that order. The same code plans a landscape, repairs its drift, and reads its state.
 //
-// Read converge.go first: Apply is the whole way in one function. What a Seed or Shoot is rendered
-// from is in inforce.go, what lets deletions pass in settings.go (package permit makes it count
-// once), operations in operate*.go and operations.go, moves between landscapes in neighbours.go and
-// removals.go.
+// Read converge.go first: Apply is the whole sequence in one function. inforce.go has the inputs of
+// Seeds and Shoots for rendering, settings.go the rules for deletions (package permit makes
+// approvals count once). Operations are in operate*.go and operations.go, moves between landscapes
+// in neighbours.go and removals.go.
 //
-// What does not live here: how one owner is converged (owner), how objects are sent (apply), when a
-// landscape is synced (operator), how its state is printed (commands/status).
+// Other packages reconcile one owner (owner), send objects (apply), schedule syncs (operator) and
+// print the state (commands/status).
 package landscape

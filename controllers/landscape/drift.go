@@ -14,41 +14,40 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// Drift is one repair.
 type Drift struct {
 	Cluster string    `json:"cluster"`
 	Object  apply.Ref `json:"object"`
-	// What was found: deleted, or the fields that differed and who changed them.
+	// Text of the drift: deleted, or the changed fields and their managers.
 	What     string `json:"what"`
 	Repaired bool   `json:"repaired"`
-	// HandedOver says that nothing is repaired: what was changed is the task of whoever changed it.
+	// HandedOver means that nothing is repaired: the change is the task of its manager.
 	HandedOver bool   `json:"handedOver,omitempty"`
 	Error      string `json:"error,omitempty"`
-	// Held is why the recreation is held that would repair it, for people; Why has it as fields,
-	// and Approval is the id by which it passes. Empty if it is not.
+	// Held is why the recreation is held, for people; Why is the same as fields, and Approval the
+	// id to approve it. Empty if it is not held.
 	Held     string        `json:"held,omitempty"`
 	Why      change.Reason `json:"why,omitzero"`
 	Approval string        `json:"approval,omitempty"`
 	At       time.Time     `json:"at"`
-	// Standing is why objects are not as Git says, this one included: one text for each that could
-	// not be repaired yet.
+	// Standing lists why objects, including this one, differ from Git: one text for each failed
+	// repair.
 	Standing []string `json:"standing,omitempty"`
 }
 
-// driftSet is a set of objects on a cluster.
+// driftSet identifies a set of objects on a cluster.
 type driftSet struct{ cluster, name string }
 
-// standing is what could not be repaired of a set.
+// standing contains the failed repairs of a set.
 type standing struct {
 	// problems by object.
 	problems map[apply.Ref]string
-	// told is the last event of which it was told that it is repaired: it comes again as long as
-	// something else of its set has problems.
+	// told is the last drift event that was reported as repaired. The event repeats while other
+	// objects of its set fail.
 	told string
 }
 
-// repair applies the set that an object belongs to again: unchanged objects cost nothing. It says
-// false when that failed, be it for another object of the set.
+// repair applies the set of an object again: unchanged objects cost nothing. It returns false if
+// that failed, even for another object of the set.
 func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
 	found, ok := c.answer(ctx, e, func() (bool, error) { return c.repairDeclared(ctx, e) })
 	if !found {
@@ -57,8 +56,7 @@ func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
 	return ok
 }
 
-// answer has a set repaired and tells of it. The repair says whether it found the set and did
-// something.
+// answer runs a repair and reports the result. The repair returns whether it found the set.
 func (c *Converger) answer(ctx context.Context, e apply.DriftEvent, repair func() (bool, error)) (found, ok bool) {
 	c.mu.Lock()
 	before := len(c.now.report.Held)
@@ -74,7 +72,7 @@ func (c *Converger) answer(ctx context.Context, e apply.DriftEvent, repair func(
 	c.mu.Lock()
 	stood := maps.Clone(c.drift.drifts[driftSet{e.Cluster, e.Set}].problems)
 	c.mu.Unlock()
-	for ref := range stood { // what is held of the others, and was told, is so still
+	for ref := range stood { // held and reported before: still true
 		if why, id := c.heldSince(before, e.Cluster, ref); !why.IsZero() && problems[ref] == "" {
 			problems[ref] = heldText(why, id)
 		}
@@ -116,11 +114,10 @@ func (c *Converger) answer(ctx context.Context, e apply.DriftEvent, repair func(
 	return true, err == nil
 }
 
-// notApplied is why an object stays as somebody left it.
+// notApplied is why an object is not repaired.
 const notApplied = "Git declares it otherwise than it was applied last, and that could not be applied yet"
 
-// noteNotApplied notes objects that a repair could not bring back, since they are declared
-// otherwise by now.
+// noteNotApplied records objects that a repair skipped because their declaration has changed.
 func (c *Converger) noteNotApplied(refs ...apply.Ref) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,7 +129,7 @@ func (c *Converger) noteNotApplied(refs ...apply.Ref) {
 	}
 }
 
-// takeNotApplied are those of the repair that has ended.
+// takeNotApplied returns and clears the objects that the last repair skipped.
 func (c *Converger) takeNotApplied() map[apply.Ref]bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,8 +138,8 @@ func (c *Converger) takeNotApplied() map[apply.Ref]bool {
 	return out
 }
 
-// heldSince says why the recreation of an object is held, and by which id it is let pass; empty if
-// it is not. What was held before the repair does not count.
+// heldSince returns why the recreation of an object is held, and the id to approve it; empty if it
+// is not. It ignores entries from before the repair.
 func (c *Converger) heldSince(before int, cluster string, ref apply.Ref) (reason change.Reason, approval string) {
 	c.mu.Lock()
 	since := slices.Clone(c.now.report.Held[min(before, len(c.now.report.Held)):])
@@ -169,7 +166,7 @@ func heldText(reason change.Reason, approval string) string {
 	return text
 }
 
-// forgetDrift begins a run: what still cannot be repaired fails it.
+// forgetDrift resets the drift at the start of a run: a repair that still fails fails the run.
 func (c *Converger) forgetDrift() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -182,7 +179,7 @@ func (c *Converger) tellDrift(d Drift) {
 	}
 }
 
-// standingLocked are the problems of all sets; c.mu is held.
+// standingLocked returns the problems of all sets; the caller holds c.mu.
 func (c *Converger) standingLocked() []string {
 	var out []string
 	for _, s := range c.drift.drifts {
@@ -192,8 +189,8 @@ func (c *Converger) standingLocked() []string {
 	return slices.Compact(out)
 }
 
-// problemsByObject says what went wrong with which object of a set. What is not about one is about
-// the object that had drifted.
+// problemsByObject maps an error to the objects of a set. Errors without an object belong to the
+// drifted one.
 func problemsByObject(drifted apply.Ref, err error) map[apply.Ref]string {
 	out := map[apply.Ref]string{}
 	add := func(at apply.Ref, text string) {
@@ -217,7 +214,7 @@ func problemsByObject(drifted apply.Ref, err error) map[apply.Ref]string {
 		if e, is := err.(*apply.ObjectError); is {
 			add(e.Object, e.Error())
 		} else if inner := errors.Unwrap(err); inner != nil && errors.As(err, &one) {
-			visit(inner) // what is about objects is said by itself
+			visit(inner) // errors of objects are added one by one
 		} else if err != nil {
 			add(drifted, strings.Join(owner.Problems(err), "; "))
 		}
@@ -226,14 +223,14 @@ func problemsByObject(drifted apply.Ref, err error) map[apply.Ref]string {
 	return out
 }
 
-// enterRepair says that what is written from now on is the answer to an event, which is told.
+// enterRepair marks the writes from now on as a repair, which is reported.
 func (c *Converger) enterRepair(is bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drift.repairing = is
 }
 
-// noteTakenBack tells of edits that an apply has found and overruled while nobody watched.
+// noteTakenBack reports edits that an apply has found and reverted while nobody watched.
 func (c *Converger) noteTakenBack(cluster string, r apply.ObjectResult) {
 	c.mu.Lock()
 	repairing := c.drift.repairing
@@ -243,7 +240,7 @@ func (c *Converger) noteTakenBack(cluster string, r apply.ObjectResult) {
 	}
 }
 
-// repairDeclared applies a set of declarations, or of the bootstrap, again.
+// repairDeclared applies a set of declarations, or the bootstrap, again.
 func (c *Converger) repairDeclared(ctx context.Context, e apply.DriftEvent) (found bool, err error) {
 	if !c.holds(Runtime, leaseOperator) {
 		return false, nil
@@ -259,7 +256,7 @@ func (c *Converger) repairDeclared(ctx context.Context, e apply.DriftEvent) (fou
 	return false, nil
 }
 
-// DescribeDrift says what was found: deleted, or the fields that differed and who changed them.
+// DescribeDrift describes a drift event: deleted, or the changed fields and their managers.
 func DescribeDrift(e apply.DriftEvent) string {
 	if e.Deleted {
 		return "was deleted"

@@ -20,7 +20,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// heard are the repairs that a converger tells of.
+// heard collects the drift reports of a converger.
 type heard struct {
 	mu  sync.Mutex
 	all []Drift
@@ -32,7 +32,7 @@ func (h *heard) hear(d Drift) {
 	h.all = append(h.all, d)
 }
 
-// about gives the last one about a Shoot, and how many there were.
+// about returns the last report about a Shoot, and their number.
 func (h *heard) about(shoot string) (last Drift, n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -44,7 +44,7 @@ func (h *heard) about(shoot string) (last Drift, n int) {
 	return last, n
 }
 
-// kept is a landscape that was applied and is kept, as by the operator.
+// kept is a landscape that was applied and is watched, as the operator does.
 func kept(t *testing.T, name string, shoots ...string) (*written, *heard) {
 	t.Helper()
 	files := map[string]string{}
@@ -76,8 +76,8 @@ func keptFiles(t *testing.T, name string, files map[string]string, gate permit.G
 	return w, h
 }
 
-// What people edit by hand of what Git declares goes back to what Git says, as the object's own
-// text promises; it is told with the field and the manager.
+// TestEditsByHandAreReverted checks that edits by people of declared fields are reverted, as the
+// description of the object says, and reported with field and manager.
 func TestEditsByHandAreReverted(t *testing.T) {
 	w, h := kept(t, "edits", "edited")
 	for _, manager := range []string{"kubectl-edit", "kubectl-patch", "kubectl-client-side-apply", "kubectl", "before-first-apply"} {
@@ -98,9 +98,9 @@ func TestEditsByHandAreReverted(t *testing.T) {
 	assert.Contains(t, liveShoot(t, "edited").GetAnnotations()["resources.gardener.cloud/description"], "Changes made by hand are reverted")
 }
 
-// What may be a controller's own is not overwritten, and what Git wants is not given up: that
-// stands as a problem until somebody settles it. Other objects are repaired meanwhile, and it is
-// not said again and again.
+// TestWhatIsNotRepairedStands checks that a field of an unknown controller is not overwritten. The
+// conflict is reported once, and stays a problem until somebody resolves it. Other objects are
+// repaired meanwhile.
 func TestWhatIsNotRepairedStands(t *testing.T) {
 	w, h := kept(t, "stands", "contested", "other")
 	annotate(t, "contested", "some-controller", `{"spec":{"purpose":"testing"}}`)
@@ -119,7 +119,7 @@ func TestWhatIsNotRepairedStands(t *testing.T) {
 	assert.Equal(t, told.Standing, d.Standing, "the first stands all the same")
 	assert.Equal(t, "evaluation", value(t, liveShoot(t, "other"), "spec.purpose"))
 
-	w.clock.Step(2 * time.Minute) // tried again, in vain
+	w.clock.Step(2 * time.Minute) // retried without success
 	annotate(t, "contested", "some-controller", `{"spec":{"purpose":"evaluation"}}`)
 	eventually(t, "it is settled", func() bool {
 		w.clock.Step(2 * time.Minute)
@@ -132,8 +132,8 @@ func TestWhatIsNotRepairedStands(t *testing.T) {
 	assert.Equal(t, others, n, "it is not told that it is repaired once more")
 }
 
-// A repair that takes a recreation which the gate holds is none: it is told with the id that lets
-// it pass.
+// TestHeldRepairsAreNotRepaired checks that a repair whose recreation the gate holds is reported as
+// not repaired, with the id to approve it.
 func TestHeldRepairsAreNotRepaired(t *testing.T) {
 	gate := permit.DefaultGate()
 	gate.MaxDeletions = permit.Limit(0)
@@ -147,7 +147,7 @@ func TestHeldRepairsAreNotRepaired(t *testing.T) {
 	require.Len(t, d.Standing, 1)
 }
 
-// Edits that nobody watched are found by the next sync, which tells of them, too.
+// TestEditsWhileNobodyWatchesAreTold checks that the next sync finds and reports edits from before.
 func TestEditsWhileNobodyWatchesAreTold(t *testing.T) {
 	h := &heard{}
 	w := newWritten(t, "unwatched", map[string]string{"shoot.yaml": shootFile("unwatched")})
@@ -162,8 +162,8 @@ func TestEditsWhileNobodyWatchesAreTold(t *testing.T) {
 	assert.Equal(t, "evaluation", value(t, liveShoot(t, "unwatched"), "spec.purpose"))
 }
 
-// What the API forbids to put back stands, too; what is handed over whoever changes it stays as
-// people set it, and nothing is wrong with that.
+// TestEditsThatAreNotReverted checks that an edit that the API forbids to revert stays a problem. A
+// field that anybody may change is handed over, and is not a problem.
 func TestEditsThatAreNotReverted(t *testing.T) {
 	w, h := kept(t, "unreverted", "raised", "asleep")
 	annotate(t, "raised", "kubectl-edit", `{"spec":{"kubernetes":{"version":"1.34.0"}}}`)

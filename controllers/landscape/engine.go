@@ -10,15 +10,15 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// NewEngine makes the engine for a landscape, to be used by one converger after another.
+// NewEngine returns the engine for a landscape; successive convergers share it.
 func NewEngine(l *landscapes.Landscape, options Options) *apply.Engine {
 	return conventions.NewEngine(apply.Options{
 		Clock: options.Clock, Force: forces(l, options.Take.Force), ForceHint: options.Take.ForceHint, Kin: managedresource.IsFieldManager,
 	})
 }
 
-// forceHint says how a person overwrites what somebody else has set. Where an operator applies the
-// landscape, it is said in Git: a run beside it gets no lease.
+// forceHint returns how a person overwrites fields of others. Where an operator applies the
+// landscape, the hint names Git, because another run gets no lease.
 func (c *Converger) forceHint(ref apply.Ref) string {
 	c.mu.Lock()
 	kept := c.role.keptBy
@@ -32,22 +32,22 @@ func (c *Converger) forceHint(ref apply.Ref) string {
 	return c.options.Take.ForceHint(ref)
 }
 
-// noteKeeper notes who applies the landscape, if it is somebody else.
+// noteKeeper records the other process that applies the landscape, if there is one.
 func (c *Converger) noteKeeper(ctx context.Context) {
 	if c.links.clusters[Runtime] == nil || c.holds(Runtime, leaseOperator) {
 		return
 	}
 	keeper, err := c.keeperOf(ctx, c.links.clusters[Runtime], leaseOperator)
 	if err != nil || keeper.holder == c.options.Self.Holder {
-		return // whoever reads other things there is told why that does not work
+		return // other reads report the cause
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.role.keptBy = keeper.holder
 }
 
-// forces tells whether fields of an object are taken over from others: the landscape says so for
-// all, a person for some.
+// forces returns a predicate: whether to take over fields of an object from others. The landscape
+// sets it for all, a person for some.
 func forces(l *landscapes.Landscape, some func(apply.Ref) bool) func(apply.Ref) bool {
 	return func(ref apply.Ref) bool { return l.Config.Spec.ForceConflicts || some != nil && some(ref) }
 }

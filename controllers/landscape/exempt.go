@@ -12,16 +12,16 @@ import (
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/tokenrequestor"
 )
 
-// Exemption is a kind of object that Pergola makes and that is in no inventory.
+// Exemption is a kind of object that Pergola creates without an inventory.
 type Exemption struct {
-	// What, and why it needs no inventory, for people.
+	// For people: the objects, and the reason that they need no inventory.
 	What, Why string
-	// Matches tells whether an object is one of them.
+	// Matches reports whether an object is one of them.
 	Matches func(*unstructured.Unstructured) bool
 }
 
-// Exemptions are all of them: every other object that Pergola makes is in the inventory of a
-// bundle.
+// Exemptions returns all exemptions: the inventory of a bundle contains every other object that
+// Pergola creates.
 func Exemptions() []Exemption {
 	return []Exemption{
 		{
@@ -62,7 +62,7 @@ func Exemptions() []Exemption {
 	}
 }
 
-// DescribeExemptions lists them, one a line.
+// DescribeExemptions lists the exemptions for people.
 func DescribeExemptions() string {
 	var b strings.Builder
 	for _, e := range Exemptions() {

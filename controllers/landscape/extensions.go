@@ -7,9 +7,9 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// extensionLeaves tells whether Git does not declare an Extension any more that is there. It goes
-// when the Garden does not need it any more, which is found out by the Garden's reconciliation:
-// nobody waits for it in the middle of the declarations.
+// extensionLeaves reports whether an applied Extension is no longer declared. Its deletion ends
+// when the Garden no longer needs it, which the Garden's reconciliation decides later. So applying
+// declarations must not wait for it.
 func (c *Converger) extensionLeaves(ctx context.Context, cluster string, d *declarations) (bool, error) {
 	if cluster != Runtime {
 		return false, nil

@@ -5,19 +5,19 @@ import (
 	"net/http"
 )
 
-// ErrUnsure is what a write gets when somebody else may work already.
+// ErrUnsure is the error of a write when another process may hold the lease already.
 var ErrUnsure = errors.New("nothing is written: the lease was not renewed in time, so that another instance may work already")
 
-// fence lets nothing be written to a cluster once somebody else may work: a process that was
-// stopped in the middle of its work, and goes on when its successor is done, learns only with the
-// next renewal that it lost the lease.
+// fence blocks writes to a cluster once another process may hold the lease. A process that was
+// paused, and continues after its successor took over, learns about the lost lease only with the
+// next renewal.
 type fence struct {
 	next http.RoundTripper
 	sure func() bool
 }
 
-// Fence makes what is put before a connection (rest.Config.Wrap): while sure says false, writes
-// fail with ErrUnsure, and all else passes. The connection that renews the lease must have none.
+// Fence returns a wrapper for a connection (rest.Config.Wrap): while sure returns false, writes
+// fail with ErrUnsure. The connection that renews the lease must not have one.
 func Fence(sure func() bool) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper { return fence{next, sure} }
 }
@@ -29,7 +29,7 @@ func (f fence) RoundTrip(r *http.Request) (*http.Response, error) {
 	default:
 		if !f.sure() {
 			if r.Body != nil {
-				_ = r.Body.Close() // as the contract of RoundTripper asks for
+				_ = r.Body.Close() // required by the contract of RoundTripper
 			}
 			return nil, ErrUnsure
 		}

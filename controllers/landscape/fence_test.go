@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFence: nothing is written any more when somebody else may work, and all is read.
+// TestFence checks that writes fail when another process may hold the lease, and reads do not.
 func TestFence(t *testing.T) {
 	for name, sure := range map[string]bool{"sure": true, "not sure": false} {
 		t.Run(name, func(t *testing.T) {

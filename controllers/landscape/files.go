@@ -12,8 +12,7 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// Folders are those that a landscape is read from, its layers included, as paths in its file
-// system.
+// Folders returns the folders of a landscape and its layers, as paths in its file system.
 func Folders(l *landscapes.Landscape) []string {
 	out := []string{l.Path}
 	for _, layer := range l.Layers {
@@ -24,14 +23,14 @@ func Folders(l *landscapes.Landscape) []string {
 	return out
 }
 
-// Fingerprint changes when a file below one of the folders does, by name, size and time. Hidden
-// files do not count, as they are no part of a landscape.
+// Fingerprint returns a hash over name, size and time of the files below the folders. It ignores
+// hidden files, which do not belong to a landscape.
 func Fingerprint(fsys fs.FS, folders ...string) (string, error) {
 	sum := sha256.New()
 	for _, folder := range folders {
 		err := fs.WalkDir(fsys, folder, func(name string, d fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) && name != folder {
-				return nil // it went while we looked: the next look shows that
+				return nil // removed during the walk: the next one shows that
 			}
 			if err != nil {
 				return err

@@ -12,41 +12,41 @@ import (
 )
 
 const (
-	// followInterval is how often the files of a landscape are looked at.
+	// followInterval is the interval at which the files of a landscape are checked.
 	followInterval = 2 * time.Second
-	// A state that could not be applied whole is applied again after followRetry, then after twice
-	// as long, up to followRetryMost.
+	// followRetry is the pause before an incomplete apply is retried; it doubles up to
+	// followRetryMost.
 	followRetry     = 15 * time.Second
 	followRetryMost = 5 * time.Minute
 )
 
-// Following says how a landscape is kept while its files change.
+// Following applies a landscape whenever its files change.
 type Following struct {
 	Clock clock.WithTicker
-	// Interval between two looks at the files; default 2 s.
+	// Interval between two checks of the files; default 2 s.
 	Interval time.Duration
-	// Fingerprint differs when the files do. An error counts as a state, too: Reload will say it
+	// Fingerprint differs when the files do. An error counts as a change, because Reload reports it
 	// better.
 	Fingerprint func() (string, error)
-	// Reload makes a converger for the files as they are now. An error means that they are not
-	// valid: the former state stays in force. It has to be reported by Reload itself.
+	// Reload returns a converger for the current files. On an error, for invalid files, the current
+	// converger stays; Reload reports the error itself.
 	Reload func(context.Context) (*Converger, error)
-	// Apply applies a state and reports how that went. It says after how long it is applied again;
-	// zero is never. What it can be applied of is kept meanwhile. An error ends everything. The
-	// attempt counts from zero, for each state.
+	// Apply applies a converger and reports the result. It returns the pause before a retry, zero
+	// for none; meanwhile drift is repaired. An error ends Follow. The attempt starts at zero for
+	// each converger.
 	Apply func(ctx context.Context, c *Converger, attempt int) (again time.Duration, err error)
 }
 
-// FollowRetry is after how long a state is applied again of which not all could be applied, by how
-// often that was tried before.
+// FollowRetry returns the pause before the retry of an incomplete apply, after a number of earlier
+// attempts.
 func FollowRetry(attempt int) time.Duration {
 	return backoff.After(attempt+1, followRetry, followRetryMost)
 }
 
-// Follow applies a converger and keeps it, as Keep does, and changes over to every new valid state
-// of the files as soon as they have been still for one interval: a run that is waiting then is
-// given up. It returns when ctx ends, or with an error when a lease is lost. Follow closes every
-// converger but the first.
+// Follow applies a converger and repairs drift, as Keep does. It changes to each new valid content
+// of the files once they are unchanged for one interval, and cancels the current run. It returns
+// when ctx ends, or with an error when a lease is lost. Follow closes every converger but the
+// first.
 func (f Following) Follow(ctx context.Context, first *Converger) error {
 	if f.Interval <= 0 {
 		f.Interval = followInterval
@@ -93,7 +93,7 @@ func (f Following) Follow(ctx context.Context, first *Converger) error {
 	}
 }
 
-// work applies a state and keeps it, and applies it again when that is due, until ctx ends.
+// work applies a converger, repairs drift, and retries the apply when due, until ctx ends.
 func (f Following) work(ctx context.Context, c *Converger) error {
 	for attempt := 0; ; attempt++ {
 		again, err := f.Apply(ctx, c, attempt)
@@ -120,7 +120,7 @@ func (f Following) work(ctx context.Context, c *Converger) error {
 	}
 }
 
-// look gives the state of the files.
+// look returns the fingerprint of the files, or the error as text.
 func (f Following) look() string {
 	text, err := f.Fingerprint()
 	if err != nil {
@@ -129,7 +129,7 @@ func (f Following) look() string {
 	return text
 }
 
-// job is what goes on while the files are watched.
+// job is the work in the background while the files are watched.
 type job struct {
 	cancel context.CancelFunc
 	ended  chan error
@@ -142,7 +142,8 @@ func (f Following) start(ctx context.Context, work func(context.Context) error) 
 	return j
 }
 
-// stop ends the job and waits for it; an error is one that it ended with by itself.
+// stop cancels the job and waits for it; it returns an error of the job other than the
+// cancellation.
 func (j job) stop() error {
 	j.cancel()
 	if err := <-j.ended; err != nil && !errors.Is(err, context.Canceled) {

@@ -19,7 +19,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// followed is a landscape whose files a test changes, and what happens then.
+// followed is a landscape whose files a test changes, with the recorded calls.
 type followed struct {
 	*testing.T
 	clock *clocktesting.FakeClock
@@ -33,8 +33,8 @@ type followed struct {
 	looks   int
 	reloads []*Converger
 
-	// applied gets every converger that is applied; Apply returns when its context ends, or with a
-	// value of goOn.
+	// applied receives every converger that is applied; Apply returns when its context ends, or
+	// with a value of goOn.
 	applied chan applied
 	goOn    chan tried
 }
@@ -45,7 +45,7 @@ type applied struct {
 	attempt int
 }
 
-// tried is what Apply gives.
+// tried is the result of Apply.
 type tried struct {
 	again time.Duration
 	err   error
@@ -113,7 +113,7 @@ func (f *followed) reloaded() []*Converger {
 	return f.reloads
 }
 
-// look lets one interval go by.
+// look waits for one interval.
 func (f *followed) look() {
 	f.Helper()
 	before := f.seen()
@@ -195,11 +195,12 @@ func TestFollowGivesUpARunForANewerState(t *testing.T) {
 	require.NoError(t, <-f.ended)
 }
 
-// What could not be applied whole is applied again, and given up for a newer state all the same.
+// TestFollowTriesAgain checks that an incomplete apply is retried, and that newer files still
+// cancel it.
 func TestFollowTriesAgain(t *testing.T) {
 	f := follow(t, noClusters)
 	f.goOn <- tried{again: time.Minute}
-	// the files, the care, and this one
+	// the tickers of files and care, and this timer
 	eventually(t, "the wait", func() bool { return f.clock.Waiters() > 2 })
 	f.clock.Step(59 * time.Second)
 	assert.Empty(t, f.applied)
@@ -235,7 +236,8 @@ func TestFollowEndsWithALostLease(t *testing.T) {
 	assert.ErrorContains(t, <-f.ended, "held by somebody")
 }
 
-// Leases go from one converger to the next without being free for a moment.
+// TestFollowHandsLeasesOver checks that leases pass from one converger to the next without being
+// free in between.
 func TestFollowHandsLeasesOver(t *testing.T) {
 	needsServer(t)
 	f := follow(t, func() map[string]*apply.Cluster { return map[string]*apply.Cluster{"test": testCluster(t)} })

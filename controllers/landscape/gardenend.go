@@ -20,22 +20,22 @@ import (
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
-// A Garden ends in two ways: somebody deletes it, or its file goes from Git. The second one waits
-// for the confirmation that the API asks of the first. What runs for it is taken down by the next
-// run, in place of everything else: there is no virtual garden to apply something to any more.
+// A Garden is deleted in two ways: somebody deletes the object, or its file is removed from Git.
+// The second way requires the confirmation that the API requires for the first. The next run
+// deletes its components instead of anything else, because the virtual garden ends with it.
 
-// isGardenKind tells the kind.
+// isGardenKind reports whether a kind is Garden.
 func isGardenKind(gk schema.GroupKind) bool {
 	return gk == operatorv1alpha1.SchemeGroupVersion.WithKind("Garden").GroupKind()
 }
 
-// Goes tells of an object of a kind of HoldsRemoval, as it was declared last, whether it is taken
-// down when its file is gone: a Garden is, once that is confirmed.
+// Goes reports whether an object of a kind of HoldsRemoval, as last declared, is deleted when its
+// file no longer exists: a confirmed Garden is.
 func Goes(declared *unstructured.Unstructured) bool {
 	return isGardenKind(declared.GroupVersionKind().GroupKind()) && owner.IsConfirmed(declared)
 }
 
-// confirmed tells whether the deletion of a Garden is; of nothing else it makes a difference.
+// confirmed reports whether the deletion of a Garden is confirmed; false for other kinds.
 func (c *Converger) confirmed(ctx context.Context, ref apply.Ref) bool {
 	if !isGardenKind(ref.GroupKind()) {
 		return false
@@ -44,20 +44,20 @@ func (c *Converger) confirmed(ctx context.Context, ref apply.Ref) bool {
 	return err == nil && owner.IsConfirmed(live)
 }
 
-// referredToBy are the objects that one refers to as it is in its cluster: while that is held, they
-// are.
+// referredToBy returns the objects that a live object refers to: while it is held, they are held as
+// well.
 func (c *Converger) referredToBy(ctx context.Context, cluster string, ref apply.Ref) []across.Referred {
 	live, err := c.links.clusters[cluster].GetLive(ctx, ref)
 	if err != nil {
-		return nil // whoever deletes them finds them protected
+		return nil // finalizers still protect them
 	}
 	return across.ReferredBy(live)
 }
 
-// withoutEnding leaves out of the declarations the Gardens that are being deleted, and the one that
-// this run has taken down. ending says that one is, or will be by now: nobody waits for it in the
-// middle of the declarations. removed says that Git has a Garden no more, and then maybe nothing
-// else: that is no mistake, since it asks for a confirmation.
+// withoutEnding removes Gardens that are being deleted, or that this run has deleted, from the
+// declarations. ending reports whether a Garden is, or will be, in deletion, so that applying must
+// not wait for it. removed reports whether the declarations may be empty, because their Garden is
+// in deletion or no longer declared; deleting it needs a confirmation anyway.
 func (c *Converger) withoutEnding(ctx context.Context, cluster string, d *declarations) (ending, removed bool, err error) {
 	if cluster == Virtual {
 		return false, false, c.withoutKept(ctx, d)
@@ -100,10 +100,10 @@ func (c *Converger) withoutEnding(ctx context.Context, cluster string, d *declar
 	return ending, removed, nil
 }
 
-// withoutKept leaves out of the virtual garden what the runtime cluster has, for a Garden whose
-// file is gone and that stays until its deletion is confirmed. No file refers to it any more, so
-// that it would count as the virtual garden's: credentials of the runtime cluster do not get there
-// so.
+// withoutKept removes objects of the runtime cluster from the declarations of the virtual garden.
+// If the file of a Garden is removed and the Garden stays unconfirmed, nothing refers to its
+// Secrets. They would count as objects of the virtual garden, and leak credentials of the runtime
+// cluster.
 func (c *Converger) withoutKept(ctx context.Context, d *declarations) error {
 	for i := range c.landscape.Declarations {
 		if isGardenKind(c.landscape.Declarations[i].GroupVersionKind().GroupKind()) {
@@ -134,7 +134,7 @@ func (c *Converger) hasEnded(ref apply.Ref) bool {
 	return c.now.ended[withoutVersion(ref)]
 }
 
-// GardenEnded tells whether the last run has taken the Garden down.
+// GardenEnded reports whether the last run has completed the deletion of the Garden.
 func (c *Converger) GardenEnded() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,14 +147,14 @@ func (c *Converger) forgetEnded() {
 	c.now.ended, c.now.ending = nil, nil
 }
 
-// triedToEnd tells whether the last run has found the Garden being deleted, and done what it could.
+// triedToEnd reports whether the last run has worked on the deletion of the Garden.
 func (c *Converger) triedToEnd(ref apply.Ref) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now.ending[withoutVersion(ref)]
 }
 
-// endGarden takes the Garden down if it is being deleted; it says whether it is.
+// endGarden deletes the components of the Garden if it is being deleted, and reports whether it is.
 func (c *Converger) endGarden(ctx context.Context) (ending bool, err error) {
 	o, err := c.endingGarden(ctx)
 	if o == nil || err != nil {
@@ -176,15 +176,15 @@ func (c *Converger) endGarden(ctx context.Context) (ending bool, err error) {
 	if virtual := c.links.clusters[Virtual]; virtual != nil {
 		c.links.engine.Forget(virtual)
 	}
-	// What was declared for the virtual garden has ended with it.
+	// The declarations of the virtual garden have ended with it.
 	if err := c.declarationInventory(Virtual).Remove(ctx); err != nil {
 		return true, err
 	}
 	return true, c.applyDeclarations(ctx, Runtime, split(c.landscape)[Runtime])
 }
 
-// endingGarden is the Garden of this landscape, declared or not any more, that is being deleted and
-// was not taken down yet; nil for none.
+// endingGarden returns the Garden of this landscape, declared or not, whose deletion is not
+// complete; nil if there is none.
 func (c *Converger) endingGarden(ctx context.Context) (*member, error) {
 	known := map[apply.Ref]*member{}
 	for _, o := range c.members.all {
@@ -227,8 +227,8 @@ func (c *Converger) endingGarden(ctx context.Context) (*member, error) {
 	return nil, nil
 }
 
-// forgetEmpty removes the inventory of the runtime cluster once Git declares nothing for it, and
-// all that it did is gone.
+// forgetEmpty deletes the inventory of the runtime cluster once it is empty and Git declares
+// nothing for the cluster.
 func (c *Converger) forgetEmpty(ctx context.Context) error {
 	inventory := c.declarationInventory(Runtime)
 	entries, err := inventory.Load(ctx)
@@ -238,7 +238,8 @@ func (c *Converger) forgetEmpty(ctx context.Context) error {
 	return inventory.Remove(ctx)
 }
 
-// gateOf is the gate for a plan: a Garden that goes was confirmed, which is more than an approval.
+// gateOf returns the gate for a plan: a Garden to delete was confirmed, which includes the
+// approval.
 func (c *Converger) gateOf(p *change.Plan) permit.Gate {
 	gate := c.options.Permits.Gate
 	ids := map[string]bool{}

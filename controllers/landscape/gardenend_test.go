@@ -25,7 +25,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// ending is a Garden that ends.
+// ending is a Garden in deletion.
 type ending struct {
 	*asked
 	objects dynamic.Interface
@@ -61,7 +61,7 @@ func (e *ending) annotate(key string) {
 	require.NoError(e, err)
 }
 
-// silent makes what the API server of the virtual garden runs in, and lets it answer nobody.
+// silent creates the workload of the virtual garden's API server, which does not answer.
 func (e *ending) silent() {
 	e.Helper()
 	ctx := testContext(e.T)
@@ -100,9 +100,9 @@ func (e *ending) has(name string) bool {
 	return err == nil
 }
 
-// Who keeps a landscape notices that its Garden is deleted. Nothing goes before that is confirmed,
-// or while the virtual garden does not say whether it is used; with the annotation that gives it
-// up, all goes.
+// TestGardenIsDeleted checks that a watched landscape detects the deletion of its Garden. Nothing
+// is deleted before the confirmation, or while the use of the virtual garden is unknown. The
+// annotation for a forced deletion deletes everything.
 func TestGardenIsDeleted(t *testing.T) {
 	e := newEnding(t)
 	told := make(chan struct{}, 9)
@@ -156,7 +156,8 @@ func TestGardenIsDeleted(t *testing.T) {
 	assert.True(t, e.has("first"))
 }
 
-// A virtual garden that dies after it was found unused does not keep the rest.
+// TestVirtualGardenDiesOnTheWay checks that a virtual garden that fails after the check for its use
+// does not block the deletion.
 func TestVirtualGardenDiesOnTheWay(t *testing.T) {
 	e := newEnding(t)
 	e.silent()

@@ -28,8 +28,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// faultyCatalogue is that of derived Gardens with what can go wrong before the virtual garden: a
-// reference, a load balancer, etcd-druid and its Etcd.
+// faultyCatalogue is the catalogue of derived Gardens with possible faults before the virtual
+// garden: a reference, a load balancer, etcd-druid and its Etcd.
 func faultyCatalogue(t *testing.T) fs.FS {
 	t.Helper()
 	out := derivedCatalogue(t, someSecret).(fstest.MapFS)
@@ -58,7 +58,7 @@ gateway: {apply: ["gateway"], after: first: "applied"}
 	return out
 }
 
-// line is a way to a server that can be cut.
+// line is a TCP proxy to a server that can be cut.
 type line struct {
 	testing.TB
 	to, address string
@@ -118,7 +118,7 @@ func (l *line) cut() {
 	l.conns = nil
 }
 
-// faulty is a Garden that things go wrong with.
+// faulty is a Garden with injected faults.
 type faulty struct {
 	*derived
 	objects dynamic.Interface
@@ -136,8 +136,8 @@ func (f *faulty) gardens() dynamic.ResourceInterface {
 	return f.in("operator.gardener.cloud", "v1alpha1", "gardens", "")
 }
 
-// fails applies, which fails with all of these and says so in the status of the Garden. Conditions
-// are those that it has then, as "Status Reason".
+// fails applies and expects a failure with these texts, also in the status of the Garden.
+// Conditions have the form "Status Reason".
 func (f *faulty) fails(conditions map[string]string, says ...string) {
 	f.Helper()
 	f.c.members.reconciler.StepTimeout = 1500 * time.Millisecond
@@ -154,7 +154,7 @@ func (f *faulty) fails(conditions map[string]string, says ...string) {
 	}
 }
 
-// goesOn applies, after nobody has done anything but to take the cause away.
+// goesOn applies after the cause is removed, and expects success.
 func (f *faulty) goesOn() {
 	f.Helper()
 	f.c.members.reconciler.StepTimeout = 2 * time.Minute
@@ -183,7 +183,7 @@ func (f *faulty) status() (map[string]any, map[string]string) {
 	return operation, conditions
 }
 
-// setStatus writes the status of an object, as its controller would.
+// setStatus writes the status of an object as its controller would.
 func (f *faulty) setStatus(r dynamic.ResourceInterface, name, text string) {
 	f.Helper()
 	live, err := r.Get(testContext(f.T), name, metav1.GetOptions{})
@@ -195,9 +195,9 @@ func (f *faulty) setStatus(r dynamic.ResourceInterface, name, text string) {
 	require.NoError(f, err)
 }
 
-// Each fault of a Garden ends in the condition and the error that are its own, others are done as
-// far as they can, and when the cause is gone the next reconciliation goes on without anybody's
-// help.
+// TestFaultsOfAGarden checks that each fault of a Garden leads to its own condition and error, and
+// that independent steps proceed. After the cause is removed, the next reconciliation succeeds
+// without help.
 func TestFaultsOfAGarden(t *testing.T) {
 	needsServer(t)
 	garden := strings.Replace(derivedGarden, "kubernetes: {version: 1.34.1}", "kubernetes: {version: 1.34.1, kubeAPIServer: {auditWebhook: {kubeconfigSecretName: audit}}}", 1)

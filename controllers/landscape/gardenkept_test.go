@@ -19,8 +19,9 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// Who removes the file of a Garden and leaves those of its Secrets brings none of them into the
-// virtual garden: the Garden stays until its deletion is confirmed.
+// TestSecretsOfAGardenThatIsHeldStayWhereTheyAre checks that removing the file of a Garden, but not
+// of its Secrets, copies no Secret to the virtual garden. The Garden stays until its deletion is
+// confirmed.
 func TestSecretsOfAGardenThatIsHeldStayWhereTheyAre(t *testing.T) {
 	needsServer(t)
 	garden := strings.Replace(derivedGarden, "spec:\n", "spec:\n  dns: {providers: [{name: primary, type: local, secretRef: {name: dns-of-the-runtime-cluster}}]}\n", 1)

@@ -12,9 +12,10 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// TestWhatWasHandedOverAndIsNotWanted: an object that was handed over to a landscape is deleted by
-// that one when it does not declare it any more, although it never came to apply it: by gate,
-// review and question to the others like any object. What the other one has still is left alone.
+// TestWhatWasHandedOverAndIsNotWanted checks that a landscape deletes an object that it received
+// from another one and never applied, once its declaration is removed. Gate, review and the
+// questions to other landscapes apply as usual. An object that the other one still has is left
+// alone.
 func TestWhatWasHandedOverAndIsNotWanted(t *testing.T) {
 	const object = "ConfigMap default/left-x"
 	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "left-x"}
@@ -23,7 +24,7 @@ func TestWhatWasHandedOverAndIsNotWanted(t *testing.T) {
 		from.mustSync()
 	}
 	for name, test := range map[string]struct {
-		// then is what happens when both have it in their inventories, and it is that of from.
+		// then runs when both have the object in their inventories, and from owns it.
 		then func(from, to *written)
 		gone bool
 	}{
@@ -88,8 +89,8 @@ func TestWhatWasHandedOverAndIsNotWanted(t *testing.T) {
 	}
 }
 
-// TestGivenUp: only of a landscape whose inventory is there, and without the object, is it known
-// that it has given that up.
+// TestGivenUp checks that a landscape has given up an object only if its inventory exists without
+// the object.
 func TestGivenUp(t *testing.T) {
 	ref := func(version string) apply.Ref {
 		return apply.Ref{APIVersion: "core.gardener.cloud/" + version, Kind: "Quota", Namespace: "a", Name: "x"}
@@ -100,7 +101,7 @@ func TestGivenUp(t *testing.T) {
 	for origin, want := range map[string]bool{
 		"landscape.empty/virtual":      true,
 		"landscape.has/virtual":        false,
-		"landscape.asks/virtual":       false, // it deletes it itself
+		"landscape.asks/virtual":       false, // it deletes the object itself
 		"landscape.gone/virtual":       false,
 		"landscape.empty/runtime":      false,
 		"garden local/empty":           false,

@@ -10,7 +10,7 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// noteHandedOver keeps which declared fields of an object are left to controllers now.
+// noteHandedOver records the declared fields of an object that controllers own now.
 func (c *Converger) noteHandedOver(cluster string, ref apply.Ref, fields []change.HandedOver) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -22,8 +22,8 @@ func (c *Converger) noteHandedOver(cluster string, ref apply.Ref, fields []chang
 	c.now.report.HandedOver = append(c.now.report.HandedOver, fields...)
 }
 
-// handedOver looks which declared fields are left to controllers. A cluster that cannot be read is
-// left out: the owners say what is wrong.
+// handedOver returns the declared fields that controllers own. It omits clusters that cannot be
+// read: the owners report those errors.
 func (c *Converger) handedOver(ctx context.Context) []change.HandedOver {
 	if c.links.clusters[Runtime] == nil {
 		return nil
@@ -42,13 +42,13 @@ func (c *Converger) handedOver(ctx context.Context) []change.HandedOver {
 	return out
 }
 
-// HandedOver tells which fields of a declared object are left to controllers, by the live object
-// alone: whether Git has moved on since the last apply is not looked at.
+// HandedOver returns the fields of a declared object that controllers own. It uses the live object
+// alone, and ignores changes in Git since the last apply.
 func HandedOver(declared, live *unstructured.Unstructured) []change.HandedOver {
 	return apply.HandedOverOf(apply.Set{FieldManager: FieldManager, Yields: handedOverFields()}, declared, live)
 }
 
-// isHandedOver says whether all that somebody has changed in an object is left to him.
+// isHandedOver reports whether all fields of a drift event are handed over.
 func (c *Converger) isHandedOver(e apply.DriftEvent) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

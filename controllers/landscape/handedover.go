@@ -14,17 +14,17 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// What Git declares and a controller changes afterwards because that is its task: such a field is
-// handed over. It stays as the controller set it until Git declares another value than it did. This
-// is the whole table; docs/ownership.md says the same to people. Fields that Git does not declare
-// need no entry: server-side apply leaves them alone, also those that the API fills in.
+// A field is handed over if Git declares it and a controller changes it as its task. It keeps the
+// value of the controller until Git declares another value than before. This is the complete table;
+// docs/ownership.md explains it. Fields that Git does not declare need no entry: server-side apply
+// ignores them, also defaults of the API.
 
 // yieldRule is an entry of the table.
 type yieldRule struct {
 	kinds []schema.GroupKind
-	path  string // with dots; "*" is every item of a list with names, or every key of a map
+	path  string // dotted; "*" is every item of a named list, or every key of a map
 	left  func(apply.Contest) (string, bool)
-	// source is who sets the field, in upstream's code.
+	// source is the upstream code that sets the field.
 	source string
 }
 
@@ -73,7 +73,7 @@ func yieldRules() []yieldRule {
 	return rules
 }
 
-// handedOverFields is the table for the engine.
+// handedOverFields returns the table for the engine.
 func handedOverFields() []apply.Yield {
 	var out []apply.Yield
 	for _, r := range yieldRules() {
@@ -84,41 +84,40 @@ func handedOverFields() []apply.Yield {
 	return out
 }
 
-// isController tells the programs whose task it is to change what others declare: upstream's, and
-// Pergola's in their place.
+// isController reports whether a field manager is a program that changes declared fields as its
+// task: upstream's, or its replacement in Pergola.
 func isController(manager string) bool {
 	return slices.Contains([]string{"gardener-apiserver", "gardener-controller-manager", "gardener-scheduler", "gardener-operator", "gardenlet",
 		"gardener-admission-controller", "pergola-controller-manager", "pergola-scheduler", "pergola-operator", "pergola-gardenlet"}, manager)
 }
 
-// isPerson tells the tools by which people edit objects, by the names that they write with. Such an
-// edit of what Git declares, and was applied from Git, is no decision of a controller: Git gets its
-// way again. Flux takes over the fields of kubectl alike (github.com/fluxcd/kustomize-controller).
-// Whoever is not known here may be a controller that would go on for ever: that is a conflict.
+// isPerson reports whether a field manager is a tool for people. Such an edit of a declared field
+// is reverted. Flux takes over fields of kubectl in the same way
+// (github.com/fluxcd/kustomize-controller). An unknown manager may be a controller that would
+// repeat its write for ever: that is a conflict.
 func isPerson(manager string) bool {
 	return strings.HasPrefix(manager, "kubectl-") || slices.Contains([]string{"kubectl", "before-first-apply", "k9s", "gardener-dashboard"}, manager)
 }
 
-// bound: a Shoot that has a Seed keeps it.
+// bound: a bound Shoot stays on its Seed.
 func bound(c apply.Contest) (string, bool) {
 	return "the Shoot is bound to this Seed", c.Live != nil && !c.Moved
 }
 
-// scheduled: where there are schedules, they and people decide whether a cluster sleeps; a commit
-// that changes the value does, too.
+// scheduled: with schedules, they and people decide about hibernation, and so does a commit that
+// changes the value.
 func scheduled(c apply.Contest) (string, bool) {
 	schedules, _, _ := unstructured.NestedSlice(c.Object.Object, "spec", "hibernation", "schedules")
 	return "spec.hibernation.schedules decide", c.Live != nil && !c.Moved && len(schedules) > 0
 }
 
-// updatedVersion: a version of Kubernetes that maintenance raised cannot go back, whatever Git
-// says.
+// updatedVersion: the API forbids to downgrade a Kubernetes version that maintenance has raised.
 func updatedVersion(c apply.Contest) (string, bool) {
 	return updateReason(c, "kubernetesVersion"), isController(c.By) && older(c.Declared, c.Live)
 }
 
-// updatedImage: an image that maintenance raised stays until a commit names another one; that may
-// be an older one.
+// updatedImage: an image that maintenance has raised stays until a commit declares another one,
+// even an older one.
 func updatedImage(c apply.Contest) (string, bool) {
 	return updateReason(c, "machineImageVersion"), isController(c.By) && !c.Moved && older(c.Declared, c.Live) &&
 		imageOf(c.Object, c.Key) == imageOf(c.LiveObject, c.Key)
@@ -131,7 +130,7 @@ func updateReason(c apply.Contest, what string) string {
 	return "maintenance raised it (spec.maintenance.autoUpdate)"
 }
 
-// imageOf is the name of the image of a pool.
+// imageOf returns the image name of a worker pool.
 func imageOf(shoot *unstructured.Unstructured, pool string) string {
 	workers, _, _ := unstructured.NestedSlice(shoot.Object, "spec", "provider", "workers")
 	for _, w := range workers {
@@ -143,14 +142,14 @@ func imageOf(shoot *unstructured.Unstructured, pool string) string {
 	return ""
 }
 
-// older compares versions; what cannot be compared is not older.
+// older reports whether a is the older version; false if they cannot be compared.
 func older(a, b any) bool {
 	x, okx := parseVersion(a)
 	y, oky := parseVersion(b)
 	return okx && oky && x.LessThan(y)
 }
 
-// parseVersion also takes a version that is cut short, such as 1.33.
+// parseVersion also accepts a short version such as 1.33.
 func parseVersion(v any) (*version.Version, bool) {
 	text, _ := v.(string)
 	parsed, err := version.ParseSemantic(text)
@@ -160,8 +159,8 @@ func parseVersion(v any) (*version.Version, bool) {
 	return parsed, err == nil
 }
 
-// droppedFrom: what a new minor version does not know any more, maintenance takes away together
-// with the update.
+// droppedFrom: maintenance removes fields that a minor version no longer supports when it updates
+// to that version.
 func droppedFrom(minor uint) func(apply.Contest) (string, bool) {
 	return func(c apply.Contest) (string, bool) {
 		path := []string{"spec", "kubernetes", "version"}
@@ -174,18 +173,18 @@ func droppedFrom(minor uint) func(apply.Contest) (string, bool) {
 	}
 }
 
-// ofController: what a controller fills in for good.
+// ofController: a controller sets the field permanently.
 func ofController(c apply.Contest) (string, bool) {
 	return "a controller sets it", c.Live != nil && isController(c.By)
 }
 
-// upgraded: the label lets the operator give the chart another version.
+// upgraded: with the label, the operator may change the chart version.
 func upgraded(c apply.Contest) (string, bool) {
 	const label = operatorv1alpha1.LabelAutoUpdateGardenlet
 	return "label " + label, c.Live != nil && isController(c.By) && c.LiveObject.GetLabels()[label] == "true"
 }
 
-// marked: labels and annotations by which controllers keep what they know.
+// marked: controllers store state in labels and annotations of Gardener.
 func marked(c apply.Contest) (string, bool) {
 	domain, _, _ := strings.Cut(c.Key, "/")
 	return "controllers keep their state in it", c.Live != nil && isController(c.By) &&

@@ -56,7 +56,7 @@ spec:
 `, "NAME", name)
 }
 
-// act is what controllers do between two syncs: maintenance, hibernation, binding.
+// act imitates controllers between two syncs: maintenance, hibernation, binding.
 func act(t *testing.T, name string) {
 	t.Helper()
 	updateAs(t, name, controllerManager, func(o *unstructured.Unstructured) {
@@ -82,8 +82,8 @@ func pathsOf(fields []change.HandedOver) []string {
 	return out
 }
 
-// Controllers change what Git declares because that is their task. Nobody fights over it, nothing
-// is written, and everybody can see it; when Git moves on, Git has its way.
+// TestFieldsAreHandedOver checks that fields that controllers change as their task are reported and
+// not written. A changed declaration has precedence.
 func TestFieldsAreHandedOver(t *testing.T) {
 	w := newWritten(t, "handed", map[string]string{"shoot.yaml": shootFile("handed")})
 	w.mustSync()
@@ -196,8 +196,8 @@ func TestGitMovesOn(t *testing.T) {
 	})
 }
 
-// What is not in the table is left to nobody: what people edit goes back, what another program sets
-// is a conflict.
+// TestNobodyElseGetsAnythingHandedOver checks that other fields are not handed over: edits by
+// people are reverted, writes by other programs are conflicts.
 func TestNobodyElseGetsAnythingHandedOver(t *testing.T) {
 	w := newWritten(t, "people", map[string]string{"shoot.yaml": shootFile("people")})
 	w.mustSync()
@@ -216,8 +216,8 @@ func TestNobodyElseGetsAnythingHandedOver(t *testing.T) {
 	assert.Contains(t, pathsOf(c.now.report.HandedOver), "spec.kubernetes.version by "+controllerManager)
 }
 
-// The components of a Shoot are those of what is in force: its control plane does not go back to
-// the version in Git.
+// TestComponentsFollowWhatIsHandedOver checks that the components of a Shoot use handed-over
+// values: its control plane does not return to the version in Git.
 func TestComponentsFollowWhatIsHandedOver(t *testing.T) {
 	w := newWritten(t, "followed", map[string]string{"shoot.yaml": shootFile("followed")})
 	applied := w.mustSync()
@@ -253,8 +253,8 @@ func TestComponentsFollowWhatIsHandedOver(t *testing.T) {
 	}
 }
 
-// The version of a gardenlet is handed over where the Gardenlet asks for it by its label, and to
-// controllers alone.
+// TestVersionsOfGardenletsAreHandedOver checks that the version of a gardenlet is handed over only
+// with the label of the Gardenlet, and only to controllers.
 func TestVersionsOfGardenletsAreHandedOver(t *testing.T) {
 	labelled := &unstructured.Unstructured{Object: map[string]any{}}
 	labelled.SetLabels(map[string]string{"operator.gardener.cloud/auto-update-gardenlet-helm-chart-ref": "true"})

@@ -10,11 +10,11 @@ import (
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
-// What a gardenlet holds on its seed follows from more than a dry run from here knows: from what
-// was reviewed, what it has let pass before, and what had to go then. It says so in the report on
-// its Seed, which counts as long as it runs.
+// The holds of a gardenlet depend on its reviews, used approvals and earlier deletions, which a dry
+// run here does not know. The gardenlet reports its holds on its Seed; the report counts while it
+// runs.
 
-// noteReport keeps what the gardenlet of a Seed says.
+// noteReport stores the report of a Seed's gardenlet.
 func (c *Converger) noteReport(seed *unstructured.Unstructured) {
 	report := seedpublication.ReadReport(seed)
 	c.mu.Lock()
@@ -25,7 +25,7 @@ func (c *Converger) noteReport(seed *unstructured.Unstructured) {
 	c.reports[seed.GetName()] = report
 }
 
-// holdAsSeed marks what an owner would lose, and the gardenlet of its seed holds.
+// holdAsSeed marks the deletions and recreations of an owner that the gardenlet of its seed holds.
 func (c *Converger) holdAsSeed(ctx context.Context, o *member, items []change.Item) {
 	cluster, lease := leaseOf(o)
 	c.mu.Lock()
@@ -35,7 +35,7 @@ func (c *Converger) holdAsSeed(ctx context.Context, o *member, items []change.It
 		return
 	}
 	if k, err := c.keeperOf(ctx, o.Local, lease); err != nil || k.holder == "" || k.holder == c.options.Self.Holder {
-		return // nobody holds anything there but who applies
+		return // only a running gardenlet holds objects
 	}
 	held := map[string]seedpublication.Held{}
 	for _, h := range report.Held {

@@ -17,7 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// A dry run from here says held where the gardenlet of the seed holds, as long as that runs.
+// TestHeldAsOnTheSeed checks that a dry run shows the holds of the seed's gardenlet while that
+// runs.
 func TestHeldAsOnTheSeed(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
 	cluster := testCluster(t)
@@ -50,8 +51,8 @@ func TestHeldAsOnTheSeed(t *testing.T) {
 	assert.Equal(t, change.Delete, look(cluster).Action, "no gardenlet runs there: an apply from here deletes it")
 }
 
-// A Shoot whose file is gone is held without an approval, and nothing is said of what its deletion
-// would do: it does not come.
+// TestRemovedShootInADryRun checks that a Shoot whose file was removed is held without an approval
+// id, and that no effects of its deletion are shown.
 func TestRemovedShootInADryRun(t *testing.T) {
 	w := newWritten(t, "removed", map[string]string{"shoot.yaml": shootFile("removed"), "map.yaml": mapFile("removed")})
 	w.mustSync()

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// documentedRights is the ClusterRole of the user's page.
+// documentedRights returns the ClusterRole of the documentation.
 func documentedRights(t *testing.T) *rbacv1.ClusterRole {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/ownership.md")
@@ -31,8 +31,8 @@ func documentedRights(t *testing.T) *rbacv1.ClusterRole {
 	return nil
 }
 
-// A landscape that is applied as a ServiceAccount does all of it as that: leases, inventories,
-// records, objects. What it may not do is said with its name.
+// TestImpersonation checks that a landscape with a ServiceAccount uses it for leases, inventories,
+// records and objects, and that errors name it.
 func TestImpersonation(t *testing.T) {
 	const account = "system:serviceaccount:default:lander"
 	w := newWritten(t, "impersonated", map[string]string{"map.yaml": mapFile("impersonated")})

@@ -16,12 +16,12 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// The components of a Seed or Shoot are those of the object in the virtual garden, as the gardenlet
-// of its seed sees it: with the fields that Git does not declare and somebody has set, those that
-// are handed over, and what was chosen when it was made. After an apply that is the live object.
-// Before one it is what the server says that the apply makes of it.
+// Components of a Seed or Shoot are rendered from the object in the virtual garden, like the
+// gardenlet of its seed does. It includes undeclared fields that others have set, handed-over
+// fields, and values chosen at creation. After an apply that is the live object; before, it is the
+// result of a server-side dry run.
 
-// foresees keeps what a dry run makes of a Seed or Shoot.
+// foresees records the dry-run result of a Seed or Shoot.
 func (c *Converger) foresees(ref apply.Ref, next *unstructured.Unstructured) {
 	if !isRenderedLive(ref) {
 		return
@@ -34,20 +34,20 @@ func (c *Converger) foresees(ref apply.Ref, next *unstructured.Unstructured) {
 	c.ahead.foreseen[ref] = next
 }
 
-// forgetForeseen is for a run that applies: what lives afterwards is in force.
+// forgetForeseen drops the dry-run results at the start of an apply, which uses live objects.
 func (c *Converger) forgetForeseen() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ahead.foreseen = nil
 }
 
-// isRenderedLive tells the owners in the virtual garden.
+// isRenderedLive reports whether an object is an owner in the virtual garden.
 func isRenderedLive(ref apply.Ref) bool {
 	return isOwner(ref.GroupKind()) && (ref.Kind == "Seed" || ref.Kind == "Shoot")
 }
 
-// foresee looks what an apply would make of the Seeds and Shoots, for those that do not plan or
-// apply. Where that cannot be told, they are taken as they live.
+// foresee runs a dry run for the Seeds and Shoots, for callers that neither plan nor apply. If it
+// fails, the live objects are used.
 func (c *Converger) foresee(ctx context.Context) {
 	if c.links.clusters[Virtual] == nil || c.links.clusters[Runtime] == nil {
 		return
@@ -61,7 +61,8 @@ func (c *Converger) foresee(ctx context.Context) {
 	_, _ = c.links.engine.Plan(ctx, c.links.clusters[Virtual], s, c.declarationInventory(Virtual), apply.ApplyOptions{NoPrune: true, Complete: c.complete, Foreseen: c.foresees})
 }
 
-// identify reads the UID of an owner, which names things outside of the clusters.
+// identify reads the live owner: its UID, which names things outside of the clusters, and its
+// effective fields.
 func (c *Converger) identify(ctx context.Context, o *member) error {
 	live, err := o.Home.GetLive(ctx, o.Ref)
 	switch {
@@ -86,8 +87,7 @@ func (c *Converger) identify(ctx context.Context, o *member) error {
 	return c.onSeed(ctx, o)
 }
 
-// withUID gives one of the declarations the UID it has in the cluster. Declarations are shared
-// between owners, so it works on copies.
+// withUID sets the UID in a copy of one declaration: owners share declarations.
 func withUID(objects map[string]map[string]any, name, uid string) map[string]map[string]any {
 	out := maps.Clone(objects)
 	object := maps.Clone(out[name])
@@ -99,7 +99,7 @@ func withUID(objects map[string]map[string]any, name, uid string) map[string]map
 	return out
 }
 
-// follow makes the components of an owner those of what is in force.
+// follow sets the inputs of an owner's components from its effective object.
 func (c *Converger) follow(o *member, live *unstructured.Unstructured) error {
 	if seed, _, _ := unstructured.NestedString(live.Object, "spec", "seedName"); o.Input.Owner.Kind == owner.Shoot && seed != "" && seed != o.Local.Name() {
 		return fmt.Errorf("it is bound to seed %s, and Git says %s: its components are not reconciled on %[2]s; put the seed it has into Git", seed, o.Local.Name())
@@ -111,7 +111,7 @@ func (c *Converger) follow(o *member, live *unstructured.Unstructured) error {
 	if err != nil {
 		return err
 	}
-	// Declarations are shared between owners.
+	// Owners share declarations.
 	o.Input.Objects = maps.Clone(o.Input.Objects)
 	o.Input.Objects[o.Input.Owner.Kind] = object
 	if version, _, _ := unstructured.NestedString(object, "spec", "kubernetes", "version"); o.Input.Owner.Kind == owner.Shoot && version != "" {
@@ -120,8 +120,7 @@ func (c *Converger) follow(o *member, live *unstructured.Unstructured) error {
 	return nil
 }
 
-// onSeed gives a Shoot its Seed as it is in force, and its UID: the backup bucket of a Shoot is
-// named after that.
+// onSeed gives a Shoot its effective Seed with its UID, which names the backup bucket of a Shoot.
 func (c *Converger) onSeed(ctx context.Context, o *member) error {
 	ref := ownerRef(render.Owner{Kind: owner.Seed, Name: o.Local.Name()})
 	live, err := o.Home.GetLive(ctx, ref)
@@ -139,12 +138,13 @@ func (c *Converger) onSeed(ctx context.Context, o *member) error {
 	return nil
 }
 
-// inForce is what a Seed or Shoot is rendered from: what was foreseen of it, or what lives.
+// inForce returns the object to render a Seed or Shoot from: the dry-run result, or the live
+// object.
 func (c *Converger) inForce(ref apply.Ref, live *unstructured.Unstructured) (map[string]any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	next := c.ahead.foreseen[ref]
-	// One that was deleted and made anew meanwhile is another one.
+	// Another UID means that the object was recreated meanwhile.
 	if next == nil || next.GetUID() != live.GetUID() {
 		next = live
 	}

@@ -21,9 +21,9 @@ import (
 const seedFile = "apiVersion: core.gardener.cloud/v1beta1\nkind: Seed\nmetadata: {name: local}\nspec:\n  provider: {type: local, region: local}\n" +
 	"  networks: {pods: 10.1.0.0/16, services: 10.2.0.0/16}\n  ingress: {domain: ingress.example.org, controller: {kind: nginx}}\n  dns: {}\n"
 
-// What is rendered for a Seed and a Shoot has the fields that Git does not declare and somebody has
-// set, as the gardenlet sees them: before an apply, after it, and for who only looks; a field that
-// Git gives up goes.
+// TestComponentsHaveWhatGitDoesNotDeclare checks that components of a Seed and a Shoot include
+// undeclared fields that others have set, before, after and without an apply. A field that Git no
+// longer declares is removed.
 func TestComponentsHaveWhatGitDoesNotDeclare(t *testing.T) {
 	declared := strings.Replace(shootFile("undeclared"), "  namespace: default\n", "  namespace: default\n  annotations: {given-up: by-git, kept: by-git}\n", 1)
 	require.Contains(t, declared, "given-up")

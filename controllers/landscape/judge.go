@@ -14,13 +14,14 @@ import (
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
-// judge decides over the deletions and recreations of the declarations of one cluster, in one run.
+// judge decides about deletions and recreations of the declarations of one cluster, in one run.
 type judge struct {
 	gate    permit.Gate
 	cluster string
-	// commands makes the commands in a text reach the cluster.
+	// commands adds flags for the cluster to the commands in a text.
 	commands func(string) string
-	// confirmed tells whether a Garden may go, referred what an object refers to.
+	// confirmed reports whether the deletion of a Garden is confirmed; referred returns the objects
+	// that an object refers to.
 	confirmed func(apply.Ref) bool
 	referred  func(apply.Ref) []across.Referred
 	total     int
@@ -36,8 +37,8 @@ func (c *Converger) newJudge(ctx context.Context, cluster string, total int, aro
 	}
 }
 
-// prune holds deletions that go beyond the gate or the review, what may have moved to another
-// landscape, and each Seed, Shoot or Project, and a Garden whose deletion is not confirmed.
+// prune holds deletions beyond the gate or the review, objects that may have moved to another
+// landscape, Seeds, Shoots, Projects, and unconfirmed Gardens.
 func (j *judge) prune(entries []apply.Entry) (out []permit.HeldObjects) {
 	entries, out = j.keepReferred(entries)
 	var rest []apply.Entry
@@ -52,8 +53,8 @@ func (j *judge) prune(entries []apply.Entry) (out []permit.HeldObjects) {
 		out = append(out, permit.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{{Ref: e.Ref, Reason: change.Reason{Code: landscapev1alpha1.HeldUnconfirmed, Detail: j.commands(RemovalHeld(e.Ref))}}}})
 	}
 	moving, rest := j.around.holdMoving(rest)
-	// Each by itself: one may be sure before another, and whoever does not want to wait approves it
-	// by its id.
+	// One by one, because each may be decided at another time, and its own id approves it without
+	// waiting.
 	for _, m := range moving {
 		out = append(out, permit.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{m}, Approval: m.Approval})
 	}
@@ -66,7 +67,7 @@ func (j *judge) prune(entries []apply.Entry) (out []permit.HeldObjects) {
 	}
 	held := j.ask(rest)
 	for _, h := range held {
-		// the others have answered: once approved, nobody is asked again
+		// The other landscapes have answered: after an approval, their answers still count.
 		for _, o := range h.Objects {
 			j.around.removals.keep(j.cluster, o.Ref)
 			if o.Reason.Code != landscapev1alpha1.HeldNotReviewed {
@@ -77,7 +78,7 @@ func (j *judge) prune(entries []apply.Entry) (out []permit.HeldObjects) {
 	return append(out, held...)
 }
 
-// keepReferred holds what those refer to that are held: its file went with theirs.
+// keepReferred holds objects that held ones refer to.
 func (j *judge) keepReferred(entries []apply.Entry) (rest []apply.Entry, out []permit.HeldObjects) {
 	kept := keptWith(entries, func(e apply.Entry) bool { return isOwner(e.GroupKind()) && !j.confirmed(e.Ref) }, j.referred)
 	for _, e := range entries {
@@ -91,9 +92,8 @@ func (j *judge) keepReferred(entries []apply.Entry) (rest []apply.Entry, out []p
 	return rest, out
 }
 
-// keptWith gives, of objects whose files are gone, those that held ones refer to, and by which each
-// is kept: also what is kept so keeps what it refers to, as the binding of a Shoot does with the
-// credentials.
+// keptWith returns the removed objects that held ones refer to, each with its holder, transitively:
+// the binding of a held Shoot also holds its credentials.
 func keptWith(entries []apply.Entry, held func(apply.Entry) bool, referred func(apply.Ref) []across.Referred) map[apply.Ref]apply.Ref {
 	byName := map[across.Referred]apply.Ref{}
 	var holders []apply.Ref
@@ -137,14 +137,13 @@ func (j *judge) ask(entries []apply.Entry) []permit.HeldObjects {
 	return []permit.HeldObjects{held}
 }
 
-// HoldsRemoval tells whether an object of a kind stays in the cluster, and is said to be held, when
-// its file is gone: a Garden until its deletion is confirmed there, the others whether it was or
-// not.
+// HoldsRemoval reports whether objects of a kind stay, as held, when their file is removed: a
+// Garden until its deletion is confirmed, other owners always.
 func HoldsRemoval(kind string) bool {
 	return isOwner(operatorv1alpha1.SchemeGroupVersion.WithKind(kind).GroupKind()) || isOwner(gardencorev1beta1.SchemeGroupVersion.WithKind(kind).GroupKind())
 }
 
-// isOwner tells the kinds whose removal from Git does not delete them.
+// isOwner reports whether objects of a kind are not deleted when they are removed from Git.
 func isOwner(gk schema.GroupKind) bool {
 	switch gk {
 	case operatorv1alpha1.SchemeGroupVersion.WithKind("Garden").GroupKind(),

@@ -10,12 +10,12 @@ import (
 	"github.com/pergola-dev/pergola/internal/panics"
 )
 
-// judgedLongAgo is how old a judgement may be when a run ends: what was well when its own turn was
-// over may have fallen since, or got well.
+// judgedLongAgo is the maximum age of a health check at the end of a run: the health of an owner
+// may have changed since.
 const judgedLongAgo = 5 * time.Second
 
-// judgeAgain judges the owners of this run whose turn was over long before its end. What cannot be
-// judged stays as it was.
+// judgeAgain repeats the health check of owners whose last one in this run is old. If it fails, the
+// previous result stays.
 func (c *Converger) judgeAgain(ctx context.Context) {
 	c.mu.Lock()
 	reports := map[string]*owner.Report{}
@@ -47,8 +47,8 @@ func (c *Converger) judgeAgain(ctx context.Context) {
 	c.noteJudged()
 }
 
-// noteJudged notes in each lease since when everything that it stands for was judged in this run,
-// if it was.
+// noteJudged records in each lease the oldest health check of its owners, if this run has checked
+// them all.
 func (c *Converger) noteJudged() {
 	c.mu.Lock()
 	at := map[string]time.Time{}

@@ -2,6 +2,6 @@ package landscape
 
 import "time"
 
-// NoteJudged notes when everything on the cluster was judged last; it is written with the next
-// renewal.
+// NoteJudged records the last health check of everything on the cluster; the next renewal writes
+// it.
 func (l *Lease) NoteJudged(at time.Time) { l.lease.noteJudged(at) }

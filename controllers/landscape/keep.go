@@ -11,12 +11,12 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// careInterval is how often conditions are judged unless an option says otherwise (upstream: 30 s).
+// careInterval is the default interval of health checks (upstream: 30 s).
 const careInterval = 30 * time.Second
 
-// Keep repairs drift and judges conditions until the context ends. Apply has to have run before:
-// what it got no lease for is left alone. It returns an error when a lease was lost. No review and
-// no approval counts for what it does.
+// Keep repairs drift and checks health until the context ends. Apply must have run before: owners
+// without its lease are ignored. Keep returns an error when a lease is lost. Reviews and approvals
+// do not apply to its writes.
 func (c *Converger) Keep(ctx context.Context) error {
 	c.runs.Maintain(true)
 	defer c.runs.Maintain(false)
@@ -29,7 +29,7 @@ func (c *Converger) Keep(ctx context.Context) error {
 	return c.lostLease()
 }
 
-// watched are the clusters of the landscape, and the API servers of its Shoots.
+// watched returns the clusters of the landscape, and the API servers of its Shoots.
 func (c *Converger) watched() []*apply.Cluster {
 	out := slices.Collect(maps.Values(c.links.clusters))
 	for _, o := range c.ours() {
@@ -40,11 +40,12 @@ func (c *Converger) watched() []*apply.Cluster {
 	return out
 }
 
-// careForAll judges all owners, and notes in the leases which clusters were judged.
+// careForAll checks the health of all owners, and records in the leases which clusters are
+// complete.
 func (c *Converger) careForAll(ctx context.Context) {
 	started := c.options.Clock.Now()
 	c.members.fleet.Care(ctx)
-	// A judgement that could not be written is made again in the next round.
+	// The next round repeats a check whose result could not be written.
 	missed := map[string]bool{}
 	for _, m := range c.members.fleet.Owners() {
 		cluster, name := leaseOf(m)

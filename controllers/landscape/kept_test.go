@@ -10,7 +10,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
-// TestKeptWith: what stays keeps what it refers to, over as many objects as there are in between.
+// TestKeptWith checks that a held object also holds the objects that it refers to, transitively.
 func TestKeptWith(t *testing.T) {
 	const core, security = "core.gardener.cloud/v1beta1", "security.gardener.cloud/v1alpha1"
 	shoot := apply.Ref{APIVersion: core, Kind: "Shoot", Namespace: "garden-a", Name: "s"}

@@ -20,32 +20,32 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// Leases of the roles, upstream's names: whoever holds one is the only one that converges.
+// Leases of the roles, with upstream's names: only the holder reconciles.
 const (
 	leaseNamespace = "garden"
 	leaseOperator  = "gardener-operator-leader-election"
 	leaseGardenlet = "gardenlet-leader-election"
 )
 
-// annotationJudged on a Lease says when its holder last judged everything on the cluster:
-// conditions that stay the same are not written, so their times do not tell.
+// annotationJudged on a Lease is the time of the last complete health check by its holder. The
+// times of conditions do not show it, because unchanged conditions are not written.
 const annotationJudged = "landscape.pergola.dev/judged"
 
-// A holder that cannot renew stops before anybody else may take over. Upstream's leader election
-// has 15 s and 10 s; these are twice as long, since an API server that takes in the definitions of
-// a whole Garden at once may not answer for that long where it has few CPUs.
+// A holder that cannot renew stops before another process may take over. Upstream's leader election
+// uses 15 seconds and 10 seconds. An API server with few CPUs may not answer for that long while it
+// adds the CRDs of a Garden. So these are twice as long.
 const (
 	leaseDuration = 30 * time.Second
 	leaseDeadline = 20 * time.Second
 	leaseRenew    = 5 * time.Second
-	// leaseRetry is how often we look whether the holder of a lease is still there, and how soon a
-	// renewal is repeated.
+	// leaseRetry is the interval for checking the holder of a lease, and for repeating a failed
+	// renewal.
 	leaseRetry = 500 * time.Millisecond
-	// leaseAbandoned is more than clocks differ: whoever renewed longer ago is gone for sure.
+	// leaseAbandoned exceeds any clock difference: a holder with an older renewal has ended.
 	leaseAbandoned = 10 * time.Minute
 )
 
-// HeldError says who converges already.
+// HeldError names the process that holds the lease.
 type HeldError struct {
 	Cluster, Lease, Holder string
 	Since, Renewed         time.Time
@@ -59,14 +59,14 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("cluster %s: lease %s/%s is held by %s (renewed %s): wait until it is done, or stop it", e.Cluster, leaseNamespace, e.Lease, HolderText(e.Holder), e.Renewed.UTC().Format(time.RFC3339))
 }
 
-// residents are the processes that hold a lease as long as they run, as their identities tell (pod
-// names are host names): Pergola's and upstream's.
+// residents matches the identities of processes that hold a lease until they end: Pergola's and
+// upstream's operator and gardenlet (host names are pod names).
 var residents = regexp.MustCompile(`_pergola-(operator|gardenlet)_|^(gardener-operator|gardenlet)-`)
 
 func (e *HeldError) resident() bool { return residents.MatchString(e.Holder) }
 
-// beside says what to do beside a process that does not end. A Landscape that is suspended does not
-// help: its operator keeps the lease.
+// beside explains what to do while such a process runs. Suspending the Landscape does not help: its
+// operator keeps the lease.
 func (e *HeldError) beside() string {
 	where := fmt.Sprintf("cluster %s: %%s: %s has had lease %s/%s since %s (renewed %s): %%s; pergola diff --live and apply --dry-run work beside it",
 		e.Cluster, HolderText(e.Holder), leaseNamespace, e.Lease, e.Since.UTC().Format(time.RFC3339), e.Renewed.UTC().Format(time.RFC3339))
@@ -76,9 +76,8 @@ func (e *HeldError) beside() string {
 	return fmt.Sprintf(where, "an operator applies what is in Git here", "push the change, or have what was pushed applied now by pergola sync LANDSCAPE; to apply from here, stop it first")
 }
 
-// sounds says whether a process that does not end has renewed within the duration of its lease, as
-// far as our clock tells. One that crashed a moment ago does, too: whoever is refused for it asks
-// again.
+// sounds reports whether an operator or gardenlet has renewed within its lease duration, by our
+// clock. It is also true right after a crash; then the caller retries.
 func (e *HeldError) sounds(now time.Time) bool {
 	return e.resident() && now.Sub(e.Renewed).Abs() < e.duration
 }
@@ -87,7 +86,7 @@ func (e *HeldError) same(o *HeldError) bool {
 	return e != nil && o != nil && e.Holder == o.Holder && e.Renewed.Equal(o.Renewed)
 }
 
-// lease is one that we hold.
+// lease is a lease that this process holds.
 type lease struct {
 	cluster, name, holder string
 	clock                 clock.WithTicker
@@ -96,44 +95,44 @@ type lease struct {
 	client kubernetes.Interface
 	lost   func(error)
 	judged time.Time
-	// renewed is when the last renewal that succeeded was sent; zero once the lease is lost.
+	// renewed is the send time of the last successful renewal; zero once the lease is lost.
 	renewed time.Time
 
 	stop context.CancelFunc
 	done sync.WaitGroup
 }
 
-// leaseNotice is after how long somebody who waits for a lease is told so.
+// leaseNotice is the delay before waiting for a lease is reported to a person.
 const leaseNotice = time.Second
 
-// Waiting says for which lease a run waits, until its holder shows whether it is alive.
+// Waiting describes the wait for a lease until it is clear whether its holder is alive.
 type Waiting struct {
-	// Held says who has the lease.
+	// Held describes the lease and its holder.
 	Held *HeldError
-	// For is how long we still wait if the holder does not renew.
+	// For is the remaining wait if the holder does not renew.
 	For time.Duration
 }
 
-// sighting is a lease that another one holds, and since when we have seen it like that.
+// sighting is a lease of another process, and since when its content is unchanged.
 type sighting struct {
 	held  *HeldError
 	since time.Time
 }
 
-// String is a line for people.
+// String returns one line for people.
 func (w Waiting) String() string {
 	return fmt.Sprintf("cluster %s: lease %s/%s is held by %s since %s (renewed %s): waiting up to %s more to see whether it is alive",
 		w.Held.Cluster, leaseNamespace, w.Held.Lease, w.Held.Holder, w.Held.Since.UTC().Format(time.RFC3339), w.Held.Renewed.UTC().Format(time.RFC3339), w.For.Round(time.Second))
 }
 
-// acquireLease takes a lease that is free. One that is held is watched for as long as it takes to
-// see whether its holder is alive: a living one is named as soon as it renews, a crashed one does
-// not block longer than the lease's duration. Clocks differ, so a renewal is compared with the one
-// before and not with our time. Only a person, who is told of waiting, does not wait for an
-// operator or a gardenlet that seems to run: it does not end.
+// acquireLease acquires a free lease. It watches a held one until it is clear whether the holder is
+// alive. A renewal proves it, and a crashed holder blocks only for the lease duration. A renewal is
+// compared with the previous one and not with our time, because clocks differ. A non-nil waiting
+// means that a person waits. Then an operator or gardenlet that seems alive is an error at once,
+// because it does not end.
 //
-// seen is what was seen of the lease earlier, so that several leases are waited for at the same
-// time; waiting, if any, is told once when it takes longer than a moment.
+// seen is an earlier sighting of the lease, so that waits for several leases overlap; waiting is
+// called once after leaseNotice.
 func acquireLease(ctx context.Context, c *apply.Cluster, name, holder string, clk clock.WithTicker, lost func(error), seen sighting, waiting func(Waiting)) (*lease, error) {
 	l := &lease{cluster: c.Name(), name: name, holder: holder, clock: clk}
 	if err := l.adopt(c, lost); err != nil {
@@ -177,7 +176,7 @@ func acquireLease(ctx context.Context, c *apply.Cluster, name, holder string, cl
 	}
 }
 
-// sight looks who else holds a lease; nobody is a sighting of nothing.
+// sight returns who else holds a lease; the sighting is empty if nobody does.
 func sight(ctx context.Context, c *apply.Cluster, name, holder string, clk clock.WithTicker) (sighting, error) {
 	l := &lease{cluster: c.Name(), name: name, holder: holder, clock: clk}
 	if err := l.adopt(c, nil); err != nil {
@@ -190,8 +189,7 @@ func sight(ctx context.Context, c *apply.Cluster, name, holder string, clk clock
 	return sighting{held: l.heldBy(current), since: clk.Now()}, nil
 }
 
-// adopt makes the lease use the connections of another converger, and tell it when the lease is
-// lost.
+// adopt makes the lease use the connection and the callback of another converger.
 func (l *lease) adopt(c *apply.Cluster, lost func(error)) error {
 	client, err := kubernetes.NewForConfig(c.RESTConfig())
 	if err != nil {
@@ -209,12 +207,12 @@ func (l *lease) api() kubernetes.Interface {
 	return l.client
 }
 
-// write takes or renews the lease. That of another holder is taken only if mayTake allows it;
-// otherwise it is a HeldError.
+// write acquires or renews the lease. It takes the lease of another holder only if mayTake allows
+// it, else it returns a HeldError.
 func (l *lease) write(ctx context.Context, mayTake func(*HeldError) bool) error {
 	for {
 		err := l.writeOnce(ctx, mayTake)
-		// Somebody was quicker: look again who it was.
+		// After a conflict, read the lease again.
 		if ctx.Err() != nil || !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
@@ -244,7 +242,7 @@ func (l *lease) writeOnce(ctx context.Context, mayTake func(*HeldError) bool) er
 	return err
 }
 
-// heldBy says who else has the lease, nil when nobody has.
+// heldBy returns who else holds the lease, nil if nobody does.
 func (l *lease) heldBy(current *coordinationv1.Lease) *HeldError {
 	holder := ptr.Deref(current.Spec.HolderIdentity, "")
 	if holder == "" || holder == l.holder {
@@ -257,7 +255,7 @@ func (l *lease) heldBy(current *coordinationv1.Lease) *HeldError {
 	}
 }
 
-// fill makes the lease ours, from now on.
+// fill sets this process as the holder from now on.
 func (l *lease) fill(current *coordinationv1.Lease) {
 	now := metav1.NewMicroTime(l.clock.Now())
 	spec := &current.Spec
@@ -273,7 +271,7 @@ func (l *lease) fill(current *coordinationv1.Lease) {
 	}
 }
 
-// noteJudged is written with the next renewal.
+// noteJudged stores a time that the next renewal writes.
 func (l *lease) noteJudged(at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -294,8 +292,7 @@ func (l *lease) ensureNamespace(ctx context.Context) error {
 	return err
 }
 
-// keep renews until release; a lease that is lost is reported, since somebody else may converge
-// now.
+// keep renews the lease until release, and reports its loss: another process may reconcile then.
 func (l *lease) keep() {
 	ctx, cancel := context.WithCancel(context.Background())
 	l.stop = cancel
@@ -338,8 +335,8 @@ func (l *lease) noteRenewed(at time.Time) {
 	l.renewed = at
 }
 
-// sure tells whether nobody else can have the lease: a process that was stopped for long does not
-// know yet that it lost it.
+// sure reports whether no other process can hold the lease. A process that was paused may not know
+// yet that it has lost it.
 func (l *lease) sure() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -354,12 +351,12 @@ func (l *lease) tellLost(err error) {
 	lost(&owner.LostError{Err: err})
 }
 
-// release gives the lease back, so that the next one need not wait.
+// release releases the lease, so that the next holder need not wait.
 func (l *lease) release() {
 	l.stop()
 	l.done.Wait()
 	l.mu.Lock()
-	l.renewed = time.Time{} // whoever waits for it may work from now on
+	l.renewed = time.Time{} // the next holder may work from now on
 	l.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -370,6 +367,6 @@ func (l *lease) release() {
 	}
 	l.fill(current)
 	current.Spec.HolderIdentity = nil
-	// An expired lease is as good as a released one, so an error here has no consequence.
+	// An error is harmless, because the lease expires.
 	_, _ = leases.Update(ctx, current, metav1.UpdateOptions{})
 }

@@ -21,13 +21,13 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// leased is a lease of a test's own, and the clock of a process that uses it.
+// leased is a lease of one test, with the clock of a process that uses it.
 type leased struct {
 	*testing.T
 	name  string
 	clock *clocktesting.FakeClock
 	lost  chan error
-	// answers are those that attempts in the background got about the lease.
+	// answers counts the responses about the lease to background attempts.
 	answers atomic.Int64
 }
 
@@ -36,7 +36,7 @@ func newLeased(t *testing.T) *leased {
 	return &leased{T: t, name: fmt.Sprintf("lease-%d", server.count.Add(1)), clock: clocktesting.NewFakeClock(time.Now()), lost: make(chan error, 1)}
 }
 
-// acquire is what a process does that begins; it is released with the test at the latest.
+// acquire acquires the lease, and releases it at the end of the test.
 func (l *leased) acquire(c *apply.Cluster, holder string) (*lease, error) {
 	got, err := acquireLease(testContext(l.T), c, l.name, holder, l.clock, func(err error) { l.lost <- err }, sighting{}, nil)
 	if got != nil {
@@ -52,7 +52,7 @@ func (l *leased) live() *coordinationv1.Lease {
 	return found
 }
 
-// write is what another process does, or did.
+// write imitates another process.
 func (l *leased) write(holder string, renewed time.Time) {
 	l.Helper()
 	leases := testClient(l.T).CoordinationV1().Leases(leaseNamespace)
@@ -75,7 +75,7 @@ type outcome struct {
 	err   error
 }
 
-// inBackground acquires while the test goes on; the attempt is over when the channel has something.
+// inBackground acquires while the test continues; the channel receives the outcome.
 func (l *leased) inBackground(holder string) chan outcome {
 	return l.inBackgroundAfter(holder, sighting{}, nil)
 }
@@ -90,7 +90,7 @@ func (l *leased) inBackgroundAfter(holder string, seen sighting, waiting func(Wa
 	return out
 }
 
-// counted counts the answers about the lease.
+// counted counts the responses about the lease.
 func (l *leased) counted(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		answer, err := next.RoundTrip(r)
@@ -105,14 +105,14 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// looked waits until an attempt in the background has looked at the lease again.
+// looked waits until a background attempt has read the lease again.
 func (l *leased) looked(after int64) {
 	l.Helper()
 	eventually(l.T, "the attempt to look at the lease", func() bool { return l.answers.Load() > after })
 }
 
-// stepUntil lets time go by in the steps of a lease, until something arrives; it says how long that
-// took. Each step is followed by a look at the lease: requests are real and take their time.
+// stepUntil steps the clock until the attempt ends, and returns its duration. After each step it
+// waits for a read of the lease, because requests take real time.
 func stepUntil(l *leased, from chan outcome) (outcome, time.Duration) {
 	l.Helper()
 	began := l.clock.Now()
@@ -135,7 +135,7 @@ func stepUntil(l *leased, from chan outcome) (outcome, time.Duration) {
 	}
 }
 
-// untilLost lets time go by until the lease is lost.
+// untilLost steps the clock until the lease is lost.
 func untilLost(l *leased) (took time.Duration, lost error) {
 	l.Helper()
 	began := l.clock.Now()
@@ -151,7 +151,7 @@ func untilLost(l *leased) (took time.Duration, lost error) {
 		if l.clock.HasWaiters() {
 			l.clock.Step(leaseRetry)
 		}
-		<-time.After(50 * time.Millisecond) // requests are real
+		<-time.After(50 * time.Millisecond) // requests take real time
 	}
 }
 
@@ -184,7 +184,7 @@ func TestAFreeLeaseIsTakenAndGivenBack(t *testing.T) {
 	assert.Empty(t, l.lost)
 }
 
-// A holder that renews is named, whatever its clock says.
+// TestALivingHolderIsNamed checks that a holder that renews is reported, whatever its clock.
 func TestALivingHolderIsNamed(t *testing.T) {
 	for name, skew := range map[string]time.Duration{"same clock": 0, "clock behind": -9 * time.Minute, "clock ahead": time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -210,8 +210,8 @@ func TestALivingHolderIsNamed(t *testing.T) {
 	}
 }
 
-// A crashed holder blocks for the duration of the lease by our clock, not longer and not shorter:
-// its times may be off.
+// TestACrashedHolderBlocksForTheDuration checks that a crashed holder blocks for the lease duration
+// by our clock, because its own times may be off.
 func TestACrashedHolderBlocksForTheDuration(t *testing.T) {
 	for name, skew := range map[string]time.Duration{"same clock": 0, "clock behind": -9 * time.Minute, "clock ahead": time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -233,7 +233,7 @@ func TestACrashedHolderBlocksForTheDuration(t *testing.T) {
 	})
 }
 
-// Whoever waits hears for whom and how long, once.
+// TestWaitingForALeaseIsTold checks that waiting is reported once, with holder and duration.
 func TestWaitingForALeaseIsTold(t *testing.T) {
 	l := newLeased(t)
 	l.write("crashed", l.clock.Now())
@@ -246,8 +246,8 @@ func TestWaitingForALeaseIsTold(t *testing.T) {
 	assert.Regexp(t, "^cluster test: lease garden/"+l.name+" is held by crashed since .*: waiting up to (29|30)s more to see whether it is alive$", told[0].String())
 }
 
-// Beside an operator or a gardenlet that runs nobody has to wait for the answer; one that is silent
-// may have crashed.
+// TestAResidentHolderIsNamedAtOnce checks that nobody waits for an operator or gardenlet that
+// renews; a silent one may have crashed.
 func TestAResidentHolderIsNamedAtOnce(t *testing.T) {
 	l := newLeased(t)
 	holder := "pergola-operator-7d4_pergola-operator_1_x2b4c"
@@ -274,7 +274,8 @@ func TestAResidentHolderIsNamedAtOnce(t *testing.T) {
 	assert.ErrorContains(t, &HeldError{Holder: "gardenlet-5f7_8a1", Lease: leaseGardenlet}, "a gardenlet looks after this seed")
 }
 
-// The time of several leases runs at once: what was seen long enough need not be watched again.
+// TestALeaseThatWasSeenEarlierIsNotWatchedAgain checks that waits overlap: an earlier sighting
+// counts.
 func TestALeaseThatWasSeenEarlierIsNotWatchedAgain(t *testing.T) {
 	l := newLeased(t)
 	l.write("crashed", l.clock.Now())
@@ -286,7 +287,7 @@ func TestALeaseThatWasSeenEarlierIsNotWatchedAgain(t *testing.T) {
 	require.NoError(t, err, "at once")
 	t.Cleanup(got.release)
 
-	// A holder that has renewed since is alive.
+	// A holder that has renewed since then is alive.
 	other := newLeased(t)
 	other.write("living", other.clock.Now())
 	seen, err = sight(testContext(t), c, other.name, "we", other.clock)
@@ -297,12 +298,13 @@ func TestALeaseThatWasSeenEarlierIsNotWatchedAgain(t *testing.T) {
 	require.ErrorAs(t, err, new(*HeldError))
 }
 
-// Whoever finds another name in its lease stops, and does not take it back.
+// TestAStolenLeaseIsLost checks that a process stops when its lease has another holder, and does
+// not take it back.
 func TestAStolenLeaseIsLost(t *testing.T) {
 	l := newLeased(t)
 	got, err := l.acquire(testCluster(t), "we")
 	require.NoError(t, err)
-	l.write("thief", l.clock.Now().Add(-time.Hour)) // as old as it may look
+	l.write("thief", l.clock.Now().Add(-time.Hour)) // as old as it can look
 	_, lost := untilLost(l)
 	var why *owner.LostError
 	require.ErrorAs(t, lost, &why)
@@ -311,7 +313,8 @@ func TestAStolenLeaseIsLost(t *testing.T) {
 	assert.Equal(t, "thief", *l.live().Spec.HolderIdentity, "what is not ours is not given back")
 }
 
-// Whoever cannot renew stops before somebody else may take over.
+// TestALeaseThatCannotBeRenewedIsLostInTime checks that a holder that cannot renew stops before
+// another process may take over.
 func TestALeaseThatCannotBeRenewedIsLostInTime(t *testing.T) {
 	var down atomic.Bool
 	l := newLeased(t)
@@ -335,7 +338,7 @@ func TestALeaseThatCannotBeRenewedIsLostInTime(t *testing.T) {
 	assert.Less(t, took, leaseDuration)
 }
 
-// Two that begin at the same time: one gets the lease.
+// TestOneOfManyGetsTheLease checks that of several concurrent attempts one acquires the lease.
 func TestOneOfManyGetsTheLease(t *testing.T) {
 	l := newLeased(t)
 	const many = 8

@@ -8,7 +8,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// leaseOf names the lease that whoever reconciles an owner has to hold.
+// leaseOf returns the lease that the reconciler of an owner must hold.
 func leaseOf(o *member) (cluster, name string) {
 	if o.Input.Owner.Kind == owner.Garden {
 		return o.Local.Name(), leaseOperator
@@ -16,7 +16,7 @@ func leaseOf(o *member) (cluster, name string) {
 	return o.Local.Name(), leaseGardenlet
 }
 
-// heldLeases are those of this process.
+// heldLeases returns the leases of this process.
 func (c *Converger) heldLeases() []*lease {
 	c.mu.Lock()
 	held := slices.Clone(c.role.leases)
@@ -27,7 +27,7 @@ func (c *Converger) heldLeases() []*lease {
 	return held
 }
 
-// lock takes the lease of a role on a cluster, once.
+// lock acquires the lease of a role on a cluster, once.
 func (c *Converger) lock(ctx context.Context, cluster, name string) error {
 	if c.holds(cluster, name) {
 		return nil
@@ -46,9 +46,8 @@ func (c *Converger) lock(ctx context.Context, cluster, name string) error {
 	return nil
 }
 
-// sightLeases looks at the leases of all seeds in the background. Whoever crashed left them all
-// behind: the time that shows it runs for all of them at once. A lease that cannot be read is an
-// error when it is needed.
+// sightLeases reads the leases of all seeds in the background. A crashed process leaves all of them
+// behind, and this way their waits overlap. A failed read is reported when the lease is needed.
 func (c *Converger) sightLeases(ctx context.Context) {
 	c.mu.Lock()
 	c.role.sighted = map[string]sighting{}
@@ -70,7 +69,7 @@ func (c *Converger) sightLeases(ctx context.Context) {
 	}
 }
 
-// holds says whether we have a lease.
+// holds reports whether this process holds a lease.
 func (c *Converger) holds(cluster, name string) bool {
 	if c.shares(cluster, name) {
 		return true
@@ -85,7 +84,7 @@ func (c *Converger) holds(cluster, name string) bool {
 	return false
 }
 
-// ours are the owners whose lease we hold: those of others are none of our business.
+// ours returns the owners whose lease this process holds.
 func (c *Converger) ours() []*member {
 	var out []*member
 	for _, o := range c.members.all {
@@ -96,7 +95,7 @@ func (c *Converger) ours() []*member {
 	return out
 }
 
-// whileLeased gives a context that ends with the leases, too.
+// whileLeased returns a context that also ends when a lease is lost.
 func (c *Converger) whileLeased(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(c.role.alive, func() { cancel(context.Cause(c.role.alive)) })
@@ -106,7 +105,7 @@ func (c *Converger) whileLeased(ctx context.Context) (context.Context, context.C
 	}
 }
 
-// lostLease says why the leases were lost, nil while they are held.
+// lostLease returns why a lease was lost, nil if none was.
 func (c *Converger) lostLease() error {
 	if c.role.alive.Err() == nil {
 		return nil
@@ -114,9 +113,9 @@ func (c *Converger) lostLease() error {
 	return context.Cause(c.role.alive)
 }
 
-// inherit takes the leases of another converger of this process over, so that nobody gets in
-// between. A lease of a cluster that this one does not have, or reaches at another address, stays
-// with the other.
+// inherit takes over the leases of another converger of this process, so that no other process can
+// acquire them in between. The other converger keeps a lease whose cluster is missing here, or has
+// another address.
 func (c *Converger) inherit(old *Converger) error {
 	c.runs.Inherit(old.runs)
 	old.mu.Lock()

@@ -10,14 +10,13 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// keyHint says how a key is given.
+// keyHint explains how to pass a key.
 const keyHint = "set SOPS_AGE_KEY_FILE to the file of an age key they are encrypted for, or SOPS_AGE_KEY to the key itself"
 
-// shownLocked is how many Secrets without a key an error names.
+// shownLocked limits the Secrets that an error names.
 const shownLocked = 5
 
-// lockedSecret is a Secret that no key opens, the file and line it stands in, and the age keys that
-// would open it.
+// lockedSecret is a Secret that no key decrypts, its file and line, and the age keys that would.
 type lockedSecret struct {
 	ref        apply.Ref
 	place      string
@@ -29,7 +28,7 @@ func lockedSecretOf(d *landscapes.Declaration) lockedSecret {
 	return lockedSecret{ref, fmt.Sprintf("%s:%d", d.File, d.Line), d.Recipients()}
 }
 
-// Locked are the Secrets of a landscape that no key opens.
+// Locked returns the Secrets of a landscape that no key decrypts.
 func Locked(l *landscapes.Landscape) map[apply.Ref]bool {
 	out := map[apply.Ref]bool{}
 	for _, d := range l.Declarations {
@@ -40,12 +39,11 @@ func Locked(l *landscapes.Landscape) map[apply.Ref]bool {
 	return out
 }
 
-// CheckKeys is an error when no key opens some of the Secrets of a landscape. Such a landscape
-// cannot be applied: without them it would lack them, and delete those there are.
+// CheckKeys returns an error if no key decrypts some Secrets of a landscape. Such a landscape
+// cannot be applied: it would delete the existing Secrets.
 func CheckKeys(l *landscapes.Landscape) error { return lockedError(lockedOf(l), l.Keys) }
 
-// NoKey says why Secrets of a landscape cannot be opened: there is no key at all, or the keys are
-// other ones.
+// NoKey returns why Secrets of a landscape cannot be decrypted: no key exists, or only other keys.
 func NoKey(l *landscapes.Landscape) string { return noKey(lockedOf(l), l.Keys) }
 
 func lockedOf(l *landscapes.Landscape) []lockedSecret {
@@ -58,7 +56,7 @@ func lockedOf(l *landscapes.Landscape) []lockedSecret {
 	return locked
 }
 
-// lockedError names the Secrets. keys are those that were tried, in their public form.
+// lockedError names the Secrets. keys are the public forms of the keys in use.
 func lockedError(locked []lockedSecret, keys []string) error {
 	if len(locked) == 0 {
 		return nil
@@ -86,7 +84,7 @@ func noKey(locked []lockedSecret, keys []string) string {
 	return have + " Secrets that are encrypted for " + shortList(slices.Compact(recipients))
 }
 
-// shortList names some, and how many more there are.
+// shortList names the first ones, and the number of others.
 func shortList(names []string) string {
 	shown := names[:min(len(names), shownLocked)]
 	text := strings.Join(shown, ", ")
@@ -96,7 +94,7 @@ func shortList(names []string) string {
 	return text
 }
 
-// lockedNotes say which Secrets a comparison leaves out.
+// lockedNotes names the Secrets that a comparison omits.
 func lockedNotes(locked []lockedSecret) []string {
 	var out []string
 	for _, s := range locked {
@@ -105,8 +103,8 @@ func lockedNotes(locked []lockedSecret) []string {
 	return out
 }
 
-// withoutLocked leaves out what a plan says of Secrets without a key: they are declared, only what
-// is in them is not known.
+// withoutLocked removes undecryptable Secrets from a plan: they are declared, but their data is
+// unknown.
 func withoutLocked(items []change.Item, locked []lockedSecret) []change.Item {
 	return slices.DeleteFunc(items, func(item change.Item) bool { return isLocked(locked, item.Object) })
 }

@@ -23,8 +23,7 @@ import (
 
 const demoFolder = "../../landscapes/local"
 
-// secretsOnly is a landscape with the encrypted Secrets of the seed, and nothing else but what more
-// holds.
+// secretsOnly is a landscape with the encrypted Secrets of the seed, and more.
 func secretsOnly(t *testing.T, more string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -40,7 +39,7 @@ func secretsOnly(t *testing.T, more string) string {
 	return dir
 }
 
-// lockedConverger is the converger of a landscape on the API server, with a key or without.
+// lockedConverger returns a converger on the API server, with or without a key.
 func lockedConverger(t *testing.T, dir string, withKey bool) *Converger {
 	t.Helper()
 	options := landscapes.Options{}
@@ -59,14 +58,14 @@ func lockedConverger(t *testing.T, dir string, withKey bool) *Converger {
 	return c
 }
 
-// Without a key, Secrets that were applied with it are no deletions, even where nothing else is
-// declared any more; what else is not declared any more is one.
+// TestPlanWithoutAKey checks that a plan without a key deletes no Secret that was applied with it,
+// even if nothing else is declared. It still deletes other undeclared objects.
 func TestPlanWithoutAKey(t *testing.T) {
 	needsServer(t)
 	const config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: locked, namespace: garden}\n"
 	forgetLandscapes(t)
 	lease := newLeased(t)
-	lease.write("", time.Now()) // makes the namespace
+	lease.write("", time.Now()) // creates the namespace
 	with := lockedConverger(t, secretsOnly(t, config), true)
 	require.NoError(t, with.applyDeclarations(testContext(t), Virtual, split(with.landscape)[Virtual]))
 	secrets := testClient(t).CoreV1().Secrets("garden")
@@ -115,7 +114,7 @@ func TestNotesOfAPlan(t *testing.T) {
 	assert.Equal(t, p.Notes[:4], Remarks(p), "the note that repeats the problems is left out")
 	assert.Contains(t, p.Notes[0], "Secret garden/garden-dns-local is encrypted, and no key opens it")
 	for _, item := range p.Items {
-		if item.Object.Name != "local" { // the one that is not encrypted
+		if item.Object.Name != "local" { // not encrypted
 			assert.NotEqual(t, "Secret", item.Object.Kind, "%s", item.Object)
 		}
 	}
@@ -145,7 +144,7 @@ func TestManyLockedSecrets(t *testing.T) {
 	require.ErrorContains(t, lockedError(all, []string{"age1own", "age1old"}), "because none of the given age keys (age1own, age1old) opens Secrets")
 }
 
-// TestWrongKey is told from no key.
+// TestWrongKey checks that a wrong key is not reported as a missing one.
 func TestWrongKey(t *testing.T) {
 	other, err := age.GenerateX25519Identity()
 	require.NoError(t, err)

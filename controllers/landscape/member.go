@@ -15,21 +15,21 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// concurrentShoots is how many Shoots of a seed are converged at a time.
+// concurrentShoots limits the Shoots of a seed that are reconciled concurrently.
 const concurrentShoots = 8
 
-// member is an owner of the landscape, with the State of its last run, or of the current one.
+// member is an owner of the landscape, with the State of its current or last run.
 type member struct {
 	owner.Owner
 	c *Converger
-	// unjudged reports whether the last judgement could not be written.
+	// unjudged reports whether the last health check could not be written.
 	unjudged bool
 
 	mu   sync.Mutex
 	last owner.State
 }
 
-// now is the State of the last run, or of the current one.
+// now returns the State of the current or last run.
 func (m *member) now() owner.State {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -42,7 +42,7 @@ func (m *member) keep(s owner.State) {
 	m.last = s
 }
 
-// add makes an owner one of the landscape.
+// add adds an owner to the landscape.
 func (c *Converger) add(o owner.Owner) *member {
 	m := &member{Owner: o, c: c}
 	m.OnState = m.keep
@@ -65,8 +65,8 @@ func (c *Converger) enlist() {
 	c.members.fleet.Set(context.Background(), idle)
 }
 
-// member is one owner for the fleet. Shoots come after their Seed. This process must hold the lease
-// of the Seed.
+// member returns an owner for the fleet. Shoots follow their Seed, for which this process must hold
+// the lease.
 func (c *Converger) member(o *member) fleet.Member[*member] {
 	m := fleet.Member[*member]{
 		ID: o.String(), Pool: o.String(),
@@ -88,7 +88,7 @@ func (c *Converger) member(o *member) fleet.Member[*member] {
 	return m
 }
 
-// Left implements fleet.Owner. It leaves owners alone whose lease another process holds.
+// Left implements fleet.Owner. Owners whose lease another process holds are ignored.
 func (m *member) Left() (something, rendered bool) { return m.c.holds(leaseOf(m)), true }
 
 // SetOf implements fleet.Owner.
@@ -114,7 +114,7 @@ func (m *member) Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool
 // Care implements fleet.Owner.
 func (m *member) Care(ctx context.Context) {
 	owners := m.c.members.reconciler
-	// The next round finishes what this one cannot; it is no reason not to judge.
+	// The next round finishes incomplete steps; the health check runs anyway.
 	_ = panics.Safe(func() error {
 		_, removing := owners.FinishRemovals(ctx, m.Owner, m.now())
 		_, waiting := owners.ApplyWaiting(ctx, m.Owner, m.now())

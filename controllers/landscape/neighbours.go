@@ -17,19 +17,19 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// Several landscapes may share a runtime cluster, and an object may move from one to another.
-// Whoever is synced first, it is never deleted on the way, and two that declare the same object at
-// a time do not fight over it.
+// Several landscapes may share a runtime cluster, and an object may move from one to another. It is
+// never deleted on the way, whichever is synced first, and two landscapes that declare it do not
+// overwrite each other.
 //
-// What a landscape declares is in its inventory, before it is applied. A landscape that lost an
-// object asks the others first: it puts the object into the ConfigMap of its removals, and each of
-// them notes there that it has seen that, at a state of its files that is not older than the
-// question. One that has the object by then takes it over. When all have answered, the object is
-// deleted.
+// The inventory of a landscape contains its declarations before they are applied. Before a
+// landscape deletes an undeclared object, it asks the others: it adds the object to the ConfigMap
+// of its removals. Each other landscape notes there that it has seen the question, with files that
+// are not older. A landscape that declares the object by then takes it over. When all have
+// answered, the object is deleted.
 //
-// An object that one gives up while another one declares it is handed over at once, whether that
-// has come to apply it or not: it is in the inventory of the other one, which deletes it if it does
-// not want it any more.
+// If one landscape gives up an object while another declares it, the object is handed over at once,
+// even before the other applies it. It is in the inventory of the other landscape, which deletes it
+// once it is undeclared there.
 
 // removalsBundle is the name of that ConfigMap among the inventories.
 const removalsBundle = "removals"
@@ -37,18 +37,18 @@ const removalsBundle = "removals"
 // neighbour is another landscape of the runtime cluster.
 type neighbour struct {
 	name string
-	// declares are the objects of one cluster that it has in its inventory.
+	// declares contains its inventory for one cluster.
 	declares map[apply.Ref]apply.Entry
-	// removes are those of them that it wants to give up.
+	// removes are the objects that it asks about, to give them up.
 	removes map[apply.Ref]bool
 }
 
-// wants says whether it declares an object and is not about to give it up.
+// wants reports whether it declares an object and does not give it up.
 func (n *neighbour) wants(ref apply.Ref) bool {
 	return n.has(ref) && !n.removes[withoutVersion(ref)]
 }
 
-// has says whether an object is in its inventory.
+// has reports whether its inventory contains an object.
 func (n *neighbour) has(ref apply.Ref) bool {
 	_, has := n.declares[withoutVersion(ref)]
 	return has
@@ -58,8 +58,8 @@ func inventoryName(landscape, bundle string) string {
 	return owner.InventoryPrefix + "landscape." + landscape + "." + bundle
 }
 
-// neighbours reads the inventories that other landscapes have for one cluster. That costs no
-// request: they are in the live cache.
+// neighbours returns the inventories of other landscapes for one cluster. It reads the live cache,
+// without a request.
 func (c *Converger) neighbours(ctx context.Context, cluster string) ([]*neighbour, error) {
 	maps, err := c.landscapeMaps(ctx)
 	if err != nil {
@@ -92,7 +92,7 @@ func (c *Converger) neighbours(ctx context.Context, cluster string) ([]*neighbou
 	return out, nil
 }
 
-// landscapeMaps are the ConfigMaps of all landscapes.
+// landscapeMaps returns the ConfigMaps of all landscapes.
 func (c *Converger) landscapeMaps(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	all, err := c.links.clusters[Runtime].List(ctx, configMaps.GVK(), owner.InventoryNamespace, nil)
 	if err != nil {
@@ -103,8 +103,7 @@ func (c *Converger) landscapeMaps(ctx context.Context) ([]*unstructured.Unstruct
 	}), nil
 }
 
-// around is what the others of a runtime cluster have to do with the declarations of one cluster,
-// during one run.
+// around is the state of other landscapes for the declarations of one cluster, during one run.
 type around struct {
 	c          *Converger
 	cluster    string
@@ -117,8 +116,8 @@ type around struct {
 func (c *Converger) lookAround(ctx context.Context, cluster string) (*around, error) {
 	a := &around{c: c, cluster: cluster, known: map[apply.Ref]bool{}}
 	var err error
-	// Before the inventories: who came to declare an object and answered has it in its inventory by
-	// then.
+	// Read removals before inventories: a landscape that has answered has the object, if declared,
+	// in its inventory by then.
 	if a.removals, err = c.removals(ctx); err != nil {
 		return nil, err
 	}
@@ -135,13 +134,14 @@ func (c *Converger) lookAround(ctx context.Context, cluster string) (*around, er
 	return a, nil
 }
 
-// desiredElsewhere says whether another landscape declares an object that left this one.
+// desiredElsewhere reports whether another landscape declares an object that this one no longer
+// declares.
 func (a *around) desiredElsewhere(ref apply.Ref) bool {
 	return slices.ContainsFunc(a.neighbours, func(n *neighbour) bool { return n.wants(ref) })
 }
 
-// declaredBy says whether the landscape that an object belongs to still declares it. What belongs
-// to anything else is taken, unless it was taken from us.
+// declaredBy reports whether the landscape that owns an object still declares it. Objects of other
+// origins are adopted, unless they were taken from this landscape.
 func (a *around) declaredBy(origin string, ref apply.Ref) (declared, known bool) {
 	name, is := a.landscapeOf(origin)
 	if !is {
@@ -151,8 +151,8 @@ func (a *around) declaredBy(origin string, ref apply.Ref) (declared, known bool)
 	return n != nil && n.wants(ref), true
 }
 
-// givenUp says whether the landscape that an object belongs to, by what it shows, does not have it
-// in its inventory any more. Of one whose inventory is not there that is not known.
+// givenUp reports whether the landscape in the origin of an object no longer has it in its
+// inventory; false if it has no inventory.
 func (a *around) givenUp(origin string, ref apply.Ref) bool {
 	name, is := a.landscapeOf(origin)
 	if !is {
@@ -162,15 +162,15 @@ func (a *around) givenUp(origin string, ref apply.Ref) bool {
 	return n != nil && !n.has(ref)
 }
 
-// landscapeOf is the name of the landscape in an origin annotation, if that is of declarations for
-// the cluster.
+// landscapeOf returns the landscape of an origin annotation, if that is the origin of declarations
+// for the cluster.
 func (a *around) landscapeOf(origin string) (name string, is bool) {
 	set, is := strings.CutPrefix(origin, "landscape.")
 	name, cluster, _ := strings.Cut(set, "/")
 	return name, is && cluster == a.cluster
 }
 
-// neighbour is nil for a landscape that has no inventory for the cluster.
+// neighbour returns nil for a landscape without an inventory for the cluster.
 func (a *around) neighbour(name string) *neighbour {
 	i := slices.IndexFunc(a.neighbours, func(n *neighbour) bool { return n.name == name })
 	if i < 0 {
@@ -179,8 +179,7 @@ func (a *around) neighbour(name string) *neighbour {
 	return a.neighbours[i]
 }
 
-// unanswered says which landscapes have not said yet whether they have taken an object over; empty
-// when all have.
+// unanswered returns the landscapes that have not answered yet about an object; empty if all have.
 func (a *around) unanswered(ref apply.Ref) string {
 	var waiting []string
 	for _, n := range a.neighbours {
@@ -191,11 +190,11 @@ func (a *around) unanswered(ref apply.Ref) string {
 	return strings.Join(waiting, ", ")
 }
 
-// declaredElsewhereError is why an object is not applied: another landscape declares it as well,
-// and had it first.
+// declaredElsewhereError means that an object is not applied, because another landscape declared it
+// first.
 type declaredElsewhereError struct {
 	landscape string
-	// file is where the other landscape declares it; empty where its inventory does not say.
+	// file is the declaration of the other landscape; empty if its inventory does not say.
 	file string
 }
 
@@ -207,8 +206,8 @@ func (e *declaredElsewhereError) Error() string {
 	return "landscape " + e.landscape + " declares this object as well" + where + ", and had it first"
 }
 
-// MovesFrom names the landscapes that a run waits for, because they have objects that moved from
-// them. It names none when something else went wrong, too, which is no consequence of that.
+// MovesFrom returns the landscapes that a run waits for, because they still own moved objects. It
+// returns none if the error has another independent cause.
 func MovesFrom(err error) []string {
 	var out []string
 	only := true
@@ -247,7 +246,7 @@ func MovesFrom(err error) []string {
 	return out
 }
 
-// explain names the landscape and the file in the errors about objects that another one has.
+// explain adds landscape and file to the errors about objects of other landscapes.
 func (a *around) explain(err error) error {
 	var all apply.Errors
 	if !errors.As(err, &all) {
@@ -267,7 +266,8 @@ func (a *around) explain(err error) error {
 	return err
 }
 
-// holdMoving holds what may have moved to a landscape that has not said so yet, and asks for it.
+// holdMoving holds objects that may have moved to a landscape without an answer, and asks about
+// them.
 func (a *around) holdMoving(entries []apply.Entry) (held []apply.Held, rest []apply.Entry) {
 	for _, e := range entries {
 		waiting := a.unanswered(e.Ref)
@@ -287,7 +287,7 @@ func (a *around) holdMoving(entries []apply.Entry) (held []apply.Held, rest []ap
 	return held, rest
 }
 
-// currentAt is when the files of this converger were known to be the newest ones.
+// currentAt returns when the files of this converger were known to be the newest.
 func (c *Converger) currentAt() time.Time {
 	if c.options.CurrentAt != nil {
 		return c.options.CurrentAt()

@@ -26,7 +26,7 @@ func mapFile(names ...string) string {
 	return text
 }
 
-// uidOf is empty for a ConfigMap that is not there.
+// uidOf returns the UID of a ConfigMap, empty if it does not exist.
 func uidOf(t *testing.T, name string) string {
 	t.Helper()
 	live, err := resource(t, testMaps, "default").Get(testContext(t), name, metav1.GetOptions{})
@@ -44,7 +44,8 @@ func originOf(t *testing.T, name string) string {
 	return live.GetAnnotations()[conventions.Keys().Origin]
 }
 
-// An object that moves to another landscape is handed over, whoever is synced first.
+// TestMovesAreHandedOver checks that an object that moves to another landscape is handed over,
+// whichever is synced first.
 func TestMovesAreHandedOver(t *testing.T) {
 	t.Run("the new one first", func(t *testing.T) {
 		from, to := newWritten(t, "mova", map[string]string{"a.yaml": mapFile("mova-x", "mova-stays")}), newWritten(t, "movb", map[string]string{"b.yaml": mapFile("movb-own")})
@@ -142,8 +143,8 @@ func TestMovesAreHandedOver(t *testing.T) {
 	})
 }
 
-// Two landscapes that exchange objects of one kind both get what they declare, whoever is synced
-// first, and nothing is deleted on the way.
+// TestTwoLandscapesExchangeObjects checks that two landscapes can swap objects of one kind without
+// a deletion, whichever is synced first.
 func TestTwoLandscapesExchangeObjects(t *testing.T) {
 	for name, order := range map[string]func(one, two *written){
 		"one after the other": func(one, two *written) {
@@ -179,7 +180,7 @@ func TestTwoLandscapesExchangeObjects(t *testing.T) {
 	}
 }
 
-// settle syncs until a ConfigMap is gone, as the others are synced, too.
+// settle syncs this landscape and the others until a ConfigMap no longer exists.
 func (w *written) settle(name string, others ...*written) {
 	w.Helper()
 	require.Eventually(w, func() bool {
@@ -203,7 +204,8 @@ func reasonsOf(c *Converger, object string) string {
 	return text
 }
 
-// Two landscapes that declare the same object do not take it from one another.
+// TestTwoLandscapesDeclareTheSame checks that two landscapes that declare the same object do not
+// overwrite each other.
 func TestTwoLandscapesDeclareTheSame(t *testing.T) {
 	one, two := newWritten(t, "two-a", map[string]string{"files/a.yaml": mapFile("two-x")}), newWritten(t, "two-b", map[string]string{"b.yaml": mapFile("two-x")})
 	one.mustSync()
@@ -220,8 +222,8 @@ func TestTwoLandscapesDeclareTheSame(t *testing.T) {
 	assert.Equal(t, before.GetResourceVersion(), after.GetResourceVersion(), "nobody has written")
 }
 
-// TestMovesFrom: a run waits for others alone where each of its problems is that they have an
-// object, or follows from that.
+// TestMovesFrom checks that a run waits for others only if each of its problems is an object of
+// theirs, or follows from one.
 func TestMovesFrom(t *testing.T) {
 	has := func(name string) error {
 		return &apply.ObjectError{Reason: apply.OwnedElsewhere, Err: &declaredElsewhereError{landscape: name, file: "x.yaml"}}
@@ -244,8 +246,8 @@ func TestMovesFrom(t *testing.T) {
 	}
 }
 
-// TestIgnoredIsDeclared: an object that a landscape declares, and leaves alone by an annotation, is
-// not deleted by another one that declared it, too.
+// TestIgnoredIsDeclared checks that an object that a landscape declares, and ignores by an
+// annotation, is not deleted by another one that declared it as well.
 func TestIgnoredIsDeclared(t *testing.T) {
 	from := newWritten(t, "ign-from", map[string]string{"b.yaml": mapFile("ign-b", "ign-x")})
 	to := newWritten(t, "ign-to", map[string]string{"a.yaml": mapFile("ign-a")})

@@ -19,59 +19,56 @@ import (
 	"github.com/pergola-dev/pergola/internal/printable"
 )
 
-// objectPatience is how long the Landscape object may take to read: the tree does not wait longer
-// for it.
+// objectPatience limits the time to read the Landscape object for the status.
 const objectPatience = 10 * time.Second
 
-// ObjectStatus is what the Landscape object, by which an operator syncs the landscape, says of it.
+// ObjectStatus is the status of the Landscape object with which an operator syncs the landscape.
 type ObjectStatus struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Ready says that its condition Ready is True, and that it is not suspended.
+	// Ready means that its condition Ready is True, and that it is not suspended.
 	Ready bool `json:"ready"`
-	// Reason and Message are those of the condition Ready; empty while the operator has not written
-	// one.
+	// Reason and Message of the condition Ready; empty before the operator has written it.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Suspension is why, by whom and until when it is suspended; nil when it is not.
+	// Suspension has reason, author and end of a suspension; nil if it is not suspended.
 	Suspension *landscapev1alpha1.Suspension `json:"suspension,omitempty"`
-	// Pin is what it is pinned to.
+	// Pin is the revision that it is pinned to.
 	Pin *landscapev1alpha1.Pin `json:"pin,omitempty"`
-	// Revision was applied completely last, as <ref>@<commit>; empty for none.
+	// Revision is the last completely applied one, as <ref>@<commit>; empty if there is none.
 	Revision string `json:"revision,omitempty"`
 	// FailedSync is the last sync, if it failed.
 	FailedSync *landscapev1alpha1.SyncRecord `json:"failedSync,omitempty"`
-	// Held and Waits stand beside the other fields in JSON.
+	// Held and Waits are inlined in JSON.
 	Held  ObjectHeld  `json:"-"`
 	Waits ObjectWaits `json:"-"`
 }
 
-// ObjectHeld is which deletions and recreations wait for an approval.
+// ObjectHeld contains the deletions and recreations that wait for an approval.
 type ObjectHeld struct {
-	// Count is how many. At 50 it is at least so many, if InPart.
+	// Count is their number; with InPart it is a minimum.
 	Count int `json:"held,omitempty"`
-	// InPart says that the object lists as many as it can, and does not say how many there are.
+	// InPart means that the list in the object is full, and that the object has no total.
 	InPart bool `json:"heldInPart,omitempty"`
-	// On is the same by cluster: runtime, virtual, and the seeds on which gardenlets hold
-	// something.
+	// On is the number by cluster: runtime, virtual, and the seeds.
 	On map[string]int `json:"heldOn,omitempty"`
-	// reasons say why objects are held, by cluster and object.
+	// reasons by cluster and object.
 	reasons map[string]string
 }
 
-// ObjectWaits is what the landscape waits for; its fields are empty for none.
+// ObjectWaits contains the causes for which the landscape waits; empty fields mean none.
 type ObjectWaits struct {
-	// Dependencies says which Landscapes of spec.dependsOn do not exist.
+	// Dependencies names the missing Landscapes of spec.dependsOn.
 	Dependencies string `json:"dependenciesMissing,omitempty"`
-	// Gardenlets says what gardenlets are waited for since the last sync.
+	// Gardenlets describes the gardenlets that have not finished since the last sync.
 	Gardenlets string `json:"gardenlets,omitempty"`
-	// Operator says that the operator does not run: nothing is synced. nil while it does.
+	// Operator means that no operator runs and nothing is synced; nil while one does.
 	Operator *Silence `json:"operatorSilent,omitempty"`
-	// Operations says which operations of operations/ wait to be taken up.
+	// Operations describes the operations of operations/ that have not started.
 	Operations string `json:"operationsWaiting,omitempty"`
 }
 
-// MarshalJSON writes the fields of Held and Waits beside the others.
+// MarshalJSON inlines Held and Waits.
 func (o ObjectStatus) MarshalJSON() ([]byte, error) {
 	type fields ObjectStatus // without this method
 	return json.Marshal(struct {
@@ -81,8 +78,8 @@ func (o ObjectStatus) MarshalJSON() ([]byte, error) {
 	}{fields(o), o.Held, o.Waits})
 }
 
-// whyHeld says why an object is held, as far as the object in the cluster lists it; empty if it is
-// not. nil holds nothing.
+// whyHeld returns why an object is held, according to the Landscape object; empty if it is not, or
+// o is nil.
 func (o *ObjectStatus) whyHeld(cluster string, ref apply.Ref) string {
 	if o == nil {
 		return ""
@@ -90,8 +87,8 @@ func (o *ObjectStatus) whyHeld(cluster string, ref apply.Ref) string {
 	return o.Held.reasons[cluster+" "+ref.String()]
 }
 
-// readObject looks for the Landscape object of this landscape in the runtime cluster: nil where
-// there is none that syncs it. An error says why that is not known.
+// readObject returns the status of the Landscape object in the runtime cluster; nil if no object
+// syncs this landscape.
 func (c *Converger) readObject(ctx context.Context, now time.Time) (*ObjectStatus, error) {
 	cluster := c.links.clusters[Runtime]
 	if cluster == nil {
@@ -106,7 +103,7 @@ func (c *Converger) readObject(ctx context.Context, now time.Time) (*ObjectStatu
 		list, err = resource.Namespace(gardencorev1beta1.GardenNamespace).List(ctx, only)
 	}
 	switch {
-	case apierrors.IsNotFound(err): // no such kind: nobody syncs it
+	case apierrors.IsNotFound(err): // the kind does not exist
 		return nil, nil
 	case err != nil:
 		return nil, cluster.Explain(apply.Ref{APIVersion: landscapev1alpha1.SchemeGroupVersion.String(), Kind: "Landscape", Name: c.landscape.Config.Name}, "read", err)
@@ -124,13 +121,13 @@ func (c *Converger) readObject(ctx context.Context, now time.Time) (*ObjectStatu
 	if len(found) == 0 {
 		return nil, nil
 	}
-	// Of two with one name the operator syncs one only, and says of the other that the name is
-	// taken.
+	// The operator syncs only one of two objects with the same name, and reports NameTaken for the
+	// other.
 	out := slices.MinFunc(found, func(a, b *ObjectStatus) int {
 		return cmp.Or(cmp.Compare(taken(a), taken(b)), cmp.Compare(a.Namespace, b.Namespace))
 	})
 	if out.Waits.Operator = c.operatorSilence(ctx, now); out.Waits.Operator != nil {
-		out.Ready = false // whatever it said last
+		out.Ready = false // its last status is outdated
 	}
 	return out, nil
 }
@@ -184,7 +181,7 @@ func objectStatus(l *landscapev1alpha1.Landscape, now time.Time) *ObjectStatus {
 	return out
 }
 
-// SuspensionText says by whom, until when and why, to go behind "suspended".
+// SuspensionText returns author, end and reason, to follow "suspended".
 func SuspensionText(s *landscapev1alpha1.Suspension) string {
 	until := " until pergola resume"
 	if s.Until != nil {
@@ -193,7 +190,7 @@ func SuspensionText(s *landscapev1alpha1.Suspension) string {
 	return by(s.By) + until + because(s.Reason)
 }
 
-// PinText says to which revision, by whom and why, to go behind "pinned".
+// PinText returns revision, author and reason, to follow "pinned".
 func PinText(p *landscapev1alpha1.Pin) string {
 	return fmt.Sprintf(" to %s%s%s", printable.Line(p.Revision), by(p.By), because(p.Reason))
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// looseFile is a ConfigMap that is recreated where it cannot be changed.
+// looseFile is a ConfigMap that is recreated when it cannot be updated.
 func looseFile(value string) string {
 	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: recreated, namespace: default, annotations: {" +
 		"resources.gardener.cloud/delete-on-invalid-update: \"true\"}}\ndata: {a: " + value + "}\n"
@@ -24,9 +24,8 @@ func looseFile(value string) string {
 
 var recreated = apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "recreated"}
 
-// TestWhatLetSomethingPassDoesSoOnce: an edit by hand that can only be repaired by a recreation is
-// held, although the revision that is kept has recreated the same object, and a review has shown it
-// or somebody has approved it.
+// TestWhatLetSomethingPassDoesSoOnce checks that a review or an approval counts once. After a sync
+// that recreated an object, the repair of a later edit by recreation is held.
 func TestWhatLetSomethingPassDoesSoOnce(t *testing.T) {
 	for name, allow := range map[string]func(*Options){
 		"reviewed": func(o *Options) {
@@ -45,7 +44,7 @@ func TestWhatLetSomethingPassDoesSoOnce(t *testing.T) {
 				o.Connect.Leases, o.Hear.OnDrift, o.Pace.CareInterval = []*Lease{{lease: &lease{cluster: Runtime, name: leaseOperator}}}, h.hear, time.Minute
 				o.Permits.Shown = func(id string) string { return id + "-7" }
 			}
-			// run is a sync, of what is declared for the virtual garden alone.
+			// run syncs the declarations of the virtual garden only.
 			run := func(c *Converger) []landscapev1alpha1.HeldDeletion {
 				c.now.report = Report{}
 				err := c.applyDeclarations(testContext(t), Virtual, split(c.landscape)[Virtual])

@@ -29,24 +29,24 @@ import (
 const (
 	annotationOperation = "gardener.cloud/operation"
 	annotationTimestamp = "gardener.cloud/timestamp"
-	// operationRedeploy on a Gardenlet is done by the operator.
+	// operationRedeploy on a Gardenlet is an operation of the operator.
 	operationRedeploy = "force-redeploy"
-	// watchInterval is how often a followed operation is looked at.
+	// watchInterval is the interval at which a followed operation is read.
 	watchInterval = time.Second
-	// takeUpTime is within which a gardenlet that runs takes an operation up, also one that is
-	// busy: earlier nobody is said not to have.
+	// takeUpTime is the time within which a running gardenlet, even a busy one, starts an
+	// operation: until then nothing is reported.
 	takeUpTime = 20 * time.Second
 )
 
-// NotPossibleError says why an operation cannot be asked for now.
+// NotPossibleError means that an operation cannot be requested now.
 type NotPossibleError struct {
 	Operation, Object string
 	Obstacles         []schemas.Obstacle
-	// live is the object as it was when it could not.
+	// live is the object at that time.
 	live *unstructured.Unstructured
 }
 
-// Waits reports whether nothing stands against it but another operation that was not taken up yet.
+// Waits reports whether the only obstacle is another operation that has not started yet.
 func (e *NotPossibleError) Waits() bool {
 	return len(e.Obstacles) == 1 && e.Obstacles[0].Withdraw != ""
 }
@@ -55,7 +55,7 @@ func (e *NotPossibleError) Error() string {
 	return fmt.Sprintf("%s: %s cannot be asked for: %s", e.Object, e.Operation, e.reasons(func(o schemas.Obstacle) string { return o.Withdraw }))
 }
 
-// reasons are all obstacles, with how an operation is withdrawn.
+// reasons lists all obstacles, and how to withdraw other operations.
 func (e *NotPossibleError) reasons(withdraw func(schemas.Obstacle) string) string {
 	var out []string
 	for _, o := range e.Obstacles {
@@ -67,7 +67,7 @@ func (e *NotPossibleError) reasons(withdraw func(schemas.Obstacle) string) strin
 	return strings.Join(out, "; ")
 }
 
-// possible is an error for an operation that the object cannot do in its present state.
+// possible returns an error if the object cannot run the operation in its present state.
 func possible(ctx context.Context, cluster *apply.Cluster, live *unstructured.Unstructured, operation string) error {
 	obstacles, err := schemas.OperationPossible(ctx, live, operation)
 	if err != nil {
@@ -88,8 +88,8 @@ func possible(ctx context.Context, cluster *apply.Cluster, live *unstructured.Un
 	return nil
 }
 
-// ask sets the annotation of an operation, once: in one write with the mark, and only if the object
-// is as it was read.
+// ask sets the annotation of an operation exactly once: in one write with the mark, and only if the
+// object has not changed.
 func ask(ctx context.Context, cluster *apply.Cluster, live *unstructured.Unstructured, operation, mark string, now time.Time) error {
 	annotations := map[string]any{annotationOperation: operation}
 	if operation == schemas.OperationConfirmDeletion {
@@ -127,18 +127,17 @@ func operatedRef(kind, namespace, name string) apply.Ref {
 	return apply.Ref{APIVersion: version, Kind: kind, Namespace: namespace, Name: name}
 }
 
-// Operation is one that a person asks for.
+// Operation is a request of a person.
 type Operation struct {
 	// Object as "Shoot garden-local/local".
 	Object, Operation string
-	// Wait follows the object until the operation has ended; OnProgress hears what is new
-	// meanwhile.
+	// Wait follows the object until the operation has ended; OnProgress receives changes meanwhile.
 	Wait       bool
 	OnProgress func(string)
 }
 
-// CheckOperation is an error for an object that has no operations, and for an operation that its
-// kind does not have. It asks no cluster.
+// CheckOperation returns an error if the object or its kind does not support an operation. It sends
+// no request.
 func CheckOperation(object, operation string) error {
 	kind, _, _, problem := landscapes.ParseOperated(object)
 	if problem == "" {
@@ -150,8 +149,8 @@ func CheckOperation(object, operation string) error {
 	return nil
 }
 
-// Operate asks for an operation on an object, once, if the object can do it now. With Wait it ends
-// when the operation has; an operation that failed is an error.
+// Operate requests an operation once, if the object can run it now. With Wait it returns when the
+// operation has ended; a failed operation is an error.
 func (c *Converger) Operate(ctx context.Context, o Operation) error {
 	if err := CheckOperation(o.Object, o.Operation); err != nil {
 		return err
@@ -191,8 +190,8 @@ func (c *Converger) Operate(ctx context.Context, o Operation) error {
 	return c.followOperation(ctx, cluster, ref, o, asked)
 }
 
-// isDone tells whether some part of Pergola does an operation: the gardenlet, the operator, or
-// whoever reconciles the Garden; docs/ownership.md has the table.
+// isDone reports whether a part of Pergola runs an operation: the gardenlet, the operator, or the
+// reconciler of the Garden. The table is in docs/ownership.md.
 func isDone(kind, operation string) bool {
 	switch kind {
 	case "Garden":
@@ -205,8 +204,8 @@ func isDone(kind, operation string) bool {
 	return endsWithAnnotation(kind, operation)
 }
 
-// endsWithAnnotation tells the operations that leave no lastOperation: whoever does one takes the
-// annotation away when it is done.
+// endsWithAnnotation reports whether an operation has no lastOperation: its controller removes the
+// annotation at the end.
 func endsWithAnnotation(kind, operation string) bool {
 	switch kind {
 	case "Seed":
@@ -218,7 +217,7 @@ func endsWithAnnotation(kind, operation string) bool {
 	return false
 }
 
-// followOperation waits until somebody has taken the operation up and ended it.
+// followOperation waits until the operation has started and ended.
 func (c *Converger) followOperation(ctx context.Context, cluster *apply.Cluster, ref apply.Ref, o Operation, asked time.Time) error {
 	tick := c.options.Clock.NewTicker(watchInterval)
 	defer tick.Stop()
@@ -244,7 +243,7 @@ func (c *Converger) followOperation(ctx context.Context, cluster *apply.Cluster,
 				break
 			}
 			text := notTakenUp
-			if isDone(ref.Kind, o.Operation) { // else that was said when it was asked for
+			if isDone(ref.Kind, o.Operation) { // else Operate has reported that
 				text += cluster.CommandsHere(fmt.Sprintf("; other operations wait for that. To withdraw it: kubectl annotate %s %s-", apply.KubectlName(ref), annotationOperation))
 			}
 			tell(text)
@@ -264,16 +263,16 @@ func (c *Converger) followOperation(ctx context.Context, cluster *apply.Cluster,
 	}
 }
 
-// notTakenUp begins what is said while the annotation of an operation is on its object.
+// notTakenUp starts the text that is reported while the annotation is on the object.
 const notTakenUp = "nobody has taken it up yet"
 
-// notEnded says that an operation is followed no longer, and how far it was.
+// notEnded returns an error about an operation that is no longer followed, with its progress.
 func notEnded(operation string, ref apply.Ref, said string, err error) error {
 	when := "in time"
 	if !errors.Is(err, context.DeadlineExceeded) {
 		when = "before it was interrupted"
 	}
-	if said == "" || strings.HasPrefix(said, notTakenUp) { // nothing was seen of it
+	if said == "" || strings.HasPrefix(said, notTakenUp) { // no progress was seen
 		return fmt.Errorf("%s on %s was asked for, and nobody has taken it up %s: it stays asked for", operation, ref, when)
 	}
 	return fmt.Errorf("%s on %s was taken up, and is not known to have ended %s: it goes on without you (%s)", operation, ref, when, said)
@@ -288,8 +287,8 @@ func nextLook(ctx context.Context, tick clock.Ticker) error {
 	}
 }
 
-// outcomeOf reads status.lastOperation: what it says, whether it has ended since, and how. Times in
-// a status have seconds only.
+// outcomeOf reads status.lastOperation: its text, whether it has ended since the request, and its
+// error. Times in a status have a precision of seconds.
 func outcomeOf(live *unstructured.Unstructured, asked time.Time) (text string, ended bool, err error) {
 	raw, found, _ := unstructured.NestedMap(live.Object, "status", "lastOperation")
 	var last gardencorev1beta1.LastOperation
@@ -313,8 +312,8 @@ func outcomeOf(live *unstructured.Unstructured, asked time.Time) (text string, e
 	return text, false, nil
 }
 
-// nextOf says what a rotation of a Garden's credentials waits for when the operation is at its end;
-// empty if for nothing.
+// nextOf returns the next step of a Garden's credential rotation after the operation; empty if
+// there is none.
 func nextOf(live *unstructured.Unstructured) string {
 	status, _, _ := unstructured.NestedMap(live.Object, "status")
 	state, err := rotation.Read(status)

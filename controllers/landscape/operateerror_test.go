@@ -15,7 +15,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// TestNotPossible: all obstacles are said.
+// TestNotPossible checks that the error names all obstacles.
 func TestNotPossible(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  NotPossibleError
@@ -42,7 +42,7 @@ func TestNotPossible(t *testing.T) {
 	}
 }
 
-// Who waits for a rotation hears what that waits for.
+// TestOutcomeOfARotation checks that the outcome names the next step of a rotation.
 func TestOutcomeOfARotation(t *testing.T) {
 	live := &unstructured.Unstructured{}
 	require.NoError(t, json.Unmarshal([]byte(`{"apiVersion": "operator.gardener.cloud/v1alpha1", "kind": "Garden", "metadata": {"name": "local"}, "status": {
@@ -58,7 +58,7 @@ func TestOutcomeOfARotation(t *testing.T) {
 	assert.Equal(t, "it was taken up", text)
 }
 
-// TestWhoDoesAnOperation: as docs/ownership.md has it.
+// TestWhoDoesAnOperation checks the table of docs/ownership.md.
 func TestWhoDoesAnOperation(t *testing.T) {
 	for _, done := range []string{
 		"Garden reconcile", "Garden rotate-ca-start", "Seed reconcile", "Seed renew-kubeconfig", "Seed renew-garden-access-secrets", "Seed renew-workload-identity-tokens",
@@ -78,8 +78,8 @@ func TestWhoDoesAnOperation(t *testing.T) {
 	assert.False(t, endsWithAnnotation("Seed", "reconcile"), "it has a lastOperation")
 }
 
-// TestNobodyDoesAnOperationWhileSuspended: an operator that runs does nothing for a Garden whose
-// Landscape is suspended.
+// TestNobodyDoesAnOperationWhileSuspended checks that an operator ignores a Garden whose Landscape
+// is suspended.
 func TestNobodyDoesAnOperationWhileSuspended(t *testing.T) {
 	by := &ObjectStatus{Namespace: "garden", Name: "local"}
 	a := attendance{operation: "reconcile", reach: "--context r", synced: func(context.Context, time.Time) (*ObjectStatus, error) { return by, nil }}

@@ -15,33 +15,33 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// UnattendedError says of an operation that was asked for that nobody is there who does it: to wait
-// for its end is in vain.
+// UnattendedError means that no running process handles a requested operation, so that waiting is
+// useless.
 type UnattendedError struct{ message string }
 
 func (e *UnattendedError) Error() string { return e.message }
 
-// attendance tells whether somebody is there who takes an operation up.
+// attendance checks whether a running process handles an operation.
 type attendance struct {
-	// cluster has the object, runtime the operator.
+	// cluster contains the object; the operator runs in runtime.
 	cluster, runtime *apply.Cluster
-	// synced gives the Landscape object by which an operator syncs the landscape; nil for none.
+	// synced returns the Landscape object with which an operator syncs the landscape; nil if there
+	// is none.
 	synced func(context.Context, time.Time) (*ObjectStatus, error)
-	// reach are the flags by which a person reaches the runtime cluster with commands of Pergola.
+	// reach contains the flags of Pergola's commands for the runtime cluster.
 	reach     string
 	operation string
-	// next is when it is looked again.
+	// next is the time of the next check.
 	next time.Time
 }
 
-// attendanceLook is how often it is looked whether a gardenlet still runs: as often as for the
-// operator that a sync is followed of.
+// attendanceLook is the interval for checking that a gardenlet or operator runs: the same as when
+// following a sync.
 const attendanceLook = 10 * time.Second
 
-// look is an error if nobody does the operation that is asked for on an object: no gardenlet of its
-// seed runs, no operator, or none that may do something for a Garden, or no part of Pergola does it
-// and no other controller has taken it up in the time in which one does. What cannot be read is no
-// reason to end.
+// look returns an error if nobody handles the requested operation on an object. Either no gardenlet
+// of its seed runs, or no operator that may change the Garden. Or no part of Pergola implements it,
+// and no other controller has started it within takeUpTime. Failed reads are ignored.
 func (a *attendance) look(ctx context.Context, live *unstructured.Unstructured, asked, now time.Time) error {
 	if now.Before(a.next) {
 		return nil
@@ -77,7 +77,7 @@ func (a *attendance) look(ctx context.Context, live *unstructured.Unstructured, 
 		seed, _, _ = unstructured.NestedString(live.Object, "spec", "seedName")
 	}
 	if seed == "" {
-		return nil // it has none yet
+		return nil // not scheduled yet
 	}
 	silence, err := SeedSilence(ctx, LeasesOf(client), seed, now)
 	if err != nil || silence == nil {
@@ -87,8 +87,7 @@ func (a *attendance) look(ctx context.Context, live *unstructured.Unstructured, 
 		a.operation, ref, seed, silence.Text(now), withdraw)}
 }
 
-// operator is an error if no operator runs, or the one that reconciles the Garden is told to do
-// nothing.
+// operator returns an error if no operator runs, or if the Landscape of the Garden is suspended.
 func (a *attendance) operator(ctx context.Context, ref apply.Ref, withdraw string, now time.Time, runs bool) error {
 	if !runs {
 		begins := "begins when one does"
@@ -98,7 +97,7 @@ func (a *attendance) operator(ctx context.Context, ref apply.Ref, withdraw strin
 		return &UnattendedError{fmt.Sprintf("%s on %s was asked for, and nobody does it: no operator runs. It stays asked for, and %s; %s", a.operation, ref, begins, withdraw)}
 	}
 	if ref.Kind != "Garden" {
-		return nil // no Landscape is about it
+		return nil // independent of any Landscape
 	}
 	if by, err := a.synced(ctx, now); err == nil && by != nil && by.Suspension != nil {
 		name := by.Namespace + "/" + by.Name
@@ -109,7 +108,7 @@ func (a *attendance) operator(ctx context.Context, ref apply.Ref, withdraw strin
 	return nil
 }
 
-// isHeld tells whether somebody holds a lease; what cannot be read may be held.
+// isHeld reports whether a process holds a lease; true if it cannot be read.
 func isHeld(ctx context.Context, client kubernetes.Interface, name string, now time.Time) bool {
 	lease, err := client.CoordinationV1().Leases(leaseNamespace).Get(ctx, name, metav1.GetOptions{})
 	switch {

@@ -10,9 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// PlannedOperations are the one-shot operations that come with a change of a landscape, as items of
-// a plan: who merges it asks for them. Those whose time is over would not be executed, which their
-// items say.
+// PlannedOperations returns the one-shot operations that a change of a landscape adds, as items of
+// a plan: merging the change requests them. Expired ones are included as failures.
 func PlannedOperations(old, new *landscapes.Landscape, now time.Time) []change.Item {
 	known := map[string]bool{}
 	for _, o := range old.Operations {
@@ -45,7 +44,7 @@ func PlannedOperations(old, new *landscapes.Landscape, now time.Time) []change.I
 	return out
 }
 
-// operationItem is an operation as an item of a plan, without what becomes of it.
+// operationItem returns the item of a plan for an operation, without action.
 func operationItem(l *landscapes.Landscape, o landscapes.Operation) change.Item {
 	return change.Item{Cluster: operatedCluster(o.Kind), Owner: "landscape " + l.Config.Name, Bundle: "operations", Object: operatedRef(o.Kind, o.Namespace, o.Name),
 		Origin: fmt.Sprintf("%s:%d", o.File, o.Line)}

@@ -9,18 +9,17 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// An object has one annotation for operations: of several on one object each is asked for when the
-// one before it was taken up.
+// An object has one annotation for operations. So several operations on one object are requested
+// one by one, each after the previous one has started.
 
-// queued says what an operation waits for that cannot be asked for because of another one. That one
-// may be in Git, too, and was asked for a moment ago in the same run: to withdraw it would be wrong
-// then.
+// queued returns what an operation waits for when another one blocks it. If the other one is from
+// Git and was requested a moment ago, withdrawing it would be wrong.
 func (c *Converger) queued(o landscapes.Operation, e *NotPossibleError, records *operationRecords) waitsFor {
 	reason := waitsFor{e.reasons(func(o schemas.Obstacle) string { return o.Withdraw }), e.reasons(func(schemas.Obstacle) string { return schemas.WithdrawAnywhere })}
 	id, ours := strings.CutPrefix(e.live.GetAnnotations()[AnnotationOperationID], c.operationMark(""))
 	first := records.byID[id]
 	if !ours || id == o.ID || first.Object != o.Object() || first.Operation != e.live.GetAnnotations()[annotationOperation] {
-		return reason // somebody else has asked for it
+		return reason // not requested by this landscape
 	}
 	text := fmt.Sprintf("operation %s, %s, on the same object was asked for %s, and this one is asked for with the first sync after that one was taken up",
 		id, first.Operation, first.At.UTC().Format(time.RFC3339))
@@ -33,8 +32,8 @@ func (c *Converger) queued(o landscapes.Operation, e *NotPossibleError, records 
 	return waitsFor{text + ": " + reason.here, text + ": " + reason.anywhere}
 }
 
-// precedes is the operation of a change that another one of it waits for, because both are on one
-// object; nil for none. A confirmation is another annotation, and in nobody's way.
+// precedes returns the operation of a change on the same object that another one must wait for; nil
+// if there is none. A confirmation has its own annotation and blocks nothing.
 func precedes(asked []landscapes.Operation, o landscapes.Operation) *landscapes.Operation {
 	if o.Operation == schemas.OperationConfirmDeletion {
 		return nil
@@ -47,7 +46,7 @@ func precedes(asked []landscapes.Operation, o landscapes.Operation) *landscapes.
 	return nil
 }
 
-// follows says of an operation in a difference that it is not asked for at once.
+// follows describes the operation that delays another one in a diff.
 func follows(first *landscapes.Operation) string {
 	if first == nil {
 		return ""

@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// TestOperationBesideAController: somebody writes the object between the look at it and the
-// request. It is looked at again: such an operation fails no sync, and it is asked for once.
+// TestOperationBesideAController checks that an operation is retried when somebody writes the
+// object between the read and the request. It fails no sync, and is requested once.
 func TestOperationBesideAController(t *testing.T) {
 	w := newWritten(t, "race", map[string]string{"race.yaml": shootFile("race")})
 	w.mustSync()

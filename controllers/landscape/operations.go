@@ -22,20 +22,19 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// Operations of operations/ are executed exactly once. First the intent is recorded, with the
-// identity of the object; then one request sets the operation's annotation and, in the same write,
-// the id of the operation beside it; then the record says that it is done. After a crash in
-// between, the id on the object tells whether the request arrived. Records are never removed: an id
-// is used once.
+// Operations of operations/ are executed exactly once. First, the intent and the UID of the object
+// are recorded. Then one write sets the annotation of the operation together with its id. Then the
+// record is completed. After a crash in between, the id on the object shows whether the request
+// arrived. Records are never deleted: an id is used once.
 
-// AnnotationOperationID on an object names the last operation of a landscape on it.
+// AnnotationOperationID on an object is the id of its last operation from a landscape.
 const AnnotationOperationID = "landscape.pergola.dev/operation-id"
 
 const (
 	operationsBundle = "operations"
 	operationPrefix  = "op."
 	managerOperation = "pergola-operate"
-	// shownOperations is how many a status has at most.
+	// shownOperations limits the operations in a status.
 	shownOperations = 50
 )
 
@@ -46,7 +45,7 @@ const (
 	operationExpired  = "expired"
 )
 
-// operationRecord is what is kept of one operation.
+// operationRecord is the record of one operation.
 type operationRecord struct {
 	Digest    string    `json:"digest"`
 	Object    string    `json:"object"`
@@ -56,7 +55,8 @@ type operationRecord struct {
 	At        time.Time `json:"at"`
 }
 
-// operationRecords are those of a landscape, as they are on the server: the live cache may be late.
+// operationRecords are the records of a landscape, read from the server because the live cache may
+// be late.
 type operationRecords struct {
 	c       *Converger
 	ref     apply.Ref
@@ -95,7 +95,7 @@ func (r *operationRecords) read(ctx context.Context) error {
 	return nil
 }
 
-// write records one operation, if nobody else has written since the records were read.
+// write stores the record of one operation, unless the records have changed since they were read.
 func (r *operationRecords) write(ctx context.Context, id string, record operationRecord) error {
 	text, err := json.Marshal(record)
 	if err != nil {
@@ -121,13 +121,12 @@ func (r *operationRecords) write(ctx context.Context, id string, record operatio
 	return nil
 }
 
-// operationTries is how often an operation is asked for in one run beside others who write the
-// object.
+// operationTries limits the attempts for an operation in one run when others write the object.
 const operationTries = 5
 
-// runOperations executes the operations on objects of one cluster that were not executed yet. One
-// that waits for another one to be taken up is in the report, and in nobody's way; one that the
-// object cannot do is an error. Both are tried again with the next run.
+// runOperations executes the pending operations on objects of one cluster. An operation that waits
+// for another one is reported without an error; an operation that the object cannot run is an
+// error. The next run retries both.
 func (c *Converger) runOperations(ctx context.Context, cluster string) error {
 	if c.links.clusters[Runtime] == nil || c.links.clusters[cluster] == nil || len(c.landscape.Operations) == 0 && !c.hasOperationRecords(ctx) {
 		return nil
@@ -143,8 +142,7 @@ func (c *Converger) runOperations(ctx context.Context, cluster string) error {
 		}
 		_, asked := records.byID[o.ID]
 		err := c.runOperation(ctx, records, o)
-		// A controller may have written the object since it was read: it is read again, and may not
-		// be able to do it any more.
+		// After a conflict, repeat the read; the object may no longer be able to run the operation.
 		for tries := 1; apierrors.IsConflict(err) && tries < operationTries && ctx.Err() == nil; tries++ {
 			err = c.runOperation(ctx, records, o)
 		}
@@ -164,7 +162,7 @@ func (c *Converger) runOperations(ctx context.Context, cluster string) error {
 	return errors.Join(problems...)
 }
 
-// noteWaiting puts an operation that nothing came of into the report, if there is a reason.
+// noteWaiting adds a pending operation to the report, if there is a reason.
 func (c *Converger) noteWaiting(o landscapes.Operation, why waitsFor, expired bool) {
 	if why.here == "" {
 		return
@@ -174,21 +172,21 @@ func (c *Converger) noteWaiting(o landscapes.Operation, why waitsFor, expired bo
 	c.now.report.Waiting = append(c.now.report.Waiting, WaitingOperation{ID: o.ID, Object: o.Object(), Operation: o.Operation, Reason: why.here, Anywhere: why.anywhere, Expired: expired})
 }
 
-// waitsFor is what an operation waits for, for people at the landscape, and for those who may use
-// another cluster.
+// waitsFor is why an operation is pending: for people with the landscape, and for people who may
+// use another cluster.
 type waitsFor struct{ here, anywhere string }
 
 func everywhere(text string) waitsFor { return waitsFor{text, text} }
 
-// untaken says why nothing came of an operation that has a record; empty if something did, or that
-// is not known. One that was asked for a moment ago may be taken up in a moment, unless no part of
-// Pergola does it. It costs no request: the object is in the live cache, or somebody else's.
+// untaken returns why a recorded operation has not started; empty if it has, or if that is unknown.
+// A recent one may start in a moment, unless no part of Pergola runs it. It uses the live cache
+// without a request.
 func (c *Converger) untaken(o landscapes.Operation, record operationRecord, before bool) waitsFor {
 	cluster := c.links.clusters[operatedCluster(o.Kind)]
 	if record.State == operationExpired {
 		return everywhere(fmt.Sprintf("its time was over (notAfter %s) before it could be executed; remove its file, and write another one, under another name, if it is needed still", o.NotAfter.UTC().Format(time.RFC3339)))
 	}
-	// the same as long as it waits: whoever has heard it hears it once
+	// The text stays equal while it waits, so that it is reported once.
 	waits := func(asked *unstructured.Unstructured) waitsFor {
 		but := ""
 		if !isDone(o.Kind, o.Operation) {
@@ -198,7 +196,7 @@ func (c *Converger) untaken(o landscapes.Operation, record operationRecord, befo
 		return waitsFor{here: text + cluster.CommandsHere(schemas.WithdrawOperation(asked)), anywhere: text + schemas.WithdrawAnywhere}
 	}
 	if !before && record.State == operationDone && o.Operation != schemas.OperationConfirmDeletion && !isDone(o.Kind, o.Operation) {
-		asked := &unstructured.Unstructured{} // the cache does not know it yet
+		asked := &unstructured.Unstructured{} // not in the cache yet
 		asked.SetKind(o.Kind)
 		asked.SetNamespace(o.Namespace)
 		asked.SetName(o.Name)
@@ -212,8 +210,7 @@ func (c *Converger) untaken(o landscapes.Operation, record operationRecord, befo
 	return waits(live)
 }
 
-// hasOperationRecords looks into the live cache: a landscape that never had an operation costs no
-// request.
+// hasOperationRecords checks the live cache, so a landscape without operations causes no request.
 func (c *Converger) hasOperationRecords(ctx context.Context) bool {
 	ref := configMaps
 	ref.Namespace, ref.Name = owner.InventoryNamespace, inventoryName(c.landscape.Config.Name, operationsBundle)
@@ -249,8 +246,8 @@ func (c *Converger) runOperation(ctx context.Context, records *operationRecords,
 		return c.links.clusters[operatedCluster(o.Kind)].Explain(target, "read", err)
 	}
 	if known {
-		// The intent was recorded, and then we ended. An object that was made anew since does not
-		// tell; it is not operated on.
+		// The process ended after recording the intent. A recreated object does not show whether
+		// the request arrived; it gets none.
 		if gone || live.GetUID() != record.UID || live.GetAnnotations()[AnnotationOperationID] == c.operationMark(o.ID) {
 			record.State = operationDone
 			return records.write(ctx, o.ID, record)
@@ -272,14 +269,14 @@ func (c *Converger) runOperation(ctx context.Context, records *operationRecords,
 	return records.write(ctx, o.ID, record)
 }
 
-// operationMark tells an operation from those of other landscapes.
+// operationMark returns the id of an operation, unique among landscapes.
 func (c *Converger) operationMark(id string) string { return c.landscape.Config.Name + "/" + id }
 
 func (c *Converger) operated(o landscapes.Operation) apply.Ref {
 	return operatedRef(o.Kind, o.Namespace, o.Name)
 }
 
-// executed are the operations for status.operations, the newest first.
+// executed returns the operations for status.operations, newest first.
 func (r *operationRecords) executed() []landscapev1alpha1.OperationRecord {
 	var out []landscapev1alpha1.OperationRecord
 	for _, id := range sortedNames(r.byID) {

@@ -19,7 +19,7 @@ func operationFile(object, operation string) string {
 	return fmt.Sprintf("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec:\n  object: %s\n  operation: %s\n", object, operation)
 }
 
-// takeUp is what the controller of a Shoot does with an operation.
+// takeUp imitates the controller of a Shoot.
 func takeUp(t *testing.T, name string) string {
 	t.Helper()
 	operation := liveShoot(t, name).GetAnnotations()[annotationOperation]
@@ -66,7 +66,7 @@ func TestOperationsAreExecutedOnce(t *testing.T) {
 	require.NoError(t, c.runOperations(testContext(t), Virtual))
 	assert.Empty(t, c.now.report.Waiting, "it was asked for a moment ago")
 	c = w.mustSync()
-	w.clock.Step(takeUpTime - 2*time.Second) // the sync took one
+	w.clock.Step(takeUpTime - 2*time.Second) // the sync took a second
 	require.NoError(t, c.runOperations(testContext(t), Virtual))
 	assert.Empty(t, c.now.report.Waiting, "a gardenlet may be busy")
 	w.clock.Step(time.Second)
@@ -112,8 +112,8 @@ func TestOperationsAreExecutedOnce(t *testing.T) {
 	assert.Empty(t, c.now.report.Waiting)
 }
 
-// The second one of a commit on one object waits for the first one: that one was asked for a moment
-// ago, and is withdrawn only if nobody does it.
+// TestOperationsOnOneObjectFollowEachOther checks that the second operation of a commit on one
+// object waits for the first. A hint to withdraw the first appears only if nobody handles it.
 func TestOperationsOnOneObjectFollowEachOther(t *testing.T) {
 	w := newWritten(t, "queue", map[string]string{"shoot.yaml": shootFile("queue"),
 		"operations/a.yaml": operationFile("Shoot default/queue", "reconcile"), "operations/b.yaml": operationFile("Shoot default/queue", "rotate-ssh-keypair"),
@@ -146,7 +146,7 @@ func TestOperationsOnOneObjectFollowEachOther(t *testing.T) {
 	assert.Contains(t, got[1], ", which no part of Pergola does in this version: the operation \"rotate-ssh-keypair\" of Shoot default/queue was not taken up yet")
 	assert.Contains(t, got[1], "kubectl annotate shoot -n default queue gardener.cloud/operation-")
 
-	// The mark of the last operation of Git stays; another one is not told as that.
+	// The mark of the last operation from Git stays; it must not be mistaken for this one.
 	annotate(t, "queue", "somebody", `{"metadata":{"annotations":{"gardener.cloud/operation":"maintain"}}}`)
 	got = waiting()
 	require.Len(t, got, 1, got)
@@ -156,7 +156,8 @@ func TestOperationsOnOneObjectFollowEachOther(t *testing.T) {
 	assert.Equal(t, "retry", takeUp(t, "queue"))
 }
 
-// A crash loses no operation, and executes none twice, wherever it happens.
+// TestOperationsSurviveACrash checks that a crash at any point neither loses an operation nor
+// repeats it.
 func TestOperationsSurviveACrash(t *testing.T) {
 	w := newWritten(t, "crash", map[string]string{"shoot.yaml": shootFile("crash"), "operations/one.yaml": operationFile("Shoot default/crash", "reconcile")})
 	w.mustSync()
@@ -177,7 +178,7 @@ func TestOperationsSurviveACrash(t *testing.T) {
 		assert.Empty(t, takeUp(t, "crash"))
 	})
 	t.Run("after the annotation", func(t *testing.T) {
-		intend("one") // as if it had not been noted that it is done
+		intend("one") // as if the completion was not recorded
 		require.NoError(t, w.converger().runOperations(testContext(t), Virtual))
 		assert.Empty(t, takeUp(t, "crash"))
 	})
@@ -325,8 +326,8 @@ func TestOperateWaits(t *testing.T) {
 	})
 }
 
-// Where nobody does an operation its end is not waited for: at once, if no gardenlet of the seed
-// runs, else when any controller would have taken it up.
+// TestOperateEndsWhereNobodyIsThere checks that Operate stops waiting if nobody handles the
+// operation: at once if no gardenlet of the seed runs, else after takeUpTime.
 func TestOperateEndsWhereNobodyIsThere(t *testing.T) {
 	w := newWritten(t, "alone", map[string]string{"shoot.yaml": shootFile("alone")})
 	c := w.mustSync()

@@ -16,9 +16,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// TestWhatWaitsNeedsNoSecondApproval: a namespace that was let pass, and was not told to go because
-// something in it takes its time, goes afterwards: by the approval of before, or the review,
-// although both counted for one sync. Once it was told, nothing counts any more.
+// TestWhatWaitsNeedsNoSecondApproval checks an approved deletion of a namespace that waits for its
+// content. It happens later by the same approval or review, although both count for one sync. After
+// the deletion request, they no longer count.
 func TestWhatWaitsNeedsNoSecondApproval(t *testing.T) {
 	for _, name := range []string{"approved", "reviewed"} {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestWhatWaitsNeedsNoSecondApproval(t *testing.T) {
 	}
 }
 
-// hurry lets the time of a landscape pass quickly until it is stopped.
+// hurry advances the clock of a landscape until it is stopped.
 func hurry(w *written) (stop func()) {
 	done, over := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -105,12 +105,12 @@ func hurry(w *written) (stop func()) {
 	}
 }
 
-// TestOnlyASyncDeletes: what a sync that failed has left over is not deleted by the repair of
-// something else, which may come outside of every window.
+// TestOnlyASyncDeletes checks that a repair does not delete objects that a failed sync has left,
+// because repairs may run outside of sync windows.
 func TestOnlyASyncDeletes(t *testing.T) {
 	w := newWritten(t, "leftover", map[string]string{"a.yaml": mapFile("left-goes", "left-stays")})
 	w.mustSync()
-	w.write("a.yaml", mapFile("left-stays", "Left-refused")) // a name that no server takes
+	w.write("a.yaml", mapFile("left-stays", "Left-refused")) // an invalid name
 	_, err := w.sync()
 	require.ErrorContains(t, err, "Left-refused")
 	require.NotEmpty(t, uidOf(t, "left-goes"))

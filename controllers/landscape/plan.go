@@ -14,20 +14,20 @@ import (
 	"github.com/pergola-dev/pergola/plan"
 )
 
-// noteIncomplete begins the note of a plan that lacks something because of problems.
+// noteIncomplete starts the note about the problems of an incomplete plan.
 const noteIncomplete = "incomplete: "
 
-// noteNotMade is of a plan for a virtual garden that nobody can be asked about.
+// noteNotMade is the note of a plan for a virtual garden without access.
 const noteNotMade = "the virtual garden is not made yet: everything in it is to be created, as far as its API server will admit it"
 
-// Remarks are the notes of a plan without the one that repeats the problems of its error.
+// Remarks returns the notes of a plan, without the note that repeats its error.
 func Remarks(p change.Plan) []string {
 	return slices.DeleteFunc(slices.Clone(p.Notes), func(note string) bool { return strings.HasPrefix(note, noteIncomplete) })
 }
 
-// Plan says what Apply would change on every cluster, by server-side dry run. Nothing is written.
-// Secrets that no key opens are left out, a note names each. With an error the plan is incomplete,
-// and a note says so.
+// Plan returns the changes that Apply would make on every cluster, by server-side dry run. Secrets
+// that no key decrypts are omitted, with a note for each. With an error the plan is incomplete, and
+// a note says so.
 func (c *Converger) Plan(ctx context.Context) (change.Plan, error) {
 	p := change.Plan{From: "live", To: "landscape " + c.landscape.Config.Name}
 	problems := append([]error{}, c.members.unbound...)
@@ -103,7 +103,7 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 			return change.Plan{}, err
 		}
 		c.ahead.coming.Add(cluster, brought...)
-		// which comes with the lease
+		// created with the lease
 		c.ahead.coming.AddNamespaces(cluster, owner.InventoryNamespace)
 	}
 	s := c.declarationSet(cluster, d)
@@ -115,7 +115,7 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 	s.Objects = d.objects
 	judged := c.newJudge(ctx, cluster, len(s.Objects)+len(d.locked), around)
 	found, err := c.links.engine.Plan(ctx, c.links.clusters[cluster], s, c.declarationInventory(cluster), apply.ApplyOptions{
-		AllowEmpty: len(d.locked) > 0 || removed, // with their key it is not empty
+		AllowEmpty: len(d.locked) > 0 || removed, // not empty with their key
 		Admit:      c.admit, Complete: c.complete, Foreseen: c.foresees, DesiredElsewhere: around.desiredElsewhere, DeclaredBy: around.declaredBy, GivenUp: around.givenUp,
 		ApprovePrune: func(entries []apply.Entry) []apply.Held {
 			var held []apply.Held
@@ -136,7 +136,7 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 		if ref := found.Items[i].Object; found.Items[i].Action == change.Hold && !stays[ref] {
 			found.Items[i].Approval = permit.ApprovalID(cluster, ref)
 		} else if found.Items[i].Action == change.Hold {
-			// Nothing lets it through: what its deletion would do is no news, as in a difference of
+			// No approval exists, so effects of a deletion are not shown, as in a diff of
 			// revisions.
 			found.Items[i].Consequences, found.Items[i].Pools = nil, nil
 		}

@@ -16,28 +16,28 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// A Garden that is made anew from a backup (commands/recovery) has another UID than before, and
-// things outside of its cluster are named after that one: the bucket that etcd is backed up to,
-// above all. So it is kept in an annotation, and counts in the place of the own one.
+// A Garden that is restored from a backup (commands/recovery) gets a new UID. Resources outside of
+// its cluster are named after the old one, above all the backup bucket of etcd. So an annotation
+// has the old UID, with precedence over the new one.
 const (
-	// AnnotationFormerUID on a Garden is the UID that it had in the cluster that was lost.
+	// AnnotationFormerUID on a Garden is its UID in the lost cluster.
 	AnnotationFormerUID = "recovery.pergola.dev/uid"
-	// AnnotationBackup names the backup that a Garden was made from.
+	// AnnotationBackup names the backup that a Garden was restored from.
 	AnnotationBackup = "recovery.pergola.dev/backup"
-	// AnnotationUnfinished is on a Garden until all of its backup is restored. It is not reconciled
-	// before: CAs and keys that are not there yet would be made anew.
+	// AnnotationUnfinished is on a Garden until its backup is restored completely. Reconciling it
+	// before would generate the missing CAs and keys anew.
 	AnnotationUnfinished = "recovery.pergola.dev/unfinished"
 )
 
 // managerRecovery owns these annotations.
 const managerRecovery = "pergola-recovery"
 
-// IdentityOf is the UID by which things outside of its cluster are named after an owner.
+// IdentityOf returns the UID that names resources of an owner outside of its cluster.
 func IdentityOf(live *unstructured.Unstructured) string {
 	return cmp.Or(live.GetAnnotations()[AnnotationFormerUID], string(live.GetUID()))
 }
 
-// unfinished says why a Garden must not be reconciled.
+// unfinished returns an error if a Garden must not be reconciled.
 func unfinished(live *unstructured.Unstructured) error {
 	backup, is := live.GetAnnotations()[AnnotationUnfinished]
 	if !is {
@@ -46,7 +46,7 @@ func unfinished(live *unstructured.Unstructured) error {
 	return fmt.Errorf("not reconciled, because backup %s is not restored completely: go on with pergola restore, with the same file", backup)
 }
 
-// DeclaredGarden is the Garden as Git declares it.
+// DeclaredGarden returns the Garden as Git declares it.
 func (c *Converger) DeclaredGarden() (*unstructured.Unstructured, error) {
 	for _, o := range split(c.landscape)[Runtime].objects {
 		if o.GroupVersionKind().GroupKind() == gardenKind {
@@ -61,8 +61,7 @@ var (
 	gardens    = schema.GroupVersionResource{Group: "operator.gardener.cloud", Version: "v1alpha1", Resource: "gardens"}
 )
 
-// LiveGarden is the only Garden of the runtime cluster; nil where there is none, or not even its
-// kind.
+// LiveGarden returns the Garden of the runtime cluster; nil if it or its kind does not exist.
 func (c *Converger) LiveGarden(ctx context.Context) (*unstructured.Unstructured, error) {
 	declared, err := c.DeclaredGarden()
 	if err != nil {
@@ -71,8 +70,7 @@ func (c *Converger) LiveGarden(ctx context.Context) (*unstructured.Unstructured,
 	return LiveGarden(ctx, c.links.clusters[Runtime], declared.GetName())
 }
 
-// LiveGarden reads the Garden of a runtime cluster; nil where there is none. That it has another
-// name is an error.
+// LiveGarden returns the Garden of a runtime cluster; nil if none exists. Another name is an error.
 func LiveGarden(ctx context.Context, runtime *apply.Cluster, name string) (*unstructured.Unstructured, error) {
 	ref := apply.Ref{APIVersion: "operator.gardener.cloud/v1alpha1", Kind: "Garden"}
 	list, err := runtime.Dynamic().Resource(gardens).List(ctx, metav1.ListOptions{})
@@ -90,8 +88,7 @@ func LiveGarden(ctx context.Context, runtime *apply.Cluster, name string) (*unst
 	return nil, fmt.Errorf("the Garden of cluster %s is %q, and the landscape declares %q", runtime.Name(), list.Items[0].GetName(), name)
 }
 
-// LockFor takes the lease of whoever reconciles what is on a cluster, for as long as the converger
-// is open.
+// LockFor acquires the lease of a cluster's reconciler until the converger is closed.
 func (c *Converger) LockFor(ctx context.Context, cluster string) error {
 	if cluster == Runtime {
 		return c.lock(ctx, Runtime, leaseOperator)
@@ -99,13 +96,13 @@ func (c *Converger) LockFor(ctx context.Context, cluster string) error {
 	return c.lock(ctx, cluster, leaseGardenlet)
 }
 
-// WhileLeased gives a context that ends with the leases, too.
+// WhileLeased returns a context that also ends when a lease is lost.
 func (c *Converger) WhileLeased(ctx context.Context) (context.Context, context.CancelFunc) {
 	return c.whileLeased(ctx)
 }
 
-// BeginGarden makes the Garden that Git declares, in a runtime cluster that need not know its kind
-// yet, with the identity of the one that a backup is of. It is not reconciled before EndGarden.
+// BeginGarden creates the declared Garden with the UID from a backup, and installs its CRD if
+// necessary. It is not reconciled before EndGarden.
 func (c *Converger) BeginGarden(ctx context.Context, backup, uid string) error {
 	if err := c.applyBootstrap(ctx); err != nil {
 		return fmt.Errorf("bootstrap of the runtime cluster: %w", err)
@@ -121,16 +118,15 @@ func (c *Converger) BeginGarden(ctx context.Context, backup, uid string) error {
 	}
 	annotations[AnnotationFormerUID], annotations[AnnotationBackup], annotations[AnnotationUnfinished] = uid, backup, backup
 	marked.SetAnnotations(annotations)
-	// From its first moment on it says that it is not finished. What is declared is given to whom
-	// it belongs, so that EndGarden can leave it to that one.
+	// The Garden is marked as unfinished from the start. FieldManager owns its declaration as well,
+	// so that it stays when EndGarden applies fewer fields.
 	if err := c.sendGarden(ctx, marked, managerRecovery); err != nil {
 		return err
 	}
 	return c.sendGarden(ctx, garden, FieldManager)
 }
 
-// EndGarden gives the Garden its credentials of before, as far as it has none, and lets it be
-// reconciled.
+// EndGarden restores the credentials of the Garden if it has none, and allows its reconciliation.
 func (c *Converger) EndGarden(ctx context.Context, backup, uid string, credentials map[string]any) error {
 	live, err := c.LiveGarden(ctx)
 	if err != nil {
@@ -159,7 +155,7 @@ func (c *Converger) sendGarden(ctx context.Context, garden *unstructured.Unstruc
 	return nil
 }
 
-// EnsureNamespace makes a namespace where there is none.
+// EnsureNamespace creates a namespace if it does not exist.
 func (c *Converger) EnsureNamespace(ctx context.Context, cluster, name string) error {
 	in := c.links.clusters[cluster]
 	ref := apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: name}
@@ -172,11 +168,11 @@ func (c *Converger) EnsureNamespace(ctx context.Context, cluster, name string) e
 	return nil
 }
 
-// ReferredNames are the names by which an object refers to Secrets and ConfigMaps.
+// ReferredNames returns the names of Secrets and ConfigMaps that an object refers to.
 func ReferredNames(object *unstructured.Unstructured) map[string]bool {
 	return landscapes.ReferredNames(object.Object["spec"])
 }
 
-// OperationsBundle is the label of the records of executed operations: without them operations
-// would be executed once more.
+// OperationsBundle is the label of the operation records: without them operations would be
+// repeated.
 const OperationsBundle = operationsBundle

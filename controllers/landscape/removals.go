@@ -22,26 +22,26 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// configMaps is the kind that landscapes keep their records in.
+// configMaps is the kind of the landscapes' records.
 var configMaps = apply.Ref{APIVersion: "v1", Kind: "ConfigMap"}
 
-// managerRecords writes the records of landscapes that are no inventories.
+// managerRecords writes the records that are not inventories.
 const managerRecords = "pergola-records"
 
 const (
 	questionsKey = "questions.json"
-	// answerPrefix begins the keys under which the others say which questions they have seen.
+	// answerPrefix starts the keys with the questions that another landscape has seen.
 	answerPrefix = "seen-by."
 )
 
-// question is an object that a landscape does not declare any more.
+// question is about an object that a landscape no longer declares.
 type question struct {
 	Cluster string    `json:"cluster"`
 	Object  apply.Ref `json:"object"`
-	// Asked tells one removal of the object from another.
+	// Asked distinguishes successive removals of an object.
 	Asked time.Time `json:"asked"`
-	// Reviewed says that whoever removed its file could see that it goes: that counts until the
-	// others have answered, over other commits and restarts.
+	// Reviewed means that a review has shown the deletion. It is valid until the others have
+	// answered, across commits and restarts.
 	Reviewed bool `json:"reviewed,omitempty"`
 }
 
@@ -49,25 +49,25 @@ func (q question) id() string {
 	return fmt.Sprintf("%s %s %s %s", q.Cluster, q.Object.GroupKind(), q.Object, q.Asked.UTC().Format(time.RFC3339Nano))
 }
 
-// removals are the questions of one landscape, and who has seen which.
+// removals are the questions of one landscape, and the answers.
 type removals struct {
 	now       time.Time
 	questions []question
 	seen      map[string]map[string]bool // by landscape and question
-	kept      map[string]bool            // those that are asked in this run, too
+	kept      map[string]bool            // asked in this run as well
 	loaded    bool
-	changed   bool // something else than that more or less is asked
+	changed   bool // beyond added or removed questions
 }
 
 func questionsOf(o *unstructured.Unstructured) []question {
 	text, _, _ := unstructured.NestedString(o.Object, "data", questionsKey)
 	var out []question
-	// What cannot be read was written by a person: it is asked again.
+	// Only a person writes unreadable questions: they are repeated.
 	_ = json.Unmarshal([]byte(text), &out)
 	return out
 }
 
-// removals reads what this landscape has asked. That costs no request.
+// removals returns the questions of this landscape, without a request.
 func (c *Converger) removals(ctx context.Context) (*removals, error) {
 	out := &removals{now: c.options.Clock.Now(), seen: map[string]map[string]bool{}, kept: map[string]bool{}}
 	live, err := c.links.clusters[Runtime].Get(ctx, c.removalsRef(c.landscape.Config.Name))
@@ -110,7 +110,7 @@ func (r *removals) answered(cluster string, ref apply.Ref, by string) bool {
 	return q != nil && r.seen[by][q.id()]
 }
 
-// ask asks about an object; reviewed says that its deletion was to be seen.
+// ask adds a question about an object; reviewed means that a review has shown its deletion.
 func (r *removals) ask(cluster string, ref apply.Ref, reviewed bool) {
 	q := r.find(cluster, ref)
 	if q == nil {
@@ -123,30 +123,28 @@ func (r *removals) ask(cluster string, ref apply.Ref, reviewed bool) {
 	}
 }
 
-// reviewed tells whether the deletion of an object that is asked about was to be seen.
+// reviewed reports whether a review has shown the deletion of a questioned object.
 func (r *removals) reviewed(cluster string, ref apply.Ref) bool {
 	q := r.find(cluster, ref)
 	return q != nil && q.Reviewed
 }
 
-// held notes that the gate holds an object although its deletion was to be seen: from now on that
-// does not count any more.
+// held revokes the review of an object that the gate holds.
 func (r *removals) held(cluster string, ref apply.Ref) {
 	if q := r.find(cluster, ref); q != nil && q.Reviewed {
 		q.Reviewed, r.changed = false, true
 	}
 }
 
-// keep keeps a question that is answered, because the object is held for another reason.
+// keep preserves an answered question, because the object is held for another reason.
 func (r *removals) keep(cluster string, ref apply.Ref) {
 	if q := r.find(cluster, ref); q != nil {
 		r.kept[q.id()] = true
 	}
 }
 
-// keepUndeclared keeps the questions about all objects of a cluster that are not declared again: a
-// run that failed may not have come to where they are asked, and what the others have answered, and
-// a review has shown, is true still.
+// keepUndeclared preserves the questions about undeclared objects of a cluster. A failed run may
+// have stopped before it asked them, and their answers and reviews remain valid.
 func (r *removals) keepUndeclared(cluster string, declared []*unstructured.Unstructured) {
 	again := map[apply.Ref]bool{}
 	for _, o := range declared {
@@ -159,7 +157,7 @@ func (r *removals) keepUndeclared(cluster string, declared []*unstructured.Unstr
 	}
 }
 
-// saveRemovals writes what is asked now about one cluster; questions that are settled go.
+// saveRemovals writes the questions of one cluster, and deletes settled ones.
 func (c *Converger) saveRemovals(ctx context.Context, cluster string, r *removals) error {
 	before := len(r.questions)
 	asked := slices.DeleteFunc(slices.Clone(r.questions), func(q question) bool { return q.Cluster == cluster && !r.kept[q.id()] })
@@ -184,8 +182,8 @@ func (c *Converger) saveRemovals(ctx context.Context, cluster string, r *removal
 	return c.writeRecord(ctx, ref, removalsBundle, map[string]any{questionsKey: string(text)}, managerRecords)
 }
 
-// answerRemovals tells the other landscapes that this one has seen what they give up. It is called
-// when everything that this one declares is in its inventory.
+// answerRemovals notes in the questions of other landscapes that this one has seen them. It must
+// run when the inventory contains all declarations.
 func (c *Converger) answerRemovals(ctx context.Context) error {
 	all, err := c.landscapeMaps(ctx)
 	if err != nil {
@@ -200,8 +198,8 @@ func (c *Converger) answerRemovals(ctx context.Context) error {
 		}
 		var seen []string
 		for _, q := range questionsOf(o) {
-			// What is declared here and is not in the inventory is left alone by an annotation:
-			// nobody else is to delete it.
+			// A declared object outside of the inventory is ignored by an annotation: nobody else
+			// may delete it.
 			if !c.currentAt().Before(q.Asked) && !declares()[q.Cluster][withoutVersion(q.Object)] {
 				seen = append(seen, q.id())
 			}
@@ -211,8 +209,8 @@ func (c *Converger) answerRemovals(ctx context.Context) error {
 		if text == before {
 			continue
 		}
-		// A field of our own in an object of another landscape: it must not be made anew when that
-		// one has just removed it.
+		// Patch only our own key, because the other landscape may have just deleted the object: it
+		// must not be recreated.
 		body, err := json.Marshal(map[string]any{"data": map[string]any{answerPrefix + self: text}})
 		if err != nil {
 			return err
@@ -225,7 +223,7 @@ func (c *Converger) answerRemovals(ctx context.Context) error {
 	return nil
 }
 
-// declaredRefs are all objects that the files declare, by cluster.
+// declaredRefs returns all declared objects by cluster.
 func (c *Converger) declaredRefs() map[string]map[apply.Ref]bool {
 	out := map[string]map[apply.Ref]bool{}
 	for cluster, d := range split(c.landscape) {
@@ -237,7 +235,7 @@ func (c *Converger) declaredRefs() map[string]map[apply.Ref]bool {
 	return out
 }
 
-// writeRecord applies a ConfigMap with the labels by which it is in the live cache.
+// writeRecord applies a ConfigMap with the labels that the live cache selects.
 func (c *Converger) writeRecord(ctx context.Context, ref apply.Ref, bundle string, data map[string]any, manager string) error {
 	keys := conventions.Keys()
 	object := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": data, "metadata": map[string]any{
@@ -255,5 +253,5 @@ func (c *Converger) configMapClient() dynamic.ResourceInterface {
 	return c.links.clusters[Runtime].Dynamic().Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(owner.InventoryNamespace)
 }
 
-// sortedNames are the keys of a map in order.
+// sortedNames returns the sorted keys of a map.
 func sortedNames[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

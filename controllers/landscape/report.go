@@ -13,25 +13,23 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// Report is what a run did.
+// Report is the result of a run.
 type Report struct {
 	Owners []*owner.Report `json:"owners"`
 	// Held deletions, with the ids that approve them.
 	Held []permit.HeldObjects `json:"held,omitempty"`
-	// Changed is how many objects were written, of owners and declarations together; Written says
-	// what was done with them.
+	// Changed is the number of written objects of owners and declarations; Written has the details.
 	Changed int         `json:"changed"`
 	Written tally.Tally `json:"written"`
-	// HandedOver are declared fields that are left as controllers set them.
+	// HandedOver are declared fields that controllers own.
 	HandedOver []change.HandedOver `json:"handedOver,omitempty"`
-	// Operations of operations/ that were executed, in this run or before, the newest first.
+	// Operations of operations/ that were executed, in this run or before, newest first.
 	Operations []landscapev1alpha1.OperationRecord `json:"operations,omitempty"`
-	// Waiting are those of operations/ that wait to be asked for, or to be taken up, and those that
-	// came too late.
+	// Waiting are pending operations of operations/: not requested, not started, or expired.
 	Waiting []WaitingOperation `json:"waitingOperations,omitempty"`
 }
 
-// snapshot is the report as it is now: between two runs repairs add to it.
+// snapshot returns a copy, because repairs between two runs add to the report.
 func (r *Report) snapshot() *Report {
 	out := *r
 	out.Owners, out.HandedOver, out.Operations, out.Waiting = slices.Clone(r.Owners), slices.Clone(r.HandedOver), slices.Clone(r.Operations), slices.Clone(r.Waiting)
@@ -42,24 +40,23 @@ func (r *Report) snapshot() *Report {
 	return &out
 }
 
-// WaitingOperation is one of operations/ that nothing came of yet. It is no failure: everything
-// else goes on.
+// WaitingOperation is a pending operation of operations/. It is not a failure: other work
+// continues.
 type WaitingOperation struct {
 	ID        string `json:"id"`
 	Object    string `json:"object"`
 	Operation string `json:"operation"`
-	// Reason says what it waits for, and how it is withdrawn.
+	// Reason says what it waits for, and how to withdraw it.
 	Reason string `json:"reason"`
-	// Anywhere says the same to people who may use another cluster.
+	// Anywhere is Reason for people who may use another cluster.
 	Anywhere string `json:"-"`
-	// Expired says that it waits for nothing: its time was over before it was executed, and it
-	// never is.
+	// Expired means that it was not executed in time and never will be.
 	Expired bool `json:"expired,omitempty"`
 }
 
 func (w WaitingOperation) String() string { return w.text(w.Reason) }
 
-// ForAnyone is the operation for people who may use another cluster.
+// ForAnyone returns the text for people who may use another cluster.
 func (w WaitingOperation) ForAnyone() string { return w.text(w.Anywhere) }
 
 func (w WaitingOperation) text(reason string) string {
@@ -93,11 +90,11 @@ func (c *Converger) hold(cluster string, held []apply.Held, id string) {
 	c.now.report.Held = append(c.now.report.Held, permit.HeldObjects{Cluster: cluster, Objects: held, Approval: id})
 }
 
-// shownHeld is how many objects a text about what is held names.
+// shownHeld limits the objects that HeldText names.
 const shownHeld = 3
 
-// HeldText says how many deletions and recreations wait for an approval, and what cannot be done
-// although it is confirmed. It is empty when nothing is held.
+// HeldText returns how many deletions and recreations wait for an approval, and names those without
+// one. It is empty if nothing is held.
 func (r *Report) HeldText() string {
 	waiting := 0
 	var stuck []string
@@ -123,12 +120,12 @@ func (r *Report) HeldText() string {
 	return strings.Join(append(parts, stuck...), "; ")
 }
 
-// MoreHeld says how many more are held than a seed can say.
+// MoreHeld describes the held objects beyond the limit of a seed's report.
 func MoreHeld(n int) string {
 	return fmt.Sprintf("%d more are held: Events DeletionHeld tell which", n)
 }
 
-// HeldDeletions is what was held as status.held has it.
+// HeldDeletions returns the held objects for status.held.
 func (r *Report) HeldDeletions() []landscapev1alpha1.HeldDeletion {
 	var out []landscapev1alpha1.HeldDeletion
 	for _, h := range r.Held {

@@ -15,7 +15,7 @@ import (
 	"github.com/pergola-dev/pergola/plan"
 )
 
-// declaredPlaces is what a landscape declares, as the difference of revisions has it.
+// declaredPlaces returns the declarations as in the diff of revisions.
 func (w *written) declaredPlaces() []plan.Place {
 	w.Helper()
 	l, violations, err := landscapes.Load(w.Context(), w.dir, landscapes.Options{})
@@ -24,11 +24,12 @@ func (w *written) declaredPlaces() []plan.Place {
 	return Declared(l, nil)
 }
 
-// A cluster that is not as Git said it was gets no deletion that nobody has seen.
+// TestAPlanWorseThanTheReviewedOneIsHeld checks that a cluster that differs from Git gets no
+// unreviewed deletion.
 func TestAPlanWorseThanTheReviewedOneIsHeld(t *testing.T) {
 	w := newWritten(t, "reviewed", map[string]string{"maps.yaml": mapFile("reviewed-a", "reviewed-b", "reviewed-c", "reviewed-0a1b2c3d")})
 	w.mustSync()
-	// Somebody reviews the removal of b, compared with a revision that has only a and b.
+	// A person reviews the removal of b, against a revision with only a and b.
 	w.write("maps.yaml", mapFile("reviewed-a", "reviewed-b"))
 	before := w.declaredPlaces()
 	w.write("maps.yaml", mapFile("reviewed-a"))
@@ -48,7 +49,7 @@ func TestAPlanWorseThanTheReviewedOneIsHeld(t *testing.T) {
 	assert.Equal(t, Virtual, held[0].Cluster)
 	assert.Equal(t, "it is not in the reviewed difference", held[0].Reason)
 
-	// The dry run says the same, with the same id.
+	// The dry run has the same result and id.
 	c = w.converger()
 	p, err := c.planDeclarations(testContext(t), Virtual, split(c.landscape)[Virtual])
 	require.NoError(t, err)
@@ -67,7 +68,7 @@ func frozenFile(value string) string {
 		"immutable: true\ndata: {a: " + value + "}\n"
 }
 
-// Recreations are deletions, too.
+// TestRecreationsAreJudged checks that recreations count as deletions.
 func TestRecreationsAreJudged(t *testing.T) {
 	w := newWritten(t, "recreations", map[string]string{"map.yaml": frozenFile("one")})
 	w.mustSync()
@@ -93,7 +94,7 @@ func TestRecreationsAreJudged(t *testing.T) {
 	assert.NotEqual(t, uid, uidOf(t, "recreated"))
 }
 
-// same says that plan and status have the same as a sync.
+// same checks that plan and status agree with a sync.
 func same(t *testing.T, c *Converger, held []landscapev1alpha1.HeldDeletion) {
 	t.Helper()
 	p, err := c.planDeclarations(testContext(t), Virtual, split(c.landscape)[Virtual])
@@ -107,7 +108,7 @@ func same(t *testing.T, c *Converger, held []landscapev1alpha1.HeldDeletion) {
 	assert.Equal(t, held[0].Reason, left[0].Held)
 }
 
-// A Shoot whose file is gone stays, and the message says what to do.
+// TestRemovedOwnersAreHeld checks that a Shoot stays when its file is removed, with a hint.
 func TestRemovedOwnersAreHeld(t *testing.T) {
 	w := newWritten(t, "removed", map[string]string{"shoot.yaml": shootFile("removed"), "map.yaml": mapFile("removed-map")})
 	w.mustSync()

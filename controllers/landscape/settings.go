@@ -14,10 +14,11 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// defaultThreshold holds for every condition a landscape does not name (upstream's charts: 1m).
+// defaultThreshold applies to every condition that a landscape does not name (upstream's charts:
+// 1m).
 const defaultThreshold = time.Minute
 
-// Thresholds of the conditions, as landscape.yaml has them.
+// Thresholds returns the condition thresholds of landscape.yaml.
 func Thresholds(l *landscapes.Landscape) condition.Thresholds {
 	out := condition.Thresholds{}
 	for _, name := range []gardencorev1beta1.ConditionType{
@@ -32,8 +33,8 @@ func Thresholds(l *landscapes.Landscape) condition.Thresholds {
 	return out
 }
 
-// progressingThreshold is how long a ManagedResource may be progressing; nil where landscape.yaml
-// does not say.
+// progressingThreshold limits how long a ManagedResource may be progressing; nil if landscape.yaml
+// does not set it.
 func progressingThreshold(l *landscapes.Landscape) *time.Duration {
 	if t := l.Config.Spec.ManagedResourceProgressingThreshold; t != nil {
 		return &t.Duration
@@ -41,8 +42,8 @@ func progressingThreshold(l *landscapes.Landscape) *time.Duration {
 	return nil
 }
 
-// prometheis is how those of the garden are reached; nil where landscape.yaml does not have them
-// asked.
+// prometheis returns how to reach the Prometheus instances of the garden; nil unless the feature
+// gate for their health checks is on.
 func prometheis(l *landscapes.Landscape, outside bool) func(*rest.Config) prometheus.Reach {
 	switch {
 	case !l.Config.Spec.FeatureGates.On()[landscapev1alpha1.FeaturePrometheusHealthChecks]:
@@ -53,7 +54,7 @@ func prometheis(l *landscapes.Landscape, outside bool) func(*rest.Config) promet
 	return prometheus.Inside
 }
 
-// Gate is the deletion gate of a landscape, with the ids that a person has approved.
+// Gate returns the deletion gate of a landscape with the approved ids.
 func Gate(l *landscapes.Landscape, approved []string) (permit.Gate, error) {
 	gate := permit.DefaultGate()
 	gate.Approved = map[string]bool{}

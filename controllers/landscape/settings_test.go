@@ -31,7 +31,7 @@ func converger(t *testing.T, spec string) (*Converger, error) {
 	return c, err
 }
 
-// TestSettingsOfHealth: what landscape.yaml says about health reaches those who judge.
+// TestSettingsOfHealth checks that the health settings of landscape.yaml reach the reconciler.
 func TestSettingsOfHealth(t *testing.T) {
 	c, err := converger(t, "")
 	require.NoError(t, err)
@@ -49,7 +49,7 @@ func TestSettingsOfHealth(t *testing.T) {
 	assert.ErrorContains(t, err, "landscape.yaml: spec.health: rules[0].healthy:1:1: undeclared reference to 'obj'", "a landscape that is not valid is not converged")
 }
 
-// TestARuleOfALandscapeDecides about an object that lives on an API server.
+// TestARuleOfALandscapeDecides checks that a health rule decides about a live object.
 func TestARuleOfALandscapeDecides(t *testing.T) {
 	cluster, client := testCluster(t), testClient(t)
 	ctx := testContext(t)
@@ -64,7 +64,7 @@ func TestARuleOfALandscapeDecides(t *testing.T) {
 	judge := managedresource.Judge{Cluster: cluster, Rules: c.members.reconciler.Judging.HealthRules, ExistenceOnly: c.members.reconciler.Judging.ExistenceOnly}
 
 	object, err := client.CoreV1().ConfigMaps(ref.Namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		// others are not watched
+		// the cache selects this label
 		Name: ref.Name, Labels: map[string]string{"resources.gardener.cloud/managed-by": "gardener"},
 	}}, metav1.CreateOptions{})
 	require.NoError(t, err)

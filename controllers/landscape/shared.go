@@ -10,13 +10,12 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// Lease of a role that a process holds for all its convergers, one after another or side by side
-// (Options.Leases).
+// Lease is a lease that a process holds for all its convergers (Options.Leases).
 type Lease struct{ lease *lease }
 
-// AcquireOperatorLease takes the lease of gardener-operator on a cluster, and renews it until
-// Release. While a living process holds it, it waits; waiting is told once for each holder. lost is
-// told when it could not be renewed: nothing may be written from then on.
+// AcquireOperatorLease acquires the lease of gardener-operator on a cluster, and renews it until
+// Release. It waits while a living process holds the lease, and calls waiting once for each holder.
+// It calls lost when a renewal fails for good: no write is allowed from then on.
 func AcquireOperatorLease(ctx context.Context, cluster *apply.Cluster, holder string, clk clock.WithTicker, lost func(error), waiting func(*HeldError)) (*Lease, error) {
 	return acquireShared(ctx, cluster, leaseOperator, holder, clk, lost, waiting)
 }
@@ -52,13 +51,13 @@ func acquireShared(ctx context.Context, cluster *apply.Cluster, name, holder str
 	}
 }
 
-// Sure tells whether nobody else can have the lease by now.
+// Sure reports whether no other process can hold the lease by now.
 func (l *Lease) Sure() bool { return l.lease.sure() }
 
-// Release gives the lease back, so that the next one need not wait.
+// Release releases the lease, so that the next holder need not wait.
 func (l *Lease) Release() { l.lease.release() }
 
-// shares says whether a lease is held for this converger.
+// shares reports whether the process holds a lease for this converger.
 func (c *Converger) shares(cluster, name string) bool {
 	for _, l := range c.options.Connect.Leases {
 		if l.lease.cluster == cluster && l.lease.name == name {
@@ -68,8 +67,8 @@ func (c *Converger) shares(cluster, name string) bool {
 	return false
 }
 
-// Totals counts the objects that the landscape has on each cluster, as far as they are known: those
-// of owners once they were rendered.
+// Totals returns the number of known objects by cluster; objects of owners count once they are
+// rendered.
 func (c *Converger) Totals() map[string]int {
 	out := map[string]int{}
 	for cluster, n := range c.DeclaredTotals() {
@@ -85,7 +84,7 @@ func (c *Converger) Totals() map[string]int {
 	return out
 }
 
-// DeclaredTotals is how many objects are declared for each cluster. They are counted once.
+// DeclaredTotals returns the number of declared objects by cluster, and caches it.
 func (c *Converger) DeclaredTotals() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,7 +94,7 @@ func (c *Converger) DeclaredTotals() map[string]int {
 	return c.totals
 }
 
-// countDeclared notes how many objects there are; the caller holds mu.
+// countDeclared counts the declared objects; the caller holds mu.
 func (c *Converger) countDeclared(parts map[string]*declarations) {
 	c.totals = map[string]int{}
 	for cluster, d := range parts {
@@ -103,7 +102,7 @@ func (c *Converger) countDeclared(parts map[string]*declarations) {
 	}
 }
 
-// Refused names the declarations that could not become what Git says in the last run, as `Kind
+// Refused returns the declarations that could not be applied in the last run, as `Kind
 // namespace/name`.
 func (c *Converger) Refused() []string {
 	c.mu.Lock()

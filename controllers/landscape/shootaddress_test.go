@@ -28,8 +28,8 @@ type answers func(*http.Request) (*http.Response, error)
 
 func (a answers) RoundTrip(req *http.Request) (*http.Response, error) { return a(req) }
 
-// Git need not say by which domain a Shoot is reached: each run learns it from the virtual garden,
-// and the connection follows.
+// TestConnectionOfAShootFollowsItsDomain checks that a connection uses the domain of the Shoot in
+// the virtual garden, which Git need not declare.
 func TestConnectionOfAShootFollowsItsDomain(t *testing.T) {
 	secret, err := json.Marshal(&corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
@@ -65,7 +65,7 @@ func TestConnectionOfAShootFollowsItsDomain(t *testing.T) {
 	require.NoError(t, err)
 	for _, domain := range []string{"one.example.org", "two.example.org"} {
 		m.Input.Objects = map[string]map[string]any{owner.Shoot: {"spec": map[string]any{"dns": map[string]any{"domain": domain}}}}
-		clock.Step(time.Hour) // the access is looked up anew
+		clock.Step(time.Hour) // the access expires
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://kube-apiserver/readyz", nil)
 		require.NoError(t, err)
 		_, err = sends.RoundTrip(req)

@@ -78,15 +78,15 @@ func TestConditionsOfASilentGardenlet(t *testing.T) {
 	assert.Contains(t, long.aged("Seed", conditions, false, noon)[0].Message, "A pergola apply converges the seed while it runs, and posts no such status: start the gardenlet")
 }
 
-// The heartbeat of a seed is read from the virtual garden, and judged by the clock of the
-// converger.
+// TestStatusAgesWhatAGardenletWrote checks that the heartbeat of a seed is read from the virtual
+// garden, and compared with the clock of the converger.
 func TestStatusAgesWhatAGardenletWrote(t *testing.T) {
 	w := newWritten(t, "aging", nil)
 	c := w.converger()
 	const seed = "aging"
 	c.links.clusters[seed] = c.links.clusters[Virtual]
 	ref := ownerRef(render.Owner{Kind: owner.Seed, Name: seed})
-	// The name of the cluster is that of the Seed.
+	// The cluster has the name of the Seed.
 	local, err := conventions.NewCluster(seed, rest.CopyConfig(server.config), apply.ClusterOptions{})
 	require.NoError(t, err)
 	t.Cleanup(local.Close)

@@ -29,29 +29,30 @@ import (
 type Status struct {
 	Landscape string    `json:"landscape"`
 	At        time.Time `json:"at"`
-	// Live says that conditions were judged for this answer; otherwise they are what was written
-	// last.
+	// Live means that the conditions were computed for this status; otherwise they are the last
+	// written ones.
 	Live  bool `json:"live"`
 	Ready bool `json:"ready"`
-	// Invalid says that the files of the landscape are not valid, and how to see why: the owners
-	// are those that were applied before.
+	// Invalid explains that the files of the landscape are invalid: the owners are the previously
+	// applied ones.
 	Invalid string        `json:"invalid,omitempty"`
 	Owners  []OwnerStatus `json:"owners"`
-	// Object is the Landscape object that an operator syncs it by; nil when there is none.
+	// Object is the Landscape object with which an operator syncs the landscape; nil if there is
+	// none.
 	Object *ObjectStatus `json:"object,omitempty"`
-	// ObjectUnknown says why it is not known whether there is one.
+	// ObjectUnknown is why the object could not be read.
 	ObjectUnknown string `json:"objectUnknown,omitempty"`
-	// Undeclared are objects whose declaration is gone.
+	// Undeclared are applied objects without a declaration.
 	Undeclared []Undeclared `json:"undeclared,omitempty"`
-	// HandedOver are declared fields that are left as controllers set them.
+	// HandedOver are declared fields that controllers own.
 	HandedOver []change.HandedOver `json:"handedOver,omitempty"`
 
-	// Reach are the flags by which commands reach the runtime cluster, with a space before them;
-	// empty for none.
+	// Reach contains the flags of commands for the runtime cluster, with a leading space; may be
+	// empty.
 	Reach string `json:"-"`
 }
 
-// OwnerStatus is one line of the tree with its conditions.
+// OwnerStatus is one line of the tree, with its conditions.
 type OwnerStatus struct {
 	Kind          string                           `json:"kind"`
 	Namespace     string                           `json:"namespace,omitempty"`
@@ -60,46 +61,46 @@ type OwnerStatus struct {
 	Ready         bool                             `json:"ready"`
 	LastOperation *gardencorev1beta1.LastOperation `json:"lastOperation,omitempty"`
 	Conditions    []gardencorev1beta1.Condition    `json:"conditions,omitempty"`
-	// Rotations of credentials that are not at their end, and what they wait for.
+	// Rotations of credentials that are not complete, and their next steps.
 	Rotations []string `json:"rotations,omitempty"`
-	// JudgedAt is when the conditions were judged last, as far as that is known.
+	// JudgedAt is the time of the last health check, if known.
 	JudgedAt *time.Time `json:"judgedAt,omitempty"`
-	// Keeper is who reconciles the owner now, empty when nobody does.
+	// Keeper is the process that reconciles the owner, empty if there is none.
 	Keeper string `json:"keeper,omitempty"`
-	// Bundles are judged when the status is read; nil unless they were asked for.
+	// Bundles have the health at the time of the request; nil unless requested.
 	Bundles []owner.BundleState `json:"bundles,omitempty"`
-	// Unreachable is the cluster that holds the status and does not answer, empty when it was read.
+	// Unreachable is the cluster with the status, if it does not answer.
 	Unreachable string `json:"unreachable,omitempty"`
-	// Error says why the state, or a part of it, is not known, and what to do.
+	// Error is why the state, or a part of it, is unknown, with a hint.
 	Error  string        `json:"error,omitempty"`
 	Shoots []OwnerStatus `json:"shoots,omitempty"`
 
-	// Missing is what the owner does not have; JSON leaves it out.
+	// Missing lists what the owner lacks; JSON omits it.
 	Missing OwnerMissing `json:"-"`
 }
 
-// OwnerMissing is what an owner does not have.
+// OwnerMissing lists what an owner lacks.
 type OwnerMissing struct {
-	// Keeper is true when nobody reconciles the owner, this process neither.
+	// Keeper is true if no process reconciles the owner.
 	Keeper bool
-	// State is true when nothing is known of the owner, not even whether it exists.
+	// State is true if nothing is known of the owner, not even whether it exists.
 	State bool
 }
 
-// StatusOptions say what is looked at. Nothing is written in any case.
+// StatusOptions select the content of a Status. Reading it writes nothing.
 type StatusOptions struct {
-	// Live judges the conditions now, instead of showing those that were written last.
+	// Live computes the conditions, instead of reading the last written ones.
 	Live bool
-	// Components looks at every bundle.
+	// Components checks every bundle.
 	Components bool
-	// Invalid is Status.Invalid, for a Converger of NewApplied. Nothing can be judged then.
+	// Invalid is Status.Invalid, for a Converger of NewApplied, which cannot check health.
 	Invalid string
 }
 
-// Status reads the state of every owner. A cluster that cannot be reached is part of the answer.
+// Status reads the state of every owner. It reports unreachable clusters in the result.
 func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 	if c.members.applied {
-		o.Live, o.Components = false, false // that needs what the files render
+		o.Live, o.Components = false, false // these need rendered files
 		c.findApplied(ctx)
 	}
 	out := Status{Landscape: c.landscape.Config.Name, At: c.options.Clock.Now(), Live: o.Live, Ready: !c.members.applied, Invalid: o.Invalid, Reach: c.reach()}
@@ -125,7 +126,7 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 		})
 	}
 	wait.Go(func() {
-		// A cluster that does not answer says so with the owners.
+		// The owners report a cluster that does not answer.
 		object, err := c.readObject(ctx, out.At)
 		if out.Object = object; err != nil && !isUnreachable(err) {
 			out.ObjectUnknown = inWords(err)
@@ -138,7 +139,7 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 		}
 	}
 	c.age(ctx, states, o.Live, out.At)
-	// Of a landscape without owners the Landscape object tells, where there is one.
+	// The Landscape object, if any, decides for a landscape without owners.
 	out.Ready = out.Ready && (out.Object == nil && len(c.members.all) > 0 || out.Object != nil && out.Object.Ready)
 	shoots := map[string][]OwnerStatus{}
 	for i, o := range c.members.all {
@@ -163,9 +164,9 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 		out.Owners = append(out.Owners, states[i])
 	}
 	for _, seed := range slices.Sorted(maps.Keys(shoots)) {
-		out.Owners = append(out.Owners, shoots[seed]...) // whose Seed is not there
+		out.Owners = append(out.Owners, shoots[seed]...) // Shoots without a Seed
 	}
-	// What the files do not have may be in the part that could not be read.
+	// An object may be declared in a file that could not be read.
 	if !c.members.applied {
 		out.Undeclared, out.HandedOver = c.undeclared(ctx, out.Object), c.handedOver(ctx)
 	}
@@ -180,7 +181,7 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 	return out
 }
 
-// Unreachable reports whether a cluster did not answer, so that something is not known.
+// Unreachable reports whether a cluster did not answer, so that the status is incomplete.
 func (s Status) Unreachable() bool { return slices.ContainsFunc(s.Owners, OwnerStatus.isUnreachable) }
 
 func (s OwnerStatus) isUnreachable() bool {
@@ -197,7 +198,7 @@ func emptyStatus(o *member) OwnerStatus {
 	return OwnerStatus{Kind: o.Ref.Kind, Namespace: o.Ref.Namespace, Name: o.Ref.Name, Cluster: o.Local.Name()}
 }
 
-// reach are the flags by which a command reaches the runtime cluster, with a space before them.
+// reach returns the flags of commands for the runtime cluster, with a leading space.
 func (c *Converger) reach() string {
 	if flags := c.options.Connect.Flags[Runtime]; flags != "" {
 		return " " + flags
@@ -225,11 +226,11 @@ func (c *Converger) ownerStatus(ctx context.Context, o *member, options StatusOp
 	return s
 }
 
-// runApply ends what is said of an owner that is not there; where an operator applies the
-// landscape, it is no advice.
+// runApply ends the error about a missing owner; it is removed where an operator applies the
+// landscape.
 const runApply = " (run pergola apply)"
 
-// unread says in words why the status of an owner could not be read, and what to do.
+// unread explains why the status of an owner could not be read, with a hint.
 func unread(o *member, err error) string {
 	if isAbsent(err) {
 		return fmt.Sprintf("it is not on cluster %s, because what Git declares was not applied there yet%s", o.Home.Name(), runApply)
@@ -237,8 +238,7 @@ func unread(o *member, err error) string {
 	return inWords(err)
 }
 
-// inWords is an error in one line. A cluster that does not answer explains everything, whatever was
-// asked.
+// inWords returns an error in one line. For a cluster that does not answer, that is the only cause.
 func inWords(err error) string {
 	var object *apply.ObjectError
 	if isUnreachable(err) && errors.As(err, &object) {
@@ -247,8 +247,7 @@ func inWords(err error) string {
 	return strings.Join(owner.Problems(err), "; ")
 }
 
-// isAbsent says that the cluster answers and has no such object, or not even its kind, or that it
-// is not made yet itself.
+// isAbsent reports whether the object, its kind or its cluster does not exist yet.
 func isAbsent(err error) bool {
 	if access.IsMissing(err) {
 		return true
@@ -257,13 +256,13 @@ func isAbsent(err error) bool {
 	return reason == apply.NotFound || reason == apply.NoKind
 }
 
-// isUnreachable says that the cluster does not answer; one that answers with a refusal does.
+// isUnreachable reports whether the cluster does not answer; a refusal is an answer.
 func isUnreachable(err error) bool {
 	reason := apply.ReasonOf(err)
 	return reason == apply.Unreachable || reason == apply.Timeout || reason == apply.CertificateExpired
 }
 
-// inspect judges an owner by what lives.
+// inspect computes the health of an owner from live objects.
 func (c *Converger) inspect(ctx context.Context, o *member, options StatusOptions, s *OwnerStatus, now time.Time) {
 	err := c.identify(ctx, o)
 	var found *owner.Inspection
@@ -284,8 +283,8 @@ func (c *Converger) inspect(ctx context.Context, o *member, options StatusOption
 	}
 }
 
-// judgedAt is the newest time in a status. Conditions that stay the same keep theirs, so they may
-// have been judged later.
+// judgedAt returns the newest time in a status. The last health check may be later, because
+// unchanged conditions keep their times.
 func judgedAt(op *gardencorev1beta1.LastOperation, conditions []gardencorev1beta1.Condition) *time.Time {
 	var out *time.Time
 	if op != nil {
@@ -304,7 +303,7 @@ func later(a *time.Time, b time.Time) *time.Time {
 	return &b
 }
 
-// keeper is what a lease tells about who reconciles.
+// keeper is the reconciling process according to a lease.
 type keeper struct {
 	holder string
 	judged time.Time
@@ -320,7 +319,7 @@ func (k *keeper) describe(s *OwnerStatus, self string) {
 	}
 }
 
-// keepers reads the leases of all owners, by cluster and name. One that cannot be read is left out.
+// keepers reads the leases of all owners, by cluster and name. It omits unreadable ones.
 func (c *Converger) keepers(ctx context.Context) map[string]*keeper {
 	clusters := map[string]*apply.Cluster{}
 	names := map[string]string{}
@@ -341,7 +340,7 @@ func (c *Converger) keepers(ctx context.Context) map[string]*keeper {
 		})
 	}
 	group.Wait()
-	// What this process has judged itself is in its leases with their next renewal.
+	// Recent health checks of this process reach its leases only with the next renewal.
 	for _, l := range c.heldLeases() {
 		if k := out[l.cluster+" "+l.name]; k != nil && l.judgedAt().After(k.judged) {
 			k.judged = l.judgedAt()
@@ -360,7 +359,7 @@ func (c *Converger) keeperOf(ctx context.Context, cluster *apply.Cluster, name s
 		return nil, err
 	}
 	out := &keeper{}
-	// Clocks differ a little, so a holder is believed twice as long as it has to renew.
+	// Clocks differ a little, so a holder counts for twice the lease duration.
 	if renewed := found.Spec.RenewTime; renewed != nil && c.options.Clock.Since(renewed.Time) < 2*leaseDuration {
 		out.holder = ptr.Deref(found.Spec.HolderIdentity, "")
 	}
@@ -370,7 +369,7 @@ func (c *Converger) keeperOf(ctx context.Context, cluster *apply.Cluster, name s
 	return out, nil
 }
 
-// Same says whether two answers differ in more than their times.
+// Same reports whether two statuses differ in nothing but their times.
 func (s Status) Same(o Status) bool {
 	return reflect.DeepEqual(s.timeless(), o.timeless())
 }

@@ -26,7 +26,7 @@ func succeeded(d time.Duration) *gardencorev1beta1.LastOperation {
 	return &gardencorev1beta1.LastOperation{Type: "Reconcile", State: "Succeeded", Progress: 100, LastUpdateTime: metav1.NewTime(noon.Add(-d))}
 }
 
-// Fields of groups stand beside the others, in the order that programs have read them in.
+// TestObjectStatusAsJSON checks that embedded groups are inlined, in a stable order.
 func TestObjectStatusAsJSON(t *testing.T) {
 	got, err := json.Marshal(Status{Landscape: "local", At: noon, Reach: " --context x", Owners: []OwnerStatus{
 		{Kind: "Seed", Name: "one", Cluster: "one", Keeper: "laptop", Missing: OwnerMissing{Keeper: true, State: true}},
@@ -74,8 +74,8 @@ func TestJudgedAtIsTheNewestTime(t *testing.T) {
 	assert.Equal(t, before(time.Second), judgedAt(succeeded(time.Second), []gardencorev1beta1.Condition{condition(time.Minute)}))
 }
 
-// Who reconciles is read from the lease: its holder as long as it renews, and when everything was
-// judged last.
+// TestKeeper checks that the lease gives the reconciling process, while it renews, and the time of
+// the last complete health check.
 func TestKeeper(t *testing.T) {
 	l := newLeased(t)
 	c := bare(clocktesting.NewFakeClock(noon), nil)

@@ -17,7 +17,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// server is the API server that the tests of leases share.
+// server is the API server that the tests of the package share.
 var server struct {
 	config *rest.Config
 	count  atomic.Int64
@@ -27,13 +27,13 @@ func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m, func(config *rest.Config) { server.config = config }, crds.ByGroup("core.gardener.cloud")...))
 }
 
-// needsServer leaves a test out where there is no API server.
+// needsServer skips a test if no API server is available.
 func needsServer(t *testing.T) {
 	t.Helper()
 	apiserver.Needed(t)
 }
 
-// testCluster is a connection as a process has it; change may spoil it.
+// testCluster returns a connection; change may break it.
 func testCluster(t *testing.T, change ...func(*rest.Config)) *apply.Cluster {
 	t.Helper()
 	needsServer(t)

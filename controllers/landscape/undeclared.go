@@ -9,18 +9,17 @@ import (
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
-// Undeclared is an object that was applied from Git, and that Git does not have any more.
+// Undeclared is an object that was applied from Git, and that Git no longer declares.
 type Undeclared struct {
 	Cluster string    `json:"cluster"`
 	Object  apply.Ref `json:"object"`
-	// Held says why it is kept; empty when the next apply deletes it, as far as the deletion gate
-	// lets it.
+	// Held is why it is held; empty if the next apply deletes it, within the deletion gate.
 	Held string `json:"held,omitempty"`
 }
 
-// undeclared reads the inventories of declarations. What the Landscape object says of an object
-// that is held is why it is kept. One that cannot be read is left out: the owners say what is
-// wrong.
+// undeclared returns the undeclared objects of the inventories. The Landscape object gives the
+// reasons why they are held. It omits inventories that cannot be read: the owners report those
+// errors.
 func (c *Converger) undeclared(ctx context.Context, object *ObjectStatus) []Undeclared {
 	if c.links.clusters[Runtime] == nil {
 		return nil
@@ -58,7 +57,7 @@ func (c *Converger) undeclared(ctx context.Context, object *ObjectStatus) []Unde
 	return out
 }
 
-// withoutVersion is the same for an object in all versions of its kind.
+// withoutVersion returns a key for an object across all versions of its kind.
 func withoutVersion(ref apply.Ref) apply.Ref {
 	if group, _, found := strings.Cut(ref.APIVersion, "/"); found {
 		ref.APIVersion = group

@@ -9,8 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// TestStatusSaysWhyAnObjectIsKept: of an object that Git does not have any more, and that the
-// operator holds, it says why, and not that the next apply deletes it.
+// TestStatusSaysWhyAnObjectIsKept checks that the status of an undeclared object that the operator
+// holds shows the reason, and not that the next apply deletes it.
 func TestStatusSaysWhyAnObjectIsKept(t *testing.T) {
 	w := newWritten(t, "undeclared", map[string]string{"a.yaml": mapFile("un-held", "un-free", "un-stays")})
 	w.mustSync()

@@ -12,10 +12,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// TestAReviewedRemovalWaits: what a review has shown to go, and what other landscapes are asked
-// about first, goes when they have answered, although there was another commit or a restart
-// meanwhile, whose difference does not show it. What no review has shown needs an approval, and
-// says so.
+// TestAReviewedRemovalWaits checks that a reviewed deletion happens after other landscapes have
+// answered, even after another commit or a restart. An unreviewed one needs an approval, and its
+// reason says so.
 func TestAReviewedRemovalWaits(t *testing.T) {
 	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "wait-x"}
 	const object = "ConfigMap default/wait-x"
@@ -34,7 +33,7 @@ func TestAReviewedRemovalWaits(t *testing.T) {
 		"reviewed, and a run fails before it is asked again": {
 			permit.ReviewOf("test", change.Plan{Items: []change.Item{{Action: change.Delete, Cluster: Virtual, Object: ref}}}), "it is deleted when these have been synced",
 			func(from, other *written) {
-				from.write("b.yaml", mapFile("Wait-refused")) // a name that no server takes
+				from.write("b.yaml", mapFile("Wait-refused")) // an invalid name
 				_, err := from.sync()
 				require.ErrorContains(from, err, "Wait-refused")
 				from.write("b.yaml", "")
@@ -78,7 +77,7 @@ func TestAReviewedRemovalWaits(t *testing.T) {
 	}
 }
 
-// answer lets another landscape answer, with newer files, and waits until that is seen.
+// answer makes another landscape answer with newer files, and waits until the answer is visible.
 func answer(from, other *written) {
 	from.Helper()
 	other.clock.SetTime(from.clock.Now().Add(time.Second))

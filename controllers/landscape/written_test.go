@@ -23,14 +23,13 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// written is a landscape of some files, and its convergers on the API server: a new one with each
-// sync, as after a commit.
+// written is a landscape in a folder, with a new converger for each sync, as after a commit.
 type written struct {
 	*testing.T
 	dir   string
 	clock *clocktesting.FakeClock
 	gate  permit.Gate
-	// changes of the options of each converger.
+	// changes modifies the options of each converger.
 	changes func(*Options)
 }
 
@@ -46,8 +45,8 @@ func newWritten(t *testing.T, name string, files map[string]string) *written {
 	return w
 }
 
-// forgetLandscapes removes what landscapes have applied, and all inventories, with the test: other
-// tests could take objects over.
+// forgetLandscapes deletes the objects and inventories of landscapes at the end of the test: other
+// tests could adopt them.
 func forgetLandscapes(t *testing.T) {
 	t.Cleanup(func() {
 		maps := resource(t, testMaps, owner.InventoryNamespace)
@@ -76,7 +75,7 @@ func (w *written) remove(file string) {
 	require.NoError(w, os.Remove(filepath.Join(w.dir, file)))
 }
 
-// converger for the files as they are.
+// converger returns a converger for the current files.
 func (w *written) converger() *Converger {
 	w.Helper()
 	l, violations, err := landscapes.Load(w.Context(), w.dir, landscapes.Options{})
@@ -87,14 +86,14 @@ func (w *written) converger() *Converger {
 	if w.changes != nil {
 		w.changes(&options)
 	}
-	// Without owners: what they are rendered for is not declared.
+	// Without owners, because their inputs are not declared.
 	c, err := connect(l, options)
 	require.NoError(w, err)
 	w.Cleanup(c.Close)
 	return c
 }
 
-// sync applies what is declared for the virtual garden; the report says what became of it.
+// sync applies the declarations of the virtual garden; the report has the result.
 func (w *written) sync() (*Converger, error) {
 	w.Helper()
 	c := w.converger()
@@ -131,7 +130,7 @@ func liveShoot(t *testing.T, name string) *unstructured.Unstructured {
 	return live
 }
 
-// updateAs is what somebody writes by an update, as controllers do.
+// updateAs updates a Shoot as a controller does.
 func updateAs(t *testing.T, name, manager string, mutate func(*unstructured.Unstructured)) {
 	t.Helper()
 	live := liveShoot(t, name)
@@ -140,7 +139,7 @@ func updateAs(t *testing.T, name, manager string, mutate func(*unstructured.Unst
 	require.NoError(t, err)
 }
 
-// annotate is what somebody writes by a patch.
+// annotate patches a Shoot.
 func annotate(t *testing.T, name, manager, body string) {
 	t.Helper()
 	_, err := resource(t, shoots, "default").Patch(testContext(t), name, types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: manager})
@@ -154,7 +153,7 @@ func value(t *testing.T, o *unstructured.Unstructured, path string) any {
 	return v
 }
 
-// pool is the first worker pool of a Shoot.
+// pool returns the first worker pool of a Shoot.
 func pool(t *testing.T, o *unstructured.Unstructured) map[string]any {
 	t.Helper()
 	workers, _, err := unstructured.NestedSlice(o.Object, "spec", "provider", "workers")

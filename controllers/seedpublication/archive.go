@@ -10,8 +10,7 @@ import (
 	"slices"
 )
 
-// Archive packs files, the same for the same files on every machine: uncompressed, by name, without
-// times.
+// Archive packs files reproducibly: sorted by name, uncompressed, without times.
 func Archive(files map[string][]byte) ([]byte, error) {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
@@ -30,7 +29,7 @@ func Archive(files map[string][]byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// unpack reads an archive that somebody else may have made.
+// unpack reads an archive of untrusted origin.
 func unpack(data []byte) (map[string][]byte, error) {
 	r, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
@@ -49,7 +48,7 @@ func unpack(data []byte) (map[string][]byte, error) {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
 		files[f.Name], err = io.ReadAll(io.LimitReader(entry, int64(len(data))))
-		_ = entry.Close() // it was read from memory
+		_ = entry.Close() // reads from memory
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
@@ -57,7 +56,7 @@ func unpack(data []byte) (map[string][]byte, error) {
 	return files, nil
 }
 
-// FS shows files as a file system.
+// FS returns files as a file system.
 func FS(files map[string][]byte) (fs.FS, error) {
 	data, err := Archive(files)
 	if err != nil {

@@ -18,47 +18,46 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// Bounds of a publication, in bytes and files.
+// Limits of a publication, in bytes and files.
 const (
 	MaxSize  = 8 << 20
 	MaxFiles = 2000
 )
 
-// Content is what a seed needs of a landscape folder.
+// Content is the part of a landscape folder that a seed needs.
 type Content struct {
-	// Catalogue is the version of the catalogue that the landscape is rendered with.
+	// Catalogue is the version of the catalogue for rendering.
 	Catalogue string
-	// Folder is that of the landscape in Files.
+	// Folder is the landscape folder in Files.
 	Folder string
-	// Files by their path in the repository: landscape.yaml with the settings that count for seeds,
-	// overlays, and the default domains.
+	// Files by path in the repository: landscape.yaml with the settings for seeds, overlays, and
+	// the default domains.
 	Files map[string][]byte
-	// Review says whether one is demanded; it stands in Files, too.
+	// Review says whether a review is required; Files contain it as well.
 	Review landscapev1alpha1.ReviewMode
 }
 
-// fileDomains holds the default domains of the landscape, in its folder.
+// fileDomains is the file with the default domains, in the landscape folder.
 const fileDomains = "pergola-default-domains.yaml"
 
-// EncryptedError says that an overlay has an encrypted file. It is not published: sealed it is of
-// no use to a seed, and open it must not be.
+// EncryptedError means that an overlay has an encrypted file, which is not published: a seed cannot
+// decrypt it, and its plain text must stay secret.
 type EncryptedError struct{ File string }
 
 func (e *EncryptedError) Error() string {
 	return fmt.Sprintf("%s is encrypted: overlays are published as they are: declare the Secret as an object of the landscape, and refer to it", e.File)
 }
 
-// Decided is what counts for seeds of the Landscape object, beside its Git content.
+// Decided contains the settings of the Landscape object for a seed, beside its Git content.
 type Decided struct {
-	// Approved are the ids of held deletions that may pass on the seed that it is published for.
+	// Approved are the ids of held deletions that are approved for the seed.
 	Approved []string
-	// Review says whether what seeds lose has to be foreseeable in reviews, by the object or by
-	// Git.
+	// Review says whether deletions on seeds must have been reviewed; the object or Git sets it.
 	Review landscapev1alpha1.ReviewMode
 }
 
-// Of takes from a landscape what its seeds need. Nothing of the Garden, of other seeds, of sources,
-// access and secrets is in it, so that a commit about these changes nothing here.
+// The Of function returns the part of a landscape that its seeds need. It excludes the Garden,
+// other seeds, sources, access and secrets, so that a commit about them changes nothing here.
 func Of(l *landscapes.Landscape, decided Decided) (*Content, error) {
 	c := &Content{Catalogue: components.Version, Folder: l.Path, Files: map[string][]byte{}, Review: decided.Review}
 	if l.Config.Spec.Catalogue != nil {
@@ -83,8 +82,7 @@ func Of(l *landscapes.Landscape, decided Decided) (*Content, error) {
 	return c, c.check()
 }
 
-// addFolder takes the files of an overlay, links to files as what they point to: rendering reads
-// them so, too.
+// addFolder adds the files of an overlay. It follows links to files, as rendering does.
 func (c *Content) addFolder(from fs.FS, dir string) error {
 	return fs.WalkDir(from, dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -109,8 +107,8 @@ func (c *Content) addFolder(from fs.FS, dir string) error {
 	})
 }
 
-// encrypted tells whether SOPS has encrypted a file: its documents say so in a field of their own,
-// and values look like that.
+// encrypted reports whether SOPS has encrypted a file: documents have a field sops, and values a
+// prefix.
 func encrypted(name string, data []byte) bool {
 	if bytes.Contains(data, []byte("ENC[AES256_GCM,")) {
 		return true
@@ -129,8 +127,8 @@ func encrypted(name string, data []byte) bool {
 	return false
 }
 
-// addSettings writes the part of landscape.yaml that counts for Seeds and Shoots. Layers are merged
-// into it already; they are named as far as overlays come from them.
+// addSettings writes the settings of landscape.yaml for Seeds and Shoots. Layers are merged into it
+// already; those with overlays are named.
 func (c *Content) addSettings(l *landscapes.Landscape, layers map[string]bool, decided Decided) error {
 	in := l.Config.Spec
 	out := landscapev1alpha1.Landscape{Spec: landscapev1alpha1.LandscapeSpec{
@@ -156,7 +154,7 @@ func (c *Content) addSettings(l *landscapes.Landscape, layers map[string]bool, d
 	for _, layer := range l.Layers {
 		if layer != "." && layers[layer] {
 			out.Spec.Layers = append(out.Spec.Layers, layer)
-			// Only a folder with a landscape.yaml has overlays.
+			// Only a folder with a landscape.yaml can have overlays.
 			if err := c.addConfig(path.Join(c.Folder, layer), out.Name, landscapev1alpha1.LandscapeSpec{}); err != nil {
 				return err
 			}
@@ -176,15 +174,15 @@ func (c *Content) addConfig(folder, name string, spec landscapev1alpha1.Landscap
 	return nil
 }
 
-// gardenConditions are those that only a Garden has.
+// gardenConditions are the condition types that only a Garden has.
 func gardenConditions() []gardencorev1beta1.ConditionType {
 	return []gardencorev1beta1.ConditionType{
 		operatorv1alpha1.VirtualGardenAPIServerAvailable, operatorv1alpha1.RuntimeComponentsHealthy, operatorv1alpha1.VirtualComponentsHealthy,
 	}
 }
 
-// addDomains notes the default domains, which Shoots without one of their own are named below. They
-// stand in annotations of Secrets; what is in these is not published.
+// addDomains adds the default domains, from which Shoots without a domain get theirs. Only
+// annotations of their Secrets are published, never the data.
 func (c *Content) addDomains(l *landscapes.Landscape) error {
 	var out []byte
 	for i := range l.Declarations {
@@ -216,10 +214,10 @@ func (c *Content) addDomains(l *landscapes.Landscape) error {
 	return nil
 }
 
-// Domains are the default domains, as a file of declarations; nil for none.
+// Domains returns the default domains as a file of declarations; nil if there are none.
 func (c *Content) Domains() []byte { return c.Files[path.Join(c.Folder, fileDomains)] }
 
-// check refuses what is too large.
+// check enforces the limits.
 func (c *Content) check() error {
 	size := 0
 	for _, data := range c.Files {

@@ -86,8 +86,8 @@ func publication(t *testing.T, changes map[string]string) *Publication {
 	return p
 }
 
-// TestContent: what comes out is a landscape with the same settings and overlays for seeds, and
-// nothing else.
+// TestContent checks that the content is a landscape with the same settings and overlays for seeds,
+// and nothing else.
 func TestContent(t *testing.T) {
 	p := publication(t, nil)
 	assert.Equal(t, []string{
@@ -119,7 +119,7 @@ func TestContent(t *testing.T) {
 	assert.Equal(t, map[string]string{"dns.gardener.cloud/domain": "example.org", "dns.gardener.cloud/provider": "local"}, l.Declarations[0].Object().GetAnnotations())
 }
 
-// TestWhatChangesIt: only what counts for seeds.
+// TestWhatChangesIt checks that only settings for seeds change the digest.
 func TestWhatChangesIt(t *testing.T) {
 	before := publication(t, nil).Digest
 	for name, changes := range map[string]map[string]string{
@@ -162,7 +162,7 @@ func TestBounds(t *testing.T) {
 	require.ErrorContains(t, err, "can be published")
 }
 
-// TestRead: what was published comes back, and what is not whole does not.
+// TestRead checks that a publication can be read back, and that an incomplete one is an error.
 func TestRead(t *testing.T) {
 	p := publication(t, map[string]string{"live/components/seed/system/big.txt": strings.Repeat("0123456789", 100_000)})
 	parts := map[string]*unstructured.Unstructured{}

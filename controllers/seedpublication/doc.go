@@ -1,17 +1,16 @@
-// Package seedpublication carries what a seed needs of a landscape folder into the virtual garden,
-// and reads it there: the settings of landscape.yaml that count for Seeds and Shoots, and the
-// overlays of their components. Declarations are not among it, they are objects of the virtual
-// garden anyway.
+// Package seedpublication publishes the landscape settings of a seed in the virtual garden, and
+// reads them there. They are the part of landscape.yaml for Seeds and Shoots, and the overlays of
+// their components. Declarations are not included, because they are objects of the virtual garden.
 //
-// A publication is made of parts, immutable Secrets named after their content, and of a pointer, a
-// ConfigMap that names them. The pointer is written last, so a reader sees the former publication
-// or the new one, never half of both.
+// A publication consists of parts, immutable Secrets named after their content, and a pointer, a
+// ConfigMap that names them. The pointer is written last, so a reader sees the previous publication
+// or the new one, never a mix.
 //
-// Apart from it, and written before it, is the permit.SeedReview (review.go, publishreview.go).
+// The permit.SeedReview (review.go, publishreview.go) is separate, and written first.
 //
-// What a Seed or Shoot says to both sides is read here, too: the report (report.go), which
-// approvals are used, and why a gardenlet leaves it alone (leftalone.go).
+// It also has the data of a Seed or Shoot that operator and gardenlet share: report, used
+// approvals, and why a gardenlet ignores an owner.
 //
-// What does not live here: when something is published (the operator), which deletions of a review
-// count (permit), and how a seed uses it (gardenlet).
+// It does not decide when to publish (operator), which reviewed deletions count (permit), or how a
+// seed uses a publication (gardenlet).
 package seedpublication

@@ -15,17 +15,18 @@ import (
 )
 
 const (
-	// NamespacePrefix begins the namespace of a seed in the virtual garden (gardener: seed-<name>).
+	// NamespacePrefix starts the name of a seed's namespace in the virtual garden (gardener:
+	// seed-<name>).
 	NamespacePrefix = "seed-"
-	// PointerName is the ConfigMap that names the publication in force.
+	// PointerName is the ConfigMap that names the current publication.
 	PointerName = "pergola-publication"
-	// LabelPart is on the Secrets that hold parts; its value is the digest they belong to.
+	// LabelPart marks the Secrets with parts; its value is the digest they belong to.
 	LabelPart = "landscape.pergola.dev/publication"
-	// AnnotationRevision says in which revision an object came to be as it is.
+	// AnnotationRevision is the revision that last changed an object.
 	AnnotationRevision = "landscape.pergola.dev/revision"
 )
 
-// Keys of the pointer and of parts.
+// Keys of the pointer and the parts.
 const (
 	keyRevision  = "revision"
 	keyCatalogue = "catalogue"
@@ -38,28 +39,28 @@ const (
 	keyData      = "data"
 )
 
-// partSize keeps a Secret below 1 MiB, the most that etcd and API servers take.
+// partSize limits a Secret below 1 MiB, the maximum of etcd and API servers.
 const partSize = 700 << 10
 
-// Namespace of a seed in the virtual garden.
+// Namespace returns the namespace of a seed in the virtual garden.
 func Namespace(seed string) string { return NamespacePrefix + seed }
 
-// Publication is a content with its parts.
+// Publication is a Content with its parts.
 type Publication struct {
 	Content
-	// Revision is where the content came to be as it is.
+	// Revision is the revision that last changed the content.
 	Revision string
 	// Digest of catalogue, folder and files: SHA-256 in hexadecimal.
 	Digest string
-	// Since is when it was published.
+	// Since is the time of publication.
 	Since time.Time
-	// Former is the digest that it took the place of, empty for the first.
+	// Former is the digest of the previous publication, empty for the first.
 	Former string
 
 	parts [][]byte
 }
 
-// New makes a publication of a content.
+// New returns a publication of a content.
 func New(c *Content, revision string) (*Publication, error) {
 	data, err := Archive(c.Files)
 	if err != nil {
@@ -80,14 +81,14 @@ func digestOf(catalogue, folder string, data []byte) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// shortDigest fits into names and labels.
+// shortDigest returns a prefix that fits into names and labels.
 func shortDigest(digest string) string { return digest[:min(len(digest), 16)] }
 
 func partName(digest string, index int) string {
 	return fmt.Sprintf("%s-%s-%d", PointerName, shortDigest(digest), index)
 }
 
-// Parts are the Secrets that hold the content.
+// Parts returns the Secrets with the content.
 func (p *Publication) Parts(seed string) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for i, part := range p.parts {
@@ -103,7 +104,7 @@ func (p *Publication) Parts(seed string) []*unstructured.Unstructured {
 	return out
 }
 
-// Pointer is the ConfigMap that puts the publication in force.
+// Pointer returns the ConfigMap that makes the publication current.
 func (p *Publication) Pointer(seed string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap",
@@ -122,7 +123,7 @@ func (p *Publication) Pointer(seed string) *unstructured.Unstructured {
 	return o
 }
 
-// header reads a pointer.
+// header parses a pointer.
 func header(pointer *unstructured.Unstructured) (p Publication, parts int, err error) {
 	data, _, err := unstructured.NestedStringMap(pointer.Object, "data")
 	if err != nil {

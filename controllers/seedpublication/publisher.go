@@ -19,31 +19,32 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// FieldManager owns what is published.
+// FieldManager owns the published objects.
 const FieldManager = "pergola-publication"
 
-// defaultGrace is how long parts stay after the pointer has left them: somebody may be reading.
+// defaultGrace is how long parts stay after the pointer no longer names them: a gardenlet may be
+// reading.
 const defaultGrace = 10 * time.Minute
 
 // Publisher writes publications into the virtual garden.
 type Publisher struct {
 	Engine *apply.Engine
 	Clock  clock.PassiveClock
-	// Grace is how long former parts stay; default 10 minutes.
+	// Grace is how long previous parts stay; default 10 minutes.
 	Grace time.Duration
 }
 
 // Outcome of a publication.
 type Outcome struct {
-	// Changed objects; 0 when all was there.
+	// Changed objects; 0 if all exist unchanged.
 	Changed int
-	// Revision and Digest of what is published now: the revision is older than the one given when
-	// nothing changed.
+	// Revision and Digest of the current publication: without changes, the revision is older than
+	// the given one.
 	Revision, Digest string
 }
 
-// Apply publishes a content for a seed. What is there already costs no request. The Seed has to be
-// in the virtual garden, since its namespace belongs to it.
+// Apply publishes a content for a seed; an unchanged one costs no request. The Seed must exist in
+// the virtual garden, because its namespace belongs to it.
 func (p *Publisher) Apply(ctx context.Context, virtual *apply.Cluster, c *Content, seed, revision string) (Outcome, error) {
 	next, err := New(c, revision)
 	if err != nil {
@@ -96,7 +97,7 @@ func (p *Publisher) Apply(ctx context.Context, virtual *apply.Cluster, c *Conten
 	return out, nil
 }
 
-// former is what the pointer says now; nil if there is none, or none that can be read.
+// former returns the header of the current pointer; nil if none exists or it cannot be read.
 func (p *Publisher) former(ctx context.Context, virtual *apply.Cluster, seed string) (*Publication, error) {
 	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: Namespace(seed), Name: PointerName}
 	live, err := virtual.Get(ctx, ref)
@@ -113,7 +114,7 @@ func (p *Publisher) former(ctx context.Context, virtual *apply.Cluster, seed str
 	return &found, nil
 }
 
-// keep holds back the deletion of parts that the pointer names, or has named a moment ago.
+// keep holds the deletion of parts that the pointer names, or named until a moment ago.
 func (p *Publisher) keep(former *Publication) func([]apply.Entry) []apply.Held {
 	return func(entries []apply.Entry) []apply.Held {
 		var out []apply.Held
@@ -135,8 +136,8 @@ func (p *Publisher) needed(name string, former *Publication) bool {
 	return of(former.Digest) || former.Former != "" && of(former.Former) && p.Clock.Since(former.Since) < grace
 }
 
-// ensureNamespace makes the namespace of a seed, as upstream's controller-manager does: it goes
-// with the Seed.
+// ensureNamespace creates the namespace of a seed, as upstream's controller-manager does. The Seed
+// owns it.
 func ensureNamespace(ctx context.Context, virtual *apply.Cluster, seed string) error {
 	ref := apply.Ref{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: "Seed", Name: seed}
 	live, err := virtual.GetLive(ctx, ref)

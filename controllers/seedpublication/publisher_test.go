@@ -33,7 +33,6 @@ func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m, func(config *rest.Config) { server.config = config }, crds.ByGroup(gardencorev1beta1.SchemeGroupVersion.Group)...))
 }
 
-// garden is a virtual garden with a Seed.
 type garden struct {
 	*testing.T
 	ctx     context.Context
@@ -79,7 +78,7 @@ func (g *garden) publish(changes map[string]string, revision string) Outcome {
 	return out
 }
 
-// live reads what is published, as a seed does.
+// live reads the publication as a seed does.
 func (g *garden) live() (*Publication, int) {
 	g.Helper()
 	read := func(object any) *unstructured.Unstructured {
@@ -103,7 +102,7 @@ func (g *garden) live() (*Publication, int) {
 	return p, len(secrets.Items)
 }
 
-// writes are the requests that change something.
+// writes counts the requests that change objects.
 func writes(c apply.RequestCounts) int {
 	n := 0
 	for verb, count := range c {

@@ -13,9 +13,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// ApplyReview publishes for a seed what a change shows of deletions and recreations there. It has
-// to come before the change itself, so that nothing is held that was to be seen. It costs no write
-// when that is known already; a seed without a namespace has nothing to lose.
+// ApplyReview publishes the reviewed deletions and recreations of a change for a seed. It must run
+// before the change, so that reviewed deletions are not held. It writes only if they are new; a
+// seed without a namespace needs none.
 func (p *Publisher) ApplyReview(ctx context.Context, virtual *apply.Cluster, c permit.SeedChange, seed string) error {
 	live, err := p.liveReview(ctx, virtual, seed)
 	if err != nil {
@@ -35,7 +35,7 @@ func (p *Publisher) ApplyReview(ctx context.Context, virtual *apply.Cluster, c p
 	return p.writeReview(ctx, virtual, after, seed)
 }
 
-// CompleteReview notes that what was published last of reviews is applied completely.
+// CompleteReview records that the last published review is applied completely.
 func (p *Publisher) CompleteReview(ctx context.Context, virtual *apply.Cluster, seed string) error {
 	live, err := p.liveReview(ctx, virtual, seed)
 	if err != nil || live == nil {
@@ -49,8 +49,8 @@ func (p *Publisher) CompleteReview(ctx context.Context, virtual *apply.Cluster, 
 	return p.writeReview(ctx, virtual, r, seed)
 }
 
-// dropReview takes back all that was seen on a seed, where no review is demanded any more: what
-// happens from now on is in none.
+// dropReview deletes the reviewed deletions of a seed when reviews are no longer required: later
+// changes are not reviewed.
 func dropReview(ctx context.Context, virtual *apply.Cluster, seed string) error {
 	ref := reviewRef(seed)
 	configMaps := virtual.Dynamic().Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(ref.Namespace)
@@ -64,7 +64,7 @@ func reviewRef(seed string) apply.Ref {
 	return apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: Namespace(seed), Name: ReviewName}
 }
 
-// liveReview reads the ConfigMap, nil if there is none.
+// liveReview reads the ConfigMap; nil if it does not exist.
 func (p *Publisher) liveReview(ctx context.Context, virtual *apply.Cluster, seed string) (*unstructured.Unstructured, error) {
 	live, err := virtual.GetLive(ctx, reviewRef(seed))
 	if apierrors.IsNotFound(err) {

@@ -7,18 +7,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// IncompleteError says that a part is missing. It may come, so that reading again helps.
+// IncompleteError means that a part is missing. It may appear later, so a retry helps.
 type IncompleteError struct{ Part string }
 
 func (e *IncompleteError) Error() string { return "part " + e.Part + " is missing" }
 
-// InvalidError says why a publication cannot be used.
+// InvalidError is why a publication cannot be used.
 type InvalidError struct{ Reason string }
 
 func (e *InvalidError) Error() string { return e.Reason }
 
-// Read puts a publication together. part gives a Secret of the same namespace by its name, nil if
-// there is none. The error is an *IncompleteError or an *InvalidError.
+// Read assembles a publication. part returns a Secret of the same namespace by name, nil if it does
+// not exist. The error is an *IncompleteError or an *InvalidError.
 func Read(pointer *unstructured.Unstructured, part func(name string) *unstructured.Unstructured) (*Publication, error) {
 	p, parts, err := header(pointer)
 	if err != nil {

@@ -13,66 +13,62 @@ import (
 	"github.com/pergola-dev/pergola/internal/printable"
 )
 
-// AnnotationReport on a Seed says what its gardenlet has made of what was published, as a Report in
-// JSON. The gardenlet writes it, and the operator, which never reaches a seed, knows by it what is
-// held there and what goes on.
+// AnnotationReport on a Seed is the Report of its gardenlet, in JSON. The operator, which has no
+// access to seeds, reads from it the held deletions and the progress of a publication.
 const AnnotationReport = "landscape.pergola.dev/seed-report"
 
-// ConditionSettings says whether a Seed uses the settings and overlays that were published for it
-// last.
+// ConditionSettings says whether a Seed uses the last published settings and overlays.
 const ConditionSettings gardencorev1beta1.ConditionType = "SettingsUpToDate"
 
-// Bounds of a Report: it stands in an annotation, of which an object has 256 KiB at most.
+// Limits of a Report: the annotations of an object have 256 KiB at most.
 const (
 	maxReportHeld   = 50
 	maxReportOwners = 10
 	maxReportText   = 300
-	// maxReportNumber is more than a seed has of anything. The sum over all seeds fits into 32
-	// bits.
+	// maxReportNumber exceeds any count of a seed. The sum over all seeds fits into 32 bits.
 	maxReportNumber = 1_000_000
 )
 
-// Report is how a seed stands.
+// Report is the state of a seed.
 type Report struct {
-	// Digest is that of the publication in use; empty before one is.
+	// Digest of the publication in use; empty without one.
 	Digest string `json:"digest,omitempty"`
-	// Converging are owners, "Shoot namespace/name", that were not converged yet with what is
-	// declared and published now; ten at most, and ConvergingMore others. Failing are those of
-	// which that went wrong last, and FailingMore others.
+	// Converging are owners, "Shoot namespace/name", that are not reconciled yet with the current
+	// declarations and publication; 10 at most, ConvergingMore counts the rest. Failing are the
+	// owners whose last reconciliation failed, FailingMore counts the rest.
 	Converging     []string `json:"converging,omitempty"`
 	ConvergingMore int      `json:"convergingMore,omitempty"`
 	Failing        []string `json:"failing,omitempty"`
 	FailingMore    int      `json:"failingMore,omitempty"`
-	// Held is not deleted, or not recreated, before somebody approves it; 50 at most, and HeldMore
-	// others.
+	// Held are the deletions and recreations that wait for an approval; 50 at most, HeldMore counts
+	// the rest.
 	Held     []Held `json:"held,omitempty"`
 	HeldMore int    `json:"heldMore,omitempty"`
-	// Unread says why nothing of it is known, for those who tell people; ReadReport gives none like
-	// that.
+	// Unread is why the report cannot be read, for messages; ReadReport does not set it.
 	Unread string `json:"-"`
-	// Dropped is how many entries were left out when it was read, because they are not of the form
-	// that gardenlets write.
+	// Dropped counts the entries that were dropped while reading, because gardenlets do not write
+	// their form.
 	Dropped int `json:"-"`
 }
 
-// Held is an object on a seed.
+// Held is a held object on a seed.
 type Held struct {
-	// Owner that it belongs to, as in Converging.
+	// Owner of the object, as in Converging.
 	Owner string `json:"owner"`
 	// Cluster of the object: the seed, or a cluster beyond it.
 	Cluster string `json:"cluster"`
-	// Object, as "Kind namespace/name", and why it is held.
+	// Object, as "Kind namespace/name", and the reason why it is held.
 	Object string        `json:"object"`
 	Why    change.Reason `json:"why"`
-	// Text is what gardenlets of former versions have in the place of Why; ReadReport gives none.
+	// Text replaces Why in reports of older gardenlets; ReadReport clears it.
 	Text string `json:"reason,omitempty"`
-	// Approval is the id that lets it alone pass; empty where none does. Together is the one of all
-	// that is held with it, if that is more.
+	// Approval is the id that approves this object alone; empty if none exists. Together approves
+	// all objects that are held with it, if there are more.
 	Approval string `json:"approval,omitempty"`
 	Together string `json:"together,omitempty"`
 }
 
-// bound keeps the report small, and the same for the same content.
+// bound limits the report, and normalizes it.
 func (r *Report) bound() {
 	r.dropUnknown()
 	r.Converging, r.ConvergingMore = first(r.Converging, r.ConvergingMore)
@@ -81,7 +77,7 @@ func (r *Report) bound() {
 	case n > maxReportHeld:
 		r.Held, r.HeldMore = r.Held[:maxReportHeld], r.HeldMore+n-maxReportHeld
 	case n == 0:
-		r.Held = nil // as it is read
+		r.Held = nil // as ReadReport returns it
 	}
 	for i := range r.Held {
 		if detail := []rune(r.Held[i].Why.Detail); len(detail) > maxReportText {
@@ -95,13 +91,13 @@ func first(owners []string, more int) ([]string, int) {
 		return slices.Clone(owners[:maxReportOwners]), more + n
 	}
 	if len(owners) == 0 {
-		return nil, more // as it is read
+		return nil, more // as ReadReport returns it
 	}
 	return owners, more
 }
 
-// ReadReport reads the report of a Seed: nil of one that has none, or none that can be read
-// (UnreadReport), as from a gardenlet of another version.
+// ReadReport returns the report of a Seed; nil if it has none or an unreadable one (UnreadReport),
+// for example of another version.
 func ReadReport(seed *unstructured.Unstructured) *Report {
 	if seed == nil {
 		return nil
@@ -117,13 +113,13 @@ func ReadReport(seed *unstructured.Unstructured) *Report {
 		}
 		out.Held[i].Text = ""
 	}
-	// it is passed on into the status of others, and whoever may patch the Seed may have written it
+	// The status of other objects shows it, and anybody who may patch the Seed can have written it.
 	out.bound()
 	return out
 }
 
-// UnreadReport says why the report of a Seed cannot be read; empty of one that has none, or one
-// that can.
+// UnreadReport returns why the report of a Seed cannot be read; empty if it has none or a readable
+// one.
 func UnreadReport(seed *unstructured.Unstructured) string {
 	if seed == nil {
 		return ""
@@ -133,21 +129,22 @@ func UnreadReport(seed *unstructured.Unstructured) string {
 		return ""
 	}
 	if err := json.Unmarshal([]byte(text), &Report{}); err != nil {
-		why := []rune(err.Error()) // it may quote what is there
+		why := []rune(err.Error()) // it may quote the content
 		return printable.Line(fmt.Sprintf("the annotation %s of Seed %s cannot be read (%s): what its gardenlet holds, and what it has taken up, is not known. A gardenlet that runs writes it anew: see whether it does, and is of this version",
 			AnnotationReport, seed.GetName(), string(why[:min(len(why), maxReportText)])))
 	}
 	return ""
 }
 
-// NoteReport is the patch that gives a Seed this report, if it has another one.
+// NoteReport returns the patch that gives a Seed this report; differs is false if the Seed has it
+// already.
 func NoteReport(seed *unstructured.Unstructured, r Report) (patch map[string]any, differs bool, err error) {
 	r.Held = slices.Clone(r.Held)
 	for i := range r.Held {
 		r.Held[i].Why.Detail = printable.Line(r.Held[i].Why.Detail)
 	}
 	r.bound()
-	r.Dropped = 0 // of what is read there
+	r.Dropped = 0 // only set while reading
 	if former := ReadReport(seed); former != nil && reflect.DeepEqual(*former, r) {
 		return nil, false, nil
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// TestReport: what a gardenlet says is read as it was written, costs a write only when it is
-// another one, and stays small.
+// TestReport checks that a report is read as it was written, causes a write only when it changes,
+// and stays small.
 func TestReport(t *testing.T) {
 	seed := &unstructured.Unstructured{Object: map[string]any{}}
 	assert.Nil(t, ReadReport(nil))
@@ -56,9 +56,9 @@ func TestReport(t *testing.T) {
 	assert.True(t, write(small))
 }
 
-// TestReportOfAnotherForm: what no gardenlet writes is left out when it is read, and counted; what
-// one reports is made to be of the form. TestUnreadReport: a report that cannot be read is not
-// taken for none.
+// TestUnreadReport checks that an unreadable report is not treated as a missing one.
+// TestReportOfAnotherForm checks that entries of another form are dropped and counted while
+// reading, and corrected while writing.
 func TestUnreadReport(t *testing.T) {
 	seed := &unstructured.Unstructured{Object: map[string]any{}}
 	seed.SetName("one")

@@ -10,11 +10,11 @@ import (
 	"github.com/pergola-dev/pergola/internal/printable"
 )
 
-// A report stands in the status of the Landscape, in messages, and in commands that people copy.
-// Whoever may patch a Seed may write it, so that what is not of the form that gardenlets write is
-// left out, and counted.
+// The status of the Landscape, messages, and commands that people copy contain parts of a report.
+// Anybody who may patch a Seed can write it. So entries of another form than gardenlets write are
+// dropped and counted.
 
-// forms are those of the texts of a report.
+// forms are the patterns for the texts of a report.
 type forms struct{ digest, approval, cluster, object, code *regexp.Regexp }
 
 var formsOnce = sync.OnceValue(func() forms {
@@ -28,7 +28,7 @@ var formsOnce = sync.OnceValue(func() forms {
 	}
 })
 
-// dropUnknown leaves out what is not of its form.
+// dropUnknown drops entries that do not match their pattern.
 func (r *Report) dropUnknown() {
 	is := formsOnce()
 	drop := func(n int) { r.Dropped += n }
@@ -55,8 +55,8 @@ func (r *Report) dropUnknown() {
 	drop(n - len(r.Held))
 }
 
-// reason reports whether a gardenlet may hold something for it. HeldReport is for those who read
-// reports.
+// reason reports whether a gardenlet may hold a deletion for this reason. HeldReport is only for
+// readers of reports.
 func (is forms) reason(why change.Reason) bool {
 	return is.code.MatchString(string(why.Code)) && why.Code != landscapev1alpha1.HeldReport && isNumber(why.Count) && isNumber(why.Total) && isNumber(why.Limit) &&
 		why.String() == printable.Line(why.String()) && len(why.Cluster)+len(why.Kind) <= maxReportText

@@ -11,22 +11,21 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// ReviewName is the ConfigMap in the namespace of a seed that says what could be seen in reviews.
+// ReviewName is the ConfigMap with the reviewed deletions, in the namespace of a seed.
 const ReviewName = "pergola-review"
 
-// Keys of that ConfigMap.
 const (
-	// keySeen holds the list of entries, as JSON; keyNumber the number of the last change,
-	// keyComplete that of the last one that was applied completely, and keyChange which change the
-	// last one is.
+	// keySeen is the list of entries, in JSON. keyNumber is the number of the last change,
+	// keyComplete the number of the last completely applied one. keyChange is the id of the last
+	// change.
 	keySeen     = "seen"
 	keyNumber   = "number"
 	keyComplete = "complete"
 	keyChange   = "change"
 )
 
-// ReadReview reads the ConfigMap; nil is an empty one. One that cannot be read is as if nothing had
-// been seen.
+// ReadReview parses the ConfigMap; nil is an empty review. The review of an unreadable one is
+// empty, too.
 func ReadReview(configMap *unstructured.Unstructured) (*permit.SeedReview, error) {
 	r := &permit.SeedReview{}
 	if configMap == nil {
@@ -56,7 +55,7 @@ func readReview(r *permit.SeedReview, data map[string]string) (err error) {
 	return nil
 }
 
-// configMapOf is the review as it is written.
+// configMapOf returns the ConfigMap of a review.
 func configMapOf(r *permit.SeedReview, seed string) (*unstructured.Unstructured, error) {
 	lines := make([]string, 0, len(r.Entries))
 	for _, s := range r.Entries {

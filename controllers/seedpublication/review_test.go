@@ -27,8 +27,8 @@ func lost(id string, objects ...string) permit.SeedChange {
 	return c
 }
 
-// TestReviewIsWritten: what was written is read again, the newest of what is too much; what cannot
-// be read has shown nothing.
+// TestReviewIsWritten checks that a review is read as it was written, limited to the newest
+// entries, and that an unreadable one is empty.
 func TestReviewIsWritten(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	r := &permit.SeedReview{}

@@ -7,12 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// AnnotationUsedApprovals on a Seed has the ids of the approvals that have let a deletion pass on
-// it, with commas between them. The gardenlet writes it: what is published for it, it may only
-// read.
+// AnnotationUsedApprovals on a Seed lists the ids of the approvals that were used on it, separated
+// by commas. The gardenlet writes it, because it may only read its publication.
 const AnnotationUsedApprovals = "landscape.pergola.dev/used-approvals"
 
-// UsedApprovals reads them; a Seed that is nil has none.
+// UsedApprovals returns the ids; a nil Seed has none.
 func UsedApprovals(seed *unstructured.Unstructured) []string {
 	if seed == nil {
 		return nil
@@ -26,13 +25,14 @@ func UsedApprovals(seed *unstructured.Unstructured) []string {
 	return out
 }
 
-// NoteUsedApprovals is the patch that makes a Seed have these ids, if it has others.
+// NoteUsedApprovals returns the patch that gives a Seed these ids; differs is false if it has them
+// already.
 func NoteUsedApprovals(seed *unstructured.Unstructured, used []string) (patch map[string]any, differs bool) {
 	used = slices.Sorted(slices.Values(used))
 	if slices.Equal(used, slices.Sorted(slices.Values(UsedApprovals(seed)))) {
 		return nil, false
 	}
-	var value any // nil takes it away
+	var value any // nil removes the annotation
 	if len(used) > 0 {
 		value = strings.Join(used, ",")
 	}
