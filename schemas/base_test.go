@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBaseIsCurrent: the files in base are what the generator would write now, no more and no less.
+// TestBaseIsCurrent checks that base holds exactly the files that the generator writes now.
 func TestBaseIsCurrent(t *testing.T) {
 	kinds, err := StructuralKinds()
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// manyShoots gives different Shoots of the size of a usual one.
+// manyShoots returns different Shoots of the usual size.
 func manyShoots(t testing.TB, count int) []Input {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "landscapes", "local", "projects", "local", "shoot.yaml"))
@@ -30,7 +30,7 @@ func manyShoots(t testing.TB, count int) []Input {
 	return inputs
 }
 
-// BenchmarkValidate1000Shoots is validation with structure and rules, nothing cached.
+// BenchmarkValidate1000Shoots validates structure and rules without a cache.
 func BenchmarkValidate1000Shoots(b *testing.B) {
 	inputs := manyShoots(b, 1000)
 	for b.Loop() {
@@ -40,7 +40,7 @@ func BenchmarkValidate1000Shoots(b *testing.B) {
 	}
 }
 
-// BenchmarkValidate1000ShootsAgain is the same with results cached and one Shoot changed.
+// BenchmarkValidate1000ShootsAgain validates with cached results after one Shoot changed.
 func BenchmarkValidate1000ShootsAgain(b *testing.B) {
 	inputs := manyShoots(b, 1000)
 	opts := Options{Cache: NewCache(2000)}
@@ -55,8 +55,8 @@ func BenchmarkValidate1000ShootsAgain(b *testing.B) {
 	}
 }
 
-// BenchmarkPeerCueVet1000Shoots is what `cue vet` does with the same structural schema after it has
-// read the files: one context, one unification and validation per object. It has no rules.
+// BenchmarkPeerCueVet1000Shoots does what `cue vet` does with the same structural schema after
+// reading the files: one context, one unification and validation per object, no rules.
 func BenchmarkPeerCueVet1000Shoots(b *testing.B) {
 	inputs := manyShoots(b, 1000)
 	s, err := embedded()

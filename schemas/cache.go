@@ -6,25 +6,25 @@ import (
 	"github.com/pergola-dev/pergola/schemas/kept"
 )
 
-// Cache keeps results between calls of Validate, by content and by the digest of the schemas, so
-// that work is proportional to what changed: in memory for one process, and between processes with
-// KeepIn. It is safe for concurrent use.
+// Cache stores results between calls of Validate, by content and by the digest of the schemas, so
+// that only changes cost work. NewCache stores them for one process, KeepIn between processes. It
+// is safe for concurrent use.
 type Cache struct {
 	objects *recent[[]finding]
 	rules   *recent[[]ruled]
 	disk    *kept.Store
 }
 
-// rulesPerObject is how many results of rules are kept for each object that a cache is for: objects
-// are alike in most parts, so that it holds those of many more.
+// rulesPerObject is the number of rule results stored per object. Objects are alike in most parts,
+// so these results cover many more objects.
 const rulesPerObject = 8
 
-// NewCache gives a cache for the results of the given number of objects; at least one.
+// NewCache returns a cache for the results of the given number of objects, at least one.
 func NewCache(entries int) *Cache {
 	return &Cache{objects: newRecent[[]finding](entries), rules: newRecent[[]ruled](rulesPerObject * entries)}
 }
 
-// KeepIn gives a cache whose results about whole objects are kept in a store.
+// KeepIn returns a cache that writes the results about whole objects to a store.
 func KeepIn(store *kept.Store) *Cache {
 	return &Cache{rules: newRecent[[]ruled](keptRules), disk: store}
 }
@@ -69,8 +69,8 @@ func readFindings(data []byte) ([]finding, bool) {
 	return findings, r.Whole()
 }
 
-// recent keeps values in memory. It holds at most about twice the given number: when the young half
-// is full, the old half is dropped. A nil one keeps nothing.
+// recent stores values in memory, at most about twice the limit: when the young half is full, it
+// drops the old half. A nil recent stores nothing.
 type recent[V any] struct {
 	mutex      sync.Mutex
 	limit      int

@@ -8,8 +8,7 @@ import (
 	"slices"
 )
 
-// appendCanonical writes content so that different content gives different bytes, and the same
-// content the same.
+// appendCanonical encodes equal content as equal bytes, and different content as different bytes.
 func appendCanonical(to []byte, value any) []byte {
 	switch v := value.(type) {
 	case nil:

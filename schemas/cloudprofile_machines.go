@@ -9,12 +9,12 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 )
 
-// architectures are those that Gardener knows.
+// architectures lists the architectures that Gardener supports.
 var architectures = [...]string{"amd64", "arm64"}
 
 const capabilityArchitecture = "architecture"
 
-// profileCapabilities are what machines and images of a profile can differ in, by name.
+// profileCapabilities maps the capabilities that machines and images can differ in to their values.
 type profileCapabilities map[string][]string
 
 func readCapabilities(in ruleInput) profileCapabilities {
@@ -25,8 +25,8 @@ func readCapabilities(in ruleInput) profileCapabilities {
 	return capabilities
 }
 
-// capabilityDefinitions checks spec.machineCapabilities. Upstream reports by the name of a
-// capability, as if the list were a map.
+// capabilityDefinitions checks spec.machineCapabilities. Like upstream, it reports the name of a
+// capability instead of its index.
 func capabilityDefinitions(in ruleInput) []finding {
 	r, list, seen := &report{}, tree{value: in.object}.at("spec", "machineCapabilities"), map[string]bool{}
 	for _, definition := range list.items() {

@@ -8,8 +8,8 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// stages are the classifications of a version in their order. Unavailable is what a version is
-// before its first one.
+// stages lists the classifications of a version in their order. Before the first one starts, the
+// version is unavailable.
 var stages = [...]string{"preview", "supported", "deprecated", "expired"}
 
 var kubernetesVersionForm = regexp.MustCompile(`^([0-9]+\.){2}[0-9]+$`)
@@ -42,8 +42,8 @@ func profileKubernetesVersions(in ruleInput) []finding {
 	return r.findings
 }
 
-// profileImageVersions checks the versions of machine images, which need not be those of Kubernetes
-// in form.
+// profileImageVersions checks the versions of machine images, which need not have the form of
+// Kubernetes versions.
 func profileImageVersions(in ruleInput) []finding {
 	r := &report{}
 	lifecycles := in.landscape.gardenerGateOn("VersionClassificationLifecycle")
@@ -59,8 +59,8 @@ func profileImageVersions(in ruleInput) []finding {
 	return r.findings
 }
 
-// newestImages finds out whether the newest version of every image can be told. Upstream reports
-// the first failure, at the list as a whole.
+// newestImages reports versions that do not parse, because the newest image is then unknown. Like
+// upstream, it reports only the first one, at the list as a whole.
 func (r *report) newestImages(images tree) {
 	for _, image := range images.items() {
 		for _, version := range image.at("versions").items() {
@@ -73,7 +73,7 @@ func (r *report) newestImages(images tree) {
 	}
 }
 
-// imageVersion checks the version of a machine image, and the versions that it speaks of.
+// imageVersion checks the version of a machine image and the versions that it refers to.
 func (r *report) imageVersion(version tree) {
 	name := version.at("version")
 	if name.text() == "" {
@@ -94,7 +94,7 @@ func (r *report) imageVersion(version tree) {
 	}
 }
 
-// expirable checks how a version is classified over time.
+// expirable checks the classifications of a version over time.
 func (r *report) expirable(version tree, lifecycles bool) {
 	lifecycle, classification := version.at("lifecycle"), version.at("classification")
 	if len(lifecycle.items()) > 0 && !lifecycles {
@@ -138,8 +138,8 @@ func (r *report) expirable(version tree, lifecycles bool) {
 	}
 }
 
-// supportedOnce finds versions that are supported beside another one of the same minor version:
-// Shoots could not be told which to go to.
+// supportedOnce reports supported versions that share a minor version: the update target of Shoots
+// would be ambiguous.
 func (r *report) supportedOnce(versions []tree) {
 	supported := func(version tree) bool {
 		return len(version.at("lifecycle").items()) == 0 && version.at("classification").text() == "supported"

@@ -20,25 +20,23 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// A declaration carries objects of other types: in fields whose schema is open
-// (runtime.RawExtension), and as text in ConfigMaps. Each of them says by apiVersion and kind which
-// type it has. Where that is known, the object is walked by the schema of its type.
+// A declaration can embed objects of other types: in fields with an open schema
+// (runtime.RawExtension) and as text in ConfigMaps. An embedded object names its type by apiVersion
+// and kind. If the type is known, its schema applies.
 
 // configuration is a type of embedded object that is not a kind of its own.
 type configuration struct {
 	gvk schema.GroupVersionKind
-	// goType is the type that its process decodes it into.
+	// goType is the type that the process decodes the object into.
 	goType reflect.Type
-	// strict: the process does not start with a field that it does not know; otherwise it drops the
-	// field.
+	// strict: the process does not start with an unknown field; otherwise it drops the field.
 	strict bool
-	// reader is the process, for messages.
+	// reader names the process in messages.
 	reader string
-	// foreign: the process is released apart from Pergola. A value that its schema does not have
-	// may be one of another version, so that only what is nearly one of it is reported, and as a
-	// warning.
+	// foreign: the process has releases of its own, so that an unknown value may belong to another
+	// version. Only likely typos are reported, as warnings.
 	foreign bool
-	// templates are the paths that hold templates, which are judged by the rules of their kinds.
+	// templates are the paths of templates, which the rules of their kinds check.
 	templates []string
 }
 
@@ -70,7 +68,7 @@ type knownConfiguration struct {
 	kind *structure.Kind
 }
 
-// knownConfigurations are the configurations with their schemas, which are read once.
+// knownConfigurations returns the configurations with their schemas, read once.
 var knownConfigurations = sync.OnceValues(func() (map[schema.GroupVersionKind]knownConfiguration, error) {
 	known, err := extensionConfigurations()
 	if err != nil {
@@ -87,7 +85,7 @@ var knownConfigurations = sync.OnceValues(func() (map[schema.GroupVersionKind]kn
 	return known, nil
 })
 
-// embeddedObject is an object inside of another one.
+// embeddedObject is an object inside another one.
 type embeddedObject struct {
 	path   fieldpath.Path
 	fields map[string]any
@@ -99,9 +97,9 @@ func (e embeddedObject) gvk() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(apiVersion, kind)
 }
 
-// checkConfigurations gives the findings about the fields of the objects inside of an object. A
-// field that its process drops is a warning; one that keeps the process from starting, or a value
-// that it cannot read, is an error.
+// checkConfigurations returns the findings about the fields of embedded objects. A field that the
+// process drops is a warning. A field that keeps the process from starting, or a value that it
+// cannot decode, is an error.
 func (w *worker) checkConfigurations(in ruleInput) ([]finding, error) {
 	var found []embeddedObject
 	if in.kind.GVK.Group == "" && in.kind.GVK.Kind == "ConfigMap" {
@@ -127,7 +125,7 @@ func (w *worker) checkConfiguration(in ruleInput, object embeddedObject) ([]find
 	}
 	gvk := object.gvk()
 	if slices.ContainsFunc(gardenletKinds(), func(k gardenletKind) bool { return k.name == in.kindName() }) && gvk.Kind == "" {
-		// nothing else is there
+		// this field can hold nothing else
 		gvk = schema.FromAPIVersionAndKind(gardenletconfigv1alpha1.APIVersion, gardenletconfigv1alpha1.Kind)
 	}
 	if gvk.Kind == "" || gvk.Version == "" {
@@ -173,7 +171,7 @@ func (w *worker) checkConfiguration(in ruleInput, object embeddedObject) ([]find
 			f.message += fmt.Sprintf("; %s does not start with it", known.reader)
 		}
 	}
-	// rules look at the fields of all other kinds, and at what is in them
+	// for other kinds, rules cover embedded objects, too
 	if in.kind.GVK.Group == "" {
 		root := tree{path: object.path.String(), value: object.fields}
 		for rule, found := range map[string][]finding{ruleRepeatedItems: repeatedIn(root), ruleSpaces: spacesIn(root)} {
@@ -186,7 +184,7 @@ func (w *worker) checkConfiguration(in ruleInput, object embeddedObject) ([]find
 	return broken, nil
 }
 
-// openObjects finds the objects in fields whose schema says nothing about what is inside.
+// openObjects returns the objects in fields with an open schema.
 func openObjects(path fieldpath.Path, n *structure.Node, value any, found []embeddedObject) []embeddedObject {
 	if n == nil || n.Sensitive {
 		return found
@@ -211,7 +209,7 @@ func openObjects(path fieldpath.Path, n *structure.Node, value any, found []embe
 	return found
 }
 
-// objectsInTexts finds the objects that a ConfigMap holds as YAML.
+// objectsInTexts returns the objects that a ConfigMap holds as YAML.
 func objectsInTexts(configMap map[string]any) []embeddedObject {
 	data, _ := configMap["data"].(map[string]any)
 	var found []embeddedObject

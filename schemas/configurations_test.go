@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestConfigurationsAreWalked: the objects inside of others hold the schemas of their types.
+// TestConfigurationsAreWalked checks embedded objects against the schemas of their types.
 func TestConfigurationsAreWalked(t *testing.T) {
 	gardenlet := func(config string) string {
 		return "apiVersion: seedmanagement.gardener.cloud/v1alpha1\nkind: Gardenlet\nmetadata: {name: a, namespace: garden}\nspec: {deployment: {}, config: {apiVersion: gardenlet.config.gardener.cloud/v1alpha1, kind: GardenletConfiguration, " + config + "}}"

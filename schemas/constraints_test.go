@@ -19,26 +19,25 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// broken is a wrong value at a field, for one constraint of its definition.
+// broken is a value that violates one constraint of a definition.
 type broken struct {
 	constraint string
-	parent     fieldpath.Path // where the value is put
+	parent     fieldpath.Path // path of the value
 	value      any
-	field      fieldpath.Path // where the finding is expected
+	field      fieldpath.Path // path of the expected finding
 }
 
-// wrongFormats has a wrong value for every format that occurs.
+// wrongFormats maps every format that occurs to a wrong value.
 var wrongFormats = map[string]any{
 	"date-time": "2020-01-31", "duration": "soon", "cidr": "10.0.0.0/33", "byte": "%%", "ipv4": "::1", "ipv6": "10.0.0.1",
 	"int32": int64(math.MaxInt32) + 1, "int64": 1e19,
 }
 
-// wrongTypes has a value of another type.
+// wrongTypes maps every type to a value of another type.
 var wrongTypes = map[string]any{"object": "x", "array": "x", "string": int64(5), "integer": "x", "number": "x", "boolean": "x"}
 
-// breakAll gives a wrong value for every constraint below a definition. It reads the definition
-// itself, not what this package made of it, so that a constraint that is ignored on the way is
-// found.
+// breakAll returns a wrong value for every constraint below a definition. It reads the definition,
+// not the nodes that this package makes of it, so that a dropped constraint is found.
 func breakAll(t *testing.T, props *apiextensionsv1.JSONSchemaProps, path fieldpath.Path) []broken {
 	var all []broken
 	put := func(constraint string, value any) { all = append(all, broken{constraint, path, value, path}) }
@@ -117,8 +116,8 @@ func breakAll(t *testing.T, props *apiextensionsv1.JSONSchemaProps, path fieldpa
 	return all
 }
 
-// TestEveryConstraintOfTheDefinitions: no type, format, enum, pattern, bound, length, count or
-// required field of a definition is ignored: a value that breaks it is a finding at this field.
+// TestEveryConstraintOfTheDefinitions checks that no type, format, enum, pattern, bound, length,
+// count or required field is ignored: a violation is a finding at that field.
 func TestEveryConstraintOfTheDefinitions(t *testing.T) {
 	kinds := kindsWithSchema(t)
 	for _, crd := range crds.All() {
@@ -169,7 +168,7 @@ func checkConstraints(t *testing.T, kind *structure.Kind, root *apiextensionsv1.
 	for i, b := range all {
 		count[strings.Fields(b.constraint)[0]]++
 		found := slices.ContainsFunc(fields[fmt.Sprint(i)], func(field string) bool {
-			// A missing object is reported by its required fields.
+			// A missing object is reported at its required fields.
 			return field == b.field.String() || b.constraint == "required" && within(b.field.String(), field)
 		}) || b.constraint == "required" && isOptional(kind, b.field.String())
 		assert.True(t, found, "%s: %v breaks the constraint %q without a finding at this field, but at %v", b.field, b.value, b.constraint, fields[fmt.Sprint(i)])

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// bastionForms checks the key of a Bastion, and the ranges from which it is reached.
+// bastionForms checks the SSH key and the ingress ranges of a Bastion.
 func bastionForms(in ruleInput) []finding {
 	r, spec := &report{}, tree{value: in.object}.at("spec")
 	if key := spec.at("sshPublicKey"); key.text() != "" {

@@ -1,8 +1,7 @@
 package schemas
 
-// namespacedVersions checks the versions of a NamespacedCloudProfile. What its parent says about
-// the same versions is not known here, so that no version has to be the newest, or the only one
-// that is supported.
+// namespacedVersions checks the versions of a NamespacedCloudProfile. The versions of its parent
+// are unknown here, so it does not check for the newest or the only supported version.
 func namespacedVersions(in ruleInput) []finding {
 	r, spec := &report{}, tree{value: in.object}.at("spec")
 	lifecycles := in.landscape.gardenerGateOn("VersionClassificationLifecycle")

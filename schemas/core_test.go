@@ -17,8 +17,8 @@ const (
 	secretValue   = "hunter2"
 )
 
-// TestCoreKindsAndForeignKinds: Namespaces, Secrets, ConfigMaps, and the metadata of kinds without
-// a schema.
+// TestCoreKindsAndForeignKinds checks Namespaces, Secrets, ConfigMaps, and the metadata of kinds
+// without a schema.
 func TestCoreKindsAndForeignKinds(t *testing.T) {
 	tests := map[string]struct {
 		text string
@@ -67,8 +67,8 @@ func TestCoreKindsAndForeignKinds(t *testing.T) {
 	}
 }
 
-// TestQuoteIt: numbers and booleans where text is wanted are the classic error of ConfigMaps; the
-// way out is said.
+// TestQuoteIt checks that the message about a number or boolean instead of text, the classic error
+// in ConfigMaps, contains the fix.
 func TestQuoteIt(t *testing.T) {
 	violations, err := Validate(t.Context(), []Input{{Object: object(t, configMapHead+"data: {port: 8080, debug: true}")}, {Object: object(t, secretHead+"stringData: {pin: 424242}")}}, Options{})
 	require.NoError(t, err)
@@ -79,8 +79,8 @@ func TestQuoteIt(t *testing.T) {
 	}, lines(violations))
 }
 
-// TestConsequences: what rules say only because of what the schema says is left out, other findings
-// are not.
+// TestConsequences checks that rule findings that only follow from schema findings are dropped, and
+// others are not.
 func TestConsequences(t *testing.T) {
 	const pool = `name: a, minimum: 1, machine: {type: local, image: {name: local, version: 1.0.0}}, cri: {name: containerd}`
 	tests := map[string]struct {
@@ -113,12 +113,13 @@ func TestConsequences(t *testing.T) {
 	}
 }
 
-// fieldAsPosition gives the path as the file, to tell which path was looked up.
+// fieldAsPosition returns the path as the file, so that a test sees which path was looked up.
 type fieldAsPosition struct{}
 
 func (fieldAsPosition) Position(path string) Position { return Position{File: path} }
 
-// TestPlaceOfARole: the field is counted as the API counts it, and shown where it is written.
+// TestPlaceOfARole checks that the field counts roles as the API does, and the position as the file
+// does.
 func TestPlaceOfARole(t *testing.T) {
 	project := changed(t, good(t, "Project"), `spec: {members: [{kind: User, name: a, role: viewer, roles: [boss, uam]}, {kind: User, name: b, role: chief}]}`)
 	violations, err := Validate(t.Context(), []Input{{Object: project, Positions: fieldAsPosition{}}}, Options{})
@@ -128,7 +129,7 @@ func TestPlaceOfARole(t *testing.T) {
 	assert.Equal(t, []string{"spec.members[1].roles[0]", "spec.members[1].role"}, []string{violations[1].Field, violations[1].File})
 }
 
-// TestFollowUps: a parent of a wrong type is one finding, also where rules ask for fields inside.
+// TestFollowUps checks that a parent of a wrong type is one finding, even if rules read its fields.
 func TestFollowUps(t *testing.T) {
 	for _, kind := range []string{"Garden", "CloudProfile", "Seed", "Project", "Shoot", "Landscape"} {
 		shoot := &unstructured.Unstructured{Object: good(t, kind).Object}

@@ -8,13 +8,13 @@ import (
 )
 
 var (
-	// templateExpression is any template in a text.
+	// templateExpression matches any template in a text.
 	templateExpression = regexp.MustCompile(`\{\{[^{}]*\}\}`)
-	// resourceReference is the only template that values may have.
+	// resourceReference matches the only template that values may have.
 	resourceReference = regexp.MustCompile(`^\{\{\s*\.resources\.([a-zA-Z0-9]+)\.data\.([a-zA-Z0-9]+)\s*\}\}$`)
 )
 
-// deploymentValues looks at the values of a ControllerDeployment, in either version.
+// deploymentValues checks the values of a ControllerDeployment of either version.
 func deploymentValues(in ruleInput) []finding {
 	r, object := &report{}, tree{value: in.object}
 	values := object.at("helm", "values")
@@ -34,8 +34,8 @@ func extensionValues(in ruleInput) []finding {
 	return r.findings
 }
 
-// templates checks all texts in values. Findings are at the values as a whole, as upstream has
-// them, each once.
+// templates checks all texts in values. Like upstream, it reports at the values as a whole, and
+// each message once.
 func (r *report) templates(values, resources tree) {
 	names := map[string]bool{}
 	for _, resource := range resources.items() {
@@ -69,7 +69,7 @@ func (r *report) templates(values, resources tree) {
 	})
 }
 
-// walkTexts visits all texts in a value; keys of maps are none.
+// walkTexts visits all texts in a value, except the keys of maps.
 func walkTexts(value any, visit func(string)) {
 	switch v := value.(type) {
 	case string:

@@ -16,7 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// documents reads the objects of a manifest.
+// documents parses the objects of a manifest.
 func documents(t testing.TB, data []byte) []*unstructured.Unstructured {
 	t.Helper()
 	var objects []*unstructured.Unstructured
@@ -40,8 +40,8 @@ func errorsOnly(violations []Violation) []Violation {
 	return result
 }
 
-// TestCorpusCases: what upstream accepts is accepted, and what it refuses is refused at the field
-// that it names. Cases that need objects around them are in TestCorpusOfGarden.
+// TestCorpusCases checks that verdicts equal upstream's, and that errors name the same field.
+// TestCorpusOfGarden has the cases that need other objects.
 func TestCorpusCases(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(corpus.Dir(t), "cases", "*.yaml"))
 	require.NoError(t, err)
@@ -70,7 +70,7 @@ func TestCorpusCases(t *testing.T) {
 	}
 }
 
-// TestCorpusManifests: upstream's own manifests get the verdict that upstream gives them.
+// TestCorpusManifests checks that upstream's own manifests get upstream's verdict.
 func TestCorpusManifests(t *testing.T) {
 	folder := corpus.Dir(t)
 	index, err := os.ReadFile(filepath.Join(folder, "valid-index.tsv"))
@@ -90,7 +90,7 @@ func TestCorpusManifests(t *testing.T) {
 				continue
 			}
 			if !found {
-				wanted = "ok" // upstream has no check for the kind that runs on a file
+				wanted = "ok" // upstream cannot check this kind in a file
 			}
 			checked++
 			t.Run(name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestCorpusManifests(t *testing.T) {
 	assert.Greater(t, checked, 50)
 }
 
-// wantedFindings reads "spec.a FieldValueRequired; spec.b FieldValueInvalid".
+// wantedFindings parses "spec.a FieldValueRequired; spec.b FieldValueInvalid".
 func wantedFindings(verdict string) map[string]string {
 	result := map[string]string{}
 	if verdict == "ok" {
@@ -116,8 +116,8 @@ func wantedFindings(verdict string) map[string]string {
 	return result
 }
 
-// findingsOf gives all errors, except types of opaque provider configuration, which upstream hands
-// on unseen.
+// findingsOf returns all errors except types of opaque provider configuration, which upstream does
+// not read.
 func findingsOf(violations []Violation) map[string]string {
 	result := map[string]string{}
 	for _, v := range errorsOnly(violations) {

@@ -13,7 +13,7 @@ import (
 type cronField struct {
 	name      string
 	low, high int
-	names     []string // of the values from low on, in lower case
+	names     []string // names of the values from low on, in lower case
 }
 
 var cronFields = [...]cronField{
@@ -24,9 +24,9 @@ var cronFields = [...]cronField{
 	{name: "day of the week", high: 6, names: []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
 }
 
-// CronProblem says why a text is no schedule of cron, or "". It accepts what github.com/robfig/cron
-// does, by which Gardener wakes and hibernates Shoots: five fields, or a word such as @daily or
-// @every 1h.
+// CronProblem describes why a text is not a cron schedule, or returns "". Like Gardener's
+// hibernation, it accepts schedules of github.com/robfig/cron: five fields, or a word such as
+// @daily or @every 1h.
 func CronProblem(text string) string {
 	if strings.HasPrefix(text, "@") {
 		return cronWordProblem(text)
@@ -45,7 +45,7 @@ func CronProblem(text string) string {
 	return ""
 }
 
-// IsNever reports whether a schedule without a problem never comes, since its month has fewer days.
+// IsNever reports whether a valid schedule never fires, because its month has fewer days.
 func IsNever(text string) bool {
 	schedule, err := cron.ParseStandard(text)
 	return err == nil && schedule.Next(time.Unix(0, 0)).IsZero()

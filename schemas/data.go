@@ -15,11 +15,11 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// dataFields reads maps of values, plain or in base64, and collects what is wrong with keys and
-// sizes. No value may ever get into a message: they can be those of a Secret.
+// dataFields reads maps of plain or base64 values, and collects findings about keys and sizes. No
+// message may ever contain a value, which can belong to a Secret.
 type dataFields struct {
 	findings []finding
-	keys     map[string]string // by key, the first field that has it
+	keys     map[string]string // first field that has the key, by key
 	size     int
 }
 
@@ -27,7 +27,7 @@ func (d *dataFields) add(path fieldpath.Path, typ Type, format string, args ...a
 	d.findings = append(d.findings, finding{path: path.String(), typ: typ, message: fmt.Sprintf(format, args...)})
 }
 
-// read takes in one field. Values that are no text, or no base64, are left to the structure.
+// read adds one field. The structural check reports values that are not text or not base64.
 func (d *dataFields) read(object map[string]any, field string, encoded bool) map[string]any {
 	values, _ := object[field].(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(values)) {
@@ -86,7 +86,7 @@ func secretData(in ruleInput) []finding {
 	d := &dataFields{}
 	encoded := d.read(in.object, "data", true)
 	plain := d.read(in.object, "stringData", false)
-	for key := range plain { // which wins over data
+	for key := range plain { // stringData wins over data
 		if value, ok := encoded[key].(string); ok {
 			if replaced, err := base64.StdEncoding.DecodeString(value); err == nil {
 				d.size -= len(replaced)
@@ -98,7 +98,7 @@ func secretData(in ruleInput) []finding {
 	return d.findings
 }
 
-// checkType asks for the keys that belong to the type of a Secret.
+// checkType requires the keys that belong to the type of a Secret.
 func (d *dataFields) checkType(object map[string]any) {
 	typ, _ := object["type"].(string)
 	switch corev1.SecretType(typ) {
@@ -124,7 +124,7 @@ func (d *dataFields) checkType(object map[string]any) {
 	}
 }
 
-// need asks for a key, at the field that has the other keys.
+// need requires a key, and reports it at the field that has the other keys.
 func (d *dataFields) need(typ, key string) {
 	if d.keys[key] != "" {
 		return
@@ -139,8 +139,8 @@ func (d *dataFields) need(typ, key string) {
 	d.add(fieldpath.Path{field, fieldpath.Key(key)}, TypeRequired, "must be set, because the type of the Secret is %s%s", typ, has)
 }
 
-// needJSON asks for a key whose value is a JSON object. An encrypted Secret without its key has
-// empty values.
+// needJSON requires a key whose value is a JSON object. It accepts empty values, which an encrypted
+// Secret has without its key.
 func (d *dataFields) needJSON(object map[string]any, typ, key string) {
 	d.need(typ, key)
 	field := d.keys[key]

@@ -11,7 +11,7 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 )
 
-// secretStays checks changes of a Secret. Of values only is said that they changed.
+// secretStays checks changes of a Secret. Its messages never contain values.
 func secretStays(in ruleInput) []finding {
 	if in.old == nil || isMadeAnew(in.object) {
 		return nil
@@ -24,8 +24,7 @@ func secretStays(in ruleInput) []finding {
 	return r.findings
 }
 
-// isMadeAnew tells whether an object asks to be deleted and created again where it cannot be
-// changed.
+// isMadeAnew reports whether an object asks to be recreated if it cannot be updated.
 func isMadeAnew(object map[string]any) bool {
 	annotations, _, _ := unstructured.NestedStringMap(object, "metadata", "annotations")
 	return annotations[resourcesv1alpha1.DeleteOnInvalidUpdate] == "true"
@@ -38,7 +37,7 @@ func secretType(object map[string]any) string {
 	return string(corev1.SecretTypeOpaque)
 }
 
-// immutableData checks the values of an InternalSecret.
+// immutableData checks that the values of an immutable InternalSecret do not change.
 func immutableData(in ruleInput) []finding {
 	if in.old == nil || in.old["immutable"] != true {
 		return nil
@@ -61,8 +60,7 @@ func configMapStays(in ruleInput) []finding {
 	return r.findings
 }
 
-// immutable checks that an object which is immutable stays so, and that what values gives stays the
-// same.
+// immutable checks that an immutable object stays immutable, and that its values do not change.
 func (r *report) immutable(in ruleInput, values func(map[string]any) any, field string) {
 	if in.old["immutable"] != true {
 		return
@@ -75,8 +73,7 @@ func (r *report) immutable(in ruleInput, values func(map[string]any) any, field 
 	}
 }
 
-// secretValues are the values of a Secret as they are stored: those of stringData win over those of
-// data.
+// secretValues returns the values of a Secret as stored: stringData wins over data.
 func secretValues(object map[string]any) map[string]string {
 	result := map[string]string{}
 	data, _ := object["data"].(map[string]any)

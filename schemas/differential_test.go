@@ -15,7 +15,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// samples are values of every type, some of which are wrong for any field.
+// samples are values of every type. For every field, some are wrong.
 var samples = []any{
 	"", "zero!", "1h", "2020-01-31T08:00:00Z", "10Gi", int64(0), int64(-1), int64(1) << 40, 0.5, true,
 	1e19, -1e26, "220000+0100", "50%",
@@ -23,9 +23,8 @@ var samples = []any{
 }
 
 // TestStructureIsTheSameInCUEAndInWords puts samples at every field of every kind. The CUE base and
-// the checker that finds the words are made from the same nodes; this shows that they agree at
-// every field, so that CUE never refuses without words and never accepts what the words would
-// refuse.
+// the checker that makes the messages come from the same nodes. They must agree at every field: CUE
+// rejects exactly what the checker has a message for.
 func TestStructureIsTheSameInCUEAndInWords(t *testing.T) {
 	s, err := embedded()
 	require.NoError(t, err)
@@ -40,7 +39,7 @@ func TestStructureIsTheSameInCUEAndInWords(t *testing.T) {
 			require.NoError(t, err)
 			compared, refused, paths := 0, 0, fieldsOf(kind.Root, nil)
 			for i, path := range paths {
-				if i%100 == 99 { // contexts grow
+				if i%100 == 99 { // a CUE context never shrinks
 					ctx = cuecontext.New()
 					base, err = s.compileBase(ctx, kind)
 					require.NoError(t, err)
@@ -87,7 +86,7 @@ func fieldsOf(n *structure.Node, path fieldpath.Path) []fieldpath.Path {
 	return paths
 }
 
-// nest makes the smallest object with a value at a path.
+// nest returns the smallest object with a value at a path.
 func nest(path fieldpath.Path, value any) any {
 	if len(path) == 0 {
 		return value
@@ -98,8 +97,7 @@ func nest(path fieldpath.Path, value any) any {
 	return map[string]any{fieldpath.Name(path[0]): nest(path[1:], value)}
 }
 
-// formatSamples are values at the edges of the formats: right, wrong, and what readers are known to
-// differ on.
+// formatSamples are edge cases of the formats: right, wrong, and values on which readers differ.
 var formatSamples = map[string][]any{
 	"date-time": {"2020-01-31T08:00:00.123Z", "2020-01-31T08:00:00+01:00", "2020-01-31t08:00:00z", "2020-01-31 08:00:00Z", "2020-13-31T08:00:00Z", "2020-01-31T24:00:00Z"},
 	"duration":  {"1h30m", "-1h", "1.5h", "0", "1", "1d", " 1h", "1h 30m"},
@@ -112,8 +110,8 @@ var formatSamples = map[string][]any{
 	"int64": {int64(math.MaxInt64), 9.3e18, -9.3e18},
 }
 
-// samplesFor gives every third sample, another third at every field, and the values that the field
-// and its format know.
+// samplesFor returns a third of the samples, another third for each field, and the values of the
+// field's format and enum.
 func samplesFor(field int, n *structure.Node) []any {
 	var values []any
 	for i := field % 3; i < len(samples); i += 3 {

@@ -27,7 +27,8 @@ import (
 //go:embed base rules/*/*.cue
 var files embed.FS
 
-// checkedKinds are the kinds that are fully checked. Of all other kinds only the metadata are.
+// checkedKinds lists the kinds that are fully checked. Other kinds have only their metadata
+// checked.
 func checkedKinds() []schema.GroupVersionKind {
 	var kinds []schema.GroupVersionKind
 	for _, of := range []struct {
@@ -58,17 +59,17 @@ func checkedKinds() []schema.GroupVersionKind {
 	return kinds
 }
 
-// embedded reads the schemas of this package, once.
+// embedded returns the schemas of this package, read once.
 var embedded = sync.OnceValues(func() (*sources, error) { return newSources(embeddedKinds(), files) })
 
-// embeddedKinds are the checked kinds. Nobody changes what they hold.
+// embeddedKinds returns the checked kinds, which are read-only.
 var embeddedKinds = sync.OnceValue(func() *kindSet { return newKindSet(checkedKinds(), definitionReader()) })
 
-// StructuralKinds gives the checked kinds, sorted, for the generator of the CUE base and for
+// StructuralKinds returns the checked kinds, sorted, for the generator of the CUE base and
 // `explain`.
 func StructuralKinds() ([]*structure.Kind, error) { return embeddedKinds().all() }
 
-// definitionReader reads the definition of a kind, with all its versions.
+// definitionReader returns a function that reads the definition of a kind, with all its versions.
 func definitionReader() func(schema.GroupVersionKind) (structure.Kinds, error) {
 	scheme := sync.OnceValues(newScheme)
 	return func(gvk schema.GroupVersionKind) (structure.Kinds, error) {
@@ -101,10 +102,10 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// KnownKinds lists the kinds that are fully checked: all that a landscape may declare.
+// KnownKinds lists the kinds that are fully checked: all kinds that a landscape may declare.
 func KnownKinds() []schema.GroupVersionKind { return checkedKinds() }
 
-// Known tells whether objects of the kind are fully checked.
+// Known reports whether objects of the kind are fully checked.
 func Known(gvk schema.GroupVersionKind) bool { return slices.Contains(checkedKinds(), gvk) }
 
 // Digest identifies the schemas, for caches that outlive the process.

@@ -20,7 +20,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// toy gives schemas of a small kind, from a definition and rules in testdata.
+// toy returns schemas of a small kind, from a definition and rules in testdata.
 func toy(t testing.TB) *sources {
 	t.Helper()
 	data, err := os.ReadFile("testdata/toy/crd.yaml")
@@ -195,7 +195,7 @@ func TestManyObjectsInParallelWithRecyclingAndCache(t *testing.T) {
 	second, err := broken.validate(t.Context(), inputs, opts)
 	require.NoError(t, err)
 	assert.Equal(t, first, second)
-	// Nor has anything to be evaluated about those that stayed the same.
+	// Unchanged objects need no evaluation either.
 	good := slices.DeleteFunc(inputs, func(in Input) bool {
 		size, _, _ := unstructured.NestedInt64(in.Object.Object, "spec", "size")
 		return size == 99
@@ -243,8 +243,8 @@ func TestDeletionNeedsConfirmation(t *testing.T) {
 	assert.Empty(t, violations)
 }
 
-// TestProtectedKinds: deletion is confirmed for every kind for which upstream asks for it, and for
-// no other one.
+// TestProtectedKinds checks that a deletion needs a confirmation for exactly the kinds that
+// upstream protects.
 func TestProtectedKinds(t *testing.T) {
 	garden := &Surroundings{Objects: []*unstructured.Unstructured{good(t, "Garden")}}
 	for name, test := range map[string]struct {
@@ -287,11 +287,12 @@ func TestRulesAreListed(t *testing.T) {
 	assert.Equal(t, "go", byID["garden/networks-disjoint"].In)
 }
 
-// TestACheckThatCrashes: it is a finding of that object; the process goes on.
+// TestACheckThatCrashes checks that a crash is a finding of the object, and that the process
+// survives.
 func TestACheckThatCrashes(t *testing.T) {
 	s := toy(t)
 	for _, kind := range allKinds(t, s) {
-		kind.Root = nil // nobody makes such a kind
+		kind.Root = nil // makes the check crash
 	}
 	found, err := s.validate(t.Context(), []Input{{Object: toyObject(t, goodSpec+`}`)}}, Options{Workers: 1})
 	require.NoError(t, err)
@@ -301,10 +302,10 @@ func TestACheckThatCrashes(t *testing.T) {
 	assert.Equal(t, SeverityError, found[0].Severity)
 }
 
-// TestKindsReadingTheLandscape: what is kept about an object does not depend on others, unless its
-// kind is listed.
+// TestKindsReadingTheLandscape checks that cached results depend on other objects only for the
+// listed kinds.
 func TestKindsReadingTheLandscape(t *testing.T) {
-	inGo := map[string]bool{ // by gardenerGateOn, and templates
+	inGo := map[string]bool{ // through gardenerGateOn and templates
 		"CloudProfile": true, "NamespacedCloudProfile": true, "Gardenlet": true, "ManagedSeed": true, "ManagedSeedSet": true,
 	}
 	s, err := embedded()

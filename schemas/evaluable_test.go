@@ -11,7 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// variants gives copies of a value, each with one part missing or empty.
+// variants returns copies of a value, each with one part missing or empty.
 func variants(value any) []any {
 	var all []any
 	switch v := value.(type) {
@@ -50,8 +50,8 @@ func shallow(object map[string]any) map[string]any {
 	return result
 }
 
-// TestRulesCanBeEvaluated: whatever is missing or empty in an object, before or after a change, no
-// rule fails to be evaluated. A rule that does makes validation as a whole fail.
+// TestRulesCanBeEvaluated checks that every rule evaluates with any part of an object missing or
+// empty, before or after a change. A rule that does not makes validation as a whole fail.
 func TestRulesCanBeEvaluated(t *testing.T) {
 	around := &Surroundings{Objects: []*unstructured.Unstructured{good(t, "CloudProfile"), good(t, "Garden"), good(t, "Project"), good(t, "Seed")}}
 	for gvk := range kindsWithSchema(t) {

@@ -15,17 +15,16 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// extensionFields lists the fields of configurations that people write for extensions, as pkg/apis
-// of the repositories github.com/gardener/gardener-extension-* had them in November 2026. A line
-// has the apiVersion, the kind, the path (zones[] is an item of a list, labels{} an entry of a
-// map), the type and, where the values are a closed set, the values. A line without a path is a
-// kind whose fields are not listed.
+// extensionFields lists the fields of configurations of extensions, as pkg/apis of the repositories
+// github.com/gardener/gardener-extension-* had them in November 2026. The columns are apiVersion,
+// kind, path (zones[] is a list item, labels{} a map entry), type, and the values of a closed set.
+// A line without a path is a kind whose fields are not listed.
 //
 //go:embed extensionconfigs.tsv
 var extensionFields string
 
-// extensionConfigurations are the configurations of extensions with their schemas. An extension is
-// released apart from Pergola, so that another version of it may take more than they have.
+// extensionConfigurations returns the configurations of extensions with their schemas. Extensions
+// have releases of their own, so that other versions may have more fields.
 var extensionConfigurations = sync.OnceValues(func() (map[schema.GroupVersionKind]knownConfiguration, error) {
 	known := map[schema.GroupVersionKind]knownConfiguration{}
 	for line := range strings.Lines(extensionFields) {
@@ -55,7 +54,7 @@ var extensionConfigurations = sync.OnceValues(func() (map[schema.GroupVersionKin
 	return known, nil
 })
 
-// addField adds the node of a path to a schema that has those above it.
+// addField adds the node of a path to a schema that has the nodes above it.
 func addField(root *structure.Node, path, typ, values string) error {
 	if path == "" {
 		return nil
@@ -118,8 +117,8 @@ func typedNode(typ, values string) (*structure.Node, error) {
 	return nil, fmt.Errorf("there is no type %q", typ)
 }
 
-// hasField gives the group of another extension whose configuration of the same kind has a field at
-// a path.
+// hasField returns the group of another extension whose configuration of the same kind has a field
+// at the path.
 func hasField(known map[schema.GroupVersionKind]knownConfiguration, gvk schema.GroupVersionKind, path string) string {
 	var groups []string
 	for other, c := range known {
@@ -150,8 +149,8 @@ func hasField(known map[schema.GroupVersionKind]knownConfiguration, gvk schema.G
 	return slices.Min(groups)
 }
 
-// misnamed finds a configuration whose apiVersion or kind is nearly that of a known one of
-// extensions, and one without them, by which no extension knows what it is.
+// misnamed reports an unknown version or a misspelt kind of a known extension group, and a misspelt
+// group.
 func misnamed(object embeddedObject, known map[schema.GroupVersionKind]knownConfiguration) []finding {
 	gvk := object.gvk()
 	wrong := func(field, format string, args ...any) []finding {
@@ -180,11 +179,11 @@ func misnamed(object embeddedObject, known map[schema.GroupVersionKind]knownConf
 	return nil
 }
 
-// configFields are the fields for a configuration of an extension.
+// configFields are the fields that hold a configuration of an extension.
 var configFields = []string{"providerConfig", "infrastructureConfig", "controlPlaneConfig"}
 
-// unnamed finds a configuration without apiVersion or kind, by which its extension knows what it
-// is. The ingress controller is no extension.
+// unnamed reports a configuration without apiVersion or kind, by which extensions recognise it. The
+// ingress controller is not an extension.
 func unnamed(in ruleInput, object embeddedObject) []finding {
 	if len(object.fields) == 0 || len(object.path) == 0 || !slices.Contains([]string{"Shoot", "CloudProfile", "NamespacedCloudProfile"}, in.kind.GVK.Kind) ||
 		!slices.Contains(configFields, fieldpath.Name(object.path[len(object.path)-1])) {

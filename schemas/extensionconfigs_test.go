@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestExtensionConfigurations: the configurations that people write for published extensions are
-// read.
+// TestExtensionConfigurations checks findings in the configurations of published extensions.
 func TestExtensionConfigurations(t *testing.T) {
 	shoot := func(provider, rest string) string {
 		return "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata: {name: a, namespace: garden-a}\nspec: {provider: {type: aws, " + provider + "}" + rest + "}"

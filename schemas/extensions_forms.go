@@ -30,7 +30,7 @@ func extensionNetworks(in ruleInput) []finding {
 	for _, name := range []string{"podCIDR", "serviceCIDR"} {
 		field := spec.at(name)
 		if field.text() == "" {
-			continue // extensions/required
+			continue // reported by extensions/required
 		}
 		prefix, err := netip.ParsePrefix(field.text())
 		if err != nil {
@@ -52,7 +52,7 @@ func extensionNetworks(in ruleInput) []finding {
 
 var digits = regexp.MustCompile(`^\d+$`)
 
-// hostProblem gives words about a host that may have a port, or "".
+// hostProblem describes why a text is not a host with an optional port, or returns "".
 func hostProblem(text string) string {
 	host := text
 	if i := strings.LastIndexByte(text, ':'); i >= 0 && digits.MatchString(text[i+1:]) {
@@ -71,7 +71,7 @@ func containerdRegistries(in ruleInput) []finding {
 	r, seen := &report{}, map[string]bool{}
 	config := tree{value: in.object}.at("spec", "criConfig", "containerd")
 	if (tree{value: in.object}).at("spec", "purpose").text() == "provision" {
-		return nil // nothing of it is allowed
+		return nil // no field of it is allowed
 	}
 	for _, registry := range config.at("registries").items() {
 		upstream := registry.at("upstream")
@@ -92,7 +92,7 @@ func containerdRegistries(in ruleInput) []finding {
 	return r.findings
 }
 
-// registryURL checks the URL of a registry. Upstream asks for the scheme of servers only.
+// registryURL checks the URL of a registry. Like upstream, it requires a scheme for servers only.
 func (r *report) registryURL(field tree, scheme bool) {
 	parsed, err := url.Parse(field.text())
 	if err != nil {

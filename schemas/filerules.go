@@ -2,10 +2,9 @@ package schemas
 
 import "cmp"
 
-// FileRules describes the findings that packages landscapes and render make: about files, and about
-// what a landscape asks of the catalogue. Their Kind is "" where they are about files. No object is
-// held against them here; they are listed so that every id that a finding names can be looked up,
-// and a test reads the ids from the sources of those packages.
+// FileRules lists the rules of packages landscapes and render: about files (Kind is "") and about
+// the catalogue. This package checks no object against them. It lists them so that every id of a
+// finding can be looked up; a test reads the ids from the sources of those packages.
 func FileRules() []Rule {
 	rules := append(rulesOfFiles(), rulesOfTheLandscape()...)
 	for i := range rules {
@@ -20,13 +19,13 @@ const (
 	kindLandscape   = "Landscape"
 )
 
-// changing marks a rule that compares with the state before.
+// changing marks a rule that compares with the previous revision.
 func changing(r Rule) Rule {
 	r.Class = ClassChange
 	return r
 }
 
-// rulesOfFiles are about files, whatever is declared in them: they have no kind.
+// rulesOfFiles lists rules about files, whatever they declare. They have no kind.
 func rulesOfFiles() []Rule {
 	rule := func(id, file, title, doc string, fields ...string) Rule {
 		if len(fields) == 0 {
@@ -114,7 +113,7 @@ func rulesOfFiles() []Rule {
 	}
 }
 
-// rulesOfTheLandscape are about landscape.yaml, and what it and declarations ask of the catalogue.
+// rulesOfTheLandscape lists rules about landscape.yaml, and about its use of the catalogue.
 func rulesOfTheLandscape() []Rule {
 	rule := func(id, kind, file, source, title, doc string, fields ...string) Rule {
 		return Rule{ID: id, Kind: kind, Title: title, Doc: doc, Source: source, Fields: fields, In: "go", File: file, Severity: SeverityError, Scope: scopeLandscape}

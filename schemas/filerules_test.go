@@ -15,10 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// idOfFiles is the form of the ids that packages landscapes and render give their findings.
+// idOfFiles matches the ids that packages landscapes and render give their findings.
 var idOfFiles = regexp.MustCompile(`^landscape/[a-z][a-z-]*$`)
 
-// idsIn gives the ids of rules that the sources of a package name, with the place of each.
+// idsIn returns the rule ids in the sources of a package, with their positions.
 func idsIn(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
@@ -59,8 +59,8 @@ func idsIn(t *testing.T, folder string) map[string]string {
 	return ids
 }
 
-// TestEveryIDIsListed: whoever finds something outside of this package names a rule that can be
-// looked up, and no rule is listed that nobody names any more.
+// TestEveryIDIsListed checks that every rule id that other packages report is listed, and that
+// every listed id is reported.
 func TestEveryIDIsListed(t *testing.T) {
 	rules, err := Rules()
 	require.NoError(t, err)

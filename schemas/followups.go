@@ -7,13 +7,12 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// withoutFollowUps drops what rules say only because they could not see the value that was written,
-// which the schema says already:
+// withoutFollowUps drops rule findings that only follow from a schema finding:
 //
-//   - fields inside a value of a wrong type: that a field of `spec: 5` is missing helps nobody;
-//   - what holds an unknown, missing or wrongly typed field, at any height: a list of pools in
-//     which a number is misspelt is looked at again when the number is there. Fields beside and
-//     elsewhere are judged in the same run, and so is what is there twice.
+//   - fields inside a value of a wrong type: a missing field of `spec: 5` helps nobody;
+//   - parents, at any height, of an unknown, missing or wrongly typed field. Rules check a list of
+//     pools once a misspelt number in it is correct. Fields elsewhere and duplicates are still
+//     reported.
 func withoutFollowUps(ruled, broken []finding) []finding {
 	return slices.DeleteFunc(ruled, func(f finding) bool {
 		return slices.ContainsFunc(broken, func(b finding) bool {
@@ -30,16 +29,15 @@ func withoutFollowUps(ruled, broken []finding) []finding {
 	})
 }
 
-// holds tells whether a finding is about something that holds what another one is about.
+// holds reports whether the value of one finding contains the value of another one.
 func holds(outer, inner finding) bool {
 	about := cmp.Or(outer.at, outer.path)
 	return outer.typ != TypeDuplicate && about != inner.path && within(about, inner.path)
 }
 
-// withoutSaidBetter drops the findings of the schema that a value is missing where a rule says what
-// upstream says about it: its API server decodes into structs, so that to its validation a missing
-// value is an empty one, which is Invalid or NotSupported in some fields, and a missing object one
-// whose fields are empty.
+// withoutSaidBetter drops a schema finding about a missing value if a rule reports upstream's
+// finding. Aggregated API servers decode into structs and validate a missing value as an empty one.
+// Then some fields are Invalid or NotSupported, and a missing object has empty fields.
 func withoutSaidBetter(kind *structure.Kind, broken, ruled []finding) []finding {
 	if !kind.Aggregated() {
 		return broken

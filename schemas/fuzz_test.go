@@ -11,7 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// oddValues are put where something else is expected, or just at a limit.
+// oddValues are values of unexpected types or just at a limit.
 var oddValues = []any{
 	nil, "", " ", "a", "A", "-", ".", "a.b", "a/b", "*", "1.2.3.4", "10.0.0.0/8", "10.0.0.1/8", "::/0", "fd00::/129", "1.34", "v1.34.1", "1.34.1-x+y", "0", "-1", "1e9", "100%", "101%",
 	"0 0 * * *", "* * * * * *", "@daily", "220000+0100", "250000+0100", "1h", "-1h", "1h1", "2026-01-01T00:00:00Z", "2026-13-01", "http://x", "https://x.example.org/#a", "\x00", "ä", "${x}", "\\(x)",
@@ -19,8 +19,7 @@ var oddValues = []any{
 	[]any{}, []any{nil}, []any{"a", "a"}, []any{map[string]any{}}, []any{map[string]any{"name": "a"}, map[string]any{"name": "a"}}, map[string]any{}, map[string]any{"a": nil}, map[string]any{"name": int64(7)},
 }
 
-// places are all places in a value where another one could stand, in an order that is always the
-// same.
+// places returns the paths of all values inside a value, in a stable order.
 func places(value any, at []any) [][]any {
 	all := [][]any{at}
 	switch v := value.(type) {
@@ -36,7 +35,7 @@ func places(value any, at []any) [][]any {
 	return all
 }
 
-// replaced is a copy of a value with another one at a place.
+// replaced returns a copy of a value with another value at a path.
 func replaced(value any, at []any, by any) any {
 	if len(at) == 0 {
 		return by
@@ -54,8 +53,8 @@ func replaced(value any, at []any, by any) any {
 	return value
 }
 
-// FuzzRules: whatever stands where in an object, before or after a change, every rule of its kind
-// can be evaluated, and nothing crashes. The corpus begins with every kind.
+// FuzzRules checks that every rule evaluates, and nothing crashes, for any value in an object,
+// before or after a change. The corpus starts with every kind.
 func FuzzRules(f *testing.F) {
 	s, err := embedded()
 	require.NoError(f, err)
@@ -101,8 +100,8 @@ func FuzzRules(f *testing.F) {
 	})
 }
 
-// FuzzStructure: the check in Go and the definition in CUE give the same verdict on every object,
-// which is why CUE is asked only about what the former refuses.
+// FuzzStructure checks that Go and CUE give the same verdict on every object. Therefore only
+// objects that Go rejects are evaluated in CUE.
 func FuzzStructure(f *testing.F) {
 	s, err := embedded()
 	require.NoError(f, err)
@@ -136,8 +135,8 @@ func FuzzStructure(f *testing.F) {
 	})
 }
 
-// TestNullsInsideOfConfigurations: where the API keeps unknown fields it keeps nulls, before and
-// after a change.
+// TestNullsInsideOfConfigurations checks nulls, which the API preserves wherever it preserves
+// unknown fields, before and after a change.
 func TestNullsInsideOfConfigurations(t *testing.T) {
 	whole := good(t, "ManagedSeed")
 	at := []any{"spec", "gardenlet", "config", "seedConfig"}

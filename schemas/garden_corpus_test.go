@@ -14,9 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// TestCorpusOfGarden: every case of the garden's kinds but Shoots agrees with upstream, with the
-// field and the type that it names, the further fields of the same run, and the objects around that
-// it needs.
+// TestCorpusOfGarden compares every case of the garden's kinds except Shoots with upstream: the
+// field, its type and further fields of the same run. It adds the other objects that a case needs.
 func TestCorpusOfGarden(t *testing.T) {
 	folder := corpus.Dir(t)
 	files, err := filepath.Glob(filepath.Join(folder, "cases", "*.yaml"))
@@ -53,7 +52,7 @@ func TestCorpusOfGarden(t *testing.T) {
 			}
 			fields := map[string][]string{}
 			for _, v := range errorsOnly(found) {
-				// it has a landscape around it only for the Extensions
+				// cases have a landscape only for its Extensions
 				if v.Rule != "any/one-shot-operation" {
 					fields[v.Field] = append(fields[v.Field], string(v.Type))
 				}

@@ -2,7 +2,7 @@ package schemas
 
 import "slices"
 
-// vpaFeatureGates are those of the VerticalPodAutoscaler that Gardener deploys.
+// vpaFeatureGates lists the feature gates of the VerticalPodAutoscaler that Gardener deploys.
 // Source: pkg/utils/validation/features/vpa.go.
 var vpaFeatureGates = [...]string{"CPUStartupBoost", "InPlace", "PerVPAConfig"}
 
@@ -20,14 +20,14 @@ func gardenVPAFeatureGates(in ruleInput) []finding {
 	return r.findings
 }
 
-// gardenerGate is a feature gate of Gardener. A locked one cannot be changed any more.
+// gardenerGate is a feature gate of Gardener. A locked gate cannot be changed any more.
 type gardenerGate struct {
 	name       string
 	on, locked bool
 }
 
-// gardenerGates are all feature gates, of all components. Source: pkg/features/features.go. The
-// last two were graduated and may be gone from a component; setting them as they are does no harm.
+// gardenerGates lists the feature gates of all components. Source: pkg/features/features.go. The
+// last two graduated and components may lack them; setting them to their value is harmless.
 var gardenerGates = [...]gardenerGate{
 	{name: "BackupEntryForGarden", on: true},
 	{name: "CloudProfileCapabilities", on: true},
@@ -59,8 +59,8 @@ func findGardenerGate(name string) (gardenerGate, bool) {
 	return gardenerGates[i], true
 }
 
-// gardenerGateOn tells whether a feature gate of gardener-apiserver is on, as far as the Garden of
-// the landscape says.
+// gardenerGateOn reports whether a feature gate of gardener-apiserver is on, according to the
+// Garden of the landscape.
 func (s *surroundings) gardenerGateOn(name string) bool {
 	gate, _ := findGardenerGate(name)
 	if s == nil {
@@ -83,8 +83,8 @@ func gardenGardenerFeatureGates(in ruleInput) []finding {
 	return r.findings
 }
 
-// gardenerFeatureGates: a component of Gardener does not start with a gate that it does not know,
-// or that is locked to another value.
+// gardenerFeatureGates reports gates with which a component of Gardener does not start: unknown
+// ones, and locked ones set to another value.
 func (r *report) gardenerFeatureGates(gates tree) {
 	names := make([]string, len(gardenerGates))
 	for i, gate := range gardenerGates {
@@ -105,7 +105,7 @@ func (r *report) gardenerFeatureGates(gates tree) {
 	}
 }
 
-// gardenerAdmissionPlugins are those of gardener-apiserver. Source: plugin/pkg/plugins.go.
+// gardenerAdmissionPlugins lists the plugins of gardener-apiserver. Source: plugin/pkg/plugins.go.
 var gardenerAdmissionPlugins = [...]string{
 	"BackupBucketValidator", "Bastion", "ControllerRegistrationResources", "CustomVerbAuthorizer", "DeletionConfirmation",
 	"ExtensionLabels", "ExtensionValidator", "FinalizerRemoval", "ManagedSeed", "ManagedSeedShoot", "MutatingAdmissionPolicy",
@@ -130,13 +130,14 @@ func gardenGardenerAdmissionPlugins(in ruleInput) []finding {
 	return r.findings
 }
 
-// gardenGardenerAdmissionConfigs are what the plugins of gardener-apiserver refuse to start with.
+// gardenGardenerAdmissionConfigs reports configurations with which the plugins of
+// gardener-apiserver do not start.
 func gardenGardenerAdmissionConfigs(in ruleInput) []finding {
 	return admissionConfigurations(gardenComponent(in.object, "gardenerAPIServer"), "").refused.findings
 }
 
-// gardenGardenerAdmissionIgnored are what the plugins of gardener-apiserver accept and do nothing
-// with.
+// gardenGardenerAdmissionIgnored reports configurations that the plugins of gardener-apiserver
+// ignore.
 func gardenGardenerAdmissionIgnored(in ruleInput) []finding {
 	return admissionConfigurations(gardenComponent(in.object, "gardenerAPIServer"), "").ignored.findings
 }

@@ -8,24 +8,24 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// gardenHost is a name that the gateway of a Garden answers to.
+// gardenHost is a host name that the gateway of a Garden serves.
 type gardenHost struct {
-	// from is the field that it is made of, or where it is written down.
+	// from is the field that the name is made of or written in.
 	from tree
 	name string
-	// behind is what it leads to.
+	// behind is the target of the name.
 	behind string
 }
 
-// domainsOf gives the domains that a Garden makes names of, and those that dashboard and discovery
-// server have for themselves.
+// domainsOf returns the domains from which a Garden makes names, and the own domains of dashboard
+// and discovery server.
 func domainsOf(garden map[string]any) (ingress, virtual []tree, dashboard, discovery tree) {
 	spec := tree{value: garden}.at("spec")
 	return spec.at("runtimeCluster", "ingress", "domains").items(), spec.at("virtualCluster", "dns", "domains").items(),
 		gardenComponent(garden, "gardenerDashboard").at("domain"), gardenComponent(garden, "gardenerDiscoveryServer").at("domain")
 }
 
-// madeHosts are the names that the catalogue makes of the domains (components/garden).
+// madeHosts returns the names that the catalogue makes of the domains (components/garden).
 func madeHosts(garden map[string]any) []gardenHost {
 	ingress, virtual, dashboard, discovery := domainsOf(garden)
 	var hosts []gardenHost
@@ -54,7 +54,7 @@ func madeHosts(garden map[string]any) []gardenHost {
 	return hosts
 }
 
-// gardenHosts: the gateway tells what is behind it apart by the name that is called.
+// gardenHosts checks that every name has one target, because the gateway routes by name.
 func gardenHosts(in ruleInput) []finding {
 	r := &report{}
 	known := map[string]gardenHost{}
@@ -80,18 +80,17 @@ func gardenHosts(in ruleInput) []finding {
 
 // GardenName is a name of a Garden in DNS.
 type GardenName struct {
-	// Name is without a dot at its end. With *. in front it stands for all names right below that
-	// have nothing of their own.
+	// Name has no trailing dot. A leading *. makes it cover all names right below it that have no
+	// record of their own.
 	Name string
-	// Field is what it is made of, or where it is written down; Behind is what it leads to.
+	// Field is the field that the name is made of or written in; Behind is its target.
 	Field, Behind string
-	// Record says that DNS has the name. Without it the name is one of those that one with *. in
-	// front stands for.
+	// Record reports whether DNS has the name. Otherwise a name with a leading *. covers it.
 	Record bool
 }
 
-// GardenNames are the names that a Garden has in DNS, and those below its ingress domains that it
-// answers to.
+// GardenNames returns the names that a Garden has in DNS, and the names below its ingress domains
+// that it serves.
 func GardenNames(garden map[string]any) []GardenName {
 	var names []GardenName
 	add := func(field tree, name, behind string, record bool) {
@@ -122,8 +121,8 @@ func GardenNames(garden map[string]any) []GardenName {
 	return names
 }
 
-// gardenNamesReached: DNS asks the one with *. in front only about names that it knows nothing of,
-// and it knows what another one is below.
+// gardenNamesReached reports names that hide others: a record with a leading *. covers no name that
+// exists, and a name exists if another one is below it.
 func gardenNamesReached(in ruleInput) []finding {
 	r := &report{}
 	names := GardenNames(in.object)
@@ -141,7 +140,7 @@ func gardenNamesReached(in ruleInput) []finding {
 	return r.findings
 }
 
-// gardenRecordNames: a DNSRecord is called as its name in DNS with - in the place of every dot.
+// gardenRecordNames checks the names of DNSRecords: the names in DNS with - instead of dots.
 func gardenRecordNames(in ruleInput) []finding {
 	r := &report{}
 	types, providers := dnsTypes(in.object), map[string]string{}
@@ -160,15 +159,15 @@ func gardenRecordNames(in ruleInput) []finding {
 		if !taken {
 			known[record] = name
 		} else if other.Name != name.Name {
-			// the same one has one DNSRecord, and is said to be there twice by others
+			// one name has one DNSRecord, and other rules report the duplicate
 			r.add(tree{path: name.Field}, TypeDuplicate, "%q needs a DNSRecord called %s, which is that of %q already (%s): there would be one for both; choose another domain", name.Name, record, other.Name, other.Field)
 		}
 	}
 	return r.findings
 }
 
-// dnsTypes are the types of the providers of a Garden by their names; a domain that names none has
-// the first one.
+// dnsTypes maps the DNS providers of a Garden to their types. A domain without a provider uses the
+// first one.
 func dnsTypes(garden map[string]any) map[string]string {
 	types := map[string]string{}
 	for i, provider := range (tree{value: garden}).at("spec", "dns", "providers").items() {
@@ -180,8 +179,8 @@ func dnsTypes(garden map[string]any) map[string]string {
 	return types
 }
 
-// gardenHostLengths checks what is made of domains; what is no domain by itself is said by others
-// (garden/domain-names).
+// gardenHostLengths checks the lengths of names made of domains. The rule garden/domain-names
+// checks the domains.
 func gardenHostLengths(in ruleInput) []finding {
 	r := &report{}
 	const most = validation.DNS1123SubdomainMaxLength

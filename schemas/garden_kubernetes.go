@@ -2,8 +2,8 @@ package schemas
 
 import "github.com/Masterminds/semver/v3"
 
-// gardenAPIServer checks kube-apiserver with the rules that a Shoot's has, too. The virtual garden
-// has no nodes.
+// gardenAPIServer checks kube-apiserver by the rules for that of a Shoot. The virtual garden has no
+// nodes.
 func gardenAPIServer(in ruleInput) []finding {
 	kubernetes := tree{value: in.object}.at("spec", "virtualCluster", "kubernetes")
 	return kubeAPIServerFindings(kubernetes.at("kubeAPIServer"), apiServerContext{

@@ -10,7 +10,7 @@ import (
 
 const annotationOperation = "gardener.cloud/operation"
 
-// operationOf gives the operation annotation, at which all findings about operations are reported.
+// operationOf returns the operation annotation, the field of all findings about operations.
 func operationOf(object map[string]any) tree {
 	return tree{value: object}.at("metadata", "annotations").key(annotationOperation)
 }
@@ -24,17 +24,17 @@ const (
 // gardenRotation is an operation that starts or completes rotations of credentials.
 type gardenRotation struct {
 	operation string
-	// of are the fields of status.credentials.rotation that it moves.
+	// The fields of status.credentials.rotation that the operation changes.
 	of []string
-	// completes tells that they have to be prepared; otherwise they must not be under way.
+	// completes: the rotations must be Prepared; otherwise none may be in progress.
 	completes bool
-	// encrypts tells that the encryption must not be changing.
+	// encrypts: the encryption must not be changing.
 	encrypts bool
 }
 
-// gardenRotations lists the operations on a Garden, besides reconcile. Source:
-// pkg/apis/operator/v1alpha1, and pkg/api/operator/v1alpha1/validation/garden.go for what each asks
-// for.
+// gardenRotations lists the operations on a Garden except reconcile. Source:
+// pkg/apis/operator/v1alpha1, and for the conditions of each
+// pkg/api/operator/v1alpha1/validation/garden.go.
 func gardenRotations() []gardenRotation {
 	const ca, serviceAccount, etcd, workload = "certificateAuthorities", "serviceAccountKey", "etcdEncryptionKey", "workloadIdentityKey"
 	return []gardenRotation{
@@ -53,7 +53,7 @@ func gardenRotations() []gardenRotation {
 	}
 }
 
-// gardenOperations checks the operation annotation, which holds operations divided by ';'.
+// gardenOperations checks the operation annotation, which holds operations separated by ';'.
 func gardenOperations(in ruleInput) []finding {
 	r, annotation, asked := &report{}, operationOf(in.object), sets.New[string]()
 	for operation := range strings.SplitSeq(annotation.text(), ";") {
@@ -87,7 +87,7 @@ func gardenOperations(in ruleInput) []finding {
 	return r.findings
 }
 
-// rotation checks that an operation fits the state of the Garden. A status that is not there is an
+// rotation checks that an operation fits the state of the Garden. A missing status counts as an
 // empty one: nothing was ever rotated.
 func (r *report) rotation(garden map[string]any, rotation gardenRotation, oneStep bool) {
 	annotation, object := operationOf(garden), tree{value: garden}
@@ -113,7 +113,7 @@ func (r *report) rotation(garden map[string]any, rotation gardenRotation, oneSte
 // defaultEncryption is the provider if none is set.
 const defaultEncryption = "aescbc"
 
-// gardenEncryption gives the encryption of one of the two API servers.
+// gardenEncryption returns the encryption configuration of one of the two API servers.
 type gardenEncryption func(garden map[string]any) tree
 
 func kubernetesEncryption(garden map[string]any) tree {
@@ -128,7 +128,7 @@ func encryptedInSpec(garden map[string]any) sets.Set[schema.GroupResource] {
 	return resourcesOf(kubernetesEncryption(garden).at("resources")).Union(resourcesOf(gardenerEncryption(garden).at("resources")))
 }
 
-// resourcesOf reads a list of resources, so that "secrets" and "secrets." are the same.
+// resourcesOf parses a list of resources, so that "secrets" and "secrets." are equal.
 func resourcesOf(list tree) sets.Set[schema.GroupResource] {
 	resources := sets.New[schema.GroupResource]()
 	for _, text := range list.texts() {
@@ -137,7 +137,7 @@ func resourcesOf(list tree) sets.Set[schema.GroupResource] {
 	return resources
 }
 
-// provider gives the encryption provider as the defaulting webhook completes it.
+// provider returns the encryption provider as the defaulting webhook completes it.
 func (e gardenEncryption) provider(garden map[string]any) string {
 	for _, encryption := range []gardenEncryption{e, kubernetesEncryption} {
 		if provider := encryption(garden).at("provider", "type").text(); provider != "" {
@@ -147,7 +147,7 @@ func (e gardenEncryption) provider(garden map[string]any) string {
 	return defaultEncryption
 }
 
-// gardenEncryptionUpdate holds changes of the encryption apart from one another.
+// gardenEncryptionUpdate rejects a change of the encryption during another one.
 func gardenEncryptionUpdate(in ruleInput) []finding {
 	r := &report{}
 	if in.old == nil {
@@ -176,9 +176,8 @@ func gardenEncryptionUpdate(in ruleInput) []finding {
 	return r.findings
 }
 
-// created tells whether a Garden was created or restored to the end. Files in Git do not show it,
-// and are not held for it; one that an API server has shows it by its lastOperation, and one
-// without has not begun.
+// created reports whether a Garden was created or restored successfully. Files in Git have no
+// status and count as created. In an API server, lastOperation shows it, and none means not yet.
 func created(in ruleInput) bool {
 	status := tree{value: in.object}.at("status")
 	if !status.set() {
@@ -190,7 +189,7 @@ func created(in ruleInput) bool {
 	return ended(status.at("lastOperation"))
 }
 
-// encryptionUnderWay says why the encryption cannot be changed, as far as the status tells.
+// encryptionUnderWay returns the reasons in the status why the encryption cannot be changed.
 func encryptionUnderWay(in ruleInput, before sets.Set[schema.GroupResource], provider string, gardener bool) (problems []string) {
 	credentials := tree{value: in.object}.at("status", "credentials")
 	if !credentials.set() {

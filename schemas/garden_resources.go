@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// autoscaled are the resources that an autoscaler knows.
+// autoscaled lists the resources that autoscalers support.
 var autoscaled = [...]string{"cpu", "memory"}
 
 // autoscalerMaximum checks the upper limits of the VerticalPodAutoscaler.
@@ -26,14 +26,13 @@ func (r *report) autoscaledResource(limit tree, name string) {
 	}
 }
 
-// countedResources are measured in whole numbers.
+// countedResources lists the resources that are measured in whole numbers.
 var countedResources = [...]string{
 	"pods", "resourcequotas", "services", "replicationcontrollers", "secrets", "configmaps", "persistentvolumeclaims",
 	"services.nodeports", "services.loadbalancers",
 }
 
-// amount checks a quantity of a resource: it is not negative, and a whole number where the resource
-// is counted.
+// amount checks that a quantity is not negative, and whole if the resource is counted.
 func (r *report) amount(field tree, name string) {
 	r.quantities(field)
 	extended := strings.Contains(name, "/") && !strings.Contains(name, "kubernetes.io/") && !strings.HasPrefix(name, "requests.")
@@ -52,8 +51,7 @@ func gardenAutoscaling(in ruleInput) []finding {
 	return r.findings
 }
 
-// gardenDurations checks the durations that components are started with. A TTL of 0s means that
-// nothing is cached.
+// gardenDurations checks the durations of components. A TTL of 0s turns caching off.
 func gardenDurations(in ruleInput) []finding {
 	r, dashboard := &report{}, gardenComponent(in.object, "gardenerDashboard")
 	kubernetes := tree{value: in.object}.at("spec", "virtualCluster", "kubernetes")

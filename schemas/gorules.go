@@ -10,7 +10,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// ruleInput is what a rule may look at.
+// ruleInput is everything that a rule may read.
 type ruleInput struct {
 	kind      *structure.Kind
 	object    map[string]any
@@ -18,14 +18,14 @@ type ruleInput struct {
 	landscape *surroundings
 }
 
-// goRule is a rule that CUE cannot say, or not in a way that anybody would want to read.
+// goRule is a rule that CUE cannot express, or not readably.
 type goRule struct {
 	Rule
 	check func(ruleInput) []finding
 }
 
 // RuleDeletionConfirm is the rule that an object is removed after its deletion was confirmed.
-// Whoever holds such removals in the cluster need not refuse the files.
+// Callers that hold such removals in the cluster need not reject the files.
 const RuleDeletionConfirm = "any/deletion-confirmed"
 
 const (
@@ -45,13 +45,13 @@ func (r goRule) change() goRule {
 	return r
 }
 
-// about adds the fields that the rule is about.
+// about sets the fields that the rule is about.
 func (r goRule) about(fields ...string) goRule {
 	r.Fields = fields
 	return r
 }
 
-// listedGoRules are made once: every object is held against them.
+// listedGoRules returns the Go rules, made once because every object is checked against them.
 var listedGoRules = sync.OnceValue(goRules)
 
 // goRules lists the rules in Go, with the reason why each is not in CUE.
@@ -64,7 +64,7 @@ func goRules() []goRule {
 	)
 }
 
-// in says in which file of this package rules are listed.
+// in records the file of this package that lists the rules.
 func in(file string, rules []goRule) []goRule {
 	for i := range rules {
 		rules[i].File = "schemas/" + file
@@ -72,7 +72,7 @@ func in(file string, rules []goRule) []goRule {
 	return rules
 }
 
-// anyGoRules are about every kind, and about the kinds of Kubernetes.
+// anyGoRules lists the rules about all kinds and about the kinds of Kubernetes.
 func anyGoRules() []goRule {
 	return []goRule{
 		{Rule: Rule{ID: "any/metadata", Kind: "*", Title: "Names, labels, annotations, finalizers and owners have the form that the API server asks for",
@@ -93,7 +93,7 @@ func anyGoRules() []goRule {
 	}
 }
 
-// checksOutsideTheList describe findings that are not made by a rule of the list.
+// checksOutsideTheList describes findings that no rule of the list makes.
 func checksOutsideTheList() []Rule {
 	return []Rule{
 		{ID: RuleStructure, Kind: "*", Title: "Fields, types, formats and required fields hold the schema of the kind",
@@ -132,7 +132,7 @@ func (r goRule) findings(in ruleInput) []finding {
 	return findings
 }
 
-// checkForeign looks at the metadata of an object without a schema.
+// checkForeign checks the metadata of an object without a schema.
 func checkForeign(object *unstructured.Unstructured) []finding {
 	kind := structure.Foreign(object.GroupVersionKind())
 	clean, empty := kind.Normalise(object.Object)
@@ -145,8 +145,8 @@ func checkForeign(object *unstructured.Unstructured) []finding {
 	return dedupe(findings)
 }
 
-// protected are the kinds, by group, whose deletion has to be confirmed. That of Seeds is ours:
-// upstream lets them go when no Shoot is on them any more.
+// protected lists the kinds, by group, whose deletion needs a confirmation. Seeds are our addition:
+// upstream deletes a Seed once it has no Shoots.
 var protected = map[string][]string{
 	"core.gardener.cloud":     {"Project", "Seed", "Shoot", "ShootState"},
 	"operator.gardener.cloud": {"Garden"},
@@ -155,13 +155,14 @@ var protected = map[string][]string{
 		"Network", "OperatingSystemConfig", "SelfHostedShootExposure", "Worker"},
 }
 
-// isConfirmed reads the value of the confirmation as upstream does.
+// isConfirmed reports whether a value confirms a deletion, parsed as upstream does.
 func isConfirmed(value string) bool {
 	confirmed, err := strconv.ParseBool(value)
 	return err == nil && confirmed
 }
 
-// checkDeletion holds the removal of an object back until it was confirmed in the version before.
+// checkDeletion rejects the removal of a protected object whose previous revision does not confirm
+// it.
 func checkDeletion(old *unstructured.Unstructured, landscape *surroundings) []finding {
 	gvk := old.GroupVersionKind()
 	if gvk.Group == "" && gvk.Kind == "Namespace" && old.GetName() == "garden" && landscape != nil && len(landscape.kinds["Garden"].inputs) > 0 {

@@ -2,7 +2,7 @@ package schemas
 
 const sourceProfile = "pkg/api/core/validation/cloudprofile.go, utils.go"
 
-// cloudProfileGoRules are the rules of CloudProfiles in Go, with the reason why each is not in CUE.
+// cloudProfileGoRules lists the Go rules of CloudProfiles, with the reason why each is not in CUE.
 func cloudProfileGoRules() []goRule {
 	rule := func(name, title, doc string, check func(ruleInput) []finding) goRule {
 		return goRule{Rule: Rule{ID: "cloudprofile/" + name, Kind: "CloudProfile", Title: title, Doc: doc, Source: sourceProfile,

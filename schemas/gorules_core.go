@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// coreGoRules are the rules in Go of the smaller kinds of the garden, with the reason why each is
+// coreGoRules lists the Go rules of the smaller kinds of the garden, with the reason why each is
 // not in CUE.
 func coreGoRules() []goRule {
 	rule := func(kind, name, title, doc, source string, check func(ruleInput) []finding) goRule {
@@ -59,7 +59,7 @@ func coreGoRules() []goRule {
 	}
 }
 
-// deletionBegan tells whether an object is being deleted.
+// deletionBegan reports whether an object is being deleted.
 func deletionBegan(object map[string]any) bool {
 	value, _, _ := unstructured.NestedFieldNoCopy(object, "metadata", "deletionTimestamp")
 	return value != nil
@@ -76,7 +76,7 @@ func frozenWhileDeleted(in ruleInput) []finding {
 	return r.findings
 }
 
-// compact leaves out what the API server does not tell from a field that is not set.
+// compact removes values that the API server does not distinguish from unset fields.
 func compact(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -107,7 +107,7 @@ func compact(value any) any {
 	return value
 }
 
-// unchanged reports the fields of the object that are not what they were.
+// unchanged reports the fields that differ from the old object.
 func unchanged(in ruleInput, fields ...string) []finding {
 	r := &report{}
 	if in.old == nil {
@@ -129,8 +129,8 @@ func secretBindingStays(in ruleInput) []finding {
 	return unchanged(inNamespace(in), fields...)
 }
 
-// inNamespace completes the references of a binding as the API does: without a namespace they are
-// in its own.
+// inNamespace completes the references of a binding like the API: their namespace defaults to its
+// own.
 func inNamespace(in ruleInput) ruleInput {
 	if in.old == nil {
 		return in

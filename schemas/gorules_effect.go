@@ -13,7 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// effectWarning is a rule about what the API takes.
+// effectWarning returns a warning about a value that the API accepts.
 func effectWarning(kind, name, title, doc, source string, check func(ruleInput) []finding) goRule {
 	prefix := strings.ToLower(kind)
 	if kind == "*" {
@@ -23,8 +23,8 @@ func effectWarning(kind, name, title, doc, source string, check func(ruleInput) 
 		In: "go", Severity: SeverityWarning, Scope: scopeObject}, check: check}
 }
 
-// effectGoRules warn of values that the API takes, and that do nothing, or nothing that anybody
-// wants.
+// effectGoRules lists warnings about values that the API accepts, but that have no effect or an
+// unwanted one.
 func effectGoRules() []goRule {
 	return []goRule{
 		effectWarning("*", "amounts", "Amounts of cores, memory and volumes are amounts that machines have",
@@ -63,11 +63,11 @@ func effectGoRules() []goRule {
 	}
 }
 
-// roomFields are fields for amounts of memory or of a volume, beside those for resources by their
-// names.
+// roomFields lists fields for amounts of memory or of a volume, besides fields named after a
+// resource.
 var roomFields = []string{"capacity", "containerLogMaxSize", "ephemeralStorage", "imageFSAvailable", "memoryAvailable", "minimumSize", "nodeFSAvailable", "volumeSize"}
 
-// freeFields are fields whose content extensions, charts or others define.
+// freeFields lists fields whose content extensions, charts or others define.
 var freeFields = []string{"controlPlaneConfig", "infrastructureConfig", "metadata", "providerConfig", "status", "values"}
 
 func amounts(in ruleInput) []finding {
@@ -110,12 +110,12 @@ func amounts(in ruleInput) []finding {
 	return r.findings
 }
 
-// podFields are fields for resources of one pod.
+// podFields lists fields for the resources of one pod.
 var podFields = []string{"maxAllowed", "minAllowed"}
 
 func spaces(in ruleInput) []finding { return spacesIn(tree{value: in.object}) }
 
-// contentFields are fields of a Secret or ConfigMap for content of any form.
+// contentFields lists fields of a Secret or ConfigMap for content of any form.
 var contentFields = []string{"binaryData", "data", "stringData"}
 
 func spacesIn(root tree) []finding {
@@ -143,12 +143,12 @@ func spacesIn(root tree) []finding {
 	return r.findings
 }
 
-// mayBeEmpty are fields in which an empty text has a meaning, beside those for content of any form:
-// the core group of an API, a taint or a label without a value, no prefix. Rules of their own are
-// about names.
+// mayBeEmpty lists fields in which an empty text has a meaning, besides freeFields. It means the
+// core group of an API, a taint or label without a value, or no prefix. Names have rules of their
+// own.
 var mayBeEmpty = []string{"apiGroup", "apiVersion", "group", "name", "prefix", "value"}
 
-// fieldsOfTexts are maps from names to texts.
+// fieldsOfTexts lists fields that map names to texts.
 var fieldsOfTexts = []string{"annotations", "labels", "matchLabels", "nodeSelector"}
 
 func emptyTextsOf(in ruleInput) []finding {
@@ -176,10 +176,10 @@ func emptyTextsOf(in ruleInput) []finding {
 	return r.findings
 }
 
-// listsWithEmptyText are lists in which an empty text has a meaning: the core group of the API.
+// listsWithEmptyText names the lists in which an empty text means the core group of the API.
 var listsWithEmptyText = []string{"apiGroups", "groups"}
 
-// orderedLists are lists that are read in their order, or as a whole.
+// orderedLists names the lists that are read in their order, or as a whole.
 var orderedLists = []string{"args", "command"}
 
 func repeatedItems(in ruleInput) []finding {
@@ -223,7 +223,7 @@ func repeatedIn(root tree) []finding {
 	return r.findings
 }
 
-// readAnnotations are those that people set and Gardener reads (docs/usage/shoot and
+// readAnnotations lists the annotations that people set and Gardener reads (docs/usage/shoot and
 // docs/operations of upstream; pkg/apis/core/v1beta1/constants).
 var readAnnotations = []string{
 	"alpha.control-plane.scaling.shoot.gardener.cloud/scale-down-disabled",
@@ -304,7 +304,7 @@ func secretKeyPair(in ruleInput) []finding {
 		field := object.at("data").key(key)
 		decoded, err := base64.StdEncoding.DecodeString(field.text())
 		if err != nil {
-			return nil, field // that is found elsewhere, or it is encrypted
+			return nil, field // another rule reports it, or it is encrypted
 		}
 		return decoded, field
 	}
@@ -318,7 +318,7 @@ func secretKeyPair(in ruleInput) []finding {
 		words := strings.TrimPrefix(err.Error(), "tls: ")
 		if strings.HasPrefix(words, "failed to find any PEM data") || strings.HasPrefix(words, "private key does not match") {
 			r.add(at, TypeInvalid, "is no certificate with the key in %s: %s", corev1.TLSPrivateKeyKey, words)
-		} else { // texts of parsers may have parts of the value
+		} else { // parser errors may contain parts of the value
 			r.add(at, TypeInvalid, "is no certificate with the key in %s", corev1.TLSPrivateKeyKey)
 		}
 	}

@@ -2,7 +2,7 @@ package schemas
 
 import "strings"
 
-// extensionsGoRules are the rules in Go of the kinds of extensions.gardener.cloud, with the reason
+// extensionsGoRules lists the Go rules of the kinds of extensions.gardener.cloud, with the reason
 // why each is not in CUE.
 func extensionsGoRules() []goRule {
 	rule := func(kind, name, title, doc, file string, check func(ruleInput) []finding) goRule {

@@ -2,7 +2,7 @@ package schemas
 
 const sourceGardenGates = "pkg/features/features.go, plugin/pkg/plugins.go, pkg/utils/validation/features/vpa.go"
 
-// gardenGoRules are the rules of Gardens in Go, with the reason why each is not in CUE.
+// gardenGoRules lists the Go rules of Gardens, with the reason why each is not in CUE.
 func gardenGoRules() []goRule {
 	rule := func(name, title, doc, source string, check func(ruleInput) []finding) goRule {
 		return goRule{Rule: Rule{ID: "garden/" + name, Kind: "Garden", Title: title, Doc: doc, Source: source,

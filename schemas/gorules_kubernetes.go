@@ -7,8 +7,8 @@ const (
 	sourceIgnored = "ours: what the plugins of Kubernetes read; upstream does not look"
 )
 
-// kubernetesGoRules are about what the programs of Kubernetes refuse, or ignore, of what Gardener
-// accepts: a Shoot's and a Garden's alike.
+// kubernetesGoRules lists rules about values that Gardener accepts and Kubernetes refuses or
+// ignores, the same for Shoots and Gardens.
 func kubernetesGoRules() []goRule {
 	return slices.Concat(
 		kubernetesRulesOf("Shoot", "shoot", "spec.kubernetes", func(in ruleInput) (tree, apiServerContext) {

@@ -7,9 +7,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// componentKinds are the kinds of objects that a component has for others
-// (landscape/component-needed names them) and that no declaration refers to, with whether the
-// objects are in namespaces.
+// componentKinds maps the kinds of objects that components provide for others (see
+// landscape/component-needed), and that no declaration refers to, to whether they are namespaced.
 var componentKinds = map[string]bool{
 	"CustomResourceDefinition": false,
 	"Deployment":               true,
@@ -18,8 +17,7 @@ var componentKinds = map[string]bool{
 	"ServiceAccount":           true,
 }
 
-// landscapeGoRules are the rules of the Landscape itself in Go, with the reason why each is not in
-// CUE.
+// landscapeGoRules lists the Go rules of the Landscape, with the reason why each is not in CUE.
 func landscapeGoRules() []goRule {
 	return []goRule{
 		{Rule: Rule{ID: "landscape/external-kinds", Kind: "Landscape", Title: "Objects outside of the landscape are of kinds that it can refer to",
@@ -69,8 +67,8 @@ func externalKinds(in ruleInput) []finding {
 	return r.findings
 }
 
-// scopes tells whether there are kinds of a name whose objects are in namespaces, and some whose
-// are not. A kind that cannot be read is both.
+// scopes reports whether kinds of a name are namespaced, and whether any are cluster-scoped. A kind
+// that cannot be read counts as both.
 func scopes(kinds *kindSet, name string) (namespaced, clustered bool) {
 	if inNamespaces, ok := componentKinds[name]; ok {
 		return inNamespaces, !inNamespaces
@@ -94,7 +92,7 @@ func emptyTexts(in ruleInput) []finding {
 	walk = func(t tree) {
 		for _, name := range t.keys() {
 			if field := t.at(name); name == "health" {
-				continue // its rules are compiled, which tells more
+				continue // compiling its rules finds more
 			} else if field.value == "" {
 				r.add(field, TypeInvalid, "is empty, which counts as not given; write a value, or remove the line")
 			} else {
@@ -115,7 +113,7 @@ func externalExtensions(in ruleInput) []finding {
 		return nil
 	}
 	var known []string
-	// names are sorted
+	// the names are sorted below
 	for kind, path := range map[string][]string{"CloudProfile": {"spec", "type"}, "Seed": {"spec", "provider", "type"}} {
 		for _, object := range in.landscape.objects(kind) {
 			if typ := (tree{value: object}).at(path...).text(); typ != "" {

@@ -9,8 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// plausibleGoRules warn of values that are well formed, and that hardly anybody means: the API and
-// the components take them.
+// plausibleGoRules lists warnings about well-formed values that hardly anybody means. The API and
+// the components accept them.
 func plausibleGoRules() []goRule {
 	const garden = "spec.virtualCluster."
 	rules := []goRule{
@@ -134,7 +134,7 @@ func plausibleGoRules() []goRule {
 			"A timeout in the wrong unit fails each Shoot. In Go, because CUE has no arithmetic on durations.",
 			"ours", reconcileTimeouts("spec.resources")).about("spec.resources"))
 	}
-	// rules are sorted
+	// callers sort the rules
 	for kind, at := range map[string]string{"Shoot": "spec.kubernetes.kubeAPIServer", "Garden": garden + "kubernetes.kubeAPIServer"} {
 		rules = append(rules, effectWarning(kind, "issuer-replaced", "Tokens of the former issuer are accepted while they are in use",
 			"Pods get new tokens within an hour or a day. In Go, because two states are compared.",
@@ -186,7 +186,7 @@ func plausibleGoRules() []goRule {
 	return rules
 }
 
-// leastTimes are the times below which a field is most likely in another unit.
+// leastTimes holds the times below which a field most likely has the wrong unit.
 var leastTimes = map[string]map[string]time.Duration{
 	"Garden": {
 		"spec.virtualCluster.kubernetes.kubeAPIServer.eventTTL":                           time.Minute,
@@ -196,7 +196,7 @@ var leastTimes = map[string]map[string]time.Duration{
 	},
 	"Shoot": {
 		"spec.kubernetes.kubeAPIServer.eventTTL": time.Minute,
-		// two reports of a kubelet
+		// time of two reports of a kubelet
 		"spec.kubernetes.kubeControllerManager.nodeMonitorGracePeriod":            20 * time.Second,
 		"spec.provider.workers[].machineControllerManager.machineCreationTimeout": time.Minute,
 		"spec.provider.workers[].machineControllerManager.machineDrainTimeout":    time.Minute,
@@ -207,7 +207,7 @@ var leastTimes = map[string]map[string]time.Duration{
 func shortTimes(kind string) func(ruleInput) []finding {
 	return func(in ruleInput) []finding {
 		r := &report{}
-		for path, least := range leastTimes[kind] { // findings are sorted
+		for path, least := range leastTimes[kind] { // findings are sorted later
 			for _, field := range each(tree{value: in.object}, path) {
 				if duration, ok := field.duration(); ok && duration >= 0 && duration < least {
 					r.add(field, TypeInvalid, "%s is hardly meant: it is less than %s", field.text(), least)
@@ -218,7 +218,7 @@ func shortTimes(kind string) func(ruleInput) []finding {
 	}
 }
 
-// each gives the fields of a path, in which name[] stands for each item of a list.
+// each returns the fields at a path, in which name[] means every item of a list.
 func each(t tree, path string) []tree {
 	found := []tree{t}
 	for step := range strings.SplitSeq(path, ".") {
@@ -236,7 +236,7 @@ func each(t tree, path string) []tree {
 	return found
 }
 
-// volumePurposes are those that Gardener reads.
+// volumePurposes lists the purposes that Gardener reads.
 var volumePurposes = []string{"etcd-main"}
 
 func volumePurpose(in ruleInput) []finding {

@@ -1,6 +1,6 @@
 package schemas
 
-// projectGoRules are the rules of Projects in Go, with the reason why each is not in CUE.
+// projectGoRules lists the Go rules of Projects, with the reason why each is not in CUE.
 func projectGoRules() []goRule {
 	return []goRule{
 		{Rule: Rule{ID: "project/dual-approval-selectors", Kind: "Project", Title: "Selectors of dual approval are selectors of labels",

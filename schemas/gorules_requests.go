@@ -11,8 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/requests"
 )
 
-// requestGoRules warn of words for requests that no request has: groups, resources and subjects.
-// The API takes any.
+// requestGoRules lists warnings about groups, resources and subjects that do not exist. The API
+// accepts any.
 func requestGoRules() []goRule {
 	const (
 		shootServer    = "spec.kubernetes.kubeAPIServer"
@@ -51,8 +51,8 @@ func requestGoRules() []goRule {
 	}
 }
 
-// resourceList is a list whose items name resources: by the fields for the group and the resource,
-// or for several of each.
+// resourceList is a list whose items name resources, in fields that hold one or several groups and
+// resources.
 type resourceList struct{ at, groups, resources string }
 
 func namedResources(lists []resourceList) func(ruleInput) []finding {
@@ -71,7 +71,7 @@ func namedResources(lists []resourceList) func(ruleInput) []finding {
 	}
 }
 
-// resources checks resources of groups. Each of both is one or several; without a group it is the
+// resources checks the resources of groups. Both fields hold one or several; no group means the
 // core group.
 func (r *report) resources(groups, resources tree) {
 	names, wrong := []string{}, false
@@ -133,7 +133,7 @@ func (r *report) versions(groups, resources, versions tree) {
 	}
 }
 
-// texts are the items of a list, or the value itself.
+// texts returns the items of a list, or the value itself.
 func texts(t tree) []tree {
 	if !t.set() {
 		return nil
@@ -162,7 +162,7 @@ func encryptionResources(server string) func(ruleInput) []finding {
 			wrong := requests.Resource(name, []string{group}, pluralsOf)
 			switch {
 			case name == "" || strings.Contains(name, "*") || strings.ToLower(item.text()) != item.text():
-				// that is an error
+				// another rule reports an error
 			case wrong != "":
 				r.add(item, TypeNotSupported, "%s; write NAME, or NAME.GROUP for one of another group", wrong)
 			case in.kind.GVK.Kind == "Garden" && strings.HasSuffix(group, "gardener.cloud") && hasAggregatedAPI(in.landscape):
@@ -175,8 +175,8 @@ func encryptionResources(server string) func(ruleInput) []finding {
 	}
 }
 
-// hasAggregatedAPI tells whether gardener-apiserver serves and stores the API of the garden, as the
-// landscape says.
+// hasAggregatedAPI reports whether gardener-apiserver serves and stores the API of the garden,
+// according to the landscape.
 func hasAggregatedAPI(landscape *surroundings) bool {
 	if landscape == nil {
 		return false
@@ -203,7 +203,7 @@ func quotaResources(in ruleInput) []finding {
 	quotas := gardenComponent(in.object, "gardenerControllerManager").at("defaultProjectQuotas").items()
 	for i, quota := range quotas {
 		config := quota.at("config")
-		// findings are sorted
+		// findings are sorted later
 		for field, want := range map[string]string{"apiVersion": "v1", "kind": "ResourceQuota"} {
 			if written := config.at(field); config.set() && written.text() != want {
 				r.add(written, TypeInvalid, "%s is %q, but a quota for projects is a ResourceQuota of v1", field, written.text())
@@ -241,16 +241,17 @@ func quotaResources(in ruleInput) []finding {
 	return r.findings
 }
 
-// quotaNames are what a quota can be of without count/
+// quotaNames lists the resources that a quota counts or limits without count/
 // (https://kubernetes.io/docs/concepts/policy/resource-quotas).
 var quotaNames = []string{
 	"configmaps", "cpu", "ephemeral-storage", "memory", "persistentvolumeclaims", "pods", "replicationcontrollers", "resourcequotas", "secrets", "services",
 }
 
-// quotaAmountNames are what requests. and limits. are of.
+// quotaAmountNames lists the resources that may follow requests. and limits.
 var quotaAmountNames = []string{"cpu", "ephemeral-storage", "memory", "storage"}
 
-// pluralsOf are the resources of a group that has schemas here, or of Kubernetes.
+// pluralsOf maps singular to plural names of the resources of a group with schemas here, or of
+// Kubernetes.
 func pluralsOf(group string) map[string]string {
 	out := maps.Clone(requests.Kubernetes(group))
 	if out == nil {

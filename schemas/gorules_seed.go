@@ -2,7 +2,7 @@ package schemas
 
 const sourceSeed = "pkg/api/core/validation/seed.go"
 
-// seedGoRules are the rules of Seeds in Go, with the reason why each is not in CUE.
+// seedGoRules lists the Go rules of Seeds, with the reason why each is not in CUE.
 func seedGoRules() []goRule {
 	rule := func(name, title, doc, source string, check func(ruleInput) []finding) goRule {
 		return goRule{Rule: Rule{ID: "seed/" + name, Kind: "Seed", Title: title, Doc: doc, Source: source,

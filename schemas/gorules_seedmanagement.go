@@ -8,7 +8,7 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// gardenletKind is a kind that declares a gardenlet, with the place where it does.
+// gardenletKind is a kind that declares a gardenlet, and the path of that declaration.
 type gardenletKind struct {
 	name string
 	at   []string
@@ -20,7 +20,7 @@ func gardenletKinds() []gardenletKind {
 	}
 }
 
-// seedManagementGoRules are the rules in Go of Gardenlets, ManagedSeeds and ManagedSeedSets, with
+// seedManagementGoRules lists the Go rules of Gardenlets, ManagedSeeds and ManagedSeedSets, with
 // the reason why each is not in CUE.
 func seedManagementGoRules() []goRule {
 	const source = "pkg/api/seedmanagement/validation/managedseed.go"

@@ -11,7 +11,7 @@ const (
 	inGoApplication = " In Go, because Garden and Shoot share it."
 )
 
-// shootGoRules are the rules of Shoots in Go, with the reason why each is not in CUE.
+// shootGoRules lists the Go rules of Shoots, with the reason why each is not in CUE.
 func shootGoRules() []goRule {
 	rule := func(id, title, doc string, check func(*report, shoot)) goRule {
 		return goRule{Rule: Rule{ID: "shoot/" + id, Kind: "Shoot", Title: title, Doc: doc, Source: sourceShoot, In: "go",

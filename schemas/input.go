@@ -13,25 +13,24 @@ import (
 type Input struct {
 	// Object is the declaration; nil if it is being removed.
 	Object *unstructured.Unstructured
-	// Later stands for Object where the content is to be read only if somebody needs it.
+	// Later replaces Object if the content is read only on demand.
 	Later *Later
-	// Old is the object before the change, nil for a new one. It turns on the rules of updates and
+	// Old is the object before the change, nil for a new one. It enables the rules for updates and
 	// deletions.
 	Old *unstructured.Unstructured
-	// OldLater stands for Old.
+	// OldLater replaces Old.
 	OldLater *Later
-	// Positions finds the place of a field; nil leaves places out.
+	// Positions finds the position of a field; nil omits positions.
 	Positions Positioner
 }
 
-// Later is an object whose content is read when somebody needs it.
+// Later is an object whose content is read on demand.
 type Later struct {
 	Kind            schema.GroupVersionKind
 	Namespace, Name string
-	// Digest is that of the content: objects with the same digest are the same.
+	// Digest is the digest of the content: objects with equal digests are equal.
 	Digest kept.Key
-	// Read gives the content, which nobody may change. It may be called several times, and at the
-	// same time.
+	// Read returns the content, which is read-only. It may be called repeatedly and concurrently.
 	Read func() *unstructured.Unstructured
 }
 
@@ -42,19 +41,19 @@ func (l *Later) content(object *unstructured.Unstructured) *unstructured.Unstruc
 	return l.Read()
 }
 
-// Declared tells whether there is an object: otherwise it is being removed.
+// Declared reports whether the object is declared; otherwise it is being removed.
 func (in *Input) Declared() bool { return in.Object != nil || in.Later != nil }
 
-// Changed tells whether there was an object before.
+// Changed reports whether the object existed before.
 func (in *Input) Changed() bool { return in.Old != nil || in.OldLater != nil }
 
-// Content is the object; nil if it is being removed.
+// Content returns the object; nil if it is being removed.
 func (in *Input) Content() *unstructured.Unstructured { return in.Later.content(in.Object) }
 
-// OldContent is the object before the change; nil for a new one.
+// OldContent returns the object before the change; nil for a new one.
 func (in *Input) OldContent() *unstructured.Unstructured { return in.OldLater.content(in.Old) }
 
-// Identity says which object it is, without reading its content.
+// Identity returns kind, namespace and name without reading the content.
 func (in *Input) Identity() (kind schema.GroupVersionKind, namespace, name string) {
 	object := in.Object
 	switch {
@@ -68,8 +67,7 @@ func (in *Input) Identity() (kind schema.GroupVersionKind, namespace, name strin
 	return object.GroupVersionKind(), object.GetNamespace(), object.GetName()
 }
 
-// AsNew is the object without what was there before, if that is the same: what is known to be right
-// in it as a new object is so in one that has not changed.
+// AsNew returns an unchanged object as a new one: if the new one is valid, so is the unchanged one.
 func (in *Input) AsNew() (Input, bool) {
 	if !in.Declared() || !in.Changed() || in.ContentDigest() != digestOf(in.OldLater, in.Old) {
 		return Input{}, false
@@ -79,7 +77,7 @@ func (in *Input) AsNew() (Input, bool) {
 	return created, true
 }
 
-// Digest is that of the content and of the content before.
+// Digest returns the digest of the content and of the old content.
 func (in *Input) Digest() kept.Key {
 	own := in.ContentDigest()
 	if !in.Changed() {
@@ -89,8 +87,7 @@ func (in *Input) Digest() kept.Key {
 	return sha256.Sum256(append(own[:], old[:]...))
 }
 
-// ContentDigest is that of the content alone: objects that were there before and did not change
-// have that of new ones.
+// ContentDigest returns the digest of the content alone: an unchanged object has that of a new one.
 func (in *Input) ContentDigest() kept.Key { return digestOf(in.Later, in.Object) }
 
 func digestOf(later *Later, object *unstructured.Unstructured) kept.Key {

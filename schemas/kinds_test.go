@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// TestNamesOfKinds: kinds of the same name in other groups or versions have definitions of their
-// own, and kinds of other groups rules of their own.
+// TestNamesOfKinds checks that kinds of the same name have their own definition in each group and
+// version, and their own rules in each group.
 func TestNamesOfKinds(t *testing.T) {
 	definitions, rules := map[string]schema.GroupVersionKind{}, map[string]schema.GroupKind{}
 	for gvk, kind := range kindsWithSchema(t) {
@@ -27,7 +27,7 @@ func TestNamesOfKinds(t *testing.T) {
 	assert.Equal(t, len(KnownKinds()), len(definitions))
 }
 
-// TestKindsOfOtherNames: the right one of two kinds, or of two versions, is asked.
+// TestKindsOfOtherNames checks that an object gets the schema of its own group and version.
 func TestKindsOfOtherNames(t *testing.T) {
 	for name, test := range map[string]struct {
 		text string
@@ -60,7 +60,7 @@ func TestKindsOfOtherNames(t *testing.T) {
 const managedSeedSet = "apiVersion: seedmanagement.gardener.cloud/v1alpha1\nkind: ManagedSeedSet\nmetadata: {name: a, namespace: garden}\n" +
 	"spec: {selector: {matchLabels: {a: b}}, template: {spec: {gardenlet: {}}}, shootTemplate: {spec: "
 
-// TestSecretsOfOtherKinds: secret values do not get into messages, whatever is wrong with them.
+// TestSecretsOfOtherKinds checks that no wrong secret value gets into a message.
 func TestSecretsOfOtherKinds(t *testing.T) {
 	for name, text := range map[string]string{
 		"InternalSecret, not base64":  "apiVersion: core.gardener.cloud/v1beta1\nkind: InternalSecret\nmetadata: {name: a, namespace: b}\ndata: {a: " + secretValue + "}",
@@ -90,8 +90,8 @@ func TestSecretsOfOtherKinds(t *testing.T) {
 	}
 }
 
-// TestMisspeltFieldOfASecret: the name of a field that is but misspelt is said, with the one that
-// was meant.
+// TestMisspeltFieldOfASecret checks that a misspelt field is reported with its name and the right
+// one.
 func TestMisspeltFieldOfASecret(t *testing.T) {
 	violations, err := Validate(t.Context(), []Input{{Object: object(t, secretHead+"stringdata: {a: b}\nmetadat: {}")}}, Options{})
 	require.NoError(t, err)
@@ -101,8 +101,8 @@ func TestMisspeltFieldOfASecret(t *testing.T) {
 	}, lines(violations))
 }
 
-// TestFractions: the API server of Gardener reads a quantity from any number; a definition only
-// from whole ones.
+// TestFractions checks fractional quantities: Gardener's API server accepts any number as a
+// quantity, a definition only whole numbers.
 func TestFractions(t *testing.T) {
 	profile := changed(t, good(t, "CloudProfile"), `spec: {machineTypes: [{name: local, cpu: 0.5, gpu: 0, memory: 1.5e9}]}`)
 	negative := changed(t, good(t, "CloudProfile"), `spec: {machineTypes: [{name: local, cpu: -0.5, gpu: 0, memory: 1Gi}]}`)

@@ -11,11 +11,10 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// kindSet are kinds whose schemas are read when they are first needed: whoever validates one Shoot
-// waits for one schema.
+// kindSet reads the schemas of kinds on first use, so that validating one Shoot reads one schema.
 type kindSet struct {
 	known []schema.GroupVersionKind
-	// read gives the schema of a kind, and perhaps of others.
+	// read returns the schema of a kind, and perhaps of others.
 	read func(schema.GroupVersionKind) (structure.Kinds, error)
 
 	mutex sync.Mutex
@@ -29,7 +28,7 @@ func newKindSet(known []schema.GroupVersionKind, read func(schema.GroupVersionKi
 
 func (s *kindSet) has(gvk schema.GroupVersionKind) bool { return slices.Contains(s.known, gvk) }
 
-// get gives the schema of a kind, nil for one that is not of the set.
+// get returns the schema of a kind, or nil if the set does not have it.
 func (s *kindSet) get(gvk schema.GroupVersionKind) (*structure.Kind, error) {
 	if !s.has(gvk) {
 		return nil, nil
@@ -54,7 +53,7 @@ func (s *kindSet) get(gvk schema.GroupVersionKind) (*structure.Kind, error) {
 	return s.kinds[gvk], nil
 }
 
-// all gives all kinds, sorted.
+// all returns all kinds, sorted.
 func (s *kindSet) all() ([]*structure.Kind, error) {
 	list := make([]*structure.Kind, 0, len(s.known))
 	for _, gvk := range s.known {

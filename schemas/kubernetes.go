@@ -10,18 +10,16 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// What Kubernetes knows, by version: tables for the rules of all kinds that configure Kubernetes
-// (Shoot, Garden). They are data in rules/lib:
+// kubernetesData holds tables of the features of each Kubernetes version, for the rules of all
+// kinds that configure Kubernetes (Shoot, Garden). They are data in rules/lib:
 //
 //   - featuregates.tsv: from test/compatibility_lifecycle/reference/versioned_feature_list.yaml of
-//     Kubernetes 1.36; the gates that are gone by then from Gardener's
-//     pkg/utils/validation/features
+//     Kubernetes 1.36; gates removed by then from Gardener's pkg/utils/validation/features
 //   - admissionplugins.tsv: from pkg/kubeapiserver/options/plugins.go; which are required, may have
 //     a configuration and a kubeconfig from Gardener's pkg/utils/validation/admissionplugins
-//   - apis.tsv: from the informers of client-go 0.36; the older ones and the required ones from
-//     Gardener's pkg/utils/validation/apigroups. Those that are "fixed" have no informers, as all
-//     that is in them are reviews, or are served by other parts of kube-apiserver: Kubernetes has
-//     them, Gardener knows no switch for them
+//   - apis.tsv: from the informers of client-go 0.36; older and required APIs from Gardener's
+//     pkg/utils/validation/apigroups. "fixed" APIs have no informers: all their resources are
+//     reviews, or other parts of kube-apiserver serve them. Gardener has no switch for them
 //
 // "added" and "removed" are minor versions; empty means before the oldest, or after the newest,
 // supported version.
@@ -39,7 +37,7 @@ func (s span) holds(minor int) bool {
 	return minor >= s.added && (s.removed == 0 || minor < s.removed)
 }
 
-// words says in which versions something is known.
+// words describes the versions in which something exists.
 func (s span) words() string {
 	switch {
 	case s.added > 0 && s.removed > 0:
@@ -55,8 +53,7 @@ type kubernetesTables struct {
 	featureGates, admissionPlugins, apis map[string]span
 }
 
-// knownToKubernetes reads the tables once. They are part of the program: a fault in them is one of
-// ours.
+// knownToKubernetes returns the tables, read once. They are embedded, so a fault in them is a bug.
 var knownToKubernetes = sync.OnceValue(func() kubernetesTables {
 	return kubernetesTables{
 		featureGates:     readTable("featuregates"),
@@ -81,8 +78,7 @@ func readTable(name string) map[string]span {
 	return table
 }
 
-// minorOf gives the minor version of "1.34", "v1.34.1" or "1.34.1-rc.0", and 0 for what is no
-// version.
+// minorOf returns the minor version of "1.34", "v1.34.1" or "1.34.1-rc.0", and 0 for anything else.
 func minorOf(version string) int {
 	v, ok := parseVersion(version)
 	if !ok || v[0] != 1 {
@@ -91,8 +87,8 @@ func minorOf(version string) int {
 	return v[1]
 }
 
-// parseVersion reads major, minor and patch; the patch may be left out. Pre-releases and build data
-// are ignored, as upstream does when it compares versions of Kubernetes.
+// parseVersion parses major, minor and an optional patch version. Like upstream's comparison of
+// Kubernetes versions, it ignores pre-releases and build data.
 func parseVersion(text string) (version [3]int, ok bool) {
 	text = strings.TrimPrefix(text, "v")
 	if i := strings.IndexAny(text, "-+"); i >= 0 {
@@ -112,8 +108,8 @@ func parseVersion(text string) (version [3]int, ok bool) {
 	return version, true
 }
 
-// featureGates checks a map of feature gates. A gate that never existed is Invalid; one that does
-// not exist in this version, or that is locked to the other value, is Forbidden.
+// featureGates checks a map of feature gates. A gate that never existed is Invalid. A gate that
+// does not exist in this version, or is locked to the other value, is Forbidden.
 func (r *report) featureGates(gates tree, version string) {
 	keys := gates.keys()
 	minor := minorOf(version)
@@ -138,8 +134,8 @@ func (r *report) featureGates(gates tree, version string) {
 	}
 }
 
-// UnknownFeatureGate says why Kubernetes has no feature gate of a name in any version that is
-// known; "" where it has.
+// UnknownFeatureGate describes that no known version of Kubernetes has a feature gate, or returns
+// "".
 func UnknownFeatureGate(name string) string {
 	table := knownToKubernetes().featureGates
 	if _, ok := table[name]; ok || name == "AllAlpha" || name == "AllBeta" {
@@ -198,8 +194,7 @@ func (r *report) admissionPlugin(plugin tree, use string) {
 	}
 }
 
-// podSecurity checks what the decoder of Kubernetes asks for: the version of a
-// PodSecurityConfiguration.
+// podSecurity checks the version of a PodSecurityConfiguration, as the decoder of Kubernetes does.
 func (r *report) podSecurity(config tree) {
 	kind, version := config.at("kind").text(), config.at("apiVersion").text()
 	group, number, _ := strings.Cut(version, "/")
@@ -209,8 +204,7 @@ func (r *report) podSecurity(config tree) {
 	}
 }
 
-// runtimeConfig checks which APIs are turned on and off. Some cannot be turned off, because
-// Gardener needs them.
+// runtimeConfig checks which APIs are switched on and off. Gardener needs some of them on.
 func (r *report) runtimeConfig(config tree, version string, workerless bool) {
 	minor := minorOf(version)
 	table := knownToKubernetes().apis
@@ -232,8 +226,8 @@ func (r *report) runtimeConfig(config tree, version string, workerless bool) {
 	}
 }
 
-// neededAPI gives the API that is lost with another one and that Gardener needs: itself, its group,
-// or a resource of it.
+// neededAPI returns the API that Gardener needs and that is switched off with the given one:
+// itself, its group, or one of its resources.
 func neededAPI(table map[string]span, api string, workerless bool) string {
 	needed := func(name string) bool {
 		row, ok := table[name]

@@ -11,18 +11,18 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// A plugin reads its configuration when kube-apiserver starts. Gardener looks at none but the type
-// of that of PodSecurity, so that a wrong one is accepted and no new kube-apiserver comes up.
+// A plugin reads its configuration when kube-apiserver starts. Gardener checks only the type of the
+// PodSecurity configuration, so it accepts wrong ones, and no new kube-apiserver starts.
 
-// pluginConfig is what the configuration of an admission plugin may be. Source: the packages of the
+// pluginConfig describes valid configurations of an admission plugin. Source: the packages of the
 // plugins in k8s.io/kubernetes/plugin/pkg/admission, k8s.io/apiserver/pkg/admission/plugin,
 // k8s.io/pod-security-admission and Gardener's plugin/pkg/shoot.
 type pluginConfig struct {
-	// types are the forms that the plugin reads, the newest first; none where it asks for no
-	// apiVersion and kind.
+	// types are the types that the plugin reads, newest first; empty if it needs no apiVersion and
+	// kind.
 	types  []configType
 	fields form
-	// lenient: fields that the plugin does not know are dropped.
+	// lenient: the plugin drops unknown fields.
 	lenient bool
 }
 
@@ -33,7 +33,7 @@ type configType struct {
 
 func (c configType) String() string { return c.kind + " of " + c.apiVersion }
 
-// configReport keeps what a plugin refuses apart from what it ignores.
+// configReport separates settings that a plugin refuses from settings that it ignores.
 type configReport struct {
 	refused, ignored report
 	lenient          bool
@@ -79,7 +79,7 @@ var pluginConfigs = map[string]pluginConfig{
 		fields:  form{"defaults": formList(shootToleration), "whitelist": formList(shootToleration)},
 		lenient: true,
 	},
-	// Its type is looked at by the rule that Gardener has, too.
+	// Gardener's own rule checks its type.
 	"PodSecurity": {fields: form{
 		"apiVersion": formText, "kind": formText,
 		"defaults": formObject(form{
@@ -107,7 +107,7 @@ var pluginConfigs = map[string]pluginConfig{
 	},
 }
 
-// admissionConfigurations looks at the configurations of the plugins that are on.
+// admissionConfigurations checks the configurations of the plugins that are on.
 func admissionConfigurations(config tree, version string) configReport {
 	r := configReport{minor: minorOf(version), gates: config.at("featureGates")}
 	for _, plugin := range config.at("admissionPlugins").items() {
@@ -124,7 +124,7 @@ func admissionConfigurations(config tree, version string) configReport {
 	return r
 }
 
-// needed says what a plugin cannot do without.
+// needed reports missing settings that a plugin requires.
 func (r *configReport) needed(plugin tree) {
 	switch config := plugin.at("config"); plugin.at("name").text() {
 	case "EventRateLimit":
@@ -163,7 +163,7 @@ func (r *configReport) configuration(config tree, known pluginConfig) {
 	formObject(fields)(r, config)
 }
 
-// ownKubeconfig is a path that the render sets.
+// ownKubeconfig reports a path that the render sets.
 func ownKubeconfig(r *configReport, field tree) {
 	r.ignored.add(field, TypeForbidden, "has no effect: the kubeconfig is that of kubeconfigSecretName of the plugin")
 }
@@ -196,8 +196,8 @@ func limitedResource(r *configReport, field tree) {
 	}
 }
 
-// nodeSelectors are labels in one text, by namespace. A wrong one keeps no kube-apiserver from
-// starting, but every pod of its namespace from being made.
+// nodeSelectors checks selectors of nodes, one text for each namespace. With a wrong one
+// kube-apiserver starts, but creates no pod in the namespace.
 func nodeSelectors(r *configReport, field tree) {
 	if _, ok := field.value.(map[string]any); !ok {
 		r.wrong(field, "an object with a selector for each namespace")
@@ -216,7 +216,7 @@ func nodeSelectors(r *configReport, field tree) {
 	}
 }
 
-// clusterDefault is the selector of namespaces without one of their own.
+// clusterDefault is the selector for namespaces without their own.
 const clusterDefault = "clusterDefaultNodeSelector"
 
 func podSecurityLevel(r *configReport, field tree) {
@@ -237,7 +237,7 @@ func podSecurityVersion(r *configReport, field tree) {
 	}
 }
 
-// shootToleration is the toleration of a Shoot: a taint of a Seed has a key, and may have a value.
+// shootToleration checks a toleration of Shoots: a taint of a Seed has a key, and may have a value.
 func shootToleration(r *configReport, field tree) {
 	formObject(form{"key": formText, "value": formText})(r, field)
 	if key := field.at("key"); key.text() == "" {
@@ -245,8 +245,7 @@ func shootToleration(r *configReport, field tree) {
 	}
 }
 
-// dottedSuffix is the form that suffixes for CoreDNS have in Shoots, too (rule
-// shoot/dns-rewriting).
+// dottedSuffix is also the form of CoreDNS suffixes in Shoots (rule shoot/dns-rewriting).
 var dottedSuffix = regexp.MustCompile(`^[.]?([a-z0-9]([-a-z0-9]*[a-z0-9])?[.])+[a-z0-9]([-a-z0-9]*[a-z0-9])?[.]?$`)
 
 func suffixFaults(suffix string) []string {

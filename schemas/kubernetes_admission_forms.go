@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// form is the shape of a value: fields of an object, each of which is looked at by its function. A
-// value that is not set is not looked at.
+// form is the shape of an object: a check for each field, applied if the field is set.
 type form map[string]func(*configReport, tree)
 
-// unknown is said of a field that the plugin does not have.
+// unknown reports a field that the plugin does not have.
 func (r *configReport) unknown(field tree, known []string) {
 	name := field.path[strings.LastIndexByte(field.path, '.')+1:]
 	slices.Sort(known)
@@ -43,7 +42,7 @@ func isList(field tree) bool {
 	return ok
 }
 
-// formObject holds fields of a form and no others.
+// formObject checks that a value is an object with fields of the form only.
 func formObject(f form) func(*configReport, tree) {
 	return func(r *configReport, field tree) {
 		if _, ok := field.value.(map[string]any); !ok {
@@ -57,7 +56,7 @@ func formObject(f form) func(*configReport, tree) {
 				check(r, value)
 				continue
 			case ok:
-				continue // null is nothing
+				continue // null counts as unset
 			}
 			known := make([]string, 0, len(f))
 			for name := range f {
@@ -68,7 +67,7 @@ func formObject(f form) func(*configReport, tree) {
 	}
 }
 
-// formList is a list with a function for its items.
+// formList checks a list, and its items with a function.
 func formList(check func(*configReport, tree)) func(*configReport, tree) {
 	return func(r *configReport, field tree) {
 		if !isList(field) {
@@ -81,7 +80,7 @@ func formList(check func(*configReport, tree)) func(*configReport, tree) {
 	}
 }
 
-// formAny is a value that others look at.
+// formAny accepts a value that other rules check.
 func formAny(*configReport, tree) {}
 
 func formText(r *configReport, field tree) {
@@ -96,7 +95,7 @@ func formSwitch(r *configReport, field tree) {
 	}
 }
 
-// formNumber is a whole number in bounds.
+// formNumber checks a whole number in bounds.
 func formNumber(low, high float64) func(*configReport, tree) {
 	return func(r *configReport, field tree) {
 		if n, ok := field.number(); !ok {
@@ -119,7 +118,7 @@ func formOneOf(allowed ...string) func(*configReport, tree) {
 	}
 }
 
-// formNames is a list in which each name is given once.
+// formNames checks a list of distinct names.
 func formNames(what string, faults func(string) []string) func(*configReport, tree) {
 	return func(r *configReport, field tree) {
 		seen := map[string]string{}

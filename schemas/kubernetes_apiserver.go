@@ -11,14 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// apiServerContext is what the rules about a kube-apiserver have to know besides its configuration.
+// apiServerContext is the input of the rules about a kube-apiserver besides its configuration.
 type apiServerContext struct {
-	version    string // of Kubernetes
+	version    string // Kubernetes version
 	workerless bool   // a cluster without nodes needs fewer APIs
-	// alwaysEncrypted are the resources, as "resource" or "resource.group", that cannot be listed.
+	// alwaysEncrypted lists the resources, as "resource" or "resource.group", that must not be
+	// listed.
 	alwaysEncrypted []string
-	// old is the configuration before the change: upstream accepts issuers and a lifetime of events
-	// that are wrong but were there before.
+	// old is the configuration before the change: upstream accepts wrong issuers and lifetimes of
+	// events that existed before.
 	old tree
 }
 
@@ -29,9 +30,8 @@ const (
 	mostTokenLife  = 2160 * time.Hour
 )
 
-// kubeAPIServerFindings checks the configuration of a kube-apiserver, which a Shoot has at
-// spec.kubernetes.kubeAPIServer and a Garden, with further fields, at
-// spec.virtualCluster.kubernetes.kubeAPIServer.
+// kubeAPIServerFindings checks the configuration of a kube-apiserver: spec.kubernetes.kubeAPIServer
+// of a Shoot or, with further fields, spec.virtualCluster.kubernetes.kubeAPIServer of a Garden.
 func kubeAPIServerFindings(config tree, in apiServerContext) []finding {
 	r := &report{}
 	if field := config.at("enableAnonymousAuthentication"); field.set() && minorOf(in.version) >= 35 {
@@ -90,8 +90,8 @@ func (r *report) structuredAuth(config tree) {
 	}
 }
 
-// configMapReference checks the name and the namespace of a reference, as
-// ValidateAuditPolicyConfigMapReference does.
+// configMapReference checks the name and the namespace of a reference, like
+// ValidateAuditPolicyConfigMapReference.
 func (r *report) configMapReference(reference tree, holds string) {
 	if !reference.set() {
 		return
@@ -129,7 +129,7 @@ func (r *report) watchCacheName(name tree, refused string) {
 	}
 }
 
-// encryption checks which resources are encrypted, and how.
+// encryption checks the encrypted resources and the encryption provider.
 func (r *report) encryption(config tree, always []string) {
 	seen := map[schema.GroupResource]string{}
 	for _, item := range config.at("resources").items() {
@@ -195,8 +195,7 @@ func (r *report) serviceAccounts(config, old tree) {
 	}
 }
 
-// issuerURL checks an issuer of tokens: https, with a host, and nothing that a client would not
-// compare.
+// issuerURL checks a token issuer: https, with a host, and no part that clients do not compare.
 func (r *report) issuerURL(field tree) {
 	parsed, err := url.Parse(field.text())
 	switch {
@@ -207,8 +206,8 @@ func (r *report) issuerURL(field tree) {
 	}
 }
 
-// minAllowed checks the floors of vertical autoscaling of a component of the control plane. The
-// given floors are the least that Gardener accepts.
+// minAllowed checks the minimums of vertical autoscaling of a control plane component. least holds
+// the lowest values that Gardener accepts.
 func (r *report) minAllowed(autoscaling tree, least map[string]string) {
 	if !autoscaling.set() {
 		return

@@ -2,8 +2,8 @@ package schemas
 
 import "slices"
 
-// apiServerRefusals is what kube-apiserver refuses to start with although Gardener accepts it, so
-// that a new one never comes up beside the old one.
+// apiServerRefusals reports settings that Gardener accepts, but with which kube-apiserver does not
+// start: no new one ever comes up beside the old one.
 func apiServerRefusals(kubernetes tree, in apiServerContext) []finding {
 	config := kubernetes.at("kubeAPIServer")
 	admission := admissionConfigurations(config, in.version)
@@ -16,7 +16,7 @@ func apiServerRefusals(kubernetes tree, in apiServerContext) []finding {
 	return r.findings
 }
 
-// apisOff are APIs that cannot be switched off although Gardener allows it.
+// apisOff reports APIs that cannot be switched off, although Gardener allows it.
 func (r *report) apisOff(kubernetes tree, in apiServerContext) {
 	switches := kubernetes.at("kubeAPIServer", "runtimeConfig")
 	schedulerWaits := !in.workerless && minorOf(in.version) >= 34
@@ -35,17 +35,18 @@ func (r *report) apisOff(kubernetes tree, in apiServerContext) {
 	}
 }
 
-// needed are APIs that control planes cannot do without, and why.
+// needed maps the APIs that control planes require to the reasons.
 var needed = map[string]string{
 	"flowcontrol.apiserver.k8s.io/v1": "kube-apiserver does not start without it, by which it tells requests of the system from others",
 	"admissionregistration.k8s.io/v1": "kube-apiserver does not get ready without it, whose webhooks it waits for before it answers",
 	"coordination.k8s.io/v1":          "kube-controller-manager and kube-scheduler elect their leaders by it, and would do nothing",
 }
 
-// readByScheduler are APIs that kube-scheduler reads before it begins, and Gardener does not need.
+// readByScheduler lists the APIs that kube-scheduler reads before it starts and Gardener does not
+// need.
 var readByScheduler = [...]string{"resource.k8s.io/v1", "resource.k8s.io/v1/deviceclasses", "resource.k8s.io/v1/resourceclaims", "resource.k8s.io/v1/resourceslices"}
 
-// apiServerIgnored is what kube-apiserver accepts and does nothing with.
+// apiServerIgnored reports settings that kube-apiserver accepts and ignores.
 func apiServerIgnored(kubernetes tree, in apiServerContext) []finding {
 	return admissionConfigurations(kubernetes.at("kubeAPIServer"), in.version).ignored.findings
 }

@@ -1,6 +1,6 @@
 package schemas
 
-// listKeyRules come last, so that a rule that says more about a list is the one that is heard.
+// listKeyRules come last, so that a rule with a more precise finding about a list takes precedence.
 func listKeyRules() []goRule {
 	return []goRule{
 		{Rule: Rule{ID: "any/list-keys", Kind: "*", Title: "An item of a list that is told apart by a key is given once",

@@ -24,13 +24,13 @@ const (
 	labelValueWords = "is not the value of a label: letters, digits, '-', '_' and '.', beginning and ending with a letter or digit, at most 63 characters"
 )
 
-// metadataForms checks the texts in metadata as the API server does for every kind. What is no text
-// at all is left to the structure.
+// metadataForms checks the texts in metadata as the API server does for every kind. The structural
+// check reports values that are not text.
 func metadataForms(in ruleInput) []finding {
 	metadata, _ := in.object["metadata"].(map[string]any)
 	var findings []finding
-	// The API server reports labels, annotations and finalizers as a whole; the place is that of
-	// the one.
+	// The API server reports labels, annotations and finalizers as a whole; the position is that of
+	// the entry.
 	add := func(path fieldpath.Path, typ Type, format string, args ...any) {
 		findings = append(findings, finding{path: path[:2].String(), at: path.String(), typ: typ, message: fmt.Sprintf(format, args...)})
 	}
@@ -97,7 +97,7 @@ func metadataForms(in ruleInput) []finding {
 	return findings
 }
 
-// labelValue is the value of a label in quotes, unless its key tells that it is secret.
+// labelValue returns the value of a label in quotes, unless its key indicates a secret.
 func labelValue(key, value string) string {
 	if secretwords.In(key) {
 		return "(not shown)"
@@ -105,16 +105,16 @@ func labelValue(key, value string) string {
 	return fmt.Sprintf("%q", value)
 }
 
-// labelNamed are kinds of upstream whose objects have DNS labels as names, by group. Seeds, Shoots
-// and Projects have rules of their own.
+// labelNamed lists upstream's kinds, by group, whose names are DNS labels. Seeds, Shoots and
+// Projects have rules of their own.
 var labelNamed = map[string][]string{
 	"core.gardener.cloud":           {"BackupBucket", "ControllerDeployment", "ControllerInstallation", "ControllerRegistration", "ExposureClass", "ShootState"},
 	"operations.gardener.cloud":     {"Bastion"},
 	"seedmanagement.gardener.cloud": {"Gardenlet", "ManagedSeed"},
 }
 
-// nameProblem gives words about a name that the API server refuses. A name that is too long for any
-// kind is a matter of the structure.
+// nameProblem describes why the API server refuses a name, or returns "". The structural check
+// reports names that are too long for any kind.
 func nameProblem(group, kind, name string) string {
 	switch {
 	case len(name) > utilvalidation.DNS1123SubdomainMaxLength:

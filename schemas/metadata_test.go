@@ -11,15 +11,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestOwnersAndFinalizers: what the API server refuses is refused, and what server-side apply
-// refuses: doubles.
+// TestOwnersAndFinalizers checks findings for everything that the API server refuses, and for
+// duplicates, which server-side apply refuses.
 func TestOwnersAndFinalizers(t *testing.T) {
 	const owner = "apiVersion: v1, kind: ConfigMap, name: "
 	for name, test := range map[string]struct {
 		metadata string
 		want     []string
-		// accepted: the validation of the API server lets it pass, as it counts on server-side
-		// apply.
+		// accepted: the API server's validation accepts it and relies on server-side apply.
 		accepted bool
 	}{
 		"a finalizer twice":             {"finalizers: [a/b, a/b]", []string{"metadata.finalizers[1] Duplicate"}, true},

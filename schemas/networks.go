@@ -8,14 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// network is a range with the field that holds it.
+// network is a range and the field that holds it.
 type network struct {
 	path   string
 	prefix netip.Prefix
 }
 
-// collectNetworks reads the ranges of one field, text or a list of texts. What is no range is left
-// to the structure.
+// collectNetworks reads the ranges of one field, a text or a list of texts. The structural check
+// reports values that are not ranges.
 func collectNetworks(object map[string]any, path string, fields ...string) (networks []network) {
 	value, found, err := unstructured.NestedFieldNoCopy(object, fields...)
 	if err != nil || !found {
@@ -42,8 +42,8 @@ func collectNetworks(object map[string]any, path string, fields ...string) (netw
 	return networks
 }
 
-// overlaps compares the ranges of every group with those of the groups before it, and reports them
-// at the later one.
+// overlaps compares the ranges of every group with the groups before it, and reports the later
+// range.
 func overlaps(groups ...[]network) []finding {
 	var findings []finding
 	for i, group := range groups {
@@ -60,8 +60,8 @@ func overlaps(groups ...[]network) []finding {
 	return findings
 }
 
-// gardenNetworks compares the runtime cluster's ranges with one another, and the virtual garden's
-// services with them.
+// gardenNetworks compares the ranges of the runtime cluster with one another, and with the services
+// of the virtual garden.
 func gardenNetworks(in ruleInput) []finding {
 	read := func(cluster, field string) []network {
 		return collectNetworks(in.object, "spec."+cluster+".networking."+field, "spec", cluster, "networking", field)

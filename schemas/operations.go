@@ -17,13 +17,12 @@ const OperationConfirmDeletion = "confirm-deletion"
 // pkg/apis/core/v1beta1/constants).
 const AnnotationDeletion = "confirmation.gardener.cloud/deletion"
 
-// OperatedKinds are the kinds on which there are one-shot operations, and whether they have a
-// namespace.
+// OperatedKinds returns the kinds that have one-shot operations, and whether they are namespaced.
 func OperatedKinds() map[string]bool {
 	return map[string]bool{"Garden": false, "Seed": false, "Shoot": true, "ManagedSeed": true, "Gardenlet": true, "Project": false}
 }
 
-// operationsOf are the operations of a kind, besides the rollout of workers, which names pools.
+// operationsOf returns the operations of a kind, except the rollout of workers, which names pools.
 func operationsOf(kind string) []string {
 	out := []string{}
 	switch kind {
@@ -48,8 +47,8 @@ func operationsOf(kind string) []string {
 	return out
 }
 
-// OperationProblem says why an operation cannot be one of a kind; empty if it can. Several
-// operations are divided by ';' as in the annotation.
+// OperationProblem describes why a kind does not have an operation, or returns "". As in the
+// annotation, ';' separates several operations.
 func OperationProblem(kind, operation string) string {
 	if _, known := OperatedKinds()[kind]; !known {
 		return fmt.Sprintf("there are no operations on a %s, but on %s", kind, strings.Join(slices.Sorted(maps.Keys(OperatedKinds())), ", "))
@@ -76,8 +75,8 @@ func OperationProblem(kind, operation string) string {
 	return ""
 }
 
-// OperationWaiting says that an operation which an object was asked for was not taken up yet; empty
-// if there is none. WithdrawOperation says how that is withdrawn.
+// OperationWaiting describes the requested operation of an object that no controller has started
+// yet, or returns "". WithdrawOperation returns the command to withdraw it.
 func OperationWaiting(live *unstructured.Unstructured) string {
 	waiting := live.GetAnnotations()[annotationOperation]
 	if waiting == "" {
@@ -90,7 +89,7 @@ func OperationWaiting(live *unstructured.Unstructured) string {
 	return fmt.Sprintf("the operation %q of %s %s was not taken up yet, and blocks others until a controller that does it has", waiting, live.GetKind(), name)
 }
 
-// WithdrawOperation is the command that withdraws the operation of an object.
+// WithdrawOperation returns the command that withdraws the operation of an object.
 func WithdrawOperation(live *unstructured.Unstructured) string {
 	at := strings.ToLower(live.GetKind()) + " "
 	if namespace := live.GetNamespace(); namespace != "" {
@@ -99,22 +98,22 @@ func WithdrawOperation(live *unstructured.Unstructured) string {
 	return fmt.Sprintf("to withdraw it: kubectl annotate %s%s %s-", at, live.GetName(), annotationOperation)
 }
 
-// WithdrawAnywhere says the same to people who may use another cluster, such as in an Event or a
-// chat: a command that names no cluster goes to whatever one they use.
+// WithdrawAnywhere is the advice for people who may use another cluster, such as in an Event or a
+// chat. A command without a cluster goes to their current one.
 const WithdrawAnywhere = "to withdraw it, take its annotation " + annotationOperation + " away"
 
-// Obstacle stands against an operation.
+// Obstacle is a reason why an operation is not possible.
 type Obstacle struct {
 	Text string
-	// Withdraw says how the operation is withdrawn that was not taken up yet; empty for any other
-	// obstacle.
+	// Withdraw describes how to withdraw the operation that has not started yet; empty for any
+	// other obstacle.
 	Withdraw string
 }
 
-// OperationJudge holds operations against declared objects. It is not safe for concurrent use.
+// OperationJudge checks operations on declared objects. It is not safe for concurrent use.
 type OperationJudge struct{ checker *Checker }
 
-// NewOperationJudge makes a judge. The error is not nil if the schemas are broken.
+// NewOperationJudge returns a judge. It fails if the schemas are broken.
 func NewOperationJudge() (*OperationJudge, error) {
 	checker, err := NewChecker(Options{})
 	if err != nil {
@@ -123,9 +122,9 @@ func NewOperationJudge() (*OperationJudge, error) {
 	return &OperationJudge{checker}, nil
 }
 
-// Findings are those that the annotation gardener.cloud/operation has on the object in every state
-// that its status can show. A declaration has no status: what only the state forbids is judged when
-// the operation is executed.
+// Findings returns the findings about the annotation gardener.cloud/operation that occur in every
+// possible status. A declaration has no status: conditions on it are checked when the operation is
+// executed.
 func (j *OperationJudge) Findings(declared *unstructured.Unstructured, operation string) ([]Violation, error) {
 	if operation == OperationConfirmDeletion {
 		return nil, nil
@@ -156,9 +155,9 @@ func (j *OperationJudge) Findings(declared *unstructured.Unstructured, operation
 	return always, nil
 }
 
-// operableStates are the states of an object between which operations go: nothing is rotated, a
-// rotation waits for pools, and a rotation waits to be completed. In each of them the object was
-// created, and its encryption is rolled out.
+// operableStates returns the states of an object in which operations are possible. Nothing is
+// rotated, a rotation waits for pools, or a rotation waits for its completion. In each state, the
+// object was created, and its encryption is rolled out.
 func operableStates(object *unstructured.Unstructured) []map[string]any {
 	var encrypted []any
 	switch object.GetKind() {
@@ -194,7 +193,7 @@ func operableStates(object *unstructured.Unstructured) []map[string]any {
 	return states
 }
 
-// annotated is a copy of an object with the annotation that asks for an operation.
+// annotated returns a copy of an object with the annotation that requests an operation.
 func annotated(object *unstructured.Unstructured, operation string) *unstructured.Unstructured {
 	asked := object.DeepCopy()
 	annotations := asked.GetAnnotations()
@@ -206,8 +205,8 @@ func annotated(object *unstructured.Unstructured, operation string) *unstructure
 	return asked
 }
 
-// OperationPossible says what stands against an operation on an object in its present state;
-// nothing if it can be asked for.
+// OperationPossible returns the obstacles to an operation on an object in its present state; none
+// if the operation is possible.
 func OperationPossible(ctx context.Context, live *unstructured.Unstructured, operation string) ([]Obstacle, error) {
 	if problem := OperationProblem(live.GetKind(), operation); problem != "" {
 		return []Obstacle{{Text: problem}}, nil

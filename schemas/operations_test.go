@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestOperationWaiting: who is blocked by an operation hears of which object and value, and the
-// command that withdraws it.
+// TestOperationWaiting checks that the message names the object and the operation, and that the
+// command withdraws it.
 func TestOperationWaiting(t *testing.T) {
 	for name, test := range map[string]struct{ kind, namespace, operation, object, command string }{
 		"with a namespace": {"Shoot", "garden-local", "maintain", `"maintain" of Shoot garden-local/x`, "kubectl annotate shoot -n garden-local x gardener.cloud/operation-"},

@@ -7,19 +7,18 @@ import (
 	"strings"
 )
 
-// part is what of a value is read.
+// part describes how much of a value a rule reads.
 type part struct {
-	// whole: all of it. shape: how many items there are, or which fields. there: whether there is
-	// one.
+	// whole: all of it. shape: the number of items, or the names of fields. there: its existence.
 	whole, shape, there bool
-	// asked: whether there is an object before is asked, which is known without reading it.
+	// asked: the existence of the old object, which is known without reading it.
 	asked  bool
 	fields map[string]*part
-	// items are what is read of each item of a list, or of each field of a map.
+	// items describes how much is read of each list item, or of each field of a map.
 	items *part
 }
 
-// at gives the part at a path, which is made if it is new.
+// at returns the part at a path, and creates it if it does not exist.
 func (p *part) at(path []string) *part {
 	for _, name := range path {
 		if name == anyItem {
@@ -40,13 +39,12 @@ func (p *part) at(path []string) *part {
 	return p
 }
 
-// any reports whether something of the value is read.
+// any reports whether any of the value is read.
 func (p *part) any() bool {
 	return p != nil && (p.asked || p.whole || p.shape || p.there || len(p.fields) > 0 || p.items != nil)
 }
 
-// merge makes single fields of a map hold what is read of all of them, too, and drops what lies in
-// a whole.
+// merge adds the part of all fields of a map to each single field, and drops parts inside a whole.
 func (p *part) merge() {
 	if p == nil {
 		return
@@ -75,13 +73,13 @@ func (p *part) add(other *part) {
 	}
 }
 
-// none tells that nothing is read.
+// none reports whether nothing is read.
 func (p *part) none() bool { return !p.there && p.onlyThere() }
 
-// onlyThere tells that nothing is read but whether there is a value.
+// onlyThere reports whether nothing but the existence of the value is read.
 func (p *part) onlyThere() bool { return !p.whole && !p.shape && len(p.fields) == 0 && p.items == nil }
 
-// String is the same for the same parts, and no other.
+// String returns the same text for the same parts only.
 func (p *part) String() string {
 	var b strings.Builder
 	p.write(&b)
@@ -115,7 +113,6 @@ func (p *part) write(b *strings.Builder) {
 	b.WriteString("}")
 }
 
-// of gives a copy of an object with nothing but what is read.
 func (p *part) of(object map[string]any) map[string]any {
 	if p.whole {
 		return object
@@ -140,13 +137,14 @@ func (p *part) ofMap(object map[string]any) map[string]any {
 		case p.items != nil:
 			out[name] = p.items.ofValue(value)
 		default:
-			out[name] = true // that it is there
+			out[name] = true // records that it exists
 		}
 	}
 	return out
 }
 
-// ofValue keeps what has no parts, and what has others than the rule looks for.
+// ofValue returns what is read of a value. It keeps values without parts, and values of another
+// type than the rule expects.
 func (p *part) ofValue(value any) any {
 	if p.whole {
 		return value

@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestPlacesOfFindings: the place is the field that is at fault, also where upstream reports one
-// around it.
+// TestPlacesOfFindings checks that the position is that of the wrong field, even if upstream
+// reports a parent.
 func TestPlacesOfFindings(t *testing.T) {
 	for name, test := range map[string]struct{ kind, rule, object, field, place string }{
 		"a newest version that expires": {"CloudProfile", "cloudprofile/kubernetes-versions", "{kubernetes: {versions: [{version: 1.34.1}, {version: 1.35.0, expirationDate: '2030-01-01T00:00:00Z'}]}}",

@@ -20,8 +20,7 @@ func sameAdmissionChart(in ruleInput) []finding {
 	return r.findings
 }
 
-// leastReconcile is less than a cloud needs for anything, in resources of registrations of
-// extensions.
+// leastReconcile is shorter than any cloud needs, for resources in extension registrations.
 const leastReconcile = 10 * time.Second
 
 func reconcileTimeouts(at string) func(ruleInput) []finding {
@@ -36,7 +35,7 @@ func reconcileTimeouts(at string) func(ruleInput) []finding {
 	}
 }
 
-// chartTag is the version at the end of a reference to a chart, which CompareVersions reads.
+// chartTag returns the version at the end of a chart reference, without a leading v.
 func chartTag(ref tree) string {
 	name := ref.text()[strings.LastIndexByte(ref.text(), '/')+1:]
 	_, tag, _ := strings.Cut(name, ":")
@@ -44,7 +43,7 @@ func chartTag(ref tree) string {
 	return strings.TrimPrefix(tag, "v")
 }
 
-// olderCharts finds a chart that is older than before.
+// olderCharts reports charts that are older than before.
 func olderCharts(at []string) func(ruleInput) []finding {
 	return func(in ruleInput) []finding {
 		r := &report{}
@@ -60,7 +59,7 @@ func olderCharts(at []string) func(ruleInput) []finding {
 	}
 }
 
-// mixedCharts finds charts of one Extension that are of different versions.
+// mixedCharts reports charts of one Extension with different versions.
 func mixedCharts(at []string) func(ruleInput) []finding {
 	return func(in ruleInput) []finding {
 		r, first := &report{}, chartReference(in.object, at[0])
@@ -80,7 +79,7 @@ func chartReference(object map[string]any, path string) tree {
 	return tree{value: object}.at(strings.Split(path, ".")...).at("ref")
 }
 
-// chartReferences are the places in kinds that name a chart in a registry.
+// chartReferences lists the fields of kinds that name a chart in a registry.
 var chartReferences = map[string][]string{
 	"ControllerDeployment": {"helm.ociRepository"},
 	"Extension":            {"spec.deployment.extension.helm.ociRepository", "spec.deployment.admission.runtimeCluster.helm.ociRepository", "spec.deployment.admission.virtualCluster.helm.ociRepository"},

@@ -9,8 +9,8 @@ import (
 
 // This file has the warnings about credentials; gorules_plausible.go lists them.
 
-// credentialKeys are the keys that extensions read from the credentials of their provider (docs of
-// github.com/gardener/gardener-extension-provider-*).
+// credentialKeys lists the keys that extensions read from the credentials of their provider (docs
+// of github.com/gardener/gardener-extension-provider-*).
 var credentialKeys = map[string][]string{
 	"alicloud": {"accessKeyID", "accessKeySecret"},
 	"aws":      {"accessKeyID", "secretAccessKey"},
@@ -18,13 +18,14 @@ var credentialKeys = map[string][]string{
 	"gcp":      {"serviceaccount.json"},
 }
 
-// alertingKeys are those of a Secret with the role alerting (docs/usage/monitoring of upstream).
+// alertingKeys lists the keys of a Secret with the role alerting (docs/usage/monitoring of
+// upstream).
 var alertingKeys = []string{
 	"auth_identity", "auth_password", "auth_type", "auth_username", "ca.crt", "from", "insecure_skip_verify", "password", "smarthost", "tls.crt", "tls.key", "to", "url", "username",
 }
 
-// CredentialSlip gives the key that was meant by one of credentials of a provider, "" if nothing is
-// wrong with it as far as is known.
+// CredentialSlip returns the key of a provider's credentials that the given key most likely means,
+// or "" if it has no known mistake.
 func CredentialSlip(provider, key string) string {
 	return keySlip(key, credentialKeys[provider])
 }
@@ -41,14 +42,14 @@ func keySlip(key string, known []string) string {
 	return suggest.Within(key, known, min(2, len(key)/3))
 }
 
-// Labels of Secrets that say what they are for.
+// Labels of Secrets that state their purpose.
 const (
 	providerLabel = "provider.shoot.gardener.cloud/"
 	roleLabel     = "gardener.cloud/role"
 )
 
-// misnamedCredentials finds keys of a Secret for a provider that are nearly those that its
-// extension reads. Other keys are for others.
+// misnamedCredentials reports keys of a provider's Secret that are nearly keys that its extension
+// reads. It ignores other keys.
 func misnamedCredentials(in ruleInput) []finding {
 	r := &report{}
 	object := tree{value: in.object}

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// This file has the warnings about values of a Garden that nobody means; gorules_plausible.go lists
-// them.
+// This file has the warnings about implausible values of a Garden; gorules_plausible.go lists them.
 
 const leastEtcd = 1 << 30
 
@@ -58,7 +57,7 @@ func dnsProvidersUsed(in ruleInput) []finding {
 	walk(root.at("virtualCluster", "dns"))
 	walk(root.at("virtualCluster", "gardener"))
 	for i, provider := range root.at("dns", "providers").items() {
-		// the first one is that of domains that name none
+		// domains without a provider use the first one
 		if name := provider.at("name"); i > 0 && name.text() != "" && !used[name.text()] {
 			r.add(name, TypeInvalid, "no domain of the Garden has the provider %q", name.text())
 		}
@@ -85,7 +84,7 @@ func dashboardAddresses(in ruleInput) []finding {
 	return r.findings
 }
 
-// longAdmin is longer than anybody needs a kubeconfig with all rights.
+// longAdmin is longer than anybody needs an admin kubeconfig.
 const longAdmin = 30 * 24 * time.Hour
 
 func adminExpiration(in ruleInput) []finding {
@@ -98,7 +97,7 @@ func adminExpiration(in ruleInput) []finding {
 	return r.findings
 }
 
-// serverNames finds certificates for names that are below no domain of the virtual garden.
+// serverNames reports certificates for names outside the domains of the virtual garden.
 func serverNames(in ruleInput) []finding {
 	r, virtual := &report{}, tree{value: in.object}.at("spec", "virtualCluster")
 	var domains []string
@@ -120,7 +119,7 @@ func serverNames(in ruleInput) []finding {
 	return r.findings
 }
 
-// lostZones finds zones that a runtime cluster has no more: volumes of the garden may be there.
+// lostZones reports zones removed from a runtime cluster, where volumes of the garden may be.
 func lostZones(in ruleInput) []finding {
 	r := &report{}
 	zones := func(object map[string]any) tree {

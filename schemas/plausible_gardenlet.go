@@ -10,20 +10,20 @@ import (
 
 // This file has the warnings about gardenlets; gorules_plausible.go lists them.
 
-// conditionTypes are those that a gardenlet takes thresholds for.
+// conditionTypes lists the conditions for which a gardenlet accepts thresholds.
 var conditionTypes = []string{
 	"APIServerAvailable", "BackupBucketsReady", "ControlPlaneHealthy", "EmergencyStopShootReconciliations", "EveryNodeReady", "ExtensionsReady", "GardenletReady",
 	"ObservabilityComponentsHealthy", "SeedSystemComponentsHealthy", "SystemComponentsHealthy",
 }
 
-// leastEvents is less than an etcd of a Shoot has in a minute.
+// leastEvents is less than the number of etcd changes of a Shoot in a minute.
 const leastEvents = 1000
 
-// shortOfGardenlet are times of a gardenlet that are hardly meant when they are shorter than a
-// second.
+// shortOfGardenlet lists times of a gardenlet that are implausible below one second, or five for
+// syncPeriod.
 var shortOfGardenlet = []string{"reconcileTimeout", "retryDuration", "syncPeriod", "activeDeadlineDuration", "progressDeadline"}
 
-// gardenletHabits finds thresholds for conditions that there are not, and times in the wrong unit.
+// gardenletHabits reports thresholds for unknown conditions, and times in the wrong unit.
 func gardenletHabits(config tree) []finding {
 	r := &report{}
 	controllers := config.at("controllers")

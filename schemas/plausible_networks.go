@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// This file has the warnings about networks that nobody means; gorules_plausible.go lists them.
+// This file has the warnings about implausible networks; gorules_plausible.go lists them.
 
-// zonedInfrastructures are the groups of configurations that list a subnet for each zone.
+// zonedInfrastructures lists the groups of configurations that list a subnet for each zone.
 var zonedInfrastructures = []string{"alicloud.provider.extensions.gardener.cloud", "aws.provider.extensions.gardener.cloud"}
 
 func infrastructureNetworks(in ruleInput) []finding {
@@ -84,12 +84,11 @@ func shootDefaults(in ruleInput) []finding {
 	return found
 }
 
-// defaultNodeMask is the size of the range of a node where nodeCIDRMaskSize is not set
+// defaultNodeMask is the size of the range of a node if nodeCIDRMaskSize is not set
 // (https://kubernetes.io/docs/reference/command-line-tools-reference/kube-controller-manager).
 const defaultNodeMask = 24
 
-// podRanges holds the ranges that the network for pods has for nodes against the nodes that pools
-// may have.
+// podRanges checks that the pod network has a range for every node that the pools may have.
 func podRanges(in ruleInput) []finding {
 	r, spec := &report{}, tree{value: in.object}.at("spec")
 	pods, err := netip.ParsePrefix(spec.at("networking", "pods").text())
@@ -102,7 +101,7 @@ func podRanges(in ruleInput) []finding {
 	}
 	bits := mask - pods.Bits()
 	if bits < 0 || bits > 20 {
-		return nil // that it is too small is said, and more nodes than that nobody has
+		return nil // another rule reports too small ranges, and nobody has more nodes
 	}
 	nodes := 0
 	for _, worker := range spec.at("provider", "workers").items() {

@@ -10,8 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// This file has the warnings about values of a CloudProfile that nobody means; gorules_plausible.go
-// lists them.
+// This file has the warnings about implausible values of a CloudProfile; gorules_plausible.go lists
+// them.
 
 func unavailableTypes(in ruleInput) []finding {
 	r, spec := &report{}, tree{value: in.object}.at("spec")
@@ -69,12 +69,12 @@ func imageMappings(in ruleInput) []finding {
 	return r.findings
 }
 
-// defaultArchitecture is that of what names none (pkg/apis/core/v1beta1/constants,
+// defaultArchitecture applies where none is named (pkg/apis/core/v1beta1/constants,
 // ArchitectureAMD64).
 const defaultArchitecture = "amd64"
 
-// mappedArchitectures are those that the configuration of a provider has a version of an image for:
-// it says so of the version, or of a region.
+// mappedArchitectures returns the architectures for which a provider configuration has a version of
+// an image, listed for the version or for a region.
 func mappedArchitectures(version tree) map[string]bool {
 	out := map[string]bool{}
 	add := func(of tree) {
@@ -85,7 +85,7 @@ func mappedArchitectures(version tree) map[string]bool {
 		}
 	}
 	if len(version.at("capabilityFlavors").items()) > 0 {
-		return out // capabilities say it
+		return out // capabilities name them
 	}
 	regions := version.at("regions").items()
 	for _, region := range regions {
@@ -97,7 +97,7 @@ func mappedArchitectures(version tree) map[string]bool {
 	return out
 }
 
-// amiForm is the form of the ID of an image of AWS
+// amiForm is the form of an AWS image ID
 // (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/resource-ids.html).
 var amiForm = regexp.MustCompile("^ami-([0-9a-f]{8}|[0-9a-f]{17})$")
 
@@ -129,7 +129,7 @@ func imageRegions(in ruleInput) []finding {
 	return r.findings
 }
 
-// leastMachine and mostMachine bound the memory of a machine type, as its cores.
+// Bounds of the memory and the cores of a machine type.
 const (
 	leastMachineMemory = 256 << 20
 	mostMachineMemory  = 64 << 40

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// This file has the warnings about configurations of providers that do not fit the object around
-// them; gorules_plausible.go lists them.
+// This file has the warnings about provider configurations that do not fit their object;
+// gorules_plausible.go lists them.
 
-// configKinds are the kinds of configurations by the field that holds one, where the group is that
-// of a provider or a network.
+// configKinds maps fields to the kinds of their configurations, where the group is that of a
+// provider or a network.
 var configKinds = map[string]map[string]string{
 	"Shoot": {
 		"spec.provider.infrastructureConfig": "InfrastructureConfig", "spec.provider.controlPlaneConfig": "ControlPlaneConfig",
@@ -105,11 +105,11 @@ func infrastructureFits(in ruleInput) []finding {
 	return r.findings
 }
 
-// ratedVolumes are the types of volumes of AWS that need a rate
+// ratedVolumes lists the volume types of AWS that need a rate
 // (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateVolume.html, Iops).
 var ratedVolumes = []string{"io1", "io2"}
 
-// infrastructureStays finds changes of networks that are there, which no extension makes.
+// infrastructureStays reports changes of existing networks, which extensions refuse.
 func infrastructureStays(in ruleInput) []finding {
 	r := &report{}
 	now, old := tree{value: in.object}.at("spec", "provider"), tree{value: in.old}.at("spec", "provider")
@@ -147,12 +147,12 @@ func infrastructureStays(in ruleInput) []finding {
 	return r.findings
 }
 
-// gcpProjectForm is that of the ID of a project
+// gcpProjectForm is the form of a project ID
 // (https://cloud.google.com/resource-manager/docs/creating-managing-projects).
 var gcpProjectForm = regexp.MustCompile(`^([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]$`)
 
-// identityTarget holds the configuration of a WorkloadIdentity of GCP against what its extension
-// accepts: nothing by which a token leaves the way that Gardener goes.
+// identityTarget checks the configuration of a GCP WorkloadIdentity by the rules of its extension:
+// no setting may send a token elsewhere than Gardener does.
 func identityTarget(in ruleInput) []finding {
 	r, config := &report{}, tree{value: in.object}.at("spec", "targetSystem", "providerConfig")
 	if !strings.HasPrefix(config.at("apiVersion").text(), "gcp.") {

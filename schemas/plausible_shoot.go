@@ -12,11 +12,10 @@ import (
 	"github.com/pergola-dev/pergola/schemas/requests"
 )
 
-// This file has the warnings about values of a Shoot that nobody means; gorules_plausible.go lists
-// them.
+// This file has the warnings about implausible values of a Shoot; gorules_plausible.go lists them.
 
 const (
-	// mostProcesses is the most that a 64-bit kernel counts
+	// mostProcesses is the maximum of a 64-bit kernel
 	// (https://man7.org/linux/man-pages/man5/proc_sys_kernel.5.html, pid_max).
 	mostProcesses = 4194304
 	// longGrace is longer than pods take to end, in seconds.
@@ -50,7 +49,7 @@ func kubeletHabits(in ruleInput) []finding {
 	return r.findings
 }
 
-// ownLabels are labels of nodes that Kubernetes, the cloud or Gardener set themselves
+// ownLabels lists the labels of nodes that Kubernetes, the cloud or Gardener set
 // (https://kubernetes.io/docs/reference/labels-annotations-taints).
 var ownLabels = []string{
 	"kubernetes.io/arch", "kubernetes.io/hostname", "kubernetes.io/os", "node.gardener.cloud/machine-name", "node.kubernetes.io/instance-type",
@@ -58,10 +57,10 @@ var ownLabels = []string{
 	"worker.gardener.cloud/image-name", "worker.gardener.cloud/image-version", "worker.gardener.cloud/kubernetes-version", "worker.gardener.cloud/pool",
 }
 
-// offParameters are kernel parameters without which pods have no traffic.
+// offParameters lists kernel parameters without which pods have no traffic.
 var offParameters = []string{"net.ipv4.conf.all.forwarding", "net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"}
 
-// parameterForm is that of the values of kernelParameters: whole numbers.
+// parameterForm is the form of the values of kernelParameters: whole numbers.
 var parameterForm = regexp.MustCompile(`^-?[0-9]+([ \t]+-?[0-9]+)*$`)
 
 func nodeHabits(in ruleInput) []finding {
@@ -101,8 +100,8 @@ func proxyAndNetwork(in ruleInput) []finding {
 	return r.findings
 }
 
-// renamedPools finds pools that go while another one comes that is the same but for its name: a
-// pool has no other name, but is made anew.
+// renamedPools reports a new pool that equals a removed one except for the name: pools cannot be
+// renamed, only recreated.
 func renamedPools(in ruleInput) []finding {
 	r := &report{}
 	former, now := each(tree{value: in.old}, "spec.provider.workers[]"), each(tree{value: in.object}, "spec.provider.workers[]")
@@ -123,7 +122,7 @@ func renamedPools(in ruleInput) []finding {
 	return r.findings
 }
 
-// lostIssuers finds an issuer of tokens that is replaced while tokens of the former one are in use.
+// lostIssuers reports a replaced token issuer that is not accepted any more.
 func lostIssuers(at string) func(ruleInput) []finding {
 	return func(in ruleInput) []finding {
 		r := &report{}
@@ -139,7 +138,7 @@ func lostIssuers(at string) func(ruleInput) []finding {
 	}
 }
 
-// everybody are groups that all users of a cluster are in.
+// everybody lists groups that contain all users of a cluster.
 var everybody = []string{"system:authenticated", "system:serviceaccounts", "system:unauthenticated"}
 
 func openProjects(in ruleInput) []finding {
@@ -154,7 +153,7 @@ func openProjects(in ruleInput) []finding {
 	return r.findings
 }
 
-// anonymousAccess finds an API server that answers requests of nobody.
+// anonymousAccess reports an API server that answers requests without credentials.
 func anonymousAccess(at string) func(ruleInput) []finding {
 	return func(in ruleInput) []finding {
 		r := &report{}
@@ -165,11 +164,11 @@ func anonymousAccess(at string) func(ruleInput) []finding {
 	}
 }
 
-// securityLevels are those of PodSecurity, by how much they refuse
+// securityLevels lists the levels of PodSecurity, the strictest last
 // (https://kubernetes.io/docs/concepts/security/pod-security-standards).
 var securityLevels = []string{"", "privileged", "baseline", "restricted"}
 
-// lessProtection finds a change by which an API server records or refuses less.
+// lessProtection reports a change after which an API server records or refuses less.
 func lessProtection(at string) func(ruleInput) []finding {
 	return func(in ruleInput) []finding {
 		r := &report{}
@@ -188,7 +187,7 @@ func lessProtection(at string) func(ruleInput) []finding {
 			return tree{}
 		}
 		was, is := plugin(old).at("config", "defaults", "enforce"), plugin(now).at("config", "defaults", "enforce")
-		// another word is no level
+		// an unknown level is ignored
 		if level := slices.Index(securityLevels, is.text()); level >= 0 && slices.Index(securityLevels, was.text()) > level {
 			if is.path == "" || !plugin(now).set() {
 				is = now.at("admissionPlugins")
@@ -199,7 +198,8 @@ func lessProtection(at string) func(ruleInput) []finding {
 	}
 }
 
-// referredKinds are those of resources that Shoots bring to their control planes, by their API.
+// referredKinds lists the kinds of resources, by apiVersion, that Shoots bring to their control
+// planes.
 var referredKinds = map[string][]string{"v1": {"ConfigMap", "Secret"}, "security.gardener.cloud/v1alpha1": {"WorkloadIdentity"}}
 
 func resourceKinds(in ruleInput) []finding {
@@ -241,7 +241,7 @@ func roomForPods(in ruleInput) []finding {
 	return r.findings
 }
 
-// isBelow compares two thresholds, where both are a share or both an amount.
+// isBelow compares two thresholds if both are percentages or both are amounts.
 func isBelow(a, b string) (less, comparable bool) {
 	shareA, isShareA := strings.CutSuffix(a, "%")
 	shareB, isShareB := strings.CutSuffix(b, "%")
@@ -253,13 +253,13 @@ func isBelow(a, b string) (less, comparable bool) {
 	return errX == nil && errY == nil && x.Cmp(y) < 0, errX == nil && errY == nil
 }
 
-// nodeConditions are those of Kubernetes and of the node problem detector.
+// nodeConditions lists the conditions of Kubernetes and of the node problem detector.
 var nodeConditions = []string{
 	"CorruptDockerOverlay2", "DiskPressure", "FrequentContainerdRestart", "FrequentDockerRestart", "FrequentKubeletRestart", "FrequentUnregisterNetDevice",
 	"KernelDeadlock", "MemoryPressure", "NetworkUnavailable", "PIDPressure", "ReadonlyFilesystem",
 }
 
-// kernelParameters are those that people set on nodes.
+// kernelParameters lists parameters that people set on nodes.
 var kernelParameters = []string{
 	"fs.file-max", "fs.inotify.max_user_instances", "fs.inotify.max_user_watches", "kernel.msgmax", "kernel.pid_max", "kernel.sem", "kernel.shmall",
 	"kernel.shmmax", "kernel.threads-max", "net.core.netdev_max_backlog", "net.core.rmem_max", "net.core.somaxconn", "net.core.wmem_max", "net.ipv4.conf.all.rp_filter",
@@ -289,7 +289,7 @@ func shootNames(in ruleInput) []finding {
 	return r.findings
 }
 
-// everyMinute finds a schedule that begins with an asterisk, which is each minute of an hour.
+// everyMinute reports a schedule that begins with an asterisk, which is every minute of an hour.
 func everyMinute(in ruleInput) []finding {
 	r := &report{}
 	for _, schedule := range each(tree{value: in.object}, "spec.hibernation.schedules[]") {

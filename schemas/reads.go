@@ -9,8 +9,8 @@ import (
 	"cuelang.org/go/cue/token"
 )
 
-// reads are the parts of the object, of the one before and of the landscape that a rule looks at.
-// Nothing outside of them can change what it finds.
+// reads are the parts of the object, the old object and the landscape that a rule reads. Nothing
+// else changes its findings.
 type reads struct {
 	object, old, landscape *part
 }
@@ -21,7 +21,7 @@ func (r reads) String() string {
 	return fmt.Sprintf("object %s old %s landscape %s", r.object, r.old, r.landscape)
 }
 
-// root gives the tree that a name at the beginning of a path belongs to, nil for other names.
+// root returns the tree for a name at the beginning of a path, nil for other names.
 func (r reads) root(name string) *part {
 	switch name {
 	case "object":
@@ -34,30 +34,28 @@ func (r reads) root(name string) *part {
 	return nil
 }
 
-// isRoot tells whether a name is one of those that a rule finds its input by.
+// isRoot reports whether a name refers to an input of rules.
 func isRoot(name string) bool { return newReads().root(name) != nil }
 
-// reader finds what an expression reads, without evaluating it: it follows names and fields from
-// their beginning, and whatever is done with a value other than to look further into it counts as
-// reading all of it.
+// reader finds what an expression reads, without evaluating it. It follows names and fields from
+// their beginning. Any other use of a value counts as reading all of it.
 type reader struct {
 	declared *declarations
 	reads    reads
-	// names are the declarations that were met, with what they stand for.
+	// names holds the meanings of the declarations seen so far.
 	names map[string]meaning
 }
 
-// meaning are the places in the input whose value an expression may be; none for one that is made
-// anew.
+// meaning lists the places in the input whose value an expression may be; none for a new value.
 type meaning []place
 
-// place is one of them: a tree and the steps into it.
+// place is a tree and the steps into it.
 type place struct {
 	root *part
 	path []string
 }
 
-// anyItem is the step into an item of a list, or into a field whose name is not known.
+// anyItem is the step into an item of a list, or into a field with an unknown name.
 const anyItem = "\x00"
 
 func (m meaning) step(name string) meaning {
@@ -68,21 +66,21 @@ func (m meaning) step(name string) meaning {
 	return out
 }
 
-// read notes that all of a value is looked at.
+// read records that all of a value is read.
 func (r *reader) read(m meaning) {
 	for _, p := range m {
 		p.root.at(p.path).whole = true
 	}
 }
 
-// shape notes that the number of items, or the names of fields, are looked at.
+// shape records that the number of items, or the names of fields, are read.
 func (r *reader) shape(m meaning) {
 	for _, p := range m {
 		p.root.at(p.path).shape = true
 	}
 }
 
-// there notes that it is asked whether there is a value.
+// there records that the existence of a value is read.
 func (r *reader) there(m meaning) {
 	for _, p := range m {
 		p.root.at(p.path).there = true
@@ -94,13 +92,13 @@ func isBottom(expr ast.Expr) bool {
 	return ok
 }
 
-// scope are the names that an expression sees besides declarations: variables of loops, and values
-// of let clauses, which are looked at when they are used.
+// scope holds the names that an expression sees besides declarations: loop variables, and let
+// clauses, which are analysed on use.
 type scope struct {
 	outer *scope
 	name  string
 	value func() meaning
-	expr  ast.Expr // of a let clause
+	expr  ast.Expr // set for a let clause
 }
 
 func (s *scope) with(name string, value func() meaning) *scope {
@@ -116,7 +114,7 @@ func (s *scope) find(name string) (func() meaning, bool) {
 	return nil, false
 }
 
-// named gives what a name stands for.
+// named returns the meaning of a name.
 func (r *reader) named(name string, s *scope) meaning {
 	if value, ok := s.find(name); ok {
 		return value()
@@ -140,7 +138,7 @@ func (r *reader) named(name string, s *scope) meaning {
 	return all
 }
 
-// meaning gives what an expression stands for, and notes what is read to find out.
+// meaning returns the meaning of an expression, and records the values read to determine it.
 func (r *reader) meaning(expr ast.Expr, s *scope) meaning {
 	switch x := expr.(type) {
 	case nil, *ast.BasicLit, *ast.BottomLit:
@@ -150,7 +148,7 @@ func (r *reader) meaning(expr ast.Expr, s *scope) meaning {
 		return r.meaning(x.X, s)
 	case *ast.UnaryExpr:
 		m := r.meaning(x.X, s)
-		if x.Op == token.MUL { // the mark of a default
+		if x.Op == token.MUL { // marks a default
 			return m
 		}
 		r.read(m)
@@ -206,7 +204,7 @@ func (r *reader) meaning(expr ast.Expr, s *scope) meaning {
 	return nil
 }
 
-// call reads the arguments of a function: of those of len only how many there are.
+// call reads the arguments of a function; len reads only their number of items.
 func (r *reader) call(x *ast.CallExpr, s *scope) {
 	if function, ok := x.Fun.(*ast.Ident); ok && function.Name == "len" && len(x.Args) == 1 {
 		r.shape(r.meaning(x.Args[0], s))
@@ -228,7 +226,7 @@ func (r *reader) fields(x *ast.StructLit, s *scope) {
 			lets = append(lets, s)
 		}
 	}
-	for _, let := range lets { // each of them sees all
+	for _, let := range lets { // each let clause sees all others
 		let.value = r.once(let.expr, s)
 	}
 	for _, element := range x.Elts {
@@ -253,8 +251,7 @@ func (r *reader) fields(x *ast.StructLit, s *scope) {
 	}
 }
 
-// once looks at an expression when its value is first used; a value that refers to itself adds
-// nothing.
+// once analyses an expression when its value is first used. A self-reference adds nothing.
 func (r *reader) once(expr ast.Expr, s *scope) func() meaning {
 	var known meaning
 	asked := false
@@ -293,7 +290,7 @@ func (r *reader) comprehension(x *ast.Comprehension, s *scope) {
 	}
 }
 
-// everything reads all that is named in a node.
+// everything reads all names in a node.
 func (r *reader) everything(node ast.Node, s *scope) {
 	ast.Walk(node, func(n ast.Node) bool {
 		if name, ok := n.(*ast.Ident); ok {
@@ -303,15 +300,15 @@ func (r *reader) everything(node ast.Node, s *scope) {
 	}, nil)
 }
 
-// asksForChange tells whether an expression compares the object before with null. Whether there is
-// one is known without reading it.
+// asksForChange reports whether an expression compares the old object with null, which needs no
+// reading of it.
 func asksForChange(e *ast.BinaryExpr) bool {
 	isOld := func(x ast.Expr) bool { ident, ok := x.(*ast.Ident); return ok && ident.Name == "old" }
 	isNull := func(x ast.Expr) bool { basic, ok := x.(*ast.BasicLit); return ok && basic.Kind == token.NULL }
 	return isOld(e.X) && isNull(e.Y) || isNull(e.X) && isOld(e.Y)
 }
 
-// textOf gives the text of an index such as ["x"].
+// textOf returns the text of an index such as ["x"].
 func textOf(expr ast.Expr) (string, bool) {
 	basic, ok := expr.(*ast.BasicLit)
 	if !ok {
@@ -321,20 +318,20 @@ func textOf(expr ast.Expr) (string, bool) {
 	return text, err == nil
 }
 
-// declarations are what the files of rules of a kind declare.
+// declarations holds the declarations in the rule files of a kind.
 type declarations struct {
 	// rules are in the order of the files.
 	rules       []string
 	heads       map[string]Rule
-	expressions map[string][]ast.Expr // of rules by id, of others by name
+	expressions map[string][]ast.Expr // by id for rules, otherwise by name
 }
 
 func newDeclarations() *declarations {
 	return &declarations{heads: map[string]Rule{}, expressions: map[string][]ast.Expr{}}
 }
 
-// readHeads reads what has to be known of the rules of a file to evaluate them, without compiling
-// them: id, severity and scope.
+// readHeads reads the fields of rules that evaluation needs, without compiling: id, severity and
+// scope.
 func (d *declarations) readHeads(file *ast.File) error {
 	for _, declaration := range file.Decls {
 		field, ok := declaration.(*ast.Field)
@@ -343,7 +340,7 @@ func (d *declarations) readHeads(file *ast.File) error {
 		}
 		body, ok := field.Value.(*ast.StructLit)
 		if !ok {
-			continue // read says so
+			continue // read reports it
 		}
 		for _, element := range body.Elts {
 			rule, ok := element.(*ast.Field)
@@ -387,7 +384,7 @@ func readHead(head *Rule, part ast.Decl) error {
 	return nil
 }
 
-// readDeclarations adds those of a file.
+// read adds the declarations of a file.
 func (d *declarations) read(file *ast.File) error {
 	for _, declaration := range file.Decls {
 		switch x := declaration.(type) {
@@ -439,7 +436,7 @@ func (d *declarations) add(name string, expr ast.Expr) {
 	d.expressions[name] = append(d.expressions[name], expr)
 }
 
-// reach gives what a rule reads, also by the declarations that it refers to, and their names.
+// reach returns what a rule reads, directly or through declarations, and their names.
 func (d *declarations) reach(id string) (reads, map[string]bool) {
 	r := &reader{declared: d, reads: newReads(), names: map[string]meaning{}}
 	r.read(r.named(id, nil))

@@ -123,8 +123,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestUnitsSayWhatTheWholeSays: rules that see only what they read, compiled apart, find the same
-// as all rules together that see the whole object.
+// TestUnitsSayWhatTheWholeSays checks that rules compiled apart, which see only what they read,
+// have the same findings as all rules together, which see the whole object.
 func TestUnitsSayWhatTheWholeSays(t *testing.T) {
 	s, err := embedded()
 	require.NoError(t, err)
@@ -146,7 +146,7 @@ func TestUnitsSayWhatTheWholeSays(t *testing.T) {
 			require.NoError(t, err)
 			violations := 0
 			for i, variant := range variants(whole) {
-				if i%23 != 0 { // the whole takes a second for a hundred of them
+				if i%23 != 0 { // all rules together take a second for a hundred of them
 					continue
 				}
 				object, _ := kind.Normalise(variant.(map[string]any))
@@ -179,8 +179,8 @@ func TestUnitsSayWhatTheWholeSays(t *testing.T) {
 	}
 }
 
-// TestHeadsSayWhatTheRulesSay: what is read of rules without compiling them is what CUE makes of
-// them.
+// TestHeadsSayWhatTheRulesSay checks that rules read without compiling equal those that CUE
+// compiles.
 func TestHeadsSayWhatTheRulesSay(t *testing.T) {
 	s, err := embedded()
 	require.NoError(t, err)

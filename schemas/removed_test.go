@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRemovedFields: whoever has an old file reads what replaces a field, and no guess at another
-// one.
+// TestRemovedFields checks that the message about a removed field names its replacement, and
+// suggests no other field.
 func TestRemovedFields(t *testing.T) {
 	const (
 		core       = "apiVersion: core.gardener.cloud/v1beta1\nmetadata: {name: a, namespace: b}\nkind: "

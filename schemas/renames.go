@@ -9,19 +9,19 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// rename is a field that was written with another name than the one that was most likely meant.
+// rename is a field that was written with another name than most likely meant.
 type rename struct{ written, meant string }
 
-// renames are in the order in which they were found: outer fields first.
+// renames are in the order of discovery: outer fields first.
 type renames []rename
 
-// renamed gives an object as it was most likely meant: with the right names for fields that are
-// misspelt. So what is in such a field is looked at in the same run, and nobody hears that the
-// field itself is missing. It gives the findings about the names.
+// renamed returns an object with the most likely names of misspelt fields. So their content is
+// checked in the same run, and they do not count as missing. It also returns the findings about the
+// names.
 func renamed(kind *structure.Kind, object map[string]any, broken []finding) (map[string]any, []finding, renames) {
 	var misspelt []finding
 	var all renames
-	for len(all) < 100 { // each round may show names inside of the fields of the last one
+	for len(all) < 100 { // each round may reveal names inside the fields of the last one
 		var found []finding
 		for _, f := range broken {
 			if f.typ == TypeForbidden && f.meant != "" && f.rule == RuleStructure {
@@ -42,8 +42,8 @@ func renamed(kind *structure.Kind, object map[string]any, broken []finding) (map
 	return object, misspelt, all
 }
 
-// moveField gives a copy of an object in which a field has another name. Both paths are those of
-// fields of the same parent.
+// moveField returns a copy of an object in which a field has another name. Both paths have the same
+// parent.
 func moveField(object map[string]any, from, to fieldpath.Path) (map[string]any, bool) {
 	if len(from) != len(to) || len(from) == 0 {
 		return nil, false
@@ -57,7 +57,7 @@ func moveField(object map[string]any, from, to fieldpath.Path) (map[string]any, 
 	if len(from) == 1 {
 		meant := fieldpath.Name(to[0])
 		if out[meant] != nil {
-			return nil, false // another misspelt field was taken for it
+			return nil, false // another misspelt field has this name already
 		}
 		delete(out, name)
 		out[meant] = value
@@ -84,7 +84,7 @@ func moveIn(value any, from, to fieldpath.Path) (any, bool) {
 	return nil, false
 }
 
-// places makes findings about fields inside of a misspelt one point to what is written.
+// places makes findings inside a misspelt field point to the name that was written.
 func (all renames) places(findings []finding) []finding {
 	if len(all) == 0 {
 		return findings

@@ -15,12 +15,12 @@ import (
 	"cuelang.org/go/cue/token"
 )
 
-// explained rewrites an error of CUE about the schemas themselves, for whoever writes rules: one
-// line for each fault, with file, line, column and the rule, as in
+// explained rewrites an error of CUE about the schemas for authors of rules. Each fault gets one
+// line with file, line, column and rule, as in
 //
 //	schemas/rules/shoot/names.cue:12:3: rule shoot/names: reference "objct" not found
 //
-// Errors that CUE did not make stay as they are.
+// It does not change other errors.
 func (s *sources) explained(err error) error {
 	var lines, unplaced []string
 	for _, e := range errors.Errors(err) {
@@ -41,11 +41,11 @@ func (s *sources) explained(err error) error {
 	return err
 }
 
-// unchecked begins the message of a finding about a rule that cannot be evaluated.
+// unchecked starts the message of a finding about a rule that cannot be evaluated.
 const unchecked = "cannot be checked, because the rule fails"
 
-// faulty is the finding about a rule that cannot be evaluated. What CUE says of it is of no use to
-// the author of an object.
+// faulty returns the finding about a rule that cannot be evaluated. CUE's error does not help the
+// author of an object.
 func (s *sources) faulty(rule Rule, err error) finding {
 	place := ""
 	for _, e := range errors.Errors(err) {
@@ -69,7 +69,7 @@ func (s *sources) explainOne(e errors.Error) (line string, placed bool) {
 		return place + words, true
 	}
 	steps := e.Path()
-	if len(steps) == 2 && steps[0] == "rules" { // something is missing in a rule
+	if len(steps) == 2 && steps[0] == "rules" { // a rule lacks a field
 		id := strings.Trim(steps[1], `"`)
 		if place := s.placeOfRule(id); place != "" {
 			return place + ": rule " + id + ": " + words, true
@@ -81,7 +81,7 @@ func (s *sources) explainOne(e errors.Error) (line string, placed bool) {
 	return words, false
 }
 
-// placeOf prefers the place in a rule to the one in the library whose constraint the rule breaks.
+// placeOf prefers the position in a rule to that in the library whose constraint the rule breaks.
 func (s *sources) placeOf(e errors.Error) token.Pos {
 	library := token.NoPos
 	for _, pos := range append([]token.Pos{e.Position()}, e.InputPositions()...) {
@@ -96,8 +96,8 @@ func (s *sources) placeOf(e errors.Error) token.Pos {
 	return library
 }
 
-// ruleAt gives the id of the rule that a line belongs to. It looks at the text, because a file with
-// a fault has no syntax tree.
+// ruleAt returns the id of the rule at a line. It reads the text, because a file with a fault has
+// no syntax tree.
 func (s *sources) ruleAt(name string, line int) string {
 	id := ""
 	for _, label := range s.labels(path.Base(path.Dir(name))) {
@@ -108,7 +108,7 @@ func (s *sources) ruleAt(name string, line int) string {
 	return id
 }
 
-// placeOfRule gives the file and line where a rule begins, or "".
+// placeOfRule returns the file and line where a rule begins, or "".
 func (s *sources) placeOfRule(id string) string {
 	folder, _, _ := strings.Cut(id, "/")
 	for _, label := range s.labels(folder) {
@@ -119,7 +119,7 @@ func (s *sources) placeOfRule(id string) string {
 	return ""
 }
 
-// label is where a rule begins.
+// label is the position where a rule begins.
 type label struct {
 	id, file string
 	line     int
@@ -139,9 +139,8 @@ func (s *sources) labels(folder string) []label {
 	return labels
 }
 
-// checkTypes finds violations whose type is not one of the API's. CUE itself would notice them only
-// when they occur: until then their conditions do not hold. Whatever has a type and a message is
-// taken for a violation, also the faults of which a rule makes violations later.
+// checkTypes reports violations whose type is not one of the API's, which CUE reports only when
+// they occur. Any struct with a type and a message counts, even one that a rule converts later.
 func (s *sources) checkTypes(file *ast.File) error {
 	var faults []string
 	ast.Walk(file, func(node ast.Node) bool {
@@ -175,8 +174,8 @@ func (s *sources) checkTypes(file *ast.File) error {
 	return nil
 }
 
-// typeProblem gives words about the type of a violation, which is written down or taken from
-// another struct.
+// typeProblem describes why the type of a violation is wrong, or returns "". The type is a literal
+// or a field of another struct.
 func typeProblem(typ ast.Expr) string {
 	switch typ := typ.(type) {
 	case *ast.BasicLit:

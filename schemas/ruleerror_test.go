@@ -10,8 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRulesWithFaults: whoever writes a rule that CUE does not understand is told file, line and
-// rule.
+// TestRulesWithFaults checks that the error about a faulty rule names file, line and rule.
 func TestRulesWithFaults(t *testing.T) {
 	tests := map[string]struct{ rest, want string }{
 		"syntax":                   {"\tsource: \"c\"\n\tviolations: [if ]\n}\n", "schemas/rules/shoot/new.cue:9:18: rule shoot/bad: "},
@@ -30,7 +29,7 @@ func TestRulesWithFaults(t *testing.T) {
 			_, err := s.list()
 			require.ErrorContains(t, err, test.want)
 			t.Log(err)
-			// what is only for people is not read to evaluate rules
+			// evaluation does not read fields that are only for people
 			if name == "syntax" || name == "unknown name" {
 				_, err = s.validate(t.Context(), []Input{{Object: good(t, "Shoot")}}, Options{})
 				require.ErrorContains(t, err, test.want)
@@ -39,8 +38,8 @@ func TestRulesWithFaults(t *testing.T) {
 	}
 }
 
-// TestARuleThatFails: what CUE finds only with an object at hand is a finding of that rule, beside
-// those of the others.
+// TestARuleThatFails checks that a fault that CUE finds only with an object is a finding of that
+// rule, beside the findings of other rules.
 func TestARuleThatFails(t *testing.T) {
 	s := withRule(t, faultHead+"\tsource: \"c\"\n\tviolations: [for x in object.spec.region {path: \"spec\", type: \"Invalid\", message: \"b\"}]\n}\n")
 	shoot := good(t, "Shoot")
@@ -61,7 +60,7 @@ func TestARuleThatFails(t *testing.T) {
 // faultHead begins a file with a good rule and a bad one.
 const faultHead = "package rules\n\nrules: \"shoot/good\": {title: \"a\", doc: \"b\", source: \"c\", fields: [\"\"], violations: []}\n\nrules: \"shoot/bad\": {\n\ttitle: \"a\", fields: [\"\"]\n\tdoc:   \"b\"\n"
 
-// withRule are all rules and those of another file.
+// withRule returns all rules and those of another file.
 func withRule(t *testing.T, text string) *sources {
 	t.Helper()
 	tree := fstest.MapFS{"rules/shoot/new.cue": {Data: []byte(text)}}
@@ -77,7 +76,7 @@ func withRule(t *testing.T, text string) *sources {
 	return s
 }
 
-// TestImports: rules may import the standard library of CUE, and nothing else.
+// TestImports checks that rules may import only the standard library of CUE.
 func TestImports(t *testing.T) {
 	for _, name := range []string{"list", "math", "net", "regexp", "strconv", "strings", "time"} {
 		use := map[string]string{"list": "list.Contains([1], 1)", "math": "math.Abs(-1)", "net": "net.IP(\"10.0.0.1\")", "regexp": "regexp.Match(\"a\", \"a\")",

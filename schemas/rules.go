@@ -17,30 +17,30 @@ import (
 type Rule struct {
 	// ID is KIND/NAME in lower case, "any/NAME" for rules of every kind.
 	ID string `json:"id"`
-	// Kind is the kind of object it is about (as structure.RulesName writes it), "*" for every
-	// kind, "extensions.*" for the kinds of the group extensions.gardener.cloud.
+	// Kind is the kind of object that the rule is about (as structure.RulesName writes it), "*" for
+	// every kind, "extensions.*" for the kinds of the group extensions.gardener.cloud.
 	Kind   string `json:"kind"`
 	Title  string `json:"title"`
 	Doc    string `json:"doc"`
 	Source string `json:"source"`
-	// Fields are what the rule is about: each of its findings is at one of them or below. They are
-	// written without indices, as spec.provider.workers.name; "" is the whole object.
+	// Fields are the fields that the rule is about: each finding is at or below one of them. They
+	// have no indices, such as spec.provider.workers.name; "" is the whole object.
 	Fields []string `json:"fields"`
-	// In is where the rule is written: "cue" (schemas/rules), "go" (a listed exception) or "base"
+	// In is the origin of the rule: "cue" (schemas/rules), "go" (a listed exception) or "base"
 	// (generated).
 	In string `json:"in"`
-	// File is the file where it is written, from the root of the repository; "" for a generated
-	// one.
+	// File is the file of the rule, relative to the root of the repository; "" for a generated
+	// rule.
 	File string `json:"file,omitempty"`
-	// Severity is that of its violations.
+	// Severity is the severity of its violations.
 	Severity Severity `json:"severity"`
-	// Scope is "landscape" for rules that count only inside a landscape, otherwise "object".
+	// Scope is "landscape" for rules that apply only inside a landscape, otherwise "object".
 	Scope string `json:"scope"`
-	// Class says what a verdict depends on besides the declarations.
+	// Class is the input of the verdict besides the declarations.
 	Class Class `json:"class"`
 }
 
-// Class of a rule: what its verdict depends on besides the declarations.
+// Class of a rule: the input of its verdict besides the declarations.
 type Class string
 
 const (
@@ -48,8 +48,8 @@ const (
 	ClassStatic Class = "static"
 	// ClassChange is a rule that reads the object before the change, or whether there was one.
 	ClassChange Class = "change"
-	// ClassTime is a rule that reads the clock. The same declarations hold it on one day and break
-	// it on another.
+	// ClassTime is a rule that reads the clock. The same declarations may satisfy it on one day and
+	// break it on another.
 	ClassTime Class = "time"
 )
 
@@ -88,7 +88,7 @@ func (s *sources) list() ([]Rule, error) {
 	return slices.SortedFunc(maps.Values(byID), func(a, b Rule) int { return cmp.Compare(a.ID, b.ID) }), nil
 }
 
-// readMeta compiles all rules with their constraints, so that a rule without a title, or of another
+// readMeta compiles all rules with their constraints, so that a rule without a title, or of a wrong
 // form, is an error.
 func (s *sources) readMeta() (map[string]Rule, error) {
 	byID := map[string]Rule{}
@@ -145,8 +145,8 @@ func (s *sources) describe(id, kind string, value cue.Value) (Rule, error) {
 	return rule, nil
 }
 
-// Concerns tells whether the rule is about a field: about the field itself or what is in it, or, if
-// wider, about what the field is in.
+// Concerns reports whether the rule is about a field: the field itself, a field inside it or, if
+// wider, a parent of it.
 func (r Rule) Concerns(field string) (concerns, wider bool) {
 	for _, own := range r.Fields {
 		switch {

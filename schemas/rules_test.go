@@ -19,7 +19,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// good gives an object of a kind that holds all rules: that of rules/KIND/good.yaml, or of the
+// good returns an object of a kind that satisfies all rules: from rules/KIND/good.yaml, or from the
 // demonstration landscape. The kind is named as structure.RulesName does.
 func good(t testing.TB, kind string) *unstructured.Unstructured {
 	t.Helper()
@@ -42,7 +42,7 @@ func good(t testing.TB, kind string) *unstructured.Unstructured {
 	for _, object := range documents(t, data) {
 		switch {
 		case object.GetKind() != kind:
-		case kind == "Seed": // the demonstration's has no backup
+		case kind == "Seed": // the demonstration has no backup
 			return changed(t, object, "spec: {backup: {provider: local, region: local, credentialsRef: {apiVersion: v1, kind: Secret, name: backup-local, namespace: garden}}}")
 		default:
 			return object
@@ -52,7 +52,7 @@ func good(t testing.TB, kind string) *unstructured.Unstructured {
 	return nil
 }
 
-// changed lays YAML over an object: maps are merged, lists replaced, null deletes.
+// changed applies YAML to an object: maps are merged, lists replaced, null deletes.
 func changed(t testing.TB, object *unstructured.Unstructured, over string) *unstructured.Unstructured {
 	t.Helper()
 	var patch map[string]any
@@ -83,22 +83,22 @@ func lay(base, over map[string]any) {
 
 // ruleTest is an entry of rules/KIND/tests.yaml.
 type ruleTest struct {
-	// Rule is the id; only its findings count.
+	// Rule is the id of the tested rule; findings of other rules are ignored.
 	Rule string `json:"rule"`
-	// Why says what the entry shows, where the rule has several.
+	// Why describes the entry if the rule has several.
 	Why string `json:"why"`
-	// Kind of the object, where the folder does not say it.
+	// Kind is the kind of the object if the folder does not determine it.
 	Kind string `json:"kind"`
-	// Object is laid over the good object of the kind: maps are merged, lists replaced, null
+	// Object is applied to the good object of the kind: maps are merged, lists replaced, null
 	// deletes.
 	Object map[string]any `json:"object"`
-	// Old makes it an update: the object before, also laid over the good one.
+	// Old makes it an update: the object before, also applied to the good one.
 	Old map[string]any `json:"old"`
-	// Around are objects that stand around it, besides the good ones. Alone leaves the landscape
-	// out.
+	// Around are further objects of the landscape, besides the good ones. Alone omits the
+	// landscape.
 	Around []map[string]any `json:"around"`
 	Alone  bool             `json:"alone"`
-	// Want are the findings, "FIELD TYPE", sorted; none where the rule holds.
+	// Want lists the findings, "FIELD TYPE", sorted; none if the object satisfies the rule.
 	Want []string `json:"want"`
 }
 
@@ -133,7 +133,7 @@ func kindOfFolder(t *testing.T, folder string) string {
 	return ""
 }
 
-// kindsWithSchema are the kinds with a schema.
+// kindsWithSchema returns the kinds with a schema.
 func kindsWithSchema(t *testing.T) map[schema.GroupVersionKind]*structure.Kind {
 	s, err := embedded()
 	require.NoError(t, err)
@@ -150,9 +150,9 @@ func allKinds(t testing.TB, s *sources) []*structure.Kind {
 	return kinds
 }
 
-// TestRules breaks one rule after the other in an object that holds them all. Each rule needs an
-// object that breaks it; the good object, or an entry that wants nothing, shows that it can be
-// held.
+// TestRules breaks one rule after the other in an object that satisfies them all. Each rule needs
+// an object that breaks it and an object that satisfies it: the good one, or an entry without
+// findings.
 func TestRules(t *testing.T) {
 	around := []*unstructured.Unstructured{good(t, "CloudProfile"), good(t, "Seed"), good(t, "Project"), good(t, "Garden")}
 	rules, err := Rules()
@@ -194,8 +194,8 @@ func TestRules(t *testing.T) {
 			if in.Old == nil {
 				return
 			}
-			// Without the object before, a static rule finds the same; a rule of changes finds
-			// something else in one entry at least.
+			// Without the old object, a static rule has the same findings. A rule of changes has
+			// other findings in at least one entry.
 			in.Old = nil
 			created, err := Validate(t.Context(), []Input{in}, Options{Landscape: surroundings})
 			require.NoError(t, err)
@@ -235,8 +235,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestUnchangedObjectsHaveNoMoreFindings is what cleanWhenNew counts on, over the objects that
-// break each rule.
+// TestUnchangedObjectsHaveNoMoreFindings checks the assumption of cleanWhenNew with the objects
+// that break each rule.
 func TestUnchangedObjectsHaveNoMoreFindings(t *testing.T) {
 	around := []*unstructured.Unstructured{good(t, "CloudProfile"), good(t, "Seed"), good(t, "Project"), good(t, "Garden")}
 	checker := func(objects []*unstructured.Unstructured, cache *Cache) *Checker {
@@ -275,8 +275,8 @@ func TestUnchangedObjectsHaveNoMoreFindings(t *testing.T) {
 	assert.NotZero(t, fewer, "some rules are about new objects only")
 }
 
-// TestGoodObjects: the objects that TestRules breaks hold every rule, in a landscape and on their
-// own.
+// TestGoodObjects checks that the objects that TestRules breaks satisfy every rule, in a landscape
+// and on their own.
 func TestGoodObjects(t *testing.T) {
 	kinds := map[string]bool{}
 	for gvk := range kindsWithSchema(t) {
@@ -290,7 +290,7 @@ func TestGoodObjects(t *testing.T) {
 				violations, err := Validate(t.Context(), []Input{{Object: good(t, kind), Old: old}}, Options{Landscape: around})
 				require.NoError(t, err)
 				violations = slices.DeleteFunc(violations, func(v Violation) bool {
-					return v.Rule == "secretbinding/deprecated" // a SecretBinding cannot be without
+					return v.Rule == "secretbinding/deprecated" // every SecretBinding has it
 				})
 				assert.Empty(t, violations, "%s: %v", kind, lines(violations))
 			}
@@ -298,7 +298,8 @@ func TestGoodObjects(t *testing.T) {
 	}
 }
 
-// TestProfileFillsIn: in a landscape with the cloud profile, versions and images may be left out.
+// TestProfileFillsIn checks that a landscape with the cloud profile makes versions and images
+// optional.
 func TestProfileFillsIn(t *testing.T) {
 	shoot := changed(t, good(t, "Shoot"), `spec: {kubernetes: {version: null}, provider: {workers: [{name: a, machine: {type: local}, minimum: 1, maximum: 1}]}}`)
 	alone, err := Validate(t.Context(), []Input{{Object: shoot}}, Options{})
@@ -309,8 +310,8 @@ func TestProfileFillsIn(t *testing.T) {
 	assert.Empty(t, inside)
 }
 
-// TestVersionThatNobodyWrote: a finding about the version of a pool that names none says where it
-// is from.
+// TestVersionThatNobodyWrote checks that a finding about the version of a pool that sets none names
+// its origin.
 func TestVersionThatNobodyWrote(t *testing.T) {
 	const cause = "and has that of spec.kubernetes.version"
 	for pool, caused := range map[string]bool{"{name: local, machine: {type: local, image: {name: local, version: 1.0.0}}, minimum: 1, maximum: 1}": true,
@@ -328,8 +329,8 @@ func TestVersionThatNobodyWrote(t *testing.T) {
 	}
 }
 
-// TestOneShotOutsideOfALandscape: upstream accepts an operation in a manifest that somebody applies
-// by hand.
+// TestOneShotOutsideOfALandscape checks that, like upstream, an operation is accepted in a manifest
+// that somebody applies by hand.
 func TestOneShotOutsideOfALandscape(t *testing.T) {
 	shoot := changed(t, good(t, "Shoot"), `metadata: {annotations: {gardener.cloud/operation: reconcile}}`)
 	violations, err := Validate(t.Context(), []Input{{Object: shoot}}, Options{})
@@ -339,11 +340,11 @@ func TestOneShotOutsideOfALandscape(t *testing.T) {
 
 var indices = regexp.MustCompile(`\[\d*\]`)
 
-// templateInside is where an object stands inside of another one and holds the rules of its own
+// templateInside matches the path of an object inside another one that has the rules of its own
 // kind.
 var templateInside = regexp.MustCompile(`^spec\.((gardenlet\.|template\.spec\.gardenlet\.)?config\.seedConfig|shootTemplate)\.`)
 
-// below tells whether the path of a finding is at or below one of the fields of a rule.
+// below reports whether the path of a finding is at or below one of the fields of a rule.
 func below(path, kind string, fields []string) bool {
 	path = indices.ReplaceAllString(path, "")
 	if !slices.Contains([]string{"gardenlet", "managedseed", "managedseedset"}, kind) {
@@ -352,7 +353,7 @@ func below(path, kind string, fields []string) bool {
 	return slices.ContainsFunc(fields, func(field string) bool { return within(field, path) })
 }
 
-// exists tells whether a kind of the rule has the field.
+// exists reports whether a kind of the rule has the field.
 func exists(t *testing.T, rule Rule, field string) bool {
 	for gvk, kind := range kindsWithSchema(t) {
 		if rule.appliesTo(gvk) && kind.Root.Field(fieldpath.Parse(field)) != nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// seedNetwork is a range of a seed; it has no prefix where it is not set, or no range at all.
+// seedNetwork is a range of a seed, without a prefix if the field is unset or not a range.
 type seedNetwork struct {
 	tree
 	prefix netip.Prefix
@@ -19,8 +19,8 @@ func readNetwork(field tree) seedNetwork {
 	return seedNetwork{tree: field, prefix: prefix.Masked()}
 }
 
-// ReservedNetworks gives the ranges of Gardener itself: for the connection of nodes to their API
-// server, and for the VPN between a seed and its Shoots. Source: pkg/apis/core/v1beta1/constants.
+// ReservedNetworks returns the ranges of Gardener itself. Nodes use them to connect to their API
+// server, and the VPN between a seed and its Shoots. Source: pkg/apis/core/v1beta1/constants.
 func ReservedNetworks() []netip.Prefix {
 	prefixes := []netip.Prefix{netip.MustParsePrefix("fd8f:6d53:b97a:1::/96")}
 	for _, first := range []byte{240, 241, 242, 243, 244} {
@@ -29,12 +29,12 @@ func ReservedNetworks() []netip.Prefix {
 	return prefixes
 }
 
-// widestServices is the number of bits that a range of services has at least, so that it can be
-// mapped into a reserved one of IPv4.
+// widestServices is the shortest prefix, in bits, of a range of services that can be mapped into a
+// reserved IPv4 range.
 const widestServices = 8
 
-// seedNetworkRanges checks the ranges of a seed, and those that it gives to Shoots by default. As
-// upstream does, it compares them only if each is right by itself.
+// seedNetworkRanges checks the ranges of a seed and its defaults for Shoots. Like upstream, it
+// compares them only if each is valid by itself.
 func seedNetworkRanges(in ruleInput) []finding {
 	r, networks := &report{}, tree{value: in.object}.at("spec", "networks")
 	families := networks.at("ipFamilies").texts()
@@ -45,7 +45,7 @@ func seedNetworkRanges(in ruleInput) []finding {
 		}
 		seen[family.text()] = true
 		if family.text() != "IPv4" && family.text() != "IPv6" {
-			return r.findings // the structure says why
+			return r.findings // the structural check reports it
 		}
 	}
 	seed := []seedNetwork{readNetwork(networks.at("pods")), readNetwork(networks.at("services")), readNetwork(networks.at("nodes"))}
@@ -66,7 +66,7 @@ func seedNetworkRanges(in ruleInput) []finding {
 	return r.findings
 }
 
-// seedNetworksAlone checks each range by itself, and tells whether all are right.
+// seedNetworksAlone checks each range by itself, and reports whether all are valid.
 func (r *report) seedNetworksAlone(networks []seedNetwork, families []string) bool {
 	primary := "IPv4"
 	if len(families) > 0 {
@@ -75,7 +75,7 @@ func (r *report) seedNetworksAlone(networks []seedNetwork, families []string) bo
 	for _, network := range networks {
 		if !network.prefix.IsValid() {
 			if network.set() {
-				return false // the structure says why
+				return false // the structural check reports it
 			}
 			continue
 		}
@@ -100,8 +100,8 @@ func (r *report) disjoint(networks []seedNetwork) {
 	}
 }
 
-// apart compares each of the later ranges with those before; of Shoots' defaults in IPv4 many seeds
-// have the same as their own, which the VPN maps apart.
+// apart compares each later range with those before. It allows IPv4 defaults of Shoots that overlap
+// with the seed: many seeds have them, and the VPN maps them apart.
 func (r *report) apart(before, later []seedNetwork) {
 	for _, network := range later {
 		for _, other := range before {

@@ -18,10 +18,10 @@ const (
 	greatestEntryTTL = 600
 )
 
-// shootPurposes are those that Gardener knows.
+// shootPurposes lists the purposes that Gardener supports.
 var shootPurposes = [...]string{"development", "evaluation", "infrastructure", "production", "testing"}
 
-// gardenletAccess checks what the controller sets itself in the configuration of a gardenlet.
+// gardenletAccess checks the gardenlet configuration that the controller sets itself.
 func (r *report) gardenletAccess(in ruleInput, gardenlet tree) {
 	config := gardenlet.at("config")
 	if name := config.at("seedConfig", "metadata", "name"); name.text() != "" {
@@ -64,7 +64,7 @@ func (r *report) gardenletConfig(config tree) {
 	if !config.set() {
 		return
 	}
-	// findings are sorted
+	// findings are sorted later
 	for field, want := range map[string]string{"apiVersion": gardenletconfigv1alpha1.APIVersion, "kind": gardenletconfigv1alpha1.Kind} {
 		if written := config.at(field); written.text() != "" && written.text() != want {
 			r.add(written.as(config.path), TypeInvalid, "%s is %q, but a gardenlet reads a %s of %s", field, written.text(), gardenletconfigv1alpha1.Kind, gardenletconfigv1alpha1.APIVersion)
@@ -128,7 +128,7 @@ func (r *report) kubeconfigValidity(validity tree) {
 	}
 }
 
-// gardenletLeader checks the election of a leader. Upstream reports it at the top.
+// gardenletLeader checks the leader election. Upstream reports it at the top.
 func (r *report) gardenletLeader(election tree) {
 	if !election.set() || !election.at("leaderElect").is() {
 		return

@@ -25,8 +25,8 @@ func (r *report) gardenletDeployment(deployment tree) {
 	r.apiErrors(apivalidation.ValidateAnnotations(podAnnotations.textMap(), field.NewPath(podAnnotations.path)))
 }
 
-// gardenletDeploymentHabits finds a deployment that has no gardenlet, or another one tomorrow
-// without a change in Git.
+// gardenletDeploymentHabits reports a deployment without a gardenlet, or with a gardenlet that can
+// change without a change in Git.
 func gardenletDeploymentHabits(in ruleInput, at []string) []finding {
 	r, deployment := &report{}, tree{value: in.object}.at(at...).at("deployment")
 	if replicas := deployment.at("replicaCount"); replicas.set() && replicas.count() == 0 {
@@ -39,7 +39,7 @@ func gardenletDeploymentHabits(in ruleInput, at []string) []finding {
 	return r.findings
 }
 
-// movingTag finds a tag that is another program tomorrow.
+// movingTag reports a tag that moves to another program without a change in Git.
 func (r *report) movingTag(field tree) {
 	name := field.text()[strings.LastIndexByte(field.text(), ':')+1:]
 	if slices.Contains([]string{"latest", "main", "master"}, name) && !strings.Contains(field.text(), "@") {
@@ -47,7 +47,7 @@ func (r *report) movingTag(field tree) {
 	}
 }
 
-// withinLimits: the API server refuses pods that ask for more than their limit.
+// withinLimits checks that no request is above its limit, because the API server refuses such pods.
 func (r *report) withinLimits(resources tree) {
 	requests, limits := resources.at("requests"), resources.at("limits")
 	for _, name := range requests.keys() {
@@ -74,7 +74,7 @@ func (r *report) gardenletImage(image tree) {
 	}
 }
 
-// textMap is a map of texts; what is no text is left out.
+// textMap returns the texts of a map, without other values.
 func (t tree) textMap() map[string]string {
 	values := map[string]string{}
 	for _, key := range t.keys() {

@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// labelSelector checks a selector of labels with the API server's own function. What has not the
-// form of a selector is left to the structure.
+// labelSelector checks a label selector with the API server's own function. The structural check
+// reports values of another form.
 func (r *report) labelSelector(value tree) {
 	fields, ok := value.value.(map[string]any)
 	if !ok {
@@ -26,7 +26,7 @@ func (r *report) labelSelector(value tree) {
 	r.apiErrors(metav1validation.ValidateLabelSelector(&selector, metav1validation.LabelSelectorValidationOptions{}, field.NewPath(value.path)))
 }
 
-// apiErrors takes in what a function of the API server found.
+// apiErrors adds the findings of a function of the API server.
 func (r *report) apiErrors(errors field.ErrorList) {
 	for _, err := range errors {
 		words := err.Detail
@@ -37,7 +37,7 @@ func (r *report) apiErrors(errors field.ErrorList) {
 	}
 }
 
-// meant gives a hint at the word that was probably meant, or "".
+// meant returns a hint at the word that was probably meant, or "".
 func meant(word string, known []string) string {
 	if suggestion := suggest.Word(word, known); suggestion != "" {
 		return fmt.Sprintf("; did you mean %q?", suggestion)

@@ -13,8 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// TestCorpusShoots: every Shoot that upstream refuses is refused with the same fields, the first
-// with the same type.
+// TestCorpusShoots checks that every Shoot that upstream refuses has findings at the same fields,
+// the first with the same type.
 func TestCorpusShoots(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(corpus.Dir(t), "cases", "shoot-*.yaml"))
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ func shootNginxConfig(r *report, s shoot) {
 }
 
 // gardenIngressConfig checks the settings of the ingress controller of the runtime cluster. They
-// become texts, which lists and maps have none for.
+// become texts, so lists and maps are not possible.
 func gardenIngressConfig(in ruleInput) []finding {
 	r, config := &report{}, tree{value: in.object}.at("spec", "runtimeCluster", "ingress", "controller", "providerConfig")
 	r.configMap(config)
@@ -28,7 +28,7 @@ func gardenIngressConfig(in ruleInput) []finding {
 	return r.findings
 }
 
-// configMap checks what becomes a ConfigMap.
+// configMap checks settings that become a ConfigMap.
 func (r *report) configMap(config tree) {
 	size := 0
 	for _, key := range config.keys() {
@@ -44,10 +44,10 @@ func (r *report) configMap(config tree) {
 
 const mostConfigBytes = 1 << 20
 
-// internalVersion is the version by which programs name their own, unwritten form of an object.
+// internalVersion matches the version of a program's internal form of an object.
 var internalVersion = regexp.MustCompile(`^([^/]*/)?__internal$`)
 
-// shootConfigVersions checks the versions of what is handed on to extensions.
+// shootConfigVersions checks the versions of configurations for extensions.
 func shootConfigVersions(r *report, s shoot) {
 	provider := s.spec.at("provider")
 	configs := []tree{provider.at("infrastructureConfig"), provider.at("controlPlaneConfig"), s.spec.at("networking", "providerConfig")}

@@ -26,7 +26,7 @@ func shootKubelet(r *report, s shoot) {
 		if own := section.at("kubelet"); own.set() {
 			r.kubelet(own, version, false)
 		} else if version != s.version {
-			// The settings of the Shoot hold for the pool, with another version.
+			// The settings of the Shoot also apply to the pool, at its version.
 			common := common.as(section.path + ".kubelet")
 			r.featureGates(common.at("featureGates"), version)
 			r.pullPolicyVersion(common, version)
@@ -36,8 +36,8 @@ func shootKubelet(r *report, s shoot) {
 
 const leastPodPIDs = 100
 
-// kubelet checks settings of the kubelet of a Shoot or a worker pool. Only those of the Shoot have
-// defaults for the collection of images.
+// kubelet checks kubelet settings of a Shoot or a worker pool. Only a Shoot has defaults for the
+// garbage collection of images.
 func (r *report) kubelet(config tree, version string, defaulted bool) {
 	if !config.set() {
 		return
@@ -69,8 +69,8 @@ func (r *report) kubelet(config tree, version string, defaulted bool) {
 	}
 }
 
-// evictionNames are the names of the thresholds that upstream checks, and those by which it reports
-// them. The last one, nodeFSInodesFree, upstream checks nowhere.
+// evictionNames lists the thresholds that upstream checks, each with the name in its reports.
+// Upstream does not check nodeFSInodesFree.
 var evictionNames = [...][2]string{
 	{"memoryAvailable", "memoryAvailable"}, {"imageFSAvailable", "imagefsAvailable"}, {"imageFSInodesFree", "imagefsInodesFree"},
 	{"nodeFSAvailable", "nodefsAvailable"},
@@ -78,8 +78,7 @@ var evictionNames = [...][2]string{
 
 func (r *report) eviction(config tree) { r.thresholds(config, evictionNames[:]...) }
 
-// shootEvictionInodes warns of thresholds that no API server refuses, but that the kubelet cannot
-// read.
+// shootEvictionInodes reports thresholds that API servers accept, but that the kubelet cannot read.
 func shootEvictionInodes(r *report, s shoot) {
 	r.thresholds(s.spec.at("kubernetes", "kubelet"), [2]string{"nodeFSInodesFree", "nodeFSInodesFree"})
 	for _, worker := range s.workers {
@@ -142,7 +141,7 @@ func (r *report) swap(config tree) {
 	}
 }
 
-// inPlace tells whether machines of a pool are updated without being replaced.
+// inPlace reports whether machines of a pool are updated without being replaced.
 func inPlace(worker tree) bool {
 	return slices.Contains([]string{"AutoInPlaceUpdate", "ManualInPlaceUpdate"}, worker.at("updateStrategy").text())
 }

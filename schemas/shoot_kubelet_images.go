@@ -12,8 +12,8 @@ const (
 	longestImage    = 255
 )
 
-// imageForm is the name of an image: perhaps a registry, with or without a port, and a path; no
-// tag, no digest.
+// imageForm is the name of an image without tag and digest: an optional registry, with or without a
+// port, and a path.
 var imageForm = regexp.MustCompile(`^((` + registryHost + `(\.` + registryHost + `)*|\[[a-fA-F0-9:]+\])(:[0-9]+)?/)?` + imagePart + `(/` + imagePart + `)*$`)
 
 const (
@@ -21,14 +21,14 @@ const (
 	imagePart    = `[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*`
 )
 
-// pullPolicyVersion refuses the policy for a kubelet that does not know it.
+// pullPolicyVersion rejects the policy for a kubelet that does not support it.
 func (r *report) pullPolicyVersion(config tree, version string) {
 	if minor := minorOf(version); config.at(pullPolicyField).set() && minor > 0 && minor < 35 {
 		r.add(config.at(pullPolicyField), TypeForbidden, "Kubernetes 1.%d does not have it; it exists since Kubernetes 1.35", minor)
 	}
 }
 
-// pullPolicy checks for which images on a node the credentials of pods are checked.
+// pullPolicy checks the images on a node for which the kubelet verifies the credentials of pods.
 func (r *report) pullPolicy(config tree) {
 	policy, images := config.at(pullPolicyField), config.at("preloadedImagesVerificationAllowlist")
 	if gate := config.at("featureGates", pullPolicyGate); policy.set() && gate.set() && !gate.is() {
@@ -48,8 +48,8 @@ func (r *report) pullPolicy(config tree) {
 	}
 }
 
-// imagePatternProblem says why the kubelet would not take a name of images: an image without tag
-// and digest, or a path with /* at its end for all images below.
+// imagePatternProblem describes why the kubelet rejects an image pattern, or returns "". A pattern
+// is an image without tag and digest, or a path that ends with /* for all images below.
 func imagePatternProblem(pattern string) string {
 	path, all := strings.CutSuffix(pattern, "/*")
 	switch {

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// shoot is the Shoot under test with what many of its rules ask for.
+// shoot is the Shoot under test with values that many rules read.
 type shoot struct {
 	tree
 	old      tree // not set for a new Shoot
 	spec     tree
-	version  string // of Kubernetes
+	version  string // Kubernetes version
 	workers  []tree
-	families []string // of addresses, after defaulting
+	families []string // IP families, after defaulting
 }
 
 func readShoot(in ruleInput) shoot {
@@ -34,7 +34,7 @@ func readShoot(in ruleInput) shoot {
 	return s
 }
 
-// shootRule makes a check of a Shoot a rule.
+// shootRule converts a check of Shoots to that of a rule.
 func shootRule(check func(*report, shoot)) func(ruleInput) []finding {
 	return func(in ruleInput) []finding {
 		r := &report{}
@@ -78,8 +78,8 @@ func shootControllerManager(r *report, s shoot) {
 
 const kubeletDefaultMaxPods = 110
 
-// shootNodeMasks checks the size of the range that every node gets for its pods. It must have as
-// many addresses as a node may have pods, without the first and the last one.
+// shootNodeMasks checks the size of the pod range of every node. It must have as many addresses as
+// a node may have pods, without the first and the last one.
 func shootNodeMasks(r *report, s shoot) {
 	config := s.spec.at("kubernetes", "kubeControllerManager")
 	mask, maskIPv6 := config.at("nodeCIDRMaskSize"), config.at("nodeCIDRMaskSizeIPv6")
@@ -121,12 +121,12 @@ func shootNodeMasks(r *report, s shoot) {
 	}
 }
 
-// nodeMaskIPv4 is what kube-controller-manager gives a node where nothing is said (upstream:
+// nodeMaskIPv4 is the default of kube-controller-manager for a node (upstream:
 // pkg/component/kubernetes/controllermanager).
 const nodeMaskIPv4 = 24
 
-// shootNodeRanges checks that the range of pods has a part for every node that the pools may have:
-// without one a node gets no pods.
+// shootNodeRanges checks that the pod range has a part for every node that the pools may have. A
+// node without a part gets no pods.
 func shootNodeRanges(r *report, s shoot) {
 	pods := s.spec.at("networking", "pods")
 	prefix, err := netip.ParsePrefix(pods.text())

@@ -2,8 +2,8 @@ package schemas
 
 import "net/netip"
 
-// shootRanges checks that ranges are written by their first address, and belong to the family of
-// the Shoot.
+// shootRanges checks that ranges are written by their first address, and have the IP family of the
+// Shoot.
 func shootRanges(r *report, s shoot) {
 	for _, name := range []string{"nodes", "pods", "services"} {
 		field := s.spec.at("networking", name)

@@ -14,14 +14,14 @@ const (
 	opRollout              = "rollout-workers"
 )
 
-// sleepless are the operations that a hibernated cluster cannot do.
+// sleepless lists the operations that are impossible in a hibernated cluster.
 var sleepless = [...]string{
 	"rotate-credentials-start", "rotate-credentials-start-without-workers-rollout", "rotate-credentials-complete",
 	"rotate-etcd-encryption-key", "rotate-etcd-encryption-key-start", "rotate-etcd-encryption-key-complete",
 	"rotate-serviceaccount-key-start", "rotate-serviceaccount-key-start-without-workers-rollout", "rotate-serviceaccount-key-complete",
 }
 
-// parallel are further operations that may be given together; alone are those that may not.
+// parallel lists further operations that may be requested together; alone lists the others.
 var (
 	parallel = [...]string{
 		"reconcile", "rotate-ca-start", "rotate-ca-start-without-workers-rollout", "rotate-ca-complete",
@@ -30,7 +30,7 @@ var (
 	alone = [...]string{"maintain", "retry", "force-in-place-update"}
 )
 
-// contradictions are operations that cannot be given together with the one before.
+// contradictions maps operations to the operations that cannot be requested together with them.
 var contradictions = map[string][]string{
 	"rotate-credentials-start": {"rotate-ca-start-without-workers-rollout", "rotate-serviceaccount-key-start-without-workers-rollout",
 		"rotate-credentials-start-without-workers-rollout"},
@@ -40,7 +40,7 @@ var contradictions = map[string][]string{
 	"rotate-etcd-encryption-key":      {"rotate-etcd-encryption-key-start"},
 }
 
-// included are the operations that another one does as well, so that they cannot wait in the other
+// included maps operations to operations that they contain, and that cannot wait in the other
 // annotation.
 var included = map[string][]string{
 	"rotate-credentials-start":                         partsOfStart,
@@ -51,7 +51,7 @@ var included = map[string][]string{
 var partsOfStart = []string{"rotate-ca-start", "rotate-ca-start-without-workers-rollout", "rotate-serviceaccount-key-start",
 	"rotate-serviceaccount-key-start-without-workers-rollout", "rotate-etcd-encryption-key", "rotate-etcd-encryption-key-start"}
 
-// operations are those of an annotation.
+// operations are the operations of an annotation.
 type operations struct {
 	at   tree
 	list []string
@@ -71,8 +71,8 @@ func isRollout(op string) bool {
 	return strings.HasPrefix(op, opRolloutAfterRotation) || strings.HasPrefix(op, opRollout)
 }
 
-// shootOperations checks the operations that annotations ask for: whether they exist, go together,
-// and are possible in the state that the status shows.
+// shootOperations checks the requested operations: whether they exist, go together, and are
+// possible in the state of the status.
 func shootOperations(r *report, s shoot) {
 	annotations := s.at("metadata", "annotations")
 	now, later := readOperations(annotations, keyOperation), readOperations(annotations, keyMaintenanceOperation)
@@ -101,7 +101,7 @@ func shootOperations(r *report, s shoot) {
 	}
 }
 
-// known tells whether all operations exist and may be given together.
+// known reports whether all operations exist and may be requested together.
 func (r *report) known(of operations) bool {
 	together := slices.Concat(sleepless[:], parallel[:])
 	for _, op := range of.list {
@@ -148,7 +148,7 @@ func (r *report) includedTwice(of, other operations, now tree) {
 	}
 }
 
-// status is a part of the status: of the new object, or of the old one if the new one has no
+// status returns a part of the status: of the new object, or of the old one if the new one has no
 // status.
 func (s shoot) status(names ...string) tree {
 	if status := s.at("status"); status.set() {
@@ -165,7 +165,7 @@ func (s shoot) encrypted() []string {
 	return s.spec.at("kubernetes", "kubeAPIServer", "encryptionConfig", "resources").texts()
 }
 
-// sameSet compares lists without order and repetition, and takes "configmaps." for "configmaps".
+// sameSet compares lists without order and repetition; "configmaps." equals "configmaps".
 func sameSet(a, b []string) bool {
 	set := func(list []string) []string {
 		members := map[string]bool{}

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// kinds of credentials with phases, as named in status.credentials.rotation.
+// Kinds of credentials with phases, as named in status.credentials.rotation.
 const (
 	rotatedCA   = "certificateAuthorities"
 	rotatedSA   = "serviceAccountKey"
 	rotatedETCD = "etcdEncryptionKey"
 )
 
-// rotationSteps says which credentials an operation rotates, by the begin of its name.
+// rotationSteps lists the credentials that operations rotate, by the beginning of their names.
 var rotationSteps = []struct {
 	prefix      string
 	credentials []string
@@ -27,8 +27,8 @@ func (s shoot) phase(credentials string) string {
 	return s.status("credentials", "rotation", credentials, "phase").text()
 }
 
-// operationPossible checks an operation against the state that the status shows. A rotation begins
-// when the last one is complete, and is completed when it is prepared.
+// operationPossible checks an operation against the state in the status. A rotation starts when the
+// last one is complete, and is completed when it is prepared.
 func (r *report) operationPossible(s shoot, at tree, op string) {
 	if isRollout(op) {
 		r.rollout(s, at, op)
@@ -40,7 +40,7 @@ func (r *report) operationPossible(s shoot, at tree, op string) {
 		}
 		if strings.HasSuffix(op, "-complete") {
 			for _, credentials := range step.credentials {
-				// Since Kubernetes 1.34 the key is rotated in one go, and has nothing to complete.
+				// Since Kubernetes 1.34 the key is rotated in one step, without a completion.
 				whole := credentials == rotatedETCD && len(step.credentials) > 1 && minorOf(s.version) >= 34
 				if phase := s.phase(credentials); phase != "Prepared" && !whole {
 					r.add(at, TypeForbidden, "%q is not possible before status.credentials.rotation.%s.phase is Prepared; it is %q", op, credentials, phase)
@@ -53,13 +53,13 @@ func (r *report) operationPossible(s shoot, at tree, op string) {
 	}
 }
 
-// ready tells whether the Shoot was created or restored, so that keys can be changed.
+// ready reports whether the Shoot was created or restored, so that keys can be changed.
 func (s shoot) ready() bool {
 	return ended(s.status("lastOperation"))
 }
 
-// ended tells by the last operation of an owner whether it was created or restored: it is in any
-// that follows.
+// ended reports whether an owner was created or restored, according to its last operation. Every
+// Reconcile comes later.
 func ended(last tree) bool {
 	done := last.at("state").text() == "Succeeded"
 	return last.at("type").text() == "Reconcile" || done && slices.Contains([]string{"Create", "Restore"}, last.at("type").text())

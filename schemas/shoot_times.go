@@ -41,7 +41,7 @@ func shootWindow(r *report, s shoot) {
 
 var timeForm = regexp.MustCompile(`^([01][0-9]|2[0-3])([0-5][0-9])([0-5][0-9])([+-])([01][0-9])([0-5][0-9])$`)
 
-// timeOfDay gives the time since midnight, UTC, of a text such as 220000+0100.
+// timeOfDay returns the time since midnight UTC of a text such as 220000+0100.
 func timeOfDay(text string) (time.Duration, bool) {
 	parts := timeForm.FindStringSubmatch(text)
 	if parts == nil {
@@ -60,7 +60,7 @@ func timeOfDay(text string) (time.Duration, bool) {
 	return ((clock+offset)%day + day) % day, true
 }
 
-// shootRotation checks how often credentials are rotated automatically.
+// shootRotation checks the periods of automatic credential rotation.
 func shootRotation(r *report, s shoot) {
 	credentials := s.spec.at("maintenance", "autoRotation", "credentials")
 	for _, kind := range []string{"observability", "sshKeypair", "etcdEncryptionKey"} {
@@ -74,9 +74,8 @@ func shootRotation(r *report, s shoot) {
 	}
 }
 
-// shootKeyRotation asks for the rotation that AES-GCM needs: after too many writes with one key it
-// is not safe. A new Shoot that says nothing rotates its key, so that only who turns rotation off
-// is wrong.
+// shootKeyRotation requires the rotation that AES-GCM needs: a key is unsafe after too many writes.
+// A new Shoot rotates its key by default, so only a rotation that is turned off is wrong.
 func shootKeyRotation(r *report, s shoot) {
 	provider := s.spec.at("kubernetes", "kubeAPIServer", "encryptionConfig", "provider", "type")
 	rotation := s.spec.at("maintenance", "autoRotation", "credentials", "etcdEncryptionKey")

@@ -29,7 +29,7 @@ func words(t tree) any {
 	return t.value
 }
 
-// shootUpdate checks what cannot be changed.
+// shootUpdate checks fields that cannot be changed.
 func shootUpdate(r *report, s shoot) {
 	if !s.old.set() {
 		return
@@ -116,8 +116,8 @@ func primaryProvider(dns tree) tree {
 	return tree{}
 }
 
-// maskUpdate compares the sizes of the ranges of nodes; the API sets the one that is not written
-// down, by the number of pods on a node.
+// maskUpdate compares the sizes of the ranges of nodes. The API derives an unset size from the
+// number of pods on a node.
 func (r *report) maskUpdate(s shoot, old tree) {
 	field, before := s.spec.at("kubernetes", "kubeControllerManager", "nodeCIDRMaskSize"), old.at("kubernetes", "kubeControllerManager", "nodeCIDRMaskSize")
 	if !field.set() && !before.set() || len(s.workers) == 0 {
@@ -134,7 +134,8 @@ func (r *report) maskUpdate(s shoot, old tree) {
 	}
 }
 
-// defaultMask is the range with twice as many addresses as a node may have pods.
+// defaultMask returns the prefix length of the range with twice as many addresses as a node may
+// have pods.
 func defaultMask(spec tree) int {
 	pods := kubeletDefaultMaxPods
 	if own := spec.at("kubernetes", "kubelet", "maxPods"); own.set() {
@@ -176,7 +177,7 @@ func (r *report) networkUpdate(s shoot, old tree) {
 	}
 }
 
-// shootHighAvailabilityUpdate checks that a control plane keeps its tolerance once it has one, and
+// shootHighAvailabilityUpdate checks that a control plane does not lose its failure tolerance or
 // its zones.
 func shootHighAvailabilityUpdate(r *report, s shoot) {
 	if !s.old.set() {
@@ -193,7 +194,7 @@ func shootHighAvailabilityUpdate(r *report, s shoot) {
 	zones, was := s.spec.at("controlPlane", "zones"), s.old.at("spec", "controlPlane", "zones").texts()
 	list := zones.texts()
 	if len(list) == 0 || sameSet(list, was) {
-		return // zones may always be given back to Gardener
+		return // zones may always be left to Gardener again
 	}
 	grown := len(was) == 1 && len(list) >= 3 && slices.Contains(list, was[0]) && now.text() == "zone" && before.text() != "zone"
 	if !grown {

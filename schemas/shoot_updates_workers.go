@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// shootPoolUpdate checks what cannot be changed of a pool.
+// shootPoolUpdate checks fields of a pool that cannot be changed.
 func shootPoolUpdate(r *report, s shoot) {
 	if !s.old.set() || s.ends() || s.becomesWorkerless() {
 		return
@@ -44,7 +44,7 @@ func shootPoolUpdate(r *report, s shoot) {
 	}
 }
 
-// controlPlanePool is the pool of a self-hosted Shoot that its control plane runs on; not set for
+// controlPlanePool returns the pool that runs the control plane of a self-hosted Shoot; not set for
 // other Shoots.
 func controlPlanePool(workers []tree) tree {
 	for _, worker := range workers {
@@ -55,7 +55,7 @@ func controlPlanePool(workers []tree) tree {
 	return tree{}
 }
 
-// shootPendingUpdate refuses changes of pools while their machines are updated in place.
+// shootPendingUpdate rejects changes of pools while their machines are updated in place.
 func shootPendingUpdate(r *report, s shoot) {
 	if !s.old.set() || slices.Contains(readOperations(s.at("metadata", "annotations"), keyOperation).list, "force-in-place-update") {
 		return
@@ -83,8 +83,7 @@ func shootPendingUpdate(r *report, s shoot) {
 	}
 }
 
-// shootNodeLocalDNSUpdate refuses to turn the DNS cache of the nodes on or off where that needs new
-// machines.
+// shootNodeLocalDNSUpdate rejects switching the DNS cache of the nodes if it needs new machines.
 func shootNodeLocalDNSUpdate(r *report, s shoot) {
 	field, before := s.spec.at("systemComponents", "nodeLocalDNS"), s.old.at("spec", "systemComponents", "nodeLocalDNS")
 	if !s.old.set() || field.at("enabled").is() == before.at("enabled").is() {
@@ -104,8 +103,7 @@ func shootNodeLocalDNSUpdate(r *report, s shoot) {
 	}
 }
 
-// shootEncryptionUpdate checks changes of what is encrypted and how, which are rolled out in
-// several steps.
+// shootEncryptionUpdate checks changes of the encryption, which are rolled out in several steps.
 func shootEncryptionUpdate(r *report, s shoot) {
 	if !s.old.set() {
 		return
@@ -134,7 +132,7 @@ func shootEncryptionUpdate(r *report, s shoot) {
 	}
 }
 
-// encryptionUnderWay says why the encryption cannot be changed, by what it was before.
+// encryptionUnderWay returns the reasons why the encryption cannot be changed from the given one.
 func (s shoot) encryptionUnderWay(resources []string, provider string) (problems []string) {
 	if phase := s.phase(rotatedETCD); phase != "" && phase != "Completed" {
 		problems = append(problems, fmt.Sprintf("during the rotation of the key; status.credentials.rotation.etcdEncryptionKey.phase is %q", phase))
@@ -152,11 +150,10 @@ func (s shoot) encryptionUnderWay(resources []string, provider string) (problems
 
 const shootEncryption = "aescbc"
 
-// hasStatus tells whether one of the objects shows the state of the cluster; files in Git usually
-// do not.
+// hasStatus reports whether one of the objects has a status; files in Git usually have none.
 func (s shoot) hasStatus() bool { return s.at("status").set() || s.old.at("status").set() }
 
-// shootHibernationUpdate refuses to hibernate a cluster in the midst of a rotation.
+// shootHibernationUpdate rejects hibernation during a rotation.
 func shootHibernationUpdate(r *report, s shoot) {
 	field := s.spec.at("hibernation", "enabled")
 	if !s.old.set() || !field.is() || s.old.at("spec", "hibernation", "enabled").is() {
@@ -180,7 +177,7 @@ func shootHibernationUpdate(r *report, s shoot) {
 
 const keyForceDeletion = "confirmation.gardener.cloud/force-deletion"
 
-// shootForceDeletion checks when the deletion of a Shoot may be forced.
+// shootForceDeletion checks whether the deletion of a Shoot may be forced.
 func shootForceDeletion(r *report, s shoot) {
 	if !s.old.set() {
 		return
@@ -205,7 +202,7 @@ func shootForceDeletion(r *report, s shoot) {
 	}
 }
 
-// isTrue reads the value of an annotation as Go's strconv.ParseBool does.
+// isTrue reports whether the value of an annotation is true for Go's strconv.ParseBool.
 func isTrue(text string) bool {
 	return slices.Contains([]string{"1", "t", "T", "TRUE", "true", "True"}, text)
 }

@@ -45,8 +45,7 @@ func shootVersionUpdate(r *report, s shoot) {
 	}
 	for _, worker := range s.workers {
 		old := s.oldWorker(worker)
-		// The field need not be written: where it is not, the message says where the version is
-		// from.
+		// The field is optional: without it, the message names the origin of the version.
 		was, is, cause := before, s.version, "; the pool names no version of its own, and has that of spec.kubernetes.version"
 		if own := worker.at("kubernetes", "version").text(); own != "" {
 			is, cause = own, ""
@@ -63,8 +62,8 @@ func shootVersionUpdate(r *report, s shoot) {
 	}
 }
 
-// versionUpdate checks that a version does not go back, and skips no minor one unless it may. cause
-// ends the message.
+// versionUpdate checks that a version does not go back, and skips no minor one unless it may. The
+// message ends with cause.
 func (r *report) versionUpdate(field tree, is, was string, skip bool, cause string) {
 	if standsFor(is, was) {
 		return
@@ -82,14 +81,14 @@ func (r *report) versionUpdate(field tree, is, was string, skip bool, cause stri
 	}
 }
 
-// standsFor tells whether a version leaves open what a full one says: the API then keeps the full
-// one.
+// standsFor reports whether an open version, such as 1.34, covers a full one, which the API then
+// retains.
 func standsFor(open, full string) bool {
 	return strings.HasPrefix(strings.TrimPrefix(full, "v"), strings.TrimPrefix(open, "v")+".")
 }
 
-// imageUpdate checks that the image of machines that are updated in place does not go back. As
-// upstream it compares without a leading v and without what stands behind the numbers.
+// imageUpdate checks that the image of machines that are updated in place does not go back. Like
+// upstream, it compares without any v and without anything after the numbers.
 func (r *report) imageUpdate(worker, old tree) {
 	field, before := worker.at("machine", "image", "version"), old.at("machine", "image", "version")
 	numbers := func(text string) (*semver.Version, error) {
@@ -106,17 +105,17 @@ func (r *report) imageUpdate(worker, old tree) {
 	}
 }
 
-// ends tells whether the Shoot is being deleted, when the spec cannot change at all.
+// ends reports whether the Shoot is being deleted, which makes its spec immutable.
 func (s shoot) ends() bool {
 	return s.at("metadata", "deletionTimestamp").set()
 }
 
-// becomesWorkerless tells whether workers were added to a Shoot without, or all removed.
+// becomesWorkerless reports whether the first workers were added, or the last ones removed.
 func (s shoot) becomesWorkerless() bool {
 	return (len(s.workers) == 0) != (len(s.old.at("spec", "provider", "workers").items()) == 0)
 }
 
-// oldWorker is the pool of the same name before the change; not set for a new pool.
+// oldWorker returns the pool of the same name before the change; not set for a new pool.
 func (s shoot) oldWorker(worker tree) tree {
 	for _, old := range s.old.at("spec", "provider", "workers").items() {
 		if old.at("name").text() == worker.at("name").text() {

@@ -157,8 +157,8 @@ func (r *report) taintKey(key tree) {
 	}
 }
 
-// shootRolling checks how machines of a pool are replaced. Values that are not set have those of
-// the API: one machine more by AutoRollingUpdate, one machine less by AutoInPlaceUpdate.
+// shootRolling checks how machines of a pool are replaced. Unset values default as in the API: one
+// machine more with AutoRollingUpdate, one less with AutoInPlaceUpdate.
 func shootRolling(r *report, s shoot) {
 	for _, worker := range s.workers {
 		strategy, surge, unavailable := worker.at("updateStrategy").text(), worker.at("maxSurge"), worker.at("maxUnavailable")
@@ -211,8 +211,8 @@ func (r *report) intOrPercent(field tree) {
 	}
 }
 
-// shootPoolSettings checks settings of the autoscaler and of the machine controller manager for a
-// pool. Upstream reports them under the names that the fields have in its code.
+// shootPoolSettings checks the autoscaler and machine controller manager settings of a pool.
+// Upstream reports them under the field names in its code.
 func shootPoolSettings(r *report, s shoot) {
 	for _, worker := range s.workers {
 		scaler := worker.at("clusterAutoscaler").as(worker.path + ".autoscaler")
@@ -245,8 +245,8 @@ func shootPoolSettings(r *report, s shoot) {
 	}
 }
 
-// preserved checks how many failed machines of a pool are kept: one machine stays for the
-// components of the system.
+// preserved checks how many failed machines a pool may preserve: one machine is left for system
+// components.
 func (r *report) preserved(field, worker tree) {
 	maximum, allow := worker.at("maximum").count(), worker.at("systemComponents", "allow")
 	most := maximum
@@ -262,8 +262,8 @@ func (r *report) preserved(field, worker tree) {
 	}
 }
 
-// shootSystemPools checks that the components of the system find a node in every zone. Pools with
-// the same zones count together.
+// shootSystemPools checks that system components find a node in every zone. Pools with the same
+// zones count together.
 func shootSystemPools(r *report, s shoot) {
 	if len(s.workers) == 0 {
 		return

@@ -19,14 +19,14 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// sources are the schemas as text. Every worker parses them for itself: compiling a syntax tree
-// changes it.
+// sources holds the schemas as text. Every worker parses them, because compiling changes a syntax
+// tree.
 type sources struct {
 	kinds  *kindSet
 	base   map[schema.GroupVersionKind]source
 	rules  map[string][]source // by folder
 	digest string
-	meta   func() (map[string]Rule, error) // of the rules in CUE, by id
+	meta   func() (map[string]Rule, error) // rules in CUE, by id
 
 	unitsLock sync.Mutex
 	units     map[schema.GroupVersionKind]*ruleUnits
@@ -45,17 +45,17 @@ func (s *sources) parse(file source) (*ast.File, error) {
 	return syntax, nil
 }
 
-// foldersForAll are the folders of rules that belong to every kind.
+// foldersForAll lists the folders of rules that belong to every kind.
 var foldersForAll = [...]string{"lib", "any"}
 
-// sharedFolders are the folders that several kinds share, by the folder of the kind. They have no
-// rules of their own, but what rules of these kinds have in common.
+// sharedFolders lists the folders that several kinds share, by the folder of the kind. They have no
+// rules, only common parts of the rules of these kinds.
 var sharedFolders = map[string]string{
 	"controllerdeployment": "charts", "controllerregistration": "charts", "extension": "charts", "gardenlet": "charts",
 	"backupbucket": "references", "backupentry": "references", "credentialsbinding": "references", "secretbinding": "references",
 }
 
-// ruleFolders are the folders of all rules that a kind has to hold.
+// ruleFolders returns the folders of all rules of a kind.
 func ruleFolders(gvk schema.GroupVersionKind) []string {
 	own := strings.ToLower(structure.RulesName(gvk))
 	folders := slices.Clone(foldersForAll[:])
@@ -71,7 +71,7 @@ func ruleFolders(gvk schema.GroupVersionKind) []string {
 // folderExtensions has the rules of all kinds of the group extensions.gardener.cloud.
 const folderExtensions = "extensions"
 
-// appliesTo tells whether a rule is about a kind.
+// appliesTo reports whether a rule is about a kind.
 func (r Rule) appliesTo(gvk schema.GroupVersionKind) bool {
 	name := structure.RulesName(gvk)
 	return r.Kind == "*" || r.Kind == name || r.Kind == kindExtensions && strings.HasPrefix(name, folderExtensions+".")
@@ -113,10 +113,9 @@ func newSources(kinds *kindSet, files fs.FS) (*sources, error) {
 	return s, nil
 }
 
-// BaseFile is the name of the file in schemas/base that holds a kind.
+// BaseFile returns the name of the file of a kind in schemas/base.
 func BaseFile(gvk schema.GroupVersionKind) string {
-	// A leading underscore, as the core group would have it, hides a file from CUE and from
-	// embedding.
+	// A leading underscore, which the core group adds, hides a file from CUE and from embedding.
 	return strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%s_%s_%s.cue", gvk.Group, gvk.Version, gvk.Kind), "_"))
 }
 
@@ -138,8 +137,8 @@ func (s *sources) compileBase(ctx *cue.Context, kind *structure.Kind) (cue.Value
 	return definition, nil
 }
 
-// compileRules compiles the rules of one kind together with those for all kinds, as they are
-// written, to read what they say about themselves. What is evaluated for objects are their units.
+// compileRules compiles the rules of one kind and the rules for all kinds, as they are written, to
+// read their descriptions. Objects are evaluated with units.
 func (s *sources) compileRules(ctx *cue.Context, gvk schema.GroupVersionKind) (cue.Value, error) {
 	instance := build.NewContext().NewInstance("rules/"+strings.ToLower(structure.RulesName(gvk)), nil)
 	for _, folder := range ruleFolders(gvk) {
@@ -168,10 +167,9 @@ func (s *sources) compileRules(ctx *cue.Context, gvk schema.GroupVersionKind) (c
 	return value, nil
 }
 
-// stripRules prepares rules to be evaluated for many objects: it removes title, doc, source,
-// fields, severity and scope of each rule, and the constraint of the library on all. Whoever
-// evaluates stripped rules has to say what old and landscape are: a default is a disjunction, and
-// CUE makes a copy of the whole landscape to decide it.
+// stripRules prepares rules to be evaluated for many objects. It removes title, doc, source,
+// fields, severity and scope of each rule, and the library's constraint on all. Callers must set
+// old and landscape: a default is a disjunction, and CUE copies the whole landscape to decide it.
 func stripRules(file *ast.File) {
 	file.Decls = slices.DeleteFunc(file.Decls, func(declaration ast.Decl) bool {
 		field, ok := declaration.(*ast.Field)

@@ -13,30 +13,29 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// Surroundings is the landscape around the objects under test. With it, rules of the landscape
-// count too, and what the API fills in from the surroundings (versions and images of a cloud
-// profile) is not asked for.
+// Surroundings is the landscape of the objects under test. It enables the rules of the landscape,
+// and makes optional what the API fills in from it (versions and images of a cloud profile).
 type Surroundings struct {
 	Objects []*unstructured.Unstructured
-	// Later are more objects, whose content is read when a rule looks at it.
+	// Later are more objects, whose content is read when a rule needs it.
 	Later []*Later
 }
 
-// surroundings is the form that rules see: by kind, then by name or namespace/name.
+// surroundings is the form for rules: objects by kind, then by name or namespace/name.
 type surroundings struct {
 	kinds map[string]*surroundingKind
-	// digests are those of what units see, by their parts.
+	// digests holds the digests of the parts that units read, by part.
 	digests sync.Map
 }
 
-// surroundingKind are the objects of one kind.
+// surroundingKind holds the objects of one kind.
 type surroundingKind struct {
 	inputs  []Input
 	objects func() map[string]any
 	digest  func() kept.Key
 }
 
-// kindsInSurroundings are the kinds that rules may look at: few objects, and no secret values.
+// kindsInSurroundings lists the kinds that rules may read: few objects, and no secret values.
 var kindsInSurroundings = [...]string{
 	"CloudProfile", "NamespacedCloudProfile", "ExposureClass", "Extension", "Garden", "Landscape", "Project", "Quota", "Seed",
 }
@@ -85,7 +84,7 @@ func (k *surroundingKind) readDigest() kept.Key {
 	return sha256.Sum256(to)
 }
 
-// key is the name that rules know an object by.
+// key returns the name of an object for rules.
 func (in *Input) key() string {
 	_, namespace, name := in.Identity()
 	if namespace == "" {
@@ -94,11 +93,11 @@ func (in *Input) key() string {
 	return namespace + "/" + name
 }
 
-// objects are those of a kind, by key.
+// objects returns the objects of a kind, by key.
 func (s *surroundings) objects(kind string) map[string]any { return s.kinds[kind].objects() }
 
-// parts is what the rules of a unit see of the landscape: all kinds, with the objects of those that
-// they look at.
+// parts returns what a unit reads of the landscape: all kinds, but only the objects of kinds that
+// it reads.
 func (s *surroundings) parts(read *part) map[string]any {
 	all := make(map[string]any, len(s.kinds))
 	for kind, k := range s.kinds {
@@ -110,12 +109,12 @@ func (s *surroundings) parts(read *part) map[string]any {
 	return read.of(all)
 }
 
-// hasKind tells whether something of a kind is read.
+// hasKind reports whether anything of a kind is read.
 func (p *part) hasKind(kind string) bool {
 	return p.whole || p.shape || p.items != nil || p.fields[kind] != nil
 }
 
-// digestOf is that of parts, where nil stands for all; that of nothing outside of a landscape.
+// digestOf returns the digest of a part, where nil means all; the zero key outside a landscape.
 func (s *surroundings) digestOf(read *part) kept.Key {
 	if s == nil {
 		return kept.Key{}
@@ -139,17 +138,17 @@ func (s *surroundings) digestOf(read *part) kept.Key {
 	return sum
 }
 
-// filledFromProfile are the fields of a Shoot that the API fills in from the cloud profile.
+// filledFromProfile matches the fields of a Shoot that the API fills in from the cloud profile.
 var filledFromProfile = regexp.MustCompile(`^spec\.(kubernetes\.version|provider\.workers\[\d+\]\.machine\.image(\.(name|version))?)$`)
 
-// LeftToProfile tells whether a finding about a Shoot is that it leaves open what its cloud profile
-// fills in.
+// LeftToProfile reports whether a finding is about a missing field of a Shoot that its cloud
+// profile fills in.
 func LeftToProfile(v Violation) bool {
 	return v.Type == TypeRequired && filledFromProfile.MatchString(v.Field)
 }
 
-// withoutDefaulted drops the findings about missing fields that the API's own mutations fill in,
-// which it does where the cloud profile of the Shoot is known.
+// withoutDefaulted drops findings about missing fields that the API fills in, if the cloud profile
+// of the Shoot is known.
 func (s *surroundings) withoutDefaulted(in Input, findings []finding) []finding {
 	fills := func(f finding) bool { return f.typ == TypeRequired && filledFromProfile.MatchString(f.path) }
 	gvk, _, _ := in.Identity()

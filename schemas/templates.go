@@ -10,19 +10,19 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// template is an object inside of another one, which holds the rules of its own kind, too.
+// template is an object inside another one that has to satisfy the rules of its own kind, too.
 type template struct {
 	kind schema.GroupVersionKind
-	// at is the path of the object inside of the other one.
+	// at is the path of the object inside the other one.
 	at          string
 	object, old map[string]any
-	// structure tells that the schema of the other object does not know what is inside.
+	// structure: the schema of the other object does not cover the template.
 	structure bool
-	// keep tells which findings, with paths inside of the template, count.
+	// keep reports whether a finding counts. Its path is relative to the template.
 	keep func(finding) bool
 }
 
-// templatesIn finds the templates of an object.
+// templatesIn returns the templates of an object.
 func templatesIn(in ruleInput) []template {
 	name := in.kindName()
 	switch name {
@@ -54,7 +54,7 @@ func (in ruleInput) kindName() string {
 	return in.kind.GVK.Kind
 }
 
-// profileRules are the rules of a CloudProfile that hold for a NamespacedCloudProfile, too.
+// profileRules lists the rules of a CloudProfile that also apply to a NamespacedCloudProfile.
 var profileRules = [...]string{"cloudprofile/duplicates", "cloudprofile/limits", "cloudprofile/names", "cloudprofile/storage"}
 
 func profileTemplate(in ruleInput) template {
@@ -66,18 +66,17 @@ func profileTemplate(in ruleInput) template {
 }
 
 var (
-	// leftToTheSeed are fields of the seed of a gardenlet that a template need not have: upstream
-	// asks for them when the Seed is registered. Source: pkg/api/core/validation/seed.go
+	// leftToTheSeed matches fields of the seed of a gardenlet that a template may omit: upstream
+	// requires them when the Seed is registered. Source: pkg/api/core/validation/seed.go
 	// (inTemplate).
 	leftToTheSeed = regexp.MustCompile(`^spec(\.provider(\.(type|region))?|\.networks(\.(pods|services))?|\.ingress(\..*)?)?$`)
-	// leftToTheManagedSeed are those that the Shoot of a ManagedSeed gives, besides. Source:
-	// plugin/pkg/managedseed/validator.
+	// leftToTheManagedSeed matches further fields, which the Shoot of a ManagedSeed provides.
+	// Source: plugin/pkg/managedseed/validator.
 	leftToTheManagedSeed = regexp.MustCompile(`^spec\.(dns\.provider|backup\.provider|ingress\.domain)$`)
 )
 
-// judgedWithShoot are the findings that depend on a field which the Shoot of a ManagedSeed gives,
-// by the rule: they count once the field is known. Each rule has the fields that it looks at;
-// seed/backup compares both.
+// judgedWithShoot lists the fields that rules read and that the Shoot of a ManagedSeed may provide.
+// Findings count once the field is known; seed/backup compares both of its fields.
 var judgedWithShoot = map[string][][]string{
 	"seed/topology-aware-routing": {{"spec", "provider", "zones"}},
 	"seed/zone-selection":         {{"spec", "provider", "zones"}},
@@ -85,9 +84,9 @@ var judgedWithShoot = map[string][][]string{
 	"seed/backup":                 {{"spec", "provider", "type"}, {"spec", "backup", "provider"}},
 }
 
-// seedTemplate is the seed that a gardenlet registers. Upstream does not check its operation, and
-// not its name here; it drops unknown fields. A file on its own without a spec of the seed is a
-// part to which others add.
+// seedTemplate returns the seed that a gardenlet registers. Upstream does not check its operation
+// and name here, and drops unknown fields. A single file without a seed spec is incomplete: other
+// files add to it.
 func seedTemplate(in ruleInput, seed, old tree) template {
 	kind := in.kind.GVK.Kind
 	t := template{
@@ -111,8 +110,8 @@ func seedTemplate(in ruleInput, seed, old tree) template {
 	return t
 }
 
-// waitsForShoot tells whether a finding about the seed of a ManagedSeed depends on a field that is
-// missing and that the Shoot gives.
+// waitsForShoot reports whether a finding about the seed of a ManagedSeed depends on a missing
+// field that the Shoot provides.
 func waitsForShoot(seed tree, f finding) bool {
 	if f.rule == "seed/backup" && f.path != "spec.backup.region" {
 		return false
@@ -120,16 +119,16 @@ func waitsForShoot(seed tree, f finding) bool {
 	return slices.ContainsFunc(judgedWithShoot[f.rule], func(field []string) bool { return !seed.at(field...).set() })
 }
 
-// isSet tells whether there is a value at a path without lists.
+// isSet reports whether a value exists at a path without lists.
 func isSet(object tree, path string) bool {
 	return object.at(strings.Split(path, ".")...).set()
 }
 
-// leftToTheCopy are fields of a Shoot that are known only when a Shoot is made of the template.
+// leftToTheCopy matches fields of a Shoot that are known only when a Shoot is made of the template.
 var leftToTheCopy = regexp.MustCompile(`^(metadata\.(name|namespace)|spec\.provider\.workers\[\d+\]\.machine\.image(\..*)?)$`)
 
-// shootTemplate is the Shoot that a ManagedSeedSet makes. A file on its own is a part to which
-// others may add.
+// shootTemplate returns the Shoot that a ManagedSeedSet makes. A single file may be incomplete:
+// other files add to it.
 func shootTemplate(in ruleInput, shoot, old tree) template {
 	return template{
 		kind: gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"), at: shoot.path,
@@ -140,7 +139,7 @@ func shootTemplate(in ruleInput, shoot, old tree) template {
 	}
 }
 
-// inside completes a template to an object, nil for none.
+// inside completes a template to an object; nil for an unset one.
 func inside(value tree, kind string) map[string]any {
 	if !value.set() {
 		return nil
@@ -161,7 +160,7 @@ func inside(value tree, kind string) map[string]any {
 	return object
 }
 
-// checkTemplates gives the findings inside of an object.
+// checkTemplates returns the findings about the templates of an object.
 func (w *worker) checkTemplates(in ruleInput) ([]finding, error) {
 	var findings []finding
 	for _, t := range templatesIn(in) {
@@ -185,14 +184,14 @@ func (w *worker) checkTemplate(t template, landscape *surroundings) ([]finding, 
 		input.old, _ = kind.Normalise(t.old)
 	}
 	broken := structural(kind, clean)
-	// Rules of a landscape are about what is applied, which a template is not.
+	// Rules of a landscape are about applied objects, which a template is not.
 	ruled, err := w.checkRules(input, len(broken) > 0)
 	if err != nil {
 		return nil, err
 	}
 	input.landscape = landscape
 	findings := append(ruled, checkGoRules(input)...)
-	// otherwise the schema of the other object knows what is broken, and what follows from it
+	// otherwise the schema of the other object covers the template
 	if t.structure {
 		findings = withoutFollowUps(findings, broken)
 		findings = append(withoutSaidBetter(kind, broken, findings), findings...)
@@ -200,7 +199,7 @@ func (w *worker) checkTemplate(t template, landscape *surroundings) ([]finding, 
 	findings = slices.DeleteFunc(findings, func(f finding) bool { return !t.keep(f) })
 	for i := range findings {
 		if findings[i].rule == RuleStructure && findings[i].typ == TypeForbidden {
-			findings[i].severity = SeverityWarning // the API drops what it does not know there
+			findings[i].severity = SeverityWarning // the API drops unknown fields there
 		}
 		findings[i].path = join(t.at, findings[i].path)
 		if findings[i].at != "" {

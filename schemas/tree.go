@@ -15,17 +15,16 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// tree is a value inside an object together with the path of its field, for rules in Go. A value
-// that is not set is nil; so is everything below it.
+// tree is a value inside an object with the path of its field, for rules in Go. An unset value is
+// nil, and so is everything below it.
 type tree struct {
 	path  string
 	value any
-	// written is the path in the object, where path is what upstream calls the field; "" where they
-	// are the same.
+	// written is the path in the object if path is upstream's name of the field; otherwise "".
 	written string
 }
 
-// at goes down by the names of fields.
+// at descends by the names of fields.
 func (t tree) at(names ...string) tree {
 	for _, name := range names {
 		fields, _ := t.value.(map[string]any)
@@ -34,13 +33,13 @@ func (t tree) at(names ...string) tree {
 	return t
 }
 
-// key is the entry of a map, whose path has brackets.
+// key returns the entry of a map, whose path has brackets.
 func (t tree) key(name string) tree {
 	fields, _ := t.value.(map[string]any)
 	return t.child("["+name+"]", fields[name])
 }
 
-// child has a step of a path with its dot or brackets.
+// child descends by one step, which includes its dot or brackets.
 func (t tree) child(step string, value any) tree {
 	c := tree{path: strings.TrimPrefix(t.path+step, "."), value: value}
 	if t.written != "" {
@@ -49,8 +48,8 @@ func (t tree) child(step string, value any) tree {
 	return c
 }
 
-// as gives the same value under another name of its field: upstream reports some fields by the name
-// that they have in its own code.
+// as returns the same value under another field name: upstream reports some fields by the names in
+// its own code.
 func (t tree) as(path string) tree {
 	return tree{path: path, value: t.value, written: cmp.Or(t.written, t.path)}
 }
@@ -64,13 +63,13 @@ func join(path, name string) string {
 
 func (t tree) set() bool { return t.value != nil }
 
-// keys are the names of the fields of a map, sorted.
+// keys returns the names of the fields of a map, sorted.
 func (t tree) keys() []string {
 	fields, _ := t.value.(map[string]any)
 	return slices.Sorted(maps.Keys(fields))
 }
 
-// items are those of a list.
+// items returns the items of a list.
 func (t tree) items() []tree {
 	list, _ := t.value.([]any)
 	items := make([]tree, len(list))
@@ -80,7 +79,7 @@ func (t tree) items() []tree {
 	return items
 }
 
-// text is "" for what is no text.
+// text returns a text, or "" for any other value.
 func (t tree) text() string {
 	text, _ := t.value.(string)
 	return text
@@ -94,13 +93,13 @@ func (t tree) texts() []string {
 	return texts
 }
 
-// is tells whether the value is true.
+// is reports whether the value is true.
 func (t tree) is() bool {
 	value, _ := t.value.(bool)
 	return value
 }
 
-// number is that of a number, and false for anything else.
+// number returns a number, and false for any other value.
 func (t tree) number() (float64, bool) {
 	switch v := t.value.(type) {
 	case int:
@@ -115,7 +114,7 @@ func (t tree) number() (float64, bool) {
 	return 0, false
 }
 
-// count is a whole number, 0 for anything else.
+// count returns a whole number, 0 for any other value.
 func (t tree) count() int {
 	number, _ := t.number()
 	if math.Abs(number) > math.MaxInt32 {
@@ -176,7 +175,7 @@ func (r *report) atLeast(field tree, low float64) {
 	}
 }
 
-// durations checks that durations are not below the given one.
+// durations checks that durations are not below least.
 func (r *report) durations(least time.Duration, fields ...tree) {
 	for _, field := range fields {
 		if duration, ok := field.duration(); ok && duration < least {
@@ -194,7 +193,7 @@ func (r *report) quantities(fields ...tree) {
 	}
 }
 
-// oneOf checks a text that has few possible values, with a hint at the one that was meant.
+// oneOf checks a text that has few possible values, and suggests the most likely one.
 func (r *report) oneOf(field tree, allowed ...string) {
 	if field.set() && !slices.Contains(allowed, field.text()) {
 		hint := ""

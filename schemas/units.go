@@ -16,27 +16,27 @@ import (
 )
 
 // unit is the rules of a kind that read the same parts of an object. It is compiled on its own and
-// sees nothing but these parts, so that its findings can be kept and given again for every object
-// that has the same content there: most Shoots of a landscape are alike in most parts.
+// sees only these parts. Its findings can be cached for every object with the same content there,
+// and most Shoots of a landscape are alike in most parts.
 type unit struct {
-	// id tells units apart, of all kinds.
+	// id identifies the unit among those of all kinds.
 	id    string
 	kind  schema.GroupVersionKind
 	reads reads
 	rules []Rule
-	// names are the rules and declarations that belong to it; files those that have one of them.
+	// names are the rules and declarations of the unit; files are the files that have any of them.
 	names map[string]bool
 	files []source
 }
 
-// ruleUnits are all units of a kind.
+// ruleUnits holds all units of a kind.
 type ruleUnits struct {
 	units []*unit
-	// order is that of the rules in the files.
+	// order is the order of the rules in the files.
 	order map[string]int
 }
 
-// classes are those of the rules, by id.
+// classes returns the classes of the rules, by id.
 func (u *ruleUnits) classes() map[string]Class {
 	out := map[string]Class{}
 	for _, unit := range u.units {
@@ -47,7 +47,7 @@ func (u *ruleUnits) classes() map[string]Class {
 	return out
 }
 
-// unitsOf gives the units of a kind.
+// unitsOf returns the units of a kind.
 func (s *sources) unitsOf(gvk schema.GroupVersionKind) (*ruleUnits, error) {
 	s.unitsLock.Lock()
 	defer s.unitsLock.Unlock()
@@ -118,12 +118,12 @@ func (s *sources) makeUnits(gvk schema.GroupVersionKind) (*ruleUnits, error) {
 	return result, nil
 }
 
-// roots tells whether a file is the one that declares object, old and landscape.
+// roots reports whether a file declares object, old and landscape.
 func (u *unit) roots(file source) bool {
 	return file.name == path.Join("rules", foldersForAll[0], "rule.cue")
 }
 
-// all lists the names that are declared.
+// all lists the declared names.
 func (d *declarations) all() []string {
 	names := make([]string, 0, len(d.expressions))
 	for name := range d.expressions {
@@ -132,7 +132,7 @@ func (d *declarations) all() []string {
 	return names
 }
 
-// compile makes the rules of a unit, with all but the object filled in.
+// compile compiles the rules of a unit. Its callers fill in the inputs.
 func (u *unit) compile(s *sources, ctx *cue.Context) (cue.Value, error) {
 	instance := build.NewContext().NewInstance("rules/"+strings.ToLower(structure.RulesName(u.kind)), nil)
 	for _, source := range u.files {
@@ -156,7 +156,7 @@ func (u *unit) compile(s *sources, ctx *cue.Context) (cue.Value, error) {
 	return value, nil
 }
 
-// strip leaves what belongs to the unit in a file.
+// strip removes everything from a file that does not belong to the unit.
 func (u *unit) strip(file *ast.File) {
 	used := map[string]bool{}
 	look := func(expr ast.Expr) {
@@ -193,7 +193,7 @@ func (u *unit) strip(file *ast.File) {
 	dropImports(file, used)
 }
 
-// dropImports removes the imports that nothing uses any more, which CUE would refuse.
+// dropImports removes unused imports, which CUE refuses.
 func dropImports(file *ast.File, used map[string]bool) {
 	keep := func(spec *ast.ImportSpec) bool {
 		if spec.Name != nil {

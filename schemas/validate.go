@@ -12,17 +12,17 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// Options of Validate.
+// Options are the options of Validate.
 type Options struct {
-	// Workers is the number of objects validated at the same time; default GOMAXPROCS.
+	// Workers is the number of objects validated concurrently; default GOMAXPROCS.
 	Workers int
 	// RecycleAfter is the number of evaluations after which a worker drops its CUE context, which
-	// never shrinks by itself; default 5000. An object takes one for each group of rules whose part
-	// of it was not seen before.
+	// never shrinks; default 5000. An object takes one evaluation for each unit that reads new
+	// content.
 	RecycleAfter int
-	// Landscape is what stands around the objects; nil validates every object on its own.
+	// Landscape is the landscape of the objects; nil validates every object on its own.
 	Landscape *Surroundings
-	// Cache keeps results between calls; nil keeps none.
+	// Cache stores results between calls; nil stores none.
 	Cache *Cache
 }
 
@@ -39,12 +39,12 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// keptRules is how many results of rules are kept where no cache is given: enough for a landscape
-// of any size, since most of its objects are alike in most parts, in about 10 MiB.
+// keptRules is the number of rule results stored without a given cache, in about 10 MiB. It is
+// enough for a landscape of any size, since most objects are alike in most parts.
 const keptRules = 50_000
 
-// Validate gives all findings about the given objects, sorted. Of kinds without a schema only the
-// metadata are checked. The error is not nil if ctx ended, or if the schemas themselves are broken.
+// Validate returns all findings about the given objects, sorted. Kinds without a schema have only
+// their metadata checked. It fails if ctx ends, or if the schemas are broken.
 func Validate(ctx context.Context, inputs []Input, opts Options) ([]Violation, error) {
 	s, err := embedded()
 	if err != nil {
@@ -102,7 +102,7 @@ type Checker struct {
 	recycleAfter int
 }
 
-// NewChecker makes a checker. The error is not nil if the schemas are broken.
+// NewChecker returns a checker. It fails if the schemas are broken.
 func NewChecker(opts Options) (*Checker, error) {
 	s, err := embedded()
 	if err != nil {
@@ -112,7 +112,7 @@ func NewChecker(opts Options) (*Checker, error) {
 	return &Checker{sources: s, landscape: newSurroundings(opts.Landscape), cache: opts.Cache, recycleAfter: opts.RecycleAfter}, nil
 }
 
-// Check gives the findings about one object.
+// Check returns the findings about one object.
 func (c *Checker) Check(in Input) ([]Violation, error) {
 	if c.worker != nil && c.worker.used >= c.recycleAfter {
 		c.worker.recycle()
@@ -125,7 +125,7 @@ func (c *Checker) Check(in Input) ([]Violation, error) {
 	return found, nil
 }
 
-// validateOne uses the cache, or else the worker, which is made when it is first needed.
+// validateOne uses the cache, or else the worker, which is created on first use.
 func (s *sources) validateOne(w **worker, in Input, landscape *surroundings, cache *Cache) ([]Violation, error) {
 	if !in.Declared() {
 		return violations(in, checkDeletion(in.OldContent(), landscape)), nil
@@ -160,7 +160,7 @@ func (s *sources) validateOne(w **worker, in Input, landscape *surroundings, cac
 		case err != nil:
 			return nil, fmt.Errorf("%s %s: %w", gvk.Kind, name, err)
 		case panicked != nil:
-			*w = nil // what it holds may be half done
+			*w = nil // its state may be incomplete
 			return violations(in, []finding{crashed}), nil
 		}
 		cache.keep(key, findings)
@@ -168,11 +168,10 @@ func (s *sources) validateOne(w **worker, in Input, landscape *surroundings, cac
 	return violations(in, landscape.withoutDefaulted(in, findings)), nil
 }
 
-// cleanWhenNew tells whether it is known that there is nothing to find about an object that was not
-// there before. Then there is nothing to find either where it was there as it is: rules of updates
-// compare, and what is refused in new objects only is not looked for
-// (TestUnchangedObjectsHaveNoMoreFindings). So the first change of a landscape costs what has
-// changed.
+// cleanWhenNew reports whether the object is known to have no findings as a new one. An unchanged
+// object then has none either: rules of updates compare, and checks of new objects do not apply
+// (TestUnchangedObjectsHaveNoMoreFindings). So the first change of a landscape only validates
+// changed objects.
 func (s *sources) cleanWhenNew(in Input, landscape *surroundings, cache *Cache) bool {
 	created, same := in.AsNew()
 	if !same || !cache.keepsObjects() {
@@ -182,26 +181,26 @@ func (s *sources) cleanWhenNew(in Input, landscape *surroundings, cache *Cache) 
 	return known && len(found) == 0
 }
 
-// crashed is the finding about an object that a check panics on. The text of a panic may quote
-// values.
+// crashed is the finding about an object on which a check panics. It omits the text of the panic,
+// which may quote values.
 var crashed = finding{typ: TypeInvalid, rule: RuleStructure, severity: SeverityError,
 	message: "cannot be checked, because a check crashes: a fault of Pergola, not of the object; please report it with the object"}
 
-// checkSafely is check for objects from anywhere: one that nobody thought of must not end the
-// process, which may be the admission of a whole landscape.
+// checkSafely is check for objects from anywhere: an unexpected one must not end the process, which
+// may be the admission of a whole landscape.
 func (w *worker) checkSafely(kind *structure.Kind, object, old map[string]any) (findings []finding, panicked any, err error) {
 	defer func() { panicked = recover() }()
 	findings, err = w.check(kind, object, old)
 	return findings, nil, err
 }
 
-// kindsReadingTheLandscape are those, by structure.RulesName, whose findings depend on the objects
-// around: by a rule in CUE or in Go. TestKindsReadingTheLandscape compares it with the rules.
+// kindsReadingTheLandscape lists the kinds, by structure.RulesName, whose findings depend on other
+// objects, by a rule in CUE or in Go. TestKindsReadingTheLandscape compares it with the rules.
 var kindsReadingTheLandscape = map[string]bool{
 	"CloudProfile": true, "Garden": true, "Gardenlet": true, "ManagedSeed": true, "ManagedSeedSet": true, "NamespacedCloudProfile": true,
 }
 
-// keyOf is the digest of everything that the findings about an object depend on, but for the cache.
+// keyOf returns the digest of everything that the findings about an object depend on.
 func (s *sources) keyOf(in Input, landscape *surroundings) kept.Key {
 	gvk, _, _ := in.Identity()
 	own := in.Digest()

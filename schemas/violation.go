@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// Severity says whether a finding stops a change.
+// Severity decides whether a finding stops a change.
 type Severity string
 
 const (
@@ -25,7 +25,7 @@ type Type string
 const (
 	// TypeRequired is a missing value.
 	TypeRequired Type = "Required"
-	// TypeInvalid is a value of the right type that does not hold a constraint.
+	// TypeInvalid is a value of the right type that breaks a constraint.
 	TypeInvalid Type = "Invalid"
 	// TypeNotSupported is a value that is not among the known ones.
 	TypeNotSupported Type = "NotSupported"
@@ -41,14 +41,14 @@ const (
 	TypeTooMany Type = "TooMany"
 )
 
-// types are all of them.
+// types lists all types.
 var types = [...]Type{TypeRequired, TypeInvalid, TypeNotSupported, TypeForbidden, TypeDuplicate, TypeTypeInvalid, TypeTooLong, TypeTooMany}
 
 // Violation is one finding. Its JSON form is the contract of `pergola validate -o json`.
 type Violation struct {
 	Severity Severity `json:"severity"`
-	// File, Line and Column are the place of the value, or of the closest parent that is written
-	// down. Line and Column start at 1; they are 0 where no place is known.
+	// File, Line and Column are the position of the value, or of its closest written parent. Line
+	// and Column start at 1; they are 0 if the position is unknown.
 	File   string `json:"file"`
 	Line   int    `json:"line"`
 	Column int    `json:"column"`
@@ -62,18 +62,18 @@ type Violation struct {
 	// Rule is the id of the rule, listed by Rules, or "structure" for findings of the schema.
 	Rule    string `json:"rule"`
 	Message string `json:"message"`
-	// At is the field that the finding is about, where Field is only how upstream counts or names
-	// it; "" for Field itself.
+	// At is the field that the finding is about, if Field is only upstream's index or name for it;
+	// "" for Field itself.
 	At string `json:"-"`
-	// NewOnly says that an object which has been so before does not have the finding: only what is
-	// new is refused.
+	// NewOnly: only new objects have the finding, not objects that were so before.
 	NewOnly bool `json:"-"`
 }
 
 // RuleStructure is the rule id of findings of the structural base.
 const RuleStructure = "structure"
 
-// String gives the finding in one printable line: place, severity, object, field, message and rule.
+// String formats the finding in one printable line: position, severity, object, field, message and
+// rule.
 func (v Violation) String() string {
 	var b strings.Builder
 	if v.File != "" {
@@ -103,8 +103,8 @@ func (v Violation) String() string {
 	return printable(b.String())
 }
 
-// printable shows characters that would move or colour a terminal as escapes: names and values come
-// from files.
+// printable escapes characters that would move or colour a terminal: names and values come from
+// files.
 func printable(text string) string {
 	if strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
 		return text
@@ -120,8 +120,7 @@ func printable(text string) string {
 	return b.String()
 }
 
-// Sort orders findings by place, then object, field, rule and message, so that output is the same
-// in every run.
+// Sort orders findings by position, then object, field, rule and message, so that output is stable.
 func Sort(violations []Violation) {
 	slices.SortFunc(violations, func(a, b Violation) int {
 		return cmp.Or(
@@ -132,31 +131,31 @@ func Sort(violations []Violation) {
 	})
 }
 
-// HasErrors tells whether one of the findings is an error.
+// HasErrors reports whether one of the findings is an error.
 func HasErrors(violations []Violation) bool {
 	return slices.ContainsFunc(violations, func(v Violation) bool { return v.Severity == SeverityError })
 }
 
-// Position is a place in a file. Line and Column start at 1; the zero value means unknown.
+// Position is a position in a file. Line and Column start at 1; the zero value means unknown.
 type Position struct {
 	File   string
 	Line   int
 	Column int
 }
 
-// Positioner finds the place of a field of one object.
+// Positioner finds the position of a field of one object.
 type Positioner interface {
-	// Position gives the place of the field, or of its closest parent that is written down.
+	// Position returns the position of the field, or of its closest written parent.
 	Position(path string) Position
 }
 
-// keyPositioner is a Positioner that knows where the names of fields are written, too.
+// keyPositioner is a Positioner that also knows the positions of the names of fields.
 type keyPositioner interface {
-	// KeyPosition gives the place of the name of a field instead of its value.
+	// KeyPosition returns the position of the name of a field instead of its value.
 	KeyPosition(path string) Position
 }
 
-// placeOf gives the place of a finding: a field that does not exist is known by its name.
+// placeOf returns the position of a finding: of its name for a field that does not exist.
 func placeOf(positions Positioner, f finding) Position {
 	path := cmp.Or(f.at, f.path)
 	if names, ok := positions.(keyPositioner); ok && (f.rule == RuleStructure || f.rule == ruleExtensionConfig) && f.typ == TypeForbidden {

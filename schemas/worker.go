@@ -19,15 +19,15 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// finding is a violation before its place is looked up.
+// finding is a violation before its position is looked up.
 type finding struct {
 	path     string
-	at       string // the field whose place is shown, where it is not path
+	at       string // field whose position is shown, if it is not path
 	typ      Type
 	rule     string
 	message  string
 	severity Severity
-	meant    string // of an unknown field: the one that was meant
+	meant    string // probable name of an unknown field
 }
 
 var (
@@ -40,9 +40,9 @@ var (
 	violationsPath = cue.ParsePath("violations")
 )
 
-// worker holds one CUE context with the schemas compiled into it. It must be used by one goroutine,
-// because CUE contexts are not safe for concurrent use, and for a limited number of evaluations,
-// because they never shrink.
+// worker holds one CUE context with the schemas compiled into it. Only one goroutine may use it,
+// because CUE contexts are not safe for concurrent use. It is replaced after a number of
+// evaluations, because CUE contexts never shrink.
 type worker struct {
 	sources   *sources
 	landscape *surroundings
@@ -54,13 +54,13 @@ type worker struct {
 	buffer    []byte
 }
 
-// prepared names the rules of a unit, for new objects or for changed ones.
+// prepared identifies the compiled rules of a unit, for new objects or for changed ones.
 type prepared struct {
 	unit    *unit
 	changed bool
 }
 
-// ruled is what one rule says of an object.
+// ruled is the result of one rule for an object.
 type ruled struct {
 	id       string
 	findings []finding
@@ -74,7 +74,7 @@ func newWorker(s *sources, landscape *surroundings, known *recent[[]ruled]) *wor
 	return w
 }
 
-// recycle starts again with an empty context, so that the memory of the last one can be freed.
+// recycle starts again with an empty context, so that the old one can be freed.
 func (w *worker) recycle() {
 	w.ctx = cuecontext.New()
 	w.base = map[schema.GroupVersionKind]cue.Value{}
@@ -82,7 +82,7 @@ func (w *worker) recycle() {
 	w.used = 0
 }
 
-// check gives the findings of one object. An error means that the schemas themselves are broken.
+// check returns the findings about one object. An error means that the schemas are broken.
 func (w *worker) check(kind *structure.Kind, object, old map[string]any) ([]finding, error) {
 	clean, empty := kind.Normalise(object)
 	var findings []finding
@@ -92,7 +92,7 @@ func (w *worker) check(kind *structure.Kind, object, old map[string]any) ([]find
 		return nil, err
 	}
 	clean, misspelt, renames := renamed(kind, clean, broken)
-	if len(renames) > 0 { // what follows looks at the fields that were meant
+	if len(renames) > 0 { // later checks use the intended names
 		clean, _ = kind.Normalise(clean)
 		if broken, err = w.checkStructure(kind, clean); err != nil {
 			return nil, err
@@ -123,15 +123,13 @@ func (w *worker) check(kind *structure.Kind, object, old map[string]any) ([]find
 	return dedupe(renames.places(findings)), nil
 }
 
-// encode makes CUE of content. A null stays one: CUE would take it for any value, which no rule can
-// count on.
+// encode converts content to CUE. It preserves null, which CUE would take for any value.
 func (w *worker) encode(content any) cue.Value { return w.ctx.Encode(content, cue.NilIsAny(false)) }
 
-// checkStructure holds an object against the closed definition of its kind. The definition in CUE
-// and the check in Go are made of the same nodes and give the same verdict
-// (TestStructureIsTheSameInCUEAndInWords, FuzzStructure), so that CUE, which takes a hundred times
-// as long, is asked only about what is wrong: it decides, and the words come from the schema,
-// because CUE's speak of unification.
+// checkStructure checks an object against the closed definition of its kind. CUE and Go use the
+// same nodes and give the same verdict (TestStructureIsTheSameInCUEAndInWords, FuzzStructure), but
+// CUE takes a hundred times as long. So CUE decides only about objects that Go rejects. The
+// messages come from the schema, because those of CUE are about unification.
 func (w *worker) checkStructure(kind *structure.Kind, object map[string]any) ([]finding, error) {
 	findings := structural(kind, object)
 	if len(findings) == 0 {
@@ -150,7 +148,7 @@ func (w *worker) checkStructure(kind *structure.Kind, object map[string]any) ([]
 	return findings, nil
 }
 
-// refused gives the fields that the definition in CUE does not accept.
+// refused returns the fields that the definition in CUE rejects.
 func (w *worker) refused(kind *structure.Kind, object map[string]any) ([]string, error) {
 	base, ok := w.base[kind.GVK]
 	if !ok {
@@ -167,7 +165,7 @@ func (w *worker) refused(kind *structure.Kind, object map[string]any) ([]string,
 	return nil, nil
 }
 
-// structural gives the findings of the schema in words.
+// structural returns the findings of the schema with their messages.
 func structural(kind *structure.Kind, object map[string]any) []finding {
 	var findings []finding
 	for _, f := range kind.Check(object) {
@@ -185,16 +183,17 @@ func emptyValues(paths []fieldpath.Path) []finding {
 	return findings
 }
 
-// imagesWithoutVersions are images of a NamespacedCloudProfile, which uses the type of a
-// CloudProfile and lets versions be left out.
+// imagesWithoutVersions matches images of a NamespacedCloudProfile, which uses the type of a
+// CloudProfile but may omit versions.
 var imagesWithoutVersions = regexp.MustCompile(`^spec\.machineImages\[\d+\]\.versions$`)
 
-// isOptional tells whether upstream accepts the kind without a field that its definition asks for.
+// isOptional reports whether upstream accepts the kind without a field that its definition
+// requires.
 func isOptional(kind *structure.Kind, path string) bool {
 	return kind.GVK.Kind == "NamespacedCloudProfile" && imagesWithoutVersions.MatchString(path)
 }
 
-// errorPaths gives the fields that a CUE error speaks of.
+// errorPaths returns the fields that a CUE error names.
 func errorPaths(kind *structure.Kind, err error) []string {
 	var paths []string
 	for _, e := range errors.Errors(err) {
@@ -211,18 +210,18 @@ func errorPaths(kind *structure.Kind, err error) []string {
 	return slices.Compact(paths)
 }
 
-// related tells whether one path is the other one or a parent of it.
+// related reports whether one path is the other one or a parent of it.
 func related(a, b string) bool { return within(a, b) || within(b, a) }
 
-// within tells whether the inner path is the outer one or lies below it.
+// within reports whether the inner path is the outer one or lies below it.
 func within(outer, inner string) bool {
 	rest, ok := strings.CutPrefix(inner, outer)
 	return ok && (rest == "" || outer == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// checkRules gives the findings of the rules of the kind. Rules that cannot be evaluated are left
-// out if the structure is broken, that of the object or of the one before, since they count on it;
-// otherwise they are a fault of ours and reported as such, beside the findings of the others.
+// checkRules returns the findings of the rules of the kind. If the structure of the new or the old
+// object is broken, it skips rules that fail, since they rely on it. Otherwise it reports the
+// failure as a bug, beside the other findings.
 func (w *worker) checkRules(input ruleInput, broken bool) ([]finding, error) {
 	known, err := w.sources.unitsOf(input.kind.GVK)
 	if err != nil {
@@ -252,9 +251,8 @@ func (w *worker) checkRules(input ruleInput, broken bool) ([]finding, error) {
 	return findings, nil
 }
 
-// checkUnit gives what the rules of a unit say about an object, those that say something, from
-// memory if they said it of another one with the same content in the parts they read. Nobody may
-// change what it gives.
+// checkUnit returns the results of a unit's rules that have any finding. It reuses those of another
+// object with the same content in the parts that the unit reads. They are read-only.
 func (w *worker) checkUnit(u *unit, input ruleInput) ([]ruled, error) {
 	object := u.reads.object.of(input.object)
 	var old map[string]any
@@ -290,7 +288,7 @@ func (w *worker) checkUnit(u *unit, input ruleInput) ([]ruled, error) {
 	return found, nil
 }
 
-// keyOf is the digest of everything that the findings of a unit depend on.
+// keyOf returns the digest of everything that the findings of a unit depend on.
 func (w *worker) keyOf(u *unit, object, old map[string]any, changed bool) kept.Key {
 	to := appendText(w.buffer[:0], w.sources.digest)
 	to = appendText(to, u.id)
@@ -306,8 +304,7 @@ func (w *worker) keyOf(u *unit, object, old map[string]any, changed bool) kept.K
 	return sha256.Sum256(to)
 }
 
-// preparedRules compiles the rules of a unit when they are first needed, and fills in all but the
-// object.
+// preparedRules compiles the rules of a unit on first use, and fills in all but the object.
 func (w *worker) preparedRules(u *unit, changed bool) (cue.Value, error) {
 	set := prepared{unit: u, changed: changed}
 	if rules, ok := w.units[set]; ok {
@@ -370,8 +367,8 @@ func text(value cue.Value, field string) (string, error) {
 	return result, nil
 }
 
-// dedupe drops findings of the same type about the same field at the same place: the first one,
-// which is the structural one, stays.
+// dedupe drops further findings of the same type about the same field at the same place. The first
+// one is structural.
 func dedupe(findings []finding) []finding {
 	type key struct {
 		path, at string
