@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestAddressesHideUsers: a user in the address of a cluster is sent, and stands in no error.
+// TestAddressesHideUsers: a user in the address of a cluster is sent, and no error contains it.
 func TestAddressesHideUsers(t *testing.T) {
 	var user, password string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// admitted asks ApplyOptions.Admit about a change of an object that lives. What the server refuses
-// already in the dry run is said by the apply itself.
+// admitted asks ApplyOptions.Admit whether an existing object may change. If the dry run fails, it
+// returns nil: the apply reports that error itself.
 func (r *run) admitted(ctx context.Context, w wanted, live *unstructured.Unstructured) error {
 	if r.opts.Admit == nil || live == nil {
 		return nil

@@ -13,11 +13,11 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// A change that is not admitted leaves the object alone and in the inventory, and stops nothing
-// else. New and unchanged objects are not asked about.
+// TestChangesAreAdmitted: an object whose change is refused stays as it is and in the inventory,
+// and blocks no other object. New and unchanged objects need no admission.
 func TestChangesAreAdmitted(t *testing.T) {
 	f := newFixture(t)
-	var mu sync.Mutex // objects are asked about side by side
+	var mu sync.Mutex // Admit is called concurrently
 	var asked []string
 	opts := ApplyOptions{Admit: func(_ context.Context, live, next *unstructured.Unstructured) error {
 		mu.Lock()

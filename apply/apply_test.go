@@ -16,7 +16,7 @@ func TestRequestsForCreateChangeAndNothing(t *testing.T) {
 	assert.Equal(t, map[string]Action{"ConfigMap/a": Created, "ConfigMap/b": Created, "Deployment/d": Created}, actions(r))
 	assert.True(t, r.Complete)
 
-	// No request for what is unchanged, neither now nor for a new process.
+	// No request for unchanged objects, neither now nor in a new process.
 	assert.Empty(t, f.requests(func() { r = f.mustApply(objects("1")) }))
 	assert.Equal(t, 3, r.Count(Unchanged))
 	f.c = f.cluster()

@@ -5,17 +5,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Some fields of a manifest are the API's to fill in: the API server overwrites what is sent, or a
-// controller of the control plane has them by the documentation of the field. A manifest has them
-// because somebody took it from a cluster, or because a chart writes an empty value. They are never
-// sent: an apply would be a conflict with that controller for ever, or would claim what it does not
-// get.
+// The API fills in some fields of a manifest. The API server overwrites the declared value, or the
+// documentation of the field reserves it for a controller. Manifests contain them because somebody
+// copied them from a cluster, or because a chart writes an empty value. Pergola never sends them:
+// it would conflict with that controller forever, or claim a field that it does not get.
 
-// assignment is a group of such fields. Fields that a person may choose and the API fills in only
-// where nobody did, such as the addresses of a Service or the volume of a claim, are none.
+// assignment is a group of such fields. Fields that the API only defaults, such as the addresses of
+// a Service or the volume of a claim, do not belong here.
 type assignment struct {
 	kind schema.GroupKind
-	// when says for which objects of the kind; nil for all.
+	// when selects objects of the kind; nil selects all.
 	when   func(*unstructured.Unstructured) bool
 	fields [][]string
 }
@@ -67,11 +66,11 @@ var assignments = []assignment{
 		fields: [][]string{annotation("deployment.kubernetes.io/revision"), annotation("deployment.kubernetes.io/revision-history"),
 			annotation("deployment.kubernetes.io/desired-replicas"), annotation("deployment.kubernetes.io/max-replicas")},
 	},
-	{ // where apps/v1 keeps a field of an older version (pkg/apis/apps/v1/conversion.go)
+	{ // apps/v1 stores a field of an older version here (pkg/apis/apps/v1/conversion.go)
 		kind:   schema.GroupKind{Group: "apps", Kind: "DaemonSet"},
 		fields: [][]string{annotation("deprecated.daemonset.template.generation")},
 	},
-	// where autoscaling/v1 keeps the status of newer versions
+	// autoscaling/v1 stores the status of newer versions here
 	// (pkg/apis/autoscaling/v1/conversion.go)
 	{
 		kind:   hpaKind,
@@ -83,8 +82,8 @@ var assignments = []assignment{
 	},
 }
 
-// boundAnnotations are the binder's (k8s.io/component-helpers/storage/volume: AnnBindCompleted,
-// AnnBoundByController).
+// boundAnnotations are set by the volume binder (k8s.io/component-helpers/storage/volume:
+// AnnBindCompleted, AnnBoundByController).
 var boundAnnotations = [][]string{annotation("pv.kubernetes.io/bind-completed"), annotation("pv.kubernetes.io/bound-by-controller")}
 
 func annotation(name string) []string { return []string{"metadata", "annotations", name} }
@@ -100,7 +99,7 @@ func hasField(path ...string) func(*unstructured.Unstructured) bool {
 var serverFields = []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink",
 	"deletionTimestamp", "deletionGracePeriodSeconds"}
 
-// dropAssigned removes what is the API's to fill in.
+// dropAssigned removes the fields that the API fills in.
 func dropAssigned(o *unstructured.Unstructured) {
 	for _, f := range serverFields {
 		unstructured.RemoveNestedField(o.Object, "metadata", f)

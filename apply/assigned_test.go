@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// TestFieldsOfTheAPI: what the API fills in by its own rules is not declared, whatever a manifest
-// says.
+// TestFieldsOfTheAPI: fields that the API fills in by its own rules are not declared, even if a
+// manifest has them.
 func TestFieldsOfTheAPI(t *testing.T) {
 	for name, c := range map[string]struct{ declared, want string }{
 		"aggregated role": {`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: x}, aggregationRule: {clusterRoleSelectors: []}, rules: []}`,
@@ -46,8 +46,8 @@ func TestFieldsOfTheAPI(t *testing.T) {
 	}
 }
 
-// TestAggregatedClusterRole: the rules of an aggregated ClusterRole are the controller's, whether
-// the role was there before or not.
+// TestAggregatedClusterRole: the rules of an aggregated ClusterRole belong to its controller,
+// whether the role existed before or not.
 func TestAggregatedClusterRole(t *testing.T) {
 	const aggregator = "clusterrole-aggregation-controller"
 	for name, rules := range map[string]string{"without rules": "", "with empty rules": ", rules: []", "with rules": `, rules: [{apiGroups: [""], resources: [nodes], verbs: [get]}]`} {
@@ -97,7 +97,7 @@ func TestAggregatedClusterRole(t *testing.T) {
 
 var pathOfRules = fieldpath.MakePathOrDie("rules")
 
-// TestManifestOfACluster: what kubectl get prints can be applied as it is.
+// TestManifestOfACluster: the output of kubectl get can be applied as it is.
 func TestManifestOfACluster(t *testing.T) {
 	f := newFixture(t)
 	objects := []*unstructured.Unstructured{f.configMap("c", "x"), f.deployment("d", 1), f.object(`{apiVersion: v1, kind: Namespace, metadata: {name: NS-n}}`),

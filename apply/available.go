@@ -16,9 +16,8 @@ var (
 	validatingWebhooks = schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}
 )
 
-// serve sees to it that what objects of later phases need answers: API services whose kinds are in
-// the set are waited for, and webhooks that this run has just installed are given time when they
-// are asked for the first time. Their pods may be of the same set, and still start.
+// serve waits for the APIServices of a phase whose kinds are in the set, and records new webhooks.
+// These get time to start: their pods may be of the same set.
 func (r *run) serve(ctx context.Context, phase []*desired) {
 	if r.dry {
 		return
@@ -48,7 +47,7 @@ func (r *run) serve(ctx context.Context, phase []*desired) {
 	}
 }
 
-// noteWebhooks remembers the webhooks of a configuration.
+// noteWebhooks records the webhooks of a configuration.
 func (r *run) noteWebhooks(configuration *unstructured.Unstructured) {
 	hooks, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
 	for _, h := range hooks {
@@ -60,8 +59,8 @@ func (r *run) noteWebhooks(configuration *unstructured.Unstructured) {
 	}
 }
 
-// isStarting tells whether an apply failed for a webhook that does not answer and that this run has
-// just installed.
+// isStarting reports whether an apply failed because a webhook that this run installed does not
+// answer yet.
 func (r *run) isStarting(err error) bool {
 	status, ok := statusOf(err)
 	if !ok {
@@ -71,8 +70,7 @@ func (r *run) isStarting(err error) bool {
 	return m != nil && r.webhooks[m[2]]
 }
 
-// apiNeeded tells whether an object of the set is of a version of an API that an APIService of the
-// set is about.
+// apiNeeded reports whether an object of the set uses the API version of an APIService.
 func (r *run) apiNeeded(service *unstructured.Unstructured) bool {
 	gv := versionServed(service)
 	for _, d := range r.desired {
@@ -89,7 +87,7 @@ func versionServed(service *unstructured.Unstructured) schema.GroupVersion {
 	return schema.GroupVersion{Group: group, Version: version}
 }
 
-// apiServiceOf is the APIService of the set that would serve a kind; nil when there is none.
+// apiServiceOf returns the APIService of the set that would serve a kind, or nil.
 func (r *run) apiServiceOf(gvk schema.GroupVersionKind) *desired {
 	for _, d := range r.desired {
 		if d.ref.GroupKind() == apiServiceKind && versionServed(d.obj) == gvk.GroupVersion() {
@@ -99,7 +97,7 @@ func (r *run) apiServiceOf(gvk schema.GroupVersionKind) *desired {
 	return nil
 }
 
-// unavailable says what an APIService lacks, or nothing.
+// unavailable returns why an APIService is not available, or "" if it is.
 func unavailable(service *unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(service.Object, "status", "conditions")
 	for _, c := range conditions {
@@ -113,8 +111,8 @@ func unavailable(service *unstructured.Unstructured) string {
 	return "no condition Available yet"
 }
 
-// unserved handles an object whose kind the server does not know although the set brings it: by a
-// CustomResourceDefinition or an APIService.
+// unserved handles an object of an unknown kind that a CustomResourceDefinition or an APIService of
+// the set provides.
 func (r *run) unserved(d *desired, err error) (outcome, bool) {
 	if !meta.IsNoMatchError(err) {
 		return outcome{}, false
@@ -135,5 +133,5 @@ func (r *run) unserved(d *desired, err error) (outcome, bool) {
 	return r.skip(d, *bringer), true
 }
 
-// startPause is how often a webhook that starts is asked.
+// startPause is the pause between two requests to a webhook that is starting.
 const startPause = 300 * time.Millisecond

@@ -19,8 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// starting is a webhook that lets everything pass, after it has refused to answer for a number of
-// requests.
+// starting returns a webhook that allows everything after it has failed a number of requests.
 func starting(t *testing.T) (url, ca string, refusals *atomic.Int64) {
 	t.Helper()
 	refusals = &atomic.Int64{}
@@ -59,8 +58,8 @@ webhooks:
 	return o
 }
 
-// A webhook of the same set gets time to start: what it has to admit is applied in the same run.
-// One that was there before and does not answer is an error at once.
+// TestWebhookThatStarts: a new webhook of the set gets time to start, and its objects are applied
+// in the same run. An existing webhook that does not answer is an error at once.
 func TestWebhookThatStarts(t *testing.T) {
 	f := newFixture(t)
 	url, ca, refusals := starting(t)
@@ -68,7 +67,7 @@ func TestWebhookThatStarts(t *testing.T) {
 	f.mustApply(f.set(f.widgets()))
 	f.createAs("somebody", hook)
 	_, err := f.apply(f.set(f.widgets(), f.widget("w")))
-	require.Eventually(t, func() bool { // the API server takes a moment to know the webhook
+	require.Eventually(t, func() bool { // the API server needs a moment to learn the webhook
 		_, err = f.apply(f.set(f.widgets(), f.widget(fmt.Sprintf("w%d", refusals.Load()))))
 		return err != nil
 	}, 20*time.Second, 50*time.Millisecond)
@@ -82,7 +81,8 @@ func TestWebhookThatStarts(t *testing.T) {
 	assert.Negative(t, refusals.Load())
 }
 
-// Objects of an API that a server of the set brings wait for it, and only they.
+// TestAPIServiceThatIsNotAvailable: only objects of an API that an APIService of the set serves
+// wait for it.
 func TestAPIServiceThatIsNotAvailable(t *testing.T) {
 	f := newFixture(t)
 	service := f.object(`
@@ -98,13 +98,13 @@ spec: {group: NS.example.com, version: v1, groupPriorityMinimum: 1000, versionPr
 	assert.ErrorContains(t, err, "not available after 1s: ServiceNotFound")
 	assert.ErrorContains(t, err, "because APIService "+service.GetName()+" failed")
 
-	// It goes, a definition comes instead: the object follows.
+	// A definition replaces it, and the object follows.
 	f.mustApply(f.set(f.configMap("c", "x")))
 	r = f.mustApply(f.set(f.widgets(), f.widget("w"), f.configMap("c", "x")))
 	assert.Equal(t, Created, actions(r)["Widget/w"])
 }
 
-// An API service that nothing of the set needs is not waited for.
+// TestAPIServiceThatNothingNeeds: an APIService without objects in the set causes no wait.
 func TestAPIServiceThatNothingNeeds(t *testing.T) {
 	f := newFixture(t)
 	service := f.object(`

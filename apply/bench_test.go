@@ -14,7 +14,7 @@ import (
 
 const benchObjects = 500
 
-// benchSet is a mix of kinds as a landscape has it.
+// benchSet returns a mix of kinds as in a landscape.
 func (f *fixture) benchSet() Set {
 	var objects []*unstructured.Unstructured
 	for i := range benchObjects {
@@ -33,7 +33,7 @@ func (f *fixture) benchSet() Set {
 	return f.set(objects...)
 }
 
-// floor sends the bare patches, 16 at a time, with none of the engine around them.
+// floor sends the bare patches, 16 at a time, without the engine.
 func (f *fixture) floor(set Set) {
 	bodies := map[*meta.RESTMapping][][2]string{}
 	for _, o := range set.Objects {
@@ -61,7 +61,7 @@ func (f *fixture) floor(set Set) {
 	wg.Wait()
 }
 
-// wipe removes what a round left behind, so that the next one starts from the same state.
+// wipe deletes the objects of a round, so that the next one starts from the same state.
 func (f *fixture) wipe(set Set) {
 	f.c.Close()
 	kinds := map[string]*unstructured.Unstructured{}
@@ -73,7 +73,7 @@ func (f *fixture) wipe(set Set) {
 	}
 }
 
-// BenchmarkApply500 applies 500 objects to an empty namespace; floor are the same objects as bare
+// BenchmarkApply500 applies 500 objects to an empty namespace; floor sends the same objects as bare
 // patches.
 func BenchmarkApply500(b *testing.B) {
 	b.Run("engine", func(b *testing.B) {
@@ -108,8 +108,8 @@ func BenchmarkApply500(b *testing.B) {
 	})
 }
 
-// BenchmarkApplyUnchanged applies again what is there: by the running process, and by one that just
-// started.
+// BenchmarkApplyUnchanged applies unchanged objects again, in the running and in a restarted
+// process.
 func BenchmarkApplyUnchanged(b *testing.B) {
 	f := newFixture(b)
 	set := f.benchSet()

@@ -25,21 +25,21 @@ type watchedResource struct {
 	cluster *Cluster
 	kick    chan struct{}
 	end     context.CancelFunc
-	used    time.Time // last; guarded by Cluster.mu
-	// namespace is the only one; empty for all. followed says that this is a list of follow.go.
+	used    time.Time // last use; guarded by Cluster.mu
+	// namespace restricts the cache; empty means all. followed marks a list of Cluster.Follow.
 	namespace string
 	followed  bool
 
 	state    sync.Mutex
 	synced   bool
-	listedAt time.Time     // when the last list ended that went well
-	refused  bool          // the last watch was not allowed
-	failed   error         // of the last list, whatever was known before
-	ended    chan struct{} // closed and replaced whenever a list ended, well or not
-	err      error         // of the last list
+	listedAt time.Time     // end of the last successful list
+	refused  bool          // the last watch was forbidden or not supported
+	failed   error         // error of the last list request
+	ended    chan struct{} // closed and replaced after every list, successful or not
+	err      error         // error for ready
 }
 
-// resource returns the live cache of a kind and starts it at first use.
+// resource returns the live cache of a kind; the first call starts it.
 func (c *Cluster) resource(ctx context.Context, gvk schema.GroupVersionKind) (*watchedResource, error) {
 	mapping, err := c.Mapping(ctx, gvk)
 	if err != nil {
@@ -65,8 +65,8 @@ func (c *Cluster) resource(ctx context.Context, gvk schema.GroupVersionKind) (*w
 	return w, nil
 }
 
-// DropIdle ends the live caches that nobody has read from for a while, and returns their resources:
-// what is in no set any more needs no watch. Kinds that the cluster was made to hold wholly stay.
+// DropIdle ends the live caches that were not read for the given time, and returns their resources.
+// Caches without a label selector (ClusterOptions.Whole) stay.
 func (c *Cluster) DropIdle(after time.Duration) []schema.GroupVersionResource {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,8 +82,8 @@ func (c *Cluster) DropIdle(after time.Duration) []schema.GroupVersionResource {
 	return out
 }
 
-// ready waits until the first list is in. When listing fails it returns that error at once and
-// keeps trying in the background; every call after a failure asks for another try.
+// ready waits for the first list. If listing fails, ready returns the error at once while the cache
+// retries in the background; each later call triggers another attempt.
 func (w *watchedResource) ready(ctx context.Context) error {
 	w.state.Lock()
 	synced, ended, err := w.synced, w.ended, w.err
@@ -125,7 +125,7 @@ func (w *watchedResource) listed(err error) {
 	w.ended = make(chan struct{})
 }
 
-// run lists and watches until the cluster is closed, with growing pauses after failures.
+// run lists and watches until ctx ends, and backs off after failures.
 func (w *watchedResource) run(ctx context.Context) {
 	lw := &cache.ListWatch{ListWithContextFunc: w.listPage, WatchFuncWithContext: w.watch}
 	quiet := logr.Discard()
@@ -140,7 +140,7 @@ func (w *watchedResource) run(ctx context.Context) {
 		}
 		w.state.Lock()
 		waiting := !w.synced
-		if w.followed { // somebody may have asked for a new list while the watch was being refused
+		if w.followed { // a caller may have requested a new list while the watch was refused
 			waiting = w.failed != nil && (!w.synced || isAnswered(w.failed))
 		}
 		refused := w.followed && w.refused
@@ -149,7 +149,7 @@ func (w *watchedResource) run(ctx context.Context) {
 			w.listed(err)
 		}
 		if refused {
-			pause = unread // who reads asks for a list
+			pause = unread // the next reader requests a list
 		}
 		if w.cluster.clock.Since(started) > time.Minute {
 			pause = 500 * time.Millisecond
@@ -165,11 +165,10 @@ func (w *watchedResource) run(ctx context.Context) {
 	}
 }
 
-// listPage asks for a part of the objects. For the state of version 0, which is what the server has
-// at hand, it sends all of them at once: thousands of objects with all that it notes about their
-// fields. Without a version it sends the newest state in parts, and each of them is made small
-// before the next one comes. A list of follow.go that is asked for again is to have what is new:
-// "not older than the last list", which a reflector asks for, may be answered with the same state.
+// listPage lists one page of objects. For resource version 0 the server would send thousands of
+// objects at once, with all their managedFields. Without a version it sends the newest state in
+// pages, and each page is shrunk before the next one. A list of Cluster.Follow drops the version,
+// too: "not older than the last list", the reflector's request, may return the same state again.
 func (w *watchedResource) listPage(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	o.LabelSelector = w.selector.String()
 	if w.followed || o.ResourceVersion == "0" && o.Limit > 0 {
@@ -197,15 +196,15 @@ func (w *watchedResource) watch(ctx context.Context, o metav1.ListOptions) (watc
 	return events, err
 }
 
-// listOnly keeps the reflector from streaming the first list through a watch: a list answers
-// sooner, and waiting for it is what an apply begins with.
+// listOnly makes the reflector list instead of streaming the first list through a watch. A list
+// answers sooner, and an apply begins by waiting for it.
 type listOnly struct{ *cache.ListWatch }
 
 func (listOnly) IsWatchListSemanticsUnSupported() bool { return true }
 
-// Get returns an object from the live cache, which holds the objects that carry the managed-by
-// label. It makes no request, except the first list of a kind. An object that is not there yields a
-// NotFound. It comes without managedFields.
+// Get returns an object from the live cache, without managedFields. The cache holds the objects
+// with the managed-by label. Only the first Get of a kind makes a request: the list. If the object
+// does not exist, Get returns a NotFound error.
 func (c *Cluster) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
 	w, err := c.readyResource(ctx, ref.GVK())
 	if err != nil {
@@ -217,8 +216,8 @@ func (c *Cluster) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured,
 	return nil, apierrors.NewNotFound(w.gvr.GroupResource(), ref.Name)
 }
 
-// Cached looks into the live cache without opening it; nil when the object is not there. It is not
-// a copy, and of its managedFields only this package can read the fields.
+// Cached returns an object from the live cache without starting it, or nil. The object is not a
+// copy, and only this package can read its managedFields.
 func (c *Cluster) Cached(ref Ref) *unstructured.Unstructured {
 	c.kinds.mu.Lock()
 	mapper := c.kinds.mapper
@@ -275,8 +274,8 @@ func (c *Cluster) readyResource(ctx context.Context, gvk schema.GroupVersionKind
 	return w, nil
 }
 
-// Subscribe yields a value after changes of cached objects of a kind; several changes may share
-// one. It ends with ctx.
+// Subscribe returns a channel that receives a value after changes of cached objects of a kind.
+// Several changes may share one value. The subscription ends with ctx.
 func (c *Cluster) Subscribe(ctx context.Context, gvk schema.GroupVersionKind) (<-chan struct{}, error) {
 	if _, err := c.readyResource(ctx, gvk); err != nil {
 		return nil, err
@@ -294,8 +293,8 @@ func (c *Cluster) Subscribe(ctx context.Context, gvk schema.GroupVersionKind) (<
 	return wake, nil
 }
 
-// OnChange calls a function with every change of every cached object, one at a time for each kind.
-// The function has to be quick and must not write to the cluster.
+// OnChange calls f for every change of every cached object, one call at a time for each kind. f
+// must be quick and must not write to the cluster.
 func (c *Cluster) OnChange(f func(ChangeEvent)) (stop func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -43,8 +43,8 @@ func (c *Cluster) explain(ref Ref, op string, err error) *ObjectError {
 	return out
 }
 
-// Commands is a text whose kubectl commands reach this cluster, whatever the current context of a
-// person is.
+// Commands makes the kubectl commands in a text address this cluster, whatever the current context
+// of the reader is.
 func (c *Cluster) Commands(text string) string {
 	if c == nil || c.kubectl == "" {
 		return text
@@ -52,8 +52,8 @@ func (c *Cluster) Commands(text string) string {
 	return strings.ReplaceAll(text, "kubectl ", c.kubectl+" ")
 }
 
-// CommandsHere is Commands for a text that does not name the cluster: it does so where no flags are
-// known by which people reach it.
+// CommandsHere is Commands for a text that does not name the cluster. If no kubectl flags for the
+// cluster are known, it adds the name.
 func (c *Cluster) CommandsHere(text string) string {
 	if c == nil {
 		return text
@@ -61,8 +61,8 @@ func (c *Cluster) CommandsHere(text string) string {
 	return CommandsAt(c.kubectl, c.name, text)
 }
 
-// CommandsAt is CommandsHere of a cluster by its name; kubectl is the command with the flags that
-// reach it, if they are known.
+// CommandsAt is CommandsHere for a cluster given by name; kubectl is the command with the flags
+// that address the cluster, if known.
 func CommandsAt(kubectl, cluster, text string) string {
 	if kubectl == "" || kubectl == "kubectl" {
 		return strings.ReplaceAll(text, ": kubectl ", ", on cluster "+cluster+": kubectl ")
@@ -195,7 +195,7 @@ func explainConflict(e *ObjectError, s metav1.Status) {
 	e.Hint = conflictHint(e.Object, "force")
 }
 
-// conflictHint is what settles a conflict, with the command that shows who owns what.
+// conflictHint says how to resolve a conflict, with the command that shows the owners.
 func conflictHint(ref Ref, force string) string {
 	return fmt.Sprintf("remove the field from the declaration, let the other manager give it up (who owns what: kubectl get %s -o yaml --show-managed-fields), or %s",
 		KubectlName(ref), force)
@@ -229,19 +229,19 @@ func explainInvalid(e *ObjectError, s metav1.Status) {
 	}
 }
 
-// immutableHint says what to do about a change that the API never lets through; how is the way that
-// an object asks to be recreated.
+// immutableHint says how to handle a change that the API never allows; how tells the way to allow a
+// recreation.
 func immutableHint(how string) string {
 	return "the field cannot change on a live object: keep its value, or let the object be recreated" + how +
 		"; where somebody has made it anew by hand, delete it: it is made as declared"
 }
 
-// dumpLength is from where a value in a message is the dump of a whole structure, which nobody
-// reads.
+// dumpLength is the length, in bytes, from which a value in a message counts as the dump of a whole
+// structure, which nobody reads.
 const dumpLength = 200
 
-// withoutDump is what validation says about a field without a value that is long: "Invalid value:
-// {…}: field is immutable".
+// withoutDump returns a validation message without its value if that is long: "Invalid value: {…}:
+// field is immutable".
 func withoutDump(message string) string {
 	what, rest, found := strings.Cut(message, ": ")
 	i := strings.LastIndex(rest, ": ")
@@ -251,8 +251,7 @@ func withoutDump(message string) string {
 	return what + ": " + rest[i+2:]
 }
 
-// What the server says about an object that does not fit its schema comes with code 500 and no
-// details.
+// The server reports an object that does not fit its schema with code 500 and no details.
 var (
 	typedPattern    = regexp.MustCompile(`^failed to create typed patch object \([^)]*\): (?:errors:\s*)?`)
 	typedField      = regexp.MustCompile(`^\s*\.(.+?): (expected [^,\n]+|field not declared in schema|duplicate entries for key)(.*)$`)
@@ -260,8 +259,8 @@ var (
 	unconvertedForm = regexp.MustCompile(`^failed to convert new object \([^)]*\) to proper version: unable to convert [^:]*: `)
 )
 
-// explainTyped reads the answer to an apply whose fields the schema does not know, or has with
-// another type. Of a Secret only what stands before the first value is told.
+// explainTyped explains a refused apply with fields that the schema does not know or has with
+// another type. For a Secret it reports only the first field, without the value.
 func explainTyped(e *ObjectError, err error) bool {
 	status, ok := statusOf(err)
 	if !ok {
@@ -311,13 +310,13 @@ func explainNotFound(e *ObjectError, s metav1.Status) {
 	}
 }
 
-// immutablePattern matches what validation says about a field that must not change. It reads the
-// causes of an Invalid status, never the whole message: a typo in the same object must not look
+// immutablePattern matches validation messages about a field that must not change. It is for the
+// causes of an Invalid status, never for the whole message: a typo in the same object must not look
 // immutable.
 var immutablePattern = regexp.MustCompile(`(?i)immutable|may not change once set|may not be changed in an update|` +
 	`cannot change roleref|updates to .* (are|is) forbidden|forbidden: updates to|can not be unset|may not be unset|cannot be changed`)
 
-// isImmutable is true when an update was rejected for nothing but immutable fields.
+// isImmutable reports whether an update was rejected only because of immutable fields.
 func isImmutable(err error) bool {
 	status, ok := statusOf(err)
 	if !ok || !apierrors.IsInvalid(err) || status.Details == nil || len(status.Details.Causes) == 0 {

@@ -23,14 +23,14 @@ import (
 
 type patchOptions struct {
 	manager string
-	// of the object that is changed: an apply that comes late then cannot make it anew
+	// UID of the changed object: a late apply cannot create the object again
 	uid   types.UID
 	force bool
 	dry   bool
 }
 
-// patchApply is the one request for a changed object: a server-side apply. The answer goes into the
-// live cache. created tells a new object from a changed one.
+// patchApply sends the server-side apply of an object and puts the answer into the live cache.
+// created distinguishes a new object from a changed one.
 func (c *Cluster) patchApply(ctx context.Context, o *unstructured.Unstructured, opts patchOptions) (answer *unstructured.Unstructured, created bool, err error) {
 	mapping, err := c.Mapping(ctx, o.GroupVersionKind())
 	if err != nil {
@@ -57,7 +57,7 @@ func (c *Cluster) patchApply(ctx context.Context, o *unstructured.Unstructured, 
 	return answer, created, err
 }
 
-// withUID is a copy of an object as far as needed to set its UID.
+// withUID returns a shallow copy of an object with its UID set.
 func withUID(o *unstructured.Unstructured, uid types.UID) *unstructured.Unstructured {
 	metadata, _ := o.Object["metadata"].(map[string]any)
 	out := &unstructured.Unstructured{Object: maps.Clone(o.Object)}
@@ -67,8 +67,8 @@ func withUID(o *unstructured.Unstructured, uid types.UID) *unstructured.Unstruct
 	return out
 }
 
-// isOtherObject tells whether an apply was refused because the object that it was meant for is
-// gone, and maybe another one is in its place.
+// isOtherObject reports whether an apply was refused because its object no longer exists or another
+// one replaced it.
 func isOtherObject(err error) bool {
 	if apierrors.IsConflict(err) {
 		return !isManagerConflict(err) && strings.Contains(strings.ToLower(err.Error()), "uid")
@@ -78,7 +78,7 @@ func isOtherObject(err error) bool {
 		slices.ContainsFunc(status.Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
 }
 
-// isRetryable is true when the same apply may well succeed now: another writer was faster, or the
+// isRetryable reports whether the same apply may succeed now: another writer was faster, or the
 // server closed an idle connection.
 func isRetryable(err error, unconditional bool) bool {
 	if err == nil {
@@ -114,10 +114,10 @@ func (c *Cluster) patch(ctx context.Context, m *meta.RESTMapping, path []string,
 	return answer, code == http.StatusCreated, nil
 }
 
-// quiet keeps client-go from logging what we report as errors anyway.
+// quiet stops client-go from logging errors that we report anyway.
 func quiet(ctx context.Context) context.Context { return logr.NewContext(ctx, logr.Discard()) }
 
-// bodyOf is the body of a good answer, or the error in a bad one: Raw alone would lose its causes.
+// bodyOf returns the body of a successful answer, or its error: Raw alone would lose the causes.
 func bodyOf(answer rest.Result) ([]byte, error) {
 	if err := answer.Error(); err != nil {
 		return nil, err
@@ -144,14 +144,14 @@ func (c *Cluster) observe(m *meta.RESTMapping, o *unstructured.Unstructured) {
 		return
 	}
 	if groupKindOf(o) != namespaceKind && o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && ptr.Deref(o.GetDeletionGracePeriodSeconds(), 0) == 0 {
-		w.forget(o) // this write took away what kept it
+		w.forget(o) // this write removed its last finalizer
 		return
 	}
 	w.observe(o)
 }
 
-// delete asks for the deletion of exactly this object (by UID). gone is true when the server says
-// that it is gone already; otherwise finalizers, grace period or dependents keep it for a while.
+// delete deletes exactly this object (by UID). gone means that the server has removed it; otherwise
+// finalizers, the grace period or dependents delay the removal.
 func (c *Cluster) delete(ctx context.Context, o *unstructured.Unstructured, propagation metav1.DeletionPropagation, dry bool) (gone bool, err error) {
 	mapping, err := c.Mapping(ctx, o.GroupVersionKind())
 	if err != nil {
@@ -172,7 +172,7 @@ func (c *Cluster) delete(ctx context.Context, o *unstructured.Unstructured, prop
 	}
 	req := c.rest.Delete().AbsPath(pathOf(mapping, o.GetNamespace(), o.GetName())...).Body(body)
 	if dry {
-		// for the counter: with a body, the server reads the body only
+		// for the counter: the server reads only the body if there is one
 		req.Param("dryRun", metav1.DryRunAll)
 	}
 	raw, err := bodyOf(req.Do(quiet(ctx)))
@@ -182,7 +182,7 @@ func (c *Cluster) delete(ctx context.Context, o *unstructured.Unstructured, prop
 		gone = saysGone(raw)
 	}
 	if answer := (&unstructured.Unstructured{}); err == nil && !gone && !dry && answer.UnmarshalJSON(raw) == nil && answer.GetUID() == uid {
-		c.observe(mapping, answer) // it says what the object waits for
+		c.observe(mapping, answer) // the answer shows the finalizers that the deletion waits for
 	}
 	if gone && !dry {
 		c.mu.Lock()
@@ -195,8 +195,8 @@ func (c *Cluster) delete(ctx context.Context, o *unstructured.Unstructured, prop
 	return gone, err
 }
 
-// saysGone reads the answer to a deletion: a Status, or the object itself; in that case it is gone
-// when nothing is left to wait for.
+// saysGone reports whether the answer to a deletion, a Status or the object itself, says that the
+// object no longer exists. An object without anything to wait for counts as deleted.
 func saysGone(raw []byte) bool {
 	answer := &unstructured.Unstructured{}
 	if err := answer.UnmarshalJSON(raw); err != nil {
@@ -213,8 +213,8 @@ func saysGone(raw []byte) bool {
 	return len(answer.GetFinalizers()) == 0 && (answer.GetDeletionTimestamp() == nil || grace != nil && *grace == 0)
 }
 
-// objectAnswered is the object that a server answered with. What cannot be read is not quoted: it
-// may hold a Secret.
+// objectAnswered decodes the object that a server returned. Its error does not quote the answer,
+// which may contain a Secret.
 func objectAnswered(raw []byte) (*unstructured.Unstructured, error) {
 	answer := &unstructured.Unstructured{}
 	if err := answer.UnmarshalJSON(raw); err != nil {

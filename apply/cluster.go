@@ -23,7 +23,7 @@ import (
 type ClusterOptions struct {
 	Clock    clock.WithTicker // default: the real clock
 	Selector string           // label selector of the live cache, as Keys.Selector gives it
-	// kinds of which the live cache holds all objects, with the label or not
+	// kinds that the live cache holds completely, with or without the label
 	Whole []schema.GroupKind
 	// the live cache holds objects of this namespace only; default: all
 	Namespace string
@@ -33,8 +33,7 @@ type ClusterOptions struct {
 	DialTimeout    time.Duration // default 5 s
 	// how long a cluster counts as down after a failed connection; default 5 s
 	Cooldown time.Duration
-	// what reaches this cluster in the commands of hints; default kubectl, for whoever reads them
-	// elsewhere
+	// the kubectl command with flags for this cluster, for hints; default: plain kubectl
 	Kubectl string
 }
 
@@ -69,8 +68,8 @@ type Cluster struct {
 	watched  map[int]func(ChangeEvent)
 }
 
-// NewCluster prepares the access to a cluster. It makes no request: whether the cluster answers
-// shows at the first use.
+// NewCluster prepares the access to a cluster. It makes no request: the first use shows whether the
+// cluster answers.
 func NewCluster(name string, cfg *rest.Config, opts ClusterOptions) (*Cluster, error) {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
@@ -101,7 +100,7 @@ func NewCluster(name string, cfg *rest.Config, opts ClusterOptions) (*Cluster, e
 	config.Wrap(g.wrap)
 
 	c := &Cluster{name: name, config: config, clock: opts.Clock, selector: selector, within: opts.Namespace, gate: g, kubectl: opts.Kubectl,
-		// An autoscaler made by anybody decides about replicas.
+		// An autoscaler decides about replicas even without the label.
 		whole:  map[schema.GroupKind]bool{hpaKind: true},
 		stores: map[schema.GroupVersionResource]*watchedResource{}, followed: map[Followed]*watchedResource{}, watched: map[int]func(ChangeEvent){}}
 	for _, kind := range opts.Whole {
@@ -114,9 +113,8 @@ func NewCluster(name string, cfg *rest.Config, opts ClusterOptions) (*Cluster, e
 	return c, nil
 }
 
-// withoutUser takes the user out of the address of a cluster, which is in logs and in errors of
-// whatever sends requests. It stays the user that requests are sent as, where there is no other
-// one.
+// withoutUser removes the user from the address of a cluster, which appears in logs and errors. The
+// user becomes the basic-auth credential if there is no other one.
 func withoutUser(cfg *rest.Config) *rest.Config {
 	address, err := url.Parse(cfg.Host)
 	if err != nil || address.User == nil {
@@ -152,30 +150,30 @@ func (c *Cluster) connect() (err error) {
 	return nil
 }
 
-// Name is the name the cluster was given; messages use it.
+// Name returns the name of the cluster in messages.
 func (c *Cluster) Name() string { return c.name }
 
-// HoldsAll tells whether the live cache holds all objects of a kind, so that one that is not in it
-// does not exist.
+// HoldsAll reports whether the live cache holds all objects of a kind, so that an object that is
+// not cached does not exist.
 func (c *Cluster) HoldsAll(kind schema.GroupKind) bool { return c.whole[kind] }
 
-// Close stops all watches. The cluster is of no use afterwards.
+// Close stops all watches. The cluster must not be used afterwards.
 func (c *Cluster) Close() {
 	c.cancel()
 	c.http.CloseIdleConnections()
 }
 
-// Requests counts the requests made so far.
+// Requests returns the number of requests made so far.
 func (c *Cluster) Requests() RequestCounts { return c.gate.snapshot() }
 
-// RESTConfig serves further clients of the same cluster: they share counter, limit and breaker.
+// RESTConfig returns a configuration for further clients, which share counter, limit and breaker.
 func (c *Cluster) RESTConfig() *rest.Config { return rest.CopyConfig(c.config) }
 
-// Dynamic is a client on the same connections.
+// Dynamic returns a client on the same connections.
 func (c *Cluster) Dynamic() dynamic.Interface { return c.dynamic }
 
-// reachable fails at once when the cluster is down. It costs a request only after a failed one,
-// since what the cache holds then may be old.
+// reachable fails at once while the cluster is down. It makes a request only after a failed one,
+// because the cache may be outdated then.
 func (c *Cluster) reachable(ctx context.Context) error {
 	if err := c.gate.down(); err != nil {
 		return err

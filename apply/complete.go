@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// complete asks ApplyOptions.Complete for what the declaration of an object leaves open.
+// complete calls ApplyOptions.Complete to fill in fields that the declaration leaves open.
 func (r *run) complete(w *wanted, d *desired, live *unstructured.Unstructured) error {
 	if r.opts.Complete == nil {
 		return nil

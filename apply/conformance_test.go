@@ -30,13 +30,13 @@ func answerOf(code int32, text string) error {
 
 func errorText(text string) error { return errors.New(text) }
 
-// served are versions of today for those of the corpus that API servers do not serve any more.
+// served maps versions of the corpus that API servers no longer serve to current ones.
 var served = map[string]string{"apps/v1beta1": "apps/v1", "extensions/v1beta1": "apps/v1", "batch/v1beta1": "batch/v1",
 	"admissionregistration.k8s.io/v1beta1": "admissionregistration.k8s.io/v1"}
 
-// alive makes an object of the corpus acceptable to an API server without changing what the case is
-// about: namespace of the test, versions of today, and required fields that upstream's unit tests
-// leave out.
+// alive makes an object of the corpus acceptable to an API server without changing the subject of
+// the case. It sets the namespace of the test, current versions, and required fields that
+// upstream's unit tests omit.
 func (f *fixture) alive(in *unstructured.Unstructured) *unstructured.Unstructured {
 	f.Helper()
 	o := in.DeepCopy()
@@ -67,7 +67,7 @@ func (f *fixture) alive(in *unstructured.Unstructured) *unstructured.Unstructure
 	return o
 }
 
-// complete adds what the API server requires and the corpus leaves out.
+// complete adds fields that the API server requires and the corpus omits.
 func complete(o *unstructured.Unstructured) {
 	set := func(v any, path ...string) {
 		if _, found, _ := unstructured.NestedFieldNoCopy(o.Object, path...); !found {
@@ -89,12 +89,12 @@ func complete(o *unstructured.Unstructured) {
 		spec = []string{"spec", "template", "spec"}
 		set("Never", append(spec, "restartPolicy")...)
 		if _, found, _ := unstructured.NestedMap(o.Object, "spec", "selector"); found {
-			set(true, "spec", "manualSelector") // a generated one would not match
+			set(true, "spec", "manualSelector") // a generated selector would not match
 		}
 	case "CronJob":
 		spec = []string{"spec", "jobTemplate", "spec", "template", "spec"}
 		_ = unstructured.SetNestedField(o.Object, "0 0 * * *", "spec", "schedule")
-		// generated
+		// the API server generates it
 		unstructured.RemoveNestedField(o.Object, "spec", "jobTemplate", "spec", "selector")
 		set("Never", append(spec, "restartPolicy")...)
 	case "MutatingWebhookConfiguration":
@@ -130,9 +130,9 @@ func complete(o *unstructured.Unstructured) {
 	}
 }
 
-// completeService moves addresses and ports into the ranges of the test's API server, and there
-// into the part that it does not allocate from by itself (the first 15 of 254 addresses, the first
-// 86 of 2768 node ports): a Service of another test may hold any other.
+// completeService moves addresses and ports into the ranges of the test's API server. Within them
+// it uses only values that the server never allocates (the first 15 of 254 addresses, the first 86
+// of 2768 node ports). A Service of another test may hold any other value.
 func completeService(o *unstructured.Unstructured) {
 	if ip, _, _ := unstructured.NestedString(o.Object, "spec", "clusterIP"); ip != "" && ip != "None" {
 		last, _ := strconv.Atoi(ip[strings.LastIndex(ip, ".")+1:])
@@ -153,7 +153,7 @@ func completeService(o *unstructured.Unstructured) {
 	}
 }
 
-// define makes a CustomResourceDefinition for a kind of the corpus that the server does not know.
+// define creates a CustomResourceDefinition for a kind of the corpus that the server does not know.
 func (f *fixture) define(o *unstructured.Unstructured) {
 	gvk := o.GroupVersionKind()
 	if _, err := f.c.Mapping(f.ctx, gvk); err == nil || !strings.Contains(gvk.Group, ".") {
@@ -162,7 +162,7 @@ func (f *fixture) define(o *unstructured.Unstructured) {
 	plural := strings.ToLower(gvk.Kind) + "s"
 	scope := "Namespaced"
 	if gvk.Group == "foo.io" {
-		scope = "Cluster" // the one case of a namespace on a cluster-scoped object
+		scope = "Cluster" // the only case with a namespace on a cluster-scoped object
 	}
 	crd := f.object(fmt.Sprintf(`
 apiVersion: apiextensions.k8s.io/v1
@@ -189,13 +189,13 @@ spec:
 	})
 }
 
-// become brings the live object into being, written by somebody else.
+// become writes the live object in the name of somebody else.
 func (f *fixture) become(o *unstructured.Unstructured) error {
 	f.Helper()
 	existing, err := f.resource(o).Get(f.ctx, o.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		_, err = f.resource(o).Create(f.ctx, o, metav1.CreateOptions{FieldManager: f.other})
-		// addresses, node ports and cluster-scoped names are needed by the next case
+		// the next case needs the addresses, node ports and cluster-scoped names
 		if err == nil {
 			f.Cleanup(func() { _ = f.resource(o).Delete(context.Background(), o.GetName(), deleteNow) })
 		}
@@ -208,8 +208,8 @@ func (f *fixture) become(o *unstructured.Unstructured) error {
 	return err
 }
 
-// waivedDiffs are cases of the diff corpus whose verdict, recorded from Argo, is not that of a real
-// API server or not what a reviewer should be told.
+// waivedDiffs are cases of the diff corpus whose verdict, recorded from Argo, differs from that of
+// a real API server or does not help reviewers.
 var waivedDiffs = map[string]string{
 	"argo-aggregated-role-compared":           "rules that we do not declare belong to the aggregation controller, which owns them",
 	"argo-ignored-path-three-way":             "there are no ignore rules: a field that others decide on is left out of the declaration",
@@ -221,8 +221,8 @@ var waivedDiffs = map[string]string{
 	"own-replicas-removed-three-way":          "replicas that are not declared any more stay as they are, as in upstream's merge",
 }
 
-// A live dry run gives the verdicts of the corpus: what a server adds is no change, what we would
-// change is.
+// TestPlanTellsChangesFromNoise: a live dry run gives the verdicts of the corpus. Additions by the
+// server are not changes, our changes are.
 func TestPlanTellsChangesFromNoise(t *testing.T) {
 	for _, c := range corpusCases(t, "diff/*.yaml") {
 		if !strings.HasPrefix(c.headers["mode"], "two-way") || c.objects["desired"] == nil || c.objects["live"] == nil {
@@ -242,7 +242,7 @@ func TestPlanTellsChangesFromNoise(t *testing.T) {
 	}
 }
 
-// verdict is the recorded one, or the better one where the corpus disagrees with Argo.
+// verdict returns the recorded verdict, or the better one if the corpus disagrees with Argo.
 func (c corpusCase) verdict() string {
 	if better := c.headers["should"]; better != "" {
 		return better
@@ -250,7 +250,7 @@ func (c corpusCase) verdict() string {
 	return c.headers["expect"]
 }
 
-// modified is what a plan says about the object of a case.
+// modified returns the changes that a plan shows for the object of a case.
 func (f *fixture) modified(c corpusCase) ([]string, error) {
 	f.Helper()
 	desired, live := f.alive(c.objects["desired"]), f.alive(c.objects["live"])
@@ -266,7 +266,7 @@ func (f *fixture) modified(c corpusCase) ([]string, error) {
 	}
 	p, err := f.e.Plan(f.ctx, f.cluster(), f.set(desired), f.inv, ApplyOptions{})
 	if err != nil {
-		return []string{err.Error()}, nil // what the server refuses is shown too
+		return []string{err.Error()}, nil // refusals of the server are shown, too
 	}
 	var out []string
 	for _, item := range p.Items {
@@ -282,7 +282,8 @@ func (f *fixture) modified(c corpusCase) ([]string, error) {
 	return out, nil
 }
 
-// isBookkeeping is true for the label and the annotations that the engine puts on what it adopts.
+// isBookkeeping reports whether a field is the label or an annotation that the engine adds to
+// adopted objects.
 func isBookkeeping(f change.Field) bool {
 	keys := gardenerKeys()
 	ours := map[string]bool{keys.ManagedByLabel: true, keys.Origin: true, keys.Description: true}
@@ -337,8 +338,9 @@ const (
 	refusedByServer = "the API server refuses the object that upstream sends: the field is immutable"
 )
 
-// What upstream's merge keeps of a live object survives our apply, and what it takes from the
-// desired object is there. More may survive: fields of others, which upstream's update removes.
+// TestMergeKeepsWhatUpstreamKeeps: our apply preserves the live fields that upstream's merge
+// preserves, and sets the desired fields that upstream's merge sets. It may preserve more:
+// upstream's update removes fields of others.
 func TestMergeKeepsWhatUpstreamKeeps(t *testing.T) {
 	for _, c := range corpusCases(t, "merge/*.yaml") {
 		if c.headers["op"] == "inject" || c.objects["desired"] == nil || c.objects["live"] == nil {
@@ -365,7 +367,8 @@ func TestMergeKeepsWhatUpstreamKeeps(t *testing.T) {
 	}
 }
 
-// merged applies the desired object of a case over its live one and lists what is not as expected.
+// merged applies the desired object of a case over its live one and lists the unexpected
+// differences.
 func (f *fixture) merged(t *testing.T, c corpusCase) ([]string, error) {
 	f.Helper()
 	desired, live := f.alive(c.objects["desired"]), f.alive(c.objects["live"])
@@ -422,7 +425,7 @@ func (f *fixture) merged(t *testing.T, c corpusCase) ([]string, error) {
 			continue
 		}
 		if field.Path == "metadata.finalizers" && subset(expected.GetFinalizers(), result.GetFinalizers()) {
-			continue // those of others stay
+			continue // finalizers of others stay
 		}
 		lost = append(lost, fmt.Sprintf("%s: want %v, have %v", field.Path, field.Old, field.New))
 	}
@@ -439,10 +442,10 @@ func (f *fixture) merged(t *testing.T, c corpusCase) ([]string, error) {
 	return lost, nil
 }
 
-// former is the manager that has written objects before us; somebody has nothing to do with us.
+// former is a manager that wrote objects before us; somebody is unrelated to us.
 const former = "gardener-resource-manager"
 
-// asApplied is a live object without what others than the former manager write.
+// asApplied returns a live object with only the fields that the former manager writes.
 func asApplied(live *unstructured.Unstructured) *unstructured.Unstructured {
 	out := live.DeepCopy()
 	for _, path := range [][]string{{"metadata", "finalizers"}, {"metadata", "annotations"}, {"metadata", "generateName"}, {"metadata", "ownerReferences"}, {"secrets"},
@@ -457,7 +460,7 @@ func subset(part, all []string) bool {
 	return !slices.ContainsFunc(part, func(s string) bool { return !slices.Contains(all, s) })
 }
 
-// unchanged are the keys of the last apply that still have its value: nobody else owns them.
+// unchanged returns the keys of the last apply that still have its value: nobody else owns them.
 func unchanged(applied, live map[string]string) map[string]string {
 	out := map[string]string{}
 	for k, v := range applied {

@@ -9,9 +9,9 @@ import (
 	"github.com/pergola-dev/pergola/plan"
 )
 
-// These tests give the engine conventions of their own. controllers/conventions has the real ones.
+// These tests define their own conventions; controllers/conventions has the real ones.
 
-// gardenerKeys are upstream's.
+// gardenerKeys returns upstream's keys.
 func gardenerKeys() Keys {
 	const p = "resources.gardener.cloud/"
 	return Keys{
@@ -22,7 +22,7 @@ func gardenerKeys() Keys {
 		DescriptionText: "Managed by Pergola. Changes made by hand are reverted; change the declaration in Git instead.",
 		Ignore:          p + "ignore",
 		Mode:            p + "mode",
-		// ours: upstream always overwrites
+		// our own annotation: upstream always overwrites
 		ForceConflicts:        "landscape.pergola.dev/force-conflicts",
 		KeepObject:            p + "keep-object",
 		DeleteOnInvalidUpdate: p + "delete-on-invalid-update",
@@ -34,7 +34,7 @@ func gardenerKeys() Keys {
 	}
 }
 
-// newEngine makes an engine that knows them.
+// newEngine makes an engine with these conventions.
 func newEngine(o Options) *Engine {
 	const update, applied = metav1.ManagedFieldsOperationUpdate, metav1.ManagedFieldsOperationApply
 	o.Keys, o.Explain = gardenerKeys(), plan.Explain
@@ -52,13 +52,13 @@ func newEngine(o Options) *Engine {
 	return NewEngine(o)
 }
 
-// newCluster prepares a cluster whose live cache has what such an engine applies.
+// newCluster prepares a cluster whose live cache selects the objects of such an engine.
 func newCluster(name string, config *rest.Config, o ClusterOptions) (*Cluster, error) {
 	o.Selector = gardenerKeys().Selector()
 	return NewCluster(name, config, o)
 }
 
-// notNow holds a recreation, or does not.
+// notNow returns a reason to hold a recreation, or nil.
 func notNow(holds bool, text string) *change.Reason {
 	if !holds {
 		return nil

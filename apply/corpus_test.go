@@ -22,7 +22,7 @@ type corpusCase struct {
 	objects map[string]*unstructured.Unstructured
 }
 
-// labels reads a header that is a map of strings.
+// strings reads a header that is a map of strings.
 func (c corpusCase) strings(t *testing.T, header string) map[string]string {
 	out := map[string]string{}
 	if text := c.headers[header]; text != "" {
@@ -52,7 +52,7 @@ func corpusCases(t *testing.T, pattern string) []corpusCase {
 			json, err := yaml.YAMLToJSON([]byte(body + "\n"))
 			require.NoError(t, err, file)
 			o := &unstructured.Unstructured{}
-			if err := o.UnmarshalJSON(json); err == nil { // some documents are no objects
+			if err := o.UnmarshalJSON(json); err == nil { // some documents are not objects
 				c.objects[name] = o
 			}
 		}
@@ -77,7 +77,7 @@ func TestInjectionAsUpstream(t *testing.T) {
 	}
 }
 
-// dropBookkeeping removes what the engine itself adds to every object.
+// dropBookkeeping removes the metadata that the engine adds to every object.
 func dropBookkeeping(o *unstructured.Unstructured) {
 	keys := gardenerKeys()
 	unstructured.RemoveNestedField(o.Object, "metadata", "labels", keys.ManagedByLabel)
@@ -94,7 +94,7 @@ func dropEmptyMetadata(o *unstructured.Unstructured) {
 	}
 }
 
-// The texts in which servers and parsers repeat a Secret.
+// TestNoSecretInTheErrorOfAnObject covers texts in which servers and parsers repeat a Secret.
 func TestNoSecretInTheErrorOfAnObject(t *testing.T) {
 	c, err := newCluster("seed", restConfigOf("https://seed.example.com"), ClusterOptions{})
 	require.NoError(t, err)

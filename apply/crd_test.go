@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// widgets is a CustomResourceDefinition whose group belongs to the test.
+// widgets returns a CustomResourceDefinition whose group belongs to the test.
 func (f *fixture) widgets() *unstructured.Unstructured {
 	return f.object(`
 apiVersion: apiextensions.k8s.io/v1
@@ -36,12 +36,12 @@ func TestDefinitionAndObjectInOneSet(t *testing.T) {
 	assert.Equal(t, 3, r.Count(Created))
 	assert.Empty(t, f.requests(func() { f.mustApply(set) }))
 
-	// The definition leaves the set: it stays, the objects go.
+	// A definition that leaves the set stays; its objects are deleted.
 	r = f.mustApply(f.set(f.configMap("c", "x")))
 	assert.Equal(t, map[string]Action{"ConfigMap/c": Unchanged, "Widget/w": Deleted,
 		"CustomResourceDefinition/" + f.widgets().GetName(): Kept}, actions(r))
 
-	// Until the set is deleted. Then it goes last, and not while an object of its kind is stuck.
+	// Deleting the set deletes the definition last, and not while an object of its kind is stuck.
 	stuck := f.widget("stuck")
 	stuck.SetFinalizers([]string{"test.example.com/stuck"})
 	f.mustApply(f.set(f.widgets(), stuck))

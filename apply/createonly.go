@@ -9,14 +9,13 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// createOnlyField is a group of fields that count when an object is created. Afterwards the live
-// value stays: it is sent along as it is while we own it, and left out for good once another
-// manager does.
+// createOnlyField is a group of fields that count only at creation. Afterwards the live value
+// stays: we send it while we own it, and omit it once another manager owns it.
 type createOnlyField struct {
 	remove func(*unstructured.Unstructured)
-	// keep replaces the declared values in the object to be sent.
+	// keep replaces the declared values in the object to be sent by the live ones.
 	keep func(send, live *unstructured.Unstructured, owned *fieldpath.Set)
-	// covers tells whether a path of managedFields belongs to the group.
+	// covers reports whether a path of managedFields belongs to the group.
 	covers func(fieldpath.Path) bool
 }
 
@@ -34,8 +33,8 @@ var createOnlyFields = map[string]createOnlyField{
 
 var replicasPath = fieldpath.MakePathOrDie("spec", "replicas")
 
-// createOnly lists the groups that hold for a declared object; its annotations count, not those of
-// the live one (as upstream). scaled tells whether an autoscaler targets it.
+// createOnly lists the field groups that are create-only for a declared object. Only its declared
+// annotations count (as upstream). scaled says whether an autoscaler targets it.
 func (k Keys) createOnly(o *unstructured.Unstructured, scaled bool) []string {
 	var out []string
 	gk := groupKindOf(o)
@@ -51,8 +50,8 @@ func (k Keys) createOnly(o *unstructured.Unstructured, scaled bool) []string {
 	return out
 }
 
-// hasStopped tells whether an object has no replicas, or is to have none. An autoscaler leaves that
-// so.
+// hasStopped reports whether an object has or declares zero replicas. An autoscaler does not change
+// that.
 func hasStopped(o *unstructured.Unstructured) bool {
 	if o == nil {
 		return false
@@ -67,12 +66,12 @@ func hasStopped(o *unstructured.Unstructured) bool {
 	return false
 }
 
-// flagged reads a true annotation of the desired or the live object.
+// flagged reports whether the desired or the live object has a true annotation.
 func flagged(o, live *unstructured.Unstructured, annotation string) bool {
 	return isTrue(o.GetAnnotations()[annotation]) || live != nil && isTrue(live.GetAnnotations()[annotation])
 }
 
-// isTrue reads an annotation as upstream does: True, 1 and t count, too.
+// isTrue parses an annotation as upstream does: True, 1 and t count, too.
 func isTrue(value string) bool {
 	is, err := strconv.ParseBool(value)
 	return err == nil && is
@@ -89,7 +88,7 @@ func keepReplicas(send, live *unstructured.Unstructured, owned *fieldpath.Set) {
 	}
 }
 
-// podSpecs are the pod specs inside a workload.
+// podSpecs returns the pod specs inside a workload.
 func podSpecs(o *unstructured.Unstructured) []map[string]any {
 	var out []map[string]any
 	for _, path := range [][]string{{"spec"}, {"spec", "template", "spec"}, {"spec", "jobTemplate", "spec", "template", "spec"}} {
@@ -102,8 +101,8 @@ func podSpecs(o *unstructured.Unstructured) []map[string]any {
 	return out
 }
 
-// eachContainer visits the containers of all pod specs. Init containers follow the declaration (as
-// upstream's do): no autoscaler changes them.
+// eachContainer visits the containers of all pod specs, but not init containers: no autoscaler
+// changes them (as upstream).
 func eachContainer(o *unstructured.Unstructured, visit func(name string, container map[string]any)) {
 	for _, spec := range podSpecs(o) {
 		items, _ := spec["containers"].([]any)
@@ -116,7 +115,7 @@ func eachContainer(o *unstructured.Unstructured, visit func(name string, contain
 	}
 }
 
-// autoscaled are the resources that an autoscaler sets.
+// autoscaled lists the resources that an autoscaler sets.
 var autoscaled = []string{"requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
 
 func removeResources(o *unstructured.Unstructured) {
@@ -135,8 +134,8 @@ func dropResources(container map[string]any, fields []string) {
 	}
 }
 
-// keepResources sends along the live cpu and memory of containers where we own them. What a
-// container does not have yet, and a new container, get what is declared.
+// keepResources sends the live cpu and memory of containers where we own them. New containers, and
+// resources that a container lacks, get the declared values.
 func keepResources(send, live *unstructured.Unstructured, owned *fieldpath.Set) {
 	have := map[string]map[string]any{}
 	eachContainer(live, func(name string, c map[string]any) { have[name] = c })
@@ -160,7 +159,7 @@ func keepResources(send, live *unstructured.Unstructured, owned *fieldpath.Set) 
 	})
 }
 
-// resourcePath takes apart …containers[name=x].resources.requests.cpu.
+// resourcePath splits …containers[name=x].resources.requests.cpu into container and field.
 func resourcePath(p fieldpath.Path) (container, field string, ok bool) {
 	n := len(p)
 	if n < 5 || p[n-1].FieldName == nil || p[n-2].FieldName == nil || p[n-3].FieldName == nil ||
@@ -181,7 +180,7 @@ func isResourcePath(p fieldpath.Path) bool {
 	return ok
 }
 
-// withoutCreateOnly leaves the create-only fields out of a set.
+// withoutCreateOnly removes the create-only fields from a set.
 func withoutCreateOnly(set *fieldpath.Set, createOnly []string) *fieldpath.Set {
 	drop := fieldpath.NewSet()
 	set.Iterate(func(p fieldpath.Path) {

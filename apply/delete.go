@@ -15,9 +15,9 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Delete removes all objects of a set, in reverse order of their kinds, and then its inventory.
-// Objects of one phase are deleted side by side and waited for, until the phase's time is up: what
-// is stuck then stays in the inventory, is reported with its finalizer, and keeps only the
+// Delete deletes all objects of a set in reverse order of their kinds, and then its inventory. It
+// deletes the objects of one phase concurrently and waits for them until the phase times out. A
+// stuck object stays in the inventory, is reported with its finalizer, and blocks only the
 // definition of its own kind and its namespace.
 func (e *Engine) Delete(ctx context.Context, c *Cluster, s Set, inv Inventory, o DeleteOptions) (*Result, error) {
 	r := e.newDeletion(c, s, inv, o, false)
@@ -27,7 +27,7 @@ func (e *Engine) Delete(ctx context.Context, c *Cluster, s Set, inv Inventory, o
 	return r.result()
 }
 
-// PlanDelete tells what Delete would do now.
+// PlanDelete returns what Delete would do now.
 func (e *Engine) PlanDelete(ctx context.Context, c *Cluster, s Set, inv Inventory, o DeleteOptions) (change.Plan, error) {
 	r := e.newDeletion(c, s, inv, o, true)
 	r.teardown(ctx, o)
@@ -75,8 +75,8 @@ func (r *run) teardown(ctx context.Context, o DeleteOptions) {
 	r.e.tracked.replace(r.c, r.set.Name, r.set.FieldManager, nil)
 }
 
-// teardownPhases are the phases of application backwards, with CustomResourceDefinitions at the
-// very end: after the namespaces whose custom resources they define.
+// teardownPhases returns the phases of application in reverse, with CustomResourceDefinitions last:
+// after the namespaces with their custom resources.
 func teardownPhases(items []candidate) [][]candidate {
 	var crds, rest []candidate
 	for _, c := range items {
@@ -93,9 +93,9 @@ func teardownPhases(items []candidate) [][]candidate {
 	return out
 }
 
-// deletePhases deletes objects phase by phase. Each phase gets the time that patience says then.
-// Where the run does not wait, the first phase of which something is left ends it, unless that was
-// deleted long enough ago.
+// deletePhases deletes objects phase by phase; patience returns the time limit of a phase when it
+// starts. With NoWait, a phase with remaining objects ends the run, unless their deletion is
+// overdue.
 func (r *run) deletePhases(ctx context.Context, phases [][]candidate, patience func() time.Duration, strict bool) {
 	var left *Ref
 	for _, phase := range phases {
@@ -109,9 +109,9 @@ func (r *run) deletePhases(ctx context.Context, phases [][]candidate, patience f
 	}
 }
 
-// deletePhase deletes objects side by side and waits for them together. strict makes one that is
-// still there an error, otherwise it is reported as being deleted. It returns an object for which
-// the next phases have to wait.
+// deletePhase deletes objects concurrently and waits for all of them. An object that still exists
+// is an error if strict is set, and Deleting otherwise. deletePhase returns an object that the next
+// phases have to wait for, or nil.
 func (r *run) deletePhase(ctx context.Context, phase []candidate, timeout time.Duration, strict bool) *Ref {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, r.e.parallel)
@@ -145,14 +145,14 @@ func (r *run) deletePhase(ctx context.Context, phase []candidate, timeout time.D
 	return left
 }
 
-// overdue tells whether an object was deleted so long ago that nothing waits for it any more.
+// overdue reports whether an object was deleted so long ago that no other deletion waits for it.
 func (r *run) overdue(live *unstructured.Unstructured) bool {
 	since := live.GetDeletionTimestamp()
 	return since != nil && !r.e.clock.Now().Before(since.Add(r.opts.DeleteTimeout))
 }
 
-// deleteOne deletes one object and waits until it is gone; release gives the slot back before the
-// wait.
+// deleteOne deletes one object and waits until it no longer exists; release frees the slot before
+// the wait.
 func (r *run) deleteOne(ctx context.Context, c candidate, deadline time.Time, strict bool, release func()) (out outcome) {
 	if ctx.Err() != nil {
 		out = r.failedDeletion(c.entry.Ref, ctx.Err())
@@ -202,7 +202,7 @@ func (r *run) deleteOne(ctx context.Context, c candidate, deadline time.Time, st
 	return r.failedDeletion(out.ref, err)
 }
 
-// leaving is the outcome for an object that was told to go and that nobody waits for now.
+// leaving returns the outcome for an object that is being deleted without a wait in this run.
 func (r *run) leaving(live *unstructured.Unstructured) outcome {
 	out := outcome{ref: RefOf(live), action: Deleting, old: live, message: "is being deleted"}
 	now, known := r.live(out.ref)
@@ -223,8 +223,8 @@ func (r *run) failedDeletion(ref Ref, err error) outcome {
 	return outcome{ref: ref, action: Failed, message: e.Message, err: e}
 }
 
-// stillUsed finds an object of the inventory that needs the definition or the namespace that is to
-// go.
+// stillUsed returns an object of the inventory that needs the definition or namespace to be
+// deleted, or nil.
 func (r *run) stillUsed(e Entry) *Ref {
 	var kind schema.GroupKind
 	switch e.GroupKind() {
@@ -237,7 +237,7 @@ func (r *run) stillUsed(e Entry) *Ref {
 		kind.Kind, _, _ = unstructured.NestedString(crd.Object, "spec", "names", "kind")
 	case namespaceKind:
 		if ns, _ := r.live(e.Ref); ns != nil && ns.GetAnnotations()[r.e.keys.FinalizeDeletionAfter] != "" {
-			return nil // it is to go in time, whatever is stuck in it
+			return nil // its deletion is forced in time, whatever is stuck in it
 		}
 	default:
 		return nil
@@ -250,7 +250,7 @@ func (r *run) stillUsed(e Entry) *Ref {
 	return nil
 }
 
-// deleteClaims deletes the claims that belong to a StatefulSet by its selector.
+// deleteClaims deletes the claims that match the selector of a StatefulSet.
 func (r *run) deleteClaims(ctx context.Context, sts *unstructured.Unstructured) error {
 	match, _, _ := unstructured.NestedStringMap(sts.Object, "spec", "selector", "matchLabels")
 	if len(match) == 0 {
@@ -270,9 +270,9 @@ func (r *run) deleteClaims(ctx context.Context, sts *unstructured.Unstructured) 
 	return nil
 }
 
-// finalizeOverdue removes the finalizers of an object that has been deleted for longer than its
-// annotation allows (upstream: finalize-deletion-after). Failures do not matter: the wait that
-// follows reports them.
+// finalizeOverdue removes the finalizers of an object whose deletion takes longer than its
+// annotation allows (upstream: finalize-deletion-after). It ignores errors: the wait that follows
+// reports them.
 func (r *run) finalizeOverdue(ctx context.Context, live *unstructured.Unstructured) {
 	if now, _ := r.live(RefOf(live)); now != nil && now.GetUID() == live.GetUID() {
 		live = now

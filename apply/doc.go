@@ -1,20 +1,19 @@
-// Package apply brings sets of objects to a cluster and keeps them there: server-side apply,
+// Package apply applies sets of objects to clusters and maintains them: server-side apply,
 // inventory, prune, drift, teardown. It knows objects and API servers, and of Gardener only the
 // labels and annotations in Keys. It does not render, does not judge health (callers wait with
 // Cluster.Get and Cluster.Subscribe) and does not decide when to run.
 //
-// The trade-off: every kind in use is listed and watched once per cluster (only objects that carry
-// the managed-by label), and in return an unchanged object costs no request and a changed one
-// exactly one PATCH. Unchanged means: what we want equals what we applied last, and the fields we
-// own in the live object equal what the server answered then. Both are digests in the inventory, so
-// a restart costs nothing either.
+// The trade-off: every kind in use is listed and watched once per cluster (only objects with the
+// managed-by label). In return an unchanged object costs no request and a changed one exactly one
+// PATCH. Unchanged means: the desired object equals the last applied one, and the fields that we
+// own in the live object equal the server's last answer. Both are digests in the inventory, so a
+// restart costs no request either.
 //
-// An object may have been somebody else's before: takeover.go (former managers and other classes of
-// ours), restored.go (backups), ownership.go (which set has it), livekept.go and createonly.go
-// (what of it stays as it is).
+// Other files handle objects of other owners: takeover.go (former managers and our other classes),
+// restored.go (backups) and ownership.go (other sets). livekept.go and createonly.go preserve live
+// values.
 //
-// Start reading at run.apply in run.go: its steps have the names of the files. What became of each
-// object is in outcome.go, for callers in result.go; what a repair, which may come at any time,
-// leaves alone is in repair.go. Drift is found in drift.go, of what this process has not applied by
-// track.go.
+// Start with run.apply in run.go: its steps have the names of the files. outcome.go has the result
+// of each object, result.go the results for callers. repair.go limits repairs to applied objects.
+// drift.go finds drift, and track.go covers sets that this process has not applied.
 package apply

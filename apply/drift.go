@@ -13,7 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/change/redact"
 )
 
-// DriftEvent says that a live object is not as we applied it: it is gone, or fields we own changed.
+// DriftEvent reports that a live object differs from our last apply: it was deleted, or fields that
+// we own changed.
 type DriftEvent struct {
 	Cluster string         `json:"cluster"`
 	Set     string         `json:"set"`
@@ -23,7 +24,7 @@ type DriftEvent struct {
 	At      time.Time      `json:"at"`
 }
 
-// tracker knows what every applied object should look like, per cluster.
+// tracker records the expected state of every applied object, per cluster.
 type tracker struct {
 	mu       sync.Mutex
 	clusters map[*Cluster]map[key]*trackedObject
@@ -36,16 +37,16 @@ type tracker struct {
 type trackedObject struct {
 	set, manager string
 	entry        Entry
-	// an apply of ours is under way: what the watch says meanwhile is not judged
+	// number of our own writes in progress; events are not judged meanwhile
 	writing  int
-	reported string       // live digest of the drift last reported
-	missed   *ChangeEvent // the last change that came while writing
-	// clean is the state in which it was last found to be as it was applied.
+	reported string       // live digest of the last reported drift
+	missed   *ChangeEvent // the last change during a write
+	// clean is the state in which the object was last found without drift.
 	clean string
 }
 
-// state names everything that tells whether an object has drifted, without reading its fields. It
-// is "" for Secrets, whose values are compared, and where a server gives no version.
+// state combines everything that decides about drift, without reading the fields. It is "" for
+// Secrets, whose values are compared, and if the server sends no resourceVersion.
 func (o *trackedObject) state(now *unstructured.Unstructured) string {
 	version := now.GetResourceVersion()
 	if version == "" || groupKindOf(now) == secretKind {
@@ -78,7 +79,7 @@ func (t *tracker) of(c *Cluster) map[key]*trackedObject {
 	return t.clusters[c]
 }
 
-// writing marks an object until the returned function is called.
+// writing marks an object as being written until done is called.
 func (t *tracker) writing(c *Cluster, k key) (done func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,7 +102,7 @@ func (t *tracker) writing(c *Cluster, k key) (done func()) {
 	}
 }
 
-// drop ends the tracking of an object that we are deleting.
+// drop stops tracking an object that we are deleting.
 func (t *tracker) drop(c *Cluster, k key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -109,7 +110,7 @@ func (t *tracker) drop(c *Cluster, k key) {
 	t.secrets.forget(c, k)
 }
 
-// set notes what an object looks like after our apply.
+// set records the expected state of an object after our apply.
 func (t *tracker) set(c *Cluster, set, manager string, e Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -122,7 +123,7 @@ func (t *tracker) set(c *Cluster, set, manager string, e Entry) {
 	t.belongs(c, set, e.key())
 }
 
-// belongs notes of which set an object is.
+// belongs records that an object belongs to a set.
 func (t *tracker) belongs(c *Cluster, set string, k key) {
 	if t.sets[c] == nil {
 		t.sets[c] = map[string]map[key]bool{}
@@ -133,7 +134,7 @@ func (t *tracker) belongs(c *Cluster, set string, k key) {
 	t.sets[c][set][k] = true
 }
 
-// replace notes all objects of a set; those that left it are tracked no more.
+// replace records all objects of a set and stops tracking those that left it.
 func (t *tracker) replace(c *Cluster, set, manager string, entries []Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -148,15 +149,15 @@ func (t *tracker) replace(c *Cluster, set, manager string, entries []Entry) {
 		}
 	}
 	for k := range left {
-		if o := all[k]; o != nil && o.set == set { // another set may have it by now
+		if o := all[k]; o != nil && o.set == set { // another set may own it now
 			delete(all, k)
 			t.secrets.forget(c, k)
 		}
 	}
 }
 
-// anew are all objects of a cluster that are tracked. What was reported of them is again: it may
-// have been to somebody who repaired nothing.
+// anew returns all tracked objects of a cluster and clears their reported drift: the previous
+// watcher may not have repaired it.
 func (t *tracker) anew(c *Cluster) []Ref {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -169,8 +170,8 @@ func (t *tracker) anew(c *Cluster) []Ref {
 	return out
 }
 
-// judge turns a change into a drift event, if it is one. What counts is the object as it is now, so
-// that a change which was repaired in the meantime is none.
+// judge returns the drift event for a change, or nil. It reads the current object, so a change that
+// was repaired meanwhile is not drift.
 func (t *tracker) judge(c *Cluster, e ChangeEvent) *DriftEvent {
 	now := c.Cached(e.Ref)
 	t.mu.Lock()
@@ -179,7 +180,7 @@ func (t *tracker) judge(c *Cluster, e ChangeEvent) *DriftEvent {
 	if o == nil {
 		return nil
 	}
-	if o.writing > 0 { // also for the first time: the watch may be quicker than the answer
+	if o.writing > 0 { // on the first write, too: the watch may be quicker than the answer
 		o.missed = &e
 		return nil
 	}
@@ -193,7 +194,7 @@ func (t *tracker) judge(c *Cluster, e ChangeEvent) *DriftEvent {
 	}
 	state := o.state(now)
 	if state != "" && state == o.clean {
-		return nil // every watch begins with all that is there
+		return nil // every watch begins with all existing objects
 	}
 	sum := liveDigest(now, o.manager, o.entry.CreateOnly)
 	if sum == o.entry.Live && t.sameValues(c, e.Old, now, o.manager) {
@@ -209,7 +210,7 @@ func (t *tracker) judge(c *Cluster, e ChangeEvent) *DriftEvent {
 	o.reported = sum
 	if e.Old != nil {
 		out.Fields = driftedFields(e.Old, now, o.manager, o.entry.CreateOnly)
-		// it may be our own write that is looked at only now, after the next one of somebody else
+		// the event may be our own write, judged only after somebody else's next write
 		if len(out.Fields) == 0 && e.New != nil {
 			out.Fields = driftedFields(e.New, now, o.manager, o.entry.CreateOnly)
 		}
@@ -217,8 +218,8 @@ func (t *tracker) judge(c *Cluster, e ChangeEvent) *DriftEvent {
 	return out
 }
 
-// sameValues stands in for the digest, which does not cover the values of a Secret. Where it is not
-// known what they should be, it says whether they were changed.
+// sameValues replaces the digest, which does not cover the values of a Secret. If the expected
+// values are unknown, it reports whether the change left the values alone.
 func (t *tracker) sameValues(c *Cluster, old, new *unstructured.Unstructured, manager string) bool {
 	if groupKindOf(new) != secretKind {
 		return true
@@ -229,7 +230,7 @@ func (t *tracker) sameValues(c *Cluster, old, new *unstructured.Unstructured, ma
 	return old == nil || len(driftedFields(old, new, manager, nil)) == 0
 }
 
-// driftedFields are the fields that we owned in the old state and that differ in the new one.
+// driftedFields returns the fields that we owned in the old object and that differ in the new one.
 func driftedFields(old, new *unstructured.Unstructured, manager string, createOnly []string) []change.Field {
 	var out []change.Field
 	owned := withoutCreateOnly(ownedFields(old, manager), createOnly)
@@ -245,7 +246,7 @@ func driftedFields(old, new *unstructured.Unstructured, manager string, createOn
 	return out
 }
 
-// names are the field names of a path.
+// names returns the field names of a path.
 func names(p fieldpath.Path) []string {
 	var out []string
 	for _, e := range p {
@@ -256,8 +257,8 @@ func names(p fieldpath.Path) []string {
 	return out
 }
 
-// ownerOf names the manager of a field, the latest one first, other than ours. The API server gives
-// no time to what came by the subresource scale.
+// ownerOf returns the latest manager of a field, other than except. The API server sets no time on
+// entries of the scale subresource.
 func ownerOf(o *unstructured.Unstructured, path fieldpath.Path, except string) string {
 	var found string
 	var latest time.Time
@@ -276,9 +277,9 @@ func ownerOf(o *unstructured.Unstructured, path fieldpath.Path, except string) s
 	return found
 }
 
-// Watch reports drift of every object that this engine applied to the cluster (or was told to
-// Track), also drift that is there already, until ctx ends. The function is called for one event at
-// a time. A field that somebody removed and that thus has no owner has no manager in the event.
+// Watch reports drift of every object that this engine applied to the cluster or tracks (see
+// Track), including existing drift, until ctx ends. It calls onDrift for one event at a time. If
+// somebody removed a field, the field has no owner, and its event names no manager.
 func (e *Engine) Watch(ctx context.Context, c *Cluster, onDrift func(DriftEvent)) {
 	var mu sync.Mutex
 	var queue []ChangeEvent
@@ -311,7 +312,7 @@ func (e *Engine) Watch(ctx context.Context, c *Cluster, onDrift func(DriftEvent)
 		mu.Unlock()
 		for _, ev := range events {
 			if live := c.Cached(ev.Ref); live != nil && flagged(live, nil, e.keys.Ignore) {
-				continue // somebody wants it to be left alone
+				continue // the annotation excludes the object
 			}
 			if drift := e.tracked.judge(c, ev); drift != nil {
 				onDrift(*drift)
@@ -320,18 +321,18 @@ func (e *Engine) Watch(ctx context.Context, c *Cluster, onDrift func(DriftEvent)
 	}
 }
 
-// lookAtAll lets every object be judged once: what changed since it was applied, while nobody
-// watched, is drift, too.
+// lookAtAll judges every object once: changes since its apply, while nobody watched, are drift,
+// too.
 func (e *Engine) lookAtAll(ctx context.Context, c *Cluster, push func(ChangeEvent)) {
 	for _, ref := range e.tracked.anew(c) {
-		// A cluster that cannot be listed tells nothing; what it reports later is judged then.
+		// A kind that cannot be listed is skipped; its later events are judged.
 		if _, err := c.readyResource(ctx, ref.GVK()); err == nil {
 			push(ChangeEvent{Ref: ref})
 		}
 	}
 }
 
-// Forget drops what the engine knows of a cluster that is not used any more.
+// Forget drops everything that the engine knows about a cluster that is no longer used.
 func (e *Engine) Forget(c *Cluster) {
 	e.tracked.mu.Lock()
 	defer e.tracked.mu.Unlock()

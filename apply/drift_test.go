@@ -39,7 +39,7 @@ func TestDriftIsReportedAndRepaired(t *testing.T) {
 	assert.Equal(t, "deleted", e.Ref.Name)
 	assert.True(t, e.Deleted)
 
-	// Fields that are not ours are nobody's business here.
+	// Fields of others are not drift.
 	f.patch(f.deployment("d", 1), "kubectl-annotate", `{"metadata":{"annotations":{"note":"mine"}}}`)
 	f.patch(f.deployment("d", 1), "kube-controller-manager", `{"status":{"replicas":1,"observedGeneration":1}}`, "status")
 
@@ -50,8 +50,8 @@ func TestDriftIsReportedAndRepaired(t *testing.T) {
 	assert.Empty(t, events, "our own repair is no drift")
 }
 
-// What is changed between an apply and the watch is not lost: a run applies one object now and
-// watches much later.
+// TestDriftBeforeTheWatchIsReported: changes between an apply and the watch are reported. A run
+// applies an object now and watches much later.
 func TestDriftBeforeTheWatchIsReported(t *testing.T) {
 	f := newFixture(t)
 	set := f.set(f.configMap("edited", "right"), f.configMap("deleted", "x"), f.configMap("same", "x"))
@@ -77,8 +77,8 @@ func TestDriftBeforeTheWatchIsReported(t *testing.T) {
 	assert.Empty(t, events)
 }
 
-// Who watches next is told again what was not repaired, and never of what is to go: nothing says
-// how that should be.
+// TestEveryWatchReportsDriftThatIsThere: the next watch reports unrepaired drift again, but never
+// of an object to be deleted: nothing defines its state.
 func TestEveryWatchReportsDriftThatIsThere(t *testing.T) {
 	f := newFixture(t)
 	f.mustApply(f.set(f.configMap("stays", "1"), f.configMap("held", "1")))
@@ -123,7 +123,7 @@ func TestForeignSecretValueIsDriftWithoutValues(t *testing.T) {
 	assert.Empty(t, f.requests(func() { f.mustApply(f.set(secret)) }))
 }
 
-// The watch of a kind that nobody reads any more ends, and begins again with its next use.
+// TestIdleWatchesEnd: the watch of a kind without readers ends, and begins again on its next use.
 func TestIdleWatchesEnd(t *testing.T) {
 	f := newFixture(t)
 	clk := testingclock.NewFakeClock(time.Now())
@@ -142,13 +142,13 @@ func TestIdleWatchesEnd(t *testing.T) {
 	assert.Equal(t, RequestCounts{"list": 1}, onlyLists(f.requests(func() { f.mustApply(set) })))
 }
 
-// onlyLists leaves watches out, which begin when they like.
+// onlyLists removes watches from the counts, as they begin at any time.
 func onlyLists(counts RequestCounts) RequestCounts {
 	delete(counts, "watch")
 	return counts
 }
 
-// TestChangedSecretIsNoDrift: the event of our own write comes after it.
+// TestChangedSecretIsNoDrift: the event of our own write arrives after the write.
 func TestChangedSecretIsNoDrift(t *testing.T) {
 	f := newFixture(t)
 	secret := func(value string) Set {
@@ -178,7 +178,7 @@ func TestChangedSecretIsNoDrift(t *testing.T) {
 	assert.Empty(t, events)
 }
 
-// TestScaledDriftNamesWhoScaled: kubectl scale changes the object by its subresource scale.
+// TestScaledDriftNamesWhoScaled: kubectl scale changes the object by its scale subresource.
 func TestScaledDriftNamesWhoScaled(t *testing.T) {
 	f := newFixture(t)
 	set := f.set(f.deployment("d", 1))

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestStateOfATrackedObject: all that drift depends on tells states apart.
+// TestStateOfATrackedObject: every input of drift changes the state.
 func TestStateOfATrackedObject(t *testing.T) {
 	live := func(kind, version, uid string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"resourceVersion": version, "uid": uid}}}

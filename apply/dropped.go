@@ -16,11 +16,11 @@ import (
 	"github.com/pergola-dev/pergola/change/redact"
 )
 
-// The API server notes who owns a field before it drops the field, as it does behind a closed
-// feature gate, and says nothing of it. So the answer to an apply is held against what was sent:
-// what we own and what is not there was dropped.
+// The API server records the owner of a field before it drops the field, for example behind a
+// disabled feature gate, and reports nothing. So the answer to an apply is compared with the
+// request: a field that we own and that the answer lacks was dropped.
 
-// droppedField is a field that we own and the live object does not have.
+// droppedField is a field that we own and the live object lacks.
 type droppedField struct {
 	path fieldpath.Path
 	sent any
@@ -28,7 +28,7 @@ type droppedField struct {
 
 func (d droppedField) String() string { return pathText(d.path) }
 
-// droppedFields are those of what was sent, each by the outermost field that is missing.
+// droppedFields returns the sent fields that were dropped, each as its outermost missing field.
 func droppedFields(sent, live *unstructured.Unstructured, manager string) []droppedField {
 	s := search{sent: sent, live: live}
 	ownedFields(live, manager).Leaves().Iterate(func(p fieldpath.Path) {
@@ -42,11 +42,11 @@ func droppedFields(sent, live *unstructured.Unstructured, manager string) []drop
 
 type search struct {
 	sent, live *unstructured.Unstructured
-	typed      map[string]any // what was sent, as its Go type writes it
+	typed      map[string]any // the sent object as its Go type encodes it
 	found      []droppedField
 }
 
-// compare notes what is missing at a path in the live object.
+// compare records the fields that the live object lacks at a path.
 func (s *search) compare(p fieldpath.Path, wanted any) {
 	for n := 1; n <= len(p); n++ {
 		have, there := lookup(s.live.Object, p[:n])
@@ -64,8 +64,8 @@ func (s *search) compare(p fieldpath.Path, wanted any) {
 	}
 }
 
-// inside compares what is owned as a whole: its fields, and its items where none was added or taken
-// away.
+// inside compares a value that is owned as a whole: its fields, and its items if no item was added
+// or removed.
 func (s *search) inside(p fieldpath.Path, wanted, have any) {
 	switch w := wanted.(type) {
 	case map[string]any:
@@ -88,8 +88,8 @@ func (s *search) inside(p fieldpath.Path, wanted, have any) {
 	}
 }
 
-// says tells whether a value that was sent says anything: a zero means the same as none, unless the
-// Go type of the field tells the two apart.
+// says reports whether a sent value means anything: a zero value means unset, unless the Go type of
+// the field distinguishes the two.
 func (s *search) says(p fieldpath.Path, v any) bool {
 	if !isZero(v) {
 		return true
@@ -109,7 +109,7 @@ func (s *search) says(p fieldpath.Path, v any) bool {
 	return has && written != nil
 }
 
-// isZero tells whether nothing in a value is set.
+// isZero reports whether a value sets nothing.
 func isZero(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -127,7 +127,7 @@ func isZero(v any) bool {
 	return reflect.ValueOf(v).IsZero()
 }
 
-// sentAt is lookup in an object as it was sent: keys of lists may lack what the server fills in.
+// sentAt is lookup in an object as it was sent: keys of list items may lack server defaults.
 func sentAt(v any, path fieldpath.Path) (any, bool) {
 	for _, e := range path {
 		if e.Key == nil {
@@ -153,7 +153,7 @@ func sentAt(v any, path fieldpath.Path) (any, bool) {
 	return v, true
 }
 
-// dropped are the fields of an unchanged object that were dropped when it was applied.
+// dropped returns the fields of an unchanged object that were dropped when it was applied.
 func (r *run) dropped(w wanted, live *unstructured.Unstructured) []droppedField {
 	find := func() []droppedField { return droppedFields(w.send, live, r.set.FieldManager) }
 	r.mu.Lock()
@@ -165,7 +165,7 @@ func (r *run) dropped(w wanted, live *unstructured.Unstructured) []droppedField 
 	return of.droppedFields(live, r.set.FieldManager, w.applied, find)
 }
 
-// noteDropped puts what was dropped into an outcome; a plan shows it as a change that does not
+// noteDropped adds the dropped fields to an outcome; a plan shows them as changes that do not
 // happen.
 func (r *run) noteDropped(out outcome, dropped []droppedField, live *unstructured.Unstructured) outcome {
 	if len(dropped) == 0 {
@@ -183,7 +183,7 @@ func (r *run) noteDropped(out outcome, dropped []droppedField, live *unstructure
 	return out
 }
 
-// droppedNote says what of a declaration does not get into the cluster, and what to do.
+// droppedNote names the dropped fields and the next step.
 func droppedNote(fields []string) string {
 	return fmt.Sprintf("the API server accepts %s and drops it: enable its feature gate, look for a webhook that removes it, or remove it from the declaration",
 		strings.Join(fields, ", "))

@@ -10,8 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// TestDroppedFields: what the API server accepts and drops is told by apply, again as long as it is
-// so, and by every plan. All of these gates are closed in the release of the server.
+// TestDroppedFields: apply reports the fields that the API server accepts and drops, in every run,
+// and so does every plan. All of these gates are disabled in the server's release.
 func TestDroppedFields(t *testing.T) {
 	for name, c := range map[string]struct {
 		declared string
@@ -65,8 +65,8 @@ func TestDroppedFields(t *testing.T) {
 	}
 }
 
-// TestNothingIsDropped: what the API server writes in another way, or not at all because it means
-// nothing, is applied.
+// TestNothingIsDropped: a value that the API server writes in another form, or omits because it
+// means nothing, is not dropped.
 func TestNothingIsDropped(t *testing.T) {
 	f := newFixture(t)
 	f.create(f.object(`{apiVersion: v1, kind: Namespace, metadata: {name: NS-other}}`))
@@ -101,8 +101,8 @@ func deploymentWith(pod string) string {
 	return `{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, namespace: NS}, spec: {selector: {matchLabels: {a: x}}, template: {metadata: {labels: {a: x}}, spec: ` + pod + `}}}`
 }
 
-// TestScaleOfReplicasThatNobodyOwned: a scale leaves no owner where there was none, so a later
-// declaration meets no conflict; the plan shows what it changes.
+// TestScaleOfReplicasThatNobodyOwned: a scale of replicas without an owner leaves none, so a later
+// declaration meets no conflict. The plan shows the change.
 func TestScaleOfReplicasThatNobodyOwned(t *testing.T) {
 	f := newFixture(t)
 	without := f.deployment("d", 1)

@@ -2,7 +2,7 @@ package apply
 
 import "github.com/pergola-dev/pergola/change"
 
-// entryOf is the entry of an object in the inventory.
+// entryOf returns the inventory entry of an object.
 func (r *run) entryOf(ref Ref) Entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -12,8 +12,8 @@ func (r *run) entryOf(ref Ref) Entry {
 	return Entry{Ref: ref}
 }
 
-// isThere takes back that an object is about to be made, which its inventory says of what the cache
-// does not show: it was applied before, should this run fail.
+// isThere restores the digests that announce cleared for an object that is not cached but exists.
+// If this run fails, the inventory still says that the object was applied.
 func (r *run) isThere(ref Ref) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -23,8 +23,7 @@ func (r *run) isThere(ref Ref) {
 	}
 }
 
-// noteHeld notes in the inventory why an object is kept that is to go; nothing, for one that is
-// not.
+// noteHeld records in the inventory why the deletion of an object is held; a zero reason clears it.
 func (r *run) noteHeld(ref Ref, reason change.Reason) {
 	if r.dry {
 		return

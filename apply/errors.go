@@ -11,39 +11,39 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
-// Reason is the category of an error; each has its next step in the Hint of the ObjectError.
+// Reason is the category of an error; the Hint of an ObjectError is its next step.
 type Reason string
 
-// The reasons, in the order in which Errors are reported: what explains others comes first.
+// The reasons, in the order in which Errors are reported: root causes come first.
 const (
 	Canceled             Reason = "Canceled"             // the context ended
 	Unreachable          Reason = "Unreachable"          // no connection to the API server
-	CertificateExpired   Reason = "CertificateExpired"   // of the client or of the server
+	CertificateExpired   Reason = "CertificateExpired"   // client or server certificate
 	Unauthorized         Reason = "Unauthorized"         // the server does not know who we are
 	Forbidden            Reason = "Forbidden"            // RBAC or admission does not allow it
 	TerminatingNamespace Reason = "TerminatingNamespace" // the namespace is being deleted
 	NotFound             Reason = "NotFound"             // usually the namespace does not exist
-	// the server's validation rejects the object
+	// Invalid: the server's validation rejects the object
 	Invalid Reason = "Invalid"
-	// the update changes a field that cannot change
+	// Immutable: the update changes a field that cannot change
 	Immutable      Reason = "Immutable"
 	Conflict       Reason = "Conflict"       // another field manager owns the field
 	OwnedElsewhere Reason = "OwnedElsewhere" // two sets want the same object
-	// an admission webhook or policy said no, or did not answer
+	// WebhookDenied: an admission webhook or policy denied it, or did not answer
 	WebhookDenied Reason = "WebhookDenied"
 	Timeout       Reason = "Timeout" // the server or a wait took too long
 	Stuck         Reason = "Stuck"   // a deletion waits for a finalizer
 	Other         Reason = "Other"
 	NoKind        Reason = "NoKind" // the API server does not serve the kind
-	// not tried, because of another object's failure
+	// SkippedDependency: not tried, because another object failed
 	SkippedDependency Reason = "SkippedDependency"
 )
 
 var reasonOrder = []Reason{Canceled, Unreachable, CertificateExpired, Unauthorized, Forbidden, TerminatingNamespace,
 	NotFound, Invalid, Immutable, Conflict, OwnedElsewhere, WebhookDenied, Timeout, Stuck, Other, NoKind, SkippedDependency}
 
-// ObjectError is what went wrong with one object, or with the cluster as a whole when Object is
-// empty. It never carries a value of a Secret.
+// ObjectError is the error of one object, or of the whole cluster if Object is empty. It never
+// contains a value of a Secret.
 type ObjectError struct {
 	Cluster  string   `json:"cluster"`
 	Object   Ref      `json:"object"`
@@ -51,12 +51,12 @@ type ObjectError struct {
 	Reason   Reason   `json:"reason"`
 	Message  string   `json:"message"`
 	Hint     string   `json:"hint,omitempty"`     // the next step for a person
-	Source   string   `json:"source,omitempty"`   // file and line the object comes from
-	Managers []string `json:"managers,omitempty"` // Conflict: who owns the fields
+	Source   string   `json:"source,omitempty"`   // file and line that declare the object
+	Managers []string `json:"managers,omitempty"` // Conflict: owners of the fields
 	Fields   []string `json:"fields,omitempty"`   // Conflict, Invalid, Immutable
 	Webhook  string   `json:"webhook,omitempty"`  // WebhookDenied: webhook or policy
 	Because  *Ref     `json:"because,omitempty"`  // SkippedDependency: the object that failed
-	Set      string   `json:"set,omitempty"`      // OwnedElsewhere: the set that has the object
+	Set      string   `json:"set,omitempty"`      // OwnedElsewhere: the set that owns the object
 	Err      error    `json:"-"`
 }
 
@@ -89,7 +89,7 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap gives errors.Is and errors.As access to each.
+// Unwrap lets errors.Is and errors.As examine each error.
 func (e Errors) Unwrap() []error {
 	out := make([]error, len(e))
 	for i, one := range e {
@@ -98,7 +98,7 @@ func (e Errors) Unwrap() []error {
 	return out
 }
 
-// join orders errors and returns nil for none.
+// join sorts errors; it returns nil for none.
 func join(all []*ObjectError) error {
 	if len(all) == 0 {
 		return nil
@@ -109,7 +109,7 @@ func join(all []*ObjectError) error {
 	return Errors(all)
 }
 
-// ReasonOf is the reason of the first ObjectError in an error, or Other.
+// ReasonOf returns the reason of the first ObjectError in an error, or Other.
 func ReasonOf(err error) Reason {
 	var all Errors
 	if errors.As(err, &all) && len(all) > 0 {
@@ -122,8 +122,8 @@ func ReasonOf(err error) Reason {
 	return Other
 }
 
-// IsPassing tells whether an error is that of a cluster which cannot answer now, and not of what
-// was asked: it goes when the cluster is well.
+// IsPassing reports whether an error means that a cluster cannot answer now, not that the request
+// is wrong. Such an error ends when the cluster recovers.
 func IsPassing(err error) bool {
 	switch ReasonOf(err) {
 	case Unreachable, Timeout, Canceled:
@@ -132,7 +132,7 @@ func IsPassing(err error) bool {
 	return apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsInternalError(err)
 }
 
-// IsUnserved reports whether an API server does not serve the kind that it was asked for.
+// IsUnserved reports whether an API server does not serve the requested kind.
 func IsUnserved(err error) bool {
 	var noMatch *meta.NoKindMatchError
 	return errors.As(err, &noMatch) || meta.IsNoMatchError(err) || ReasonOf(err) == NoKind

@@ -43,8 +43,7 @@ func (r *run) establish(ctx context.Context, phase []*desired) {
 		if crd == nil {
 			continue
 		}
-		// One that was established a moment ago, by a run before this one, may not be served yet
-		// either.
+		// A definition that a previous run established a moment ago may not be served yet either.
 		made, established := r.outcomes[keyOf(RefOf(crd))]
 		if _, err := r.c.Mapping(ctx, d.ref.GVK()); established && made.action != Failed && (written || meta.IsNoMatchError(err) && serves(crd, d.ref.GVK().Version)) {
 			kinds[d.ref.GVK()] = true
@@ -58,7 +57,7 @@ func (r *run) establish(ctx context.Context, phase []*desired) {
 	}
 }
 
-// serves tells whether a CustomResourceDefinition has a version that is served.
+// serves reports whether a CustomResourceDefinition serves a version.
 func serves(crd *unstructured.Unstructured, version string) bool {
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	return slices.ContainsFunc(versions, func(v any) bool {
@@ -67,14 +66,13 @@ func serves(crd *unstructured.Unstructured, version string) bool {
 	})
 }
 
-// awaited is what is waited for in an object that was applied: lacks says what is missing, or
-// nothing.
+// awaited is a condition of an applied object; lacks returns why it is not met, or "" if it is.
 type awaited struct {
 	what, hint string
 	lacks      func(live *unstructured.Unstructured) string
 }
 
-// await waits until an object lacks nothing, for CRDTimeout at most.
+// await waits until an object meets a condition, for at most CRDTimeout.
 func (r *run) await(ctx context.Context, d *desired, a awaited) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -100,7 +98,7 @@ func (r *run) await(ctx context.Context, d *desired, a awaited) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-deadline.C():
-			// The watch may be the one that does not get on.
+			// The watch may be stuck.
 			if live, err := r.c.GetLive(ctx, d.ref); err == nil && a.lacks(live) == "" {
 				return nil
 			}
@@ -110,7 +108,7 @@ func (r *run) await(ctx context.Context, d *desired, a awaited) error {
 	}
 }
 
-// unestablished says what a CustomResourceDefinition lacks, or nothing.
+// unestablished returns why a CustomResourceDefinition is not established, or "" if it is.
 func unestablished(crd *unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
 	state := map[any]map[string]any{}
@@ -131,7 +129,7 @@ func unestablished(crd *unstructured.Unstructured) string {
 	return ""
 }
 
-// waitServed waits until the discovery lists the kinds, and opens their live caches.
+// waitServed waits up to 10 s until discovery lists the kinds, and opens their live caches.
 func (r *run) waitServed(ctx context.Context, kinds map[schema.GroupVersionKind]bool) error {
 	deadline := r.e.clock.Now().Add(10 * time.Second)
 	for gvk := range kinds {
@@ -153,7 +151,7 @@ func (r *run) waitServed(ctx context.Context, kinds map[schema.GroupVersionKind]
 	return r.openKinds(ctx, kinds)
 }
 
-// rewatch makes caches whose kind was gone for a while list again at once.
+// rewatch makes caches of the same groups list again at once: their kinds may have been absent.
 func (c *Cluster) rewatch(kinds map[schema.GroupVersionKind]bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

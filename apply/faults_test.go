@@ -46,8 +46,8 @@ func TestUnreachableClusterFailsFast(t *testing.T) {
 	assert.LessOrEqual(t, c.Requests()["discovery"], 2, "the breaker is open")
 }
 
-// A server that goes away after everything was cached must not look like a cluster in which nothing
-// changed.
+// TestAClusterThatWentAway: a server that disappears after everything was cached must not look like
+// an unchanged cluster.
 func TestAClusterThatWentAway(t *testing.T) {
 	f := newFixture(t)
 	proxy := newProxy(t)
@@ -104,7 +104,7 @@ func TestCancelEndsSoonWithTheInventoryWritten(t *testing.T) {
 	}
 	assert.Equal(t, r.Count(Created), applied)
 
-	// The next run completes what is missing.
+	// The next run applies the missing objects.
 	r = f.mustApply(f.set(objects...))
 	assert.True(t, r.Complete)
 	assert.GreaterOrEqual(t, r.Count(Unchanged), applied, "more, where the server was done and the answer was lost")
@@ -137,7 +137,7 @@ func TestSecretValuesAreInNoErrorAndNoInventory(t *testing.T) {
 	f.mustApply(f.set(good))
 	entries, err := f.inv.Load(f.ctx)
 	require.NoError(t, err)
-	// Nothing in the inventory depends on the value: it cannot be guessed from there.
+	// No part of the inventory depends on the value, so nobody can guess it from there.
 	other := f.object(replace(`{apiVersion: v1, kind: Secret, metadata: {name: good, namespace: NS, annotations: {a: VALUE}}, stringData: {a: other}}`, "VALUE", value))
 	assert.Equal(t, Configured, f.mustApply(f.set(other)).Objects[0].Action)
 	after, err := f.inv.Load(f.ctx)
@@ -222,9 +222,8 @@ func TestRequestTimeout(t *testing.T) {
 	assert.ErrorContains(t, err, "no answer within 50ms")
 }
 
-// TestAWatchThatNeverBegins: a server, or something in front of it, may take a watch and never
-// answer it. The cache is followed by another one then, and requests of other kinds go on
-// meanwhile.
+// TestAWatchThatNeverBegins: a server or proxy may accept a watch and never answer it. The cache
+// then opens another watch, and requests of other kinds continue meanwhile.
 func TestAWatchThatNeverBegins(t *testing.T) {
 	f := newFixture(t)
 	var swallowed atomic.Int32

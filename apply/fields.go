@@ -9,18 +9,18 @@ import (
 	"github.com/pergola-dev/pergola/change/redact"
 )
 
-// differences are the fields in which a live object and the server's answer to a dry run differ.
+// differences returns the fields in which a live object and the server's dry-run answer differ.
 func differences(live, answer *unstructured.Unstructured) []change.Field {
 	return redact.Compare(live.Object, answer.Object)
 }
 
-// differencesAt compares the fields that a server's message names: before an object is recreated
-// there is no answer to compare with, and defaults would show as differences.
+// differencesAt compares the fields that a server's message names. Before a recreation there is no
+// answer to compare with, and defaults would appear as differences.
 func differencesAt(live, want *unstructured.Unstructured, paths []string) []change.Field {
 	return redact.Compare(only(live, paths).Object, only(want, paths).Object)
 }
 
-// only is an object with nothing but the fields at some paths.
+// only returns a copy of an object with nothing but the fields at some paths.
 func only(o *unstructured.Unstructured, paths []string) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{}}
 	out.SetGroupVersionKind(o.GroupVersionKind())

@@ -56,14 +56,14 @@ func TestDriftIsTakenBack(t *testing.T) {
 	assert.Equal(t, Configured, actions(f.mustApply(set))["ConfigMap/edited"])
 	assert.Equal(t, "ours", nested(f.get(f.configMap("edited", "")), "data", "key"))
 
-	// The same when the declaration changes before anybody has looked: what happens does not hang
-	// on who is faster.
+	// The same if the declaration changes before the drift is found: the result does not depend on
+	// the order.
 	edit("key", "by hand again")
 	set.Objects[0] = f.configMap("edited", "changed")
 	assert.Equal(t, Configured, actions(f.mustApply(set))["ConfigMap/edited"])
 	assert.Equal(t, "changed", nested(f.get(f.configMap("edited", "")), "data", "key"))
 
-	// A new wish that meets another manager is for a person to decide.
+	// A person decides about a new value that conflicts with another manager.
 	edit("more", "by hand")
 	more := f.configMap("edited", "changed")
 	require.NoError(t, unstructured.SetNestedField(more.Object, "ours", "data", "more"))
@@ -75,7 +75,8 @@ func TestDriftIsTakenBack(t *testing.T) {
 	assert.Equal(t, []string{"data.more"}, e.Fields)
 }
 
-// Who is listed is overruled in what was applied before; others, and what is new, are a conflict.
+// TestDriftIsTakenBackFromSome: edits of listed managers to applied fields are overruled; edits of
+// other managers, and new fields, are a conflict.
 func TestDriftIsTakenBackFromSome(t *testing.T) {
 	for name, c := range map[string]struct {
 		manager, also string
@@ -138,8 +139,8 @@ func TestDriftIsTakenBackFromSome(t *testing.T) {
 	}
 }
 
-// An apply that was meant for an object does not make another one of its name: what is there is
-// looked at first.
+// TestObjectThatWasReplaced: an apply for a known object does not change another object of that
+// name. The new object is read first.
 func TestObjectThatWasReplaced(t *testing.T) {
 	f := newFixture(t)
 	o := f.configMap("c", "first")
@@ -168,7 +169,7 @@ func TestReplicasUnderAnAutoscaler(t *testing.T) {
 	f.mustApply(f.set(d, f.object(autoscaler)))
 	assert.EqualValues(t, 2, nested(f.get(d), "spec", "replicas"), "counts on creation")
 
-	// The autoscaler scales: no request, and no way back.
+	// The autoscaler scales: an apply sends no request and does not scale back.
 	f.patch(d, "kube-controller-manager", `{"spec":{"replicas":5}}`, "scale")
 	f.eventually("the cache knows", func() bool {
 		live, err := f.c.Get(f.ctx, RefOf(d))
@@ -186,8 +187,8 @@ func TestReplicasUnderAnAutoscaler(t *testing.T) {
 	assert.Empty(t, f.requests(func() { f.mustApply(set) }))
 }
 
-// TestAnAutoscalerStartsNothing: what hibernates has no replicas at once, and has those that are
-// declared when it wakes up.
+// TestAnAutoscalerStartsNothing: a workload that hibernates has no replicas at once, and the
+// declared ones when it wakes up.
 func TestAnAutoscalerStartsNothing(t *testing.T) {
 	f := newFixture(t)
 	replicas := func() any { return nested(f.get(f.deployment("d", 1)), "spec", "replicas") }
@@ -296,8 +297,8 @@ spec:
 	assert.Equal(t, set.Name, cm.GetAnnotations()[keys.Origin])
 	assert.NotEmpty(t, cm.GetAnnotations()[keys.Description])
 
-	// Other labels cannot reach the claim templates of a StatefulSet that exists; everything else
-	// takes them.
+	// New labels cannot reach the claim templates of an existing StatefulSet; all other objects get
+	// them.
 	set.InjectLabels = map[string]string{"injected": "again"}
 	f.mustApply(set)
 	assert.Equal(t, "again", nested(f.get(sts), "spec", "template", "metadata", "labels", "injected"))
@@ -337,8 +338,8 @@ func TestIgnoreAndModeIgnore(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, entries, 2)
 
-	// Without the set, what is in mode Ignore stays, and what is ignored stays until it is not
-	// ignored any more.
+	// Without the set, objects in mode Ignore stay, and ignored objects stay until they are no
+	// longer ignored.
 	r, err = f.e.Delete(f.ctx, f.c, f.set(), f.inv, DeleteOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, map[string]Action{"ConfigMap/live": Ignored, "ConfigMap/declared": Deleted}, actions(r))

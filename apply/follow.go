@@ -12,30 +12,29 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Followed says which objects are listed once and watched from then on, for as long as somebody
-// reads them: objects of others, which the live cache does not hold.
+// Followed selects objects that the live cache does not hold. They are listed once and watched
+// while somebody reads them.
 type Followed struct {
 	Resource  schema.GroupVersionResource
 	Namespace string
-	// Selector is one of labels; empty for all objects.
+	// Selector is a label selector; empty for all objects.
 	Selector string
-	// Keep are the fields that are kept besides metadata, with dots in between and commas after
-	// each, such as "spec,status.conditions"; empty for all. There may be many objects of others.
+	// Keep lists the fields to store in addition to metadata, separated by commas, such as
+	// "spec,status.conditions"; empty for all. It limits the memory for many objects.
 	Keep string
 }
 
 const (
-	// unread is how long a list is followed after somebody has read it: longer than it takes from
-	// one look of care to the next.
+	// unread is how long a list is watched after its last read; it exceeds the interval of care.
 	unread = 3 * time.Minute
-	// lately is how old a list may be that nobody is allowed to watch.
+	// lately is the maximum age of a list that cannot be watched.
 	lately = 5 * time.Second
 )
 
-// Follow gives objects as the last list and the watch since then have them. Only the first reading
-// makes a request, and one after three minutes without any. They come without managedFields, and
-// nobody may change them. Where a list is allowed and a watch is not, there is a list every five
-// seconds at most, while they are read. An error is that of the last list.
+// Follow returns objects as of the last list and the watch since. It makes a request only on the
+// first read, and on a read after three minutes without any. If only lists are allowed, it lists at
+// most every five seconds, on reads. The objects lack managedFields and must not be modified. An
+// error is that of the last list.
 func (c *Cluster) Follow(ctx context.Context, f Followed) ([]*unstructured.Unstructured, error) {
 	w, err := c.follow(f)
 	if err == nil {
@@ -49,7 +48,7 @@ func (c *Cluster) Follow(ctx context.Context, f Followed) ([]*unstructured.Unstr
 	return out, nil
 }
 
-// follow gives the list, which begins with its first reading.
+// follow returns the list of f; the first call starts it.
 func (c *Cluster) follow(f Followed) (*watchedResource, error) {
 	selector, err := labels.Parse(f.Selector)
 	if err != nil {
@@ -71,7 +70,7 @@ func (c *Cluster) follow(f Followed) (*watchedResource, error) {
 	return w, nil
 }
 
-// endUnread ends a list that nobody has read for a while.
+// endUnread ends a list that nobody read for a while.
 func (c *Cluster) endUnread(ctx context.Context, f Followed, w *watchedResource) {
 	rest := unread
 	for {
@@ -92,7 +91,7 @@ func (c *Cluster) endUnread(ctx context.Context, f Followed, w *watchedResource)
 	}
 }
 
-// current waits until the list is in, and asks for a new one where nobody may watch.
+// current waits for the list, and requests a new one if the watch is refused.
 func (w *watchedResource) current(ctx context.Context) error {
 	w.state.Lock()
 	old := w.synced && w.refused && w.cluster.clock.Since(w.listedAt) > lately
@@ -107,20 +106,20 @@ func (w *watchedResource) current(ctx context.Context) error {
 	return w.ready(ctx)
 }
 
-// isUnwatchable tells whether an error of a watch is that it is not allowed, or not served.
+// isUnwatchable reports whether a watch is forbidden or not supported.
 func isUnwatchable(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err)
 }
 
-// isAnswered tells whether an error of a list says that there is nothing to be had, such as of a
-// kind that is gone. One of the connection does not: what was known goes on to be given then, as
-// the live cache does.
+// isAnswered reports whether the server answered that there is no list, such as for a kind that no
+// longer exists. After a connection error, Follow returns the last known objects, as the live cache
+// does.
 func isAnswered(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
 }
 
-// keeping makes objects small: without managedFields, and with nothing but some fields and their
-// metadata.
+// keeping returns a function that reduces objects to metadata and some fields, without
+// managedFields.
 func keeping(fields string) func(*unstructured.Unstructured) *unstructured.Unstructured {
 	return func(o *unstructured.Unstructured) *unstructured.Unstructured {
 		plain := unmanaged(o)
@@ -131,7 +130,7 @@ func keeping(fields string) func(*unstructured.Unstructured) *unstructured.Unstr
 		for field := range strings.SplitSeq(fields, ",") {
 			path := strings.Split(field, ".")
 			if v, found, err := unstructured.NestedFieldCopy(o.Object, path...); found && err == nil {
-				// it fails only where a parent is no map, which the copy has ruled out
+				// it fails only if a parent is not a map, which the copy has ruled out
 				_ = unstructured.SetNestedField(out.Object, v, path...)
 			}
 		}

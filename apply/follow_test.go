@@ -18,14 +18,14 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// follower reads a followed list through a connection that counts, and whose watches may be
-// answered in the place of the server.
+// follower reads a followed list through a connection that counts requests and may answer watches
+// itself.
 type follower struct {
 	*fixture
 	c              *Cluster
 	clock          *clocktesting.FakeClock
 	lists, watches atomic.Int64
-	answer         atomic.Pointer[string] // of watches: a Status; nil lets the server answer
+	answer         atomic.Pointer[string] // Status for watches; nil lets the server answer
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)
@@ -51,7 +51,7 @@ func newFollower(t *testing.T) *follower {
 			}
 			code, body := http.StatusForbidden, *answer
 			if strings.Contains(body, "Expired") {
-				f.answer.Store(nil) // once: what comes after the new list is watched
+				f.answer.Store(nil) // only once: the watch after the new list reaches the server
 				code = http.StatusGone
 			}
 			w := &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
@@ -83,8 +83,8 @@ func (f *follower) read(keep string) map[string]*unstructured.Unstructured {
 
 const watchForbidden = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no"}`
 
-// Whoever reads again makes no request, sees what has changed since, and gets no more than he
-// needs; what nobody reads any more ends.
+// TestFollow: a second read makes no request, has all changes since, and only the requested fields.
+// A list without readers ends.
 func TestFollow(t *testing.T) {
 	f := newFollower(t)
 	f.create(f.configMap("a", "x"))
@@ -123,7 +123,7 @@ func TestFollow(t *testing.T) {
 	assert.EqualValues(t, 3, f.lists.Load(), "it begins again")
 }
 
-// A watch that is told that its version has expired is followed by a new list, and goes on.
+// TestFollowExpired: a watch whose version has expired leads to a new list and another watch.
 func TestFollowExpired(t *testing.T) {
 	f := newFollower(t)
 	expired := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,"message":"too old"}`
@@ -135,8 +135,8 @@ func TestFollowExpired(t *testing.T) {
 	assert.EqualValues(t, 2, f.lists.Load())
 }
 
-// Whoever may list and not watch asks every five seconds at most, and watches from when it is
-// allowed.
+// TestFollowWithoutWatch: a reader that may list but not watch lists at most every five seconds,
+// and watches as soon as it is allowed.
 func TestFollowWithoutWatch(t *testing.T) {
 	f := newFollower(t)
 	forbidden := watchForbidden
@@ -173,7 +173,7 @@ func (f *follower) refused() bool {
 	return false
 }
 
-// A kind that is not served is an error for whoever reads.
+// TestFollowMissingKind: a kind that is not served is an error for its readers.
 func TestFollowMissingKind(t *testing.T) {
 	f := newFollower(t)
 	_, err := f.c.Follow(f.ctx, Followed{Resource: corev1.SchemeGroupVersion.WithResource("nothings"), Namespace: f.ns})

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// forbiddenName is the name of what a request was about.
+// forbiddenName matches the name of the requested object.
 var forbiddenName = regexp.MustCompile(`"([^"]+)" is forbidden: User`)
 
-// plainWord means nothing else to a shell.
+// plainWord matches text that needs no quotes in a shell.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9:@._/-]+$`)
 
-// explainForbidden says which right is missing, and how it is given.
+// explainForbidden names the missing right and the command that grants it.
 func explainForbidden(e *ObjectError) {
 	e.Reason = Forbidden
 	e.Hint = "an admission rule forbids it: follow the message"
@@ -34,7 +34,7 @@ func explainForbidden(e *ObjectError) {
 	}
 }
 
-// grant is the command that gives a right.
+// grant returns the command that grants a right.
 func grant(user, verb, resource, namespace string) string {
 	subject, name := "--user="+user, "pergola"
 	if !plainWord.MatchString(user) {

@@ -8,12 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// keptAnnotations are prefixes of annotations that Kubernetes' controllers write: to drop them
+// keptAnnotations are prefixes of annotations that Kubernetes' controllers write: removing them
 // would start a fight.
 var keptAnnotations = []string{"deployment.kubernetes.io/", "pv.kubernetes.io/", "volume.kubernetes.io/",
 	"volume.beta.kubernetes.io/", "kubernetes.io/service-account.", "batch.kubernetes.io/", "control-plane.alpha.kubernetes.io/", "autoscaling.alpha.kubernetes.io/"}
 
-// foreignMetadata is the merge patch that drops labels and annotations of others, where the set
+// foreignMetadata returns the merge patch that removes foreign labels and annotations, if the set
 // says so.
 func (r *run) foreignMetadata(want, live *unstructured.Unstructured) map[string]any {
 	patch := map[string]any{}

@@ -2,12 +2,12 @@ package apply
 
 import "context"
 
-// What one set knew is carried over to another one by its entries, when an object changes sets as a
-// whole bundle does: then nothing is deleted and made anew, and what is not wanted any more is
+// When an object moves to another set with its whole bundle, its entries are added to the inventory
+// of that set. So nothing is deleted and recreated, and objects that are no longer declared are
 // still known.
 
-// From are the entries of a set, each with the origin that its object has as long as that set owns
-// it.
+// From returns the entries of a set, each with the origin annotation that its object has in that
+// set.
 func (e *Engine) From(set string, entries []Entry) []Entry {
 	out := make([]Entry, 0, len(entries))
 	for _, one := range entries {
@@ -19,7 +19,7 @@ func (e *Engine) From(set string, entries []Entry) []Entry {
 	return out
 }
 
-// Union are the entries of both; where both know an object, what the first one knows.
+// Union returns the entries of both; for an object in both, the entry of the first.
 func Union(first, second []Entry) []Entry {
 	known := map[key]bool{}
 	var out []Entry
@@ -34,8 +34,7 @@ func Union(first, second []Entry) []Entry {
 	return out
 }
 
-// Part is the view of an inventory that shows some of its entries and keeps the others where they
-// are.
+// Part returns a view of an inventory with some of its entries; writes preserve the others.
 func Part(whole Inventory, shows func(Entry) bool) Inventory { return &part{whole, shows} }
 
 type part struct {

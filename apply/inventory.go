@@ -14,27 +14,26 @@ type Entry struct {
 	// Labels and Annotations are those last applied.
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// Applied is the digest of what was asked of the server, empty before the first success.
+	// Applied is the digest of the last successful request; empty before the first one.
 	Applied string `json:"applied,omitempty"`
-	// Live is the digest of our owned fields in the server's answer.
+	// Live is the digest of the fields that we own in the server's answer.
 	Live string `json:"live,omitempty"`
-	// Leaving is an object that left the set and is still being deleted. Nobody asks for its
-	// health.
+	// Leaving marks an object that left the set and is still being deleted. Its health is ignored.
 	Leaving bool `json:"leaving,omitempty"`
-	// Held is why an object that is to be deleted, or recreated, is kept for now, as the gate said
-	// last. It ends when the deletion of the object begins to go, and when it is as it is wanted.
+	// Held is why the gate last held the deletion or recreation of the object. It is cleared when
+	// the deletion begins, or the object is in its desired state.
 	Held change.Reason `json:"heldFor,omitzero"`
 	// Fields are the declared values of the fields in Set.Yields, as JSON, at the last apply.
 	Fields map[string]string `json:"fields,omitempty"`
-	// Source is the file that declares it, where the set keeps that.
+	// Source is the file that declares the object, if Set.KeepSources is set.
 	Source string `json:"source,omitempty"`
-	// CreateOnly names the field groups that were left to other managers ("replicas", "resources").
+	// CreateOnly names the field groups that are left to other managers ("replicas", "resources").
 	CreateOnly []string `json:"createOnly,omitempty"`
 }
 
 func (e Entry) key() key { return keyOf(e.Ref) }
 
-// HeldBefore is why objects of an inventory were held in a run before, for permit.Gate.Before.
+// HeldBefore returns why objects were held in the previous run, for permit.Gate.Before.
 func HeldBefore(entries []Entry) map[Ref]change.Reason {
 	out := map[Ref]change.Reason{}
 	for _, e := range entries {
@@ -45,20 +44,19 @@ func HeldBefore(entries []Entry) map[Ref]change.Reason {
 	return out
 }
 
-// Inventory remembers the objects of one set between runs. One writer at a time: the role's Lease
-// sees to it.
+// Inventory stores the objects of one set between runs. The Lease of the role ensures a single
+// writer.
 type Inventory interface {
-	// Load returns the entries, none when there is no inventory yet. A failed read must be an
-	// error.
+	// Load returns the entries, none if there is no inventory yet. A failed read must be an error.
 	Load(ctx context.Context) ([]Entry, error)
 	Save(ctx context.Context, entries []Entry) error
-	// Remove forgets the inventory after everything in it is gone.
+	// Remove deletes the inventory once all objects in it are deleted.
 	Remove(ctx context.Context) error
 }
 
-// StepInventory is an Inventory that keeps more than entries in one place, and writes it together.
-// Apply calls Begin instead of the first Save, even if no entry is new, and End instead of the last
-// one, when an entry is: it may leave the writing to the caller of Apply.
+// StepInventory is an Inventory that stores more than entries, in one write. Apply calls Begin
+// instead of the first Save, even without a new entry, and End instead of the last Save, if entries
+// changed. End may leave the write to the caller of Apply.
 type StepInventory interface {
 	Inventory
 	Begin(ctx context.Context, entries []Entry) error
@@ -72,7 +70,7 @@ type MemoryInventory struct {
 	saves   int
 }
 
-// NewMemoryInventory makes an inventory that holds the entries.
+// NewMemoryInventory makes an inventory with these entries.
 func NewMemoryInventory(entries ...Entry) *MemoryInventory { return &MemoryInventory{entries: entries} }
 
 // Load returns a copy of the entries.
@@ -93,7 +91,7 @@ func (m *MemoryInventory) Save(_ context.Context, entries []Entry) error {
 // Remove forgets all entries.
 func (m *MemoryInventory) Remove(ctx context.Context) error { return m.Save(ctx, nil) }
 
-// Saves counts the writes.
+// Saves returns the number of writes.
 func (m *MemoryInventory) Saves() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

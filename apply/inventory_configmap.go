@@ -17,27 +17,27 @@ import (
 
 const (
 	inventoryManager = "pergola-inventory"
-	inventoryKey     = "entries.json" // one JSON entry a line: diffs of it can be read
-	// instead, when the text gets near the size limit of an object
+	inventoryKey     = "entries.json" // one JSON entry per line, for readable diffs
+	// inventoryGzip replaces inventoryKey when the text approaches the size limit of an object
 	inventoryGzip  = "entries.json.gz"
 	inventoryPlain = 512 << 10
-	inventoryMax   = 32 << 20 // unpacked, against a crafted object
+	inventoryMax   = 32 << 20 // unpacked limit, against a crafted object
 )
 
-// configMapInventory keeps entries in a ConfigMap that carries the managed-by label, so that
-// reading it is served by the live cache.
+// configMapInventory stores entries in a ConfigMap with the managed-by label, so that the live
+// cache serves its reads.
 type configMapInventory struct {
 	cluster *Cluster
 	ref     Ref
 	labels  map[string]string
-	// version is the resourceVersion read last: a second writer is noticed. It guards a ConfigMap
-	// that is there, and would make a deleted one anew: uid guards against that.
+	// version is the resourceVersion read last; it detects a second writer of an existing
+	// ConfigMap. An apply with a version would recreate a deleted ConfigMap; uid prevents that.
 	version string
 	uid     types.UID
 }
 
-// NewConfigMapInventory keeps an inventory in a ConfigMap, and creates its namespace when it is
-// missing. The labels come in addition to those by which the cluster's live cache selects.
+// NewConfigMapInventory returns an inventory in a ConfigMap, and creates the namespace if it is
+// missing. The labels are added to those that the cluster's live cache selects by.
 func NewConfigMapInventory(c *Cluster, namespace, name string, labels map[string]string) Inventory {
 	return &configMapInventory{cluster: c, labels: labels,
 		ref: Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: name}}
@@ -130,7 +130,7 @@ func (i *configMapInventory) object(entries []Entry) (*unstructured.Unstructured
 	return &unstructured.Unstructured{Object: o}, nil
 }
 
-// allLabels are the given labels and those that put the object into the live cache.
+// allLabels returns the given labels and those that the live cache selects by.
 func (i *configMapInventory) allLabels() map[string]any {
 	out := map[string]any{}
 	for k, v := range i.labels {
@@ -165,7 +165,7 @@ func decodeEntries(o *unstructured.Unstructured) ([]Entry, error) {
 		}
 		var e struct {
 			Entry
-			// Text is what former versions have in the place of Entry.Held.
+			// Text is Entry.Held as older versions wrote it.
 			Text string `json:"held"`
 		}
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
@@ -184,7 +184,7 @@ func isNamespaceMissing(err error) bool {
 	return ok && apierrors.IsNotFound(err) && status.Details != nil && status.Details.Kind == "namespaces"
 }
 
-// EntriesOf reads the ConfigMap of an inventory, for those who only look.
+// EntriesOf reads the ConfigMap of an inventory, for callers that never write it.
 func EntriesOf(configMap *unstructured.Unstructured) ([]Entry, error) {
 	return decodeEntries(configMap)
 }

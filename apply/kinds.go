@@ -12,16 +12,16 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// kinds is the discovered API of a cluster. It is read once, and again only when told (a CRD was
-// established) or when an unknown kind is asked for and what is known is some seconds old.
+// kinds is the discovered API of a cluster. It is read once, and again after ResetMapping (a CRD
+// was established) or for an unknown kind, if the last read is some seconds old.
 type kinds struct {
 	mu     sync.Mutex
 	mapper meta.RESTMapper
-	known  map[schema.GroupVersionKind]*meta.RESTMapping // answers of mapper, which are dear
+	known  map[schema.GroupVersionKind]*meta.RESTMapping // answers of mapper, which are expensive
 	readAt time.Time
 }
 
-// rediscoverAfter is the age from which an unknown kind makes the discovery be read again.
+// rediscoverAfter is the age of the discovery from which an unknown kind triggers a new one.
 const rediscoverAfter = 5 * time.Second
 
 // Mapping finds the resource and scope of a kind. An unknown kind yields a meta.NoKindMatchError.
@@ -54,7 +54,7 @@ func (k *kinds) find(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	return mapping, err
 }
 
-// ResetMapping makes the next Mapping read the discovery again, and drops the schemas.
+// ResetMapping makes the next Mapping read the discovery again, and drops the cached schemas.
 func (c *Cluster) ResetMapping() {
 	c.schemas.forget()
 	c.kinds.mu.Lock()

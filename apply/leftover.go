@@ -16,31 +16,30 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Some fields exclude each other, and the API server fills one of them in where none is declared:
-// how a Deployment rolls, the emptyDir of a volume that only has a name. That value is nobody's, so
-// an apply leaves it where it is, also when the declaration has changed to what excludes it, and
-// the server refuses both together. A client that sends whole objects, as kubectl and upstream's
-// resource-manager do, has no such trouble. So what is left over becomes ours first, by
-// managedFields alone, and the same apply takes it away.
+// Some fields exclude each other, and the API server defaults one of them, such as the strategy of
+// a Deployment or a volume's emptyDir. Nobody owns the default, so an apply leaves it, even if the
+// declaration now has a field that excludes it. The server then rejects the combination. Clients
+// that send whole objects, such as kubectl and upstream's resource-manager, do not have this
+// problem. So we first become the owner of the leftover in managedFields, and the same apply
+// removes it.
 //
-// The other way round it is a map that stays empty: of one whose fields all leave a declaration
-// that still has the map, {}, the library of server-side apply leaves null
-// (sigs.k8s.io/structured-merge-diff, typed/remove.go), which definitions of custom resources do
-// not admit. So its fields are taken away first, and the same apply finds nothing of ours in it.
+// A map that becomes empty is the opposite case: all its fields leave the declaration, and the map
+// stays as {}. Server-side apply then leaves null (sigs.k8s.io/structured-merge-diff,
+// typed/remove.go), which definitions of custom resources reject. So the fields are removed first,
+// and the same apply finds nothing of ours in the map.
 
-// leftover are fields of a map in a live object that cannot stay beside what is declared of that
-// map.
+// leftover is a group of fields of a live map that cannot coexist with the declared map.
 type leftover struct {
-	// holder leads to the map, or to the list that has it under the name item.
+	// holder is the path of the map, or of the list that has it under the name item.
 	holder []string
 	item   string
 	fields []string
 }
 
-// rollsBy are the workloads whose pods roll unless another type is declared, by where they say so.
+// rollsBy names the strategy field of workloads whose pods roll by default.
 var rollsBy = map[schema.GroupKind]string{deploymentKind: "strategy", statefulSet: "updateStrategy"}
 
-// podsAt is where workloads that can change have the description of their pods.
+// podsAt is the path of the pod spec in workloads that can change.
 var podsAt = map[schema.GroupKind][]string{
 	deploymentKind:                      {"spec", "template", "spec"},
 	statefulSet:                         {"spec", "template", "spec"},
@@ -50,7 +49,7 @@ var podsAt = map[schema.GroupKind][]string{
 	{Kind: "ReplicationController"}:     {"spec", "template", "spec"},
 }
 
-// leftovers are those of a live object beside what is sent to it, as far as no manager has them.
+// leftovers returns the leftovers of a live object that no manager owns.
 func leftovers(send, live *unstructured.Unstructured) []leftover {
 	gk := groupKindOf(send)
 	var found []leftover
@@ -86,8 +85,7 @@ func leftovers(send, live *unstructured.Unstructured) []leftover {
 	})
 }
 
-// emptied are the maps of which nothing is declared but that they are there, and of which all
-// fields in a live object are ours and nobody else's.
+// emptied returns the maps that are declared as {} and whose live fields we alone own.
 func (r *run) emptied(send, live *unstructured.Unstructured) []leftover {
 	var ours, others []*fieldpath.Set
 	for _, m := range managersOf(live) {
@@ -125,8 +123,8 @@ func (r *run) emptied(send, live *unstructured.Unstructured) []leftover {
 	return found
 }
 
-// removing takes the fields of leftovers out of a live object. They are nobody's then: one that the
-// server fills in again at once stays, as it does beside any declaration that leaves it open.
+// removing removes the fields of leftovers from a live object. A field that the server defaults
+// again at once stays without an owner, as under any declaration that leaves it open.
 func (r *run) removing(ctx context.Context, live *unstructured.Unstructured, left []leftover) error {
 	ops := []any{map[string]any{"op": "test", "path": "/metadata/resourceVersion", "value": live.GetResourceVersion()}}
 	gone := fieldpath.NewSet()
@@ -158,7 +156,7 @@ func (r *run) removing(ctx context.Context, live *unstructured.Unstructured, lef
 	return err
 }
 
-// in is the map in an object, the object's own; nil if it has none.
+// in returns the map of an object, not a copy; nil if there is none.
 func (l leftover) in(o *unstructured.Unstructured) map[string]any {
 	v, _, _ := unstructured.NestedFieldNoCopy(o.Object, l.holder...)
 	if l.item == "" {
@@ -189,7 +187,7 @@ func (l leftover) paths() []fieldpath.Path {
 	return out
 }
 
-// replaced is a copy of an object in which the map is the one that another object has.
+// replaced returns a copy of an object with the map of another object.
 func (l leftover) replaced(o, from *unstructured.Unstructured) *unstructured.Unstructured {
 	out := o.DeepCopy()
 	if m := l.in(out); m != nil {
@@ -199,8 +197,8 @@ func (l leftover) replaced(o, from *unstructured.Unstructured) *unstructured.Uns
 	return out
 }
 
-// withoutLeftovers goes on with an apply that the server refused, where leftovers may be the
-// reason; refused stays the error where they are not.
+// withoutLeftovers retries a refused apply if leftovers may be the reason; otherwise it returns the
+// error refused.
 func (r *run) withoutLeftovers(ctx context.Context, w wanted, opts patchOptions, refused error) (*unstructured.Unstructured, bool, error) {
 	for range 3 { // others may write meanwhile
 		live, err := r.c.GetLive(ctx, w.ref)
@@ -231,7 +229,7 @@ func (r *run) withoutLeftovers(ctx context.Context, w wanted, opts patchOptions,
 	return nil, false, refused
 }
 
-// owning is the patch of managedFields by which leftovers become ours.
+// owning returns the patch of managedFields that makes us the owner of leftovers.
 func (r *run) owning(live *unstructured.Unstructured, left []leftover) []ssa.JSONPatch {
 	managers := managersOf(live)
 	for i, m := range managers {
@@ -252,9 +250,8 @@ func (r *run) owning(live *unstructured.Unstructured, left []leftover) []ssa.JSO
 	return []ssa.JSONPatch{{Operation: "replace", Path: "/metadata/managedFields", Value: managers}}
 }
 
-// foreseeWithout is what the server will make of an object without its leftovers. It is asked
-// twice: what an apply comes to that leaves the maps in question as they live, and what the whole
-// object is worth with these as they are declared.
+// foreseeWithout predicts an object without its leftovers. It needs two dry runs: an apply with the
+// live maps, and a replace of the answer with the declared maps.
 func (r *run) foreseeWithout(ctx context.Context, w wanted, live *unstructured.Unstructured, left []leftover, opts patchOptions) (*unstructured.Unstructured, error) {
 	trial := w.send
 	for _, l := range left {

@@ -11,8 +11,8 @@ import (
 
 const leftoverDeployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: NS}, spec: {replicas: 0, selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {containers: [{name: a, image: "a:1"}], volumes: [{name: v}]}}}}`
 
-// TestLeftoversGo: what the server has filled in goes with a declaration that excludes it, as a dry
-// run says beforehand, in one change.
+// TestLeftoversGo: a declaration removes the server's defaults that it excludes, in one change, as
+// the dry run shows.
 func TestLeftoversGo(t *testing.T) {
 	const changed = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: NS, labels: {new: x}}, spec: {replicas: 0, strategy: {type: Recreate}, selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {containers: [{name: a, image: "a:2"}], volumes: [{name: v, configMap: {name: c}}]}}}}`
 	f := newFixture(t)
@@ -44,8 +44,7 @@ func TestLeftoversGo(t *testing.T) {
 	})
 }
 
-// TestLeftoversOfOthersStay: a value that somebody has set is theirs, and the server's refusal is
-// told.
+// TestLeftoversOfOthersStay: a value that somebody set stays, and the server's refusal is reported.
 func TestLeftoversOfOthersStay(t *testing.T) {
 	f := newFixture(t)
 	first := f.object(leftoverDeployment)
@@ -61,7 +60,7 @@ func TestLeftoversOfOthersStay(t *testing.T) {
 	assert.Equal(t, before.GetResourceVersion(), f.get(first).GetResourceVersion())
 }
 
-// TestLeftoversOfWhatIsWrong: an object that is wrong for another reason is left as it is.
+// TestLeftoversOfWhatIsWrong: an object that is invalid for another reason stays as it is.
 func TestLeftoversOfWhatIsWrong(t *testing.T) {
 	f := newFixture(t)
 	first := f.object(leftoverDeployment)
@@ -74,9 +73,9 @@ func TestLeftoversOfWhatIsWrong(t *testing.T) {
 	assert.Equal(t, before.GetResourceVersion(), f.get(first).GetResourceVersion())
 }
 
-// TestMapsThatBecomeEmpty: of a map of which nothing but the map itself is declared any more the
-// fields go, and it stays, as a plan says beforehand, with what the server fills in. Server-side
-// apply alone would leave null, which the definition does not admit.
+// TestMapsThatBecomeEmpty: if only an empty map is still declared, its fields are removed and the
+// map stays, with the server's defaults, as the plan shows. Server-side apply alone would leave
+// null, which the definition rejects.
 func TestMapsThatBecomeEmpty(t *testing.T) {
 	for name, before := range map[string]func(*fixture, *unstructured.Unstructured){
 		"of ours":           func(f *fixture, o *unstructured.Unstructured) { f.mustApply(f.set(o)) },
@@ -92,8 +91,8 @@ func TestMapsThatBecomeEmpty(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, 1, result.Count(Created))
 			first := f.widget("w")
-			// The set has no object of the kind, so that nobody has waited until it is served: that
-			// is a moment after it is established.
+			// The set has no object of the kind, so nothing waited until it is served, a moment
+			// after it is established.
 			f.eventually("widgets are served", func() bool {
 				f.c.ResetMapping()
 				_, err := f.c.Mapping(f.ctx, first.GroupVersionKind())

@@ -7,17 +7,17 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// inLimbo is why an object that is gone stays in the inventory for a while.
+// inLimbo is why an object that no longer exists stays in the inventory for a while.
 const inLimbo = "is gone, and stays in the inventory until no request of the instance before this one can bring it back"
 
-// limbo holds the objects of which it is not known whether somebody still makes them: their
-// inventory announced them, and does not say that they were applied. They may appear until the
-// requests of the engine that announced them have ended, even after we have deleted them.
+// limbo holds the objects that a previous engine may still create: their inventory announced them,
+// and does not say that they were applied. They may appear until the requests of that engine have
+// ended, even after we have deleted them.
 type limbo struct {
 	mu      sync.Mutex
 	clock   clock.PassiveClock
 	until   time.Time
-	sets    map[*Cluster]map[string]bool // those whose inventories were read
+	sets    map[*Cluster]map[string]bool // sets whose inventories were read
 	objects map[*Cluster]map[key]bool
 }
 
@@ -28,7 +28,8 @@ func (l *limbo) begin(c clock.PassiveClock, d time.Duration) {
 	l.sets, l.objects = map[*Cluster]map[string]bool{}, map[*Cluster]map[key]bool{}
 }
 
-// over tells whether nothing can come any more, and then forgets all. The lock is held.
+// over reports whether no request can arrive any more, and then clears the limbo. The caller holds
+// the lock.
 func (l *limbo) over() bool {
 	if l.clock == nil || l.clock.Now().Before(l.until) {
 		return l.clock == nil
@@ -37,7 +38,7 @@ func (l *limbo) over() bool {
 	return true
 }
 
-// read takes what an inventory says when it is read for the first time.
+// read adds the announced entries of an inventory that is read for the first time.
 func (l *limbo) read(c *Cluster, set string, entries []Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

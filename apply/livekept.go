@@ -6,8 +6,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Some fields of a live object cannot change, and its other fields are worth applying all the same:
-// these are sent as they are. What is declared otherwise is named in the outcome. Source:
+// Some fields of a live object cannot change, but its other fields are still worth applying. So the
+// live values are sent, and the outcome names the fields that are declared differently. Source:
 // upstream's merge rules (pkg/resourcemanager/controller/managedresource/merger.go).
 
 const (
@@ -15,9 +15,9 @@ const (
 	clusterIP      = "spec.clusterIP"
 )
 
-// setByServer are fields that the server fills in when an object is created, in the name of its
-// creator, and then refuses to change. Where they became ours with an object that somebody else
-// made, they are sent along: an apply that leaves them out would remove them.
+// setByServer lists fields that the server sets at creation, in the name of the creator, and then
+// refuses to change. If we took them over with an object of another creator, they are sent: an
+// apply without them would remove them.
 var setByServer = map[schema.GroupKind][]fieldpath.Path{
 	{Kind: "PersistentVolumeClaim"}: {
 		fieldpath.MakePathOrDie("spec", "storageClassName"), fieldpath.MakePathOrDie("spec", "volumeName"),
@@ -28,8 +28,8 @@ var setByServer = map[schema.GroupKind][]fieldpath.Path{
 	},
 }
 
-// adjust makes the object that is sent to an existing one. kept are the fields that it has from
-// that one although another value is declared.
+// adjust returns the object to send for an existing one. kept names the fields that get the live
+// value although another one is declared.
 func adjust(o, live *unstructured.Unstructured, manager string, createOnly []string) (send *unstructured.Unstructured, kept []string) {
 	gk := groupKindOf(o)
 	ip, _, _ := unstructured.NestedString(o.Object, "spec", "clusterIP")
@@ -59,8 +59,8 @@ func adjust(o, live *unstructured.Unstructured, manager string, createOnly []str
 	return send, kept
 }
 
-// keepTemplateLabels sends along the labels of the pod template of a Job: the server adds some, and
-// none can change.
+// keepTemplateLabels sends the live labels of a Job's pod template: the server adds some, and none
+// can change.
 func keepTemplateLabels(send, live *unstructured.Unstructured, owned *fieldpath.Set) {
 	labels, _, _ := unstructured.NestedStringMap(live.Object, "spec", "template", "metadata", "labels")
 	for name := range labels {
@@ -77,7 +77,7 @@ func keepSetByServer(send, live *unstructured.Unstructured, owned *fieldpath.Set
 	}
 }
 
-// hasAnyOf tells whether a set has a field or anything in it.
+// hasAnyOf reports whether a set has a field or anything in it.
 func hasAnyOf(set *fieldpath.Set, path fieldpath.Path) bool {
 	if set.Has(path) {
 		return true
@@ -92,8 +92,8 @@ func hasAnyOf(set *fieldpath.Set, path fieldpath.Path) bool {
 	return !set.Empty()
 }
 
-// keepClaims sends the live volume claim templates, and tells whether others are declared. Labels
-// and annotations in them do not count: those of a set are injected there, too.
+// keepClaims sends the live volume claim templates, and reports whether others are declared. Labels
+// and annotations in them do not count: labels of a set are injected there, too.
 func keepClaims(send, live *unstructured.Unstructured) (differ bool) {
 	want, _, _ := unstructured.NestedSlice(send.Object, "spec", "volumeClaimTemplates")
 	have, there, _ := unstructured.NestedSlice(live.Object, "spec", "volumeClaimTemplates")
@@ -122,9 +122,9 @@ func sameClaims(want, have []any) bool {
 	return true
 }
 
-// keepClusterIP sends the live address of a Service, and tells whether another one is declared. One
-// without an address cannot get one either, and a headless one that is declared is refused by the
-// server, as by upstream's.
+// keepClusterIP sends the live address of a Service, and reports whether another one is declared. A
+// headless Service cannot get an address either. The server refuses to make a Service headless, as
+// with upstream.
 func keepClusterIP(send, live *unstructured.Unstructured) (differ bool) {
 	want, _, _ := unstructured.NestedString(send.Object, "spec", "clusterIP")
 	have, _, _ := unstructured.NestedString(live.Object, "spec", "clusterIP")
@@ -140,7 +140,7 @@ func keepClusterIP(send, live *unstructured.Unstructured) (differ bool) {
 	return true
 }
 
-// within is true when everything in want is in have with the same value.
+// within reports whether have contains everything in want with the same values.
 func within(want, have any) bool {
 	switch w := want.(type) {
 	case map[string]any:

@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// TestFieldsThatCannotChangeAreKept: what else is declared is applied, and the outcome names what
-// is not. Upstream says nothing.
+// TestFieldsThatCannotChangeAreKept: all other fields are applied, and the outcome names those that
+// cannot change. Upstream reports nothing.
 func TestFieldsThatCannotChangeAreKept(t *testing.T) {
 	const stateful = `
 apiVersion: apps/v1
@@ -57,8 +57,8 @@ spec:
 				assert.Equal(t, []string{c.path}, r.Objects[0].Kept, "it is told as long as it is so")
 			}))
 
-			// Nothing but what cannot change: the plan says what will not be done.
-			// it has the address
+			// If only immutable fields differ, the plan says so. The first Service holds the
+			// address.
 			require.NoError(t, f.resource(set.Objects[0]).Delete(f.ctx, "s", metav1.DeleteOptions{}))
 			f2 := newFixture(t)
 			f2.mustApply(f2.set(f2.object(strings.NewReplacer("SIZE", c.first, "IMAGE", "one").Replace(c.text))))
@@ -70,8 +70,8 @@ spec:
 	}
 }
 
-// TestAdoptedObjectsKeepWhatTheServerSet: claims and Jobs of upstream's resource manager become
-// ours, without what the server filled in for it.
+// TestAdoptedObjectsKeepWhatTheServerSet: we adopt claims and Jobs of upstream's resource-manager
+// and preserve the fields that the server set.
 func TestAdoptedObjectsKeepWhatTheServerSet(t *testing.T) {
 	for name, c := range map[string]struct{ theirs, ours string }{
 		"claim": {
@@ -99,7 +99,7 @@ func TestAdoptedObjectsKeepWhatTheServerSet(t *testing.T) {
 					assert.NotEqual(t, former, m.Manager)
 				}
 				assert.Empty(t, f.requests(func() { f.mustApply(set) }))
-				// A later change still sends what became ours along.
+				// A later change still sends the adopted fields.
 				changed := f.object(c.ours)
 				changed.SetLabels(map[string]string{"new": "1"})
 				f.mustApply(f.set(changed))

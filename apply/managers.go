@@ -10,11 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Most of what an object takes in memory is its managedFields: a tree of small maps, and the same
-// one in every object that was applied from the same template. The live cache keeps them as text,
-// once for equal ones.
+// managedFields take most of the memory of an object: a tree of small maps, equal in all objects
+// applied from the same template. The live cache stores them as text, once for equal ones.
 
-// texts are field sets as JSON, each kept once.
+// texts stores field sets as JSON, each once.
 type texts struct {
 	mu    sync.Mutex
 	known map[string]string
@@ -36,7 +35,7 @@ func (t *texts) keep(text string) string {
 	return text
 }
 
-// compact is an object with the fields of its managers as text. The object itself stays as it is.
+// compact returns an object with its field sets as text; it does not modify o.
 func (t *texts) compact(o *unstructured.Unstructured) *unstructured.Unstructured {
 	metadata, _ := o.Object["metadata"].(map[string]any)
 	managers, _ := metadata["managedFields"].([]any)
@@ -60,7 +59,7 @@ func (t *texts) compact(o *unstructured.Unstructured) *unstructured.Unstructured
 	return out
 }
 
-// managersOf are the managedFields of an object, of the live cache or as the server sent it.
+// managersOf returns the managedFields of an object of the live cache or of the server.
 func managersOf(o *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 	metadata, _ := o.Object["metadata"].(map[string]any)
 	managers, _ := metadata["managedFields"].([]any)
@@ -86,7 +85,8 @@ func managersOf(o *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 	return out
 }
 
-// whole is an object as the server sent it, for those who read managedFields by themselves.
+// whole returns an object with managedFields as the server sent them, for callers that read them
+// directly.
 func whole(o *unstructured.Unstructured) *unstructured.Unstructured {
 	out := unmanaged(o)
 	if managers := managersOf(o); len(managers) > 0 {
@@ -95,8 +95,7 @@ func whole(o *unstructured.Unstructured) *unstructured.Unstructured {
 	return out
 }
 
-// unmanaged is an object without managedFields. Everything below its metadata is shared with the
-// object.
+// unmanaged returns an object without managedFields. It shares everything below metadata with o.
 func unmanaged(o *unstructured.Unstructured) *unstructured.Unstructured {
 	metadata, _ := o.Object["metadata"].(map[string]any)
 	out := &unstructured.Unstructured{Object: maps.Clone(o.Object)}

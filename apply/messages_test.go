@@ -31,7 +31,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// What a real server answers to objects that it cannot take.
+// TestInvalidObjects: the answers of a real server to invalid objects.
 func TestInvalidObjects(t *testing.T) {
 	f := newFixture(t)
 	for name, c := range map[string]struct {
@@ -79,7 +79,7 @@ func TestInvalidObjects(t *testing.T) {
 	}
 }
 
-// A webhook and a policy that say no, each with a message for people.
+// TestAdmissionDenies: a webhook and a policy deny an object, each with a message for people.
 func TestAdmissionDenies(t *testing.T) {
 	f := newFixture(t)
 	hook := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -161,7 +161,7 @@ func TestMissingDefinition(t *testing.T) {
 	assert.Equal(t, map[string]Action{"Nope/x": Failed, "ConfigMap/c": Created}, actions(r))
 }
 
-// certificate is self-signed, for 127.0.0.1, and valid until a time.
+// certificate is self-signed, for 127.0.0.1, and valid until a given time.
 func certificate(t *testing.T, until time.Time) (tls.Certificate, []byte, []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -185,7 +185,7 @@ func TestExpiredCertificates(t *testing.T) {
 	pair, cert, _ := certificate(t, past)
 	old := httptest.NewUnstartedServer(http.NotFoundHandler())
 	old.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
-	old.Config.ErrorLog = log.New(io.Discard, "", 0) // the refused handshake is what is tested
+	old.Config.ErrorLog = log.New(io.Discard, "", 0) // the test is about the refused handshake
 	old.StartTLS()
 	defer old.Close()
 	t.Run("of the server", func(t *testing.T) {
@@ -250,7 +250,7 @@ func TestCommandsReachTheCluster(t *testing.T) {
 	assert.Equal(t, "kubectl --context a get x; kubectl --context a delete x, as kubectl.kubernetes.io/y says", c.Commands(hint))
 }
 
-// In a text that does not say where, the cluster is named where nobody knows how it is reached.
+// TestCommandsNameTheCluster: without known kubectl flags, commands name the cluster.
 func TestCommandsNameTheCluster(t *testing.T) {
 	const hint = "to withdraw it: kubectl annotate x y-"
 	assert.Equal(t, "to withdraw it, on cluster virtual: kubectl annotate x y-", (&Cluster{name: "virtual", kubectl: "kubectl"}).CommandsHere(hint))

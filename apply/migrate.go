@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// migrateVersion rewrites the API version of all entries in managedFields: a version that the kind
-// does not have any more, or that lacks a new defaulted field, makes every apply fail (see
+// migrateVersion rewrites the API version of all entries in managedFields. A version that the kind
+// no longer has, or that lacks a new defaulted field, makes every apply fail (see
 // PatchMigrateToVersion).
 func (r *run) migrateVersion(ctx context.Context, live *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
 	patch, err := ssa.PatchMigrateToVersion(whole(live), version)
@@ -46,11 +46,11 @@ func (r *run) patchManagers(ctx context.Context, live *unstructured.Unstructured
 }
 
 // settleService waits until the watch cache of the API server has a Service that was just written.
-// An update takes the object from there; when that is an old one, the server tries again with the
-// new one, but the node ports and addresses that the first attempt allocated stay taken, so that
-// the update fails with "provided port is already allocated" (the registry store commits an
-// allocation before the write, k8s.io/apiserver/pkg/registry/generic/registry). An error is of no
-// interest: the update that follows has the same one, or succeeds.
+// An update reads the object from there. If it is outdated, the server retries with the new object,
+// but the node ports and addresses of the first attempt stay allocated. The update fails with
+// "provided port is already allocated". The registry store commits an allocation before the write
+// (k8s.io/apiserver/pkg/registry/generic/registry). Errors are ignored: the update that follows has
+// the same one, or succeeds.
 func (c *Cluster) settleService(ctx context.Context, written *unstructured.Unstructured) {
 	mapping, err := c.Mapping(ctx, written.GroupVersionKind())
 	if err != nil {
@@ -82,7 +82,7 @@ func (c *Cluster) patchRef(ctx context.Context, ref Ref, kind types.PatchType, b
 	return answer, err
 }
 
-// replaceDry asks what the server would make of a whole object.
+// replaceDry returns the server's dry-run answer to a replace of a whole object.
 func (c *Cluster) replaceDry(ctx context.Context, ref Ref, o *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
 	mapping, err := c.Mapping(ctx, ref.GVK())
 	if err != nil {

@@ -12,7 +12,7 @@ func TestManagedFieldsOfAVersionThatIsGone(t *testing.T) {
 	f := newFixture(t)
 	crd := f.widgets()
 	f.mustApply(f.set(crd, f.widget("w")))
-	// As left behind by an API version that is not served any more.
+	// An API version that is no longer served left this entry.
 	_, err := f.resource(f.widget("w")).Patch(f.ctx, "w", types.JSONPatchType,
 		[]byte(`[{"op":"replace","path":"/metadata/managedFields/0/apiVersion","value":"`+f.ns+`.example.com/v1beta1"}]`), patchAs("somebody"))
 	require.NoError(t, err)

@@ -15,13 +15,12 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// A null in a field of an API type says that the field is not set, and rendered charts are full of
-// them: an apply would own such fields. In a part of free form, such as the values of a chart, a
-// null is a value like others, which the server keeps. So nulls are left out by the schema of the
-// kind. Kinds of client-go have no part of free form; those of others are asked for, where an
-// object has a null.
+// A null in a field of an API type means that the field is unset. Rendered charts are full of
+// nulls, and an apply would own these fields. In a free-form part, such as the values of a chart, a
+// null is a value that the server stores. So nulls are dropped by the schema of the kind. Kinds of
+// client-go have no free-form part; other schemas are read if an object has a null.
 
-// form is as much of an OpenAPI schema as tells what a null means.
+// form is the part of an OpenAPI schema that decides what a null means.
 type form struct {
 	Ref         string           `json:"$ref"`
 	AllOf       []*form          `json:"allOf"`
@@ -39,10 +38,10 @@ type form struct {
 	} `json:"x-kubernetes-group-version-kind"`
 }
 
-// additional is the schema of the values of a map: the API allows a boolean in its place.
+// additional is the schema of the values of a map; the API also allows a boolean.
 type additional struct{ *form }
 
-// UnmarshalJSON reads either.
+// UnmarshalJSON reads a schema or a boolean.
 func (a *additional) UnmarshalJSON(raw []byte) error {
 	if text := string(raw); text == "true" || text == "false" {
 		return nil
@@ -50,7 +49,7 @@ func (a *additional) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, &a.form)
 }
 
-// isFree tells whether a part has no structure.
+// isFree reports whether a part has no structure.
 func (f *form) isFree() bool {
 	return f.Preserve || len(f.Properties) == 0 && f.Additional.form == nil && f.Items == nil && len(f.AnyOf) == 0 && len(f.OneOf) == 0 &&
 		!f.IntOrString && (f.Type == "" || f.Type == "object")
@@ -59,13 +58,12 @@ func (f *form) isFree() bool {
 // forms are the schemas of one group version, by name.
 type forms map[string]*form
 
-// of follows references to the schema itself.
 func (all forms) of(f *form) *form {
 	for f != nil {
 		switch {
 		case f.Ref != "":
 			f = all[f.Ref[strings.LastIndexByte(f.Ref, '/')+1:]]
-		case len(f.AllOf) == 1 && len(f.Properties) == 0: // how a reference gets a description
+		case len(f.AllOf) == 1 && len(f.Properties) == 0: // a reference with a description
 			nullable := f.Nullable
 			if f = all.of(f.AllOf[0]); nullable && f != nil {
 				with := *f
@@ -80,8 +78,8 @@ func (all forms) of(f *form) *form {
 	return nil
 }
 
-// dropNulls removes map entries without a value outside of the parts of free form. Without a schema
-// nothing is of free form.
+// dropNulls removes null entries of maps outside of free-form parts. Without a schema there is no
+// free-form part.
 func (all forms) dropNulls(v any, f *form) {
 	f = all.of(f)
 	switch v := v.(type) {
@@ -117,7 +115,7 @@ func (all forms) dropNulls(v any, f *form) {
 	}
 }
 
-// hasNulls tells whether a value has an entry without a value.
+// hasNulls reports whether a map in a value has a null entry.
 func hasNulls(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -136,7 +134,7 @@ func hasNulls(v any) bool {
 	return false
 }
 
-// withoutNulls is an object without nulls that say nothing.
+// withoutNulls returns an object without nulls that mean unset.
 func (r *run) withoutNulls(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if !hasNulls(o.Object) {
 		return o, nil
@@ -169,8 +167,8 @@ func withoutStatus(object map[string]any) map[string]any {
 	return out
 }
 
-// formOf is the schema of a kind: that of its CustomResourceDefinition in the set, or the one of
-// the server.
+// formOf returns the schema of a kind from its CustomResourceDefinition in the set, or else from
+// the server. It returns nil for kinds of client-go.
 func (r *run) formOf(ctx context.Context, gvk schema.GroupVersionKind) (forms, *form, error) {
 	if gvk.GroupKind() != crdKind && scheme.Scheme.Recognizes(gvk) {
 		return nil, nil, nil
@@ -182,7 +180,7 @@ func (r *run) formOf(ctx context.Context, gvk schema.GroupVersionKind) (forms, *
 	return r.c.formOf(ctx, gvk)
 }
 
-// formIn is the schema of a version in a CustomResourceDefinition; nil where it has none.
+// formIn returns the schema of a version in a CustomResourceDefinition; nil if it has none.
 func formIn(crd *unstructured.Unstructured, version string) (*form, error) {
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	for _, v := range versions {
@@ -204,16 +202,16 @@ func formIn(crd *unstructured.Unstructured, version string) (*form, error) {
 	return nil, nil
 }
 
-// formsAge is how long the schemas of a cluster are believed, where nobody here has changed them.
+// formsAge is how long the schemas of a cluster are cached, unless ResetMapping drops them.
 const formsAge = 10 * time.Minute
 
-// knownForms are the schemas that were asked for.
+// knownForms caches the schemas of a cluster.
 type knownForms struct {
 	mu sync.Mutex
 	of map[schema.GroupVersion]formsRead
 }
 
-// formsRead is what a server publishes of a group version, and by kind what its definitions say. A
+// formsRead has the published schemas of a group version, and the schema of each kind by name. A
 // kind without a schema is nil.
 type formsRead struct {
 	forms  forms
@@ -221,9 +219,9 @@ type formsRead struct {
 	readAt time.Time
 }
 
-// formOf is the schema of a kind on the server; nil where it has none. A server publishes the
-// schema of a new CustomResourceDefinition some time after it serves the kind: until then the
-// definition is read.
+// formOf returns the schema of a kind on the server; nil if it has none. A server publishes the
+// schema of a new CustomResourceDefinition some time after it serves the kind. Until then formOf
+// reads the definition.
 func (c *Cluster) formOf(ctx context.Context, gvk schema.GroupVersionKind) (forms, *form, error) {
 	c.schemas.mu.Lock()
 	defer c.schemas.mu.Unlock()
@@ -257,7 +255,7 @@ func (c *Cluster) formOf(ctx context.Context, gvk schema.GroupVersionKind) (form
 	return known.forms, root, nil
 }
 
-// publishedForms reads the OpenAPI schemas of a group version; none where the server has none.
+// publishedForms reads the OpenAPI schemas of a group version; none if the server has none.
 func (c *Cluster) publishedForms(ctx context.Context, gv schema.GroupVersion) (forms, error) {
 	path := []string{"openapi", "v3", "apis", gv.Group, gv.Version}
 	if gv.Group == "" {
@@ -281,8 +279,8 @@ func (c *Cluster) publishedForms(ctx context.Context, gv schema.GroupVersion) (f
 	return document.Components.Schemas, nil
 }
 
-// definedForm reads the schema of a kind in its CustomResourceDefinition; nil where there is none,
-// or none that this user may read.
+// definedForm reads the schema of a kind in its CustomResourceDefinition; nil if there is none, or
+// this user must not read it.
 func (c *Cluster) definedForm(ctx context.Context, gvk schema.GroupVersionKind) (*form, error) {
 	mapping, err := c.Mapping(ctx, gvk)
 	if meta.IsNoMatchError(err) {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestNullsOfFreeForm: a null in a part of free form reaches the cluster as it is declared, and one
-// that says that a field is not set is not sent.
+// TestNullsOfFreeForm: a null in a free-form part reaches the cluster as declared; a null that
+// unsets a field is not sent.
 func TestNullsOfFreeForm(t *testing.T) {
 	f := newFixture(t)
 	definition := f.object(`
@@ -73,7 +73,7 @@ spec:
 		assert.Equal(t, len(objects), f.mustApply(set).Count(Unchanged))
 	}), "the definition of the set says what its nulls mean")
 
-	// The definition is that of somebody else now.
+	// Somebody else applies the definition now.
 	f.inv = NewConfigMapInventory(f.c, f.ns, "without", nil)
 	objects = nil
 	for name, c := range cases {
@@ -94,7 +94,7 @@ spec:
 	require.NoError(t, f.resource(definition).Delete(f.ctx, definition.GetName(), metav1.DeleteOptions{}))
 }
 
-// TestNullsOfBuiltInKinds: they have no part of free form, and nobody is asked.
+// TestNullsOfBuiltInKinds: they have no free-form part, so no schema is requested.
 func TestNullsOfBuiltInKinds(t *testing.T) {
 	f := newFixture(t)
 	deployment := f.deployment("d", 1)

@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// applyPhase applies the objects of one phase side by side, started in their order.
+// applyPhase applies the objects of one phase concurrently, started in their order.
 func (r *run) applyPhase(ctx context.Context, phase []*desired) {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, r.e.parallel)
@@ -28,7 +28,7 @@ func (r *run) applyPhase(ctx context.Context, phase []*desired) {
 	wg.Wait()
 }
 
-// one brings one object to its desired state.
+// one applies one object.
 func (r *run) one(ctx context.Context, d *desired) outcome {
 	live, _ := r.live(d.ref)
 	switch {
@@ -48,8 +48,8 @@ func (r *run) one(ctx context.Context, d *desired) outcome {
 		return r.terminating(ctx, d, live)
 	}
 	want := r.wish(d)
-	// What we have applied and is not in the cache may have lost the label by which that selects,
-	// or is of a kind that cannot be listed.
+	// An applied object that is not cached may have lost the label that the cache selects by, or
+	// its kind cannot be listed.
 	if live == nil && (r.mayOverrule(want) || r.yields(d.ref.GroupKind()) || r.old[keyOf(d.ref)].Applied != "") {
 		existing, err := r.read(ctx, d.ref)
 		if err != nil {
@@ -89,25 +89,25 @@ func (r *run) one(ctx context.Context, d *desired) outcome {
 	return out
 }
 
-// wanted is what is about to be asked of the server for one object.
+// wanted is the next apply request for one object.
 type wanted struct {
 	*desired
 	send       *unstructured.Unstructured // the object adjusted to the live one
 	createOnly []string
-	// starts says that replicas count, too, where there are none: an autoscaler sets them, but
-	// starts nothing.
+	// starts means that declared replicas count if the live object has none: an autoscaler sets
+	// replicas, but starts nothing.
 	starts  bool
 	applied string
-	kept    []string // what of it is declared otherwise, and cannot change
+	kept    []string // fields that are declared differently and cannot change
 	foreign bool     // it exists and we have never applied it
 
-	fields    map[string]string   // what is declared of fields that may be left to others
-	handed    []change.HandedOver // those that are
-	reclaimed []string            // those that are taken back from others
-	takenBack []string            // those that were edited by managers of Set.TakeBackFrom
+	fields    map[string]string   // declared values of the fields that may be handed over
+	handed    []change.HandedOver // fields that are handed over
+	reclaimed []string            // fields that are taken back from other managers
+	takenBack []string            // fields that were edited by managers of Set.TakeBackFrom
 }
 
-// adjust makes the object that is sent fit to the live one.
+// adjust adapts the object to be sent to the live one.
 func (w *wanted) adjust(live *unstructured.Unstructured, manager string) {
 	createOnly := w.createOnly
 	if w.starts && hasStopped(live) {
@@ -126,8 +126,8 @@ func (r *run) wish(d *desired) wanted {
 	return w
 }
 
-// mayOverrule is true for an object that is not known to be ours and that, if it exists, has values
-// which a plain apply would take from an autoscaler.
+// mayOverrule reports whether a plain apply to an object that may exist would take values from an
+// autoscaler.
 func (r *run) mayOverrule(w wanted) bool {
 	if slices.Contains(w.createOnly, onlyResources) {
 		return true
@@ -136,8 +136,8 @@ func (r *run) mayOverrule(w wanted) bool {
 	return declared && slices.Contains(w.createOnly, onlyReplicas)
 }
 
-// isUnchanged is the test that saves the request: same wish as last time, and our fields as the
-// server left them.
+// isUnchanged reports whether no request is needed: the desired object is the same as last time,
+// and our fields are as the server left them.
 func (r *run) isUnchanged(w wanted, live *unstructured.Unstructured) bool {
 	old := r.old[keyOf(w.ref)]
 	if w.starts && hasStopped(live) && slices.Contains(w.createOnly, onlyReplicas) {
@@ -162,8 +162,7 @@ func (r *run) liveDigest(live *unstructured.Unstructured, createOnly []string) s
 	return w.digest(live, r.set.FieldManager, createOnly)
 }
 
-// missing handles an object that cannot be applied because of what it needs: its kind or its
-// namespace.
+// missing handles an object that cannot be applied because its kind or namespace does not exist.
 func (r *run) missing(ctx context.Context, d *desired, live *unstructured.Unstructured) (outcome, bool) {
 	if _, err := r.c.Mapping(ctx, d.ref.GVK()); err != nil {
 		if out, is := r.unserved(d, err); is {
@@ -203,8 +202,8 @@ func (r *run) skip(d *desired, because Ref) outcome {
 		Op: "apply", Reason: SkippedDependency, Message: text, Source: d.source, Because: &because}}
 }
 
-// terminating reports an object that someone deletes: to write to it would be lost. It comes back
-// with the next run after it is gone.
+// terminating handles an object that someone deletes: a write to it would be lost. Once it no
+// longer exists, this run or a later one creates it again.
 func (r *run) terminating(ctx context.Context, d *desired, live *unstructured.Unstructured) outcome {
 	if r.dry {
 		return outcome{ref: d.ref, action: Recreated, message: "it is being deleted, " + waitsFor(live)}
@@ -221,8 +220,8 @@ func (r *run) terminating(ctx context.Context, d *desired, live *unstructured.Un
 	return r.send(ctx, r.wish(d), nil)
 }
 
-// scaled tells whether a HorizontalPodAutoscaler, of the set or in the cluster, targets the object.
-// One that leaves the set with what is to stop sets nothing any more.
+// scaled reports whether a HorizontalPodAutoscaler, in the set or the cluster, targets the object.
+// An autoscaler that leaves the set does not count if its workload stops.
 func (r *run) scaled(d *desired) bool {
 	if gk := d.ref.GroupKind(); gk != deploymentKind && gk != statefulSet {
 		return false
@@ -249,7 +248,7 @@ func (r *run) scaled(d *desired) bool {
 	return found
 }
 
-// leavesNow tells whether an object was of this set and is not any more, which this run sees to.
+// leavesNow reports whether this run prunes an object of the set.
 func (r *run) leavesNow(ref Ref) bool {
 	if _, ours := r.old[keyOf(ref)]; !ours || r.opts.Repair || r.opts.NoPrune || r.opts.NoDelete {
 		return false
@@ -257,11 +256,11 @@ func (r *run) leavesNow(ref Ref) bool {
 	return !r.isDesired(keyOf(ref))
 }
 
-// send applies an object and handles the answers that call for more than one request.
+// send applies an object and handles answers that need more than one request.
 func (r *run) send(ctx context.Context, w wanted, live *unstructured.Unstructured) outcome {
 	old := r.old[keyOf(w.ref)]
-	// Somebody has changed what we own: we wanted the same before, or our fields are not as we left
-	// them. Fields that were left to others, and are not any more, come back to us, too.
+	// Somebody changed our fields: we wanted the same before, or our fields are not as we left
+	// them. Fields that were create-only and no longer are also come back to us.
 	drifted := live != nil && old.Applied != "" && (old.Applied == w.applied || old.Live != "" && old.Live != r.liveDigest(live, old.CreateOnly) ||
 		slices.ContainsFunc(old.CreateOnly, func(f string) bool { return !slices.Contains(w.createOnly, f) }))
 	drifted = drifted || r.isUnrecorded(w.ref, live)
@@ -276,7 +275,7 @@ func (r *run) send(ctx context.Context, w wanted, live *unstructured.Unstructure
 	}
 	answer, created, err := r.patchFresh(ctx, w, opts)
 	if isOtherObject(err) {
-		// It was deleted since we saw it. What is there now, if anything, is dealt with as it is.
+		// It was deleted meanwhile; the current object, if any, is applied as it is.
 		if live, err = r.current(ctx, w.ref); err != nil {
 			return r.fail(w.desired, err)
 		}
@@ -312,7 +311,7 @@ func (r *run) send(ctx context.Context, w wanted, live *unstructured.Unstructure
 		}
 	}
 	if isImmutable(err) && live == nil {
-		// It was not known to exist; knowing it may help.
+		// The object was not known to exist; its live values may help.
 		if live, _ = r.read(ctx, w.ref); live != nil {
 			w.adjust(live, r.set.FieldManager)
 			answer, created, err = r.patchFresh(ctx, w, opts)
@@ -321,16 +320,16 @@ func (r *run) send(ctx context.Context, w wanted, live *unstructured.Unstructure
 	return r.answered(ctx, w, live, answer, created, err)
 }
 
-// isUnrecorded tells whether an object of the inventory is ours, and what we applied is not
-// recorded in that: an API server with upstream's definition drops it, and only the process that
-// wrote it knew.
+// isUnrecorded reports whether an object of the inventory is ours although the inventory has no
+// digest of it. An API server with upstream's definition drops the digest, and only the process
+// that wrote it knew it.
 func (r *run) isUnrecorded(ref Ref, live *unstructured.Unstructured) bool {
 	old, known := r.old[keyOf(ref)]
 	return live != nil && known && old.Applied == "" && !old.Leaving && r.names(live.GetAnnotations()[r.e.keys.Origin]) &&
 		slices.ContainsFunc(managersOf(live), r.isOurs)
 }
 
-// current is the object as the server has it now, nil if it has none.
+// current returns the object on the server, or nil.
 func (r *run) current(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
 	live, err := r.c.GetLive(ctx, ref)
 	if apierrors.IsNotFound(err) {
@@ -339,11 +338,10 @@ func (r *run) current(ctx context.Context, ref Ref) (*unstructured.Unstructured,
 	return live, err
 }
 
-// answered ends an apply by what the server said to it.
+// answered finishes an apply with the server's answer.
 func (r *run) answered(ctx context.Context, w wanted, live, answer *unstructured.Unstructured, created bool, err error) outcome {
-	// A rule in CEL may say in any words that a field cannot change. Whether it is the change that
-	// is wrong, or the object, shows when the object is made anew: that is tried before anything is
-	// deleted.
+	// A CEL rule may report an immutable field in any words. A recreation shows whether the change
+	// or the object is invalid; a dry run tries it before anything is deleted.
 	if isImmutable(err) || live != nil && apierrors.IsInvalid(err) && !r.e.protected[w.ref.GroupKind()] && flagged(w.obj, live, r.e.keys.DeleteOnInvalidUpdate) {
 		return r.recreate(ctx, w, live, err)
 	}
@@ -359,7 +357,7 @@ func (r *run) answered(ctx context.Context, w wanted, live, answer *unstructured
 	return r.sent(ctx, w, live, answer, created)
 }
 
-// sent notes what the server answered.
+// sent records the server's answer.
 func (r *run) sent(ctx context.Context, w wanted, live, answer *unstructured.Unstructured, created bool) outcome {
 	out := outcome{ref: w.ref, action: Configured, kept: w.kept, handed: w.handed, takenBack: w.takenBack}
 	switch {
@@ -393,7 +391,7 @@ func (r *run) sent(ctx context.Context, w wanted, live, answer *unstructured.Uns
 	return r.noteDropped(out, dropped, answer)
 }
 
-// compared finishes the outcome of a dry run with the fields that would differ.
+// compared adds the fields that would differ to the outcome of a dry run.
 func (r *run) compared(ctx context.Context, out outcome, live, answer *unstructured.Unstructured) outcome {
 	if out.action == Created {
 		return out
@@ -415,14 +413,13 @@ func (r *run) compared(ctx context.Context, out outcome, live, answer *unstructu
 	return out
 }
 
-// keptNote says what of a declaration cannot be applied.
+// keptNote names the declared fields that cannot be applied.
 func keptNote(fields []string) string {
 	return strings.Join(fields, ", ") + " is declared otherwise, cannot change on a live object and stays as it is"
 }
 
-// patchFresh is patchApply, patient with what this run has just installed: a kind whose
-// CustomResourceDefinition was established a moment ago, which the server needs up to some seconds
-// to serve, and a webhook that still starts.
+// patchFresh is patchApply with retries for resources that this run just installed: kinds that the
+// server does not serve yet, and webhooks that are starting.
 func (r *run) patchFresh(ctx context.Context, w wanted, opts patchOptions) (*unstructured.Unstructured, bool, error) {
 	began := r.e.clock.Now()
 	for {
@@ -457,8 +454,7 @@ func (r *run) pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// propagation is upstream's: in the foreground for workloads, so that their pods are gone with
-// them.
+// propagation is upstream's: foreground for workloads, so that their pods are deleted with them.
 func propagation(ref Ref) metav1.DeletionPropagation {
 	switch ref.GroupKind().Group {
 	case "apps", "extensions", "batch":
@@ -467,8 +463,8 @@ func propagation(ref Ref) metav1.DeletionPropagation {
 	return metav1.DeletePropagationBackground
 }
 
-// madeBy says whether nobody but a manager has written an object, apart from its status: it made it
-// itself, by another request than an apply.
+// madeBy reports whether only manager has written an object, apart from its status: manager created
+// it itself, by a request other than an apply.
 func madeBy(o *unstructured.Unstructured, manager string) bool {
 	made := false
 	for _, entry := range managersOf(o) {

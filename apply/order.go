@@ -9,9 +9,9 @@ import (
 )
 
 // kindPhases is the order of installation by kind name: upstream's order (resource-manager sorts as
-// Helm does, pkg/resourcemanager/controller/managedresource), cut into phases whose objects do not
-// need each other and are applied side by side. CustomResourceDefinitions move to the front, since
-// they are waited for. Kinds that are not listed come last, deletion goes backwards.
+// Helm does, pkg/resourcemanager/controller/managedresource), cut into phases. The objects of a
+// phase do not need each other and are applied concurrently. CustomResourceDefinitions come first,
+// because later phases wait for them. Unlisted kinds come last; deletion goes backwards.
 var kindPhases = [][]string{
 	{"PriorityClass", "Namespace", "CustomResourceDefinition"},
 	{"NetworkPolicy", "ResourceQuota", "LimitRange", "PodSecurityPolicy", "PodDisruptionBudget", "ServiceAccount"},
@@ -22,13 +22,13 @@ var kindPhases = [][]string{
 	{"APIService", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"},
 }
 
-// isNative tells the groups whose kinds kindPhases means: a Service of Knative is not the core
-// Service.
+// isNative reports whether kindPhases means the kinds of a group: a Service of Knative is not the
+// core Service.
 func isNative(group string) bool {
 	return group == "" || !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 }
 
-// place is the position of a kind: its phase and its rank over all kinds.
+// place returns the position of a kind: its phase and its rank over all kinds.
 func place(gk schema.GroupKind) (phase, rank int) {
 	for p, kinds := range kindPhases {
 		if i := slices.Index(kinds, gk.Kind); i >= 0 && isNative(gk.Group) {
@@ -39,7 +39,7 @@ func place(gk schema.GroupKind) (phase, rank int) {
 	return len(kindPhases), rank
 }
 
-// compareRefs is the order of application: kind order, then kind, namespace, name.
+// compareRefs orders by installation order, then kind, API version, namespace and name.
 func compareRefs(a, b Ref) int {
 	_, ra := place(a.GroupKind())
 	_, rb := place(b.GroupKind())
@@ -47,7 +47,7 @@ func compareRefs(a, b Ref) int {
 		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// phases cuts items into the phases of their kinds, in order; empty phases are left out.
+// phases splits items into the phases of their kinds, in order, without empty phases.
 func phases[T any](items []T, ref func(T) Ref) [][]T {
 	sorted := slices.Clone(items)
 	slices.SortStableFunc(sorted, func(a, b T) int { return compareRefs(ref(a), ref(b)) })

@@ -14,17 +14,17 @@ type outcome struct {
 	action  Action
 	message string
 	err     *ObjectError
-	kept    []string // declared otherwise, but cannot change on a live object
-	dropped []string // declared and owned, and not in the live object
+	kept    []string // fields that are declared differently, but cannot change
+	dropped []string // declared fields that we own and the live object lacks
 	handed  []change.HandedOver
 
 	takenBack []string // with their managers
-	waits     bool     // it is to go, and was not told to yet
-	told      bool     // this run told it to go
+	waits     bool     // it has to be deleted, but its deletion is not requested yet
+	told      bool     // this run requested its deletion
 
-	fields   []change.Field             // plan: what differs
-	putBack  []change.Field             // plan: what would, but for webhooks
-	old, new *unstructured.Unstructured // plan: before and after, where they are known
+	fields   []change.Field             // plan: fields that differ
+	putBack  []change.Field             // plan: fields that would differ without webhooks
+	old, new *unstructured.Unstructured // plan: before and after, if known
 }
 
 func (o outcome) result() ObjectResult {
@@ -40,7 +40,7 @@ func (r *run) abort(op string, err error) {
 	}
 }
 
-// finished notes the outcome of an object.
+// finished records and reports the outcome of an object.
 func (r *run) finished(o outcome) {
 	r.mu.Lock()
 	r.outcomes[keyOf(o.ref)] = o
@@ -71,7 +71,7 @@ func (r *run) fail(d *desired, err error) outcome {
 	return outcome{ref: d.ref, action: Failed, message: e.Message, err: e}
 }
 
-// ordered are the outcomes in order of application, then the deletions.
+// ordered returns the outcomes in order of application, then the deletions.
 func (r *run) ordered() []outcome {
 	out := make([]outcome, 0, len(r.outcomes)+len(r.deletion))
 	for _, o := range r.outcomes {
@@ -98,7 +98,7 @@ func (r *run) result() (*Result, error) {
 	return out, r.errors()
 }
 
-// errors joins all errors; those that concern the cluster as a whole are said once.
+// errors joins all errors; an error of the whole cluster appears once.
 func (r *run) errors() error {
 	all := slices.Clone(r.extra)
 	once := map[Reason]*ObjectError{}

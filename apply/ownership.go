@@ -11,24 +11,23 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// An inventory says what a set may delete, and it can be wrong: edited by hand, restored from a
-// backup, or older than an object that a person has made anew since. So the live object has to show
-// that it is ours, too. And the other way round: what objects show brings back an inventory that
-// was lost.
+// An inventory says what a set may delete, and it can be wrong: edited, restored from a backup, or
+// older than a recreated object. So the live object must show that it is ours, too. Conversely,
+// live objects restore a lost inventory.
 
-// notOurs is why an object of the inventory is neither deleted nor kept in it.
+// notOurs is why an object leaves the inventory without being deleted.
 const notOurs = "it is in the inventory, but is not ours: left alone"
 
-// names says whether an origin annotation names the set. Upstream puts the identity of the source
-// cluster in front where source and target differ, and that may be given, taken away or changed
+// names reports whether an origin annotation names the set. If source and target cluster differ,
+// upstream prepends the identity of the source cluster, which may be added, removed or changed
 // later.
 func (r *run) names(origin string) bool {
 	return origin == r.set.Name || strings.HasSuffix(origin, ":"+r.set.Name) || slices.Contains(r.set.FormerNames, origin)
 }
 
-// isForeign is true when the live object says that another set owns it, unless that one has given
-// it up since, and left it to those that have it in their inventories. A copy that a person made
-// with the annotation in it belongs to whom it names in any case.
+// isForeign reports whether the live object says that another set owns it, unless that set has
+// given it up since. A copy that a person made, with the annotation, always belongs to the set that
+// it names.
 func (r *run) isForeign(e Entry, live *unstructured.Unstructured) bool {
 	origin := live.GetAnnotations()[r.e.keys.Origin]
 	if origin == "" || r.names(origin) || origin == e.Annotations[r.e.keys.Origin] {
@@ -37,17 +36,17 @@ func (r *run) isForeign(e Entry, live *unstructured.Unstructured) bool {
 	return r.opts.GivenUp == nil || !r.appliedOrigin(live) || !r.opts.GivenUp(origin, e.Ref)
 }
 
-// appliedOrigin says whether the origin annotation of an object is what a set of ours has applied.
+// appliedOrigin reports whether one of our sets applied the origin annotation of an object.
 func (r *run) appliedOrigin(live *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(managersOf(live), func(m metav1.ManagedFieldsEntry) bool {
 		return (r.isOurs(m) || r.isKin(m)) && ownedFields(live, m.Manager).Has(r.originPath())
 	})
 }
 
-// showsOurs says whether a live object that is not foreign shows that it is of this set: by its
-// origin annotation, or by fields that our manager applied. An entry that we have never applied may
-// come from upstream's inventory, whose older objects have no origin annotation: for them the label
-// counts, if a component that keeps such inventories wrote it.
+// showsOurs reports whether a live object that is not foreign shows that it is of this set, by its
+// origin annotation or our fields. An entry that we never applied may come from upstream's
+// inventory, whose older objects have no origin annotation. For them the label counts, if a
+// component with such inventories wrote it.
 func (r *run) showsOurs(e Entry, live *unstructured.Unstructured) bool {
 	if live.GetAnnotations()[r.e.keys.Origin] != "" || slices.ContainsFunc(managersOf(live), r.isOurs) {
 		return true
@@ -65,8 +64,7 @@ func (r *run) showsOurs(e Entry, live *unstructured.Unstructured) bool {
 	return false
 }
 
-// takenOver refuses to fight over an object with another set that declares it, or has taken it
-// since our last apply.
+// takenOver fails an object that another set declares, or took over since our last apply.
 func (r *run) takenOver(d *desired, live *unstructured.Unstructured) (outcome, bool) {
 	origin := live.GetAnnotations()[r.e.keys.Origin]
 	if origin == "" || r.names(origin) {
@@ -96,7 +94,7 @@ func (r *run) takenOver(d *desired, live *unstructured.Unstructured) (outcome, b
 	return outcome{ref: d.ref, action: Failed, message: e.Message, err: e}, true
 }
 
-// noun is what people call a set.
+// noun returns the word for a set in messages.
 func (r *run) noun() string {
 	if r.set.Noun == "" {
 		return "set "
@@ -104,9 +102,9 @@ func (r *run) noun() string {
 	return r.set.Noun + " "
 }
 
-// rebuild finds the objects of a set whose inventory was lost. It costs nothing when there is none
-// of them among the kinds that are wanted, as before the first apply; else the kinds of
-// Set.RebuildFrom are opened, too.
+// rebuild finds the objects of a set whose inventory was lost. It costs nothing if the desired
+// kinds have none of them, as before the first apply. Otherwise it also opens the kinds of
+// Set.RebuildFrom.
 func (r *run) rebuild(ctx context.Context) error {
 	if len(r.set.RebuildFrom) == 0 || len(r.old) > 0 || len(r.originated()) == 0 {
 		return nil
@@ -125,8 +123,8 @@ func (r *run) rebuild(ctx context.Context) error {
 	return nil
 }
 
-// originated are the objects in the open caches whose origin annotation names this set and was
-// applied by us: a copy that a person made of an object has the annotation, too, but not from us.
+// originated returns the objects in the open caches whose origin annotation names this set and was
+// applied by us. A copy that a person made has the annotation, too, but not from us.
 func (r *run) originated() []*unstructured.Unstructured {
 	path := fieldpath.MakePathOrDie("metadata", "annotations", r.e.keys.Origin)
 	var out []*unstructured.Unstructured
@@ -141,7 +139,7 @@ func (r *run) originated() []*unstructured.Unstructured {
 	return out
 }
 
-// KindsOf are the kinds of some objects, each once.
+// KindsOf returns the kinds of some objects, each once.
 func KindsOf(objects ...*unstructured.Unstructured) []schema.GroupVersionKind {
 	var out []schema.GroupVersionKind
 	for _, o := range objects {

@@ -15,14 +15,14 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// createAs makes an object in the name of a manager.
+// createAs creates an object in the name of a manager.
 func (f *fixture) createAs(manager string, o *unstructured.Unstructured) {
 	f.Helper()
 	_, err := f.resource(o).Create(f.ctx, o, metav1.CreateOptions{FieldManager: manager})
 	require.NoError(f, err)
 }
 
-// marked is an object with the label of managed objects and an origin, where it is not empty.
+// marked returns an object with the label of managed objects and, if not empty, an origin.
 func (f *fixture) marked(name, origin string) *unstructured.Unstructured {
 	o, keys := f.configMap(name, "x"), gardenerKeys()
 	o.SetLabels(map[string]string{keys.ManagedByLabel: keys.ManagedByValue})
@@ -32,8 +32,8 @@ func (f *fixture) marked(name, origin string) *unstructured.Unstructured {
 	return o
 }
 
-// An inventory alone deletes nothing: the object has to show that it is ours. Plan and apply say
-// the same.
+// TestPruneWantsTheObjectToShowThatItIsOurs: an inventory alone deletes nothing, in a plan and in
+// an apply: the object has to show that it is ours.
 func TestPruneWantsTheObjectToShowThatItIsOurs(t *testing.T) {
 	const grm = "gardener-resource-manager"
 	for name, c := range map[string]struct {
@@ -84,11 +84,11 @@ func TestPruneWantsTheObjectToShowThatItIsOurs(t *testing.T) {
 	}
 }
 
-// What another set has given up is deleted by the one that has it in its inventory and never came
-// to apply it, if it is what a set has applied.
+// TestPruneOfWhatAnotherSetHasGivenUp: another set applied an object and has given it up. The set
+// that has it in its inventory deletes it, even without having applied it.
 func TestPruneOfWhatAnotherSetHasGivenUp(t *testing.T) {
 	for name, c := range map[string]struct {
-		person  bool // a person has made it, as a copy of what the other set applied
+		person  bool // a person copied the applied object of the other set
 		givenUp func(origin string, ref Ref) bool
 		want    Action
 	}{
@@ -134,7 +134,7 @@ func TestPruneOfWhatAnotherSetHasGivenUp(t *testing.T) {
 	}
 }
 
-// Our fields are enough, whatever became of the annotation.
+// TestPruneKnowsOurFields: our fields are enough, even without the annotation.
 func TestPruneKnowsOurFields(t *testing.T) {
 	f := newFixture(t)
 	f.mustApply(f.set(f.configMap("stays", "x"), f.configMap("goes", "x")))
@@ -143,7 +143,7 @@ func TestPruneKnowsOurFields(t *testing.T) {
 	assert.Equal(t, Deleted, actions(r)["ConfigMap/goes"])
 }
 
-// A deletion of a whole set leaves alone what is not its own, too.
+// TestDeleteLeavesAloneWhatIsNotOurs: deleting a whole set leaves foreign objects alone, too.
 func TestDeleteLeavesAloneWhatIsNotOurs(t *testing.T) {
 	f := newFixture(t)
 	f.mustApply(f.set(f.configMap("ours", "x")))
@@ -182,7 +182,7 @@ func TestALostInventoryIsRebuilt(t *testing.T) {
 	assert.NotContains(t, f.requests(func() { f.mustApply(with(f.configMap("stays", "x"))) }), "get", "nothing is looked for at first")
 	assert.Nil(t, f.c.stores[schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}], "nor are other kinds opened")
 	f.mustApply(with(f.configMap("stays", "x"), f.configMap("goes", "x"), account))
-	// A copy by a person, and an object of somebody else's set.
+	// A copy by a person, and an object of another set.
 	f.createAs("kubectl-create", f.marked("copy", f.ns+"/set"))
 	other := f.set(f.configMap("neighbour", "x"))
 	other.Name = f.ns + "/other"
@@ -214,8 +214,8 @@ func TestADamagedInventoryNamesTheRemedy(t *testing.T) {
 	}
 }
 
-// TestInventoryDeletedMeanwhile: an inventory that somebody deletes between reading and writing is
-// not made anew from what was read.
+// TestInventoryDeletedMeanwhile: an inventory that somebody deletes between read and write is not
+// created again from the old content.
 func TestInventoryDeletedMeanwhile(t *testing.T) {
 	f := newFixture(t)
 	f.mustApply(f.set(f.configMap("c", "x")))

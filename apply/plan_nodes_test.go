@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/plan"
 )
 
-// A dry run against a cluster says whose nodes change, as a comparison of two revisions does: of a
-// Worker that changes, that goes, and whose deletion is held.
+// TestPlanOfNodes: a dry run reports whose nodes change, like a comparison of revisions, for a
+// Worker that changes, is deleted, or is held.
 func TestPlanOfNodes(t *testing.T) {
 	f := newFixture(t)
 	workers := f.object(`

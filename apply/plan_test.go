@@ -68,7 +68,8 @@ func TestPlanSaysWhatApplyThenDoes(t *testing.T) {
 	assert.True(t, f.exists(f.configMap("same", "")))
 }
 
-// What stays in the inventory for good is no change, plan after plan.
+// TestPlanOfADefinitionThatLeftTheSet: an object that stays in the inventory for good is not a
+// change in any plan.
 func TestPlanOfADefinitionThatLeftTheSet(t *testing.T) {
 	f := newFixture(t)
 	f.mustApply(f.set(f.widgets(), f.configMap("c", "x")))
@@ -93,7 +94,7 @@ func TestPlanHidesSecrets(t *testing.T) {
 	text, err := json.Marshal(p)
 	require.NoError(t, err)
 	assert.NotContains(t, string(text), "hunter2")
-	assert.NotContains(t, string(text), "aHVudGVyM") // base64 of the beginning
+	assert.NotContains(t, string(text), "aHVudGVyM") // base64 of the first bytes
 	assert.Contains(t, string(text), "data.password")
 	assert.NotContains(t, string(text), `"data.a"`)
 }

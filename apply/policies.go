@@ -7,16 +7,17 @@ import (
 )
 
 const (
-	// policyLook is how often an object is sent again that a policy without its parameters refuses.
+	// policyLook is the interval of retries for an object that a policy without its parameters
+	// refuses.
 	policyLook = 2 * time.Second
-	// policyPatience is how long that is done. API servers look for kinds that are new to their
-	// policies each 30 seconds. Source: k8s.io/apiserver, the mapper that admission plug-ins are
-	// given (cmd/kube-apiserver: start-kube-apiserver-admission-initializer).
+	// policyPatience limits these retries. API servers look for kinds that are new to their
+	// policies every 30 seconds. Source: k8s.io/apiserver, the mapper of admission plug-ins
+	// (cmd/kube-apiserver: start-kube-apiserver-admission-initializer).
 	policyPatience = 45 * time.Second
 )
 
-// isPolicyNotReady tells whether a ValidatingAdmissionPolicy refuses only because the API server
-// does not know the kind of the policy's parameters yet, as it is just after that kind was defined.
+// isPolicyNotReady reports whether a ValidatingAdmissionPolicy refuses only because the API server
+// does not know the policy's parameter kind yet, just after that kind was defined.
 func isPolicyNotReady(err error) bool {
 	status, ok := statusOf(err)
 	return ok && isPolicyWithoutParameters(status.Message)
@@ -26,8 +27,7 @@ func isPolicyWithoutParameters(message string) bool {
 	return strings.Contains(message, "failed to configure policy: failed to find resource referenced by paramKind")
 }
 
-// policySettles waits until it is worth while to send an object again, and is false when that was
-// done for long enough since then.
+// policySettles waits for the next retry. It returns false after policyPatience, or when ctx ends.
 func (c *Cluster) policySettles(ctx context.Context, began time.Time) bool {
 	if c.clock.Since(began) >= policyPatience {
 		return false

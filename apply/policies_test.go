@@ -18,7 +18,8 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A policy that does not know its parameters yet is waited for, but not for ever.
+// TestPolicyThatWaitsForItsParameters: an apply waits for a policy that does not know its
+// parameters yet, but not forever.
 func TestPolicyThatWaitsForItsParameters(t *testing.T) {
 	const refusal = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"configmaps \"c\" is forbidden: ValidatingAdmissionPolicy 'only-one' ` +
 		`denied request: failed to configure policy: failed to find resource referenced by paramKind: 'example.org/v1, Kind=Some'"}`

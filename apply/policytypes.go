@@ -10,9 +10,9 @@ import (
 
 var networkPolicyKind = schema.GroupKind{Group: "networking.k8s.io", Kind: "NetworkPolicy"}
 
-// writePolicyTypes: what a policy is about follows from its rules when it is made. The server does
-// not look again, and what it filled in belongs to nobody, so that an apply leaves it: rules for
-// egress that come later would count for nothing.
+// writePolicyTypes declares the policyTypes of a NetworkPolicy. The server derives them from the
+// rules at creation only, and nobody owns them, so an apply leaves them. Egress rules that are
+// added later would have no effect.
 func writePolicyTypes(send, live *unstructured.Unstructured, owned *fieldpath.Set) {
 	if _, declared, _ := unstructured.NestedFieldNoCopy(send.Object, "spec", "policyTypes"); declared || send.Object["spec"] == nil {
 		return

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// ownedFields are the fields of the main resource that a manager applied, from managedFields.
+// ownedFields returns the fields of the main resource that a manager applied, from managedFields.
 func ownedFields(o *unstructured.Unstructured, manager string) *fieldpath.Set {
 	out := fieldpath.NewSet()
 	for _, entry := range managersOf(o) {
@@ -38,8 +38,8 @@ func parseFields(entry metav1.ManagedFieldsEntry) *fieldpath.Set {
 	return set
 }
 
-// project cuts the fields of a set out of a value. Lists become maps from their key, so that items
-// which others insert between ours change nothing; a field that is missing is null.
+// project extracts the fields of a set from a value. Lists become maps by their key, so that items
+// which others insert between ours change nothing; a missing field is null.
 func project(v any, set *fieldpath.Set) any {
 	out := map[string]any{}
 	set.Members.Iterate(func(e fieldpath.PathElement) {
@@ -108,9 +108,9 @@ func lookup(v any, path fieldpath.Path) (any, bool) {
 	return v, true
 }
 
-// liveDigest sums up the fields that a manager owns in a live object, without the create-only ones.
-// The values of a Secret stay out of it: a digest of a short password could be guessed. They are
-// compared directly, see sameSecretData.
+// liveDigest is the digest of the fields that a manager owns in a live object, without the
+// create-only ones. It omits the values of a Secret, because a digest of a short password could be
+// guessed; sameSecretData compares them.
 func liveDigest(live *unstructured.Unstructured, manager string, createOnly []string) string {
 	set := ownedFields(live, manager)
 	content := live.Object
@@ -128,8 +128,7 @@ func liveDigest(live *unstructured.Unstructured, manager string, createOnly []st
 	return digest(projected)
 }
 
-// appliedDigest sums up what is asked of the server: the object and the manager in whose name it is
-// applied.
+// appliedDigest is the digest of an apply request: the object and its field manager.
 func appliedDigest(o *unstructured.Unstructured, manager string, createOnly []string) string {
 	content := o
 	if len(createOnly) > 0 || groupKindOf(o) == secretKind {
@@ -144,7 +143,7 @@ func appliedDigest(o *unstructured.Unstructured, manager string, createOnly []st
 	return digest([]any{manager, createOnly, content.Object})
 }
 
-// secretKeys are the data keys of a Secret that a set of fields holds.
+// secretKeys returns the data keys of a Secret that are in a set of fields.
 func secretKeys(live *unstructured.Unstructured, set *fieldpath.Set) []string {
 	data, _ := live.Object["data"].(map[string]any)
 	var out []string

@@ -16,7 +16,7 @@ var deleteNow = metav1.DeleteOptions{}
 
 func replace(text, old, new string) string { return strings.ReplaceAll(text, old, new) }
 
-// proxy stands between a cluster and the API server, and can be pulled like a plug.
+// proxy forwards connections to the API server, and stop cuts all of them.
 type proxy struct {
 	testing.TB
 	mu       sync.Mutex

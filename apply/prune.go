@@ -21,13 +21,13 @@ var builtinEquivalences = [][]schema.GroupKind{
 	{{Group: "extensions", Kind: "NetworkPolicy"}, {Group: "networking.k8s.io", Kind: "NetworkPolicy"}},
 }
 
-// candidate is an object of the inventory that is to go, with its live state.
+// candidate is an object of the inventory to be deleted, with its live state.
 type candidate struct {
 	entry Entry
 	live  *unstructured.Unstructured
 }
 
-// prune deletes what the inventory holds and the set does not want any more.
+// prune deletes the objects of the inventory that the set no longer declares.
 func (r *run) prune(ctx context.Context) {
 	wanted := r.wantedKeys()
 	for _, ref := range r.ignored {
@@ -74,9 +74,9 @@ func (r *run) prune(ctx context.Context) {
 	r.forgetUntried()
 }
 
-// deletable leaves out what must not be deleted now, whoever would approve it. What is not deleted
-// but handed over, or gone, is not held by that: two sets that exchange objects of one kind would
-// wait for each other for ever.
+// deletable drops candidates that must not be deleted now, even with an approval. examine has
+// dropped objects that another set has or that no longer exist: otherwise two sets that exchange
+// objects would block each other.
 func (r *run) deletable(items []candidate, failed map[schema.GroupKind]Ref) []candidate {
 	return slices.DeleteFunc(items, func(c candidate) bool {
 		ref, replacement := failed[c.entry.GroupKind()]
@@ -92,7 +92,7 @@ func (r *run) deletable(items []candidate, failed map[schema.GroupKind]Ref) []ca
 	})
 }
 
-// release takes the annotations of the engine off an object that is not ours any more.
+// release removes the engine's annotations from an object that is no longer ours.
 func (r *run) release(ctx context.Context, ref Ref) {
 	if live, _ := r.live(ref); r.describes(live) {
 		r.e.tracked.drop(r.c, keyOf(ref)) // before the write, which would count as drift
@@ -100,21 +100,20 @@ func (r *run) release(ctx context.Context, ref Ref) {
 	}
 }
 
-// undescribe takes the hint that changes are reverted off an object that is ignored, as upstream
-// does: it is not true of that one.
+// undescribe removes the hint "changes are reverted" from an ignored object, as upstream does.
 func (r *run) undescribe(ctx context.Context, live *unstructured.Unstructured) {
 	if r.describes(live) && live.GetAnnotations()[r.e.keys.Description] != "" {
 		r.takeOff(ctx, live, r.e.keys.Description)
 	}
 }
 
-// describes tells whether the annotations of the engine on an object are for this run to change:
-// another set may have it.
+// describes reports whether this run may change the engine's annotations on an object: another set
+// may own it.
 func (r *run) describes(live *unstructured.Unstructured) bool {
 	return live != nil && !r.dry && r.names(live.GetAnnotations()[r.e.keys.Origin])
 }
 
-// takeOff removes annotations. What goes wrong with it does not matter: they are hints for people.
+// takeOff removes annotations. Errors do not matter: the annotations are hints for people.
 func (r *run) takeOff(ctx context.Context, live *unstructured.Unstructured, annotations ...string) {
 	gone := map[string]any{}
 	for _, a := range annotations {
@@ -123,7 +122,7 @@ func (r *run) takeOff(ctx context.Context, live *unstructured.Unstructured, anno
 	_, _ = r.c.mergePatch(ctx, RefOf(live), map[string]any{"metadata": map[string]any{"annotations": gone}}, r.set.FieldManager, "")
 }
 
-// wantedKeys are the desired objects, under all the kinds that are equivalent to theirs.
+// wantedKeys returns the desired objects, under all equivalent kinds.
 func (r *run) wantedKeys() map[key]bool {
 	out := map[key]bool{}
 	groups := append(append([][]schema.GroupKind{}, builtinEquivalences...), r.set.Equivalences...)
@@ -141,7 +140,7 @@ func (r *run) wantedKeys() map[key]bool {
 	}
 	for k := range r.entries {
 		if out[k] && !r.isDesired(k) {
-			delete(r.entries, k) // the same object under its former group
+			delete(r.entries, k) // the same object under its old group
 		}
 	}
 	return out
@@ -166,8 +165,7 @@ func (r *run) sortedOld() []Entry {
 	return out
 }
 
-// forgetUntried drops objects from the inventory that were announced and then not even tried: they
-// cannot exist.
+// forgetUntried drops announced objects that were not tried: they cannot exist.
 func (r *run) forgetUntried() {
 	for k, o := range r.outcomes {
 		if _, old := r.old[k]; !old && (o.action == Skipped || o.action == Ignored) {
@@ -176,12 +174,12 @@ func (r *run) forgetUntried() {
 	}
 }
 
-// stays notes an object that is not deleted and remains in the inventory.
+// stays records an object that is not deleted and remains in the inventory.
 func (r *run) stays(e Entry, action Action, message string) {
 	r.deleted(outcome{ref: e.Ref, action: action, message: message})
 }
 
-// leaves notes an object that is not deleted and is not ours any more.
+// leaves records an object that is not deleted and is no longer ours.
 func (r *run) leaves(e Entry, action Action, message string) {
 	r.mu.Lock()
 	delete(r.entries, e.key())
@@ -200,7 +198,7 @@ func (r *run) deleted(o outcome) {
 	r.tell(o)
 }
 
-// examine looks at the live objects and sorts out what must not be deleted.
+// examine reads the live objects and drops those that must not be deleted.
 func (r *run) examine(ctx context.Context, entries []Entry) []candidate {
 	var out []candidate
 	for _, e := range entries {
@@ -233,14 +231,13 @@ func (r *run) examine(ctx context.Context, entries []Entry) []candidate {
 	return out
 }
 
-// isCollectable tells whether a garbage collector cares for an object.
+// isCollectable reports whether a garbage collector handles an object.
 func (r *run) isCollectable(live *unstructured.Unstructured) bool {
 	gk := groupKindOf(live)
 	return (gk == secretKind || gk == configMapKind) && isTrue(live.GetLabels()[r.e.keys.GarbageCollectable])
 }
 
-// approved passes the candidates through the gate. Objects that are being deleted already need no
-// approval.
+// approved passes the candidates through the gate. Deletions that have begun need no approval.
 func (r *run) approved(items []candidate, gate func([]Entry) []Held) []candidate {
 	if gate == nil || len(items) == 0 {
 		return items

@@ -65,11 +65,11 @@ func TestPruneHandsOverBetweenSets(t *testing.T) {
 	other.Name = f.ns + "/other"
 	inv := NewConfigMapInventory(f.c, f.ns, "other", nil)
 
-	// The new owner came first: its origin is on the object.
+	// The new owner came first: the object has its origin.
 	r, err := f.e.Apply(f.ctx, f.c, other, inv, ApplyOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, Configured, r.Objects[0].Action)
-	// The new owner comes later: the caller knows.
+	// The new owner comes later: DesiredElsewhere knows it.
 	r, err = f.e.Apply(f.ctx, f.c, f.set(f.configMap("a", "x")), f.inv,
 		ApplyOptions{DesiredElsewhere: func(r Ref) bool { return r.Name == "early" }})
 	require.NoError(t, err)
@@ -77,7 +77,7 @@ func TestPruneHandsOverBetweenSets(t *testing.T) {
 	assert.Equal(t, uid, f.get(moved).GetUID())
 	assert.True(t, f.exists(early))
 
-	// Two sets that both want it do not fight.
+	// Two sets that declare the same object do not fight.
 	f.mustApply(f.set(moved))
 	_, err = f.e.Apply(f.ctx, f.c, other, inv, ApplyOptions{})
 	assert.Equal(t, OwnedElsewhere, ReasonOf(err))
@@ -102,7 +102,7 @@ func TestPruneIsHeld(t *testing.T) {
 	assert.False(t, r.Complete)
 	assert.True(t, f.exists(f.configMap("a", "")))
 
-	// A failed sibling may be the replacement of what leaves.
+	// A failed sibling may be the replacement of an object to be deleted.
 	bad := f.configMap("A_is_no_name", "x")
 	r, err = f.apply(f.set(bad))
 	assert.Equal(t, Invalid, ReasonOf(err))
@@ -110,7 +110,8 @@ func TestPruneIsHeld(t *testing.T) {
 	assert.True(t, f.exists(f.configMap("a", "")))
 }
 
-// What only changes hands waits for nothing that keeps a deletion back.
+// TestWhatIsHandedOverIsNotHeld: an object that only moves to another set does not wait for failed
+// siblings.
 func TestWhatIsHandedOverIsNotHeld(t *testing.T) {
 	f := newFixture(t)
 	definition := f.object(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.NS.example.com}, spec: {group: NS.example.com, scope: Namespaced,
@@ -141,7 +142,7 @@ func TestAStuckFinalizerBlocksOnlyItsObject(t *testing.T) {
 	assert.Contains(t, r.Pending()[0].Message, "test.example.com/stuck")
 	assert.Contains(t, f.inventory(), "ConfigMap/stuck")
 
-	// Asking again costs nothing, and once it is gone it is forgotten.
+	// Another apply costs no request, and drops the object once it no longer exists.
 	assert.Empty(t, f.requests(func() {
 		_, err = f.e.Apply(f.ctx, f.c, set, f.inv, ApplyOptions{DeleteTimeout: 50 * time.Millisecond})
 		require.NoError(t, err)
@@ -151,7 +152,7 @@ func TestAStuckFinalizerBlocksOnlyItsObject(t *testing.T) {
 	assert.NotContains(t, f.inventory(), "ConfigMap/stuck")
 }
 
-// patchGone removes the finalizers and waits until the cache knows.
+// patchGone removes the finalizers and waits until the cache has dropped the object.
 func (f *fixture) patchGone(o *unstructured.Unstructured) {
 	f.Helper()
 	_, err := f.resource(o).Patch(f.ctx, o.GetName(), "application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`), patchAs("somebody"))
@@ -194,8 +195,8 @@ func TestKeepObjects(t *testing.T) {
 	assert.Empty(t, f.inventory())
 }
 
-// Somebody has deleted what is referred to: it can neither go nor be made anew, and the error says
-// how it can.
+// TestWhatIsProtectedAndDeleted: somebody has deleted an object in use. It can neither be removed
+// nor created again, and the error names the remedy.
 func TestWhatIsProtectedAndDeleted(t *testing.T) {
 	f := newFixture(t)
 	o := f.configMap("referred", "x")
@@ -245,8 +246,8 @@ func TestDeletePersistentVolumeClaims(t *testing.T) {
 	set := f.set(sts)
 	set.DeletePersistentVolumeClaims = true
 	f.mustApply(set)
-	// Without a garbage collector the foreground deletion of the StatefulSet does not end; its
-	// claims are told to go.
+	// Without a garbage collector the foreground deletion of the StatefulSet does not end; the
+	// deletion of its claims is requested.
 	_, _ = f.e.Delete(f.ctx, f.c, set, f.inv, DeleteOptions{Timeout: 50 * time.Millisecond})
 	deleted := func(name string) bool {
 		return !f.exists(claim(name, "")) || f.get(claim(name, "")).GetDeletionTimestamp() != nil
@@ -255,8 +256,8 @@ func TestDeletePersistentVolumeClaims(t *testing.T) {
 	assert.False(t, deleted("other"))
 }
 
-// failingInventory loses its second write, as a process that is killed between the first object and
-// the end.
+// failingInventory loses its second write, like a process that is killed between the first object
+// and the end.
 type failingInventory struct {
 	*MemoryInventory
 	before func()
@@ -278,19 +279,19 @@ func TestTheInventoryIsWrittenBeforeTheFirstObject(t *testing.T) {
 	require.ErrorContains(t, err, "killed")
 	assert.True(t, f.exists(a))
 
-	// The next process knows of the object although it left Git in the meantime.
+	// The next process deletes the object although it left Git in the meantime.
 	r, err := f.e.Apply(f.ctx, f.c, f.set(f.configMap("b", "x")), inv.MemoryInventory, ApplyOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, map[string]Action{"ConfigMap/b": Created, "ConfigMap/a": Deleted}, actions(r))
 
-	// An inventory that cannot be written: nothing is applied.
+	// Nothing is applied if the inventory cannot be written.
 	_, err = f.e.Apply(f.ctx, f.c, f.set(f.configMap("c", "x")), failingInventory{inv.MemoryInventory, nil}, ApplyOptions{})
 	require.Error(t, err)
 	assert.False(t, f.exists(f.configMap("c", "")))
 }
 
-// Secrets and ConfigMaps with the label of the garbage collector stay until that one deletes them,
-// where there is one.
+// TestCollectablesAreLeftToTheCollector: Secrets and ConfigMaps with the garbage collector's label
+// stay until it deletes them, if there is one.
 func TestCollectablesAreLeftToTheCollector(t *testing.T) {
 	f := newFixture(t)
 	label := map[string]string{gardenerKeys().GarbageCollectable: "true"}
@@ -310,8 +311,8 @@ func TestCollectablesAreLeftToTheCollector(t *testing.T) {
 	}
 }
 
-// An object in mode Ignore is left alone and released, however its namespace is written;
-// annotations are read as upstream reads them.
+// TestModeIgnoreWithoutANamespace: an object in mode Ignore stays and is released, however its
+// namespace is written. Annotations are parsed as upstream does.
 func TestModeIgnoreWithoutANamespace(t *testing.T) {
 	f := newFixture(t)
 	class := f.object("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: NS-class, namespace: NS}, value: 5}")

@@ -12,20 +12,19 @@ import (
 	"github.com/pergola-dev/pergola/change/redact"
 )
 
-// A takeover takes fields away that nobody owns any more. A dry run goes by the admission webhooks
-// of the cluster, as the apply does, and one that had put such a field in does it again: then
-// nothing is seen to go. But a webhook of those who hand over may be gone when it is applied. So
-// these fields are told apart from those that the API server fills in itself, by the same template
-// of pods in an object that such webhooks are not asked about.
+// A takeover removes fields that nobody owns any more. A dry run passes the admission webhooks of
+// the cluster, and a webhook that set such a field sets it again, which hides the removal. But a
+// webhook of a former manager may no longer exist at the next write. A PodTemplate, which such
+// webhooks ignore, distinguishes these fields from defaults of the API server.
 
-// templateOf is where workloads have the template of their pods.
+// templateOf is the path of the pod template in workloads.
 var templateOf = []string{"spec", "template"}
 
-// templatesKind has nothing but a template of pods, and the defaults of one.
+// templatesKind has nothing but a pod template and its defaults.
 var templatesKind = Ref{APIVersion: "v1", Kind: "PodTemplate"}
 
-// putBack are the fields of a template of pods that go with a takeover, and that a webhook has put
-// back into what the server foresees.
+// putBack returns the fields of a pod template that a takeover removes and that a webhook put back
+// into the predicted object.
 func (r *run) putBack(ctx context.Context, ref Ref, foreseen *unstructured.Unstructured, goes *fieldpath.Set) []change.Field {
 	if pods := podsAt[ref.GroupKind()]; !slices.Equal(pods, append(slices.Clone(templateOf), "spec")) {
 		return nil
@@ -43,7 +42,7 @@ func (r *run) putBack(ctx context.Context, ref Ref, foreseen *unstructured.Unstr
 	template, _, _ := unstructured.NestedMap(without, templateOf...)
 	full, err := r.c.defaultedTemplate(ctx, ref.Namespace, template, r.set.FieldManager)
 	if err != nil {
-		return nil // what the server may not be asked stays as it was foreseen
+		return nil // if the request is refused, the prediction stays
 	}
 	mutated := fieldpath.NewSet()
 	back.Iterate(func(p fieldpath.Path) {
@@ -58,7 +57,7 @@ func (r *run) putBack(ctx context.Context, ref Ref, foreseen *unstructured.Unstr
 	return redact.Compare(foreseen.Object, without)
 }
 
-// defaultedTemplate is a template of pods as the server fills it in.
+// defaultedTemplate returns a pod template with the server's defaults.
 func (c *Cluster) defaultedTemplate(ctx context.Context, namespace string, template map[string]any, manager string) (map[string]any, error) {
 	mapping, err := c.Mapping(ctx, templatesKind.GVK())
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/change/redact"
 )
 
-// recreate handles an update that only immutable fields forbid: the object is deleted and made anew
-// in the same pass, where the object allows it; otherwise the error is reported.
+// recreate handles an update that only immutable fields forbid: if the object allows it, the object
+// is deleted and created again in the same run. Otherwise the error is reported.
 func (r *run) recreate(ctx context.Context, w wanted, live *unstructured.Unstructured, rejected error) outcome {
 	if live == nil {
 		existing, err := r.c.GetLive(ctx, w.ref)
@@ -54,13 +54,13 @@ func (r *run) recreate(ctx context.Context, w wanted, live *unstructured.Unstruc
 	if failed := r.remake(ctx, w, live, gone); failed != nil {
 		out = *failed
 	}
-	// it goes, whether it is made anew in this run or in one after it, see terminating
+	// its deletion has begun, whether this run or a later one creates it again, see terminating
 	out.told = true
 	return out
 }
 
-// remake makes an object anew as soon as the one before is gone. It returns what came in between,
-// nil for nothing.
+// remake creates an object as soon as the old one no longer exists. It returns nil, or the outcome
+// if that is not done.
 func (r *run) remake(ctx context.Context, w wanted, before *unstructured.Unstructured, gone bool) *outcome {
 	failed := func(err error) *outcome {
 		out := r.fail(w.desired, err)
@@ -87,7 +87,7 @@ func (r *run) remake(ctx context.Context, w wanted, before *unstructured.Unstruc
 	return nil
 }
 
-// immutable is the outcome for an object with changed fields that cannot change; it names these
+// immutable returns the outcome for an object with changed immutable fields, and names these
 // fields.
 func (r *run) immutable(w wanted, live *unstructured.Unstructured, rejected error) outcome {
 	out := r.fail(w.desired, rejected)
@@ -112,7 +112,7 @@ func (r *run) immutable(w wanted, live *unstructured.Unstructured, rejected erro
 	return out
 }
 
-// saidOf is the first line of what the server says about a field, without values.
+// saidOf returns the first line of the server's message about a field, without values.
 func saidOf(rejected error) string {
 	status, ok := statusOf(rejected)
 	if !ok || status.Details == nil || len(status.Details.Causes) == 0 {
@@ -122,9 +122,9 @@ func saidOf(rejected error) string {
 	return redact.Text(strings.TrimSpace(line))
 }
 
-// changedAt are the paths below some fields at which a declaration differs from the live object.
-// What the server has set by itself is not in the declaration and does not count; what we own and
-// do not declare any more does.
+// changedAt returns the paths below some fields at which a declaration differs from the live
+// object. Fields that only the server sets do not count; fields that we own and no longer declare
+// do.
 func (r *run) changedAt(w wanted, live *unstructured.Unstructured, fields []string) []string {
 	var out []string
 	for _, f := range differencesAt(live, w.send, fields) {
@@ -141,8 +141,8 @@ func (r *run) changedAt(w wanted, live *unstructured.Unstructured, fields []stri
 	return out
 }
 
-// mayRecreate follows the annotation of the declared or the live object; ConfigMaps and Secrets
-// that are immutable as a whole are recreated without being asked.
+// mayRecreate reports whether the annotation of the declared or the live object allows a
+// recreation. ConfigMaps and Secrets that are immutable as a whole need no annotation.
 func (r *run) mayRecreate(w wanted, live *unstructured.Unstructured) bool {
 	gk := w.ref.GroupKind()
 	if r.e.protected[gk] {
@@ -156,7 +156,7 @@ func (r *run) mayRecreate(w wanted, live *unstructured.Unstructured) bool {
 }
 
 // validateCreate asks the server whether the object could be created, so that nothing is deleted
-// that then cannot come back. That the name is taken is the expected answer.
+// that cannot come back. AlreadyExists is the expected answer.
 func (c *Cluster) validateCreate(ctx context.Context, o *unstructured.Unstructured, manager string) error {
 	mapping, err := c.Mapping(ctx, o.GroupVersionKind())
 	if err != nil {
@@ -182,7 +182,7 @@ func invalidFields(err error) []string {
 	return e.Fields
 }
 
-// waitGone waits until an object, told by its UID, is gone.
+// waitGone waits until an object, identified by its UID, no longer exists.
 func (r *run) waitGone(ctx context.Context, o *unstructured.Unstructured, timeout time.Duration) error {
 	wake := make(chan struct{}, 1)
 	ref := RefOf(o)
@@ -233,14 +233,14 @@ func (r *run) pollTimer(cached bool) <-chan time.Time {
 	return r.e.clock.After(500 * time.Millisecond)
 }
 
-// stuck is the error for an object that does not go away.
+// stuck returns the error for an object whose deletion does not finish.
 func (r *run) stuck(o *unstructured.Unstructured) *ObjectError {
 	return &ObjectError{Cluster: r.c.name, Object: RefOf(o), Op: "delete", Reason: Stuck, Message: "it is being deleted and " + waitsFor(o), Hint: r.c.unstick(o)}
 }
 
-// unstick says what becomes of an object that is being deleted and does not go. What a Garden or
-// Shoot refers to never goes by itself, as long as it is referred to: somebody has deleted what is
-// in use, and a deletion cannot be taken back.
+// unstick returns the hint for an object whose deletion does not finish. An object that a Garden or
+// Shoot refers to stays while the reference exists. Somebody deleted an object in use, and a
+// deletion cannot be undone.
 func (c *Cluster) unstick(o *unstructured.Unstructured) string {
 	if f := o.GetFinalizers(); len(f) == 1 && f[0] == gardencorev1beta1.ReferenceProtectionFinalizer {
 		return c.CommandsHere(fmt.Sprintf("something refers to it, for which it stays; take the finalizer off, and it is made anew at once: kubectl patch %s --type merge -p '{\"metadata\":{\"finalizers\":null}}'",
@@ -249,7 +249,7 @@ func (c *Cluster) unstick(o *unstructured.Unstructured) string {
 	return "find the controller that should remove the finalizer; nothing else waits for this object"
 }
 
-// waitsFor says why a deleted object is still there.
+// waitsFor says why a deleted object still exists.
 func waitsFor(o *unstructured.Unstructured) string {
 	if f := o.GetFinalizers(); len(f) > 0 {
 		return "waits for finalizer " + strings.Join(f, ", ")

@@ -58,7 +58,7 @@ func TestImmutableSelectorOfADeployment(t *testing.T) {
 	assert.Equal(t, map[string]Action{"Deployment/d": Failed, "ConfigMap/c": Configured}, actions(r))
 	assert.Equal(t, uid, f.get(changed).GetUID())
 
-	// With the annotation it is recreated, unless the new object would not be valid either.
+	// The annotation allows a recreation, unless the new object is invalid, too.
 	changed.SetAnnotations(map[string]string{
 		gardenerKeys().DeleteOnInvalidUpdate: "true", gardenerKeys().InvalidUpdateDeletion: "Background"})
 	broken := changed.DeepCopy()
@@ -86,7 +86,8 @@ func TestProtectedKindsAreNotRecreated(t *testing.T) {
 	assert.Equal(t, uid, f.get(claim("")).GetUID())
 }
 
-// The answer of the server has the whole template in it, as a structure of Go.
+// TestAnImmutableTemplateIsNamedByWhatChanges: the server's answer contains the whole template, as
+// a Go structure.
 func TestAnImmutableTemplateIsNamedByWhatChanges(t *testing.T) {
 	f := newFixture(t)
 	job := func(image, extra string) *unstructured.Unstructured {

@@ -13,8 +13,8 @@ import (
 )
 
 // withoutValues replaces the text of a server's answer about a Secret: validation, decoding and
-// webhooks may repeat values in it. Reason, fields, managers and the webhook's name stay; causes
-// lose their text, except what tells an immutable field from another.
+// webhooks may repeat values in it. Reason, fields, managers and the webhook's name stay. Causes
+// lose their text, except the words that identify an immutable field.
 func withoutValues(err error) error {
 	status, ok := statusOf(err)
 	if !ok {
@@ -64,7 +64,7 @@ func safeCause(c metav1.StatusCause) metav1.StatusCause {
 	return out
 }
 
-// errSafe marks errors of our own making, whose text holds no value.
+// errSafe marks our own errors, whose text contains no value.
 var errSafe = errors.New("")
 
 type safeError struct{ text string }

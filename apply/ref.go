@@ -9,10 +9,10 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Ref names one object; plans, errors and results use the same.
+// Ref names one object; plans, errors and results share it.
 type Ref = change.Ref
 
-// RefOf is the reference of an object.
+// RefOf returns the reference of an object.
 func RefOf(o *unstructured.Unstructured) Ref { return change.RefOf(o) }
 
 func keyOf(r Ref) key { return key{gk: r.GroupKind(), name: nsName{r.Namespace, r.Name}} }
@@ -43,7 +43,8 @@ func groupKindOf(o *unstructured.Unstructured) schema.GroupKind {
 	return o.GroupVersionKind().GroupKind()
 }
 
-// KubectlName is how kubectl is told of an object: "shoot -n garden-local local".
+// KubectlName returns the arguments by which kubectl addresses an object: "shoot -n garden-local
+// local".
 func KubectlName(r Ref) string {
 	out := strings.ToLower(r.Kind) + " "
 	if r.Namespace != "" {

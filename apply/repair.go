@@ -6,14 +6,13 @@ import (
 	"slices"
 )
 
-// A repair (ApplyOptions.Repair) may come at any time: when what is declared by now was not applied
-// yet, and its turn, its window or its approval are still to come. So it knows only what was
-// applied.
+// A repair (ApplyOptions.Repair) may come at any time, even while a changed declaration waits for
+// its turn, its window or its approval. So it restores only what was applied.
 
 // errNoInventory is why nothing can be repaired.
 var errNoInventory = errors.New("its inventory is lost, so that it is not known what was applied: the next apply makes it anew")
 
-// keepToApplied leaves out of a repair what is declared otherwise than it was applied last.
+// keepToApplied drops objects from a repair that are declared differently than at their last apply.
 func (r *run) keepToApplied() error {
 	if !r.recorded && len(r.desired) > 0 {
 		return errNoInventory
@@ -42,7 +41,7 @@ func (r *run) keepToApplied() error {
 	return nil
 }
 
-// asApplied tells whether an object is declared as it was applied last.
+// asApplied reports whether an object is declared as at its last apply.
 func (r *run) asApplied(d *desired) bool {
 	old := r.old[keyOf(d.ref)]
 	if old.Applied == "" || old.Applied != r.wish(d).applied {
@@ -51,7 +50,7 @@ func (r *run) asApplied(d *desired) bool {
 	return d.ref.GroupKind() != secretKind || r.e.tracked.secrets.wrote(r.c, d.obj)
 }
 
-// allStay keeps what was not told to go yet, and leaves the rest.
+// allStay records candidates whose deletion was not requested as held, and returns the others.
 func (r *run) allStay(items []candidate) []candidate {
 	return slices.DeleteFunc(items, func(c candidate) bool {
 		if c.live.GetDeletionTimestamp() != nil {

@@ -23,8 +23,8 @@ func (f *fixture) secret(name, value string) *unstructured.Unstructured {
 	return f.object(`{apiVersion: v1, kind: Secret, metadata: {name: ` + name + `, namespace: NS}, stringData: {key: ` + value + `}}`)
 }
 
-// TestRepairKnowsOnlyWhatWasApplied: what is declared by now is for an apply, with its order, its
-// gate and its time.
+// TestRepairKnowsOnlyWhatWasApplied: only an apply handles changed declarations, with its order,
+// its gate and its time.
 func TestRepairKnowsOnlyWhatWasApplied(t *testing.T) {
 	f := newFixture(t)
 	f.mustApply(f.set(f.configMap("same", "1"), f.configMap("other", "1"), f.configMap("goes", "1"), f.secret("plain", "old"), f.secret("kept", "old")))
@@ -64,8 +64,8 @@ func TestRepairKnowsOnlyWhatWasApplied(t *testing.T) {
 	assert.False(t, f.exists(f.configMap("goes", "")))
 }
 
-// TestRepairOfASecretInLines: base64 may be declared in several lines, and a server gives it back
-// in one.
+// TestRepairOfASecretInLines: base64 may be declared in several lines, and a server returns it in
+// one.
 func TestRepairOfASecretInLines(t *testing.T) {
 	f := newFixture(t)
 	secret := func() *unstructured.Unstructured {
@@ -77,7 +77,7 @@ func TestRepairOfASecretInLines(t *testing.T) {
 	assert.Equal(t, map[string]Action{"Secret/lines": Created}, actions(f.repair(f.set(secret()))))
 }
 
-// TestRepairWithoutAnInventory is an error, and the next apply finds what there is.
+// TestRepairWithoutAnInventory is an error, and the next apply finds the existing objects.
 func TestRepairWithoutAnInventory(t *testing.T) {
 	f := newFixture(t)
 	s := f.set(f.configMap("a", "1"))
@@ -94,7 +94,7 @@ func TestRepairWithoutAnInventory(t *testing.T) {
 	assert.Equal(t, []string{"ConfigMap/a"}, f.inventory())
 }
 
-// TestRepairThatFails is tried again, also where the object is not there any more.
+// TestRepairThatFails: a failed repair is retried, even if the object no longer exists.
 func TestRepairThatFails(t *testing.T) {
 	f := newFixture(t)
 	s := f.set(f.configMap("gone", "1"))
@@ -112,8 +112,8 @@ func TestRepairThatFails(t *testing.T) {
 	assert.Equal(t, map[string]Action{"ConfigMap/gone": Created}, actions(f.repair(s)))
 }
 
-// TestWhatIsHeldIsInTheInventory until it is told to go or is as it is wanted: the gate can ask why
-// it was held before.
+// TestWhatIsHeldIsInTheInventory: the inventory says why an object is held, for the gate, until its
+// deletion begins or it is in its desired state.
 func TestWhatIsHeldIsInTheInventory(t *testing.T) {
 	f := newFixture(t)
 	held := func() map[Ref]change.Reason {
@@ -151,8 +151,8 @@ func TestWhatIsHeldIsInTheInventory(t *testing.T) {
 	assert.Empty(t, held())
 }
 
-// TestMadeAnewByHand: an object that somebody has made anew, with a field that cannot change, is
-// told as that in every run. It is not in the cache, as it lacks the label by which that selects.
+// TestMadeAnewByHand: if somebody recreated an object with another value in an immutable field,
+// every run reports that. The object is not cached, as it lacks the label.
 func TestMadeAnewByHand(t *testing.T) {
 	f := newFixture(t)
 	text := `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: rb, namespace: NS}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: NAME}}`
@@ -176,7 +176,8 @@ func TestMadeAnewByHand(t *testing.T) {
 	assert.Equal(t, Created, f.mustApply(s).Objects[0].Action)
 }
 
-// TestNoDelete: what left the set stays, with why it was held, until a run may delete.
+// TestNoDelete: objects that left the set stay, with the reasons why they are held, until a run may
+// delete.
 func TestNoDelete(t *testing.T) {
 	f := newFixture(t)
 	f.mustApply(f.set(f.configMap("goes", "1"), f.configMap("held", "1"), f.configMap("stays", "1")))

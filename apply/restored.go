@@ -10,13 +10,12 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// An object may lose the record of what we own in it: somebody restores it from a backup, or wipes
-// its managedFields. What it holds is then a copy of what we applied, in the name of another
-// manager, and every later change would be a conflict with that one. Such a copy shows by our
-// origin annotation: nobody else writes that. We take back what we apply, and leave that manager
-// the rest.
+// An object may lose the record of our fields: somebody restores it from a backup, or wipes its
+// managedFields. Its content is then a copy of our fields under another manager, and every later
+// change would be a conflict with that manager. Our origin annotation identifies such a copy:
+// nobody else writes it. We take back the fields that we apply, and leave the rest to that manager.
 
-// copies are the managers that hold a copy of what we applied to an object.
+// copies returns the managers that hold a copy of the fields that we applied to an object.
 func (r *run) copies(live *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 	if live == nil || !r.names(live.GetAnnotations()[r.e.keys.Origin]) {
 		return nil
@@ -40,12 +39,12 @@ func (r *run) originPath() fieldpath.Path {
 	return fieldpath.MakePathOrDie("metadata", "annotations", r.e.keys.Origin)
 }
 
-// isCopy tells whether a manager, by name, is one of those that hold copies.
+// isCopy reports whether copies contain a manager, by name.
 func isCopy(copies []metav1.ManagedFieldsEntry, manager string) bool {
 	return slices.ContainsFunc(copies, func(m metav1.ManagedFieldsEntry) bool { return m.Manager == manager })
 }
 
-// disown takes the fields that are ours from the managers that hold copies of them, after an apply.
+// disown takes our fields from the managers that hold copies of them, after an apply.
 func (r *run) disown(ctx context.Context, answer *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	copies := r.copies(answer)
 	if len(copies) == 0 {

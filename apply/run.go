@@ -16,37 +16,37 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// run is one pass of one set over one cluster. Apply, Plan, Delete and PlanDelete are the same pass
-// with other settings, so that a plan says what will be done.
+// run is one run of one set on one cluster. Apply, Plan, Delete and PlanDelete share it with
+// different settings, so that a plan predicts the apply.
 type run struct {
 	e    *Engine
 	c    *Cluster
 	set  *Set
 	inv  Inventory
 	opts ApplyOptions
-	dry  bool // plan: ask the server, change nothing
+	dry  bool // plan: dry runs only, no changes
 
 	desired  []*desired
-	refused  []Ref // desired, but not in a form that can be applied: left as they are
-	ignored  []Ref // desired, but in mode Ignore: not ours any more
+	refused  []Ref // desired, but not in a form that can be applied: they stay as they are
+	ignored  []Ref // desired, but in mode Ignore: no longer ours
 	crds     map[schema.GroupKind]*unstructured.Unstructured
 	old      map[key]Entry
 	stores   map[schema.GroupVersionKind]*watchedResource
-	webhooks map[string]bool // those of configurations that this run has written
+	webhooks map[string]bool // webhooks in configurations that this run has written
 
-	telling sync.Mutex // OnObject is called for one object at a time
+	telling sync.Mutex // serializes calls of OnObject
 
 	mu       sync.Mutex
-	entries  map[key]Entry // what the inventory will say
-	saved    string        // digest of what it says
-	recorded bool          // there was one
+	entries  map[key]Entry // the next content of the inventory
+	saved    string        // digest of its current content
+	recorded bool          // it had entries
 	outcomes map[key]outcome
 	deletion []outcome
 	extra    []*ObjectError // errors that belong to no object
 }
 
-// Apply makes the cluster hold the objects of a set: applies what differs, deletes what left the
-// set. An error of one object does not stop the others; the error, if any, is of type Errors.
+// Apply applies the objects of a set that differ, and prunes those that left it. An error of one
+// object does not stop the others; the error, if any, is of type Errors.
 func (e *Engine) Apply(ctx context.Context, c *Cluster, s Set, inv Inventory, o ApplyOptions) (*Result, error) {
 	r := e.newRun(c, &s, inv, o, false)
 	ctx, span := r.traced(ctx, "apply set")
@@ -55,8 +55,8 @@ func (e *Engine) Apply(ctx context.Context, c *Cluster, s Set, inv Inventory, o 
 	return r.result()
 }
 
-// Plan tells what Apply would do now. It asks the server by dry runs for objects that are not known
-// to be unchanged, and writes nothing, the inventory neither.
+// Plan returns what Apply would do now. It sends dry runs for objects that are not known to be
+// unchanged, and writes nothing, not even the inventory.
 func (e *Engine) Plan(ctx context.Context, c *Cluster, s Set, inv Inventory, o ApplyOptions) (change.Plan, error) {
 	r := e.newRun(c, &s, inv, o, true)
 	r.apply(ctx)
@@ -71,7 +71,7 @@ func (e *Engine) newRun(c *Cluster, s *Set, inv Inventory, o ApplyOptions, dry b
 		stores: map[schema.GroupVersionKind]*watchedResource{}, webhooks: map[string]bool{}, entries: map[key]Entry{}, outcomes: map[key]outcome{}}
 }
 
-// apply is the whole pass.
+// apply is the whole run.
 func (r *run) apply(ctx context.Context) {
 	if err := r.prepare(ctx); err != nil {
 		r.abort("read the desired objects", err)
@@ -108,7 +108,7 @@ func (r *run) apply(ctx context.Context) {
 	r.close(ctx)
 }
 
-// failed is an object that could not be applied, nil when there is none.
+// failed returns an object that could not be applied, or nil.
 func (r *run) failed() *Ref {
 	for _, o := range r.outcomes {
 		if o.action == Failed {
@@ -118,7 +118,7 @@ func (r *run) failed() *Ref {
 	return nil
 }
 
-// prepare decorates the declared objects. What cannot be read fails the whole set: a set that is
+// prepare decorates the declared objects. An unreadable object fails the whole set: a set that is
 // not completely understood must not prune.
 func (r *run) prepare(ctx context.Context) error {
 	if err := r.set.check(); err != nil {
@@ -155,14 +155,13 @@ func (r *run) prepare(ctx context.Context) error {
 	return nil
 }
 
-// unreadable is the error for a declared object that makes no sense.
+// unreadable returns the error for an invalid declared object.
 func (r *run) unreadable(o *unstructured.Unstructured, why string) *ObjectError {
 	return &ObjectError{Cluster: r.c.name, Object: RefOf(o), Op: "read", Reason: Invalid, Message: why,
 		Hint: "correct the object; nothing of this set is applied until then", Source: r.set.Sources[RefOf(o)]}
 }
 
-// open reads what there is: the inventory and, through the live cache, the objects of every kind in
-// use.
+// open reads the inventory and, through the live cache, the objects of every kind in use.
 func (r *run) open(ctx context.Context) error {
 	if err := r.c.reachable(ctx); err != nil {
 		return err
@@ -195,8 +194,7 @@ func (r *run) open(ctx context.Context) error {
 	return r.resolve(ctx)
 }
 
-// openKinds starts the live caches side by side. A kind that cannot be listed is worked on without
-// cache.
+// openKinds starts the live caches concurrently. A kind that cannot be listed has no cache.
 func (r *run) openKinds(ctx context.Context, kinds map[schema.GroupVersionKind]bool) error {
 	var opened []*watchedResource
 	for gvk := range kinds {
@@ -230,8 +228,9 @@ func (r *run) openKinds(ctx context.Context, kinds map[schema.GroupVersionKind]b
 	return nil
 }
 
-// resolve settles the namespace of every object by the scope of its kind (upstream's rule: none
-// means "default", and cluster-scoped objects have none) and finds objects that are declared twice.
+// resolve sets the namespace of every object by the scope of its kind and refuses objects that are
+// declared twice and differ. Upstream's rule: no namespace means "default", and cluster-scoped
+// objects have none.
 func (r *run) resolve(ctx context.Context) error {
 	for _, refs := range [][]Ref{r.ignored, r.refused} {
 		for i, ref := range refs {
@@ -271,7 +270,7 @@ func (r *run) resolve(ctx context.Context) error {
 	return nil
 }
 
-// refuse fails one object that cannot be applied as it is declared. It is left as it is.
+// refuse fails one object that cannot be applied as declared; the live object stays as it is.
 func (r *run) refuse(d *desired, why string) {
 	e := &ObjectError{Cluster: r.c.name, Object: d.ref, Op: "read", Reason: Invalid, Message: why, Hint: "correct the object", Source: d.source}
 	r.refused = append(r.refused, d.ref)
@@ -300,8 +299,8 @@ func (r *run) isNamespaced(ctx context.Context, ref Ref) (namespaced, known bool
 	return false, false, nil
 }
 
-// announce writes the inventory before the first object: old and new together, so that nothing that
-// is created can be forgotten. When no object is new, the old one says it all.
+// announce writes the inventory before the first object, old and new entries together, so that no
+// created object can be forgotten. If no object is new, the old inventory is complete.
 func (r *run) announce(ctx context.Context) error {
 	for _, d := range r.desired {
 		e, known := r.entries[keyOf(d.ref)]
@@ -310,7 +309,7 @@ func (r *run) announce(ctx context.Context) error {
 		case !known:
 			r.entries[keyOf(d.ref)] = Entry{Ref: d.ref, Labels: d.obj.GetLabels(), Annotations: r.inventoried(d.ref, d.obj), Source: r.fileOf(d.source)}
 		case e.Leaving || e.Applied != "" && cached && live == nil:
-			e.Applied, e.Live, e.Leaving = "", "", false // it is wanted again, or made anew
+			e.Applied, e.Live, e.Leaving = "", "", false // desired again, or to be recreated
 			e.Source = r.fileOf(d.source)
 			r.entries[keyOf(d.ref)] = e
 		case e.Source != r.fileOf(d.source):
@@ -325,14 +324,14 @@ func (r *run) announce(ctx context.Context) error {
 	return r.save(ctx)
 }
 
-// Writing the inventory after a run may take this long; nobody waits for one that was stopped, or
-// whose time is over.
+// Limits for the write of the inventory after a run: closingSooner if the run was stopped or its
+// time is over.
 const (
 	closing       = 30 * time.Second
 	closingSooner = 1500 * time.Millisecond
 )
 
-// close writes the inventory as it is now. It does so even when ctx has ended, quickly.
+// close writes the current inventory, even if ctx has ended.
 func (r *run) close(ctx context.Context) {
 	limit := closing
 	if ctx.Err() != nil {
@@ -348,8 +347,8 @@ func (r *run) close(ctx context.Context) {
 	}
 }
 
-// wantedEntries are the entries without those that are to go, also where they stay for now: nothing
-// says how they should be.
+// wantedEntries returns the entries of objects that are not to be deleted. Objects that stay for
+// now are not among them: nothing defines their state.
 func (r *run) wantedEntries() []Entry {
 	leaving := map[key]bool{}
 	for _, o := range r.deletion {
@@ -387,7 +386,7 @@ func (r *run) sortedEntries() []Entry {
 
 func (r *run) digestEntries() string { return digest(r.sortedEntries()) }
 
-// live is the object as the live cache knows it. known is false when the kind is not cached.
+// live returns the object in the live cache; known is false if the kind is not cached.
 func (r *run) live(ref Ref) (o *unstructured.Unstructured, known bool) {
 	r.mu.Lock()
 	w := r.stores[ref.GVK()]
@@ -398,8 +397,7 @@ func (r *run) live(ref Ref) (o *unstructured.Unstructured, known bool) {
 	return w.get(nsName{ref.Namespace, ref.Name}), true
 }
 
-// read is the object from the cache or, if it is not there, from the server; nil when there is
-// none.
+// read returns the object from the cache or else from the server; nil if it does not exist.
 func (r *run) read(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
 	if o, _ := r.live(ref); o != nil {
 		return o, nil
@@ -412,8 +410,8 @@ func (r *run) read(ctx context.Context, ref Ref) (*unstructured.Unstructured, er
 	return o, err
 }
 
-// inventoried are the annotations that an inventory keeps of an object: of a Secret none of its
-// own, as they may have its values.
+// inventoried returns the annotations that an inventory stores. The annotations of a Secret may
+// contain its values, so only the origin is stored.
 func (r *run) inventoried(ref Ref, obj *unstructured.Unstructured) map[string]string {
 	if ref.GroupKind() == secretKind {
 		return map[string]string{r.e.keys.Origin: r.set.Name}

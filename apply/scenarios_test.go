@@ -18,8 +18,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// scenarios says which test of this package plays a scenario of the corpus, or, in words, why none
-// does.
+// scenarios names the test of this package for each scenario of the corpus, or says why none has
+// it.
 var scenarios = map[string]string{
 	"cli-apply-destroy": "TestDelete", "cli-continue-on-error": "TestARefusedObjectStopsNoOther",
 	"cli-current-uid": "TestOneObjectUnderTwoGroups", "cli-deletion-prevention": "TestPruneDeletesWhatLeftTheSet",
@@ -117,8 +117,7 @@ func TestOneObjectUnderTwoGroups(t *testing.T) {
 	f.mustApply(set)
 	before := f.get(set.Objects[0]).GetUID()
 	set.Objects[0] = event("events.k8s.io/v1", "regarding: {namespace: NS}, action: a, reportingController: c.example.com/c, reportingInstance: i, eventTime: '2026-01-01T00:00:00.000000Z'")
-	// What matters here is that nothing is deleted; whether the server takes the change is its
-	// affair.
+	// Nothing is deleted; whether the server accepts the change does not matter.
 	_, _ = f.apply(set)
 	assert.Equal(t, before, f.get(event("v1", "")).GetUID())
 }

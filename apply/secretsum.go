@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// secretSums tell whether the values of a Secret are those that we wrote. Digests of inventories
-// leave them out, because a digest of a short password can be guessed; these are made with a key
-// that never leaves the process.
+// secretSums report whether the values of a Secret are those that we wrote. Inventory digests omit
+// them, because a digest of a short password can be guessed; these sums use a key that never leaves
+// the process.
 type secretSums struct {
 	once sync.Once
 	key  [32]byte
@@ -23,7 +23,6 @@ type secretSums struct {
 	known map[*Cluster]map[key]string
 }
 
-// of sums up the values that a manager owns in a Secret.
 func (s *secretSums) of(o *unstructured.Unstructured, manager string) string {
 	owned := ownedFields(o, manager)
 	data, _ := o.Object["data"].(map[string]any)
@@ -36,7 +35,7 @@ func (s *secretSums) of(o *unstructured.Unstructured, manager string) string {
 	return s.sum(values)
 }
 
-// wrote tells whether the values that are declared of a Secret are those that we wrote last.
+// wrote reports whether the declared values of a Secret are those that we wrote last.
 func (s *secretSums) wrote(c *Cluster, declared *unstructured.Unstructured) bool {
 	s.mu.Lock()
 	have, known := s.known[c][keyOf(RefOf(declared))]
@@ -49,7 +48,7 @@ func (s *secretSums) wrote(c *Cluster, declared *unstructured.Unstructured) bool
 	return known && s.sum(values) == have
 }
 
-// canonicalBase64 is a value of a Secret as a server gives it back: base64 may be declared in
+// canonicalBase64 returns a value of a Secret as a server encodes it: base64 may be declared in
 // several lines.
 func canonicalBase64(v any) any {
 	text, _ := v.(string)
@@ -61,7 +60,7 @@ func canonicalBase64(v any) any {
 }
 
 func (s *secretSums) sum(values map[string]any) string {
-	s.once.Do(func() { _, _ = rand.Read(s.key[:]) }) // it never fails: it ends the process instead
+	s.once.Do(func() { _, _ = rand.Read(s.key[:]) }) // never fails: it ends the process instead
 	text, err := json.Marshal(values)
 	if err != nil {
 		return ""
@@ -71,7 +70,7 @@ func (s *secretSums) sum(values map[string]any) string {
 	return string(mac.Sum(nil))
 }
 
-// note keeps the sum of a Secret as it should be.
+// note records the expected sum of a Secret.
 func (s *secretSums) note(c *Cluster, o *unstructured.Unstructured, manager string) {
 	if groupKindOf(o) != secretKind {
 		return
@@ -88,8 +87,7 @@ func (s *secretSums) note(c *Cluster, o *unstructured.Unstructured, manager stri
 	s.known[c][keyOf(RefOf(o))] = sum
 }
 
-// same tells whether a Secret has the values that it should have; known is false when that was not
-// noted.
+// same reports whether a Secret has its expected values; known is false if they were not recorded.
 func (s *secretSums) same(c *Cluster, o *unstructured.Unstructured, manager string) (same, known bool) {
 	s.mu.Lock()
 	want, known := s.known[c][keyOf(RefOf(o))]

@@ -11,12 +11,12 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// servedTimeout is how long a definition may be established and not yet listed by the API server;
-// usually it is below a second.
+// servedTimeout limits the wait for the API server to list an established definition; it usually
+// takes less than a second.
 const servedTimeout = 30 * time.Second
 
-// AwaitServed waits until the API server lists the kinds of all definitions among the objects, so
-// that what is applied next may use them. It makes no request for kinds that are known already.
+// AwaitServed waits until the API server lists all kinds that the objects define, so that the next
+// objects may use them. It makes no request for known kinds.
 func AwaitServed(ctx context.Context, clk clock.WithTicker, c *Cluster, objects []*unstructured.Unstructured) error {
 	tick := clk.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -44,7 +44,7 @@ func AwaitServed(ctx context.Context, clk clock.WithTicker, c *Cluster, objects 
 	return nil
 }
 
-// definedKinds lists what the CustomResourceDefinitions among the objects define.
+// definedKinds returns the kinds that the CustomResourceDefinitions among the objects define.
 func definedKinds(objects []*unstructured.Unstructured) []schema.GroupVersionKind {
 	var out []schema.GroupVersionKind
 	for _, o := range objects {

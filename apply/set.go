@@ -18,9 +18,9 @@ type Set struct {
 	// Name is unique in the cluster: "[<clusterID>:]<namespace>/<name>". It becomes the origin
 	// annotation, by which sets hand objects over to each other.
 	Name string
-	// Noun is what people call a set in messages, such as ManagedResource; default: set.
+	// Noun is the word for a set in messages, such as ManagedResource; default: set.
 	Noun string
-	// FormerNames are those under which the same set was applied before.
+	// FormerNames are names under which the same set was applied before.
 	FormerNames []string
 	// Objects are the desired objects; they are not modified.
 	Objects []*unstructured.Unstructured
@@ -28,47 +28,45 @@ type Set struct {
 	InjectLabels map[string]string
 	// FieldManager is the server-side apply manager; required.
 	FieldManager string
-	// Force takes fields over from other managers. Without it they are reported as Conflict.
+	// Force takes over fields from other managers. Without it they are reported as Conflict.
 	Force bool
-	// TakeBack repairs drift against other managers: what somebody else has changed in fields that
-	// we applied, and owns by now, is taken back. A new wish that meets another manager is a
-	// Conflict all the same, unless that one has changed our fields, too.
+	// TakeBack repairs drift against other managers: it takes back applied fields that they changed
+	// and own now. A newly declared value that conflicts with a manager is a Conflict, unless that
+	// manager has changed our fields, too.
 	TakeBack bool
-	// TakeBackFrom tells from which managers that is done; nil is from all. The others' fields are
-	// a Conflict.
+	// TakeBackFrom reports whether TakeBack applies to a manager; nil means all. Fields of the
+	// others are a Conflict.
 	TakeBackFrom func(manager string) bool
-	// InOrder says that objects refer to those that are applied before them: when one fails, those
-	// of later phases are not tried, and nothing is pruned.
+	// InOrder means that objects depend on those applied before them: after a failure, later phases
+	// are not tried, and nothing is pruned.
 	InOrder bool
-	// KeepObjects makes Delete leave the objects where they are.
+	// KeepObjects makes Delete leave the objects in the cluster.
 	KeepObjects bool
 	// ForceOverwriteLabels and ForceOverwriteAnnotations remove keys that others added, except
-	// annotations that Kubernetes' own controllers keep.
+	// annotations of Kubernetes' own controllers.
 	ForceOverwriteLabels, ForceOverwriteAnnotations bool
-	// LeaveToCollector leaves Secrets and ConfigMaps that leave the set to a garbage collector, if
-	// they have its label: others may still refer to them.
+	// LeaveToCollector leaves the deletion of Secrets and ConfigMaps with the garbage collector's
+	// label to the collector: others may still refer to them.
 	LeaveToCollector bool
 	// Equivalences are kinds that are the same objects under another API group.
 	Equivalences [][]schema.GroupKind
 	// DeletePersistentVolumeClaims deletes the claims of a StatefulSet together with it.
 	DeletePersistentVolumeClaims bool
-	// RebuildFrom are kinds among which the objects of this set are looked for, by their origin
-	// annotation, when its inventory was lost; none means that a lost inventory is an empty one. It
-	// must not be set where sets of the same name may exist.
+	// RebuildFrom lists the kinds in which objects of this set are searched, by origin annotation,
+	// when its inventory was lost. Without kinds, a lost inventory is an empty one. It must not be
+	// set where sets of the same name may exist.
 	RebuildFrom []schema.GroupVersionKind
-	// Sources says where objects come from, for error messages.
+	// Sources maps objects to file and line, for error messages.
 	Sources map[Ref]string
-	// Private says that nobody else has the objects: they are changed as they have to be sent, and
-	// not copied.
+	// Private means that nobody else uses the objects: they are modified and not copied.
 	Private bool
-	// KeepSources notes the file of each object in the inventory, so that others can say where it
-	// is declared.
+	// KeepSources stores the file of each object in the inventory, so that others can report it.
 	KeepSources bool
-	// Yields are the fields that are left to others while these own them.
+	// Yields are the fields that are handed over while others own them.
 	Yields []Yield
 }
 
-// desired is an object of a set, made ready to be sent.
+// desired is an object of a set, ready to be sent.
 type desired struct {
 	ref    Ref
 	obj    *unstructured.Unstructured
@@ -76,8 +74,8 @@ type desired struct {
 	source string
 }
 
-// decorate makes the object that is sent from the declared one: what only a server sets is removed,
-// labels are injected, the label and annotations of the engine added.
+// decorate returns the object to send for a declared one: without fields that only a server sets,
+// with injected labels and the engine's own metadata.
 func (k Keys) decorate(s *Set, in *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	o := in
 	if !s.Private {
@@ -133,7 +131,7 @@ func stringDataToData(o *unstructured.Unstructured) {
 	for k, v := range plain {
 		text, ok := v.(string)
 		if !ok {
-			return // the server will refuse it and say so
+			return // the server refuses it with an error
 		}
 		data[k] = base64.StdEncoding.EncodeToString([]byte(text))
 	}
@@ -172,7 +170,8 @@ func injectIntoTemplates(o *unstructured.Unstructured, labels map[string]string)
 	return unstructured.SetNestedSlice(o.Object, claims, "spec", "volumeClaimTemplates")
 }
 
-// hasPodTemplate keeps labels out of templates of custom resources that are no pod templates.
+// hasPodTemplate reports whether a path leads to a pod template, and not to another template of a
+// custom resource.
 func hasPodTemplate(o *unstructured.Unstructured, path []string) bool {
 	if path[1] == "jobTemplate" {
 		return groupKindOf(o) == schema.GroupKind{Group: "batch", Kind: "CronJob"}
@@ -181,7 +180,7 @@ func hasPodTemplate(o *unstructured.Unstructured, path []string) bool {
 	return found
 }
 
-// payload is the body of the apply request.
+// payload encodes an object as the body of a request.
 func payload(o *unstructured.Unstructured) ([]byte, error) {
 	body, err := json.Marshal(o.Object)
 	if err != nil {

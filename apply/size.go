@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// dataLimit is what the values of a ConfigMap or a Secret may have together, in bytes
+	// dataLimit is the limit for all values of a ConfigMap or Secret together, in bytes
 	// (k8s.io/api/core/v1 MaxSecretSize; ConfigMaps have the same).
 	dataLimit = 1 << 20
 	// storageLimit is etcd's default for one request (--max-request-bytes), in bytes.
 	storageLimit = 3 << 19
 )
 
-// tooLarge matches what etcd and the client of the API server for it say.
+// tooLarge matches errors of etcd and of the API server's client for it.
 var tooLarge = regexp.MustCompile("request is too large|trying to send message larger than max")
 
-// CheckSize finds out, without a request, that a cluster cannot take a ConfigMap or Secret because
-// of its size.
+// CheckSize returns an error, without a request, if a ConfigMap or Secret is too large for a
+// cluster.
 func (c *Cluster) CheckSize(o *unstructured.Unstructured) *ObjectError {
 	size := 0
 	switch groupKindOf(o) {
@@ -61,7 +61,8 @@ func encodedSize(o *unstructured.Unstructured, field string) int {
 
 func inBytes(n int) string { return fmt.Sprintf("%.2f MiB (%d bytes)", float64(n)/(1<<20), n) }
 
-// explainSize says of an object that the server or its storage finds too large how large it is.
+// explainSize adds its size to the error of an object that the server or its storage finds too
+// large.
 func explainSize(e *ObjectError, o *unstructured.Unstructured) {
 	if !apierrors.IsRequestEntityTooLargeError(e.Err) && !tooLarge.MatchString(e.Message) {
 		return

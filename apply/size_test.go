@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// What is too large is said with size and limit, before it is sent; what is not is sent.
+// TestSizes: an oversized object is reported with size and limit before it is sent; others are
+// sent.
 func TestSizes(t *testing.T) {
 	f := newFixture(t)
 	object := func(kind, field, value string) *unstructured.Unstructured {
@@ -59,8 +60,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// When what is referred to fails, what refers to it is not tried, and nothing of the former state
-// goes.
+// TestInOrder: if an object fails, objects that refer to it are not tried, and nothing is pruned.
 func TestInOrder(t *testing.T) {
 	f := newFixture(t)
 	role := f.object(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: user, namespace: NS}}`)

@@ -9,22 +9,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// ChangeEvent is a change of a cached object: Old is nil when it appeared, New when it is gone. The
-// objects are shared, do not modify them.
+// ChangeEvent is a change of a cached object: Old is nil if the object is new, New if it was
+// deleted. The objects are shared and must not be modified.
 type ChangeEvent struct {
 	Ref      Ref
 	Old, New *unstructured.Unstructured
 }
 
-// store holds the objects of one resource: what list and watch said, overlaid by the answers to our
-// own writes. Resource versions decide which is newer, so the order in which the two arrive does
-// not matter. It implements cache.ReflectorStore.
+// store holds the objects of one resource: the results of list and watch, overlaid by the answers
+// to our own writes. Resource versions decide which is newer, so their order of arrival does not
+// matter. It implements cache.ReflectorStore.
 type store struct {
 	selector labels.Selector
 	emit     func(ChangeEvent)
 	onList   func()
-	// shrink makes objects of the server small; nil keeps all of them but the fields of their
-	// managers, which become text.
+	// shrink makes objects of the server small; if nil, only their managedFields become text.
 	shrink func(*unstructured.Unstructured) *unstructured.Unstructured
 
 	order   sync.Mutex // held while handlers run, so that events keep their order
@@ -33,11 +32,11 @@ type store struct {
 	digests map[nsName]knownDigest
 	dropped map[nsName]knownDropped
 	fields  texts
-	// version at which an object went: the answer to a write may arrive after that
+	// resource version of each deletion: the answer to a write may arrive later
 	removed map[nsName]string
 }
 
-// maxRemoved bounds the memory of deletions; they matter for moments only.
+// maxRemoved bounds the memory of deletions, which matter for moments only.
 const maxRemoved = 10000
 
 func (s *store) small(o *unstructured.Unstructured) *unstructured.Unstructured {
@@ -61,7 +60,7 @@ func (s *store) list(visit func(*unstructured.Unstructured)) {
 	}
 }
 
-// knownDigest is a liveDigest and what it was made of.
+// knownDigest is a liveDigest and its inputs.
 type knownDigest struct{ version, manager, createOnly, digest string }
 
 // digest is liveDigest, computed once per version of an object.
@@ -85,14 +84,14 @@ func (s *store) digest(o *unstructured.Unstructured, manager string, createOnly 
 	return d.digest
 }
 
-// knownDropped are droppedFields and what they were found in.
+// knownDropped are droppedFields and their inputs.
 type knownDropped struct {
 	version, manager, applied string
 	fields                    []droppedField
 }
 
-// droppedFields is what find gives for an object, computed once per version of it and of what was
-// applied.
+// droppedFields returns the result of find, computed once per version of an object and applied
+// digest.
 func (s *store) droppedFields(o *unstructured.Unstructured, manager, applied string, find func() []droppedField) []droppedField {
 	s.mu.RLock()
 	have := s.dropped[nameOf(o)]
@@ -113,7 +112,7 @@ func (s *store) droppedFields(o *unstructured.Unstructured, manager, applied str
 	return fields
 }
 
-// observe takes over the answer to a write.
+// observe stores the answer to a write.
 func (s *store) observe(o *unstructured.Unstructured) {
 	if s.selector.Matches(labels.Set(o.GetLabels())) {
 		_ = s.Add(o)
@@ -125,7 +124,7 @@ func (s *store) forget(o *unstructured.Unstructured) {
 	s.remove(o, func(have *unstructured.Unstructured) bool { return have.GetUID() == o.GetUID() })
 }
 
-// Add takes an object that the watch reported, unless a newer one is known.
+// Add stores an object that the watch reported, unless a newer one is known.
 func (s *store) Add(obj any) error {
 	o, ok := obj.(*unstructured.Unstructured)
 	if !ok {
@@ -151,7 +150,7 @@ func (s *store) Add(obj any) error {
 // Update is Add.
 func (s *store) Update(obj any) error { return s.Add(obj) }
 
-// Delete drops an object that the watch reported as gone, unless it was made anew since.
+// Delete drops an object that the watch reported as deleted, unless it was created again since.
 func (s *store) Delete(obj any) error {
 	o, ok := obj.(*unstructured.Unstructured)
 	if !ok {
@@ -187,7 +186,7 @@ func (s *store) remove(o *unstructured.Unstructured, when func(have *unstructure
 	s.emit(ChangeEvent{Ref: RefOf(o), Old: old})
 }
 
-// Replace takes a new list; objects that we wrote after it was made are kept.
+// Replace stores a new list; objects that we wrote after the list stay.
 func (s *store) Replace(list []any, version string) error {
 	s.order.Lock()
 	defer s.order.Unlock()
@@ -232,7 +231,8 @@ func (s *store) Replace(list []any, version string) error {
 // Resync does nothing: nothing is derived from the store.
 func (s *store) Resync() error { return nil }
 
-// newer compares two resource versions; one that cannot be compared counts as newer.
+// newer reports whether a resource version is newer; versions that cannot be compared count as
+// newer.
 func newer(a, b string) bool {
 	d, err := resourceversion.CompareResourceVersion(a, b)
 	return err != nil || d > 0

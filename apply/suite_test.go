@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m, func(config *rest.Config) { server.config = config }))
 }
 
-// fixture is a test's own corner of the API server.
+// fixture is a test's own part of the API server.
 type fixture struct {
 	testing.TB
 	ctx   context.Context
@@ -41,7 +41,7 @@ type fixture struct {
 	c     *Cluster
 	e     *Engine
 	inv   Inventory
-	api   dynamic.Interface // somebody else: requests are not counted
+	api   dynamic.Interface // somebody else's client: its requests are not counted
 	other string            // the field manager of somebody else
 }
 
@@ -64,8 +64,8 @@ func newFixture(t testing.TB) *fixture {
 	return f
 }
 
-// releaseServices deletes the Services of the test, whoever made them: their addresses and node
-// ports are those of the whole server, and the next test may name them.
+// releaseServices deletes all Services of the test: their addresses and node ports belong to the
+// whole server, and the next test may name them.
 func (f *fixture) releaseServices() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -84,7 +84,7 @@ func (f *fixture) releaseServices() {
 	}
 }
 
-// cluster is a new connection, as after a restart of the process.
+// cluster opens a new connection, as after a restart of the process.
 func (f *fixture) cluster() *Cluster {
 	c, err := newCluster("test", server.config, ClusterOptions{})
 	require.NoError(f, err)
@@ -92,7 +92,7 @@ func (f *fixture) cluster() *Cluster {
 	return c
 }
 
-// object reads YAML, in which NS stands for the namespace of the test.
+// object parses YAML, in which NS stands for the namespace of the test.
 func (f *fixture) object(text string) *unstructured.Unstructured { return parse(f, f.ns, text) }
 
 func parse(t testing.TB, ns, text string) *unstructured.Unstructured {
@@ -137,8 +137,8 @@ func (f *fixture) mustApply(s Set) *Result {
 	return result
 }
 
-// requests are those that f makes the engine send. Watches are left out: they begin some time after
-// their list.
+// requests counts the requests that the engine sends in do. Watches are omitted: they begin some
+// time after their list.
 func (f *fixture) requests(do func()) RequestCounts {
 	before := f.c.Requests()
 	do()
@@ -172,7 +172,7 @@ func (f *fixture) exists(o *unstructured.Unstructured) bool {
 	return err == nil
 }
 
-// patch is a JSON merge patch by a person, waited for in the live cache.
+// patch sends a JSON merge patch in the name of a manager and waits for it in the live cache.
 func (f *fixture) patch(o *unstructured.Unstructured, manager, body string, subresource ...string) {
 	f.Helper()
 	out, err := f.resource(o).Patch(f.ctx, o.GetName(), types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: manager}, subresource...)

@@ -15,37 +15,37 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Some managers write a whole object as a desired state and then hand it over to us. What they own
-// becomes ours at our first apply, and what of it is not desired is removed: nobody else ever
-// would. Everybody else (kubectl create, edit, patch, label, and whoever we do not know) keeps what
-// they wrote: where it is what we want we own it together, where it differs it is a Conflict. Edits
-// made after our first apply are drift or a conflict, whoever made them.
+// Some managers write a whole object as a desired state and then hand it over to us. Our first
+// apply takes over their fields and removes those that are not desired: nobody else ever would. All
+// other managers (kubectl create, edit, patch, label, and unknown ones) keep their fields. We own
+// equal values together; a different value is a Conflict. Edits after our first apply are drift or
+// a conflict, from every manager.
 
 // Former is a manager that hands objects over.
 type Former struct {
 	Name      string
 	Operation metav1.ManagedFieldsOperationType
-	// Annotation, if any, has to be on the object: the manager's name alone does not tell that it
+	// Annotation, if any, must be on the object: the manager's name alone does not show that it
 	// wrote a whole object.
 	Annotation string
-	// Inventories says that it keeps inventories of its own, which we go on with.
+	// Inventories means that the manager has its own inventories, which we continue.
 	Inventories bool
 }
 
-// LastApplied is where kubectl's client-side apply keeps what it applied.
+// LastApplied is the annotation in which kubectl's client-side apply stores the object.
 const LastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// adoption is what it means that an object becomes ours.
+// adoption is the note of an adopted object.
 const adoption = "it exists already; from now on it is deleted when it is not declared any more"
 
-// forces says whether fields of others are taken: the set, the object or the caller of the engine
-// may ask for it.
+// forces reports whether fields of others are taken over: the set, the object or the caller of the
+// engine may request that.
 func (r *run) forces(d *desired) bool {
 	return r.set.Force || isTrue(d.obj.GetAnnotations()[r.e.keys.ForceConflicts]) || r.e.force(d.ref)
 }
 
-// needsTakeover is true before our first successful apply to an object that has entries of former
-// managers.
+// needsTakeover reports whether an object has entries of former managers, before our first
+// successful apply.
 func (r *run) needsTakeover(ref Ref, live *unstructured.Unstructured) bool {
 	if len(r.formerManagers(live)) == 0 {
 		return false
@@ -64,18 +64,18 @@ func (r *run) isFormer(live *unstructured.Unstructured, m metav1.ManagedFieldsEn
 	})
 }
 
-// isKin says whether an entry is of a set of ours that applies under another name.
+// isKin reports whether an entry is of a set of ours that applies under another name.
 func (r *run) isKin(m metav1.ManagedFieldsEntry) bool {
 	return m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == "" && m.Manager != r.set.FieldManager && r.e.kin(m.Manager)
 }
 
-// inherits says whether an object that a set of ours applied belongs to this one now. That no other
-// declares it is seen to by takenOver.
+// inherits reports whether an object that a set of ours applied belongs to this set now. takenOver
+// ensures that no other set declares it.
 func (r *run) inherits(live *unstructured.Unstructured) bool {
 	origin, at := live.GetAnnotations()[r.e.keys.Origin], RefOf(live)
 	switch {
 	case origin == "":
-		return false // somebody has taken the annotation off, or it is no object of a set
+		return false // somebody removed the annotation, or no set owns the object
 	case r.names(origin), origin == r.old[keyOf(at)].Annotations[r.e.keys.Origin], r.opts.DeclaredBy == nil:
 		return true
 	}
@@ -98,14 +98,13 @@ func isManagerConflict(err error) bool {
 	return ok && hasCause(status, metav1.CauseTypeFieldManagerConflict)
 }
 
-// conflictWithOthers is what of a conflict remains without former managers; nil when there is none
-// with anybody else.
+// conflictWithOthers returns a conflict without former managers; nil if there is no other one.
 func (r *run) conflictWithOthers(live *unstructured.Unstructured, err error) error {
 	former := r.formerManagers(live)
 	return withoutManagers(err, func(m string) bool { return slices.Contains(former, m) })
 }
 
-// withoutManagers is what of a conflict remains without some managers; nil when nothing does.
+// withoutManagers returns a conflict without some managers; nil if none is left.
 func withoutManagers(err error, drop func(manager string) bool) error {
 	status, _ := statusOf(err)
 	details := *status.Details
@@ -120,8 +119,8 @@ func withoutManagers(err error, drop func(manager string) bool) error {
 	return &apierrors.StatusError{ErrStatus: status}
 }
 
-// takenBack sorts a conflict: when all of it is with managers whose edits are taken back, it is the
-// fields with their managers. Else it is the conflict with the others, who have to be asked.
+// takenBack returns the fields of a conflict with their managers, if the edits of all these
+// managers are taken back. Otherwise it returns the conflict with the other managers.
 func takenBack(err error, from func(manager string) bool) (fields []string, others error) {
 	if others = withoutManagers(err, from); others != nil {
 		return nil, others
@@ -135,11 +134,12 @@ func takenBack(err error, from func(manager string) bool) (fields []string, othe
 	return fields, nil
 }
 
-// isRefused is true for an object that is not valid; what is in it of others may be the reason.
+// isRefused reports whether a request is invalid, not only because of immutable fields; fields of
+// other managers may be the reason.
 func isRefused(err error) bool { return apierrors.IsInvalid(err) && !isImmutable(err) }
 
-// adopt goes on with an object that may turn out to exist: the server refused it, or former
-// managers have written it.
+// adopt handles an object that exists although it was not known: the server refused the apply, or
+// former managers wrote it.
 func (r *run) adopt(ctx context.Context, w wanted, refused error, opts patchOptions, answer *unstructured.Unstructured) outcome {
 	live, err := r.c.GetLive(ctx, w.ref)
 	switch {
@@ -156,22 +156,22 @@ func (r *run) adopt(ctx context.Context, w wanted, refused error, opts patchOpti
 		return r.takeOver(ctx, w, live, opts)
 	}
 	if w.adjust(live, r.set.FieldManager); refused != nil && len(w.kept) > 0 {
-		// Knowing it helps: what cannot change is sent as it is now.
+		// The live values help: fields that cannot change are sent as they are.
 		answer, _, refused = r.patchFresh(ctx, w, opts)
 	}
 	return r.answered(ctx, w, live, answer, false, refused)
 }
 
-// takeOver makes the fields of former managers ours and applies. A dry run goes first, in a plan
-// and in an apply alike: it tells whether there is a conflict with anybody else, in which case
-// nothing is taken, and what goes.
+// takeOver takes over the fields of former managers and applies. It begins with a dry run, in a
+// plan and in an apply. A conflict with any other manager stops the takeover, and the answer shows
+// the removed fields.
 func (r *run) takeOver(ctx context.Context, w wanted, live *unstructured.Unstructured, opts patchOptions) outcome {
 	former := r.formerManagers(live)
 	patch, err := r.handover(live)
 	if err != nil {
 		return r.fail(w.desired, err)
 	}
-	w.adjust(managedBy(live, patch), r.set.FieldManager) // what was theirs is ours now
+	w.adjust(managedBy(live, patch), r.set.FieldManager) // the former managers' fields are ours now
 	trial := opts
 	trial.dry = true
 	answer, created, err := r.patchFresh(ctx, w, trial)
@@ -213,7 +213,7 @@ func (r *run) takeOver(ctx context.Context, w wanted, live *unstructured.Unstruc
 	}
 	out := r.answered(ctx, w, live, answer, created, err)
 	if out.action == Unchanged && (w.foreign || len(back) > 0) {
-		out.action, out.message = Adopted, adoption // its managers are written, if nothing else is
+		out.action, out.message = Adopted, adoption // at least its managers are written
 	}
 	out.putBack = back
 	nameOwners(out.putBack, former)
@@ -224,8 +224,8 @@ func (r *run) takeOver(ctx context.Context, w wanted, live *unstructured.Unstruc
 	return out
 }
 
-// handOver writes the managers of a takeover. Others go on to write the object, its status for one;
-// then it is looked at again.
+// handOver writes the managers of a takeover. It retries if others write the object meanwhile, for
+// example its status.
 func (r *run) handOver(ctx context.Context, live *unstructured.Unstructured, patch []ssa.JSONPatch) (*unstructured.Unstructured, error) {
 	for range 5 {
 		answer, err := r.patchManagers(ctx, live, patch)
@@ -244,13 +244,13 @@ func (r *run) handOver(ctx context.Context, live *unstructured.Unstructured, pat
 	return r.patchManagers(ctx, live, patch)
 }
 
-// isTransient says whether the server refuses the object only for what is still in it of former
-// managers, such as a port of the same name: then it is valid after the takeover.
+// isTransient reports whether the server refuses the object only because of fields of former
+// managers, such as a port of the same name. After the takeover the object is valid.
 func (r *run) isTransient(ctx context.Context, w wanted, err error) bool {
 	return isRefused(err) && r.c.validateCreate(ctx, w.obj, r.set.FieldManager) == nil
 }
 
-// handover is the patch of managedFields by which what former managers own becomes ours.
+// handover returns the patch of managedFields that makes the fields of former managers ours.
 func (r *run) handover(live *unstructured.Unstructured) ([]ssa.JSONPatch, error) {
 	var from []ssa.FieldManager
 	managers := managersOf(live)
@@ -269,9 +269,8 @@ func (r *run) handover(live *unstructured.Unstructured) ([]ssa.JSONPatch, error)
 	return patch, nil
 }
 
-// withoutFinalizers is the entry of a former manager without the finalizers that it has set. These
-// become nobody's and stay: each says that something is left to be done when the object goes, by
-// whom who applies it does not know.
+// withoutFinalizers returns the entry of a former manager without the finalizers that it set. These
+// stay without an owner: each announces work on deletion, by a controller that we do not know.
 func withoutFinalizers(m metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry {
 	set := parseFields(m)
 	if set == nil {
@@ -286,7 +285,7 @@ func withoutFinalizers(m metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry {
 	return m
 }
 
-// managedBy is an object as a patch of its managedFields leaves it.
+// managedBy returns an object with a patch of its managedFields.
 func managedBy(live *unstructured.Unstructured, patch []ssa.JSONPatch) *unstructured.Unstructured {
 	out := live.DeepCopy()
 	for _, p := range patch {
@@ -295,9 +294,9 @@ func managedBy(live *unstructured.Unstructured, patch []ssa.JSONPatch) *unstruct
 	return out
 }
 
-// removed are the fields that a takeover removes: former managers (or we) own them in the live
-// object, and nobody else does after our apply, of which answer is the trial. It is the server's
-// rule for fields that left an apply.
+// removed returns the fields that a takeover removes. Former managers (or we) own them in the live
+// object, and nobody else owns them in answer, the result of the dry run. This is the server's rule
+// for fields that left an apply.
 func (r *run) removed(live, answer *unstructured.Unstructured) *fieldpath.Set {
 	before, after := fieldpath.NewSet(), fieldpath.NewSet()
 	for _, m := range managersOf(live) {
@@ -316,8 +315,8 @@ func (r *run) removed(live, answer *unstructured.Unstructured) *fieldpath.Set {
 	return withParents(before).Difference(withParents(after))
 }
 
-// withParents adds the named fields that lead to the members of a set: a field goes when all in it
-// go.
+// withParents adds the named parents of a set's members: a field is removed with the last field in
+// it.
 func withParents(set *fieldpath.Set) *fieldpath.Set {
 	out := set.Union(fieldpath.NewSet())
 	set.Iterate(func(p fieldpath.Path) {
@@ -330,7 +329,7 @@ func withParents(set *fieldpath.Set) *fieldpath.Set {
 	return out
 }
 
-// foresee is what the object will be without the fields that go: the server fills its defaults in.
+// foresee returns the object without the removed fields, and with the server's defaults for them.
 func (r *run) foresee(ctx context.Context, ref Ref, answer *unstructured.Unstructured, goes *fieldpath.Set) (*unstructured.Unstructured, error) {
 	out := answer.DeepCopy()
 	content, _ := prune(out.Object, goes).(map[string]any)
@@ -340,8 +339,8 @@ func (r *run) foresee(ctx context.Context, ref Ref, answer *unstructured.Unstruc
 	return r.asReplaced(ctx, ref, out)
 }
 
-// asReplaced is a whole object as the server would fill it in; as it is where the server may not be
-// asked.
+// asReplaced returns a whole object with the server's defaults, or unchanged if the server refuses
+// the request.
 func (r *run) asReplaced(ctx context.Context, ref Ref, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	full, err := r.c.replaceDry(ctx, ref, o, r.set.FieldManager)
 	if apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsConflict(err) {
@@ -350,7 +349,7 @@ func (r *run) asReplaced(ctx context.Context, ref Ref, o *unstructured.Unstructu
 	return full, err
 }
 
-// prune is a value without the members of a set.
+// prune returns a value without the members of a set.
 func prune(v any, goes *fieldpath.Set) any {
 	drop := func(e fieldpath.PathElement, inner any) (any, bool) {
 		if goes.Members.Has(e) {
@@ -387,7 +386,7 @@ func prune(v any, goes *fieldpath.Set) any {
 	return v
 }
 
-// elementOf is how a set names an item of a list.
+// elementOf returns the path element by which a set names an item of a list.
 func elementOf(item any, set *fieldpath.Set) (found fieldpath.PathElement, ok bool) {
 	look := func(e fieldpath.PathElement) {
 		_, there := child([]any{item}, e)
@@ -400,10 +399,10 @@ func elementOf(item any, set *fieldpath.Set) (found fieldpath.PathElement, ok bo
 	return found, ok
 }
 
-// shownRemovals is how many fields a note names.
+// shownRemovals is the maximum number of fields in a note.
 const shownRemovals = 10
 
-// takeoverNote says whose fields are taken over, and which of them go.
+// takeoverNote names the former managers and the removed fields.
 func takeoverNote(former []string, goes *fieldpath.Set) string {
 	text := "takes over the fields of " + strings.Join(former, ", ")
 	var names []string
@@ -426,7 +425,7 @@ func joinNotes(notes ...string) string {
 	return strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), "; ")
 }
 
-// nameOwners says of the fields that go whose they were.
+// nameOwners adds the former owners to removed fields.
 func nameOwners(fields []change.Field, former []string) {
 	for i, f := range fields {
 		if f.New == nil && f.Old != nil {

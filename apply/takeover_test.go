@@ -54,7 +54,7 @@ func TestFieldsOfFormerManagersAreTakenOver(t *testing.T) {
 			}
 			assert.Empty(t, f.requests(func() { f.mustApply(set) }))
 
-			// Later edits by the same tool are not taken over.
+			// Later edits by the same manager are not taken over.
 			f.patch(former, c.manager, `{"data":{"extra":"by hand"}}`)
 			set.Objects[0] = f.configMap("c", "newer")
 			f.mustApply(set)
@@ -63,8 +63,8 @@ func TestFieldsOfFormerManagersAreTakenOver(t *testing.T) {
 	}
 }
 
-// A status, or an annotation, is written between the look at an object and the patch of its
-// managers: then it is looked at again, but not for ever.
+// TestWhoWritesMeanwhileDoesNotEndATakeover: somebody writes a status or an annotation between the
+// read of an object and the patch of its managers. The takeover is then retried, but not forever.
 func TestWhoWritesMeanwhileDoesNotEndATakeover(t *testing.T) {
 	for name, test := range map[string]struct {
 		writes int64
@@ -103,14 +103,14 @@ func TestWhoWritesMeanwhileDoesNotEndATakeover(t *testing.T) {
 	}
 }
 
-// by creates an object as another manager does.
+// by creates an object in the name of another manager.
 func (f *fixture) by(manager string, o *unstructured.Unstructured) {
 	f.Helper()
 	_, err := f.resource(o).Create(f.ctx, o, metav1.CreateOptions{FieldManager: manager})
 	require.NoError(f, err)
 }
 
-// planned is what a plan says of the first object of a set, the only one in it.
+// planned returns the plan for a set with one object.
 func (f *fixture) planned(s Set) (change.Item, error) {
 	f.Helper()
 	before := f.c.Requests()
@@ -121,7 +121,7 @@ func (f *fixture) planned(s Set) (change.Item, error) {
 }
 
 func TestWhatImperativeWritersSetStays(t *testing.T) {
-	// in the live cache, or not
+	// cached or not
 	for _, label := range []string{gardenerKeys().ManagedByLabel, "team"} {
 		for _, manager := range []string{"kubectl-create", "kubectl-edit", "kubectl-patch", "kubectl-label", "kubectl", "before-first-apply", "somebody"} {
 			t.Run(manager+", "+label, func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestForceNamesObjects(t *testing.T) {
 	assert.Equal(t, "theirs", nested(f.get(f.configMap("two", "")), "data", "key"))
 }
 
-// takenOver are objects as a former manager applied them, and what is declared of them.
+// takenOver lists objects as a former manager applied them, and their declarations.
 var takenOver = map[string]struct{ manager, former, edit, declared string }{
 	"kubectl apply": {"kubectl-client-side-apply", `{apiVersion: v1, kind: ConfigMap, metadata: {name: o, namespace: NS, labels: {old: x, stays: x},
 		annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}}, data: {a: "1", stale: "x"}}`,
@@ -204,7 +204,8 @@ var takenOver = map[string]struct{ manager, former, edit, declared string }{
 		`{"metadata":{"annotations":{"by-hand":"y"}}}`, `{apiVersion: v1, kind: Service, metadata: {name: o, namespace: NS}, spec: {selector: {a: b}, ports: [{name: p, port: 80}]}}`},
 }
 
-// What a plan foresees of a takeover is what the apply then does, to the last field.
+// TestPlanShowsWhatATakeoverRemoves: the apply does exactly what the plan of a takeover shows, to
+// the last field.
 func TestPlanShowsWhatATakeoverRemoves(t *testing.T) {
 	for name, c := range takenOver {
 		t.Run(name, func(t *testing.T) {
@@ -237,7 +238,8 @@ func TestPlanShowsWhatATakeoverRemoves(t *testing.T) {
 	}
 }
 
-// With what the former manager left the object is not valid; without, it is.
+// TestATakeoverThatCannotBeForeseen: the object is invalid with the former manager's fields, and
+// valid without them.
 func TestATakeoverThatCannotBeForeseen(t *testing.T) {
 	f := newFixture(t)
 	service := `{apiVersion: v1, kind: Service, metadata: {name: o, namespace: NS}, spec: {selector: {a: b}, ports: [{name: p, port: PORT}]}}`
@@ -253,7 +255,7 @@ func TestATakeoverThatCannotBeForeseen(t *testing.T) {
 	assert.Len(t, nested(f.get(set.Objects[0]), "spec", "ports"), 1)
 	assert.EqualValues(t, 81, nested(f.get(set.Objects[0]), "spec", "ports").([]any)[0].(map[string]any)["port"])
 
-	// One that is never valid is refused before anything is taken.
+	// An object that is never valid is refused before any field is taken over.
 	f.by("helm", f.configMap("bad", "x"))
 	before := f.get(f.configMap("bad", ""))
 	bad := f.configMap("bad", "y")
@@ -265,7 +267,8 @@ func TestATakeoverThatCannotBeForeseen(t *testing.T) {
 	assert.Equal(t, before, f.get(bad))
 }
 
-// A takeover that meets somebody else, too, takes nothing.
+// TestATakeoverThatConflictsTakesNothing: a takeover that conflicts with another manager takes
+// nothing.
 func TestATakeoverThatConflictsTakesNothing(t *testing.T) {
 	f := newFixture(t)
 	theirs := f.object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: o, namespace: NS}, data: {key: "1", stale: x}}`)
@@ -286,7 +289,8 @@ func TestATakeoverThatConflictsTakesNothing(t *testing.T) {
 	assert.Equal(t, before, f.get(theirs), "not even its managers are touched")
 }
 
-// An object that our own process made by another request is not adopted: nobody else had it.
+// TestWhatWeMadeIsNotAdopted: an object that our own process created by another request is not
+// adopted.
 func TestWhatWeMadeIsNotAdopted(t *testing.T) {
 	f := newFixture(t)
 	for name, manager := range map[string]string{"ours": "pergola", "theirs": "somebody"} {
@@ -305,8 +309,8 @@ func TestWhatWeMadeIsNotAdopted(t *testing.T) {
 	assert.Equal(t, map[string]Action{"ConfigMap/ours": Configured, "ConfigMap/theirs": Adopted}, actions(f.mustApply(set)))
 }
 
-// A webhook of those who hand over hides in a dry run what goes as soon as nobody asks it any more.
-// What it has put into an object itself is nobody's, and stays.
+// TestPlanShowsWhatAWebhookPutsBack: in a dry run, a webhook of a former manager hides a removal
+// that happens once the webhook no longer exists. Its own additions have no owner and stay.
 func TestPlanShowsWhatAWebhookPutsBack(t *testing.T) {
 	f := newFixture(t)
 	webhook := f.mutating(`[
@@ -341,7 +345,7 @@ func TestPlanShowsWhatAWebhookPutsBack(t *testing.T) {
 	assert.Equal(t, foreseen, inSpec(differences(before, f.get(theirs))))
 }
 
-// inSpec are the paths of fields in the spec.
+// inSpec returns the paths of fields in the spec.
 func inSpec(fields []change.Field) []string {
 	var out []string
 	for _, f := range fields {
@@ -353,7 +357,7 @@ func inSpec(fields []change.Field) []string {
 }
 
 // mutating registers a webhook that changes the Deployments of the namespace, and waits until the
-// server asks it.
+// server calls it.
 func (f *fixture) mutating(patch string) *unstructured.Unstructured {
 	f.Helper()
 	asked := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -397,7 +401,7 @@ func (f *fixture) notMutated() {
 	require.Eventually(f, func() bool { return !f.isMutated() }, 30*time.Second, 50*time.Millisecond, "the server still asks the webhook")
 }
 
-// isMutated tells whether a Deployment that is made now gets what a webhook puts in.
+// isMutated reports whether a webhook changes a new Deployment.
 func (f *fixture) isMutated() bool {
 	made, err := f.resource(f.deployment("probe", 1)).Create(f.ctx, f.deployment("probe", 1), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err == nil && nested(made, "spec", "template", "spec", "tolerations") != nil

@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// remaining are the conditions of a namespace that say what its deletion waits for.
+// remaining lists the conditions of a namespace that say what its deletion waits for.
 var remaining = []string{"NamespaceDeletionDiscoveryFailure", "NamespaceDeletionGroupVersionParsingFailure", "NamespaceDeletionContentFailure",
 	"NamespaceContentRemaining", "NamespaceFinalizersRemaining"}
 
-// remains is what the deletion of a namespace waits for, empty when its conditions do not say.
+// remains returns what the deletion of a namespace waits for; empty if its conditions do not say.
 func remains(ns *unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(ns.Object, "status", "conditions")
 	var out []string
@@ -28,8 +28,8 @@ func remains(ns *unstructured.Unstructured) string {
 	return strings.Join(out, "; ")
 }
 
-// Terminating is the error for a namespace that is being deleted, so that nothing can be made in
-// it; nil when it is not.
+// Terminating returns the error for a namespace that is being deleted, in which nothing can be
+// created; nil for any other namespace.
 func (c *Cluster) Terminating(ns *unstructured.Unstructured) *ObjectError {
 	since := ns.GetDeletionTimestamp()
 	if since == nil {
@@ -40,8 +40,8 @@ func (c *Cluster) Terminating(ns *unstructured.Unstructured) *ObjectError {
 		Hint:    "let the controllers of what remains in it finish, or remove the finalizers of these objects; run again when the namespace is gone"}
 }
 
-// nameNamespaces says once for every namespace that is being deleted what its objects have failed
-// for.
+// nameNamespaces replaces the errors of objects in a terminating namespace by one error about that
+// namespace.
 func (r *run) nameNamespaces(ctx context.Context) {
 	said := map[string]*ObjectError{}
 	for k, o := range r.outcomes {

@@ -8,14 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// A namespace that does not go away is said once, with what it waits for, whatever was to be made
-// in it.
+// TestATerminatingNamespaceIsSaidOnce: a stuck namespace is reported once, with its reason, for all
+// objects in it.
 func TestATerminatingNamespaceIsSaidOnce(t *testing.T) {
 	f := newFixture(t)
 	ns := f.object(`{apiVersion: v1, kind: Namespace, metadata: {name: NS-stuck}}`)
 	f.create(ns)
 	require.NoError(t, f.resource(ns).Delete(f.ctx, ns.GetName(), deleteNow))
-	// The controller of namespaces does not run here: these are its words.
+	// The namespace controller does not run here; these are its conditions.
 	_, err := f.resource(ns).Patch(f.ctx, ns.GetName(), "application/merge-patch+json", []byte(`{"status":{"conditions":[
 	  {"type":"NamespaceDeletionContentFailure","status":"False","reason":"ContentDeleted","message":"All content successfully deleted, may be waiting on finalization"},
 	  {"type":"NamespaceContentRemaining","status":"True","reason":"SomeResourcesRemain","message":"Some resources are remaining: configmaps. has 1 resource instances"},

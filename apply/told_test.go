@@ -13,13 +13,13 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// A recreation that takes its time has happened as soon as the object was told to go: what is
-// terminating is waited for and made anew without being approved again, and the next one has to be
-// approved.
+// TestARecreationIsApprovedOnceHoweverLongItTakes: the approval of a recreation is used as soon as
+// the deletion is requested. Later runs wait and create the object without asking again, but the
+// next recreation needs an approval.
 func TestARecreationIsApprovedOnceHoweverLongItTakes(t *testing.T) {
 	const soon = 200 * time.Millisecond
 	for name, c := range map[string]struct {
-		interrupted bool // the first run ends while it waits
+		interrupted bool // ctx of the first run ends during its wait
 		noWait      bool
 		want        Action
 	}{
@@ -53,7 +53,7 @@ func TestARecreationIsApprovedOnceHoweverLongItTakes(t *testing.T) {
 				defer cancel()
 				ends.Go(func() {
 					assert.Eventually(t, func() bool { return clock.HasWaiters() || ctx.Err() != nil }, time.Minute, 10*time.Millisecond)
-					cancel() // it waits until the object is gone
+					cancel() // the run waits until the object no longer exists
 				})
 			}
 			out := run(ctx, "two", soon)
@@ -83,7 +83,8 @@ func TestARecreationIsApprovedOnceHoweverLongItTakes(t *testing.T) {
 	}
 }
 
-// Of what leaves a set, too, the run that told it to go says so, and no other one.
+// TestOfADeletionItIsSaidThatItWasTold: for a pruned object, too, only the run that requested the
+// deletion reports it.
 func TestOfADeletionItIsSaidThatItWasTold(t *testing.T) {
 	for _, noWait := range []bool{false, true} {
 		f := newFixture(t)
@@ -106,8 +107,8 @@ func TestOfADeletionItIsSaidThatItWasTold(t *testing.T) {
 	}
 }
 
-// What an instance before this one may still make is not done with when it was told to go: it may
-// come back, and goes again then.
+// TestWhatMayComeBackWasNotToldForGood: while a previous instance may create an object again, its
+// deletion does not count as requested. The object may come back and is deleted again.
 func TestWhatMayComeBackWasNotToldForGood(t *testing.T) {
 	f := newFixture(t)
 	late, slow := f.configMap("late", "x"), f.stuck("slow")

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestTraces: a run is one trace, down to the requests, which carry it on to the API server. No
-// span has anything of the contents of an object.
+// TestTraces: a run is one trace, down to the requests, which pass it to the API server. No span
+// contains the contents of an object.
 func TestTraces(t *testing.T) {
 	recorder := tracetest.NewSpanRecorder()
 	provider, text := otel.GetTracerProvider(), otel.GetTextMapPropagator()
@@ -73,7 +73,7 @@ func TestTraces(t *testing.T) {
 	for _, s := range spans["request"] {
 		assert.NotContains(t, attributeOf(s, "url.path"), "?")
 		if attributeOf(s, "pergola.verb") != "patch-apply" || attributeOf(s, "pergola.cluster") != "traced" {
-			continue // lists are those of a cache, which all runs share
+			continue // lists belong to a cache that all runs share
 		}
 		sent++
 		assert.True(t, objects[s.Parent().SpanID().String()])

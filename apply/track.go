@@ -7,10 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Track makes Watch cover a set that this engine has not applied yet, by its inventory, and judge
-// it as it is now. Of a set that it knows, it judges again what was reported and not repaired
-// since, and what is not there. Entries without a digest, and kinds that are not served or cannot
-// be listed, are left out: they are covered when they are applied.
+// Track makes Watch cover a set that this engine has not applied yet, by its inventory, and judges
+// the set now. For a known set it judges reported drift and missing objects again. It skips entries
+// without a digest, and kinds that are not served or cannot be listed: their next apply covers
+// them.
 func (e *Engine) Track(ctx context.Context, c *Cluster, set, fieldManager string, inv Inventory) error {
 	known := e.tracked.knows(c, set)
 	if !known {
@@ -35,14 +35,14 @@ func (e *Engine) Track(ctx context.Context, c *Cluster, set, fieldManager string
 	return ctx.Err()
 }
 
-// knows tells whether something of a set is tracked.
+// knows reports whether objects of a set are tracked.
 func (t *tracker) knows(c *Cluster, set string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.sets[c][set]) > 0
 }
 
-// begin tracks the objects of a set that no other one has.
+// begin tracks the objects of a set that no other set has.
 func (t *tracker) begin(c *Cluster, set, manager string, entries []Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,8 +54,8 @@ func (t *tracker) begin(c *Cluster, set, manager string, entries []Entry) {
 	}
 }
 
-// standing are the objects of a set of which drift was reported that stands, or that are not there,
-// or all. They may be reported again.
+// standing returns the objects of a set with reported drift or without a live object, or all. They
+// may be reported again.
 func (t *tracker) standing(c *Cluster, set string, all bool) []Ref {
 	t.mu.Lock()
 	var refs []Ref
@@ -71,7 +71,7 @@ func (t *tracker) standing(c *Cluster, set string, all bool) []Ref {
 	return slices.DeleteFunc(refs, func(ref Ref) bool { return !all && !reported[ref] && c.Cached(ref) != nil })
 }
 
-// look lets whoever watches judge an object as it is now.
+// look makes all watchers judge an object as it is now.
 func (t *tracker) look(c *Cluster, ref Ref) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

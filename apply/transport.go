@@ -22,7 +22,7 @@ import (
 // patch, patch-apply, delete; verbs of dry runs end in "-dry-run".
 type RequestCounts map[string]int
 
-// Sub is what was added since an earlier count.
+// Sub returns the requests since an earlier count.
 func (r RequestCounts) Sub(earlier RequestCounts) RequestCounts {
 	out := RequestCounts{}
 	for verb, n := range r {
@@ -33,7 +33,7 @@ func (r RequestCounts) Sub(earlier RequestCounts) RequestCounts {
 	return out
 }
 
-// Writes is the number of requests that may change the cluster.
+// Writes returns the number of requests that may change the cluster.
 func (r RequestCounts) Writes() int {
 	return r["create"] + r["update"] + r["patch"] + r["patch-apply"] + r["delete"]
 }
@@ -53,8 +53,8 @@ func (e *UnreachableError) Error() string {
 }
 func (e *UnreachableError) Unwrap() error { return e.Cause }
 
-// Root is the error about the cluster that was asked: another one where the access to this one is
-// read there.
+// Root returns the error of the cluster that did not answer. It is another cluster if the access to
+// this one is read there.
 func (e *UnreachableError) Root() *UnreachableError {
 	if inner, is := errors.AsType[*UnreachableError](e.Cause); is {
 		return inner.Root()
@@ -62,8 +62,8 @@ func (e *UnreachableError) Root() *UnreachableError {
 	return e
 }
 
-// ReportUnreachable has the clients of config fail with an UnreachableError when no server has seen
-// their request. Those of a Cluster do so by themselves.
+// ReportUnreachable makes the clients of config fail with an UnreachableError if no server saw
+// their request. Clients of a Cluster do that anyway.
 func ReportUnreachable(config *rest.Config, cluster string) {
 	host := config.Host
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -77,9 +77,8 @@ func ReportUnreachable(config *rest.Config, cluster string) {
 	})
 }
 
-// gate is the part of the transport that all clients of one cluster share: it counts, limits what
-// is in flight, gives every request a time limit, and fails at once while the cluster is known to
-// be down.
+// gate is the part of the transport that all clients of one cluster share. It counts requests,
+// limits those in flight, gives each a time limit, and fails at once while the cluster is down.
 type gate struct {
 	cluster, host     string
 	clock             clock.Clock
@@ -110,7 +109,7 @@ func (g *gate) roundTrip(req *http.Request, next http.RoundTripper) (*http.Respo
 		g.count(verb)
 		resp, err := g.open(req, next)
 		if errors.Is(err, errNoAnswer) {
-			// other requests may well be answered
+			// other requests may still be answered
 			return nil, &UnreachableError{Cluster: g.cluster, Host: g.host, Cause: err}
 		}
 		return resp, g.done(req.Context(), err)
@@ -140,9 +139,8 @@ func (g *gate) roundTrip(req *http.Request, next http.RoundTripper) (*http.Respo
 	return resp, g.done(req.Context(), nil)
 }
 
-// open sends a request whose answer goes on for long, and gives its beginning as much time as other
-// requests have as a whole. A server begins to answer a watch at once: one that does not would hold
-// up all who wait for the first list to be followed.
+// open sends a long-running request and limits the time until its answer begins. A server answers a
+// watch at once: without a limit, a server that does not would block all readers of the first list.
 func (g *gate) open(req *http.Request, next http.RoundTripper) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	late := time.AfterFunc(g.timeout, func() { cancel(errNoAnswer) })
@@ -160,7 +158,7 @@ func (g *gate) open(req *http.Request, next http.RoundTripper) (*http.Response, 
 
 var errNoAnswer = errors.New("no answer")
 
-// done notes how a request ended and turns transport failures into UnreachableError.
+// done records the end of a request and turns transport failures into UnreachableError.
 func (g *gate) done(ctx context.Context, err error) error {
 	if err == nil {
 		g.mu.Lock()
@@ -205,8 +203,8 @@ func (g *gate) snapshot() RequestCounts {
 	return maps.Clone(g.counts)
 }
 
-// isUnreachable is true for failures that the next request would meet as well. A connection that
-// the server closed in between is not one of them.
+// isUnreachable reports whether the next request would fail as well. A connection that the server
+// closed in between does not count.
 func isUnreachable(err error) bool {
 	var timeout net.Error
 	return addresses.IsUnsent(err) || errors.Is(err, errNoAnswer) || errors.As(err, &timeout) && timeout.Timeout()
@@ -246,7 +244,7 @@ func verbOf(req *http.Request) string {
 	return verb
 }
 
-// readVerb tells list, get and discovery apart by the shape of the path.
+// readVerb distinguishes list, get and discovery by the shape of the path.
 func readVerb(path string) string {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch {

@@ -7,11 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Unchanged tells, without the objects of a set, whether an Apply would find nothing to do,
-// provided that they are the same as at the last one: all of them are there as the server left them
-// then. It makes no request once the caches are open. False may just mean that it cannot be told:
-// the values of Secrets, for one, are compared with those that are wanted. With true the set is
-// tracked as after an Apply.
+// Unchanged reports, without the objects of a set, whether another Apply of the same objects would
+// change nothing: all exist as the server left them. It makes no request once the caches are open.
+// False may also mean unknown: values of Secrets, for example, are compared with the desired ones.
+// If true, the set is tracked as after an Apply.
 func (e *Engine) Unchanged(ctx context.Context, c *Cluster, s Set, inv Inventory) (bool, error) {
 	if s.ForceOverwriteLabels || s.ForceOverwriteAnnotations {
 		return false, nil

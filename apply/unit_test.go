@@ -31,11 +31,12 @@ func at(version, value string) *unstructured.Unstructured {
 		"metadata": map[string]any{"name": "c", "namespace": "n", "resourceVersion": version}, "data": map[string]any{"v": value}}}
 }
 
-// The answers to our writes and the watch arrive in any order; the newest state must win.
+// TestStoreKeepsTheNewest: answers to our writes and the watch arrive in any order; the newest
+// object must win.
 func TestStoreKeepsTheNewest(t *testing.T) {
 	for name, c := range map[string]struct {
 		do   func(s *store)
-		want string // data.v, empty for gone
+		want string // data.v, empty if deleted
 	}{
 		"watch after answer":         {func(s *store) { s.observe(at("12", "b")); _ = s.Add(at("11", "a")) }, "b"},
 		"answer after watch":         {func(s *store) { _ = s.Add(at("12", "b")); s.observe(at("11", "a")) }, "b"},
@@ -228,7 +229,7 @@ func TestEquivalentKindsAreNotPruned(t *testing.T) {
 	assert.Empty(t, r.entries, "the former name of the same object is forgotten")
 }
 
-// Whoever has set a finalizer has still something to do: a takeover does not take it away.
+// TestFinalizersAreNotHandedOver: a finalizer marks pending work, so a takeover does not remove it.
 func TestFinalizersAreNotHandedOver(t *testing.T) {
 	entry := func(fields string) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{Manager: "gardener-operator", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(fields)}
@@ -242,8 +243,8 @@ func TestFinalizersAreNotHandedOver(t *testing.T) {
 	}
 }
 
-// The watch may tell of an object that somebody deletes at once before the answer to its first
-// apply was seen.
+// TestDriftDuringTheFirstApply: the watch may report an object that somebody deletes at once before
+// the answer to its first apply arrives.
 func TestDriftDuringTheFirstApply(t *testing.T) {
 	c, err := newCluster("x", &rest.Config{Host: "https://x.example.com"}, ClusterOptions{})
 	require.NoError(t, err)

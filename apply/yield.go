@@ -17,46 +17,45 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Some fields of an object are declared and then changed by a controller whose task that is. They
-// are left out of the apply as long as they are that controller's, and come back when the
-// declaration moves on: three values decide, the declared one, the one declared at the last apply
-// (in the inventory), and the live one.
+// The task of some controllers is to change declared fields. Such a field is left out of the apply
+// while the controller owns it, and applied again when the declaration changes. Three values
+// decide: the declared one, the one declared at the last apply (in the inventory), and the live
+// one.
 
-// Yield is a field that may be left to others. Sets list them in Set.Yields.
+// Yield is a field that may be handed over. Sets list them in Set.Yields.
 type Yield struct {
 	Kind schema.GroupKind
-	// Path of the field; "*" stands for every key of a map, or every item of a list that is keyed
-	// by name.
+	// Path is the path of the field; "*" stands for every key of a map, or every item of a list
+	// that is keyed by name.
 	Path []string
-	// Left decides about a field that is declared and lives with another value: whether it stays as
-	// it lives, and why, for people.
+	// Left reports whether a field with a declared and a different live value is handed over, and
+	// why, for people.
 	Left func(Contest) (why string, left bool)
-	// Takes tells whose values are overwritten where the field is not left to them although the
-	// declaration stayed the same. Where it has moved on, anybody's are.
+	// Takes reports whether values of a manager are overwritten if the field is not handed over and
+	// the declaration is unchanged. A changed declaration overwrites values of any manager.
 	Takes func(manager string) bool
 }
 
 // Contest is a declared field with another value in the live object.
 type Contest struct {
-	// Declared is what is wanted, Live what there is; nil where the live object does not have the
-	// field.
+	// Declared is the desired value, Live the current one; nil if the live object lacks the field.
 	Declared, Live any
-	// Moved says that another value is declared than at the last apply, or one where there was
-	// none. An object that was never applied has not moved.
+	// Moved means that the declared value differs from that at the last apply, or is new. An object
+	// that was never applied has not moved.
 	Moved bool
-	// By is the manager that owns the live value, other than us, and Since when it wrote last;
-	// empty when nobody does.
+	// By is the manager, other than us, that owns the live value, and Since the time of its last
+	// write; empty if there is none.
 	By    string
 	Since time.Time
-	// Key is the one that "*" in the path stands for.
+	// Key is the map key or item name for the "*" in the path.
 	Key string
-	// Object is declared, LiveObject as it is. Nobody may change them.
+	// Object is the declared object, LiveObject the current one. They must not be modified.
 	Object, LiveObject *unstructured.Unstructured
 
 	manager string
 }
 
-// Owner says which other manager owns a field of the live object, and since when.
+// Owner returns the other manager that owns a field of the live object, and since when.
 func (c Contest) Owner(path ...string) (manager string, since time.Time) {
 	return lastOwner(c.LiveObject, fieldpath.MakePathOrDie(anys(path)...), c.manager)
 }
@@ -69,7 +68,7 @@ func anys(path []string) []any {
 	return out
 }
 
-// declaredField is a field of the list that an object declares.
+// declaredField is a field of Set.Yields that an object declares.
 type declaredField struct {
 	rule  *Yield
 	path  fieldpath.Path
@@ -77,7 +76,7 @@ type declaredField struct {
 	value any
 }
 
-// fieldsOf are the fields of an object that may be left to others.
+// fieldsOf returns the fields of an object that may be handed over.
 func (r *run) fieldsOf(o *unstructured.Unstructured) []declaredField {
 	var out []declaredField
 	for i := range r.set.Yields {
@@ -128,12 +127,13 @@ func expand(v any, rest []string, at declaredField, out *[]declaredField) {
 	}
 }
 
-// yields tells whether objects of a kind have fields that may be left to others.
+// yields reports whether objects of a kind have fields that may be handed over.
 func (r *run) yields(gk schema.GroupKind) bool {
 	return slices.ContainsFunc(r.set.Yields, func(y Yield) bool { return y.Kind == gk })
 }
 
-// yield leaves out of an object what belongs to others now, and notes what is taken from them.
+// yield removes handed-over fields from the object to be sent, and records those that are taken
+// back.
 func (r *run) yield(w *wanted, live *unstructured.Unstructured) {
 	w.fields = nil
 	var stripped *unstructured.Unstructured
@@ -154,7 +154,7 @@ func (r *run) yield(w *wanted, live *unstructured.Unstructured) {
 		}
 		why, left := f.rule.Left(c)
 		if left && there && c.By == "" {
-			left = false // nobody else has it: to leave it out would remove it
+			left = false // no owner is left: omitting the field would remove it
 		}
 		switch {
 		case left:
@@ -206,7 +206,7 @@ func canonical(v any) string {
 
 func pathText(p fieldpath.Path) string { return strings.TrimPrefix(p.String(), ".") }
 
-// mayForce tells whether an apply was refused for nothing but fields that are taken back from
+// mayForce reports whether an apply was refused only because of fields that are taken back from
 // others.
 func (w *wanted) mayForce(err error) bool {
 	if len(w.reclaimed) == 0 || !isManagerConflict(err) {
@@ -218,7 +218,7 @@ func (w *wanted) mayForce(err error) bool {
 	})
 }
 
-// contested is a conflict without the fields that would be taken back anyway, for the message.
+// contested returns a conflict without the fields that are taken back anyway, for the message.
 func (w *wanted) contested(err error) error {
 	if len(w.reclaimed) == 0 || !isManagerConflict(err) {
 		return err
@@ -233,14 +233,13 @@ func (w *wanted) contested(err error) error {
 	return &apierrors.StatusError{ErrStatus: status}
 }
 
-// LastOwner is the manager that has written a field of an object last, and when; empty where none
-// is known.
+// LastOwner returns the manager that wrote a field of an object last, and when; empty if none is
+// known.
 func LastOwner(o *unstructured.Unstructured, path fieldpath.Path) (manager string, at time.Time) {
 	return lastOwner(o, path, "")
 }
 
-// lastOwner is ownerOf with the time. Other subresources than status count: a binding sets fields
-// of the spec.
+// lastOwner is ownerOf with the time. Subresources count, too: a binding sets fields of the spec.
 func lastOwner(o *unstructured.Unstructured, path fieldpath.Path, except string) (manager string, at time.Time) {
 	for _, entry := range managersOf(o) {
 		if entry.Manager == except || entry.Time != nil && entry.Time.Time.Before(at) {
@@ -256,7 +255,7 @@ func lastOwner(o *unstructured.Unstructured, path fieldpath.Path, except string)
 	return manager, at
 }
 
-// removeAt takes a field away, and what is empty without it, except items of lists.
+// removeAt removes a field, and its parents if they become empty, except items of lists.
 func removeAt(v any, path fieldpath.Path) {
 	if len(path) == 0 {
 		return
@@ -281,8 +280,8 @@ func removeAt(v any, path fieldpath.Path) {
 	}
 }
 
-// declared are the values of an object's fields in the list, for the next time. Of a new object
-// they were not looked at yet.
+// declared returns the declared values of fields that may be handed over, for the next run. For a
+// new object, yield has not collected them.
 func (r *run) declared(w wanted) map[string]string {
 	if w.fields == nil {
 		for _, f := range r.fieldsOf(w.obj) {
@@ -292,7 +291,7 @@ func (r *run) declared(w wanted) map[string]string {
 	return w.fields
 }
 
-// fileOf is the file of a source without the line, which moves with every edit.
+// fileOf returns the file of a source without the line, which changes with every edit.
 func (r *run) fileOf(source string) string {
 	if !r.set.KeepSources {
 		return ""
@@ -303,8 +302,8 @@ func (r *run) fileOf(source string) string {
 	return source
 }
 
-// HandedOver tells which declared fields of a set are left to others now. It costs no request once
-// the caches are open; objects that are not in them are left out.
+// HandedOver returns the declared fields of a set that are handed over now. It makes no request
+// once the caches are open, and skips objects that are not cached.
 func (e *Engine) HandedOver(ctx context.Context, c *Cluster, s Set, inv Inventory) ([]change.HandedOver, error) {
 	r := e.newRun(c, &s, inv, ApplyOptions{}, true)
 	if err := r.prepare(ctx); err != nil {
@@ -328,8 +327,8 @@ func (e *Engine) HandedOver(ctx context.Context, c *Cluster, s Set, inv Inventor
 	return out, nil
 }
 
-// HandedOverOf tells which fields of one declared object are left to others, by the live object
-// alone: for those who do not apply it.
+// HandedOverOf returns the handed-over fields of one declared object, by the live object alone, for
+// callers that do not apply it.
 func HandedOverOf(s Set, declared, live *unstructured.Unstructured) []change.HandedOver {
 	r := &run{c: &Cluster{}, set: &s, old: map[key]Entry{}}
 	w := wanted{desired: &desired{ref: RefOf(declared), obj: declared}}

@@ -108,7 +108,7 @@ func TestDependentsStartAtTheStateTheyNeed(t *testing.T) {
 			report(Applied, "")
 			<-goOn
 			report(Healthy, "")
-			report(Applied, "still applied") // never goes back
+			report(Applied, "still applied") // a state never goes back
 			<-goOn
 			return nil
 		}),
@@ -170,7 +170,7 @@ func TestLimitCountsWorkNotWaiting(t *testing.T) {
 			working--
 			mu.Unlock()
 			report(Applied, "")
-			<-healthy // all ten must get here although two work at a time
+			<-healthy // all ten nodes must get here although two work at a time
 			return nil
 		}))
 	}

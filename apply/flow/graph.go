@@ -11,11 +11,11 @@ import (
 	"github.com/pergola-dev/pergola/internal/circle"
 )
 
-// State is how far a node has come.
+// State is the progress of a node.
 type State string
 
-// A node goes Pending, Running, Applied, Healthy, RolledOut; or ends as Failed, as Blocked because
-// something it needs failed, or as Skipped because its SkipIf said so.
+// A node goes Pending, Running, Applied, Healthy, RolledOut. It ends as Failed, as Blocked if a
+// dependency failed or the run ended, or as Skipped by its SkipIf.
 const (
 	Pending   State = "Pending"
 	Running   State = "Running"
@@ -27,7 +27,7 @@ const (
 	Skipped   State = "Skipped"
 )
 
-// rank orders the states of progress; a skipped node satisfies everything that needs it.
+// rank orders the states of progress; a skipped node satisfies all its dependents.
 var rank = map[State]int{Running: 1, Applied: 2, Healthy: 3, RolledOut: 4, Skipped: 4}
 
 // Edge is a dependency: the node starts when ID has reached Until (Applied, Healthy or RolledOut;
@@ -51,11 +51,10 @@ type Node struct {
 	Needs []Edge
 	// Timeout ends the context of Run; none when zero.
 	Timeout time.Duration
-	// SkipIf leaves the node out, with a reason. It is asked when everything the node needs is
-	// there.
+	// SkipIf reports whether to skip the node, and why. It is called when all dependencies are met.
 	SkipIf func(ctx context.Context) (skip bool, reason string)
-	// Run does the work. It reports Applied and Healthy when it gets there (dependents may start at
-	// once) and messages in between; a nil return means RolledOut. A panic becomes an error.
+	// Run does the work. It reports Applied and Healthy when it reaches them (dependents may start
+	// at once) and messages in between; returning nil means RolledOut. A panic becomes an error.
 	Run func(ctx context.Context, report func(State, string)) error
 }
 
@@ -66,10 +65,10 @@ func (n Node) title() string {
 	return n.Title
 }
 
-// Graph is a set of nodes; the order of the slice does not matter except among equals.
+// Graph is a set of nodes; their order matters only among equals.
 type Graph struct{ Nodes []Node }
 
-// Validate finds nodes without ID or Run, duplicate IDs, unknown dependencies, wrong states and
+// Validate reports nodes without ID or Run, duplicate IDs, unknown dependencies, wrong states and
 // cycles, all in one error.
 func (g Graph) Validate() error {
 	var errs []error
@@ -115,8 +114,8 @@ func (g Graph) cycle() []string {
 	return circle.Find(ids, func(id string) []string { return needs[id] })
 }
 
-// Order is a topological order of the IDs: every node after what it needs, and otherwise as in the
-// slice.
+// Order returns the IDs in topological order: every node after its dependencies, and otherwise as
+// in the slice.
 func (g Graph) Order() ([]string, error) {
 	if err := g.Validate(); err != nil {
 		return nil, err
@@ -143,7 +142,7 @@ func allPlaced(n Node, placed map[string]bool) bool {
 	return true
 }
 
-// Dot writes the graph in Graphviz' language, edges from what is needed to what needs it.
+// Dot writes the graph in Graphviz' language, with edges from dependencies to dependents.
 func (g Graph) Dot(w io.Writer) error {
 	order, err := g.Order()
 	if err != nil {

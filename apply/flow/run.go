@@ -12,7 +12,7 @@ import (
 	"github.com/pergola-dev/pergola/internal/panics"
 )
 
-// Options steer a run. The zero value is good.
+// Options configure a run. The zero value is valid.
 type Options struct {
 	// Limit is the number of nodes that work at a time; no limit when zero. A node that has
 	// reported Applied only waits and does not count.
@@ -20,8 +20,8 @@ type Options struct {
 	Clock clock.WithTicker
 	// OnEvent is called for every change of state and every message, one at a time.
 	OnEvent func(Event)
-	// Grace is how long Run waits for nodes after ctx has ended; default 1.5 s. Nodes that are
-	// still at work then are reported as failed and left behind.
+	// Grace is how long Run waits for nodes after ctx has ended; default 1.5 s. Nodes that still
+	// run then are reported as failed.
 	Grace time.Duration
 }
 
@@ -30,36 +30,35 @@ type Event struct {
 	ID, Title string
 	State     State
 	Message   string
-	// Note says that the state is as before: the message is new, and says what the node does or
-	// waits for.
+	// Note means that only the message is new: the current work or wait of the node.
 	Note     bool
 	Err      error
 	At       time.Time
 	Progress Progress
 }
 
-// Progress counts nodes as upstream's flows do: skipped ones are not part of the whole.
+// Progress counts nodes as upstream's flows do: skipped ones do not count.
 type Progress struct {
 	Done, Total int
 	Percent     int // 100 for an empty flow
 }
 
-// NodeResult is how a node ended.
+// NodeResult is the result of a node.
 type NodeResult struct {
 	ID, Title         string
 	State             State
 	Message           string
 	Err               error
-	Started, Finished time.Time // zero when it never ran
+	Started, Finished time.Time // zero if it never ran
 }
 
-// Result is how a run ended, nodes in topological order.
+// Result is the result of a run, nodes in topological order.
 type Result struct {
 	Nodes    []NodeResult
 	Progress Progress
 }
 
-// Node finds a result by ID.
+// Node returns the result of a node by ID.
 func (r *Result) Node(id string) NodeResult {
 	for _, n := range r.Nodes {
 		if n.ID == id {
@@ -79,7 +78,7 @@ func (e *NodeError) Error() string { return fmt.Sprintf("%s: %v", e.Title, e.Err
 func (e *NodeError) Unwrap() error { return e.Err }
 
 // Run runs the graph. The error joins the failures of nodes as NodeErrors in topological order;
-// nodes that were blocked by them are only in the result.
+// blocked nodes are only in the result.
 func Run(ctx context.Context, g Graph, o Options) (*Result, error) {
 	order, err := g.Order()
 	if err != nil {
@@ -102,7 +101,7 @@ func Run(ctx context.Context, g Graph, o Options) (*Result, error) {
 type node struct {
 	Node
 	result NodeResult
-	// rank of the furthest state; a failure does not take back what dependents may build on
+	// rank of the furthest state; a failure does not lower it, as dependents may rely on it
 	reached int
 	busy    bool // counts against the limit
 	done    bool
@@ -114,13 +113,13 @@ type runner struct {
 
 	mu     sync.Mutex
 	nodes  map[string]*node
-	active int  // nodes whose goroutine runs
-	busy   int  // of those, not yet Applied
-	closed bool // the result is made: late reports are dropped
+	active int  // nodes with a running goroutine
+	busy   int  // active nodes that are not yet Applied
+	closed bool // the result is complete: late reports are dropped
 	wake   chan struct{}
 }
 
-// loop starts what can start until nothing is left or ctx ends.
+// loop starts nodes when they are ready, until none is left or ctx ends.
 func (r *runner) loop(ctx context.Context) {
 	for {
 		if ctx.Err() == nil {
@@ -132,7 +131,7 @@ func (r *runner) loop(ctx context.Context) {
 			return
 		}
 		if active == 0 {
-			continue // the last one ended between start and open
+			continue // the last node ended between start and open
 		}
 		select {
 		case <-r.wake:
@@ -144,7 +143,7 @@ func (r *runner) loop(ctx context.Context) {
 	}
 }
 
-// drain waits for the running nodes, but not for long.
+// drain waits for the running nodes, for at most Grace.
 func (r *runner) drain() {
 	grace := r.Clock.NewTimer(r.Grace)
 	defer grace.Stop()
@@ -160,7 +159,7 @@ func (r *runner) drain() {
 	}
 }
 
-// open counts the nodes at work and those that have not begun.
+// open counts the running nodes and those that have not started.
 func (r *runner) open() (active, pending int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -172,8 +171,8 @@ func (r *runner) open() (active, pending int) {
 	return r.active, pending
 }
 
-// start starts every node whose needs are met, in topological order, and settles those that cannot
-// run.
+// start starts every node whose dependencies are met, in topological order, and blocks those that
+// cannot run.
 func (r *runner) start(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -197,7 +196,7 @@ func (r *runner) start(ctx context.Context) {
 	}
 }
 
-// needs tells whether a node may start, or why it never will.
+// needs reports whether a node may start, or why it never will.
 func (r *runner) needs(n *node) (ready bool, because string) {
 	ready = true
 	for _, e := range n.Needs {
@@ -270,7 +269,7 @@ func (r *runner) work(ctx context.Context, n *node) (err error) {
 	return n.Run(ctx, func(s State, message string) { r.report(n, s, message) })
 }
 
-// last is the last message of a node, which usually says what it waited for.
+// last returns the last message of a node, which usually says what it waited for.
 func (r *runner) last(n *node) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -280,7 +279,7 @@ func (r *runner) last(n *node) string {
 	return " (" + n.result.Message + ")"
 }
 
-// report notes progress. A state that the node has passed already is only a message.
+// report records progress. A state that the node has already passed only updates the message.
 func (r *runner) report(n *node, s State, message string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -322,8 +321,8 @@ func (r *runner) end(n *node, s State, message string, err error) {
 	r.release(n)
 }
 
-// changed sets a node's state and tells about it. The lock is held, so events come one at a time
-// and in order.
+// changed sets a node's state and emits an event. The caller holds the lock, so events come one at
+// a time and in order.
 func (r *runner) changed(n *node, s State, message string, err error) {
 	r.set(n, s, message, err)
 	r.tell(n, false)
@@ -364,8 +363,7 @@ func (r *runner) progress() Progress {
 	return p
 }
 
-// cancelPending settles what did not end: nodes that did not start, and nodes that did not listen
-// to ctx.
+// cancelPending ends the remaining nodes, which did not start or ignored ctx.
 func (r *runner) cancelPending(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
