@@ -8,6 +8,5 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export CGO_ENABLED=0
 # What pergola version says. Go itself would record the time of the commit, too, and all of it only where there is a repository.
 COMMIT="${COMMIT-$(git -c core.fsmonitor=false describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null || true)}"
-# timetzdata: time zones of sync windows, as there are none in the image.
 hack/slowly.sh "Building $(basename "$1") from $2: seconds when the build cache has most of it, else some minutes …" \
-go build -trimpath -buildvcs=false -tags timetzdata -ldflags "-s -w -buildid= -X main.commit=${COMMIT}" -o "$1" "$2"
+go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X main.commit=${COMMIT}" -o "$1" "$2"

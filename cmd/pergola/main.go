@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	_ "time/tzdata" // The image has no time zones; windows of syncs name them.
 
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
